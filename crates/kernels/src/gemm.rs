@@ -11,11 +11,13 @@
 //! ```text
 //! matrix     where the elements of a tensor lie      fused      elements of further tensors beside sums
 //! problem    types, sizes, batch                     schedule   which tile a block takes when
-//! plan       tile, stages, groups, splits, order     mainloop   the kernel: one warp copies, groups multiply
-//! model      how long a plan takes                   epilogue   how sums leave a block
-//!                                                    partials   sums of blocks that share a tile
+//! pairs      columns of B that make one of D         mainloop   the kernel: one warp copies, groups multiply
+//! scales     scales of blocks, and promoted sums     epilogue   how sums leave a block
+//! plan       tile, stages, groups, splits, order     byproduct  sums and greatest numbers of rows and columns
+//! model      how long a plan takes                   partials   sums of blocks that share a tile
 //! ```
 
+mod byproduct;
 mod definition;
 mod epilogue;
 mod fused;
@@ -23,10 +25,12 @@ mod mainloop;
 mod matrix;
 mod model;
 mod pack;
+mod pairs;
 mod partials;
 mod plan;
 mod prepare;
 mod problem;
+mod scales;
 mod schedule;
 mod step;
 
@@ -37,11 +41,14 @@ use crate::error::PlanError;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
 
+pub use byproduct::{ByProduct, Each};
 pub use definition::{Expected, Report};
 pub use matrix::Matrix;
+pub use pairs::Pairs;
 pub use plan::{Plan, Tile};
 pub use problem::{Fused, Problem};
-pub use step::{Operand, Step};
+pub use scales::Scales;
+pub use step::{Operand, Side, Step};
 
 use prepare::Prepared;
 
@@ -90,19 +97,33 @@ impl Product {
         let mut steps = before;
         let kernel = mainloop::kernel("product_groups", &inner, plan, true)?;
         let does = "multiplies".to_string();
+        // A, B, and what is read beside the sums, then D.
+        let (given, d) = operands.split_at(operands.len().saturating_sub(1));
         if plan.splits > 1 {
             workspaces.push(plan.workspace(&inner));
             let sums = Operand::Workspace(workspaces.len() - 1);
-            steps.push(Step { kernel, operands: vec![operands[0], operands[1], sums], does });
+            let inputs = inner.function().map_or(0, |fused| fused.inputs.len());
+            let (factors, beside) = given.split_at(2);
+            let (inputs, scales) = beside.split_at(inputs);
+            steps.push(Step::new(kernel, [factors, scales, &[sums]].concat(), does));
             let plain = inner.function().is_none() && inner.is_dense();
             let (kernel, copies) = match plain {
                 true => (partials::added(&inner, plan.splits)?, 1),
                 false => (partials::mapped(&inner, plan.splits)?, plan.splits as usize),
             };
-            let operands = vec![sums; copies].into_iter().chain(operands[2..].iter().copied()).collect();
-            steps.push(Step { kernel, operands, does: "adds the sums of blocks that share a tile".to_string() });
+            let operands = [&vec![sums; copies], inputs, d].concat();
+            steps.push(Step::new(kernel, operands, "adds the sums of blocks that share a tile".to_string()));
         } else {
-            steps.push(Step { kernel, operands, does });
+            let mut made = Step::new(kernel, operands.clone(), does);
+            let mut then = Vec::new();
+            for (number, by) in inner.by_products().enumerate() {
+                let kept = byproduct::made(by, number, (&inner, plan), &mut workspaces)?;
+                made.operands.push(kept.0);
+                made.writes += 1;
+                then.extend(kept.1);
+            }
+            steps.push(made);
+            steps.extend(then);
         }
         steps.extend(after);
         let mut lines: Vec<String> = Vec::new();

@@ -12,7 +12,7 @@ use tilewright_gpu::{
 };
 use tilewright_kernel::Element;
 use tilewright_kernels::PlanError;
-use tilewright_kernels::gemm::{Matrix, Operand, Problem, Product};
+use tilewright_kernels::gemm::{Matrix, Operand, Problem, Product, Side};
 use tilewright_layout::{Layout, Refusal};
 
 /// Why there is no product on a device.
@@ -88,7 +88,7 @@ impl DeviceProduct {
     ///
     /// Errors: there is no memory for the workspace; the driver refuses a kernel.
     pub fn of(device: &Device, product: Product, options: &ModuleOptions) -> Result<DeviceProduct, ProductError> {
-        let kernels = product.steps().iter().map(|step| device.compile(step.kernel(), options)?.at(&[]));
+        let kernels = product.steps().iter().map(|step| device.compile(step.kernel(), options)?.at(step.sizes()));
         let kernels = kernels.collect::<Result<_, _>>()?;
         let workspaces = product.workspaces().iter().map(|bytes| device.allocate(*bytes as u64).map(Some));
         let workspaces = workspaces.collect::<Result<_, _>>()?;
@@ -100,36 +100,63 @@ impl DeviceProduct {
         &self.product
     }
 
-    /// Multiplies on a stream, and returns at once: `given` are A, B and the inputs of the function
-    /// of the sums, in their order. Launches on other streams use the same workspace: wait for them
-    /// where there is one.
+    /// Multiplies on a stream, and returns at once: `given` are A, B, the inputs of the function of
+    /// the sums in their order, and scales, those of A first. Launches on other streams use the same
+    /// workspace: wait for them where there is one.
     ///
     /// Errors: as [`SizedKernel::launch`]: memory that is missing, too small, or of another device.
     pub fn launch(&mut self, stream: &Stream, given: &[&Memory], d: &mut Memory) -> Result<(), GpuError> {
+        self.launch_into(stream, given, &mut [d])
+    }
+
+    /// As [`DeviceProduct::launch`], where `written` are D and the by-products in their order.
+    ///
+    /// Errors: as there.
+    pub fn launch_into(
+        &mut self,
+        stream: &Stream,
+        given: &[&Memory],
+        written: &mut [&mut Memory],
+    ) -> Result<(), GpuError> {
+        let inputs = self.product.problem().function().map_or(0, |fused| fused.inputs.len());
         for (step, kernel) in self.product.steps().iter().zip(&self.kernels) {
-            let Some((to, from)) = step.operands().split_last() else { continue };
-            let mut written = match to {
-                Operand::Workspace(number) => self.workspaces.get_mut(*number).and_then(Option::take),
-                _ => None,
-            };
+            let (from, to) = step.read_and_written();
+            // Those of the workspace that are written are taken out meanwhile.
+            let mut own: Vec<(usize, Memory)> = Vec::new();
+            for operand in to {
+                if let Operand::Workspace(number) = operand
+                    && let Some(memory) = self.workspaces.get_mut(*number).and_then(Option::take)
+                {
+                    own.push((*number, memory));
+                }
+            }
             let memory = |operand: &Operand| match operand {
                 Operand::A => given.first().copied(),
                 Operand::B => given.get(1).copied(),
                 Operand::Input(number) => given.get(number + 2).copied(),
+                Operand::Scales(Side::A) => given.get(inputs + 2).copied(),
+                Operand::Scales(Side::B) => given.get(inputs + 3).copied(),
                 Operand::Workspace(number) => self.workspaces.get(*number).and_then(Option::as_ref),
-                Operand::D => None,
+                Operand::D | Operand::ByProduct(_) => None,
             };
             let mut arguments: Vec<Argument<'_>> = from.iter().filter_map(memory).map(Argument::from).collect();
-            arguments.push(match &mut written {
-                Some(workspace) => workspace.into(),
-                None => (&mut *d).into(),
-            });
+            // Each is written once, in the order of the kernel.
+            let (mut left, mut others) = (own.iter_mut(), written.iter_mut().enumerate());
+            for operand in to {
+                let place = match operand {
+                    Operand::ByProduct(number) => number + 1,
+                    _ => 0,
+                };
+                let argument = match operand {
+                    Operand::Workspace(_) => left.next().map(|(_, memory)| Argument::from(memory)),
+                    _ => others.find(|(at, _)| *at == place).map(|(_, memory)| Argument::from(&mut **memory)),
+                };
+                arguments.extend(argument);
+            }
             let launched = kernel.launch(stream, &arguments);
             drop(arguments);
-            if let Operand::Workspace(number) = to
-                && let Some(place) = self.workspaces.get_mut(*number)
-            {
-                *place = written;
+            for (number, memory) in own {
+                self.workspaces[number] = Some(memory);
             }
             launched?;
         }

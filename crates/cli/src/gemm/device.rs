@@ -15,10 +15,10 @@ use tilewright::gpu::{
 };
 use tilewright::kernel::Element;
 use tilewright::kernel::cost::Rates;
-use tilewright::kernels::gemm::{Matrix, Operand, Problem, Product};
+use tilewright::kernels::gemm::{Each, Matrix, Operand, Problem, Product, Side, Step};
 use tilewright::kernels::{any_numbers, bits_at};
 
-use super::task::{self, Stored};
+use super::task::{self, Paired, Stored};
 use crate::kernel::bench::{TURN, TURNS, median, timed};
 use crate::output::Failure;
 use crate::terminal::Terminal;
@@ -64,9 +64,24 @@ pub struct OnDevice {
     #[arg(long, value_name = "LAYOUT", default_value = "row")]
     pub lies_d: String,
     /// A function of the sum `x`, and of `c`, (M,N), `bias`, (N), and `column`, (M):
-    /// `gelu(x + bias) + c`.
+    /// `gelu(x + bias) + c`; of pairs also of `y`, the sum of the second column.
     #[arg(long, value_name = "EXPRESSION")]
     pub epilogue: Option<String>,
+    /// Two columns of B make a column of the result, which has N/2: neighbours, or those of both
+    /// halves. The epilogue says how: `silu(x) * y`.
+    #[arg(long, value_name = "WHICH", requires = "epilogue")]
+    pub pairs: Option<Paired>,
+    /// A number of each row or column is kept besides: `row` or `column`, `sum` or `max`, and of
+    /// what, an expression of the result `d`: `row max abs(d)`. Several may be kept.
+    #[arg(long, value_name = "WHAT")]
+    pub keep: Vec<String>,
+    /// Blocks of e4m3 or e5m2 have scales in f32: 128 elements of a row of A, 128 x 128 of B.
+    #[arg(long)]
+    pub scales: bool,
+    /// Sums of e4m3 and e5m2 are left to the instructions, which keep 13 bits; else those of 128
+    /// steps along K are added in f32.
+    #[arg(long)]
+    pub fast: bool,
 }
 
 impl OnDevice {
@@ -86,6 +101,10 @@ impl OnDevice {
             .map(|(option, ..)| option)
             .or(self.epilogue.as_ref().map(|_| "--epilogue"))
             .or(self.result.as_ref().map(|_| "--result"))
+            .or(self.pairs.map(|_| "--pairs"))
+            .or(self.keep.first().map(|_| "--keep"))
+            .or(self.scales.then_some("--scales"))
+            .or(self.fast.then_some("--fast"))
             .or((self.batch > 1).then_some("--batch"))
     }
 }
@@ -112,6 +131,9 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         Operand::B => "B".to_owned(),
         Operand::D => "D".to_owned(),
         Operand::Input(number) => names.get(number).map_or_else(|| format!("x{number}"), |name| (*name).to_owned()),
+        Operand::Scales(Side::A) => "scales of A".to_owned(),
+        Operand::Scales(Side::B) => "scales of B".to_owned(),
+        Operand::ByProduct(number) => format!("kept {number}"),
         Operand::Workspace(number) => format!("workspace {number}"),
     };
     let measured = if options.device.device { Some(measured(&product)?) } else { None };
@@ -123,7 +145,7 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         return Ok(terminal.object(&object)?);
     }
     let mut text = format!("{problem}\n");
-    for operand in problem.given().into_iter().chain([Operand::D]) {
+    for operand in problem.given().into_iter().chain(problem.written_operands()) {
         if let Some(matrix) = problem.matrix(operand) {
             let turned = if operand == Operand::B { ", as (N,K)" } else { "" };
             let _ = writeln!(text, "  {} {matrix}{turned}", named(operand));
@@ -162,7 +184,7 @@ fn described(product: &Product, named: &dyn Fn(Operand) -> String) -> serde_json
     let problem = product.problem();
     let [m, n, k] = problem.sizes();
     let mut layouts = serde_json::Map::new();
-    for operand in problem.given().into_iter().chain([Operand::D]) {
+    for operand in problem.given().into_iter().chain(problem.written_operands()) {
         if let Some(matrix) = problem.matrix(operand) {
             let lies = json!({ "type": matrix.element().name(), "layout": matrix.layout().to_string(), "offset": matrix.offset() });
             layouts.insert(named(operand), lies);
@@ -174,6 +196,7 @@ fn described(product: &Product, named: &dyn Fn(Operand) -> String) -> serde_json
         "types": { "factors": problem.factors().name(), "tf32": problem.is_tf32(), "sums": problem.sums().name(), "result": problem.result().name() },
         "layouts": layouts,
         "epilogue": problem.function().map(|fused| fused.expression.to_string()),
+        "kept": problem.by_products().map(|by| by.to_string()).collect::<Vec<_>>(),
         "plan": product.lines(),
         "kernels": product.steps().iter().map(|step| step.kernel().name()).collect::<Vec<_>>(),
         "workspace": product.workspace(),
@@ -186,7 +209,8 @@ struct Measured {
     seconds: f64,
     /// The median of cuBLAS, or why there is none.
     cublas: Result<f64, String>,
-    /// The median of the same product without a function of its sums, where there is one.
+    /// The median of the same product without a function of its sums and without by-products,
+    /// where there are some.
     bare: Option<f64>,
     compared: usize,
     /// The greatest error, and the bound there.
@@ -251,8 +275,8 @@ impl Measured {
     }
 }
 
-/// A kernel at its sizes, and its tensors.
-pub(super) type Ready = (SizedKernel, Vec<Operand>);
+/// A kernel at its sizes, and its step.
+pub(super) type Ready = (SizedKernel, Step);
 
 /// The memory of the tensors of a product.
 pub(super) struct Tensors {
@@ -261,16 +285,21 @@ pub(super) struct Tensors {
 
 impl Tensors {
     pub(super) fn launch(&mut self, stream: &Stream, kernels: &[Ready]) -> Result<(), GpuError> {
-        for (kernel, operands) in kernels {
-            let Some((to, from)) = operands.split_last() else { continue };
-            // The one that is written is taken out meanwhile.
-            let Some(at) = self.memory.iter().position(|(known, _)| known == to) else { continue };
-            let mut written = self.memory.swap_remove(at);
+        for (kernel, step) in kernels {
+            let (from, to) = step.read_and_written();
+            // Those that are written are taken out meanwhile.
+            let mut written = Vec::new();
+            for operand in to {
+                if let Some(at) = self.memory.iter().position(|(known, _)| known == operand) {
+                    written.push(self.memory.swap_remove(at));
+                }
+            }
             let read = from.iter().filter_map(|operand| self.memory.iter().find(|(known, _)| known == operand));
             let mut arguments: Vec<Argument<'_>> = read.map(|(_, memory)| Argument::from(memory)).collect();
-            arguments.push(Argument::from(&mut written.1));
+            arguments.extend(written.iter_mut().map(|(_, memory)| Argument::from(memory)));
             let launched = kernel.launch(stream, &arguments);
-            self.memory.push(written);
+            drop(arguments);
+            self.memory.extend(written);
             launched?;
         }
         Ok(())
@@ -287,7 +316,7 @@ pub(super) fn ready(device: &Device, product: &Product) -> Result<Vec<Ready>, Fa
         // The linker, from which machine code comes that can be kept, leaves threads other
         // registers.
         let compiled = device.compile(step.kernel(), &ModuleOptions::default().cache(Cache::none()))?;
-        Ok((compiled.at(&[])?, step.operands().to_vec()))
+        Ok((compiled.at(step.sizes())?, step.clone()))
     });
     compiled.collect()
 }
@@ -297,16 +326,16 @@ fn measured(product: &Product) -> Result<Measured, Failure> {
     let device = Device::open(0)?;
     let stream = device.stream()?;
     let kernels = ready(&device, product)?;
-    let bare = match problem.function() {
-        Some(_) => {
-            let bare = problem.clone().bare();
-            let bare = Product::new(&bare).map_err(|error| Failure::refused(&error))?;
-            // Tensors are shared, and so is a workspace that is large enough.
-            let fits = bare.workspaces().iter().zip(product.workspaces()).all(|(own, other)| own <= other);
-            let fits = fits && bare.workspaces().len() <= product.workspaces().len();
-            if fits { Some(ready(&device, &bare)?) } else { None }
-        }
-        None => None,
+    let more = problem.function().is_some() || problem.by_products().next().is_some();
+    let bare = if more && problem.pairs().is_none() {
+        let bare = problem.clone().bare();
+        let bare = Product::new(&bare).map_err(|error| Failure::refused(&error))?;
+        // Tensors are shared, and so is a workspace that is large enough.
+        let fits = bare.workspaces().iter().zip(product.workspaces()).all(|(own, other)| own <= other);
+        let fits = fits && bare.workspaces().len() <= product.workspaces().len();
+        if fits { Some(ready(&device, &bare)?) } else { None }
+    } else {
+        None
     };
     // Inputs repeat a block of numbers; D is poisoned.
     let mut tensors = Tensors { memory: Vec::new() };
@@ -330,10 +359,12 @@ fn measured(product: &Product) -> Result<Measured, Failure> {
         memory.fill_bytes(&stream, 0xa5)?;
         tensors.memory.push((Operand::Workspace(number), memory));
     }
-    let size = bytes_of(problem.d())?;
-    let mut d = device.allocate(size)?;
-    d.fill_bytes(&stream, 0xa5)?;
-    tensors.memory.push((Operand::D, d));
+    for operand in problem.written_operands() {
+        let Some(matrix) = problem.matrix(operand) else { continue };
+        let mut memory = device.allocate(bytes_of(matrix)?)?;
+        memory.fill_bytes(&stream, 0xa5)?;
+        tensors.memory.push((operand, memory));
+    }
     tensors.launch(&stream, &kernels)?;
     stream.synchronize()?;
     let (compared, error, bound, worst) = compare(problem, &stream, &blocks, &tensors)?;
@@ -389,6 +420,9 @@ struct Rival {
 impl Rival {
     fn of(device: &Device, problem: &Problem) -> Result<Rival, String> {
         let library = Cublas::open(device).ok_or("none was found")?;
+        if problem.pairs().is_some() || problem.scales().is_some() {
+            return Err("its interface has no pairs and no scales of blocks".into());
+        }
         let lies = |matrix: &Matrix, turned: bool| {
             let folded = || "its layouts are none of its interface".to_string();
             let layout = matrix.layout();
@@ -485,5 +519,37 @@ fn compare(
             (greatest, bound) = (error, wanted.bound);
         }
     }
-    Ok((taken as usize, greatest, bound, worst))
+    let kept = compare_kept(problem, stream, &input, tensors, &mut worst)?;
+    Ok((taken as usize + kept, greatest, bound, worst))
+}
+
+/// Compares some numbers of each by-product with the definition: how many.
+pub(super) fn compare_kept(
+    problem: &Problem,
+    stream: &Stream,
+    input: &dyn Fn(Operand, i64) -> u64,
+    tensors: &Tensors,
+    worst: &mut f64,
+) -> Result<usize, Failure> {
+    let [m, n, k] = problem.sizes();
+    let mut compared = 0;
+    for (number, by) in problem.by_products().enumerate() {
+        let Some(memory) = tensors.of(Operand::ByProduct(number)) else { continue };
+        let mut left = vec![0; usize::try_from(memory.bytes()).unwrap_or(0)];
+        memory.read(stream, 0, &mut left)?;
+        let (extent, along) = if by.each == Each::Row { (m, n) } else { (n, m) };
+        let all = extent * problem.batch();
+        let taken = (CHECKED / (k * along).max(1)).clamp(2, 64).min(all);
+        for at in 0..taken {
+            // The first, the last, and some between.
+            let index = if taken < 2 { 0 } else { at * (all - 1) / (taken - 1) };
+            let Some(wanted) = problem.expected_by_product(input, number, [index % extent, index / extent])? else {
+                continue;
+            };
+            let distance = wanted.distance(bits_at(&left, 4, wanted.place as usize));
+            *worst = worst.max(distance.map_err(|wrong| Failure::Value(wrong.to_string()))?);
+            compared += 1;
+        }
+    }
+    Ok(compared)
 }

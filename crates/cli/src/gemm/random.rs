@@ -10,10 +10,10 @@ use std::sync::{Mutex, PoisonError};
 
 use tilewright::gpu::{Device, Memory};
 use tilewright::kernel::Element;
-use tilewright::kernels::gemm::{Fused, Matrix, Operand, Problem, Product};
-use tilewright::kernels::{Expression, PlanError, Unchecked, any_numbers, bits_at};
+use tilewright::kernels::gemm::{ByProduct, Each, Fused, Matrix, Operand, Pairs, Problem, Product, Scales};
+use tilewright::kernels::{Expression, PlanError, Statistic, Unchecked, any_numbers, bits_at};
 
-use super::device::{Tensors, ready};
+use super::device::{Tensors, compare_kept, ready};
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
@@ -135,12 +135,38 @@ fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
         false => matrix(chance, factors, [n, k, batch])?,
     };
     let d = matrix(chance, result, [m, n, batch])?;
-    let mut problem = Problem::of(a, b, d)?;
+    // Pairs of columns, where there are so many.
+    let paired = n % 2 == 0 && factors.is_float() && chance.below(6) == 0;
+    let mut problem = match paired {
+        true => {
+            let d = matrix(chance, result, [m, n / 2, batch])?;
+            let pairs = chance.one_of(&[Pairs::Neighbours, Pairs::Halves]);
+            let text = chance.one_of(&["silu(x) * y", "relu(x) * y", "gelu_tanh(x) * y + x"]);
+            Problem::gated(a, b, d, pairs, Fused { expression: Expression::parse(text, &["x", "y"])?, inputs: vec![] })?
+        }
+        false => Problem::of(a, b, d)?,
+    };
+    let n = problem.sizes()[1];
     if factors == Element::F32 && chance.below(2) == 0 {
         problem = problem.in_tf32();
     }
-    let fused = result.is_float() && chance.below(2) == 0;
-    let numbers = match (factors, fused) {
+    if matches!(factors, Element::E4M3 | Element::E5M2) {
+        problem = match chance.below(3) {
+            0 if !paired => {
+                let scales = |chance: &mut Chance, rows: i64| {
+                    let rows = if chance.below(2) == 0 { rows } else { (rows + 127) / 128 };
+                    let steps = (k + 127) / 128;
+                    Matrix::strided(Element::F32, [rows, steps, batch], [1, rows, rows * steps])
+                };
+                let (a, b) = (scales(chance, m)?, scales(chance, n)?);
+                problem.scaled(Scales { a, b })?
+            }
+            1 => problem.fast(),
+            _ => problem,
+        };
+    }
+    let fused = result.is_float() && !paired && chance.below(2) == 0;
+    let numbers = match (factors, fused || paired) {
         (Element::Bf16 | Element::F16 | Element::F32, false) => {
             chance.one_of(&[Numbers::Small, Numbers::Small, Numbers::Tiny, Numbers::Large, Numbers::Special])
         }
@@ -163,6 +189,12 @@ fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
         problem =
             problem.fused(Fused { expression: Expression::parse(text, &["x", "a", "b"])?, inputs: vec![a, b] })?;
     }
+    if factors.is_float() && numbers == Numbers::Small && chance.below(5) == 0 {
+        let each = chance.one_of(&[Each::Row, Each::Column]);
+        let statistic = chance.one_of(&[Statistic::Sum, Statistic::Maximum]);
+        let of = Expression::parse(chance.one_of(&["d", "abs(d)", "d * d"]), &["d"])?;
+        problem = problem.keeping(ByProduct { each, statistic, of })?;
+    }
     Ok(Task { problem, numbers })
 }
 
@@ -172,7 +204,8 @@ fn block(numbers: Numbers, operand: Operand, element: Element, count: usize) -> 
         Operand::A => 1,
         Operand::B => 2,
         Operand::Input(number) => 3 + number as u64,
-        Operand::D | Operand::Workspace(_) => 0,
+        Operand::Scales(side) => 101 + side as u64,
+        Operand::D | Operand::ByProduct(_) | Operand::Workspace(_) => 0,
     };
     let mut bytes = any_numbers(element, count, seed);
     let width = element.bytes() as usize;
@@ -241,7 +274,10 @@ fn launched(device: &Device, task: &Task, number: u64) -> Result<u64, Failure> {
         tensors.memory.push((Operand::Workspace(at), allocate(*bytes)?));
     }
     let width = problem.result().bytes() as usize;
-    tensors.memory.push((Operand::D, allocate(problem.d().reach()? * width as i64)?));
+    for operand in problem.written_operands() {
+        let Some(matrix) = problem.matrix(operand) else { continue };
+        tensors.memory.push((operand, allocate(matrix.reach()? * i64::from(matrix.element().bytes()))?));
+    }
     tensors.launch(&stream, &kernels)?;
     stream.synchronize()?;
     let Some(d) = tensors.of(Operand::D) else { return Ok(0) };
@@ -262,7 +298,8 @@ fn launched(device: &Device, task: &Task, number: u64) -> Result<u64, Failure> {
         let wanted = problem.expected(&input, place)?;
         wanted.distance(bits_at(&left, width, wanted.place as usize)).map_err(wrong)?;
     }
-    Ok(COMPARED)
+    let kept = compare_kept(problem, &stream, &input, &tensors, &mut 0.0)?;
+    Ok(COMPARED + kept as u64)
 }
 
 /// Checks so many problems, from a number on.

@@ -6,8 +6,8 @@
 use clap::ValueEnum;
 use tilewright::Layout;
 use tilewright::kernel::Element;
-use tilewright::kernels::gemm::{Fused, Matrix, Problem};
-use tilewright::kernels::{Expression, PlanError};
+use tilewright::kernels::gemm::{ByProduct, Each, Fused, Matrix, Pairs, Problem, Scales};
+use tilewright::kernels::{Expression, PlanError, Statistic};
 
 use super::{Kind, Options};
 use crate::output::Failure;
@@ -21,6 +21,40 @@ pub enum Stored {
     E4m3,
     E5m2,
     I32,
+}
+
+/// Which columns of B make a column of D.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Paired {
+    Neighbours,
+    Halves,
+}
+
+/// What is kept of rows or columns, from text.
+fn kept(text: &str) -> Result<ByProduct, Failure> {
+    let wrong = || Failure::Usage(format!("--keep {text:?}: `row` or `column`, `sum` or `max`, and perhaps of what"));
+    let mut words = text.trim().splitn(3, char::is_whitespace);
+    let each = match words.next() {
+        Some("row") => Each::Row,
+        Some("column") => Each::Column,
+        _ => return Err(wrong()),
+    };
+    let statistic = match words.next() {
+        Some("sum") => Statistic::Sum,
+        Some("max") => Statistic::Maximum,
+        _ => return Err(wrong()),
+    };
+    let of = Expression::parse(words.next().unwrap_or("d"), &["d"]);
+    Ok(ByProduct { each, statistic, of: of.map_err(|error| Failure::refused_about("--keep", &error))? })
+}
+
+/// The scales of blocks of 128 steps along K: of each row of A, and of 128 columns of B.
+fn scales([m, n, k]: [i64; 3], batch: i64) -> Result<Scales, PlanError> {
+    let of = |rows: i64| {
+        let steps = (k + 127) / 128;
+        Matrix::strided(Element::F32, [rows, steps, batch], [1, rows, rows * steps])
+    };
+    Ok(Scales { a: of(m)?, b: of((n + 127) / 128)? })
 }
 
 fn refused(error: &PlanError) -> Failure {
@@ -76,9 +110,14 @@ fn matrix(option: &str, text: &str, element: Element, [rows, columns, batch]: [i
 
 /// The product, and the names of the inputs of its function.
 pub fn problem(options: &Options) -> Result<(Problem, Vec<&'static str>), Failure> {
-    let [m, n, k] = options.extents().map(|size| i64::from(size.unwrap_or(1024)));
+    let [m, columns, k] = options.extents().map(|size| i64::from(size.unwrap_or(1024)));
     let own = &options.device;
     let batch = i64::from(own.batch);
+    let n = match own.pairs {
+        None => columns,
+        Some(_) if columns % 2 == 0 => columns / 2,
+        Some(_) => return Err(Failure::Usage(format!("--pairs: {columns} columns of B make no pairs"))),
+    };
     let (element, tf32) = factors(options.kind.unwrap_or(Kind::Bf16))?;
     let result = match own.result {
         Some(Stored::F32) => Element::F32,
@@ -94,48 +133,83 @@ pub fn problem(options: &Options) -> Result<(Problem, Vec<&'static str>), Failur
         },
     };
     let a = matrix("--lies-a", &own.lies_a, element, [m, k, batch])?;
-    let b = matrix("--lies-b", &own.lies_b, element, [k, n, batch])?;
+    let b = matrix("--lies-b", &own.lies_b, element, [k, columns, batch])?;
     let d = matrix("--lies-d", &own.lies_d, result, [m, n, batch])?;
     let modes: &[usize] = if b.layout().rank() == 3 { &[1, 0, 2] } else { &[1, 0] };
     let turned = b.layout().select(modes).map_err(|error| refused(&error.into()))?;
     let b = Matrix::new(element, &turned).and_then(|matrix| matrix.at(b.offset())).map_err(|error| refused(&error))?;
-    let problem = Problem::of(a, b, d).map_err(|error| refused(&error))?;
-    let problem = if tf32 { problem.in_tf32() } else { problem };
+    let (fused, names) = function(options, [m, n], batch, result)?;
+    let made = || -> Result<Problem, PlanError> {
+        let pairs = own.pairs.map(|pairs| match pairs {
+            Paired::Neighbours => Pairs::Neighbours,
+            Paired::Halves => Pairs::Halves,
+        });
+        let mut problem = match (pairs, fused) {
+            (Some(pairs), Some(fused)) => Problem::gated(a, b, d, pairs, fused)?,
+            (_, Some(fused)) => Problem::of(a, b, d)?.fused(fused)?,
+            _ => Problem::of(a, b, d)?,
+        };
+        if own.scales {
+            problem = problem.scaled(scales([m, n, k], batch)?)?;
+        }
+        if own.fast {
+            problem = problem.fast();
+        }
+        Ok(if tf32 { problem.in_tf32() } else { problem })
+    };
+    let mut problem = made().map_err(|error| refused(&error))?;
+    for text in &own.keep {
+        problem = problem.keeping(kept(text)?).map_err(|error| refused(&error))?;
+    }
+    Ok((problem, names))
+}
 
-    const NAMES: [&str; 4] = ["x", "c", "bias", "column"];
+/// The function of the sums, if one is asked for, and the names of its inputs.
+fn function(
+    options: &Options,
+    [m, n]: [i64; 2],
+    batch: i64,
+    result: Element,
+) -> Result<(Option<Fused>, Vec<&'static str>), Failure> {
+    let own = &options.device;
+    // The sums, then what is read beside them.
+    let all = ["x", "y", "c", "bias", "column"];
+    let sums = if own.pairs.is_some() { 2 } else { 1 };
+    let names: Vec<&'static str> = all[..sums].iter().chain(&all[2..]).copied().collect();
     let given = own.epilogue.as_deref();
+    if given.is_none() && options.alpha == 1.0 && options.beta == 0.0 {
+        return Ok((None, Vec::new()));
+    }
     let mut expression = match given {
-        Some(text) => Expression::parse(text, &NAMES).map_err(|error| Failure::refused_about("--epilogue", &error))?,
+        Some(text) => Expression::parse(text, &names).map_err(|error| Failure::refused_about("--epilogue", &error))?,
         None => Expression::input(0),
     };
     if options.alpha != 1.0 || options.beta != 0.0 {
-        let mut sum = Expression::input(0) * options.alpha;
+        let scaled = |number: usize| Expression::input(number) * options.alpha;
+        let mut scaled: Vec<Expression> = (0..sums).map(scaled).collect();
         if options.beta != 0.0 {
-            sum = sum + Expression::input(1) * options.beta;
+            scaled[0] = scaled[0].clone() + Expression::input(sums) * options.beta;
         }
-        expression = expression.with(&[sum]);
+        expression = expression.with(&scaled);
     }
-    let used: Vec<usize> = (1..NAMES.len()).filter(|number| expression.has(*number)).collect();
-    if given.is_none() && options.alpha == 1.0 && options.beta == 0.0 {
-        return Ok((problem, Vec::new()));
-    }
+    let used: Vec<usize> = (sums..names.len()).filter(|number| expression.has(*number)).collect();
     let plain = if result.is_float() { result } else { Element::F32 };
     let size = m.saturating_mul(n);
-    let inputs = used.iter().map(|number| match number {
-        1 => match own.lies_d.as_str() {
+    let inputs = used.iter().map(|number| match names[*number] {
+        "c" => match own.lies_d.as_str() {
             "column" => Matrix::strided(plain, [m, n, batch], [1, m, size]),
             _ => Matrix::strided(plain, [m, n, batch], [n, 1, size]),
         },
-        2 => Matrix::strided(plain, [m, n, batch], [0, 1, 0]),
+        "bias" => Matrix::strided(plain, [m, n, batch], [0, 1, 0]),
         _ => Matrix::strided(plain, [m, n, batch], [1, 0, 0]),
     });
     let inputs: Vec<Matrix> = inputs.collect::<Result<_, _>>().map_err(|error| refused(&error))?;
     // Inputs that are not used are none of the kernel.
-    let mut places: Vec<Expression> = (0..NAMES.len()).map(Expression::input).collect();
+    let mut places: Vec<Expression> = (0..names.len()).map(Expression::input).collect();
     for (place, number) in used.iter().enumerate() {
-        places[*number] = Expression::input(place + 1);
+        places[*number] = Expression::input(place + sums);
     }
     let expression = expression.with(&places);
-    let names = used.iter().map(|number| NAMES[*number]).collect();
-    Ok((problem.fused(Fused { expression, inputs }).map_err(|error| refused(&error))?, names))
+    let names = used.iter().map(|number| names[*number]).collect();
+    Ok((Some(Fused { expression, inputs }), names))
 }

@@ -8,9 +8,13 @@ use tilewright_kernel::interpret::{CheckError, Checked, Interpreter};
 use tilewright_layout::LayoutError;
 
 use super::Product;
+use super::byproduct::{ByProduct, Each};
+use super::matrix::Matrix;
 use super::problem::Problem;
-use super::step::Operand;
+use super::scales::BLOCK;
+use super::step::{Operand, Side};
 use crate::meaning::{self, Unchecked, any_numbers, bits_at};
+use crate::reduce::Statistic;
 
 /// What an element of D should be.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,16 +70,12 @@ fn greatest(element: Element) -> f64 {
     }
 }
 
+/// Bits of an element of a tensor, counted from its beginning.
+type Bits<'a> = dyn Fn(Operand, i64) -> u64 + 'a;
+
 impl Problem {
-    /// What the element of D at a row, a column and a matrix should be, where `input` has the bits
-    /// of an element of A, B or an input of the function, counted from the beginning of its tensor.
-    ///
-    /// Errors: an offset is not representable.
-    pub fn expected(
-        &self,
-        input: &dyn Fn(Operand, i64) -> u64,
-        [row, column, matrix]: [i64; 3],
-    ) -> Result<Expected, LayoutError> {
+    /// The sum of a row of A and a column of B, and how far roundings may move it.
+    fn sum(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3]) -> Result<(f64, f64), LayoutError> {
         let factor = |operand, at: i64| {
             let bits = input(operand, at);
             // Instructions for tf32 leave out the low bits.
@@ -84,11 +84,15 @@ impl Problem {
         };
         let exact = self.factors() == Element::F32 && !self.is_tf32();
         let (mut sum, mut size, mut greatest) = (0.0, 0.0, 0.0_f64);
+        let mut scale = 1.0;
         for k in 0..self.sizes()[2] {
             let a = factor(Operand::A, self.a().place([row, k, matrix])?);
             let b = factor(Operand::B, self.b().place([column, k, matrix])?);
-            sum += a * b;
-            size += (a * b).abs();
+            if k % BLOCK == 0 {
+                scale = self.scale(input, [row, column, matrix], k / BLOCK)?;
+            }
+            sum += a * b * scale;
+            size += (a * b * scale).abs();
             greatest = greatest.max(a.abs()).max(b.abs());
             // What bf16 rounds to infinity has no parts.
             if exact && !(greatest < PARTED && a.is_finite() && b.is_finite()) {
@@ -99,7 +103,14 @@ impl Problem {
         let off = match self.factors() {
             Element::I8 | Element::U8 => 0.0,
             // Instructions of 32 steps along K keep 13 bits of the greatest of their terms.
-            Element::E4M3 | Element::E5M2 => size * ((steps / 32.0).ceil() + 1.0) * 2_f64.powi(-12),
+            Element::E4M3 | Element::E5M2 if !self.is_promoted() => {
+                size * ((steps / 32.0).ceil() + 1.0) * 2_f64.powi(-12)
+            }
+            // Of each block; then each block is scaled and added in f32.
+            Element::E4M3 | Element::E5M2 => {
+                let blocks = (steps / BLOCK as f64).ceil();
+                size * (5.0 * 2_f64.powi(-12) + (blocks + 3.0) * 2_f64.powi(-24))
+            }
             // Six products of parts, without the least.
             Element::F32 if exact => {
                 size * ((6.0 * steps + 2.0) * 2_f64.powi(-24) + 2_f64.powi(-22)) + greatest * steps * 2_f64.powi(-130)
@@ -107,18 +118,49 @@ impl Problem {
             // Each addition rounds what has been added up.
             _ => size * (steps + 2.0) * 2_f64.powi(-24) + steps * 2_f64.powi(-149),
         };
-        let off = if size > f64::from(f32::MAX) { f64::INFINITY } else { off };
-        let (value, bound) = match self.function() {
-            None => (sum, off),
-            Some(fused) => {
-                let mut elements = vec![(sum, off)];
-                for (number, matrix_of) in fused.inputs.iter().enumerate() {
-                    let bits = input(Operand::Input(number), matrix_of.place([row, column, matrix])?);
-                    elements.push((meaning::value(matrix_of.element(), bits), 0.0));
-                }
-                fused.expression.value_of(&elements)
-            }
+        Ok((sum, if size > f64::from(f32::MAX) { f64::INFINITY } else { off }))
+    }
+
+    /// The scales of A and of B of a block along K, multiplied; 1 where there are none.
+    fn scale(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3], block: i64) -> Result<f64, LayoutError> {
+        let Some(scales) = self.scales() else { return Ok(1.0) };
+        let [m, n, _] = self.sizes();
+        let of = |side, matrix_of: &Matrix, at: i64, extent: i64| {
+            let own = if matrix_of.extents()[0] == extent { at } else { at / BLOCK };
+            let bits = input(Operand::Scales(side), matrix_of.place([own, block, matrix])?);
+            Ok(meaning::value(Element::F32, bits))
         };
+        Ok(of(Side::A, &scales.a, row, m)? * of(Side::B, &scales.b, column, n)?)
+    }
+
+    /// The number of D at a row, a column and a matrix before it is rounded to its type, and how far
+    /// roundings may move it.
+    fn number(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3]) -> Result<(f64, f64), LayoutError> {
+        let columns = match self.pairs() {
+            None => vec![column],
+            Some(pairs) => pairs.columns(column, self.sizes()[1]).to_vec(),
+        };
+        let sums = columns.iter().map(|column| self.sum(input, [row, *column, matrix]));
+        let mut elements = sums.collect::<Result<Vec<_>, _>>()?;
+        let Some(fused) = self.function() else { return Ok(elements[0]) };
+        for (number, matrix_of) in fused.inputs.iter().enumerate() {
+            let bits = input(Operand::Input(number), matrix_of.place([row, column, matrix])?);
+            elements.push((meaning::value(matrix_of.element(), bits), 0.0));
+        }
+        Ok(fused.expression.value_of(&elements))
+    }
+
+    /// What the element of D at a row, a column and a matrix should be, where `input` has the bits
+    /// of an element of A, B, scales or an input of the function, counted from the beginning of its
+    /// tensor.
+    ///
+    /// Errors: an offset is not representable.
+    pub fn expected(&self, input: &Bits<'_>, at: [i64; 3]) -> Result<Expected, LayoutError> {
+        let (value, bound) = self.number(input, at)?;
+        self.rounded((value, bound), at)
+    }
+
+    fn rounded(&self, (value, bound): (f64, f64), at: [i64; 3]) -> Result<Expected, LayoutError> {
         let element = self.result();
         let last = if element.is_float() {
             meaning::step(element, value)
@@ -128,24 +170,99 @@ impl Problem {
             // To an integer, toward zero.
             1.0
         };
-        Ok(Expected { place: self.d().place([row, column, matrix])?, value, bound: bound + last, element })
+        Ok(Expected { place: self.d().place(at)?, value, bound: bound + last, element })
+    }
+
+    /// What a number of a by-product should be, of a row or a column of a matrix.
+    ///
+    /// Errors: an offset is not representable.
+    pub fn expected_by_product(
+        &self,
+        input: &Bits<'_>,
+        number: usize,
+        [at, matrix]: [i64; 2],
+    ) -> Result<Option<Expected>, LayoutError> {
+        let Some(by) = self.by_products().nth(number) else { return Ok(None) };
+        let [m, n, _] = self.sizes();
+        let place = |along: i64| if by.each == Each::Row { [at, along, matrix] } else { [along, at, matrix] };
+        let mut all = Gathered::default();
+        for along in 0..if by.each == Each::Row { n } else { m } {
+            all.add(by, self.number(input, place(along))?);
+        }
+        all.expected(self, number, [at, matrix])
     }
 
     /// The matrix of an operand that is given or written: none of a workspace.
-    pub fn matrix(&self, operand: Operand) -> Option<&super::Matrix> {
+    pub fn matrix(&self, operand: Operand) -> Option<&Matrix> {
         match operand {
             Operand::A => Some(self.a()),
             Operand::B => Some(self.b()),
             Operand::D => Some(self.d()),
             Operand::Input(number) => self.function().and_then(|fused| fused.inputs.get(number)),
+            Operand::Scales(side) => self.scales().map(|scales| if side == Side::A { &scales.a } else { &scales.b }),
+            Operand::ByProduct(number) => self.kept(number),
             Operand::Workspace(_) => None,
         }
     }
 
-    /// A, B and the inputs of the function.
+    /// A, B, the inputs of the function, and scales.
     pub fn given(&self) -> Vec<Operand> {
         let inputs = self.function().map_or(0, |fused| fused.inputs.len());
-        [Operand::A, Operand::B].into_iter().chain((0..inputs).map(Operand::Input)).collect()
+        let scales = self.scales().map_or(&[][..], |_| &[Operand::Scales(Side::A), Operand::Scales(Side::B)]);
+        let inputs = (0..inputs).map(Operand::Input);
+        [Operand::A, Operand::B].into_iter().chain(inputs).chain(scales.iter().copied()).collect()
+    }
+
+    /// D and the by-products.
+    pub fn written_operands(&self) -> Vec<Operand> {
+        let kept = (0..self.by_products().count()).map(Operand::ByProduct);
+        [Operand::D].into_iter().chain(kept).collect()
+    }
+}
+
+/// Numbers of a row or of a column, of which one is made.
+#[derive(Debug, Clone, Copy, Default)]
+struct Gathered {
+    value: f64,
+    bound: f64,
+    size: f64,
+    count: u64,
+    /// Whether there is a number among them.
+    any: bool,
+}
+
+impl Gathered {
+    fn add(&mut self, by: &ByProduct, number: (f64, f64)) {
+        let (value, off) = by.of.value_of(&[number]);
+        self.count += 1;
+        if by.statistic == Statistic::Sum {
+            self.value += value;
+            self.size += value.abs() + off;
+            self.bound += off;
+        } else if !value.is_nan() {
+            self.value = if self.any { self.value.max(value) } else { value };
+            // The greatest may be another one of those that are off.
+            self.bound = self.bound.max(off);
+            self.any = true;
+        }
+    }
+
+    fn expected(
+        self,
+        problem: &Problem,
+        number: usize,
+        [at, matrix]: [i64; 2],
+    ) -> Result<Option<Expected>, LayoutError> {
+        let (Some(by), Some(lies)) = (problem.by_products().nth(number), problem.kept(number)) else {
+            return Ok(None);
+        };
+        let place = lies.place(if by.each == Each::Row { [at, 0, matrix] } else { [0, at, matrix] })?;
+        let sum = by.statistic == Statistic::Sum;
+        let value = if sum || self.any { self.value } else { f64::NAN };
+        // Each addition rounds what has been added up.
+        let added = if sum { self.size * (self.count as f64 + 1.0) * 2_f64.powi(-24) } else { 0.0 };
+        let bound = self.bound + added + meaning::step(Element::F32, value);
+        Ok(Some(Expected { place, value, bound, element: Element::F32 }))
     }
 }
 
@@ -154,7 +271,7 @@ impl Problem {
 pub struct Report {
     /// What the interpreter executed, kernel by kernel.
     pub checked: Vec<Checked>,
-    /// How many elements of D were compared: all.
+    /// How many elements of D and of by-products were compared: all.
     pub compared: usize,
     /// The greatest difference from the definition, in units of the bound that rounding gives.
     pub worst: f64,
@@ -181,7 +298,8 @@ impl Product {
                 Operand::A => 1,
                 Operand::B => 2,
                 Operand::Input(number) => number as u64 + 3,
-                Operand::D | Operand::Workspace(_) => 0,
+                Operand::Scales(side) => 101 + side as u64,
+                Operand::D | Operand::ByProduct(_) | Operand::Workspace(_) => 0,
             };
             any_numbers(element, count, seed)
         };
@@ -203,8 +321,8 @@ impl Product {
         let given = memory.len();
         let mut checked = Vec::new();
         for step in self.steps() {
-            let mut interpreter = Interpreter::new(step.kernel().program(), &[]).map_err(setup)?;
-            let Some((to, from)) = step.operands().split_last() else { continue };
+            let mut interpreter = Interpreter::new(step.kernel().program(), step.sizes()).map_err(setup)?;
+            let (from, written) = step.read_and_written();
             for (tensor, operand) in from.iter().enumerate() {
                 let Some((_, bytes)) = memory.iter().find(|(known, _)| known == operand) else { continue };
                 let mut bytes = bytes.clone();
@@ -213,7 +331,9 @@ impl Product {
             }
             let found = interpreter.check();
             let found = found.map_err(|findings| Unchecked::Interpreter(CheckError::Findings(findings)))?;
-            memory.push((*to, found.run.bytes(from.len()).map_err(setup)?.to_vec()));
+            for (at, to) in written.iter().enumerate() {
+                memory.push((*to, found.run.bytes(from.len() + at).map_err(setup)?.to_vec()));
+            }
             checked.push(found);
         }
         let of = |operand: Operand| memory.iter().find(|(known, _)| *known == operand).map(|(_, bytes)| bytes);
@@ -230,10 +350,27 @@ impl Product {
         let width = problem.result().bytes() as usize;
         let Some(left) = of(Operand::D) else { return Ok(Report { checked, compared, worst }) };
         for matrix in 0..problem.batch() {
+            let extent = |by: &ByProduct| if by.each == Each::Row { m } else { n };
+            let kept = problem.by_products().map(|by| (by, vec![Gathered::default(); extent(by) as usize]));
+            let mut kept: Vec<(&ByProduct, Vec<Gathered>)> = kept.collect();
             for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
-                let wanted = problem.expected(&input, [row, column, matrix]).map_err(Unchecked::Layout)?;
+                let at = [row, column, matrix];
+                let number = problem.number(&input, at).map_err(Unchecked::Layout)?;
+                for (by, all) in &mut kept {
+                    all[if by.each == Each::Row { row } else { column } as usize].add(by, number);
+                }
+                let wanted = problem.rounded(number, at).map_err(Unchecked::Layout)?;
                 worst = worst.max(wanted.distance(bits_at(left, width, wanted.place as usize))?);
                 compared += 1;
+            }
+            for (number, (_, all)) in kept.into_iter().enumerate() {
+                let Some(left) = of(Operand::ByProduct(number)) else { continue };
+                for (at, all) in all.into_iter().enumerate() {
+                    let wanted = all.expected(problem, number, [at as i64, matrix]).map_err(Unchecked::Layout)?;
+                    let Some(wanted) = wanted else { continue };
+                    worst = worst.max(wanted.distance(bits_at(left, 4, wanted.place as usize))?);
+                    compared += 1;
+                }
             }
         }
         Ok(Report { checked, compared, worst })

@@ -11,10 +11,11 @@
 
 use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::{Build, Cursor, Element, Fragment, KernelError, Num, Pipeline, View};
+use tilewright_kernel::{Build, Cursor, Distributed, Element, Fragment, KernelError, Num, Pipeline, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Slot, Tiler, Tree};
 
+use super::byproduct::Taker;
 use super::fused::{self, Fetch, Input};
 use super::matrix::Contiguous;
 use super::plan::Plan;
@@ -56,15 +57,27 @@ pub(super) struct Epilogue {
     fetches: Vec<Option<Fetch>>,
     /// How a tile that came ahead reaches registers.
     load: Option<TiledCopy>,
+    /// What is kept of rows and columns.
+    takers: Vec<Taker>,
+    /// Sums that make one number of D: two of pairs.
+    each: usize,
 }
 
 /// What the sums of a kernel are written to, and what is read beside them.
 pub(super) struct Ends<'k> {
     d: View<'k>,
+    /// What tiles leave of their rows and columns.
+    kept: Vec<View<'k>>,
     staged: Option<View<'k>>,
     inputs: Vec<Input<'k>>,
     /// The one stage of inputs that come ahead.
     ahead: Option<Pipeline<'k>>,
+}
+
+/// What is read beside the sums, and shared memory through which a tile is stored.
+pub(super) struct Beside<'k> {
+    staged: Option<View<'k>>,
+    inputs: Vec<Input<'k>>,
 }
 
 impl Epilogue {
@@ -75,7 +88,8 @@ impl Epilogue {
         plan: &Plan,
         staged: Option<(Contiguous, bool)>,
     ) -> Result<Epilogue, PlanError> {
-        let Plan { rows, columns, groups, swapped, splits, .. } = *plan;
+        let Plan { groups, swapped, splits, .. } = *plan;
+        let [rows, columns] = plan.tile_of_d(problem);
         let staged = staged.filter(|_| splits == 1);
         let stored = staged.map(|(contiguous, _)| contiguous);
         // Lines of a panel lie along the contiguous mode of D.
@@ -126,6 +140,8 @@ impl Epilogue {
             Some(_) => Some(TiledCopy::of_operand_in(CopyAtom::named(matrices)?, &part, Operand::C, 16)?),
             None => None,
         };
+        let takers = problem.by_products().map(|by| Taker::of(by, problem, plan, &part, [rows, strip]));
+        let takers = takers.collect::<Result<_, _>>()?;
         Ok(Epilogue {
             result: problem.result(),
             sums: problem.sums(),
@@ -143,24 +159,37 @@ impl Epilogue {
             fused: function.cloned(),
             fetches,
             load,
+            takers,
+            each: if problem.pairs().is_some() { 2 } else { 1 },
         })
     }
 
-    /// The tensors of inputs, and what is written: D, or the sums of each range of steps; and
-    /// shared memory through which a tile is stored.
-    pub(super) fn ends<'k>(&self, k: &'k Build, written: &Written) -> Result<Ends<'k>, KernelError> {
+    /// The tensors of the inputs of the function, and shared memory through which a tile is stored.
+    pub(super) fn inputs<'k>(&self, k: &'k Build) -> Result<Beside<'k>, KernelError> {
         let staged = if self.store.is_none() { None } else { Some(k.shared_of(self.result, &self.panels)?) };
         let (tile, fetches) = ([self.rows, self.columns], (&self.fetches[..], staged.as_ref()));
         let declared = |fused| fused::inputs(k, fused, self.swapped, tile, fetches);
         let inputs = self.fused.as_ref().map_or(Ok(Vec::new()), declared)?;
+        Ok(Beside { staged, inputs })
+    }
+
+    /// What is written: D, or the sums of each range of steps, and what is kept besides.
+    pub(super) fn ends<'k>(
+        &self,
+        k: &'k Build,
+        written: &Written,
+        Beside { staged, inputs }: Beside<'k>,
+    ) -> Result<Ends<'k>, KernelError> {
         let d = match self.splits {
             1 => k.tensor_of(self.result, "d", &written.tensors[2], Role::Output)?,
             splits => k.tensor_of(Element::F32, "sums", &written.sums(splits), Role::Output)?,
         };
+        let kept = self.takers.iter().enumerate().map(|(at, taker)| taker.declare(k, &format!("kept{at}")));
+        let kept = kept.collect::<Result<_, _>>()?;
         let warps = (self.part.threads() / 32) as u32;
         let ahead = self.fetches.iter().any(Option::is_some);
         let ahead = if ahead { Some(k.pipeline(1, warps)?) } else { None };
-        Ok(Ends { d, staged, inputs, ahead })
+        Ok(Ends { d, kept, staged, inputs, ahead })
     }
 
     /// Sets off the inputs of a part of the work, when those before have been used and what was
@@ -202,10 +231,12 @@ impl Epilogue {
         Ok(Some(cursor))
     }
 
-    /// The sums of a tile, in registers: those of an instruction, and blocks of rows.
-    pub(super) fn sums<'k>(&self, k: &'k Build) -> Result<Fragment<'k>, KernelError> {
+    /// The sums of a tile, in registers: those of an instruction, and blocks of rows; of pairs those
+    /// of the first columns, and those of the second.
+    pub(super) fn sums<'k>(&self, k: &'k Build) -> Result<Vec<Fragment<'k>>, KernelError> {
         let blocks = fused::count_of(&self.part, self.rows);
-        k.register(self.sums, &format!("((2,2,{}),{blocks},1)", self.columns / 8))
+        let shape = format!("((2,2,{}),{blocks},1)", self.columns / 8);
+        (0..self.each).map(|_| k.register(self.sums, &shape)).collect()
     }
 
     /// The sums of a strip.
@@ -232,54 +263,96 @@ impl Epilogue {
         d.local_tile(&format!("({},{columns})", self.rows), tile_at(&unit.row, Some(column))?)
     }
 
-    /// What is written of a strip: the sums, or what the function makes of them.
+    /// What is written of a strip: the sums, or what the function makes of them. What is kept of
+    /// rows and columns is taken meanwhile.
     fn values<'k>(
         &self,
         k: &'k Build,
-        sums: &Fragment<'k>,
-        inputs: &[Input<'k>],
+        sums: &[Fragment<'k>],
+        ends: &Ends<'k>,
         unit: &Unit,
+        number: i64,
+        taken: &mut [Option<Distributed<'k>>],
+    ) -> Result<Fragment<'k>, KernelError> {
+        let column = plus(&times(&unit.column, &Expr::from(self.columns / self.strip))?, &Expr::from(number))?;
+        let strips = sums.iter().map(|sums| self.strip_of(sums, number)).collect::<Result<Vec<_>, _>>()?;
+        let result = if self.splits > 1 { Element::F32 } else { self.result };
+        let made = match &self.fused {
+            None => strips[0].clone(),
+            Some(fused) => self.computed(k, fused, &strips, (&ends.inputs, unit), (number, &column))?,
+        };
+        if !self.takers.is_empty() {
+            let numbers = made.numbers()?;
+            for ((taker, to), taken) in self.takers.iter().zip(&ends.kept).zip(taken) {
+                taker.take(k, &numbers, to, unit, &column, taken)?;
+            }
+        }
+        made.to(result)
+    }
+
+    /// What the function makes of the sums of a strip, in f32.
+    fn computed<'k>(
+        &self,
+        k: &'k Build,
+        fused: &Fused,
+        strips: &[Fragment<'k>],
+        (inputs, unit): (&[Input<'k>], &Unit),
         (number, column): (i64, &Expr),
     ) -> Result<Fragment<'k>, KernelError> {
-        let result = if self.splits > 1 { Element::F32 } else { self.result };
-        let Some(fused) = &self.fused else { return sums.to(result) };
         let tile = [self.rows, self.strip];
+        let shape = strips[0].shape().to_string();
         let read = inputs.iter().map(|input| match (&input.fetched, &self.load) {
             (Some((Fetch::Tile, shared)), Some(load)) => {
                 let at = tile_at(&Expr::from(0), Some(&Expr::from(number)))?;
                 let strip = shared.local_tile(&format!("({},{})", self.rows, self.strip), at)?;
-                let fragment = k.register(self.result, &sums.shape().to_string())?;
+                let fragment = k.register(self.result, &shape)?;
                 k.copy(load, &strip, &fragment.retile(load, CopyEnd::Destination)?)?;
                 Ok(fragment.numbers()?.into_iter().map(|number| number.to(Element::F32)).collect())
             }
             _ => input.numbers(&self.part, self.swapped, unit, tile, (number, column)),
         });
         let read: Vec<Vec<Num<'k>>> = read.collect::<Result<_, _>>()?;
-        let mut computed = Vec::with_capacity(sums.size());
-        for (at, sum) in sums.numbers()?.into_iter().enumerate() {
-            let elements: Vec<Num<'k>> =
-                std::iter::once(sum.to(Element::F32)).chain(read.iter().map(|numbers| numbers[at])).collect();
+        let sums: Vec<Vec<Num<'k>>> = strips.iter().map(Fragment::numbers).collect::<Result<_, _>>()?;
+        let mut computed = Vec::with_capacity(strips[0].size());
+        for at in 0..strips[0].size() {
+            let own = sums.iter().map(|sums| sums[at].to(Element::F32));
+            let elements: Vec<Num<'k>> = own.chain(read.iter().map(|numbers| numbers[at])).collect();
             computed.push(fused.expression.number(k, Element::F32, &elements));
         }
-        let values = k.register(Element::F32, &sums.shape().to_string())?;
+        let values = k.register(Element::F32, &shape)?;
         values.set(&computed)?;
-        values.to(result)
+        Ok(values)
     }
 
     /// Writes the sums of a part of the work.
     pub(super) fn write<'k>(
         &self,
         k: &'k Build,
-        sums: &Fragment<'k>,
+        sums: &[Fragment<'k>],
         (ends, cursor): (&Ends<'k>, Option<&Cursor<'k>>),
         unit: &Unit,
     ) -> Result<(), KernelError> {
+        let mut taken: Vec<Option<Distributed<'k>>> = vec![None; self.takers.len()];
+        self.write_strips(k, sums, (ends, cursor), unit, &mut taken)?;
+        for ((taker, to), taken) in self.takers.iter().zip(&ends.kept).zip(taken) {
+            taker.leave(to, unit, taken)?;
+        }
+        Ok(())
+    }
+
+    fn write_strips<'k>(
+        &self,
+        k: &'k Build,
+        sums: &[Fragment<'k>],
+        (ends, cursor): (&Ends<'k>, Option<&Cursor<'k>>),
+        unit: &Unit,
+        taken: &mut [Option<Distributed<'k>>],
+    ) -> Result<(), KernelError> {
         let count = self.columns / self.strip;
-        let column = |number: i64| plus(&times(&unit.column, &Expr::from(count))?, &Expr::from(number));
         let (Some(store), Some(staged)) = (&self.store, &ends.staged) else {
             for number in 0..count {
-                let column = column(number)?;
-                let values = self.values(k, &self.strip_of(sums, number)?, &ends.inputs, unit, (number, &column))?;
+                let column = plus(&times(&unit.column, &Expr::from(count))?, &Expr::from(number))?;
+                let values = self.values(k, sums, ends, unit, number, taken)?;
                 let tile = self.tile(&ends.d, unit, self.strip, &column)?;
                 tile.partition_mma(&self.part, Operand::C)?.store_predicated(&values)?;
             }
@@ -301,8 +374,7 @@ impl Epilogue {
             let strips = count / self.parts;
             for at in 0..strips {
                 let number = part * strips + at;
-                let values =
-                    self.values(k, &self.strip_of(sums, number)?, &ends.inputs, unit, (number, &column(number)?))?;
+                let values = self.values(k, sums, ends, unit, number, taken)?;
                 let at = tile_at(&Expr::from(0), Some(&Expr::from(at)))?;
                 let strip = staged.local_tile(&format!("({},{})", self.rows, self.strip), at)?;
                 k.copy(store, &values.retile(store, CopyEnd::Source)?, &strip)?;

@@ -116,6 +116,22 @@ pub(super) fn inputs<'k>(
 }
 
 impl<'k> Input<'k> {
+    /// A tensor whose elements repeat from row to row, and from column to column, of a tile, or do
+    /// not.
+    pub(super) fn of(view: View<'k>, batch: bool, repeats: [bool; 2]) -> Input<'k> {
+        Input { view, batch, repeats, fetched: None }
+    }
+
+    /// Whether there is one matrix for each of the batch.
+    pub(super) fn is_batch(&self) -> bool {
+        self.batch
+    }
+
+    /// The same of a part of the tensor.
+    pub(super) fn sliced(&self, at: Coord<Expr>) -> Result<Input<'k>, KernelError> {
+        Ok(Input::of(self.view.slice(at)?, self.batch, self.repeats))
+    }
+
     /// Its matrix of a part of the work, with the rows of tiles first.
     fn matrix(&self, swapped: bool, unit: &Unit) -> Result<View<'k>, KernelError> {
         let matrix = match &unit.matrix {

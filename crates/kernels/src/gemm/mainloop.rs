@@ -7,7 +7,7 @@
 use tilewright_atoms::{MmaAtom, TiledMma};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Element, Kernel, KernelError, View};
+use tilewright_kernel::{Element, Fragment, Kernel, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Slot, Tiler, Tree};
 
@@ -15,6 +15,7 @@ use super::epilogue::{Epilogue, swizzle, width};
 use super::matrix::Contiguous;
 use super::plan::{Plan, WARPS};
 use super::problem::Problem;
+use super::scales::{Scaling, promote};
 use super::schedule::{Grid, Unit, minus, plus, times};
 use crate::error::PlanError;
 use crate::product::{at, fact, tile_at};
@@ -34,13 +35,13 @@ pub(super) fn atom(problem: &Problem, columns: i64) -> String {
 }
 
 /// The shared memory of so many stages of a factor: lines of 128 bytes along K, or of up to 128
-/// bytes along its rows.
-fn ring(problem: &Problem, contiguous: Contiguous, rows: i64, stages: i64) -> String {
+/// bytes along its rows, which divide the rows that are multiplied together.
+fn ring(problem: &Problem, contiguous: Contiguous, [rows, together]: [i64; 2], stages: i64) -> String {
     let depth = problem.depth();
     let stage = rows * depth;
     match (contiguous, problem.factors().bytes()) {
         (Contiguous::Rows, _) => {
-            let width = width(rows);
+            let width = width(together);
             let (swizzle, panels) = (swizzle(width), rows / width);
             format!("{swizzle}(({width},{panels}),{depth},{stages}):((1,{}),{width},{stage})", width * depth)
         }
@@ -57,17 +58,20 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
     let factors = problem.factors();
     let Plan { swapped, rows, columns, groups, stages, splits, cluster, group, blocks, .. } = *plan;
     let warps = (WARPS * groups) as u32;
-    let beside = if plan.side_by_side() { cluster } else { 1 };
-    let copiers = if plan.shares().is_some() { WARPS as u32 } else { 1 };
+    let neighbours = if plan.side_by_side() { cluster } else { 1 };
+    let copiers = if plan.shares(problem).is_some() { WARPS as u32 } else { 1 };
     let depth = problem.depth();
-    let order: Tiler = format!("[{rows}:1;{columns}:1;{}:1]", depth / 4).parse()?;
-    let instruction = MmaAtom::named(&atom(problem, columns))?;
+    // Of pairs each half of a tile of B is multiplied by instructions of its own.
+    let paired = problem.pairs().is_some();
+    let [own_rows, own_columns] = plan.tile_of_d(problem);
+    let order: Tiler = format!("[{own_rows}:1;{own_columns}:1;{}:1]", depth / 4).parse()?;
+    let instruction = MmaAtom::named(&atom(problem, own_columns))?;
     let mma = TiledMma::new(instruction, &format!("({groups},1,1)").parse::<Layout>()?, &order)?;
     // With names for sizes, K is contiguous in A and B, and N in D.
     let whole = |found: Result<Contiguous, &'static str>| if exact { found } else { Ok(Contiguous::Columns) };
     let because = |because| PlanError::Plan { because };
     let lies_a = whole(problem.readable(problem.a())).map_err(because)?;
-    let lies_b = whole(problem.readable(problem.b())).map_err(because)?;
+    let lies_b = whole(problem.readable_b()).map_err(because)?;
     let batched = [problem.a(), problem.b()].map(|factor| !exact || factor.is_batch());
     let bulk = !exact || problem.stored().is_ok();
     let staged = if exact { problem.staged() } else { Some(Contiguous::Columns) }.map(|contiguous| (contiguous, bulk));
@@ -77,21 +81,25 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
     let [m, n, steps] = &written.sizes;
     let [m, n] = if swapped { [n, m] } else { [m, n] };
     let kernel = Kernel::build(name, |k| {
-        let a = (k.tensor_of(factors, "a", &written.tensors[0], Role::Input)?, lies_a, batched[0]);
-        let b = (k.tensor_of(factors, "b", &written.tensors[1], Role::Input)?, lies_b, batched[1]);
+        let a = k.tensor_of(factors, "a", &written.tensors[0], Role::Input)?;
+        let b = k.tensor_of(factors, "b", &written.tensors[1], Role::Input)?;
+        let a = Factor { view: a, lies: lies_a, batch: batched[0], paired: false };
+        let b = Factor { view: b, lies: lies_b, batch: batched[1], paired };
         let (left, right) = if swapped { (b, a) } else { (a, b) };
         k.threads(i64::from(warps + copiers) * 32)?;
         k.resident(plan.resident as u32)?;
         k.grid(Axis::X, &blocks.to_string())?;
         k.cluster(cluster as u32)?;
         let block = k.block_number(Axis::X);
-        let ring_left = k.shared_of(factors, &ring(problem, left.1, rows, stages))?;
-        let ring_right = k.shared_of(factors, &ring(problem, right.1, columns, stages))?;
-        let ends = epilogue.ends(k, &written)?;
+        let ring_left = k.shared_of(factors, &ring(problem, left.lies, [rows, own_rows], stages))?;
+        let ring_right = k.shared_of(factors, &ring(problem, right.lies, [columns, own_columns], stages))?;
+        let beside = epilogue.inputs(k)?;
+        let scaling = Scaling::declare(k, problem, plan)?;
+        let ends = epilogue.ends(k, &written, beside)?;
         let pipeline = k.pipeline(stages, warps * cluster as u32)?;
         let grid = Grid {
-            across: k.size(&format!("ceil({n}/{})", columns * beside))?,
-            beside,
+            across: k.size(&format!("ceil({n}/{})", columns * neighbours))?,
+            beside: neighbours,
             bands: k.size(&format!("ceil({m}/{})", rows * group))?,
             group,
             batch: if problem.batch() > 1 { Some(k.size(&written.batch)?) } else { None },
@@ -108,7 +116,7 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             k.launch_next();
         }
         k.role(warps..warps + copiers, || {
-            if let Some([few, _]) = plan.shares() {
+            if let Some([few, _]) = plan.shares(problem) {
                 k.registers(few)?;
             }
             k.single(|| {
@@ -124,20 +132,24 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                     let columns_loaded = if own_right { columns } else { columns / cluster };
                     let row = if own_left { unit.row.clone() } else { part(&unit.row)? };
                     let column = if own_right { unit.column.clone() } else { part(&unit.column)? };
-                    let tiles_left = tiles(&left, &unit, [rows_loaded, depth], &row)?;
-                    let tiles_right = tiles(&right, &unit, [columns_loaded, depth], &column)?;
+                    let tiles_left = left.tiles(&unit, [rows_loaded, depth], &row)?;
+                    let tiles_right = right.tiles(&unit, [columns_loaded, depth], &column)?;
                     k.range(unit.steps.clone(), |step| {
                         let step = at(&plus(&unit.first, &step)?)?;
                         let stage = cursor.stage()?;
                         stage.acquire()?;
-                        for (from, ring, loaded, own) in [
-                            (&tiles_left, &ring_left, rows_loaded, own_left),
-                            (&tiles_right, &ring_right, columns_loaded, own_right),
+                        for (factor, from, ring, loaded, own) in [
+                            (&left, &tiles_left, &ring_left, rows_loaded, own_left),
+                            (&right, &tiles_right, &ring_right, columns_loaded, own_right),
                         ] {
-                            let (from, to) = (from.slice(step.clone())?, ring.slice(at(stage.index())?)?);
+                            let to = ring.slice(at(stage.index())?)?;
                             if own {
-                                stage.load(&from, &to)?;
+                                for (number, from) in (0..).zip(from) {
+                                    let to = factor.part(&to, [loaded, depth], number)?;
+                                    stage.load(&from.slice(step.clone())?, &to)?;
+                                }
                             } else {
+                                let from = from[0].slice(step.clone())?;
                                 let at = tile_at(&rank, Some(&Expr::from(0)))?;
                                 let to = to.local_tile(&format!("({loaded},{depth})"), at)?;
                                 stage.load_multicast(&from, &to, &all, 0)?;
@@ -151,10 +163,12 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             })
         })?;
         k.role(0..warps, || {
-            if let Some([_, many]) = plan.shares() {
+            if let Some([_, many]) = plan.shares(problem) {
                 k.registers(many)?;
             }
             let sums = epilogue.sums(k)?;
+            // Sums that are promoted are added to others after each step.
+            let totals = if problem.is_promoted() { epilogue.sums(k)? } else { Vec::new() };
             // A stage is released when the products of the next one are set off: so there are
             // always some under way.
             let (ahead, behind) = (pipeline.cursor()?, pipeline.cursor()?);
@@ -163,7 +177,11 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 let stage = ahead.stage()?;
                 stage.wait()?;
                 let here = at(stage.index())?;
-                k.mma(&mma, &sums, &ring_left.slice(here.clone())?, &ring_right.slice(here)?, &sums)?;
+                for (number, sums) in (0..).zip(&sums) {
+                    let of_left = left.part(&ring_left.slice(here.clone())?, [rows, depth], number)?;
+                    let of_right = right.part(&ring_right.slice(here.clone())?, [columns, depth], number)?;
+                    k.mma(&mma, sums, &of_left, &of_right, sums)?;
+                }
                 ahead.advance()
             };
             let release = |under_way: u32| -> Result<(), KernelError> {
@@ -174,15 +192,39 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             };
             k.range(own.clone(), |turn| {
                 let unit = grid.unit(k, &block, &turn)?;
-                sums.clear();
-                multiply()?;
-                epilogue.let_come(k, inputs.as_ref())?;
-                k.range(minus(&unit.steps, &Expr::from(1))?, |_| {
+                let first = || -> Result<(), KernelError> {
+                    sums.iter().for_each(Fragment::clear);
                     multiply()?;
-                    release(1)
+                    epilogue.let_come(k, inputs.as_ref())
+                };
+                let left = minus(&unit.steps, &Expr::from(1))?;
+                if totals.is_empty() {
+                    first()?;
+                    k.range(left, |_| {
+                        multiply()?;
+                        release(sums.len() as u32)
+                    })?;
+                    release(0)?;
+                    return epilogue.write(k, &sums, (&ends, inputs.as_ref()), &unit);
+                }
+                totals.iter().for_each(Fragment::clear);
+                let block = |step: &Expr, multiply: &dyn Fn() -> Result<(), KernelError>| -> Result<(), KernelError> {
+                    let scales = match &scaling {
+                        Some(scaling) => Some(scaling.of_block(&mma, &unit, &plus(&unit.first, step)?)?),
+                        None => None,
+                    };
+                    multiply()?;
+                    release(0)?;
+                    totals.iter().zip(&sums).try_for_each(|(total, sums)| promote(total, sums, scales.as_deref()))
+                };
+                block(&Expr::from(0), &first)?;
+                k.range(left, |step| {
+                    block(&plus(&step, &Expr::from(1))?, &|| {
+                        sums.iter().for_each(Fragment::clear);
+                        multiply()
+                    })
                 })?;
-                release(0)?;
-                epilogue.write(k, &sums, (&ends, inputs.as_ref()), &unit)
+                epilogue.write(k, &totals, (&ends, inputs.as_ref()), &unit)
             })?;
             epilogue.end(k)
         })?;
@@ -195,18 +237,46 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
     Ok(kernel)
 }
 
-/// The tiles along K of an operand, of so many rows each, in the matrix of a part of the work.
-fn tiles<'k>(
-    (operand, _, batch): &(View<'k>, Contiguous, bool),
-    unit: &Unit,
-    [rows, depth]: [i64; 2],
-    row: &Expr,
-) -> Result<View<'k>, KernelError> {
-    let operand = match &unit.matrix {
-        Some(matrix) if *batch => operand.slice(Tree::flat([Slot::All, Slot::All, Slot::At(matrix.clone())])?)?,
-        _ => operand.clone(),
-    };
-    operand.local_tile(&format!("({rows},{depth})"), tile_at(row, None)?)
+/// A factor as the kernel reads it.
+struct Factor<'k> {
+    view: View<'k>,
+    /// In which mode the copy engine reads it.
+    lies: Contiguous,
+    /// Whether there is one matrix for each of the batch.
+    batch: bool,
+    /// Whether it has a mode that says which of a pair, behind its columns and K.
+    paired: bool,
+}
+
+impl<'k> Factor<'k> {
+    /// The tiles along K, of so many rows each, in the matrix of a part of the work; of pairs those
+    /// of the first columns, and those of the second.
+    fn tiles(&self, unit: &Unit, [rows, depth]: [i64; 2], row: &Expr) -> Result<Vec<View<'k>>, KernelError> {
+        let count = if self.paired { 2 } else { 1 };
+        let of = |number: i64| {
+            let pair = self.paired.then_some(Slot::At(Expr::from(number)));
+            let matrix = unit.matrix.clone().filter(|_| self.batch).map(Slot::At);
+            let others: Vec<Slot<Expr>> = pair.into_iter().chain(matrix).collect();
+            let factor = match others.is_empty() {
+                true => self.view.clone(),
+                false => self.view.slice(Tree::flat([Slot::All, Slot::All].into_iter().chain(others))?)?,
+            };
+            factor.local_tile(&format!("({},{depth})", rows / count), tile_at(row, None)?)
+        };
+        (0..count).map(of).collect()
+    }
+
+    /// What is multiplied together of a tile in shared memory: the first or the second half, where
+    /// there are pairs, else all of it.
+    fn part(&self, tile: &View<'k>, [rows, depth]: [i64; 2], number: i64) -> Result<View<'k>, KernelError> {
+        match self.paired {
+            false => Ok(tile.clone()),
+            true => {
+                let at = tile_at(&Expr::from(number), Some(&Expr::from(0)))?;
+                tile.local_tile(&format!("({},{depth})", rows / 2), at)
+            }
+        }
+    }
 }
 
 /// What M, N and K are multiples of, where that spares a bound or shows an alignment.
@@ -228,7 +298,10 @@ pub(super) fn lines(problem: &Problem, plan: &Plan) -> Vec<String> {
         }
         Err(because) => format!("D from registers: {because}"),
     };
-    let warps = format!("{}, {} warps; bulk copies by one more", atom(problem, plan.columns), WARPS * plan.groups);
-    let shares = plan.shares().map(|[few, many]| format!("{many} registers for those who multiply, {few} for others"));
-    [warps].into_iter().chain(shares).chain([stored]).collect()
+    let instruction = atom(problem, plan.tile_of_d(problem)[1]);
+    let warps = format!("{instruction}, {} warps; bulk copies by one more", WARPS * plan.groups);
+    let promoted = problem.is_promoted().then(|| "the sums of 128 steps along K are added in f32".to_string());
+    let shares =
+        plan.shares(problem).map(|[few, many]| format!("{many} registers for those who multiply, {few} for others"));
+    [warps].into_iter().chain(promoted).chain(shares).chain([stored]).collect()
 }

@@ -167,34 +167,38 @@ impl Matrix {
     }
 
     /// How a kernel declares it to those who use it; the third mode is left out where all matrices
-    /// are one. Modes of one element have a step that the copy engine admits.
+    /// are one.
     pub(crate) fn declared(&self) -> String {
-        let layout = match self.strides {
+        let [rows, columns, matrices] = self.extents;
+        let layout = match self.declared_strides() {
             None => self.layout.to_string(),
-            Some(mut strides) => {
-                let [rows, columns, matrices] = self.extents;
-                let unit = UNIT / i64::from(self.element.bytes());
-                let whole = |extent: i64| (extent + unit - 1) / unit * unit;
-                match self.bulk() {
-                    Ok(Contiguous::Columns) => {
-                        strides[1] = 1;
-                        strides[0] = if rows == 1 { whole(columns) } else { strides[0] };
-                    }
-                    Ok(Contiguous::Rows) => {
-                        strides[0] = 1;
-                        strides[1] = if columns == 1 { whole(rows) } else { strides[1] };
-                    }
-                    Err(_) => {}
-                }
-                match self.is_batch() {
-                    true => {
-                        format!("({rows},{columns},{matrices}):({},{},{})", strides[0], strides[1], strides[2])
-                    }
-                    false => format!("({rows},{columns}):({},{})", strides[0], strides[1]),
-                }
+            Some([down, across, step]) if self.is_batch() => {
+                format!("({rows},{columns},{matrices}):({down},{across},{step})")
             }
+            Some([down, across, _]) => format!("({rows},{columns}):({down},{across})"),
         };
         if self.offset > 0 { format!("S<0,0,0> o {} o {layout}", self.offset) } else { layout }
+    }
+
+    /// The steps that a kernel declares, where no mode is folded: modes of one element have one
+    /// that the copy engine admits.
+    pub(crate) fn declared_strides(&self) -> Option<[i64; 3]> {
+        let mut strides = self.strides?;
+        let [rows, columns, _] = self.extents;
+        let unit = UNIT / i64::from(self.element.bytes());
+        let whole = |extent: i64| (extent + unit - 1) / unit * unit;
+        match self.bulk() {
+            Ok(Contiguous::Columns) => {
+                strides[1] = 1;
+                strides[0] = if rows == 1 { whole(columns) } else { strides[0] };
+            }
+            Ok(Contiguous::Rows) => {
+                strides[0] = 1;
+                strides[1] = if columns == 1 { whole(rows) } else { strides[1] };
+            }
+            Err(_) => {}
+        }
+        Some(strides)
     }
 
     /// Whether its matrices differ.

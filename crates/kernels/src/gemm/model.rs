@@ -119,7 +119,7 @@ pub(super) fn fastest(problem: &Problem, machine: &Machine, admitted: impl Fn(&P
 pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
     let mut plans = Vec::new();
     for swapped in [false, true] {
-        let [m, n, k] = problem.sizes();
+        let [m, n, k] = problem.multiplied();
         let [m, n] = if swapped { [n, m] } else { [m, n] };
         for (rows, groups) in [(128, 2), (64, 1), (256, 2), (128, 1)] {
             for columns in widths(n) {

@@ -15,6 +15,7 @@ use super::epilogue::width;
 use super::matrix::Contiguous;
 use super::model;
 use super::problem::{LINE_BYTES, Problem};
+use super::scales::BLOCK;
 use crate::product::count;
 
 /// Warps of a group that multiplies together.
@@ -154,8 +155,17 @@ impl Plan {
 
     /// M, N and K as the kernel sees them: the first along the rows of tiles.
     pub(crate) fn extents(&self, problem: &Problem) -> [i64; 3] {
-        let [m, n, k] = problem.sizes();
+        let [m, n, k] = problem.multiplied();
         if self.swapped { [n, m, k] } else { [m, n, k] }
+    }
+
+    /// Rows and columns of D of a tile: of pairs half of those that lie along B.
+    pub(crate) fn tile_of_d(&self, problem: &Problem) -> [i64; 2] {
+        match problem.pairs() {
+            None => [self.rows, self.columns],
+            Some(_) if self.swapped => [self.rows / 2, self.columns],
+            Some(_) => [self.rows, self.columns / 2],
+        }
     }
 
     /// Whether blocks of a cluster have tiles side by side, of the same rows; else one above the
@@ -181,24 +191,26 @@ impl Plan {
         (REGISTERS / threads.max(1) / 8 * 8).min(255)
     }
 
-    /// Sums of a thread.
-    fn sums(&self) -> i64 {
-        self.rows / (64 * self.groups.max(1)) * self.columns / 2
+    /// Sums of a thread, and those of a block along K where they are promoted.
+    fn sums(&self, problem: &Problem) -> i64 {
+        let own = self.rows / (64 * self.groups.max(1)) * self.columns / 2;
+        if problem.is_promoted() { 2 * own } else { own }
     }
 
     /// Registers of those who copy, and of those who multiply, where they do not share alike: four
     /// warps copy then.
-    pub(crate) fn shares(&self) -> Option<[u32; 2]> {
-        let few = self.sums() + OTHER_REGISTERS > self.registers();
+    pub(crate) fn shares(&self, problem: &Problem) -> Option<[u32; 2]> {
+        let few = self.sums(problem) + OTHER_REGISTERS > self.registers();
         (few && self.groups == 2 && self.resident == 1).then_some([FEW_REGISTERS, MANY_REGISTERS])
     }
 
     /// In how many parts a tile of D goes through shared memory: as few as leave room for stages.
     pub(crate) fn parts(&self, problem: &Problem) -> i64 {
         let step = if self.along_rows(problem) { 8 } else { self.panel(problem) };
-        let bytes = self.rows * self.columns * i64::from(problem.result().bytes());
-        let fits = |parts: &i64| self.columns % (parts * step) == 0 && bytes / parts <= STAGED_BYTES;
-        (1..=self.columns / step).find(fits).unwrap_or(1)
+        let [rows, columns] = self.tile_of_d(problem);
+        let bytes = rows * columns * i64::from(problem.result().bytes());
+        let fits = |parts: &i64| columns % (parts * step) == 0 && bytes / parts <= STAGED_BYTES;
+        (1..=columns / step).find(fits).unwrap_or(1)
     }
 
     /// Bytes of a stage.
@@ -213,7 +225,8 @@ impl Plan {
         } else {
             // Vectors that come ahead have up to 1 KB each.
             let inputs = problem.function().map_or(0, |fused| fused.inputs.len() as i64);
-            self.rows * self.columns * i64::from(problem.result().bytes()) / self.parts(problem) + inputs * VECTOR_BYTES
+            let [rows, columns] = self.tile_of_d(problem);
+            rows * columns * i64::from(problem.result().bytes()) / self.parts(problem) + inputs * VECTOR_BYTES
         }
     }
 
@@ -231,7 +244,8 @@ impl Plan {
     /// Elements of a row of a panel, through which a tile of D is stored: 128 bytes, or what
     /// divides the tile.
     pub(crate) fn panel(&self, problem: &Problem) -> i64 {
-        width(if self.along_rows(problem) { self.rows } else { self.columns })
+        let [rows, columns] = self.tile_of_d(problem);
+        width(if self.along_rows(problem) { rows } else { columns })
     }
 
     /// Whether lines of D go along the rows of a tile.
@@ -246,6 +260,16 @@ impl Plan {
         if self.splits > 1 { sums.saturating_mul(self.splits) } else { 0 }
     }
 
+    /// Whether columns of a tile are in several blocks that have scales: each thread would load as
+    /// many.
+    fn splits_scales(&self, problem: &Problem) -> bool {
+        let Some(scales) = problem.scales() else { return false };
+        let ([m, n, _], swapped) = (problem.sizes(), self.swapped);
+        let (across, extent) = if swapped { (&scales.a, m) } else { (&scales.b, n) };
+        let blocks = across.extents()[0];
+        blocks > 1 && blocks != extent && BLOCK % self.columns != 0
+    }
+
     /// Why it cannot be carried out, if so.
     pub(crate) fn refusal(&self, problem: &Problem) -> Option<&'static str> {
         let steps = count(problem.sizes()[2], problem.depth());
@@ -255,7 +279,25 @@ impl Plan {
         if !(8..=MAX_COLUMNS).contains(&self.columns) || self.columns % 8 != 0 {
             return Some("a tile has a multiple of 8 columns, at most 256");
         }
-        if problem.sums() == Element::I32 && self.columns > 24 && self.columns % 16 != 0 {
+        if problem.pairs().is_some() {
+            if self.tile_of_d(problem)[0] % (64 * self.groups) != 0 || self.tile_of_d(problem)[1] % 8 != 0 {
+                return Some("each half of the pairs of a tile is multiplied by instructions of its own");
+            }
+            if self.cluster > 1 {
+                return Some("the blocks of a cluster load halves of what pairs divide");
+            }
+        }
+        if self.splits > 1 && (problem.pairs().is_some() || problem.by_products().next().is_some()) {
+            return Some("blocks share no tiles of pairs, or with by-products");
+        }
+        if problem.by_products().next().is_some() && self.tile_of_d(problem)[1] % 16 != 0 {
+            return Some("by-products are taken of a multiple of 16 columns");
+        }
+        if self.splits_scales(problem) {
+            return Some("the columns of a tile are within one block that has a scale");
+        }
+        let instruction = self.tile_of_d(problem)[1];
+        if problem.sums() == Element::I32 && instruction > 24 && instruction % 16 != 0 {
             return Some("instructions for integers have a multiple of 16 columns, or 8 or 24");
         }
         if problem.sums() == Element::I32 && self.splits > 1 {
@@ -264,8 +306,8 @@ impl Plan {
         if problem.factors() == Element::F32 && !problem.is_tf32() {
             return Some("factors of f32 are multiplied where they may be rounded to tf32");
         }
-        let registers = self.shares().map_or(self.registers(), |[_, many]| i64::from(many));
-        if self.sums() + OTHER_REGISTERS > registers {
+        let registers = self.shares(problem).map_or(self.registers(), |[_, many]| i64::from(many));
+        if self.sums(problem) + OTHER_REGISTERS > registers {
             return Some("a thread has no registers for so many sums");
         }
         if self.stages < 2 {

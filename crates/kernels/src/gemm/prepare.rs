@@ -11,8 +11,8 @@ use tilewright_layout::{Composed, Layout};
 
 use super::matrix::Matrix;
 use super::pack;
-use super::problem::{Fused, Problem};
-use super::step::{Operand, Step};
+use super::problem::Problem;
+use super::step::{Operand, Side, Step};
 use crate::error::PlanError;
 use crate::relayout::{Place, relayout};
 
@@ -42,7 +42,7 @@ impl Prepared {
             workspaces: Vec::new(),
         };
         let exact = problem.factors() == Element::F32 && !problem.is_tf32();
-        let mut factor = |matrix: &Matrix, name: &str, operand: Operand| match problem.readable(matrix) {
+        let mut factor = |matrix: &Matrix, name: &str, operand: Operand, found| match found {
             _ if exact => prepared.parted(matrix, operand, name),
             Ok(_) => {
                 prepared.operands.push(operand);
@@ -50,14 +50,19 @@ impl Prepared {
             }
             Err(because) => {
                 let what = format!("{name} ({because})");
-                match prepared.lined(matrix, operand, &what)? {
+                // Of pairs whole rows are moved, which both columns of a pair are then.
+                let lined = match problem.pairs() {
+                    None => prepared.lined(matrix, operand, &what)?,
+                    Some(_) => None,
+                };
+                match lined {
                     Some(packed) => Ok(packed),
                     None => prepared.packed(matrix, operand, &what),
                 }
             }
         };
-        let a = factor(problem.a(), "A", Operand::A)?;
-        let b = factor(problem.b(), "B", Operand::B)?;
+        let a = factor(problem.a(), "A", Operand::A, problem.readable(problem.a()))?;
+        let b = factor(problem.b(), "B", Operand::B, problem.readable_b())?;
         let mut inputs = Vec::new();
         for (number, input) in problem.function().iter().flat_map(|fused| &fused.inputs).enumerate() {
             let operand = Operand::Input(number);
@@ -69,14 +74,11 @@ impl Prepared {
                 None => prepared.packed(input, operand, &format!("input {} (its modes are folded)", number + 1))?,
             });
         }
+        if problem.scales().is_some() {
+            prepared.operands.extend([Operand::Scales(Side::A), Operand::Scales(Side::B)]);
+        }
         let d = prepared.result(problem.d())?;
-        let mut inner = Problem::of(a, b, d)?;
-        if problem.is_tf32() {
-            inner = inner.in_tf32();
-        }
-        if let Some(fused) = problem.function() {
-            inner = inner.fused(Fused { expression: fused.expression.clone(), inputs })?;
-        }
+        let inner = problem.moved(a, b, d, inputs)?;
         prepared.inner = inner;
         Ok(prepared)
     }
@@ -111,7 +113,7 @@ impl Prepared {
         let apart = rows.saturating_mul(all);
         let to = self.workspace(apart.saturating_mul(count), Element::Bf16);
         let does = format!("splits {name} in three parts of bf16, of which six products make one of f32");
-        self.before.push(Step { kernel, operands: vec![from, to], does });
+        self.before.push(Step::new(kernel, vec![from, to], does));
         self.operands.push(to);
         Matrix::strided(Element::Bf16, [rows, all, matrices], [all, 1, if count == matrices { apart } else { 0 }])
     }
@@ -137,7 +139,7 @@ impl Prepared {
         let step = lines.saturating_mul(whole);
         let to = self.workspace(step.saturating_mul(count), element);
         let does = format!("moves {what} to lines of {whole} elements");
-        self.before.push(Step { kernel, operands: vec![from, to], does });
+        self.before.push(Step::new(kernel, vec![from, to], does));
         self.operands.push(to);
         let step = if count == matrices { step } else { 0 };
         let strides = if turned { [1, whole, step] } else { [whole, 1, step] };
@@ -155,11 +157,8 @@ impl Prepared {
         let packed = Matrix::strided(element, [rows, columns, count], [line, 1, rows.saturating_mul(line)])?;
         let moved = relayout(place(&source, matrix.offset())?, element, packed.layout(), element)?;
         let to = self.workspace(packed.reach()?, element);
-        self.before.push(Step {
-            kernel: moved.kernel().clone(),
-            operands: vec![from, to],
-            does: format!("moves {what} to rows of {line} elements"),
-        });
+        let does = format!("moves {what} to rows of {line} elements");
+        self.before.push(Step::new(moved.kernel().clone(), vec![from, to], does));
         self.operands.push(to);
         let step = if count == matrices { rows.saturating_mul(line) } else { 0 };
         Matrix::strided(element, [rows, columns, matrices], [line, 1, step])
@@ -177,11 +176,8 @@ impl Prepared {
         let plain = Matrix::strided(element, [rows, columns, matrices], [line, 1, rows.saturating_mul(line)])?;
         let moved = relayout(plain.layout(), element, place(d.layout(), d.offset())?, element)?;
         let from = self.workspace(plain.reach()?, element);
-        self.after.push(Step {
-            kernel: moved.kernel().clone(),
-            operands: vec![from, Operand::D],
-            does: "moves D to where it belongs (its modes are folded)".to_string(),
-        });
+        let does = "moves D to where it belongs (its modes are folded)".to_string();
+        self.after.push(Step::new(moved.kernel().clone(), vec![from, Operand::D], does));
         self.operands.push(from);
         Ok(plain)
     }

@@ -6,9 +6,13 @@
 
 use tilewright_kernel::Element;
 
+use super::byproduct::ByProduct;
 use super::matrix::{Contiguous, Matrix};
+use super::pairs::Pairs;
+use super::scales::Scales;
 use crate::error::PlanError;
 use crate::expression::Expression;
+use crate::reduce::Statistic;
 
 /// A product of matrices, or a batch of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,18 +22,22 @@ pub struct Problem {
     a: Matrix,
     b: Matrix,
     d: Matrix,
+    pairs: Option<Pairs>,
     fused: Option<Fused>,
+    kept: Vec<(ByProduct, Matrix)>,
+    scales: Option<Scales>,
     tf32: bool,
+    fast: bool,
 }
 
 /// What is done with a sum before it is written: an expression whose input 0 is the sum, and whose
 /// other inputs are the elements of tensors at the same row, column and matrix. A tensor of fewer
-/// elements has steps of 0.
+/// elements has steps of 0. Of pairs ([`Problem::gated`]) inputs 0 and 1 are both sums.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fused {
     /// The function.
     pub expression: Expression,
-    /// Inputs 1, 2, .. of the expression.
+    /// Inputs 1, 2, .. of the expression; 2, 3, .. of pairs.
     pub inputs: Vec<Matrix>,
 }
 
@@ -91,8 +99,36 @@ impl Problem {
     /// multiplied, or not converted to the type of D ([`PlanError::Unknown`]); two elements of D
     /// with one place ([`PlanError::Overlap`]).
     pub fn of(a: Matrix, b: Matrix, d: Matrix) -> Result<Problem, PlanError> {
+        Problem::checked(a, b, d, None)
+    }
+
+    /// The product of A `(M,K)` and pairs of columns of B `(2 N,K)` as D `(M,N)`: a function of both
+    /// sums of a pair, inputs 0 and 1 of its expression.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernels::Expression;
+    /// use tilewright_kernels::gemm::{Fused, Matrix, Pairs, Problem};
+    ///
+    /// // D = silu(A G) * (A U), where the rows of B are those of G and then those of U.
+    /// let matrix = |extents| Matrix::rows(Element::Bf16, extents).unwrap();
+    /// let expression = Expression::parse("silu(x) * y", &["x", "y"]).unwrap();
+    /// let gate = Fused { expression, inputs: vec![] };
+    /// let (a, b, d) = (matrix([256, 64]), matrix([1024, 64]), matrix([256, 512]));
+    /// let problem = Problem::gated(a, b, d, Pairs::Halves, gate).unwrap();
+    /// assert_eq!(problem.sizes(), [256, 512, 64]);
+    /// assert_eq!(problem.operations(), 2 * 256 * 1024 * 64);
+    /// ```
+    ///
+    /// Errors: as [`Problem::of`], where B has twice the columns of D, and as [`Problem::fused`].
+    pub fn gated(a: Matrix, b: Matrix, d: Matrix, pairs: Pairs, fused: Fused) -> Result<Problem, PlanError> {
+        Problem::checked(a, b, d, Some(pairs))?.fused(fused)
+    }
+
+    fn checked(a: Matrix, b: Matrix, d: Matrix, pairs: Option<Pairs>) -> Result<Problem, PlanError> {
         let ([m, k, batch], [n, terms, batch_b], [rows, columns, batch_d]) = (a.extents(), b.extents(), d.extents());
-        if k != terms || [m, n] != [rows, columns] || batch != batch_b || batch != batch_d {
+        let made = if pairs.is_some() { columns.saturating_mul(2) } else { columns };
+        if k != terms || [m, n] != [rows, made] || batch != batch_b || batch != batch_d {
             let text = |matrix: &Matrix| matrix.layout().shape().to_string();
             return Err(PlanError::Extents { a: text(&a), b: text(&b), d: text(&d) });
         }
@@ -108,7 +144,9 @@ impl Problem {
         if !d.layout().is_injective()? {
             return Err(PlanError::Overlap { layout: d.layout().to_string() });
         }
-        Ok(Problem { sizes: [m, n, k], batch, a, b, d, fused: None, tf32: false })
+        let sizes = [m, columns, k];
+        let (fused, kept, scales) = (None, Vec::new(), None);
+        Ok(Problem { sizes, batch, a, b, d, pairs, fused, kept, scales, tf32: false, fast: false })
     }
 
     /// So many of them, one after the other in memory.
@@ -124,9 +162,12 @@ impl Problem {
             let step = matrix.reach()?.max(rows.saturating_mul(columns));
             Matrix::strided(matrix.element(), [rows, columns, batch], [strides[0], strides[1], step])
         };
-        match &self.fused {
-            None => Ok(Problem { tf32: self.tf32, ..Problem::of(many(&self.a)?, many(&self.b)?, many(&self.d)?)? }),
-            Some(fused) => Err(PlanError::Rank { layout: fused.expression.to_string() }),
+        let [a, b, d] = [many(&self.a)?, many(&self.b)?, many(&self.d)?];
+        match (&self.fused, self.kept.first(), &self.scales) {
+            (None, None, None) => Ok(Problem { tf32: self.tf32, fast: self.fast, ..Problem::of(a, b, d)? }),
+            (Some(fused), ..) => Err(PlanError::Rank { layout: fused.expression.to_string() }),
+            (_, Some((_, kept)), _) => Err(PlanError::Rank { layout: kept.layout().to_string() }),
+            (.., Some(scales)) => Err(PlanError::Rank { layout: scales.a.layout().to_string() }),
         }
     }
 
@@ -159,20 +200,101 @@ impl Problem {
                 return Err(PlanError::Unknown { what: "type of an input", given: input.element().to_string(), known });
             }
         }
-        if fused.expression.inputs() > fused.inputs.len() + 1 {
+        let sums = if self.pairs.is_some() { 2 } else { 1 };
+        if fused.expression.inputs() > fused.inputs.len() + sums {
+            let own = if sums == 2 { "the sums x0 and x1" } else { "the sum x0" };
             return Err(PlanError::Unknown {
                 what: "input",
                 given: format!("x{}", fused.expression.inputs() - 1),
-                known: format!("the sum x0, and {} tensors", fused.inputs.len()),
+                known: format!("{own}, and {} tensors", fused.inputs.len()),
             });
         }
         Ok(Problem { fused: Some(fused), ..self })
     }
 
-    /// The same product without a function of its sums.
+    /// The same product without a function of its sums, and without by-products; of pairs the first
+    /// sum is left.
     #[must_use]
     pub fn bare(self) -> Problem {
-        Problem { fused: None, ..self }
+        let first = || Fused { expression: Expression::input(0), inputs: Vec::new() };
+        Problem { fused: self.pairs.map(|_| first()), kept: Vec::new(), ..self }
+    }
+
+    /// The same product, of whose rows or columns something is kept besides.
+    ///
+    /// Errors: sums are whole numbers, or another statistic is asked for ([`PlanError::Unknown`]).
+    pub fn keeping(mut self, by: ByProduct) -> Result<Problem, PlanError> {
+        if !matches!(by.statistic, Statistic::Sum | Statistic::Maximum) {
+            let given = format!("{:?}", by.statistic);
+            return Err(PlanError::Unknown { what: "by-product", given, known: "Sum and Maximum".to_string() });
+        }
+        if self.sums() != Element::F32 {
+            let (given, known) = (self.factors().to_string(), "factors whose sums are in f32".to_string());
+            return Err(PlanError::Unknown { what: "by-product of factors", given, known });
+        }
+        if by.of.inputs() > 1 {
+            let (given, known) = (format!("x{}", by.of.inputs() - 1), "the number of D, x0".to_string());
+            return Err(PlanError::Unknown { what: "input", given, known });
+        }
+        let matrix = by.matrix([self.sizes[0], self.sizes[1]], self.batch)?;
+        self.kept.push((by, matrix));
+        Ok(self)
+    }
+
+    /// The same product, of which each 128 steps along K are multiplied by scales, in f32: of
+    /// factors of 8 bits that are floating-point numbers.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernels::gemm::{Matrix, Problem, Scales};
+    ///
+    /// // A scale for 128 elements of each row of A, and for 128 x 128 elements of B.
+    /// let factor = |rows| Matrix::rows(Element::E4M3, [rows, 512]).unwrap();
+    /// let d = Matrix::rows(Element::Bf16, [256, 384]).unwrap();
+    /// let scales = Scales {
+    ///     a: Matrix::columns(Element::F32, [256, 4]).unwrap(),
+    ///     b: Matrix::rows(Element::F32, [3, 4]).unwrap(),
+    /// };
+    /// let problem = Problem::of(factor(256), factor(384), d).unwrap().scaled(scales).unwrap();
+    /// assert!(problem.to_string().contains("blocks of 128 steps have scales"));
+    /// ```
+    ///
+    /// Errors: scales that are not in f32, or factors of other types ([`PlanError::Unknown`]); other
+    /// extents than those of [`Scales`] ([`PlanError::Shape`]); pairs, or folded modes of scales
+    /// ([`PlanError::Rank`]).
+    pub fn scaled(self, scales: Scales) -> Result<Problem, PlanError> {
+        if !self.is_small() {
+            let (given, known) = (self.factors().to_string(), "e4m3 and e5m2".to_string());
+            return Err(PlanError::Unknown { what: "scales of factors", given, known });
+        }
+        let [m, n, k] = self.sizes;
+        for (matrix, rows) in [(&scales.a, m), (&scales.b, n)] {
+            if matrix.element() != Element::F32 {
+                let (given, known) = (matrix.element().to_string(), "f32".to_string());
+                return Err(PlanError::Unknown { what: "type of a scale", given, known });
+            }
+            if matrix.strides().is_none() || self.pairs.is_some() {
+                return Err(PlanError::Rank { layout: matrix.layout().to_string() });
+            }
+            Scales::rows(matrix, [rows, k, self.batch])?;
+        }
+        Ok(Problem { scales: Some(scales), ..self })
+    }
+
+    /// The same product, whose sums of factors of 8 bits are left to the instructions, which keep 13
+    /// bits of the greatest of their terms: a little faster, and less exact the longer K is. Where
+    /// blocks have scales their sums are added in f32 as before.
+    #[must_use]
+    pub fn fast(self) -> Problem {
+        Problem { fast: true, ..self }
+    }
+
+    /// The same product of tensors that lie elsewhere, perhaps of parts of the factors.
+    pub(crate) fn moved(&self, a: Matrix, b: Matrix, d: Matrix, inputs: Vec<Matrix>) -> Result<Problem, PlanError> {
+        let fused = self.fused.as_ref().map(|fused| Fused { expression: fused.expression.clone(), inputs });
+        let (kept, scales) = (self.kept.clone(), self.scales.clone());
+        let inner = Problem::checked(a, b, d, self.pairs)?;
+        Ok(Problem { fused, kept, scales, tf32: self.tf32, fast: self.fast, ..inner })
     }
 
     /// The same product, of whose factors of f32 only the 19 bits of tf32 count: sign, exponent and
@@ -212,6 +334,41 @@ impl Problem {
         self.fused.as_ref()
     }
 
+    /// Which columns of B make a column of D, where there are pairs.
+    pub fn pairs(&self) -> Option<Pairs> {
+        self.pairs
+    }
+
+    /// What is kept of rows and columns.
+    pub fn by_products(&self) -> impl Iterator<Item = &ByProduct> {
+        self.kept.iter().map(|(by, _)| by)
+    }
+
+    /// Where the numbers of a by-product lie.
+    pub(crate) fn kept(&self, number: usize) -> Option<&Matrix> {
+        self.kept.get(number).map(|(_, matrix)| matrix)
+    }
+
+    /// The scales of blocks, if there are any.
+    pub fn scales(&self) -> Option<&Scales> {
+        self.scales.as_ref()
+    }
+
+    /// Whether factors are floating-point numbers of 8 bits.
+    fn is_small(&self) -> bool {
+        matches!(self.factors(), Element::E4M3 | Element::E5M2)
+    }
+
+    /// Whether the sums of each 128 steps along K are added in f32.
+    pub fn is_promoted(&self) -> bool {
+        self.scales.is_some() || self.is_small() && !self.fast
+    }
+
+    /// M, N and K of what is multiplied: both columns of each pair.
+    pub(crate) fn multiplied(&self) -> [i64; 3] {
+        [self.sizes[0], self.b.extents()[0], self.sizes[2]]
+    }
+
     /// The type of A and B.
     pub fn factors(&self) -> Element {
         self.a.element()
@@ -243,12 +400,13 @@ impl Problem {
 
     /// Multiplications and additions.
     pub fn operations(&self) -> i64 {
-        self.sizes.into_iter().fold(self.batch.saturating_mul(2), i64::saturating_mul)
+        self.multiplied().into_iter().fold(self.batch.saturating_mul(2), i64::saturating_mul)
     }
 
     /// The bytes of the tensors, each element once.
     pub fn bytes(&self) -> i64 {
-        let inputs = self.fused.iter().flat_map(|fused| &fused.inputs);
+        let inputs = self.fused.iter().flat_map(|fused| &fused.inputs).chain(self.kept.iter().map(|(_, to)| to));
+        let inputs = inputs.chain(self.scales.iter().flat_map(|scales| [&scales.a, &scales.b]));
         [&self.a, &self.b, &self.d].into_iter().chain(inputs).map(Matrix::bytes).fold(0, i64::saturating_add)
     }
 
@@ -298,6 +456,11 @@ impl Problem {
         whole(&self.a) && whole(&self.b)
     }
 
+    /// How a kernel declares B: of pairs with a mode that says which of both.
+    fn declared_b(&self) -> String {
+        self.firsts().and_then(|firsts| firsts.declared()).unwrap_or_else(|| self.b.declared())
+    }
+
     /// The sizes of a launch, by name.
     pub(crate) fn named(&self) -> Vec<(&'static str, i64)> {
         let [m, n, k] = self.sizes;
@@ -313,9 +476,9 @@ impl Problem {
     pub(crate) fn written(&self, facts: Option<&[String; 3]>) -> Written {
         let Some(facts) = facts else {
             return Written {
-                sizes: self.sizes.map(|size| size.to_string()),
+                sizes: self.multiplied().map(|size| size.to_string()),
                 batch: self.batch.to_string(),
-                tensors: [&self.a, &self.b, &self.d].map(Matrix::declared),
+                tensors: [self.a.declared(), self.declared_b(), self.d.declared()],
             };
         };
         let names = ["M", "N", "K"];
@@ -357,10 +520,27 @@ impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [m, n, k] = self.sizes;
         let batch = if self.batch > 1 { format!(",{}", self.batch) } else { String::new() };
-        write!(f, "{} ({m},{k}{batch}) x ({n},{k}{batch}) -> {} ({m},{n}{batch})", self.factors(), self.result())?;
-        match &self.fused {
-            Some(fused) => write!(f, " = {}", fused.expression),
-            None => Ok(()),
+        let columns = self.b.extents()[0];
+        write!(
+            f,
+            "{} ({m},{k}{batch}) x ({columns},{k}{batch}) -> {} ({m},{n}{batch})",
+            self.factors(),
+            self.result()
+        )?;
+        if let Some(fused) = &self.fused {
+            write!(f, " = {}", fused.expression)?;
         }
+        match self.pairs {
+            Some(Pairs::Neighbours) => write!(f, " of neighbouring columns")?,
+            Some(Pairs::Halves) => write!(f, " of columns of both halves")?,
+            None => {}
+        }
+        if self.scales.is_some() {
+            write!(f, ", blocks of 128 steps have scales")?;
+        }
+        if self.is_small() && !self.is_promoted() {
+            write!(f, ", fast sums")?;
+        }
+        self.kept.iter().try_for_each(|(by, _)| write!(f, ", {by}"))
     }
 }

@@ -11,10 +11,23 @@ pub enum Operand {
     B,
     /// An input of the function of the sums, counted from 0.
     Input(usize),
+    /// The scales of the blocks of A, and of B.
+    Scales(Side),
     /// D.
     D,
+    /// What is kept of rows or columns, counted from 0.
+    ByProduct(usize),
     /// A piece of device memory that belongs to the product alone, by its number.
     Workspace(usize),
+}
+
+/// One of both factors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// A.
+    A,
+    /// B.
+    B,
 }
 
 /// A kernel of a product.
@@ -22,18 +35,37 @@ pub enum Operand {
 pub struct Step {
     pub(super) kernel: Kernel,
     pub(super) operands: Vec<Operand>,
+    /// How many of them are written: the last ones.
+    pub(super) writes: usize,
+    /// The sizes of its launch, where the kernel has names for them.
+    pub(super) sizes: Vec<(&'static str, i64)>,
     pub(super) does: String,
 }
 
 impl Step {
-    /// The kernel. Its sizes are known.
+    /// A kernel whose sizes are known, that writes its last tensor.
+    pub(super) fn new(kernel: Kernel, operands: Vec<Operand>, does: String) -> Step {
+        Step { kernel, operands, writes: 1, sizes: Vec::new(), does }
+    }
+
+    /// The kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
-    /// Its tensors, in the order of the kernel: the last one is written, the others are read.
+    /// The sizes of its launch, by name: none where the kernel knows them.
+    pub fn sizes(&self) -> &[(&'static str, i64)] {
+        &self.sizes
+    }
+
+    /// Its tensors, in the order of the kernel: those that are read, then those that are written.
     pub fn operands(&self) -> &[Operand] {
         &self.operands
+    }
+
+    /// The tensors that are read, and those that are written, each in the order of the kernel.
+    pub fn read_and_written(&self) -> (&[Operand], &[Operand]) {
+        self.operands.split_at(self.operands.len().saturating_sub(self.writes))
     }
 
     /// What it does, in a few words.

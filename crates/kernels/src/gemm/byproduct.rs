@@ -1,0 +1,283 @@
+//! Sums and greatest numbers of rows and of columns of D, taken while D is computed.
+//!
+//! Law: a by-product has one number for each row of D, or for each column, and each matrix: the
+//! sum, or the greatest, of what an expression makes of the numbers there, in f32, before they are
+//! rounded to the type of D. NaN is not the greatest unless there is nothing else.
+//!
+//! A block leaves what its tile has: of a row of the tile one number, and of a column one for each
+//! warp. A kernel afterwards makes one of them, in a fixed order, so that the same product gives
+//! the same bits each time.
+
+use std::fmt;
+
+use tilewright_atoms::TiledMma;
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::{
+    Build, Distributed, Distribution, Element, Fragment, Kernel, KernelError, Num, Reduction, View,
+};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Extent, Layout, Slot, Tree};
+
+use super::fused::count_of;
+use super::matrix::Matrix;
+use super::plan::{Plan, WARPS};
+use super::problem::Problem;
+use super::schedule::{Unit, minus, times};
+use super::step::{Operand, Step};
+use crate::error::PlanError;
+use crate::expression::Expression;
+use crate::product::tile_at;
+use crate::reduce::{Statistic, reduce};
+
+/// What there is one number of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Each {
+    /// Each row, of all its columns.
+    Row,
+    /// Each column, of all its rows.
+    Column,
+}
+
+/// Numbers that are kept of the rows or of the columns of D.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernels::gemm::{ByProduct, Each, Problem};
+/// use tilewright_kernels::{Expression, Statistic};
+///
+/// // The greatest magnitude of each row, by which the row may be scaled.
+/// let of = Expression::input(0).abs();
+/// let magnitude = ByProduct { each: Each::Row, statistic: Statistic::Maximum, of };
+/// let problem = Problem::new(Element::Bf16, [256, 512, 64]).unwrap().keeping(magnitude).unwrap();
+/// assert!(problem.to_string().ends_with("greatest of abs(x0) of each row"));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ByProduct {
+    /// Of rows or of columns.
+    pub each: Each,
+    /// [`Statistic::Sum`] or [`Statistic::Maximum`].
+    pub statistic: Statistic,
+    /// What is added, or compared: an expression whose input 0 is the number that is written to D.
+    pub of: Expression,
+}
+
+impl ByProduct {
+    /// Where its numbers lie: one after the other, in f32, as a matrix with one column or one row.
+    pub(super) fn matrix(&self, [m, n]: [i64; 2], batch: i64) -> Result<Matrix, PlanError> {
+        match self.each {
+            Each::Row => Matrix::strided(Element::F32, [m, 1, batch], [1, 0, m]),
+            Each::Column => Matrix::strided(Element::F32, [1, n, batch], [0, 1, n]),
+        }
+    }
+}
+
+impl fmt::Display for ByProduct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let statistic = if self.statistic == Statistic::Sum { "sum" } else { "greatest" };
+        let each = if self.each == Each::Row { "row" } else { "column" };
+        write!(f, "{statistic} of {} of each {each}", self.of)
+    }
+}
+
+/// What the product leaves for a by-product, and the kernels that make it of that.
+pub(super) fn made(
+    by: &ByProduct,
+    number: usize,
+    (problem, plan): (&Problem, &Plan),
+    workspaces: &mut Vec<i64>,
+) -> Result<(Operand, Vec<Step>), PlanError> {
+    let parts = Parts::of(by, problem, plan);
+    if parts.tiles == 1 {
+        return Ok((Operand::ByProduct(number), Vec::new()));
+    }
+    let mut workspace = |bytes: i64| {
+        workspaces.push(bytes);
+        Operand::Workspace(workspaces.len() - 1)
+    };
+    let first = workspace(parts.bytes());
+    let planned = reduce(by.statistic, (&parts.layout()?, Element::F32), &[1])?;
+    let launches: Vec<&Kernel> = planned.launches().collect();
+    let mut steps = Vec::new();
+    let mut from = first;
+    for (at, kernel) in launches.iter().enumerate() {
+        let to = if at + 1 == launches.len() {
+            Operand::ByProduct(number)
+        } else {
+            let left = kernel.program().tensors().last().and_then(|tensor| tensor.elements.known());
+            workspace(left.unwrap_or(0).saturating_mul(4))
+        };
+        let does = format!("makes the {by} of those of its tiles");
+        let mut step = Step::new((*kernel).clone(), vec![from, to], does);
+        step.sizes = planned.sizes().to_vec();
+        steps.push(step);
+        from = to;
+    }
+    Ok((first, steps))
+}
+
+/// How a kernel takes a by-product of its tiles.
+pub(super) struct Taker {
+    of: Expression,
+    reduction: Reduction,
+    /// A number that changes nothing.
+    neutral: f64,
+    /// One number for each row of a tile; else for each column.
+    rows: bool,
+    /// Who holds which sums of a strip.
+    held: Distribution,
+    /// The same with the rows of each warp apart, as `(rows of a warp, warps, columns)`.
+    apart: Distribution,
+    /// Rows and columns of a strip.
+    strip: [i64; 2],
+    /// Rows and columns of D as the tiles lie, where some of a tile lie outside along what is taken
+    /// together.
+    limit: Option<i64>,
+    /// The layout of what tiles leave, and whether there are several matrices.
+    layout: String,
+    batch: bool,
+    warps: i64,
+}
+
+/// Numbers of tiles: `(E,T,L)`, of `T` tiles, or warps of tiles, for each of `E` rows or columns.
+pub(super) struct Parts {
+    pub(super) elements: i64,
+    pub(super) tiles: i64,
+    pub(super) batch: i64,
+}
+
+impl Parts {
+    pub(super) fn of(by: &ByProduct, problem: &Problem, plan: &Plan) -> Parts {
+        let ([m, n, _], [along, across]) = (problem.sizes(), plan.tiles(problem));
+        let (elements, rows) = if by.each == Each::Row { (m, !plan.swapped) } else { (n, plan.swapped) };
+        let tiles = if rows { across } else { along * WARPS * plan.groups };
+        Parts { elements, tiles, batch: problem.batch() }
+    }
+
+    pub(super) fn bytes(&self) -> i64 {
+        self.elements.saturating_mul(self.tiles).saturating_mul(self.batch).saturating_mul(4)
+    }
+
+    pub(super) fn layout(&self) -> Result<Layout, PlanError> {
+        let Parts { elements, tiles, batch } = self;
+        Ok(format!("({elements},{tiles},{batch}):(1,{elements},{})", elements.saturating_mul(*tiles)).parse()?)
+    }
+}
+
+impl Taker {
+    /// `part` is the product of which a strip of so many rows and columns is the result.
+    pub(super) fn of(
+        by: &ByProduct,
+        problem: &Problem,
+        plan: &Plan,
+        part: &TiledMma,
+        [rows, strip]: [i64; 2],
+    ) -> Result<Taker, PlanError> {
+        let parts = Parts::of(by, problem, plan);
+        let along_rows = (by.each == Each::Row) != plan.swapped;
+        let [m, n, _] = problem.sizes();
+        let extents = if plan.swapped { [n, m] } else { [m, n] };
+        let tile = plan.tile_of_d(problem);
+        let together = usize::from(along_rows);
+        let covered = plan.tiles(problem)[together] * tile[together];
+        let shape: Tree<i64> = format!("({rows},{strip})").parse()?;
+        let (blocks, warps) = (count_of(part, rows) as i64, WARPS * plan.groups);
+        let own = 16 * blocks;
+        let apart = Distribution::new(
+            &format!("({own},{warps},{strip})"),
+            &format!(
+                "((4,8,4,{}),(2,2,{},{blocks})):(({},1,{own},{}),({},8,{},16))",
+                plan.groups,
+                strip / 8,
+                2 * own * warps,
+                4 * own,
+                own * warps,
+                8 * own * warps
+            ),
+        )?;
+        let Parts { elements, tiles, batch } = parts;
+        let all = elements.saturating_mul(tiles);
+        let layout = match along_rows {
+            true => format!("({elements},{tiles},{batch}):(1,{elements},{all})"),
+            false => format!("(1,{tiles},{elements},{batch}):(1,{elements},1,{all})"),
+        };
+        Ok(Taker {
+            of: by.of.clone(),
+            reduction: if by.statistic == Statistic::Sum { Reduction::Sum } else { Reduction::Maximum },
+            neutral: if by.statistic == Statistic::Sum { 0.0 } else { f64::NAN },
+            rows: along_rows,
+            held: Distribution::of_mma(&shape, part, tilewright_atoms::Operand::C)?,
+            apart,
+            strip: [rows, strip],
+            limit: (covered != extents[together]).then_some(extents[together]),
+            layout,
+            batch: batch > 1,
+            warps,
+        })
+    }
+
+    /// What the tiles leave.
+    pub(super) fn declare<'k>(&self, k: &'k Build, name: &str) -> Result<View<'k>, KernelError> {
+        k.tensor_of(Element::F32, name, &self.layout, Role::Output)
+    }
+
+    /// Takes what there is of a strip: what it adds to `taken`, the numbers of rows of the tile so
+    /// far, or what it leaves for its columns.
+    pub(super) fn take<'k>(
+        &self,
+        k: &'k Build,
+        values: &[Num<'k>],
+        to: &View<'k>,
+        unit: &Unit,
+        column: &Expr,
+        taken: &mut Option<Distributed<'k>>,
+    ) -> Result<(), KernelError> {
+        let made: Vec<Num<'k>> = values.iter().map(|value| self.of.number(k, Element::F32, &[*value])).collect();
+        let made = match self.limit {
+            None => made,
+            Some(limit) => {
+                // What lies outside changes nothing.
+                let mode = usize::from(self.rows);
+                let first = if self.rows { column } else { &unit.row };
+                let left = minus(&Expr::from(limit), &times(first, &Expr::from(self.strip[mode]))?)?;
+                let (left, neutral) = (k.index(&left)?, k.number_of(Element::F32, self.neutral));
+                let places = k.distributed_index(&self.held, mode)?.fragment().numbers()?;
+                made.into_iter().zip(places).map(|(made, place)| place.lt(left).select(made, neutral)).collect()
+            }
+        };
+        let tile: Fragment<'k> = k.register(Element::F32, &made.len().to_string())?;
+        tile.set(&made)?;
+        if self.rows {
+            let strip = tile.distributed(&self.held)?.reduce(&[1], self.reduction)?;
+            *taken = Some(match taken.take() {
+                None => strip,
+                Some(before) => before.combine(&strip, self.reduction)?,
+            });
+            return Ok(());
+        }
+        let strip = tile.distributed(&self.apart)?.reduce(&[0], self.reduction)?;
+        let zero = || Slot::At(Expr::from(0));
+        let at = Tree::flat([zero(), Slot::At(unit.row.clone()), Slot::At(column.clone())])?;
+        let tile = format!("(1,{},{})", self.warps, self.strip[1]);
+        self.matrix(to, unit, 3)?.local_tile(&tile, at)?.store_distributed_predicated(&strip)
+    }
+
+    /// Writes the numbers of the rows of a tile.
+    pub(super) fn leave<'k>(
+        &self,
+        to: &View<'k>,
+        unit: &Unit,
+        taken: Option<Distributed<'k>>,
+    ) -> Result<(), KernelError> {
+        let Some(taken) = taken else { return Ok(()) };
+        let tile = format!("({},1)", self.strip[0]);
+        self.matrix(to, unit, 2)?
+            .local_tile(&tile, tile_at(&unit.row, Some(&unit.column))?)?
+            .store_distributed_predicated(&taken)
+    }
+
+    /// The numbers of the matrix of a part of the work.
+    fn matrix<'k>(&self, to: &View<'k>, unit: &Unit, modes: usize) -> Result<View<'k>, KernelError> {
+        let number = unit.matrix.clone().filter(|_| self.batch).unwrap_or(Expr::from(0));
+        to.slice(Tree::flat((0..modes).map(|_| Slot::All).chain([Slot::At(number)]))?)
+    }
+}

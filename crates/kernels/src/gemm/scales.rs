@@ -1,0 +1,127 @@
+//! Factors of 8 bits whose blocks have scales, and sums that are promoted.
+//!
+//! Law: `D(m,n) = f(sum over b of s(m,b) * t(n,b) * sum over k in block b of A(m,k) * B(n,k))`,
+//! where a block is 128 steps along K. Instructions for floating-point numbers of 8 bits keep 13
+//! bits of the greatest of their terms; so the sum of each block is added in f32 to what there is
+//! ([`Problem::fast`](super::Problem::fast) leaves that out where there are no scales).
+//!
+//! A stage has the steps of one block. Its scales are loaded while it is multiplied.
+
+use tilewright_atoms::TiledMma;
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::{Build, Element, Fragment, KernelError, Num};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Slot, Tree};
+
+use super::fused::Input;
+use super::matrix::Matrix;
+use super::plan::Plan;
+use super::problem::Problem;
+use super::schedule::Unit;
+use crate::error::PlanError;
+use crate::product::count;
+
+/// Steps along K, and rows or columns, of a block.
+pub(super) const BLOCK: i64 = 128;
+
+/// Scales of the blocks of A and of B, in f32.
+///
+/// Those of A are `(M,K/128)`, one for each row, or `(M/128,K/128)`, one for 128 rows; those of B
+/// likewise. The last blocks may be smaller.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scales {
+    /// Those of A.
+    pub a: Matrix,
+    /// Those of B.
+    pub b: Matrix,
+}
+
+impl Scales {
+    /// Rows of a block of which these are the scales, for so many rows and steps.
+    ///
+    /// Errors: the extents are none of both.
+    pub(super) fn rows(scales: &Matrix, [rows, k, batch]: [i64; 3]) -> Result<i64, PlanError> {
+        let [blocks, steps, matrices] = scales.extents();
+        let fits = steps == count(k, BLOCK) && matrices == batch;
+        match blocks {
+            own if fits && own == rows => Ok(1),
+            own if fits && own == count(rows, BLOCK) => Ok(BLOCK),
+            _ => {
+                let (all, few, steps) = (rows, count(rows, BLOCK), count(k, BLOCK));
+                let batch = if batch > 1 { format!(",{batch}") } else { String::new() };
+                let shape = format!("({all},{steps}{batch}) or ({few},{steps}{batch})");
+                Err(PlanError::Shape { layout: scales.layout().to_string(), shape })
+            }
+        }
+    }
+}
+
+/// The scales of both.
+pub(super) struct Scaling<'k> {
+    scales: Vec<Input<'k>>,
+    swapped: bool,
+    tile: [i64; 2],
+}
+
+impl<'k> Scaling<'k> {
+    /// Declares the scales of a problem that has some: those of A, then those of B.
+    pub(super) fn declare(k: &'k Build, problem: &Problem, plan: &Plan) -> Result<Option<Scaling<'k>>, KernelError> {
+        let Some(scales) = problem.scales() else { return Ok(None) };
+        let [m, n, _] = problem.sizes();
+        let of = |matrix: &Matrix, rows: i64, first: bool| -> Result<Input<'k>, KernelError> {
+            let [blocks, steps, matrices] = matrix.extents();
+            let [down, along, step] = matrix.strides().unwrap_or([0; 3]);
+            let (extent, stride) = match blocks {
+                own if own == rows => (format!("{rows}"), format!("{down}")),
+                own => (format!("({BLOCK},{own})"), format!("(0,{down})")),
+            };
+            // As a matrix of D of which the other mode repeats, and a mode of blocks along K.
+            let (shape, strides) = match first {
+                true => (format!("{extent},{n}"), format!("{stride},0")),
+                false => (format!("{m},{extent}"), format!("0,{stride}")),
+            };
+            let layout = match matrix.is_batch() {
+                true => format!("({shape},{steps},{matrices}):({strides},{along},{step})"),
+                false => format!("({shape},{steps}):({strides},{along})"),
+            };
+            let layout = match matrix.offset() {
+                0 => layout,
+                offset => format!("S<0,0,0> o {offset} o {layout}"),
+            };
+            let view = k.tensor_of(Element::F32, if first { "scales_a" } else { "scales_b" }, &layout, Role::Input)?;
+            let tile = if first != plan.swapped { plan.rows } else { plan.columns };
+            let same = blocks == 1 || blocks != rows && BLOCK % tile == 0;
+            let repeats = if first != plan.swapped { [same, true] } else { [true, same] };
+            Ok(Input::of(view, matrix.is_batch(), repeats))
+        };
+        let scales = vec![of(&scales.a, m, true)?, of(&scales.b, n, false)?];
+        Ok(Some(Scaling { scales, swapped: plan.swapped, tile: [plan.rows, plan.columns] }))
+    }
+
+    /// The scales of a block along K, for each sum of a thread: those of A, and of B.
+    pub(super) fn of_block(&self, mma: &TiledMma, unit: &Unit, block: &Expr) -> Result<Vec<Vec<Num<'k>>>, KernelError> {
+        let of = |scale: &Input<'k>| {
+            let at = [Slot::All, Slot::All, Slot::At(block.clone())];
+            let at = at.into_iter().chain(scale.is_batch().then_some(Slot::All));
+            let input = scale.sliced(Tree::flat(at)?)?;
+            input.numbers(mma, self.swapped, unit, self.tile, (0, &unit.column))
+        };
+        self.scales.iter().map(of).collect()
+    }
+}
+
+/// Adds the sums of a block to what there is, times its scales, where there are some.
+pub(super) fn promote<'k>(
+    total: &Fragment<'k>,
+    sums: &Fragment<'k>,
+    scales: Option<&[Vec<Num<'k>>]>,
+) -> Result<(), KernelError> {
+    let (before, own) = (total.numbers()?, sums.numbers()?);
+    let added = before.into_iter().zip(own).enumerate().map(|(at, (total, sum))| match scales {
+        None => total + sum,
+        Some(scales) => {
+            scales[1..].iter().fold(scales[0][at], |scale, other| scale * other[at]).multiply_add(sum, total)
+        }
+    });
+    total.set(&added.collect::<Vec<_>>())
+}
