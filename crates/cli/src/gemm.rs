@@ -7,6 +7,7 @@ mod device;
 mod number;
 mod random;
 mod task;
+mod tune;
 mod verify;
 
 use std::io::Write;

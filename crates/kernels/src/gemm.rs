@@ -89,6 +89,14 @@ impl Product {
         Product::made(problem, Prepared::of(problem)?, plan)
     }
 
+    /// The plans that [`Product::planned`] takes, the one first that takes the least time by the
+    /// model, each with the seconds that the model gives it.
+    ///
+    /// Errors: as [`Product::new`].
+    pub fn candidates(problem: &Problem) -> Result<Vec<(f64, Plan)>, PlanError> {
+        Ok(Plan::candidates(&Prepared::of(problem)?.inner, &machine()?))
+    }
+
     fn made(problem: &Problem, prepared: Prepared, plan: &Plan) -> Result<Product, PlanError> {
         let Prepared { inner, operands, before, after, mut workspaces } = prepared;
         if let Some(because) = plan.refusal(&inner) {

@@ -4,7 +4,11 @@
 //! sizes and layouts, in their order on one stream, with a workspace of the bytes that the plan
 //! states.
 
+mod tuned;
+
 use std::fmt;
+
+pub use tuned::{Tuned, TunedPlans};
 
 use tilewright_gpu::{
     Argument, Device, DeviceTensor, Element as DeviceElement, ElementType, GpuError, Memory, ModuleOptions,
@@ -75,13 +79,20 @@ pub struct DeviceProduct {
 }
 
 impl DeviceProduct {
-    /// The product that the model of the machine chooses for a problem. Machine code comes from the
-    /// cache on disk where it has been compiled before.
+    /// The product of the plan that was measured and kept for this problem and device
+    /// ([`TunedPlans::from_environment`]); else of the one that the model of the machine chooses.
+    /// Machine code comes from the cache on disk where it has been compiled before.
     ///
     /// Errors: as [`Product::new`]; there is no memory for the workspace; the driver refuses a
     /// kernel.
     pub fn new(device: &Device, problem: &Problem) -> Result<DeviceProduct, ProductError> {
-        DeviceProduct::of(device, Product::new(problem)?, &ModuleOptions::default())
+        let kept = TunedPlans::from_environment().find(device, problem);
+        // A plan that cannot be carried out is as none.
+        let product = match kept.and_then(|tuned| Product::planned(problem, &tuned.plan).ok()) {
+            Some(product) => product,
+            None => Product::new(problem)?,
+        };
+        DeviceProduct::of(device, product, &ModuleOptions::default())
     }
 
     /// The product of a plan of one's own.

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use serde_json::json;
+use tilewright::gemm::{Tuned, TunedPlans};
 use tilewright::gpu::{
     Argument, Cache, Cublas, CublasError, CublasMatrix, CublasProduct, Device, GpuError, Memory, ModuleOptions,
     SizedKernel, Stream,
@@ -19,6 +20,7 @@ use tilewright::kernels::gemm::{Each, Matrix, Operand, Problem, Product, Side, S
 use tilewright::kernels::{any_numbers, bits_at};
 
 use super::task::{self, Paired, Stored};
+use super::tune;
 use crate::kernel::bench::{TURN, TURNS, median, timed};
 use crate::output::Failure;
 use crate::terminal::Terminal;
@@ -39,6 +41,10 @@ pub struct OnDevice {
     /// The plan: the kernels, and how the product is cut. Without --device on any machine.
     #[arg(long)]
     plan: bool,
+    /// So many plans are measured on the device, those first that the model takes for the fastest;
+    /// the winner is kept in a file, which --device and --plan read afterwards.
+    #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", value_parser = clap::value_parser!(u32).range(1..))]
+    tune: Option<u32>,
     /// So many products by chance are checked instead, of every type and layout: on the device, or
     /// small ones in the interpreter.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
@@ -125,7 +131,22 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         return super::random::run(count.into(), options.device.first.into(), largest, device, terminal);
     }
     let (problem, names) = task::problem(options)?;
-    let product = Product::new(&problem).map_err(|error| Failure::refused(&error))?;
+    let device = match (options.device.device, options.device.plan) {
+        (true, _) => Some(Device::open(0)?),
+        // A plan may have been kept for a device, if there is one.
+        (false, true) => Device::open(0).ok(),
+        _ => None,
+    };
+    let tuned = match (&device, options.device.tune) {
+        (Some(device), Some(count)) => Some(tune::tuned(device, &problem, count as usize, terminal)?),
+        (Some(device), None) => TunedPlans::from_environment().find(device, &problem),
+        (None, _) => None,
+    };
+    let kept = tuned.and_then(|tuned| Product::planned(&problem, &tuned.plan).ok().map(|product| (product, tuned)));
+    let (product, tuned) = match kept {
+        Some((product, tuned)) => (product, Some(tuned)),
+        None => (Product::new(&problem).map_err(|error| Failure::refused(&error))?, None),
+    };
     let named = |operand: Operand| match operand {
         Operand::A => "A".to_owned(),
         Operand::B => "B".to_owned(),
@@ -136,9 +157,14 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         Operand::ByProduct(number) => format!("kept {number}"),
         Operand::Workspace(number) => format!("workspace {number}"),
     };
-    let measured = if options.device.device { Some(measured(&product)?) } else { None };
+    let measured = match &device {
+        Some(device) if options.device.device => Some(measured(device, &product)?),
+        _ => None,
+    };
     if terminal.json {
         let mut object = described(&product, &named);
+        object["tuned"] =
+            json!(tuned.as_ref().map(|tuned| json!({ "median_us": tuned.microseconds, "plans": tuned.candidates })));
         if let Some(measured) = &measured {
             measured.json(&product, &mut object);
         }
@@ -153,6 +179,12 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
     }
     for line in product.lines() {
         let _ = writeln!(text, "  {line}");
+    }
+    if let Some(Tuned { microseconds, candidates, .. }) = tuned {
+        let _ = writeln!(
+            text,
+            "  the fastest of {candidates} plans that were measured on this device: {microseconds:.1} us then"
+        );
     }
     if options.device.plan || product.workspace() > 0 {
         let _ = writeln!(text, "  {} bytes of workspace", product.workspace());
@@ -283,7 +315,56 @@ pub(super) struct Tensors {
     pub(super) memory: Vec<(Operand, Memory)>,
 }
 
+/// The numbers of an input, which repeat: their width in bytes, and the bytes.
+pub(super) type Block = (Operand, usize, Vec<u8>);
+
 impl Tensors {
+    /// Inputs that repeat a block of numbers, and poisoned memory for the rest.
+    pub(super) fn filled(
+        device: &Device,
+        stream: &Stream,
+        problem: &Problem,
+        workspaces: &[i64],
+    ) -> Result<(Tensors, Vec<Block>), Failure> {
+        let mut tensors = Tensors { memory: Vec::new() };
+        let mut blocks = Vec::new();
+        let bytes_of = |matrix: &Matrix| matrix.reach().map(|reach| reach as u64 * u64::from(matrix.element().bytes()));
+        for (number, operand) in problem.given().into_iter().enumerate() {
+            let Some(matrix) = problem.matrix(operand) else { continue };
+            let block = any_numbers(matrix.element(), PERIOD, number as u64 + 1);
+            let bytes = bytes_of(matrix)?;
+            // Kernels may ask for more than the last element, up to a line.
+            let mut memory = device.allocate(bytes + 256)?;
+            for from in (0..bytes).step_by(block.len()) {
+                let end = usize::try_from(bytes - from).unwrap_or(usize::MAX).min(block.len());
+                memory.write(stream, from, &block[..end])?;
+            }
+            blocks.push((operand, matrix.element().bytes() as usize, block));
+            tensors.memory.push((operand, memory));
+        }
+        for (number, bytes) in workspaces.iter().enumerate() {
+            let mut memory = device.allocate(*bytes as u64)?;
+            memory.fill_bytes(stream, 0xa5)?;
+            tensors.memory.push((Operand::Workspace(number), memory));
+        }
+        for operand in problem.written_operands() {
+            let Some(matrix) = problem.matrix(operand) else { continue };
+            let mut memory = device.allocate(bytes_of(matrix)?)?;
+            memory.fill_bytes(stream, 0xa5)?;
+            tensors.memory.push((operand, memory));
+        }
+        Ok((tensors, blocks))
+    }
+
+    /// Poisons what is written.
+    pub(super) fn poison(&mut self, stream: &Stream, problem: &Problem) -> Result<(), GpuError> {
+        let written = problem.written_operands();
+        for (_, memory) in self.memory.iter_mut().filter(|(operand, _)| written.contains(operand)) {
+            memory.fill_bytes(stream, 0xa5)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn launch(&mut self, stream: &Stream, kernels: &[Ready]) -> Result<(), GpuError> {
         for (kernel, step) in kernels {
             let (from, to) = step.read_and_written();
@@ -321,11 +402,10 @@ pub(super) fn ready(device: &Device, product: &Product) -> Result<Vec<Ready>, Fa
     compiled.collect()
 }
 
-fn measured(product: &Product) -> Result<Measured, Failure> {
+fn measured(device: &Device, product: &Product) -> Result<Measured, Failure> {
     let problem = product.problem();
-    let device = Device::open(0)?;
     let stream = device.stream()?;
-    let kernels = ready(&device, product)?;
+    let kernels = ready(device, product)?;
     let more = problem.function().is_some() || problem.by_products().next().is_some();
     let bare = if more && problem.pairs().is_none() {
         let bare = problem.clone().bare();
@@ -333,53 +413,26 @@ fn measured(product: &Product) -> Result<Measured, Failure> {
         // Tensors are shared, and so is a workspace that is large enough.
         let fits = bare.workspaces().iter().zip(product.workspaces()).all(|(own, other)| own <= other);
         let fits = fits && bare.workspaces().len() <= product.workspaces().len();
-        if fits { Some(ready(&device, &bare)?) } else { None }
+        if fits { Some(ready(device, &bare)?) } else { None }
     } else {
         None
     };
-    // Inputs repeat a block of numbers; D is poisoned.
-    let mut tensors = Tensors { memory: Vec::new() };
-    let mut blocks: Vec<(Operand, usize, Vec<u8>)> = Vec::new();
-    let bytes_of = |matrix: &Matrix| matrix.reach().map(|reach| reach as u64 * u64::from(matrix.element().bytes()));
-    for (number, operand) in problem.given().into_iter().enumerate() {
-        let Some(matrix) = problem.matrix(operand) else { continue };
-        let block = any_numbers(matrix.element(), PERIOD, number as u64 + 1);
-        let bytes = bytes_of(matrix)?;
-        // Kernels may ask for more than the last element, up to a line.
-        let mut memory = device.allocate(bytes + 256)?;
-        for from in (0..bytes).step_by(block.len()) {
-            let end = usize::try_from(bytes - from).unwrap_or(usize::MAX).min(block.len());
-            memory.write(&stream, from, &block[..end])?;
-        }
-        blocks.push((operand, matrix.element().bytes() as usize, block));
-        tensors.memory.push((operand, memory));
-    }
-    for (number, bytes) in product.workspaces().iter().enumerate() {
-        let mut memory = device.allocate(*bytes as u64)?;
-        memory.fill_bytes(&stream, 0xa5)?;
-        tensors.memory.push((Operand::Workspace(number), memory));
-    }
-    for operand in problem.written_operands() {
-        let Some(matrix) = problem.matrix(operand) else { continue };
-        let mut memory = device.allocate(bytes_of(matrix)?)?;
-        memory.fill_bytes(&stream, 0xa5)?;
-        tensors.memory.push((operand, memory));
-    }
+    let (mut tensors, blocks) = Tensors::filled(device, &stream, problem, product.workspaces())?;
     tensors.launch(&stream, &kernels)?;
     stream.synchronize()?;
     let (compared, error, bound, worst) = compare(problem, &stream, &blocks, &tensors)?;
 
-    let once = timed(&device, &stream, 3, || tensors.launch(&stream, &kernels))?;
+    let once = timed(device, &stream, 3, || tensors.launch(&stream, &kernels))?;
     let count = ((TURN / once) as usize).clamp(1, 10_000);
-    let mut rival = Rival::of(&device, problem);
+    let mut rival = Rival::of(device, problem);
     let (mut ours, mut theirs, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..TURNS {
-        ours.push(timed(&device, &stream, count, || tensors.launch(&stream, &kernels))?);
+        ours.push(timed(device, &stream, count, || tensors.launch(&stream, &kernels))?);
         if let Some(bare) = &bare {
-            plain.push(timed(&device, &stream, count, || tensors.launch(&stream, bare))?);
+            plain.push(timed(device, &stream, count, || tensors.launch(&stream, bare))?);
         }
         if let Ok(rival) = &mut rival {
-            match rival.timed(&device, &stream, &tensors, count)? {
+            match rival.timed(device, &stream, &tensors, count)? {
                 Ok(seconds) => theirs.push(seconds),
                 Err(because) => rival.refused = Some(because),
             }
@@ -487,10 +540,10 @@ impl Rival {
 
 /// Compares elements of D, spread over all of it, with the definition: how many, the greatest error
 /// and its bound, and the greatest in units of its bound.
-fn compare(
+pub(super) fn compare(
     problem: &Problem,
     stream: &Stream,
-    blocks: &[(Operand, usize, Vec<u8>)],
+    blocks: &[Block],
     tensors: &Tensors,
 ) -> Result<(usize, f64, f64, f64), Failure> {
     let Some(d) = tensors.of(Operand::D) else { return Ok((0, 0.0, 0.0, 0.0)) };

@@ -24,6 +24,11 @@ const RECEIVED: f64 = 154.0;
 const TOGETHER: f64 = 60.0;
 /// How much longer copies take of which the rows begin in the middle of a line.
 const MISALIGNED: f64 = 1.75;
+/// Instructions for each sum that is promoted, cycles of the load of a scale by four warps, and how
+/// much of both is to be seen where others multiply meanwhile.
+const PROMOTED: f64 = 2.0;
+const SCALE: f64 = 8.0;
+const OVERLAID: f64 = 0.5;
 /// The least cycles of a step along K.
 const STEP: f64 = 120.0;
 /// Cycles of a tile in which nothing is multiplied, and for each 64 sums of it.
@@ -66,7 +71,20 @@ fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
         1 => lines(whole) / FILL,
         _ => (lines(whole - rows.max(columns) / 2.0) / FILL).max(lines(whole) / RECEIVED) + TOGETHER,
     };
-    (products * together).max(fill * together).max(STEP)
+    (products * together + promotion(plan, problem) * together).max(fill * together).max(STEP)
+}
+
+/// Cycles of a step in which sums are promoted and nothing is multiplied.
+fn promotion(plan: &Plan, problem: &Problem) -> f64 {
+    if !problem.is_promoted() {
+        return 0.0;
+    }
+    // Four parts of a processor issue an instruction for 32 sums each in a cycle.
+    let issued = PROMOTED * (plan.rows * plan.columns) as f64 / 128.0;
+    let loads = plan.scale_loads(problem) as f64 * SCALE * plan.groups as f64;
+    // Others multiply meanwhile, where there are others.
+    let alone = if plan.groups * plan.resident > 1 { OVERLAID } else { 1.0 };
+    (issued + loads) * alone
 }
 
 /// Seconds of a product.

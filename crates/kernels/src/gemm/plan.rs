@@ -12,7 +12,7 @@ use tilewright_kernel::Element;
 use tilewright_kernel::cost::Machine;
 
 use super::epilogue::width;
-use super::matrix::Contiguous;
+use super::matrix::{Contiguous, Matrix};
 use super::model;
 use super::problem::{LINE_BYTES, Problem};
 use super::scales::BLOCK;
@@ -270,6 +270,17 @@ impl Plan {
         blocks > 1 && blocks != extent && BLOCK % self.columns != 0
     }
 
+    /// Scales that a thread loads in a step along K.
+    pub(crate) fn scale_loads(&self, problem: &Problem) -> i64 {
+        let Some(scales) = problem.scales() else { return 0 };
+        let [m, n, _] = problem.sizes();
+        let each = |matrix: &Matrix, extent: i64| matrix.extents()[0] == extent;
+        let (a, b) = (each(&scales.a, m), each(&scales.b, n));
+        let (rows, columns) = if self.swapped { (b, a) } else { (a, b) };
+        let of = |each: bool, count: i64| if each { count } else { 1 };
+        of(rows, self.rows / (32 * self.groups)) + of(columns, self.columns / 4)
+    }
+
     /// Why it cannot be carried out, if so.
     pub(crate) fn refusal(&self, problem: &Problem) -> Option<&'static str> {
         let steps = count(problem.sizes()[2], problem.depth());
@@ -336,6 +347,71 @@ impl Plan {
             }
         }
         (self.group < 1 || self.blocks < 1 || self.resident < 1).then_some("there are blocks, which take tiles")
+    }
+}
+
+impl Plan {
+    /// The numbers of a plan, by name.
+    fn numbers(&mut self) -> [(&'static str, &mut i64); 9] {
+        [
+            ("rows", &mut self.rows),
+            ("columns", &mut self.columns),
+            ("groups", &mut self.groups),
+            ("stages", &mut self.stages),
+            ("splits", &mut self.splits),
+            ("cluster", &mut self.cluster),
+            ("group", &mut self.group),
+            ("resident", &mut self.resident),
+            ("blocks", &mut self.blocks),
+        ]
+    }
+
+    /// What it may be or not be, by name.
+    fn choices(&mut self) -> [(&'static str, &mut bool); 2] {
+        [("swapped", &mut self.swapped), ("overlaps", &mut self.overlaps)]
+    }
+
+    /// The plan as one line, which [`Plan::from_line`] reads.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernel::cost::Machine;
+    /// use tilewright_kernels::gemm::{Plan, Problem};
+    ///
+    /// let problem = Problem::new(Element::Bf16, [4096, 4096, 4096]).unwrap();
+    /// let plan = Plan::of(&problem, &Machine::named("H200").unwrap());
+    /// assert!(plan.line().starts_with("rows=128 columns=256 groups=2"));
+    /// assert_eq!(Plan::from_line(&plan.line()), Some(plan));
+    /// assert_eq!(Plan::from_line("rows=128"), None);
+    /// ```
+    pub fn line(&self) -> String {
+        let mut plan = self.clone();
+        let numbers = plan.numbers().map(|(name, number)| format!("{name}={number}")).join(" ");
+        let choices = plan.choices().map(|(name, choice)| format!("{name}={choice}")).join(" ");
+        format!("{numbers} {choices}")
+    }
+
+    /// The plan that a line says, where each of its parts is there once and nothing else.
+    pub fn from_line(line: &str) -> Option<Plan> {
+        let mut given = std::collections::HashMap::new();
+        for part in line.split_whitespace() {
+            let (name, value) = part.split_once('=')?;
+            if given.insert(name, value).is_some() {
+                return None;
+            }
+        }
+        let none = Tile { swapped: false, rows: 0, columns: 0, groups: 0, splits: 0, cluster: 0, resident: 0 };
+        let Tile { swapped, rows, columns, groups, splits, cluster, resident } = none;
+        let (stages, group, blocks, overlaps) = (0, 0, 0, false);
+        let mut plan =
+            Plan { swapped, rows, columns, groups, stages, splits, cluster, group, resident, blocks, overlaps };
+        for (name, number) in plan.numbers() {
+            *number = given.remove(name)?.parse().ok()?;
+        }
+        for (name, choice) in plan.choices() {
+            *choice = given.remove(name)?.parse().ok()?;
+        }
+        given.is_empty().then_some(plan)
     }
 }
 

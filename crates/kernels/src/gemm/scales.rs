@@ -73,6 +73,7 @@ impl<'k> Scaling<'k> {
             let [down, along, step] = matrix.strides().unwrap_or([0; 3]);
             let (extent, stride) = match blocks {
                 own if own == rows => (format!("{rows}"), format!("{down}")),
+                1 => (format!("{rows}"), "0".to_string()),
                 own => (format!("({BLOCK},{own})"), format!("(0,{down})")),
             };
             // As a matrix of D of which the other mode repeats, and a mode of blocks along K.

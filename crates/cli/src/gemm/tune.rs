@@ -1,0 +1,75 @@
+//! `tilewright gemm --tune`: plans, measured.
+//!
+//! Law: every plan that counts has left the right numbers in this run, and the fastest is kept in a
+//! file, whole or not at all. Plans take turns, so that the clock of the device is the same for
+//! all; the figure of each is the median over the turns.
+
+use std::io::Write;
+
+use tilewright::gemm::{Tuned, TunedPlans};
+use tilewright::gpu::Device;
+use tilewright::kernels::gemm::{Problem, Product};
+
+use super::device::{Tensors, compare, ready};
+use crate::kernel::bench::{median, timed};
+use crate::output::Failure;
+use crate::progress::Progress;
+use crate::terminal::Terminal;
+
+/// How often plans take turns, and how long a turn takes about, in seconds.
+const TURNS: usize = 5;
+const TURN: f64 = 0.004;
+
+/// Measures so many plans of a problem, and keeps the fastest.
+pub fn tuned(device: &Device, problem: &Problem, count: usize, terminal: &mut Terminal) -> Result<Tuned, Failure> {
+    let refused = |error| Failure::refused(&error);
+    let candidates = Product::candidates(problem).map_err(refused)?;
+    let products =
+        candidates.iter().take(count).map(|(seconds, plan)| Ok((*seconds, Product::planned(problem, plan)?)));
+    let products: Vec<(f64, Product)> = products.collect::<Result<_, _>>().map_err(refused)?;
+    // Workspace for the plan that needs the most of each piece.
+    let mut workspaces: Vec<i64> = Vec::new();
+    for (_, product) in &products {
+        workspaces.resize(workspaces.len().max(product.workspaces().len()), 0);
+        for (all, own) in workspaces.iter_mut().zip(product.workspaces()) {
+            *all = (*all).max(*own);
+        }
+    }
+    let stream = device.stream()?;
+    let (mut tensors, blocks) = Tensors::filled(device, &stream, problem, &workspaces)?;
+    let mut progress = Progress::new("measuring", (products.len() * (TURNS + 1)) as u64);
+    let mut all = Vec::new();
+    for (seconds, product) in &products {
+        let kernels = ready(device, product)?;
+        tensors.poison(&stream, problem)?;
+        tensors.launch(&stream, &kernels)?;
+        stream.synchronize()?;
+        compare(problem, &stream, &blocks, &tensors)?;
+        let once = timed(device, &stream, 3, || tensors.launch(&stream, &kernels))?;
+        all.push((seconds, product, kernels, ((TURN / once) as usize).clamp(1, 10_000), Vec::new()));
+        progress.step(1);
+    }
+    for _ in 0..TURNS {
+        for (.., kernels, count, times) in &mut all {
+            times.push(timed(device, &stream, *count, || tensors.launch(&stream, kernels))?);
+            progress.step(1);
+        }
+    }
+    progress.end();
+    let measured = all.into_iter().map(|(model, product, .., times)| (median(times), *model, product.plan()));
+    let mut measured: Vec<_> = measured.collect();
+    measured.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
+    let Some((seconds, _, plan)) = measured.first() else {
+        return Err(Failure::Usage("there is no plan to measure".into()));
+    };
+    let tuned = Tuned { plan: (*plan).clone(), microseconds: seconds * 1e6, candidates: measured.len() };
+    let path = TunedPlans::from_environment().keep(device, problem, &tuned);
+    let path = path.map_err(|error| Failure::Value(format!("the plan is not kept: {error}")))?;
+    if !terminal.json {
+        for (seconds, model, plan) in &measured {
+            writeln!(terminal.out, "{:>10.2} us, {:>10.2} by the model: {}", seconds * 1e6, model * 1e6, plan.line())?;
+        }
+        writeln!(terminal.out, "the first is kept in {}", path.display())?;
+    }
+    Ok(tuned)
+}
