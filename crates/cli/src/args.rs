@@ -317,6 +317,7 @@ Examples:
   tilewright mesh show dp=2,tp=4 '((2,4),3):((1,1@tp),2) copied 2:1@dp'
   tilewright mesh show dp=2:4,tp=4:1 --shape 8,6 --spec \"P('tp', 'dp')\" -o holders.svg
   tilewright mesh reshard tp=4 '((64,4),256):((1,1@tp),64)' '(256,(64,4)):(1,(256,1@tp))'
+  tilewright launch -n 4 tilewright mesh run tp=4 '(8,4):(1,1@tp)' '(8,4):(1@tp,1)'
   tilewright mesh reshard tp=8 '(4096,4096) summed 8:1@tp' '(4096,4096) copied 8:1@tp'
 
 A mode steps along offsets in the memory of a device, `8`, or along an axis of the mesh, `1@tp`.
@@ -326,6 +327,19 @@ layouts; the times are what the links of the machine allow, and no measurement."
     Mesh {
         #[command(subcommand)]
         action: crate::mesh::Action,
+    },
+
+    /// Start a program as several processes of this machine, which know each other as torchrun's do.
+    #[command(after_help = "\
+Examples:
+  tilewright launch -n 2 tilewright mesh run tp=2 '(4,2):(1,1@tp)' '(4,2):(1,4) copied 2:1@tp'
+  tilewright launch -n 4 python train.py
+
+Each process gets RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. When
+one fails, the others have ten seconds to end by themselves.")]
+    Launch {
+        #[command(flatten)]
+        options: crate::launch::Options,
     },
 
     /// Explain an error code, or how the value of an expression comes about, with pictures.

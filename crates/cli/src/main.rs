@@ -21,6 +21,7 @@ mod explain;
 mod gemm;
 mod json;
 mod kernel;
+mod launch;
 mod manual;
 mod mesh;
 mod morphism;
@@ -103,6 +104,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Relayout { options }) => relayout::run(&options, terminal),
         Some(Command::Kernel { action }) => kernel::run(&action, terminal),
         Some(Command::Gemm { options }) => gemm::run(&options, terminal),
+        Some(Command::Launch { options }) => launch::run(&options),
         Some(Command::Mesh { action }) => mesh::run(&action, terminal),
         Some(Command::Explain { options }) => explain::run(&options, terminal),
         Some(Command::Functions { name }) => explain::run_functions(name.as_deref(), terminal),

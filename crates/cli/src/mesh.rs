@@ -1,6 +1,7 @@
 //! `tilewright mesh`: tensors sharded over devices.
 
 mod picture;
+mod run;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -35,6 +36,17 @@ pub enum Action {
         to: String,
         #[command(flatten)]
         options: Costs,
+    },
+    /// Carry out the steps between processes, one for each device, and check what comes out.
+    Run {
+        /// The axes, as in `show`.
+        mesh: String,
+        /// The layout before.
+        from: String,
+        /// The layout after.
+        to: String,
+        #[command(flatten)]
+        options: run::Options,
     },
 }
 
@@ -89,6 +101,7 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
                 Ok(terminal.prose(&format!("{plan}\n"))?)
             }
         }
+        Action::Run { mesh, from, to, options } => run::run(mesh, [from, to], options, terminal),
     }
 }
 

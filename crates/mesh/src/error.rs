@@ -114,6 +114,38 @@ pub enum MeshError {
         /// How many the layout needs.
         needed: i64,
     },
+    /// E1110: a process that is about to do something else.
+    Differs {
+        /// Its rank.
+        rank: usize,
+        /// In what it differs.
+        what: Box<str>,
+        /// What the first process says.
+        own: Box<str>,
+        /// What that process says.
+        other: Box<str>,
+    },
+    /// E1110: another number of processes than of devices.
+    Processes {
+        /// How many processes there are.
+        processes: usize,
+        /// How many devices the mesh has.
+        devices: usize,
+    },
+    /// E1111: a process that is gone, or does not answer.
+    Lost {
+        /// Its rank.
+        rank: usize,
+        /// What was going on.
+        step: Box<str>,
+        /// What is known of it.
+        why: Box<str>,
+    },
+    /// E1112: an environment that does not say which process this is.
+    Environment {
+        /// What is missing or wrong.
+        what: Box<str>,
+    },
     /// An operation of the algebra refused.
     Layout(LayoutError),
 }
@@ -155,6 +187,9 @@ impl MeshError {
             MeshError::Unwritten { .. } => "E1107",
             MeshError::TooLarge { .. } => "E1108",
             MeshError::Memory { .. } => "E1109",
+            MeshError::Differs { .. } | MeshError::Processes { .. } => "E1110",
+            MeshError::Lost { .. } => "E1111",
+            MeshError::Environment { .. } => "E1112",
             MeshError::Layout(error) => error.code(),
         }
     }
@@ -168,6 +203,11 @@ impl MeshError {
             }
             MeshError::Shapes { .. } => "both layouts are of one tensor: mode by mode as large",
             MeshError::Uneven { .. } => "pad the mode to a multiple of the parts",
+            MeshError::Differs { .. } => "start every process with the same program and the same arguments",
+            MeshError::Processes { .. } => {
+                "start one process for each device: `tilewright launch -n`, mpirun, torchrun"
+            }
+            MeshError::Environment { .. } => "start it by `tilewright launch -n 2 -- ...`, mpirun, srun or torchrun",
             MeshError::Layout(error) => return error.help(),
             _ => return None,
         };
@@ -214,6 +254,14 @@ impl fmt::Display for MeshError {
             MeshError::Memory { rank, elements, needed } => {
                 write!(f, "rank {rank} has memory for {elements} elements, and the layout needs {needed}")
             }
+            MeshError::Differs { rank, what, own, other } => {
+                write!(f, "rank {rank} has another {what}: {other}, where rank 0 has {own}")
+            }
+            MeshError::Processes { processes, devices } => {
+                write!(f, "there are {processes} processes, and the mesh has {devices} devices")
+            }
+            MeshError::Lost { rank, step, why } => write!(f, "rank {rank} is lost, {step}: {why}"),
+            MeshError::Environment { what } => write!(f, "which process this is cannot be told: {what}"),
             MeshError::Layout(error) => error.fmt(f),
         }
     }

@@ -34,8 +34,11 @@
 //!
 //! Every element is held as often as a layout says, or the layout is refused. A device receives what
 //! it must and no more, or the plan says why. Plans are carried out by [`Plan::simulate`] in one
-//! process. Work is limited ([`MAX_DEVICES`], [`MAX_MESSAGES`], [`MAX_LISTED`]).
+//! process, and by [`Plan::run`] in one process for each device, which are connected by sockets
+//! ([`Processes`]); each of these ends with its result, or with an error that names a rank and a
+//! step. Work is limited ([`MAX_DEVICES`], [`MAX_MESSAGES`], [`MAX_LISTED`]).
 
+mod engine;
 mod error;
 mod explanation;
 mod held;
@@ -51,6 +54,7 @@ mod summands;
 mod text;
 mod traffic;
 
+pub use engine::{Engine, Place, Processes};
 pub use error::{Flaw, MeshError};
 pub use explanation::explanation;
 pub use machine::{Link, Machine};

@@ -1,0 +1,124 @@
+//! What goes along a connection between two processes.
+//!
+//! Law: everything is a frame: what it is, the number of the call that it belongs to, its length,
+//! and its bytes. The calls of both ends are numbered alike, so a frame of another call is a defect
+//! that is told, and never taken for data. A frame that tells a failure may stand in place of any.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+
+use crate::error::MeshError;
+
+/// What a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// How processes find each other.
+    Hello,
+    /// Elements.
+    Data,
+    /// What processes agree on.
+    Text,
+    /// Why the process at the other end gives up.
+    Failed,
+}
+
+const KINDS: [Kind; 4] = [Kind::Hello, Kind::Data, Kind::Text, Kind::Failed];
+
+/// The most bytes of a frame that is no data.
+pub(super) const MAX_TEXT: usize = 1 << 24;
+
+const MAGIC: [u8; 7] = *b"tilewri";
+
+/// Why a frame was not sent or received.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The connection is closed or broken.
+    Gone(String),
+    /// Nothing came, or nothing could be sent, for too long; whether in the midst of a frame.
+    Late { midway: bool },
+    /// The other end tells what is wrong.
+    Told(MeshError),
+}
+
+impl Failure {
+    fn of_io(error: &std::io::Error, midway: bool) -> Failure {
+        match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => Failure::Late { midway },
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+                Failure::Gone("it closed its connection".to_owned())
+            }
+            _ => Failure::Gone(error.to_string()),
+        }
+    }
+}
+
+pub(super) fn send(mut stream: &TcpStream, kind: Kind, call: u64, bytes: &[u8]) -> Result<(), Failure> {
+    let mut head = Vec::with_capacity(24);
+    head.extend_from_slice(&MAGIC);
+    head.push(KINDS.iter().position(|own| *own == kind).unwrap_or(0) as u8);
+    head.extend_from_slice(&call.to_le_bytes());
+    head.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+    let sent = stream.write_all(&head).and_then(|()| stream.write_all(bytes));
+    sent.map_err(|error| Failure::of_io(&error, true))
+}
+
+/// The bytes of the next frame, which has to be of this kind and call; `length` is what they must
+/// be as many as, if that is known.
+pub(super) fn receive(
+    mut stream: &TcpStream,
+    kind: Kind,
+    call: u64,
+    length: Option<usize>,
+) -> Result<Vec<u8>, Failure> {
+    let mut head = [0; 24];
+    stream.read_exact(&mut head[..1]).map_err(|error| Failure::of_io(&error, false))?;
+    stream.read_exact(&mut head[1..]).map_err(|error| Failure::of_io(&error, true))?;
+    let number = |at: usize| {
+        let bytes = head.get(at..at + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
+        bytes.map_or(0, u64::from_le_bytes)
+    };
+    let (its_kind, its_call, its_length) = (KINDS.get(usize::from(head[7])), number(8), number(16));
+    let is_failure = its_kind == Some(&Kind::Failed);
+    if head[..7] != MAGIC || its_kind.is_none() {
+        return Err(Failure::Gone("what it sends is no message of tilewright".to_owned()));
+    }
+    if !is_failure && (its_kind != Some(&kind) || its_call != call) {
+        return Err(Failure::Gone("it does something else".to_owned()));
+    }
+    let limit = if is_failure { MAX_TEXT } else { length.unwrap_or(MAX_TEXT) };
+    let fits = usize::try_from(its_length).ok().filter(|own| *own <= limit);
+    let Some(own) = fits.filter(|own| is_failure || length.is_none_or(|length| length == *own)) else {
+        return Err(Failure::Gone(format!("it sends {its_length} bytes where {limit} belong")));
+    };
+    let mut bytes = vec![0; own];
+    stream.read_exact(&mut bytes).map_err(|error| Failure::of_io(&error, true))?;
+    if is_failure { Err(Failure::Told(decoded(&String::from_utf8_lossy(&bytes)))) } else { Ok(bytes) }
+}
+
+/// Separates the parts of an error on its way.
+const BETWEEN: char = '\u{1f}';
+
+/// An error as a text that [`decoded`] reads.
+pub(super) fn encoded(error: &MeshError) -> String {
+    let between = BETWEEN;
+    match error {
+        MeshError::Differs { rank, what, own, other } => {
+            format!("differs{between}{rank}{between}{what}{between}{own}{between}{other}")
+        }
+        MeshError::Lost { rank, step, why } => format!("lost{between}{rank}{between}{step}{between}{why}"),
+        other => other.to_string(),
+    }
+}
+
+fn decoded(text: &str) -> MeshError {
+    let parts: Vec<&str> = text.split(BETWEEN).collect();
+    let number = |text: &str| text.parse().unwrap_or(usize::MAX);
+    match parts.as_slice() {
+        ["differs", rank, what, own, other] => {
+            let (what, own, other) = ((*what).into(), (*own).into(), (*other).into());
+            MeshError::Differs { rank: number(rank), what, own, other }
+        }
+        ["lost", rank, step, why] => MeshError::Lost { rank: number(rank), step: (*step).into(), why: (*why).into() },
+        _ => MeshError::Environment { what: text.into() },
+    }
+}

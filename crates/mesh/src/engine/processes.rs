@@ -1,0 +1,357 @@
+//! Processes that are connected by sockets, each with each.
+//!
+//! Law: a process that ends is known at once, because its connections close; one that hangs, when
+//! nothing has come from it for as long as the engine's *patience*. Whoever knows of a failure tells
+//! all others, and no call is answered after it. One who waits in vain for a process that itself
+//! waits is told whom that one waits for, before it blames anyone. So every process ends with the
+//! same kind of error within twice the patience and two seconds.
+
+use std::io::Read;
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::frame::{Failure, Kind, encoded, receive, send};
+use super::{Engine, Place};
+use crate::error::MeshError;
+
+/// What is going on while no plan is.
+const CONNECTING: &str = "while processes connect";
+
+/// How long one who waited in vain listens for what the other has to say.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Processes that are connected by sockets.
+#[derive(Debug)]
+pub struct Processes {
+    rank: usize,
+    patience: Duration,
+    /// The connection to each other process.
+    peers: Vec<Option<TcpStream>>,
+    calls: u64,
+    failed: Option<MeshError>,
+}
+
+/// The frames that a call sends, and those that it waits for: rank, kind and bytes, or length.
+type Sends<'a> = Vec<(usize, Kind, &'a [u8])>;
+type Receives = Vec<(usize, Kind, Option<usize>)>;
+
+impl Processes {
+    /// The most that is waited for a process that does not answer, if nothing else is said.
+    pub const PATIENCE: Duration = Duration::from_secs(30);
+
+    /// Connects this process with all others.
+    ///
+    /// The first process listens at the address and port of its place; the others connect to it,
+    /// and learn from it where each is reached.
+    ///
+    /// Errors: a process that does not come, or is started with another number of processes or
+    /// another version; an address at which nothing can listen.
+    pub fn connect(place: &Place, patience: Duration) -> Result<Processes, MeshError> {
+        let rank = place.rank;
+        let mut all = Processes { rank, patience, peers: Vec::new(), calls: 0, failed: None };
+        all.peers.resize_with(place.ranks, || None);
+        let until = Instant::now() + patience;
+        if place.ranks == 1 {
+            return Ok(all);
+        }
+        let told = if rank == 0 { all.gather(place, until) } else { all.join(place, until) };
+        match told {
+            Ok(()) => Ok(all),
+            Err(error) => Err(all.fail(error)),
+        }
+    }
+
+    /// What the first process does: it waits for all others, and tells each where the others are.
+    fn gather(&mut self, place: &Place, until: Instant) -> Result<(), MeshError> {
+        let here = (place.address.as_str(), place.port);
+        let listener = TcpListener::bind(here).map_err(|error| {
+            let what = format!("rank 0 cannot listen at {}:{}: {error}", place.address, place.port);
+            MeshError::Environment { what: what.into() }
+        })?;
+        let mut places = vec![String::new(); place.ranks];
+        // Who differs is told when all are there, so that all are told.
+        let mut difference = None;
+        while let Some(missing) = self.peers.iter().skip(1).position(Option::is_none) {
+            let stream = match self.accepted(&listener, until, missing + 1) {
+                Ok(stream) => stream,
+                Err(error) => return Err(difference.unwrap_or(error)),
+            };
+            // Whoever says nothing of ours is no process of this job.
+            let Ok(hello) = receive(&stream, Kind::Hello, 0, None) else { continue };
+            let hello = String::from_utf8_lossy(&hello).into_owned();
+            let mut lines = hello.lines();
+            let (version, ranks, rank, port) = (lines.next(), lines.next(), lines.next(), lines.next());
+            let rank = rank.and_then(|rank| rank.parse::<usize>().ok()).unwrap_or(usize::MAX);
+            let differs = |what: &str, own: &str, other: Option<&str>| {
+                let other = other.unwrap_or_default().into();
+                MeshError::Differs { rank, what: what.into(), own: own.into(), other }
+            };
+            let free = self.peers.get(rank).is_some_and(Option::is_none) && rank > 0;
+            let address = stream.peer_addr().map(|at| at.ip());
+            if let (true, Ok(address), Some(own)) = (free, address, places.get_mut(rank)) {
+                *own = SocketAddr::new(address, port.and_then(|port| port.parse().ok()).unwrap_or(0)).to_string();
+                self.peers.iter_mut().skip(rank).take(1).for_each(|peer| *peer = stream.try_clone().ok());
+            }
+            if version != Some(env!("CARGO_PKG_VERSION")) {
+                difference.get_or_insert(differs("version", env!("CARGO_PKG_VERSION"), version));
+            } else if ranks != Some(place.ranks.to_string().as_str()) {
+                difference.get_or_insert(differs("number of processes", &place.ranks.to_string(), ranks));
+            } else if !free {
+                difference.get_or_insert(differs("place", "one process for each rank", Some("a rank that is taken")));
+            }
+        }
+        if let Some(error) = difference {
+            return Err(error);
+        }
+        let table = places.join("\n");
+        let sends = (1..place.ranks).map(|rank| (rank, Kind::Hello, table.as_bytes())).collect();
+        self.transfer(CONNECTING, sends, Vec::new()).map(drop)
+    }
+
+    /// What the others do: they tell the first where they are, learn where the others are, connect
+    /// to those before them and wait for those behind.
+    fn join(&mut self, place: &Place, until: Instant) -> Result<(), MeshError> {
+        let first = self.connected(&format!("{}:{}", place.address, place.port), until, 0)?;
+        let here = first.local_addr().map_or(IpAddr::from([127, 0, 0, 1]), |at| at.ip());
+        let unheard = |error: std::io::Error| MeshError::Environment { what: error.to_string().into() };
+        let listener = TcpListener::bind((here, 0)).map_err(unheard)?;
+        let port = listener.local_addr().map_err(unheard)?.port();
+        let hello = format!("{}\n{}\n{}\n{port}", env!("CARGO_PKG_VERSION"), place.ranks, place.rank);
+        self.peers.iter_mut().take(1).for_each(|peer| *peer = first.try_clone().ok());
+        let sends = vec![(0, Kind::Hello, hello.as_bytes())];
+        let table = self.transfer(CONNECTING, sends, vec![(0, Kind::Hello, None)])?;
+        let table = table.first().map_or(String::new(), |table| String::from_utf8_lossy(table).into_owned());
+        let own = place.rank.to_string();
+        for (rank, address) in table.lines().enumerate().take(place.rank).skip(1) {
+            let stream = self.connected(address, until, rank)?;
+            let sent = send(&stream, Kind::Hello, 0, own.as_bytes());
+            sent.map_err(|failure| self.lost(rank, CONNECTING, &failure))?;
+            self.peers.iter_mut().skip(rank).take(1).for_each(|peer| *peer = stream.try_clone().ok());
+        }
+        while let Some(missing) = self.peers.iter().skip(place.rank + 1).position(Option::is_none) {
+            let stream = self.accepted(&listener, until, place.rank + 1 + missing)?;
+            let Ok(hello) = receive(&stream, Kind::Hello, 0, None) else { continue };
+            let rank = String::from_utf8_lossy(&hello).parse().unwrap_or(0);
+            if rank > place.rank {
+                self.peers.iter_mut().skip(rank).take(1).for_each(|peer| *peer = stream.try_clone().ok());
+            }
+        }
+        Ok(())
+    }
+
+    /// The next connection that someone makes; `missing` is to blame where nobody does.
+    fn accepted(&self, listener: &TcpListener, until: Instant, missing: usize) -> Result<TcpStream, MeshError> {
+        let broken = |error: std::io::Error| MeshError::Environment { what: error.to_string().into() };
+        listener.set_nonblocking(true).map_err(broken)?;
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    stream.set_nonblocking(false).map_err(broken)?;
+                    return self.patient(stream);
+                }
+                Err(_) if Instant::now() < until => thread::sleep(Duration::from_millis(2)),
+                Err(_) => {
+                    let why = format!("it did not come within {} s", self.patience.as_secs_f64());
+                    return Err(MeshError::Lost { rank: missing, step: CONNECTING.into(), why: why.into() });
+                }
+            }
+        }
+    }
+
+    /// A connection to where a process listens, or will listen soon.
+    fn connected(&self, address: &str, until: Instant, rank: usize) -> Result<TcpStream, MeshError> {
+        let lost = |why: String| MeshError::Lost { rank, step: CONNECTING.into(), why: why.into() };
+        loop {
+            let places = address.to_socket_addrs().map_err(|error| lost(format!("{address}: {error}")))?;
+            let tried = places.map(|at| TcpStream::connect_timeout(&at, self.patience));
+            let mut refused = "there is no such address".to_owned();
+            for stream in tried {
+                match stream {
+                    Ok(stream) => return self.patient(stream),
+                    Err(error) => refused = error.to_string(),
+                }
+            }
+            if Instant::now() >= until {
+                return Err(lost(format!("it was not reached at {address}: {refused}")));
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn patient(&self, stream: TcpStream) -> Result<TcpStream, MeshError> {
+        let patience = Some(self.patience.max(Duration::from_millis(1)));
+        let set = stream.set_read_timeout(patience).and_then(|()| stream.set_write_timeout(patience));
+        set.and_then(|()| stream.set_nodelay(true))
+            .map_err(|error| MeshError::Environment { what: error.to_string().into() })?;
+        Ok(stream)
+    }
+
+    /// Sends and receives frames, all at once.
+    fn transfer(&mut self, step: &str, sends: Sends<'_>, receives: Receives) -> Result<Vec<Vec<u8>>, MeshError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let (call, peers) = (self.calls, &self.peers);
+        let gone = || Failure::Gone("there is no connection".to_owned());
+        let peer = |rank: usize| peers.get(rank).and_then(Option::as_ref).ok_or_else(gone);
+        let (sent, received) = thread::scope(|scope| {
+            let sending: Vec<_> = sends
+                .into_iter()
+                .map(|(rank, kind, bytes)| (rank, scope.spawn(move || send(peer(rank)?, kind, call, bytes))))
+                .collect();
+            let receiving: Vec<_> = receives
+                .into_iter()
+                .map(|(rank, kind, length)| (rank, scope.spawn(move || receive(peer(rank)?, kind, call, length))))
+                .collect();
+            let broken = |_| Err(Failure::Gone("a thread of this process ended".to_owned()));
+            let broken_receipt = |_| Err(Failure::Gone("a thread of this process ended".to_owned()));
+            let sent: Vec<_> =
+                sending.into_iter().map(|(rank, hand)| (rank, hand.join().unwrap_or_else(broken))).collect();
+            let received: Vec<_> =
+                receiving.into_iter().map(|(rank, hand)| (rank, hand.join().unwrap_or_else(broken_receipt))).collect();
+            (sent, received)
+        });
+        let mut frames = Vec::new();
+        let mut failures: Vec<(usize, Failure)> = Vec::new();
+        for (rank, frame) in received {
+            match frame {
+                Ok(frame) => frames.push(frame),
+                Err(failure) => failures.push((rank, failure)),
+            }
+        }
+        failures.extend(sent.into_iter().filter_map(|(rank, sent)| Some((rank, sent.err()?))));
+        if failures.is_empty() { Ok(frames) } else { Err(self.blamed(step, failures)) }
+    }
+
+    /// Which of several failures is the cause: what others tell, then who is gone, then who is late.
+    fn blamed(&mut self, step: &str, mut failures: Vec<(usize, Failure)>) -> MeshError {
+        failures.sort_by_key(|(_, failure)| match failure {
+            Failure::Told(_) => 0,
+            Failure::Gone(_) => 1,
+            Failure::Late { .. } => 2,
+        });
+        let Some((rank, failure)) = failures.into_iter().next() else {
+            return MeshError::Lost { rank: self.rank, step: step.into(), why: "nothing is known".into() };
+        };
+        let error = self.lost(rank, step, &failure);
+        if !matches!(failure, Failure::Late { midway: false }) {
+            return error;
+        }
+        // It may be waiting itself: then it tells for whom, as this process does now.
+        self.tell(&error);
+        let Some(Some(peer)) = self.peers.get(rank) else { return error };
+        let _ = peer.set_read_timeout(Some(GRACE));
+        match receive(peer, Kind::Failed, self.calls, None) {
+            Err(Failure::Told(cause)) => cause,
+            _ => error,
+        }
+    }
+
+    fn lost(&self, rank: usize, step: &str, failure: &Failure) -> MeshError {
+        let why = match failure {
+            Failure::Told(error) => return error.clone(),
+            Failure::Gone(why) => why.clone(),
+            Failure::Late { .. } => format!("it did not answer within {} s", self.patience.as_secs_f64()),
+        };
+        MeshError::Lost { rank, step: step.into(), why: why.into() }
+    }
+
+    /// Tells all others of a failure, as far as they can be told.
+    fn tell(&self, error: &MeshError) {
+        for peer in self.peers.iter().flatten() {
+            let _ = peer.set_write_timeout(Some(GRACE / 2));
+            let _ = send(peer, Kind::Failed, self.calls, encoded(error).as_bytes());
+        }
+    }
+
+    /// Ends all connections with an error, which every later call gives too.
+    fn fail(&mut self, error: MeshError) -> MeshError {
+        self.tell(&error);
+        // A connection that is closed while bytes wait in it is reset, and what was told is lost.
+        let until = Instant::now() + 2 * GRACE;
+        for peer in self.peers.iter().flatten() {
+            let _ = peer.shutdown(Shutdown::Write);
+        }
+        for mut peer in self.peers.iter().flatten() {
+            let mut rest = [0; 4096];
+            while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+                let _ = peer.set_read_timeout(Some(left));
+                if !peer.read(&mut rest).is_ok_and(|bytes| bytes > 0) {
+                    break;
+                }
+            }
+        }
+        self.peers.iter_mut().for_each(|peer| *peer = None);
+        self.failed = Some(error.clone());
+        error
+    }
+
+    /// One call: its frames are numbered.
+    fn call(&mut self, step: &str, sends: Sends<'_>, receives: Receives) -> Result<Vec<Vec<u8>>, MeshError> {
+        self.calls += 1;
+        self.transfer(step, sends, receives)
+            .map_err(|error| if self.failed.is_some() { error } else { self.fail(error) })
+    }
+}
+
+impl Engine for Processes {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn ranks(&self) -> usize {
+        self.peers.len()
+    }
+
+    fn exchange(
+        &mut self,
+        step: &str,
+        sends: &[(usize, Vec<u8>)],
+        receives: &mut [(usize, Vec<u8>)],
+    ) -> Result<(), MeshError> {
+        let outgoing = sends.iter().map(|(rank, bytes)| (*rank, Kind::Data, bytes.as_slice())).collect();
+        let incoming = receives.iter().map(|(rank, bytes)| (*rank, Kind::Data, Some(bytes.len()))).collect();
+        let frames = self.call(step, outgoing, incoming)?;
+        receives.iter_mut().zip(frames).for_each(|((_, place), frame)| *place = frame);
+        Ok(())
+    }
+
+    fn agree(&mut self, step: &str, text: &str) -> Result<(), MeshError> {
+        let others: Vec<usize> = (1..self.ranks()).collect();
+        if self.rank > 0 {
+            return self.call(step, vec![(0, Kind::Text, text.as_bytes())], vec![(0, Kind::Text, None)]).map(drop);
+        }
+        let said = self.call(step, Vec::new(), others.iter().map(|rank| (*rank, Kind::Text, None)).collect())?;
+        for (rank, said) in others.iter().zip(&said) {
+            if let Some(error) = difference(text, &String::from_utf8_lossy(said), *rank) {
+                return Err(self.fail(error));
+            }
+        }
+        self.transfer(step, others.iter().map(|rank| (*rank, Kind::Text, [].as_slice())).collect(), Vec::new())
+            .map_err(|error| if self.failed.is_some() { error } else { self.fail(error) })
+            .map(drop)
+    }
+}
+
+/// The first line in which what a process says differs from what the first says.
+fn difference(own: &str, other: &str, rank: usize) -> Option<MeshError> {
+    if own == other {
+        return None;
+    }
+    let (mut ours, mut theirs) = (own.lines(), other.lines());
+    loop {
+        match (ours.next(), theirs.next()) {
+            (Some(one), Some(another)) if one == another => {}
+            (one, another) => {
+                let ((what, own), (_, other)) = (part(one.or(another)), part(another));
+                return Some(MeshError::Differs { rank, what: what.into(), own: own.into(), other: other.into() });
+            }
+        }
+    }
+}
+
+/// Name and value of a line.
+fn part(line: Option<&str>) -> (&str, &str) {
+    line.and_then(|line| line.split_once(": ")).unwrap_or(("text", "nothing"))
+}
