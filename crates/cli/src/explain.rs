@@ -39,7 +39,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
 }
 
 /// Where the pages about codes are: each crate has those of its own refusals.
-const PAGES: [fn(&str) -> Option<&'static str>; 12] = [
+const PAGES: [fn(&str) -> Option<&'static str>; 13] = [
     tilewright::layout::explanation,
     tilewright::notation::explanation,
     tilewright::emit::explanation,
@@ -52,6 +52,7 @@ const PAGES: [fn(&str) -> Option<&'static str>; 12] = [
     tilewright::kernels::explanation,
     tilewright::gpu::explanation,
     tilewright::mesh::explanation,
+    tilewright::tile::explanation,
 ];
 
 /// Explains an error code, or an expression in an environment.

@@ -3,6 +3,7 @@
 
 pub(crate) mod bench;
 mod cost;
+mod explain;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -57,6 +58,23 @@ pub enum Action {
         /// it.
         #[arg(long, value_name = "MACHINE", default_value = "H200")]
         target: String,
+    },
+    /// A tile program: the layout that each value has, what the next best would have cost, and the
+    /// conversions between.
+    Explain {
+        /// The file of the program, or the name of one of the library: softmax,
+        /// layer_norm_residual, rms_norm_gate, product, attention.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Sizes, as M=1024: with --json, what a launch at these passes.
+        #[arg(value_name = "SIZE=NUMBER", value_parser = size)]
+        sizes: Vec<(String, i64)>,
+        /// The processor to write for: sm_80, sm_89 or sm_90a.
+        #[arg(long, value_name = "ARCH", default_value = "sm_80", value_parser = target)]
+        arch: Target,
+        /// The file to which the kernel is written as PTX.
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
     },
     /// Runs a kernel on the first GPU, compares its output with the definition, and times it beside
     /// the driver's copy of as many bytes.
@@ -124,6 +142,7 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
             let (entry, planned) = kernel.planned(true)?;
             cost::run(entry, &planned, target, terminal)
         }
+        Action::Explain { file, sizes, arch, output } => explain::run(file, sizes, *arch, output.as_ref(), terminal),
         Action::Bench { kernel, turns } => {
             let (entry, planned) = kernel.planned(true)?;
             bench::run(entry, &planned, (*turns).clamp(1, 10_000), terminal)

@@ -178,6 +178,7 @@ refusals!(
     tilewright::mesh::MeshError,
     tilewright::morphism::MorphismError,
     tilewright::tensor::TensorError,
+    tilewright::tile::TileError,
 );
 
 /// Light, dark, or what the reader prefers.

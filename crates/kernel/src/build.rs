@@ -47,6 +47,7 @@ use std::collections::HashMap;
 use tilewright_layout::symbolic::{Expr, Parameter};
 use tilewright_layout::{Coord, Extent, Slot, Tree};
 
+pub use conversion::Route;
 pub use copy::Tensor;
 pub use coverage::{Coverage, Written};
 pub use distributed::Distributed;

@@ -4,7 +4,7 @@
 use tilewright_atoms::{MmaAtom, Operand, TiledMma};
 use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Element, ElementType, Kernel};
+use tilewright_kernel::{Element, ElementType, Kernel, KernelError};
 use tilewright_layout::coord;
 use tilewright_layout::symbolic::Expr;
 
@@ -149,4 +149,33 @@ fn products_of_single_threads_need_no_instruction() {
         let sum: f32 = (0..6).map(|at| a[m * 6 + at] * b[n * 6 + at]).sum();
         assert_eq!(c[m * 8 + n], sum, "({m},{n})");
     }
+}
+
+#[test]
+fn a_loop_that_only_exchanges_values_remains() {
+    // Two fragments change places in each of three turns, and nothing else is done there.
+    let kernel = Kernel::build("exchanged", |k| {
+        let (x, y) = (k.input::<i32>("x", "(32,2):(2,1)")?, k.output::<i32>("y", "(32,2):(2,1)")?);
+        k.threads(32)?;
+        let [a, b] = [0, 1].map(|at| {
+            let pair = x.thread_part()?.load()?;
+            let fragment = k.register(Element::I32, "1")?;
+            fragment.set(&pair.numbers()?[at..=at])?;
+            Ok::<_, KernelError>(fragment)
+        });
+        let (a, b) = (a?, b?);
+        k.range(3, |_| {
+            let (first, second) = (a.numbers()?, b.numbers()?);
+            a.set(&second)?;
+            b.set(&first)
+        })?;
+        let both = k.register(Element::I32, "2")?;
+        both.set(&[a.numbers()?[0], b.numbers()?[0]])?;
+        y.thread_part()?.store(&both)
+    })
+    .unwrap();
+    let mut interpreter = Interpreter::new(kernel.program(), &[]).unwrap();
+    interpreter.tensor(0, &(0..64).collect::<Vec<i32>>()).unwrap();
+    let found = interpreter.check().unwrap().run.tensor::<i32>(1).unwrap();
+    assert!(found.iter().enumerate().all(|(at, found)| *found == (at ^ 1) as i32));
 }

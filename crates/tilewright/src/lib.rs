@@ -81,6 +81,7 @@
 //! * [`mesh`]: tensors sharded over a mesh of devices, and the moves between their layouts.
 //! * [`morphism`]: layouts as morphisms of tuples: standard form, mutual refinement, spans.
 //! * [`tensor`]: data under a layout: views, tiles, copies and products of matrices.
+//! * [`tile`]: programs of tiles without layouts, which are assigned and explained.
 //!
 //! The types used most are also here, at the root.
 //!
@@ -108,6 +109,7 @@ pub use tilewright_mesh as mesh;
 pub use tilewright_morphism as morphism;
 pub use tilewright_notation as notation;
 pub use tilewright_tensor as tensor;
+pub use tilewright_tile as tile;
 
 pub use tilewright_layout::{
     Layout, LayoutError, Leaf, Profile, StaticComposed, StaticLayout, StaticTiler, Tree, coord,

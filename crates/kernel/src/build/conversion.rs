@@ -23,10 +23,74 @@ use super::distributed::Distributed;
 use super::fragment::Fragment;
 use super::load_store::Edge;
 use crate::distribution::Distribution;
+use crate::element::Element;
 use crate::error::{KernelError, Reason};
 use crate::program::operation::Operation;
 use crate::program::register::{Register, Width};
 use crate::program::{Location, Source};
+
+/// What gives each thread its elements in a conversion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Route {
+    /// Every thread has them already.
+    Registers,
+    /// Shuffles between the lanes of each warp.
+    Lanes,
+    /// Shared memory, with a barrier between.
+    Shared,
+}
+
+impl Distribution {
+    /// How [`Distributed::convert`] gives the tile to another distribution, and about how many
+    /// instructions each warp executes for that, a trip through shared memory counted as 40.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Distribution, Element, Route};
+    ///
+    /// let rows = Distribution::new("(32,4)", "(32,4):(1,32)")?;
+    /// let columns = Distribution::new("(32,4)", "((8,4),4):((4,32),1)")?;
+    /// assert_eq!(rows.route(&rows, Element::F32)?, (Route::Registers, 0));
+    /// assert_eq!(rows.route(&columns, Element::F32)?.0, Route::Lanes);
+    /// # Ok::<(), tilewright_kernel::KernelError>(())
+    /// ```
+    ///
+    /// Errors: the other distribution is one of another tile or of another number of threads.
+    #[track_caller]
+    pub fn route(&self, to: &Distribution, element: Element) -> Result<(Route, u32), KernelError> {
+        let location = Location::caller();
+        self.can_become(to).map_err(|refusal| refusal.at("route", location))?;
+        if self == to {
+            return Ok((Route::Registers, 0));
+        }
+        let (_, plan, instructions) = self.plan_to(to, element.bits());
+        let route = match plan {
+            Plan::Registers(_) => Route::Registers,
+            Plan::Lanes(_) => Route::Lanes,
+            Plan::Shared => Route::Shared,
+        };
+        Ok((route, instructions))
+    }
+
+    fn can_become(&self, to: &Distribution) -> Result<(), Reason> {
+        if self.tile() == to.tile() && self.threads() == to.threads() {
+            return Ok(());
+        }
+        let because = format!("the tile is distributed as {self}");
+        Err(Reason::Distribution { layout: to.to_string(), because })
+    }
+
+    /// How many elements go together, the plan for these, and about how many instructions it takes.
+    fn plan_to(&self, to: &Distribution, bits: u32) -> (usize, Plan, u32) {
+        let (from, wanted) = (self.table(), to.table());
+        let together = plan::together(&from, &wanted, (32 / bits).max(1) as usize);
+        let first = |table: Vec<Vec<i64>>| -> Vec<Vec<i64>> {
+            table.into_iter().map(|row| row.into_iter().step_by(together).collect()).collect()
+        };
+        let words = if bits == 64 { 2 } else { 1 };
+        let (plan, instructions) = plan::cheapest(&first(from), &first(wanted), words);
+        (together, plan, instructions)
+    }
+}
 
 impl<'k> Distributed<'k> {
     /// The same tile, held as another distribution says.
@@ -61,18 +125,9 @@ impl<'k> Distributed<'k> {
         if self.held == *to {
             return Ok(self.clone());
         }
-        if self.held.tile() != to.tile() || self.held.threads() != to.threads() {
-            let because = format!("the tile is distributed as {}", self.held);
-            return Err(Reason::Distribution { layout: to.to_string(), because });
-        }
-        let bits = self.element().bits();
-        let (from, wanted) = (self.held.table(), to.table());
-        let together = plan::together(&from, &wanted, (32 / bits).max(1) as usize);
-        let first = |table: Vec<Vec<i64>>| -> Vec<Vec<i64>> {
-            table.into_iter().map(|row| row.into_iter().step_by(together).collect()).collect()
-        };
-        let words = if bits == 64 { 2 } else { 1 };
-        let fragment = match plan::cheapest(&first(from), &first(wanted), words) {
+        self.held.can_become(to)?;
+        let (together, plan, _) = self.held.plan_to(to, self.element().bits());
+        let fragment = match plan {
             Plan::Registers(values) => {
                 let each = values.into_iter().flat_map(|value| (0..together).map(move |part| value * together + part));
                 self.fragment.chosen(&each.collect::<Vec<_>>())?

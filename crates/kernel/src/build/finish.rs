@@ -120,7 +120,8 @@ fn drop_unread(steps: &mut Vec<Step>, read: &[bool]) {
         Step::Loop(turns) => {
             turns.carried.retain(|carried| read[carried.result.index()] || read[carried.current.index()]);
             drop_unread(&mut turns.body, read);
-            !turns.body.is_empty()
+            // Without a body, what it hands from turn to turn may still be read behind it.
+            !turns.body.is_empty() || !turns.carried.is_empty()
         }
         Step::Branch(branch) => {
             branch.chosen.retain(|chosen| read[chosen.result.index()]);

@@ -68,20 +68,21 @@ pub(super) fn together(from: &[Vec<i64>], to: &[Vec<i64>], most: usize) -> usize
     1
 }
 
-/// The plan with the fewest instructions; `words` shuffles move one value.
-pub(super) fn cheapest(from: &[Vec<i64>], to: &[Vec<i64>], words: u32) -> Plan {
+/// The plan with the fewest instructions, and about how many these are; `words` shuffles move one
+/// value.
+pub(super) fn cheapest(from: &[Vec<i64>], to: &[Vec<i64>], words: u32) -> (Plan, u32) {
     if let Some(values) = registers(from, to) {
-        return Plan::Registers(values);
+        return (Plan::Registers(values), 0);
     }
     let values = (from.first().map_or(0, Vec::len) + to.first().map_or(0, Vec::len)) as u32;
     let shared = SHARED + STORED * values;
-    let Some(moves) = moves(from, to) else { return Plan::Shared };
+    let Some(moves) = moves(from, to) else { return (Plan::Shared, shared) };
     let slanted = (0..LANES.trailing_zeros()).map(|shift| slanted(&moves, shift));
     let plans = pulled(&moves).into_iter().chain([pushed(&moves), turned(&moves)]).chain(slanted);
     let best = plans.map(|rounds| (cost(&rounds, words), rounds)).min_by_key(|(cost, _)| *cost);
     match best {
-        Some((cost, rounds)) if cost <= shared => Plan::Lanes(rounds),
-        _ => Plan::Shared,
+        Some((cost, rounds)) if cost <= shared => (Plan::Lanes(rounds), cost),
+        _ => (Plan::Shared, shared),
     }
 }
 

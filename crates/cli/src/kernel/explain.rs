@@ -1,0 +1,106 @@
+//! `tilewright kernel explain`: a tile program, the layouts that its values have, and why.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use tilewright::kernel::ptx::{self, Target};
+use tilewright::kernel::{Kernel, Route};
+use tilewright::tile::{Explanation, LIBRARY, Program};
+
+use crate::json::Json;
+use crate::output::{Failure, write_file};
+use crate::terminal::Terminal;
+
+/// The program in a file, or the one of this name in the library.
+fn read(file: &Path) -> Result<Program, Failure> {
+    let name = file.to_string_lossy();
+    if let Some((name, text)) = LIBRARY.iter().find(|(own, _)| *own == name) {
+        return Ok(Program::read(name, text)?);
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, error))?;
+    Ok(Program::read(&name, &text)?)
+}
+
+/// Explains a program; writes its kernel as PTX, if a file is named.
+pub fn run(
+    file: &Path,
+    sizes: &[(String, i64)],
+    arch: Target,
+    output: Option<&PathBuf>,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let compiled = read(file)?.compile()?;
+    let explained = compiled.explain()?;
+    if let Some(output) = output {
+        write_file(output, ptx::write(compiled.kernel().program(), arch)?.as_bytes(), terminal)?;
+    }
+    if !terminal.json {
+        return Ok(terminal.text(&explained.to_string())?);
+    }
+    let mut object = object(&explained);
+    object["name"] = json!(compiled.source().name());
+    let took = compiled.times().iter().map(|(pass, time)| json!({ "pass": pass, "seconds": time.as_secs_f64() }));
+    object["passes"] = took.collect();
+    if !sizes.is_empty() {
+        object["launch"] = launch(compiled.kernel(), sizes)?;
+    }
+    Ok(terminal.object(&object)?)
+}
+
+fn object(explained: &Explanation) -> Json {
+    let choices: Vec<Json> = explained
+        .choices
+        .iter()
+        .map(|own| {
+            let next = own.next.as_ref().map(|(held, cost)| json!({ "layout": held.to_string(), "cycles": cost }));
+            json!({
+                "value": own.name,
+                "type": own.ty.element.name(),
+                "shape": own.ty.shape,
+                "layout": own.held.to_string(),
+                "weighed": own.weighed,
+                "next": next,
+            })
+        })
+        .collect();
+    let conversions: Vec<Json> = explained
+        .conversions
+        .iter()
+        .map(|own| {
+            let route = match own.route {
+                Route::Registers => "registers",
+                Route::Lanes => "lanes",
+                Route::Shared => "shared",
+            };
+            json!({ "from": own.from, "to": own.to, "route": route, "instructions": own.instructions })
+        })
+        .collect();
+    json!({
+        "program": explained.program,
+        "warps": explained.warps,
+        "cycles": explained.cycles,
+        "bound": explained.bound,
+        "choices": choices,
+        "conversions": conversions,
+    })
+}
+
+/// What a launch at sizes passes: the tensors, then the numbers, each with how many bits it has.
+fn launch(kernel: &Kernel, sizes: &[(String, i64)]) -> Result<Json, Failure> {
+    let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+    let program = kernel.program();
+    let launch = program.launch(&sizes).map_err(|error| Failure::refused(&error))?;
+    let numbers: Vec<Json> = program
+        .scalars
+        .iter()
+        .zip(&launch.scalars)
+        .map(|(scalar, bits)| json!({ "bits": scalar.bits(), "value": bits }))
+        .collect();
+    Ok(json!({
+        "grid": launch.grid,
+        "threads": program.threads,
+        "shared_bytes": program.shared_bytes,
+        "bytes": launch.bytes,
+        "numbers": numbers,
+    }))
+}

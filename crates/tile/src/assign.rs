@@ -1,0 +1,354 @@
+//! Which layout each value has.
+//!
+//! Law: the cost of an assignment is what its operations cost in the layouts that they have, and
+//! what is converted between, each counted as often as it is executed. Every cost hangs on the
+//! layouts of one value or of two, so the best assignment is the solution of a [`Network`].
+//! A conversion that two operations share is counted for both here; the passes behind make it once.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tilewright_kernel::{Element, Route};
+
+use crate::error::Reason;
+use crate::held::Held;
+use crate::matrix::Tiling;
+use crate::memory::Place;
+use crate::network::{NEVER, Network, Solution};
+use crate::pools::{Node, Pools, forward, is_anywhere, wanted};
+use crate::program::{Operation, Program, Statement, ValueId};
+use crate::weights;
+
+/// Layouts for all values, and what they cost.
+pub(crate) struct Assignment {
+    pub(crate) layouts: BTreeMap<ValueId, Held>,
+    /// The layout in which each store writes, by the number of its statement.
+    pub(crate) stores: HashMap<usize, Held>,
+    /// The way of each product.
+    pub(crate) tilings: HashMap<ValueId, Tiling>,
+    pub(crate) cost: u64,
+    pub(crate) bound: u64,
+    /// For each value that had a choice: what the best assignment without its layout costs, and
+    /// the layout that it has there.
+    pub(crate) next: BTreeMap<ValueId, (Held, u64)>,
+}
+
+/// What conversions cost, each pair of layouts once.
+pub(crate) struct Conversions {
+    known: HashMap<(Held, Held, u32), (Route, u32)>,
+    warps: u64,
+}
+
+impl Conversions {
+    pub(crate) fn new(warps: i64) -> Conversions {
+        Conversions { known: HashMap::new(), warps: warps.unsigned_abs() }
+    }
+
+    /// How a tile is given from one layout to another, and in about how many instructions.
+    pub(crate) fn route(&mut self, from: &Held, to: &Held, element: Element) -> Result<(Route, u32), Reason> {
+        if from == to {
+            return Ok((Route::Registers, 0));
+        }
+        // Bits of warps that both have alike are of no account, nor is which bit of an element is
+        // called what.
+        let lanes = from.threads.len().min(5);
+        let alike = from.threads[lanes..] == to.threads[lanes..];
+        let kept = if alike { lanes } else { from.threads.len() };
+        let mut order: Vec<u8> = from.values.iter().chain(from.threads[..kept].iter().flatten()).copied().collect();
+        order.sort_by_key(|bit| from.values.iter().position(|own| own == bit).unwrap_or(usize::MAX));
+        let place = |bit: u8| order.iter().position(|own| *own == bit).map(|at| at as u8);
+        let part = |held: &Held| Held {
+            threads: held.threads[..kept].iter().map(|bit| bit.and_then(place)).collect(),
+            values: held.values.iter().filter_map(|bit| place(*bit)).collect(),
+        };
+        let key = (part(from), part(to), element.bits());
+        if let Some(known) = self.known.get(&key) {
+            return Ok(*known);
+        }
+        let shape = [from.size() >> (from.threads[kept..].iter().flatten().count())];
+        let found = key.0.distribution(&shape)?.route(&key.1.distribution(&shape)?, element)?;
+        self.known.insert(key, found);
+        Ok(found)
+    }
+
+    pub(crate) fn cost(&mut self, from: &Held, to: &Held, element: Element) -> Result<u64, Reason> {
+        let (route, instructions) = self.route(from, to, element)?;
+        Ok(weights::conversion(instructions, route == Route::Shared, self.warps))
+    }
+}
+
+/// A network of a program, and which variable stands for which value or store.
+struct Costs<'p> {
+    program: &'p Program,
+    pools: &'p Pools,
+    network: Network,
+    variables: HashMap<ValueId, usize>,
+    stores: HashMap<usize, usize>,
+    /// How often each value is given.
+    weights: HashMap<ValueId, u64>,
+    warps: u64,
+}
+
+/// The best assignment.
+pub(crate) fn assign(
+    program: &Program,
+    nodes: &[Node<'_>],
+    pools: &Pools,
+    conversions: &mut Conversions,
+) -> Result<Assignment, Reason> {
+    let network = Network::default();
+    let warps = conversions.warps;
+    let (variables, stores) = (HashMap::new(), HashMap::new());
+    let mut costs = Costs { program, pools, network, variables, stores, weights: crate::pools::weights(nodes), warps };
+    for (value, layouts) in &pools.layouts {
+        costs.variables.insert(*value, costs.network.variable(layouts.len()));
+    }
+    for (number, layouts) in &pools.stores {
+        costs.stores.insert(*number, costs.network.variable(layouts.len()));
+    }
+    for (number, node) in nodes.iter().enumerate() {
+        costs.add(number, node, nodes, conversions)?;
+    }
+    let solution = costs.network.solve();
+    let mut next = BTreeMap::new();
+    for (value, layouts) in &pools.layouts {
+        if layouts.len() < 2 {
+            continue;
+        }
+        let variable = costs.variables[value];
+        let mut other = costs.network.clone();
+        other.costs(variable, |option| if option == solution.choice[variable] { NEVER } else { 0 });
+        let found = other.solve();
+        next.insert(*value, (layouts[found.choice[variable]].clone(), found.cost));
+    }
+    Ok(costs.assigned(&solution, next))
+}
+
+impl Costs<'_> {
+    fn variable(&self, value: ValueId) -> Option<usize> {
+        self.variables.get(&self.pools.of(value)).copied()
+    }
+
+    fn assigned(self, solution: &Solution, next: BTreeMap<ValueId, (Held, u64)>) -> Assignment {
+        let layouts: BTreeMap<ValueId, Held> = self
+            .pools
+            .layouts
+            .iter()
+            .map(|(value, layouts)| (*value, layouts[solution.choice[self.variables[value]]].clone()))
+            .collect();
+        let stores = self
+            .stores
+            .iter()
+            .map(|(number, variable)| (*number, self.pools.stores[number][solution.choice[*variable]].clone()));
+        let tilings = self.pools.tilings.iter().filter_map(|(value, tilings)| {
+            let held = layouts.get(&self.pools.of(*value))?;
+            Some((*value, tilings.iter().find(|tiling| tiling.c == *held)?.clone()))
+        });
+        let (stores, tilings) = (stores.collect(), tilings.collect());
+        Assignment { layouts, stores, tilings, cost: solution.cost, bound: solution.bound, next }
+    }
+
+    /// The costs of a statement.
+    fn add(
+        &mut self,
+        number: usize,
+        node: &Node<'_>,
+        nodes: &[Node<'_>],
+        conversions: &mut Conversions,
+    ) -> Result<(), Reason> {
+        match node.statement {
+            Statement::Let { result, operation, operands, .. } => {
+                self.own(number, node)?;
+                for (at, operand) in operands.iter().enumerate() {
+                    if !made_anywhere(self.program, nodes, *operand) {
+                        self.operand((*result, operation), (at, *operand), node.weight, conversions)?;
+                    }
+                }
+            }
+            Statement::Store { value, .. } => {
+                let (place, layouts) = (&self.pools.places[&number], &self.pools.stores[&number]);
+                let variable = self.stores[&number];
+                let own = access_costs(place, layouts, node.weight)?;
+                self.network.costs(variable, |option| own[option]);
+                self.converted(*value, (variable, layouts), node.weight, conversions)?;
+            }
+            Statement::Loop(own) => {
+                let turn = own.parameters.first().and_then(|value| self.weights.get(value)).copied();
+                for (ends, weight) in [(&own.initial, node.weight), (&own.next, turn.unwrap_or(node.weight))] {
+                    for (value, parameter) in ends.iter().zip(&own.parameters) {
+                        let Some(variable) = self.variable(*parameter) else { continue };
+                        if made_anywhere(self.program, nodes, *value) {
+                            continue;
+                        }
+                        let layouts = self.pools.layouts_of(*parameter);
+                        self.converted(*value, (variable, layouts), weight, conversions)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What an operation costs by the layout of its result alone.
+    fn own(&mut self, number: usize, node: &Node<'_>) -> Result<(), Reason> {
+        let Statement::Let { result, operation, operands, .. } = node.statement else { return Ok(()) };
+        let (layouts, warps, weight) = (self.pools.layouts_of(*result), self.warps, node.weight);
+        let Some(variable) = self.variable(*result) else { return Ok(()) };
+        match operation {
+            Operation::Load { .. } => {
+                let own = access_costs(&self.pools.places[&number], layouts, weight)?;
+                self.network.costs(variable, |option| own[option]);
+            }
+            Operation::Dot => {
+                let shape = |at: usize| &self.program.type_of(operands[at]).shape;
+                let cost = weights::product([shape(0)[0], shape(1)[1], shape(0)[1]]);
+                let tilings = &self.pools.tilings[result];
+                let one = |option: usize| tilings.iter().any(|tiling| tiling.c == layouts[option]);
+                self.network.costs(variable, |option| if one(option) { cost.saturating_mul(weight) } else { NEVER });
+            }
+            Operation::Reshape(_) | Operation::Transpose(_) | Operation::Broadcast(_) | Operation::Held(_) => {}
+            Operation::Reduce(..) | Operation::Scan(..) => {}
+            _ => {
+                let cost =
+                    |option: usize| weights::elementwise(operation, layouts[option].values().unsigned_abs(), warps);
+                self.network.costs(variable, |option| cost(option).saturating_mul(weight));
+            }
+        }
+        Ok(())
+    }
+
+    /// What an operand costs: how it comes to the layout in which the operation wants it.
+    fn operand(
+        &mut self,
+        (result, operation): (ValueId, &Operation),
+        (at, operand): (usize, ValueId),
+        weight: u64,
+        conversions: &mut Conversions,
+    ) -> Result<(), Reason> {
+        let Some(variable) = self.variable(result) else { return Ok(()) };
+        let layouts = self.pools.layouts_of(result);
+        let (from, to) = (self.program.type_of(operand).shape.clone(), self.program.type_of(result).shape.clone());
+        match operation {
+            Operation::Dot => {
+                let tilings = &self.pools.tilings[&result];
+                let want = |held: &Held| -> Option<Held> {
+                    let tiling = tilings.iter().find(|tiling| tiling.c == *held)?;
+                    Some([&tiling.a, &tiling.b, &tiling.c][at].clone())
+                };
+                let wants: Vec<Option<Held>> = layouts.iter().map(want).collect();
+                self.taken(operand, (variable, &wants), weight, conversions)
+            }
+            Operation::Reduce(_, modes) => {
+                let (source, taken) = (self.pools.layouts_of(operand).to_vec(), self.variable(operand));
+                let Some(taken) = taken else { return Ok(()) };
+                let element = self.program.type_of(operand).element;
+                let along = crate::held::bits::without(&from, modes);
+                let mut table = Vec::new();
+                for held in &source {
+                    let left = held.mapped(|bit| along[usize::from(bit)]);
+                    let gone = |bits: &[Option<u8>]| {
+                        bits.iter().flatten().filter(|bit| along[usize::from(**bit)].is_none()).count() as u64
+                    };
+                    let (lanes, across) = held.threads.split_at(held.threads.len().min(5));
+                    let own = weights::reduction(
+                        held.values().unsigned_abs(),
+                        left.values().unsigned_abs(),
+                        gone(lanes),
+                        gone(across),
+                        self.warps,
+                    );
+                    for to in layouts {
+                        table.push(own.saturating_add(conversions.cost(&left, to, element)?).saturating_mul(weight));
+                    }
+                }
+                let count = layouts.len();
+                self.network.both(taken, variable, |from, to| table[from * count + to]);
+                Ok(())
+            }
+            _ => {
+                if let Operation::Scan(_, mode) = operation {
+                    let first: u32 = from[..*mode].iter().map(|extent| extent.trailing_zeros()).sum();
+                    let bits = first..first + from[*mode].trailing_zeros();
+                    let warps = self.warps;
+                    let cost = |held: &Held| {
+                        let along = |bits_of: &[Option<u8>]| {
+                            bits_of.iter().flatten().filter(|bit| bits.contains(&u32::from(**bit))).count() as u64
+                        };
+                        let (lanes, across) = held.threads.split_at(held.threads.len().min(5));
+                        let values = held.values().unsigned_abs();
+                        weights::reduction(2 * values, values, along(lanes), along(across), warps)
+                    };
+                    self.network.costs(variable, |option| cost(&layouts[option]).saturating_mul(weight));
+                }
+                let wants: Vec<Option<Held>> = layouts.iter().map(|held| needed(operation, &from, &to, held)).collect();
+                self.taken(operand, (variable, &wants), weight, conversions)
+            }
+        }
+    }
+
+    /// What it costs that a value comes to the layouts of a variable.
+    fn converted(
+        &mut self,
+        value: ValueId,
+        (variable, layouts): (usize, &[Held]),
+        weight: u64,
+        conversions: &mut Conversions,
+    ) -> Result<(), Reason> {
+        let wants: Vec<Option<Held>> = layouts.iter().cloned().map(Some).collect();
+        self.taken(value, (variable, &wants), weight, conversions)
+    }
+
+    /// The same where each option wants some layout; those that want none are not possible.
+    fn taken(
+        &mut self,
+        value: ValueId,
+        (variable, wants): (usize, &[Option<Held>]),
+        weight: u64,
+        conversions: &mut Conversions,
+    ) -> Result<(), Reason> {
+        let Some(from) = self.variable(value) else { return Ok(()) };
+        let element = self.program.type_of(value).element;
+        // Where a value is given outside a loop, so is what is made of it.
+        let weight = self.weights.get(&value).map_or(weight, |own| weight.min(*own));
+        let mut table = Vec::new();
+        for held in self.pools.layouts_of(value) {
+            for want in wants {
+                table.push(match want {
+                    Some(want) => conversions.cost(held, want, element)?.saturating_mul(weight),
+                    None => NEVER,
+                });
+            }
+        }
+        let count = wants.len();
+        self.network.both(from, variable, |from, to| table[from * count + to]);
+        Ok(())
+    }
+}
+
+/// What an access costs in each of some layouts.
+fn access_costs(place: &Place, layouts: &[Held], weight: u64) -> Result<Vec<u64>, Reason> {
+    let cost = |held: &Held| Ok(weights::access(&place.cost(held)?).saturating_mul(weight));
+    layouts.iter().map(cost).collect()
+}
+
+/// Whether a value is one that is made anew wherever it is wanted.
+pub(crate) fn made_anywhere(program: &Program, nodes: &[Node<'_>], value: ValueId) -> bool {
+    nodes.iter().any(|node| match node.statement {
+        Statement::Let { result, operation, operands, .. } => {
+            *result == value && is_anywhere(program, operation, operands)
+        }
+        _ => false,
+    })
+}
+
+/// The layout in which an operation takes an operand, where its result has one.
+pub(crate) fn needed(operation: &Operation, from: &[i64], to: &[i64], held: &Held) -> Option<Held> {
+    match operation {
+        Operation::Held(_) => Some(held.clone()),
+        _ => wanted(operation, from, to, held),
+    }
+}
+
+/// What a reduction leaves of a layout.
+pub(crate) fn left(operation: &Operation, shape: &[i64], held: &Held) -> Option<Held> {
+    forward(operation, shape, held)
+}

@@ -1,0 +1,370 @@
+//! The language in Rust.
+//!
+//! A program is a function that is called once, with a [`Build`]. Operators and methods of
+//! [`Value`] have no result to refuse with: the first refusal is kept, with its line, and
+//! [`Program::build`] returns it.
+
+mod value;
+
+use std::cell::{RefCell, RefMut};
+
+use tilewright_kernel::Element;
+use tilewright_kernel::program::Location;
+use tilewright_layout::Layout;
+use tilewright_layout::symbolic::Expr;
+
+pub use value::{Condition, Value};
+
+use crate::error::{Reason, TileError};
+use crate::program::{
+    Count, Index, Loop, Operation, Program, Statement, Tensor, Type, ValueId, can_store, here, infer, is_handed_on,
+    is_stored,
+};
+
+/// A tensor of a program that is being written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TensorId(pub(crate) usize);
+
+/// A program that is being written.
+#[derive(Debug)]
+pub struct Build {
+    program: RefCell<Program>,
+    /// The bodies that are being written, the innermost last.
+    bodies: RefCell<Vec<Vec<Statement>>>,
+    complaint: RefCell<Option<TileError>>,
+}
+
+impl Program {
+    /// Writes a program.
+    ///
+    /// ```
+    /// use tilewright_tile::{Axis, Element, Index, Program, Reduction};
+    ///
+    /// let softmax = Program::build("softmax", |t| {
+    ///     let x = t.input(Element::Bf16, "x", "(M,1024):(1024,1)")?;
+    ///     let y = t.output(Element::Bf16, "y", "(M,1024):(1024,1)")?;
+    ///     t.grid(&["ceil(M/4)"])?;
+    ///     let at = [Index::block(Axis::X), 0.into()];
+    ///     let a = t.load(x, &[4, 1024], &at).to(Element::F32);
+    ///     let e = (a - a.reduce(Reduction::Maximum, &[1])).exp();
+    ///     t.store(y, &at, (e / e.reduce(Reduction::Sum, &[1])).to(Element::Bf16));
+    ///     Ok(())
+    /// })?;
+    /// assert!(softmax.to_string().contains("reduce_max"));
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
+    ///
+    /// Errors: the first statement that is refused, with its line.
+    pub fn build(name: &str, write: impl FnOnce(&Build) -> Result<(), TileError>) -> Result<Program, TileError> {
+        let program = Program {
+            name: name.to_string(),
+            tensors: Vec::new(),
+            grid: Vec::new(),
+            warps: None,
+            types: Vec::new(),
+            body: Vec::new(),
+            turns: 0,
+        };
+        let build = Build {
+            program: RefCell::new(program),
+            bodies: RefCell::new(vec![Vec::new()]),
+            complaint: RefCell::new(None),
+        };
+        write(&build)?;
+        build.finish()
+    }
+}
+
+impl Build {
+    fn finish(self) -> Result<Program, TileError> {
+        if let Some(complaint) = self.complaint.into_inner() {
+            return Err(complaint);
+        }
+        let mut program = self.program.into_inner();
+        program.body = self.bodies.into_inner().pop().unwrap_or_default();
+        Ok(program)
+    }
+
+    fn program(&self) -> RefMut<'_, Program> {
+        self.program.borrow_mut()
+    }
+
+    pub(crate) fn complain(&self, error: TileError) {
+        self.complaint.borrow_mut().get_or_insert(error);
+    }
+
+    /// The first refusal so far.
+    pub(crate) fn complaint(&self) -> Result<(), TileError> {
+        self.complaint.borrow().clone().map_or(Ok(()), Err)
+    }
+
+    fn push(&self, statement: Statement) {
+        if let Some(body) = self.bodies.borrow_mut().last_mut() {
+            body.push(statement);
+        }
+    }
+
+    /// The value of an operation; after a refusal, some value.
+    pub(crate) fn made(
+        &self,
+        statement: &'static str,
+        operation: Operation,
+        operands: &[ValueId],
+        place: Location,
+    ) -> Value<'_> {
+        let mut program = self.program();
+        let element = match &operation {
+            Operation::Load { tensor, .. } => program.tensors.get(*tensor).map(|tensor| tensor.element),
+            _ => None,
+        };
+        let types: Vec<Type> = operands.iter().map(|value| program.type_of(*value).clone()).collect();
+        let inferred = infer(&operation, &types.iter().collect::<Vec<_>>(), element);
+        let ty = match inferred {
+            Ok(ty) => ty,
+            Err(reason) => {
+                drop(program);
+                self.complain(reason.at(statement, place));
+                let ty = types.first().cloned().unwrap_or(Type { shape: Vec::new(), element: Element::F32 });
+                return Value { build: self, id: self.program().value(ty) };
+            }
+        };
+        let result = program.value(ty);
+        drop(program);
+        self.push(Statement::Let { result, operation, operands: operands.to_vec(), place });
+        Value { build: self, id: result }
+    }
+
+    fn declare(&self, element: Element, name: &str, layout: &str, output: bool) -> Result<TensorId, Reason> {
+        is_stored(element)?;
+        let read: Layout<Expr> = layout.parse()?;
+        if read.rank() > crate::program::MAX_RANK {
+            let (asked, limit) = (read.rank() as i64, crate::program::MAX_RANK as i64);
+            return Err(Reason::TooMuch { what: format!("modes of {name}"), asked, limit });
+        }
+        let mut program = self.program();
+        if program.tensors.iter().any(|tensor| tensor.name == name) {
+            return Err(Reason::Unknown { what: "second tensor of the name", name: name.to_string() });
+        }
+        program.tensors.push(Tensor { name: name.to_string(), element, layout: layout.to_string(), output });
+        Ok(TensorId(program.tensors.len() - 1))
+    }
+
+    /// A tensor that is read: the type of its elements, its name, and its layout with sizes known
+    /// at launch as names, `(M,1024):(1024,1)`.
+    ///
+    /// Errors: the layout cannot be read, or has more than [`crate::MAX_RANK`] modes; tensors do
+    /// not have elements of this type; another has this name.
+    #[track_caller]
+    pub fn input(&self, element: Element, name: &str, layout: &str) -> Result<TensorId, TileError> {
+        let place = here();
+        self.declare(element, name, layout, false).map_err(|reason| reason.at("input", place))
+    }
+
+    /// A tensor that is written.
+    ///
+    /// Errors: as [`Build::input`].
+    #[track_caller]
+    pub fn output(&self, element: Element, name: &str, layout: &str) -> Result<TensorId, TileError> {
+        let place = here();
+        self.declare(element, name, layout, true).map_err(|reason| reason.at("output", place))
+    }
+
+    /// How many blocks there are along x, y and z, as expressions of sizes; 1 where nothing is said.
+    ///
+    /// Errors: more than three; a text is no expression.
+    #[track_caller]
+    pub fn grid(&self, counts: &[&str]) -> Result<(), TileError> {
+        let place = here();
+        if counts.len() > 3 {
+            let (asked, limit) = (counts.len() as i64, 3);
+            return Err(Reason::TooMuch { what: "axes of a grid".to_string(), asked, limit }.at("grid", place));
+        }
+        for count in counts {
+            count.parse::<Expr>().map_err(|error| Reason::from(error).at("grid", place))?;
+        }
+        self.program().grid = counts.iter().map(ToString::to_string).collect();
+        Ok(())
+    }
+
+    /// How many warps a block has, where the plan should not choose.
+    ///
+    /// Errors: it is no power of two from 1 to 32.
+    #[track_caller]
+    pub fn warps(&self, warps: u32) -> Result<(), TileError> {
+        let place = here();
+        if !warps.is_power_of_two() || warps > 32 {
+            let what = "warps, of which there are 1, 2, 4, 8, 16 or 32,".to_string();
+            return Err(Reason::TooMuch { what, asked: warps.into(), limit: 32 }.at("warps", place));
+        }
+        self.program().warps = Some(warps);
+        Ok(())
+    }
+
+    /// A tile of a tensor: tile `at[i]` along mode `i`, counted in tiles. Elements past the edges
+    /// are 0.
+    #[track_caller]
+    pub fn load(&self, tensor: TensorId, shape: &[i64], at: &[Index]) -> Value<'_> {
+        self.loaded(tensor, shape, at, 0.0, here())
+    }
+
+    /// As [`Build::load`], with a number for elements past the edges: one that does not count in
+    /// what follows, as minus infinity in a search for the greatest.
+    #[track_caller]
+    pub fn load_or(&self, tensor: TensorId, shape: &[i64], at: &[Index], other: f64) -> Value<'_> {
+        self.loaded(tensor, shape, at, other, here())
+    }
+
+    pub(crate) fn loaded(
+        &self,
+        tensor: TensorId,
+        shape: &[i64],
+        at: &[Index],
+        other: f64,
+        place: Location,
+    ) -> Value<'_> {
+        let reads = self.program().tensors.get(tensor.0).filter(|tensor| tensor.output).map(|own| own.name.clone());
+        if let Some(tensor) = reads {
+            self.complain(Reason::Role { tensor, tried: "read" }.at("load", place));
+        }
+        let operation = Operation::Load { tensor: tensor.0, shape: shape.to_vec(), at: at.to_vec(), other };
+        self.made("load", operation, &[], place)
+    }
+
+    /// Writes a tile of a tensor: tile `at[i]` along mode `i`. What lies past the edges is left out.
+    #[track_caller]
+    pub fn store(&self, tensor: TensorId, at: &[Index], value: Value<'_>) {
+        self.stored(tensor, at, value.id, here());
+    }
+
+    pub(crate) fn stored(&self, tensor: TensorId, at: &[Index], value: ValueId, place: Location) {
+        let program = self.program();
+        let refused = can_store(&program, tensor.0, at, program.type_of(value));
+        drop(program);
+        match refused {
+            Ok(()) => self.push(Statement::Store { tensor: tensor.0, at: at.to_vec(), value, place }),
+            Err(reason) => self.complain(reason.at("store", place)),
+        }
+    }
+
+    /// A number of f32.
+    #[track_caller]
+    pub fn number(&self, value: f64) -> Value<'_> {
+        self.made("number", Operation::Constant(Element::F32, value), &[], here())
+    }
+
+    /// A number of i32.
+    #[track_caller]
+    pub fn integer(&self, value: i32) -> Value<'_> {
+        self.made("integer", Operation::Constant(Element::I32, value.into()), &[], here())
+    }
+
+    /// An index as a number of i32.
+    #[track_caller]
+    pub fn index(&self, index: Index) -> Value<'_> {
+        self.made("index", Operation::Number(index), &[], here())
+    }
+
+    /// The coordinate of each element of a tile along a mode, as i32.
+    #[track_caller]
+    pub fn arange(&self, shape: &[i64], mode: usize) -> Value<'_> {
+        self.made("arange", Operation::Arange { shape: shape.to_vec(), mode }, &[], here())
+    }
+
+    /// A tile of one number.
+    #[track_caller]
+    pub fn full(&self, shape: &[i64], value: f64) -> Value<'_> {
+        let place = here();
+        let number = self.made("full", Operation::Constant(Element::F32, value), &[], place);
+        self.made("full", Operation::Broadcast(shape.to_vec()), &[number.id], place)
+    }
+
+    /// Turns of a body: it gets the turn and the values that the turn before handed on, and hands
+    /// on as many of the same types. Returns what the last turn handed on.
+    ///
+    /// ```
+    /// use tilewright_tile::{Element, Program};
+    ///
+    /// // The sum of the parts of a row, one after another.
+    /// let sums = Program::build("sums", |t| {
+    ///     let x = t.input(Element::F32, "x", "(1,K):(K,1)")?;
+    ///     let y = t.output(Element::F32, "y", "(1,64):(64,1)")?;
+    ///     let zero = t.full(&[1, 64], 0.0);
+    ///     let sum = t.range("ceil(K/64)", &[zero], |turn, carried| {
+    ///         Ok(vec![carried[0] + t.load(x, &[1, 64], &[0.into(), turn])])
+    ///     })?;
+    ///     t.store(y, &[0.into(), 0.into()], sum[0]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
+    ///
+    /// Errors: what the body returns; it hands on other types or another number of values.
+    #[track_caller]
+    pub fn range<'t>(
+        &'t self,
+        count: impl Into<Count>,
+        initial: &[Value<'t>],
+        body: impl FnOnce(Index, &[Value<'t>]) -> Result<Vec<Value<'t>>, TileError>,
+    ) -> Result<Vec<Value<'t>>, TileError> {
+        let place = here();
+        let turn = self.begin_loop();
+        let initial: Vec<ValueId> = initial.iter().map(|value| value.id).collect();
+        let parameters = self.alike(&initial);
+        let own: Vec<Value<'t>> = parameters.iter().map(|id| Value { build: self, id: *id }).collect();
+        let next = body(Index::turn(turn), &own)?;
+        let next: Vec<ValueId> = next.into_iter().map(|value| value.id).collect();
+        let results = self.end_loop(turn, count.into(), initial, parameters, next, place)?;
+        Ok(results.into_iter().map(|id| Value { build: self, id }).collect())
+    }
+
+    /// Values of the same types.
+    pub(crate) fn alike(&self, values: &[ValueId]) -> Vec<ValueId> {
+        let mut program = self.program();
+        let types: Vec<Type> = values.iter().map(|value| program.type_of(*value).clone()).collect();
+        types.into_iter().map(|ty| program.value(ty)).collect()
+    }
+
+    pub(crate) fn begin_loop(&self) -> u32 {
+        self.bodies.borrow_mut().push(Vec::new());
+        let mut program = self.program();
+        program.turns += 1;
+        program.turns - 1
+    }
+
+    pub(crate) fn end_loop(
+        &self,
+        turn: u32,
+        count: Count,
+        initial: Vec<ValueId>,
+        parameters: Vec<ValueId>,
+        next: Vec<ValueId>,
+        place: Location,
+    ) -> Result<Vec<ValueId>, TileError> {
+        self.complaint()?;
+        let refuse = |reason: Reason| reason.at("loop", place);
+        if next.len() != parameters.len() {
+            let (asked, limit) = (next.len() as i64, parameters.len() as i64);
+            return Err(refuse(Reason::TooMuch { what: "values of a turn".to_string(), asked, limit }));
+        }
+        for (number, (begins, hands_on)) in parameters.iter().zip(&next).enumerate() {
+            let program = self.program();
+            is_handed_on(number, program.type_of(*begins), program.type_of(*hands_on)).map_err(refuse)?;
+        }
+        if let Count::Sizes(text) = &count {
+            text.parse::<Expr>().map_err(|error| refuse(error.into()))?;
+        }
+        let body = self.bodies.borrow_mut().pop().unwrap_or_default();
+        let results = self.alike(&initial);
+        let own = Loop { turn, count, initial, parameters, body, next, results: results.clone(), place };
+        self.push(Statement::Loop(own));
+        Ok(results)
+    }
+
+    pub(crate) fn type_of(&self, value: ValueId) -> Type {
+        self.program().type_of(value).clone()
+    }
+
+    pub(crate) fn tensor_named(&self, name: &str) -> Option<TensorId> {
+        self.program().tensors.iter().position(|tensor| tensor.name == name).map(TensorId)
+    }
+}

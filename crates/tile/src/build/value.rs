@@ -1,0 +1,236 @@
+//! Values, with operators.
+//!
+//! Law: an operator makes one statement; where extents differ and one of them is 1, a broadcast
+//! stands before it.
+
+use std::ops;
+
+use tilewright_kernel::Element;
+use tilewright_kernel::program::Location;
+
+use super::Build;
+use crate::error::Reason;
+use crate::held::Held;
+use crate::program::{Binary, Comparison, Operation, Reduction, Type, Unary, ValueId, broadcast_shape, here};
+
+/// A value of a program that is being written.
+#[derive(Debug, Clone, Copy)]
+pub struct Value<'t> {
+    pub(crate) build: &'t Build,
+    pub(crate) id: ValueId,
+}
+
+/// Two tiles that are compared, element by element.
+#[derive(Debug, Clone, Copy)]
+pub struct Condition<'t> {
+    pub(crate) comparison: Comparison,
+    pub(crate) left: Value<'t>,
+    pub(crate) right: Value<'t>,
+}
+
+impl<'t> Value<'t> {
+    /// The shape and the type of the elements.
+    pub fn type_of(self) -> Type {
+        self.build.type_of(self.id)
+    }
+
+    pub(crate) fn made(self, statement: &'static str, operation: Operation, place: Location) -> Value<'t> {
+        self.build.made(statement, operation, &[self.id], place)
+    }
+
+    /// The tile as one of this shape, if it is another.
+    pub(crate) fn spread(self, shape: &[i64], statement: &'static str, place: Location) -> Value<'t> {
+        if self.type_of().shape == shape {
+            return self;
+        }
+        self.made(statement, Operation::Broadcast(shape.to_vec()), place)
+    }
+
+    /// Several tiles in the shape in which they meet; as they are where there is none.
+    pub(crate) fn together<const N: usize>(
+        values: [Value<'t>; N],
+        statement: &'static str,
+        place: Location,
+    ) -> [Value<'t>; N] {
+        let shapes = values.map(|value| value.type_of().shape);
+        let meet = shapes.iter().skip(1).try_fold(shapes[0].clone(), |all, shape| {
+            broadcast_shape(&all, shape).ok_or_else(|| Reason::Shape {
+                what: "an operand".to_string(),
+                shape: shape.clone(),
+                wanted: crate::error::shape_text(&all),
+            })
+        });
+        match meet {
+            Ok(shape) => values.map(|value| value.spread(&shape, statement, place)),
+            Err(reason) => {
+                values[0].build.complain(reason.at(statement, place));
+                values
+            }
+        }
+    }
+
+    pub(crate) fn binary(self, other: Value<'t>, binary: Binary, name: &'static str, place: Location) -> Value<'t> {
+        let [a, b] = Value::together([self, other], name, place);
+        self.build.made(name, Operation::Binary(binary), &[a.id, b.id], place)
+    }
+
+    pub(crate) fn constant(self, value: f64, place: Location) -> Value<'t> {
+        self.build.made("number", Operation::Constant(self.type_of().element, value), &[], place)
+    }
+
+    /// The elements in another type.
+    #[track_caller]
+    pub fn to(self, element: Element) -> Value<'t> {
+        let place = here();
+        if self.type_of().element == element { self } else { self.made("to", Operation::To(element), place) }
+    }
+
+    /// A function of each element.
+    #[track_caller]
+    pub fn map(self, function: Unary) -> Value<'t> {
+        self.made("map", Operation::Unary(function), here())
+    }
+
+    /// `e` to the power of each element.
+    #[track_caller]
+    pub fn exp(self) -> Value<'t> {
+        self.made("exp", Operation::Unary(Unary::Exp), here())
+    }
+
+    /// `1 / sqrt(x)` of each element.
+    #[track_caller]
+    pub fn rsqrt(self) -> Value<'t> {
+        self.made("rsqrt", Operation::Unary(Unary::Rsqrt), here())
+    }
+
+    /// The lesser of two; the other one if one is NaN.
+    #[track_caller]
+    pub fn min(self, other: Value<'t>) -> Value<'t> {
+        self.binary(other, Binary::Minimum, "min", here())
+    }
+
+    /// The greater of two; the other one if one is NaN.
+    #[track_caller]
+    pub fn max(self, other: Value<'t>) -> Value<'t> {
+        self.binary(other, Binary::Maximum, "max", here())
+    }
+
+    /// `self * b + c`, rounded once.
+    #[track_caller]
+    pub fn multiply_add(self, b: Value<'t>, c: Value<'t>) -> Value<'t> {
+        let place = here();
+        let all = Value::together([self, b, c], "fma", place);
+        self.build.made("fma", Operation::MultiplyAdd, &all.map(|value| value.id), place)
+    }
+
+    /// Whether each element is less than another's.
+    pub fn lt(self, other: Value<'t>) -> Condition<'t> {
+        Condition { comparison: Comparison::Less, left: self, right: other }
+    }
+
+    /// Whether each element is at most another's.
+    pub fn le(self, other: Value<'t>) -> Condition<'t> {
+        Condition { comparison: Comparison::LessEqual, left: self, right: other }
+    }
+
+    /// Whether each element equals another's.
+    pub fn eq(self, other: Value<'t>) -> Condition<'t> {
+        Condition { comparison: Comparison::Equal, left: self, right: other }
+    }
+
+    /// The tile with extents of 1 become others.
+    #[track_caller]
+    pub fn broadcast(self, shape: &[i64]) -> Value<'t> {
+        self.made("broadcast", Operation::Broadcast(shape.to_vec()), here())
+    }
+
+    /// As many elements in another shape, in the same order, first mode fastest.
+    #[track_caller]
+    pub fn reshape(self, shape: &[i64]) -> Value<'t> {
+        self.made("reshape", Operation::Reshape(shape.to_vec()), here())
+    }
+
+    /// Mode `i` of the result is mode `order[i]` of this tile.
+    #[track_caller]
+    pub fn transpose(self, order: &[usize]) -> Value<'t> {
+        self.made("transpose", Operation::Transpose(order.to_vec()), here())
+    }
+
+    /// The tile combined along modes, which keep one element each.
+    #[track_caller]
+    pub fn reduce(self, reduction: Reduction, modes: &[usize]) -> Value<'t> {
+        self.made("reduce", Operation::Reduce(reduction, modes.to_vec()), here())
+    }
+
+    /// Each element combined with all before it along a mode.
+    #[track_caller]
+    pub fn scan(self, reduction: Reduction, mode: usize) -> Value<'t> {
+        self.made("scan", Operation::Scan(reduction, mode), here())
+    }
+
+    /// `self b + c` of matrices `(M,K)`, `(K,N)` and `(M,N)`.
+    #[track_caller]
+    pub fn dot(self, b: Value<'t>, c: Value<'t>) -> Value<'t> {
+        self.build.made("dot", Operation::Dot, &[self.id, b.id, c.id], here())
+    }
+
+    /// The same tile, held by the threads of the block in this way.
+    #[track_caller]
+    pub fn held(self, held: &Held) -> Value<'t> {
+        self.made("held", Operation::Held(held.clone()), here())
+    }
+}
+
+impl<'t> Condition<'t> {
+    /// The one tile where this is true, the other elsewhere.
+    #[track_caller]
+    pub fn select(self, yes: Value<'t>, no: Value<'t>) -> Value<'t> {
+        self.selected(yes, no, here())
+    }
+
+    pub(crate) fn selected(self, yes: Value<'t>, no: Value<'t>, place: Location) -> Value<'t> {
+        let all = Value::together([self.left, self.right, yes, no], "select", place);
+        self.left.build.made("select", Operation::Select(self.comparison), &all.map(|value| value.id), place)
+    }
+}
+
+macro_rules! operators {
+    ($($of:ident :: $method:ident, $binary:ident, $name:literal;)*) => {
+        $(
+            impl<'t> ops::$of for Value<'t> {
+                type Output = Value<'t>;
+
+                #[track_caller]
+                fn $method(self, other: Value<'t>) -> Value<'t> {
+                    self.binary(other, Binary::$binary, $name, here())
+                }
+            }
+
+            impl<'t> ops::$of<f64> for Value<'t> {
+                type Output = Value<'t>;
+
+                #[track_caller]
+                fn $method(self, other: f64) -> Value<'t> {
+                    let place = here();
+                    self.binary(self.constant(other, place), Binary::$binary, $name, place)
+                }
+            }
+        )*
+    };
+}
+
+operators! {
+    Add::add, Add, "addition";
+    Sub::sub, Subtract, "subtraction";
+    Mul::mul, Multiply, "multiplication";
+    Div::div, Divide, "division";
+}
+
+impl<'t> ops::Neg for Value<'t> {
+    type Output = Value<'t>;
+
+    #[track_caller]
+    fn neg(self) -> Value<'t> {
+        self.made("negation", Operation::Unary(Unary::Negate), here())
+    }
+}

@@ -1,0 +1,199 @@
+//! Which thread holds which elements of a tile.
+//!
+//! Law: a tile has `2^n` elements, numbered first mode fastest, and a block `2^t` threads. Each bit
+//! of an element's number is one bit of the number of a thread, or of a value of a thread; the
+//! other bits of a thread's number count copies. So what an operation does to a layout it does to
+//! bits: a reshape leaves them where they are, a transpose exchanges them, a reduction takes them
+//! out, and what a broadcast adds is held by whoever holds the rest.
+
+use std::fmt;
+
+use tilewright_kernel::Distribution;
+use tilewright_layout::{Layout, Tree};
+
+use crate::error::Reason;
+
+/// The most bits of a thread's number.
+const MAX_THREAD_BITS: usize = 10;
+
+/// Which thread holds which elements of a tile.
+///
+/// ```
+/// use tilewright_tile::Held;
+///
+/// // 32 threads, with pairs of a tile of 4 x 16 whose rows are of 8 threads each.
+/// let rows: Held = "((8,4),2):((8,1),4)".parse()?;
+/// assert_eq!((rows.threads(), rows.values(), rows.size()), (32, 2, 64));
+/// assert_eq!(rows.to_string(), "((8,4),2):((8,1),4)");
+/// # Ok::<(), tilewright_tile::TileError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Held {
+    /// Which bit of an element's number each bit of a thread's number is; none for copies.
+    pub(crate) threads: Vec<Option<u8>>,
+    /// Which bit each bit of a value's number is.
+    pub(crate) values: Vec<u8>,
+}
+
+impl Held {
+    /// How many threads there are.
+    pub fn threads(&self) -> i64 {
+        1 << self.threads.len()
+    }
+
+    /// How many values a thread has.
+    pub fn values(&self) -> i64 {
+        1 << self.values.len()
+    }
+
+    /// How many elements the tile has.
+    pub fn size(&self) -> i64 {
+        1 << self.bits()
+    }
+
+    /// The bits of an element's number.
+    pub(crate) fn bits(&self) -> u32 {
+        (self.threads.iter().flatten().count() + self.values.len()) as u32
+    }
+
+    /// How many threads hold each element.
+    pub fn copies(&self) -> i64 {
+        1 << self.threads.iter().filter(|bit| bit.is_none()).count()
+    }
+
+    /// From (thread, value) to elements.
+    pub fn layout(&self) -> Result<Layout, Reason> {
+        let mode = |bits: Vec<Option<u8>>| -> Result<Layout, Reason> {
+            let modes: Vec<Layout> =
+                bits.iter().map(|bit| Layout::mode_of(2, bit.map_or(0, |bit| 1 << bit))).collect::<Result<_, _>>()?;
+            Ok(if modes.is_empty() { Layout::mode_of(1, 0)? } else { Layout::tuple(&modes)?.coalesce()? })
+        };
+        let threads = mode(self.threads.clone())?;
+        let values = mode(self.values.iter().map(|bit| Some(*bit)).collect())?;
+        Ok(Layout::tuple([&threads, &values])?)
+    }
+
+    /// The layout of a tile of these extents, as the kernel language has it.
+    pub(crate) fn distribution(&self, shape: &[i64]) -> Result<Distribution, Reason> {
+        Ok(Distribution::of_layout(&tree(shape)?, &self.layout()?)?)
+    }
+
+    /// What a layout `(threads, values)` says, if it is one of bits.
+    pub(crate) fn of(layout: &Layout) -> Result<Held, Reason> {
+        let refuse = |because: &str| Reason::Held { layout: layout.to_string(), because: because.to_string() };
+        let [Some(threads), Some(values), None] = [0, 1, 2].map(|mode| layout.mode(mode)) else {
+            return Err(refuse("two modes are wanted, threads and values"));
+        };
+        let mut found = [Vec::new(), Vec::new()];
+        for (mode, out) in [threads, values].iter().zip(&mut found) {
+            for leaf in mode.leaves() {
+                let power = |number: i64| number > 0 && (number as u64).is_power_of_two();
+                if !power(leaf.extent) || !(leaf.stride == 0 || power(leaf.stride)) {
+                    return Err(refuse("an extent or a stride is no power of two"));
+                }
+                for bit in 0..leaf.extent.trailing_zeros() {
+                    out.push((leaf.stride > 0).then(|| (leaf.stride.trailing_zeros() + bit) as u8));
+                }
+            }
+        }
+        let [threads, values] = found;
+        let Some(values) = values.into_iter().collect::<Option<Vec<u8>>>() else {
+            return Err(refuse("a thread holds one element as several values"));
+        };
+        let held = Held { threads, values };
+        let mut bits: Vec<u8> = held.threads.iter().flatten().chain(&held.values).copied().collect();
+        bits.sort_unstable();
+        if bits.iter().enumerate().any(|(at, bit)| at != usize::from(*bit)) {
+            return Err(refuse("an element is held twice, or by nobody"));
+        }
+        if held.threads.len() > MAX_THREAD_BITS {
+            return Err(refuse("a block has at most 1024 threads"));
+        }
+        Ok(held)
+    }
+
+    /// The same threads, each bit become another; none where one becomes nothing.
+    pub(crate) fn mapped(&self, map: impl Fn(u8) -> Option<u8>) -> Held {
+        let threads = self.threads.iter().map(|bit| bit.and_then(&map)).collect();
+        Held { threads, values: self.values.iter().filter_map(|bit| map(*bit)).collect() }
+    }
+
+    /// The element that a thread holds as one of its values.
+    pub fn element(&self, thread: i64, value: i64) -> i64 {
+        let bit = |number: i64, at: usize, to: u8| (number >> at & 1) << to;
+        let threads = self.threads.iter().enumerate().filter_map(|(at, to)| to.map(|to| bit(thread, at, to)));
+        threads.sum::<i64>() + self.values.iter().enumerate().map(|(at, to)| bit(value, at, *to)).sum::<i64>()
+    }
+}
+
+/// A shape as the algebra has it: one extent alone is no tuple.
+pub(crate) fn tree(shape: &[i64]) -> Result<Tree<i64>, Reason> {
+    match shape {
+        [] => Ok(Tree::leaf(1)),
+        [one] => Ok(Tree::leaf(*one)),
+        several => Ok(Tree::flat(several.to_vec())?),
+    }
+}
+
+impl std::str::FromStr for Held {
+    type Err = crate::error::TileError;
+
+    fn from_str(text: &str) -> Result<Held, crate::error::TileError> {
+        Ok(Held::of(&text.parse()?)?)
+    }
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.layout() {
+            Ok(layout) => layout.fmt(f),
+            Err(_) => f.write_str("?"),
+        }
+    }
+}
+
+/// Where the bits of a tile's elements go as an operation changes its shape.
+pub(crate) mod bits {
+    /// The bits of mode `mode` of a shape: the first, and how many.
+    fn of(shape: &[i64], mode: usize) -> (u32, u32) {
+        let before: u32 = shape[..mode].iter().map(|extent| extent.trailing_zeros()).sum();
+        (before, shape[mode].trailing_zeros())
+    }
+
+    /// Which bit of the whole tile each becomes where some modes have one element: none for bits of
+    /// these.
+    pub(crate) fn without(shape: &[i64], modes: &[usize]) -> Vec<Option<u8>> {
+        let mut next = 0;
+        let mut found = Vec::new();
+        for mode in 0..shape.len() {
+            for _ in 0..of(shape, mode).1 {
+                found.push((!modes.contains(&mode)).then(|| {
+                    next += 1;
+                    next - 1
+                }));
+            }
+        }
+        found
+    }
+
+    /// Which bit of the result each bit of a tile becomes, where mode `i` of the result is mode
+    /// `order[i]`.
+    pub(crate) fn transposed(shape: &[i64], order: &[usize]) -> Vec<u8> {
+        let total: u32 = shape.iter().map(|extent| extent.trailing_zeros()).sum();
+        let mut found = vec![0; total as usize];
+        let mut next = 0;
+        for mode in order {
+            let (first, count) = of(shape, *mode);
+            for bit in first..first + count {
+                found[bit as usize] = next;
+                next += 1;
+            }
+        }
+        found
+    }
+
+    /// The modes along which a tile of one shape is broadcast to another.
+    pub(crate) fn broadcast(from: &[i64], to: &[i64]) -> Vec<usize> {
+        (0..to.len()).filter(|mode| from.get(*mode).copied().unwrap_or(1) != to[*mode]).collect()
+    }
+}

@@ -1,0 +1,262 @@
+//! What a tile program means.
+//!
+//! Law: blocks are executed one after another, statements in their order. A tile is a list of
+//! numbers, first mode fastest; each operation is computed in f64 and rounded to the type of its
+//! result, integers wrap around. Sums of reductions and products are taken in the order of the
+//! elements, each rounded: where a program leaves an order open, this is one of those that it
+//! admits.
+
+mod number;
+mod tile;
+
+use std::collections::HashMap;
+
+use tilewright_layout::Layout;
+use tilewright_layout::symbolic::{Expr, Symbolic, Values};
+
+use crate::error::{Reason, TileError};
+use crate::program::{Axis, Count, Index, Name, Operation, Program, Statement, ValueId};
+
+/// The most elements that a run computes.
+pub const MAX_WORK: u64 = 1 << 32;
+
+/// The tensors after a run, by their names: what each element is, none for those of outputs that
+/// were never written and for holes between elements.
+pub type Contents = Vec<(String, Vec<Option<f64>>)>;
+
+/// A tensor at numbers.
+pub(crate) struct Memory {
+    /// From indices, first mode fastest, to offsets.
+    pub(crate) layout: Layout,
+    /// The extents of its modes.
+    pub(crate) extents: Vec<i64>,
+}
+
+impl Memory {
+    /// A tensor of a program, at sizes.
+    pub(crate) fn new(text: &str, values: &Values) -> Result<Memory, Reason> {
+        let layout: Layout<Expr> = text.parse()?;
+        let layout = layout.numbers(values)?;
+        let shape = layout.shape();
+        let extents = match shape.is_leaf() {
+            true => vec![shape.product()?],
+            false => shape.modes().map(|mode| mode.product()).collect::<Result<_, _>>()?,
+        };
+        Ok(Memory { layout, extents })
+    }
+
+    /// The offset of the element at a coordinate; none past an edge.
+    pub(crate) fn offset(&self, at: &[i64]) -> Result<Option<i64>, Reason> {
+        let (mut index, mut below) = (0, 1);
+        for (at, extent) in at.iter().zip(&self.extents) {
+            if !(0..*extent).contains(at) {
+                return Ok(None);
+            }
+            index += at * below;
+            below *= extent;
+        }
+        Ok(Some(self.layout.eval(&index)?))
+    }
+}
+
+/// Sizes as the algebra takes them.
+pub(crate) fn values_of(sizes: &[(&str, i64)]) -> Values {
+    let mut values = Values::new();
+    for (name, value) in sizes {
+        values.set_named(name, *value);
+    }
+    values
+}
+
+/// A number of sizes.
+pub(crate) fn number_of(text: &str, values: &Values) -> Result<i64, Reason> {
+    let count: Expr = text.parse()?;
+    Ok(count.numbers(values)?)
+}
+
+/// Runs a program at sizes, with the contents of its inputs, and returns what its outputs are.
+///
+/// ```
+/// use tilewright_tile::{Program, interpret};
+///
+/// let twice: Program = "
+/// tile twice {
+///     input x: f32 N:1
+///     output y: f32 N:1
+///     grid ceil(N/4)
+///     store(y, (block.x), load(x, (4), (block.x)) * 2)
+/// }"
+/// .parse()?;
+/// let outputs = interpret::run(&twice, &[("N", 3)], &[("x", vec![1.0, 2.0, 3.0])])?;
+/// assert_eq!(outputs[0].1, [Some(2.0), Some(4.0), Some(6.0)]);
+/// # Ok::<(), tilewright_tile::TileError>(())
+/// ```
+///
+/// Errors: a size or an input is missing, or has another number of elements than its layout
+/// reaches; an element is written twice; there is more to do than [`MAX_WORK`].
+pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]) -> Result<Contents, TileError> {
+    let values = values_of(sizes);
+    let argument = |what: String| TileError::from(Reason::Argument { what });
+    let mut memories = Vec::new();
+    let mut contents: Vec<Vec<Option<f64>>> = Vec::new();
+    for tensor in &program.tensors {
+        let memory = Memory::new(&tensor.layout, &values)?;
+        let count = memory.layout.cosize().map_err(Reason::from)?;
+        memories.push(memory);
+        if tensor.output {
+            contents.push(vec![None; count as usize]);
+            continue;
+        }
+        let given = inputs.iter().find(|(name, _)| *name == tensor.name);
+        let (_, given) = given.ok_or_else(|| argument(format!("`{}` has no contents", tensor.name)))?;
+        if given.len() as i64 != count {
+            let (name, given) = (&tensor.name, given.len());
+            return Err(argument(format!("`{name}` has {count} elements, and {given} are given")));
+        }
+        contents.push(given.iter().map(|value| Some(number::rounded(*value, tensor.element))).collect());
+    }
+    let mut blocks = [1; 3];
+    for (count, text) in blocks.iter_mut().zip(&program.grid) {
+        *count = number_of(text, &values)?;
+    }
+    let mut run = Run { program, values, memories, contents, turns: HashMap::new(), block: [0; 3], work: 0 };
+    for z in 0..blocks[2] {
+        for y in 0..blocks[1] {
+            for x in 0..blocks[0] {
+                run.block = [x, y, z];
+                run.body(&program.body, &mut HashMap::new())?;
+            }
+        }
+    }
+    let written = program.tensors.iter().zip(run.contents).filter(|(tensor, _)| tensor.output);
+    Ok(written.map(|(tensor, contents)| (tensor.name.clone(), contents)).collect())
+}
+
+/// What values are.
+type Tiles = HashMap<ValueId, Vec<f64>>;
+
+struct Run<'p> {
+    program: &'p Program,
+    values: Values,
+    memories: Vec<Memory>,
+    contents: Vec<Vec<Option<f64>>>,
+    turns: HashMap<u32, i64>,
+    block: [i64; 3],
+    work: u64,
+}
+
+impl Run<'_> {
+    fn index(&self, index: &Index) -> Result<i64, Reason> {
+        let of = |name: Name| match name {
+            Name::Block(axis) => self.block[Axis::ALL.iter().position(|own| *own == axis).unwrap_or(0)],
+            Name::Turn(number) => self.turns.get(&number).copied().unwrap_or(0),
+        };
+        index.value(of).ok_or(Reason::Argument { what: format!("{index} does not fit") })
+    }
+
+    fn works(&mut self, elements: i64) -> Result<(), Reason> {
+        self.work += elements.unsigned_abs().max(1);
+        match self.work > MAX_WORK {
+            true => Err(Reason::TooMuch {
+                what: "elements to compute".to_string(),
+                asked: self.work as i64,
+                limit: MAX_WORK as i64,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn body(&mut self, body: &[Statement], tiles: &mut Tiles) -> Result<(), TileError> {
+        for statement in body {
+            match statement {
+                Statement::Let { result, operation, operands, place } => {
+                    let tile = self.made(*result, operation, operands, tiles);
+                    tiles.insert(*result, tile.map_err(|reason| reason.at("value", *place))?);
+                }
+                Statement::Store { tensor, at, value, place } => {
+                    self.store(*tensor, at, *value, tiles).map_err(|reason| reason.at("store", *place))?;
+                }
+                Statement::Loop(own) => {
+                    let count = match &own.count {
+                        Count::Sizes(text) => number_of(text, &self.values),
+                        Count::Index(index) => self.index(index),
+                    };
+                    let count = count.map_err(|reason| reason.at("loop", own.place))?;
+                    let take = |tiles: &Tiles, from: &[ValueId]| -> Vec<Vec<f64>> {
+                        from.iter().map(|value| tiles.get(value).cloned().unwrap_or_default()).collect()
+                    };
+                    let mut carried = take(tiles, &own.initial);
+                    for turn in 0..count {
+                        self.turns.insert(own.turn, turn);
+                        tiles.extend(own.parameters.iter().copied().zip(carried));
+                        self.body(&own.body, tiles)?;
+                        carried = take(tiles, &own.next);
+                    }
+                    tiles.extend(own.results.iter().copied().zip(carried));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn made(
+        &mut self,
+        result: ValueId,
+        operation: &Operation,
+        operands: &[ValueId],
+        tiles: &Tiles,
+    ) -> Result<Vec<f64>, Reason> {
+        let ty = self.program.type_of(result);
+        let depth = match (operation, operands.first()) {
+            (Operation::Dot, Some(a)) => self.program.type_of(*a).shape[1],
+            _ => 1,
+        };
+        self.works(ty.size() * depth)?;
+        if let Operation::Number(index) = operation {
+            return Ok(vec![f64::from(self.index(index)? as i32)]);
+        }
+        if let Operation::Load { tensor, shape, at, other } = operation {
+            let other = number::rounded(*other, ty.element);
+            let offsets = self.offsets(*tensor, shape, at)?;
+            let contents = &self.contents[*tensor];
+            let element = |at: Option<i64>| at.map_or(other, |at| contents[at as usize].unwrap_or(f64::NAN));
+            return Ok(offsets.into_iter().map(element).collect());
+        }
+        let given: Vec<(&[f64], &crate::program::Type)> = operands
+            .iter()
+            .map(|value| (tiles.get(value).map_or(&[][..], Vec::as_slice), self.program.type_of(*value)))
+            .collect();
+        Ok(tile::made(operation, &given, ty))
+    }
+
+    /// The offset of each element of a tile; none past an edge.
+    fn offsets(&self, tensor: usize, shape: &[i64], at: &[Index]) -> Result<Vec<Option<i64>>, Reason> {
+        let first = at.iter().zip(shape).map(|(at, extent)| {
+            let over = || Reason::Argument { what: format!("{at} does not fit") };
+            self.index(at)?.checked_mul(*extent).ok_or_else(over)
+        });
+        let first = first.collect::<Result<Vec<i64>, Reason>>()?;
+        let memory = &self.memories[tensor];
+        if memory.extents.len() != shape.len() {
+            let wanted = format!("one of {} extents, as the tensor has,", memory.extents.len());
+            return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted });
+        }
+        let coordinate = |index: i64| -> Vec<i64> {
+            tile::coordinate(shape, index).into_iter().zip(&first).map(|(at, first)| first + at).collect()
+        };
+        (0..shape.iter().product::<i64>()).map(|index| memory.offset(&coordinate(index))).collect()
+    }
+
+    fn store(&mut self, tensor: usize, at: &[Index], value: ValueId, tiles: &Tiles) -> Result<(), Reason> {
+        let shape = &self.program.type_of(value).shape;
+        let offsets = self.offsets(tensor, shape, at)?;
+        let Some(tile) = tiles.get(&value) else { return Ok(()) };
+        for (offset, value) in offsets.into_iter().zip(tile) {
+            let Some(offset) = offset else { continue };
+            if self.contents[tensor][offset as usize].replace(*value).is_some() {
+                return Err(Reason::WrittenTwice { tensor: self.program.tensors[tensor].name.clone(), offset });
+            }
+        }
+        Ok(())
+    }
+}

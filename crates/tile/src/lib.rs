@@ -1,0 +1,67 @@
+//! Tile programs: what is computed, without a layout.
+//!
+//! A program says what a block of threads computes: tiles of tensors are loaded, computed with and
+//! stored. A tile has a shape and a type, and no layout. The passes give it one:
+//!
+//! 1. *candidates*: the layouts that tensors, matrix instructions and the author ask for, taken
+//!    through the program, bit by bit;
+//! 2. *assignment*: one for each value, by what operations and conversions cost, the cheapest of
+//!    all where the tables of the search fit, else with a bound;
+//! 3. *conversions*, each once, and outside the loops that do not change their value;
+//! 4. the *kernel*, in the language of `tilewright-kernel`, whose interpreter checks it and whose
+//!    writer prints it as PTX.
+//!
+//! [`interpret::run`] says what a program means, and every pass keeps that.
+//!
+//! ```
+//! use tilewright_kernel::ptx::{self, Target};
+//! use tilewright_tile::Program;
+//!
+//! // e^x / sum of e^x over rows of 1024, four rows a block; a text reads like the mathematics.
+//! let softmax: Program = "
+//! tile softmax {
+//!     input  x: f32 (M,1024):(1024,1)
+//!     output y: f32 (M,1024):(1024,1)
+//!     grid ceil(M/4)
+//!     a = load(x, (4,1024), (block.x, 0))
+//!     e = exp(a - reduce_max(a, 1))
+//!     store(y, (block.x, 0), e / reduce_sum(e, 1))
+//! }"
+//! .parse()?;
+//! let compiled = softmax.compile()?;
+//! assert!(ptx::write(compiled.kernel().program(), Target::Sm80)?.contains("ld.global.v4.b32"));
+//! println!("{}", compiled.explain()?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod assign;
+mod build;
+mod compile;
+mod error;
+mod explain;
+mod explanation;
+mod held;
+pub mod interpret;
+mod library;
+mod lower;
+mod matrix;
+mod memory;
+mod network;
+mod place;
+mod pools;
+mod program;
+mod read;
+mod weights;
+
+pub use build::{Build, Condition, TensorId, Value};
+pub use compile::Compiled;
+pub use error::{Reason, TileError};
+pub use explain::{Choice, Conversion, Explanation};
+pub use explanation::explanation;
+pub use held::Held;
+pub use library::LIBRARY;
+pub use program::{
+    Axis, Binary, Comparison, Count, Index, Loop, MAX_ELEMENTS, MAX_RANK, Name, Operation, Program, Reduction,
+    Statement, Tensor, Type, Unary, ValueId,
+};
+pub use tilewright_kernel::Element;

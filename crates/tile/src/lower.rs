@@ -1,0 +1,307 @@
+//! A tile program in the kernel language.
+//!
+//! Law: each value is what the threads hold of it in its layout, number by number. Operations on
+//! elements are those of the numbers; what moves through layouts alone renames numbers; loads,
+//! stores, reductions, scans and conversions are those of distributed tiles, and products those of
+//! fragments.
+
+use std::collections::HashMap;
+
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::{Build, Distributed, Distribution, Element, Flag, Kernel, KernelError, Num, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Extent, Slot, Stride, Tree, Truth};
+
+use crate::error::Reason;
+use crate::held::{Held, bits};
+use crate::place::Placed;
+use crate::program::{
+    Axis, Binary, Comparison, Count, Index, Loop, Name, Operation, Reduction, Statement, Unary, ValueId,
+};
+
+/// The kernel of a program whose values have layouts.
+pub(crate) fn lower(placed: &Placed) -> Result<Kernel, KernelError> {
+    let program = &placed.program;
+    Kernel::build(&program.name, |k| {
+        let mut tensors = Vec::new();
+        for tensor in &program.tensors {
+            let role = if tensor.output { Role::Output } else { Role::Input };
+            tensors.push(k.tensor_of(tensor.element, &tensor.name, &tensor.layout, role)?);
+        }
+        for (axis, count) in Axis::ALL.into_iter().zip(&program.grid) {
+            k.grid(axis, count)?;
+        }
+        let threads = placed.layouts.values().next().map_or(32, Held::threads);
+        k.threads(threads)?;
+        let mut lowering = Lowering { k, placed, tensors, values: HashMap::new(), turns: HashMap::new() };
+        lowering.body(&program.body)
+    })
+}
+
+struct Lowering<'k, 'p> {
+    k: &'k Build,
+    placed: &'p Placed,
+    tensors: Vec<View<'k>>,
+    /// What a thread holds of each value.
+    values: HashMap<ValueId, Vec<Num<'k>>>,
+    turns: HashMap<u32, Expr>,
+}
+
+/// A refusal of the algebra, or of this crate, as one of the kernel language.
+fn refused(reason: Reason) -> KernelError {
+    match reason {
+        Reason::Kernel(error) => *error,
+        Reason::Layout(error) => error.into(),
+        _ => tilewright_layout::LayoutError::Overflow { op: "tile" }.into(),
+    }
+}
+
+impl<'k> Lowering<'k, '_> {
+    fn held(&self, value: ValueId) -> Result<&Held, KernelError> {
+        let missing = || KernelError::from(tilewright_layout::LayoutError::Overflow { op: "layout" });
+        self.placed.layouts.get(&value).ok_or_else(missing)
+    }
+
+    fn distribution(&self, value: ValueId) -> Result<Distribution, KernelError> {
+        self.held(value)?.distribution(&self.placed.program.type_of(value).shape).map_err(refused)
+    }
+
+    fn numbers(&self, value: ValueId) -> &[Num<'k>] {
+        self.values.get(&value).map_or(&[], Vec::as_slice)
+    }
+
+    fn index(&self, index: &Index) -> Result<Expr, KernelError> {
+        let over = || KernelError::from(tilewright_layout::LayoutError::Overflow { op: "index" });
+        let mut sum = Expr::from(index.constant);
+        for (name, by) in &index.terms {
+            let own = match name {
+                Name::Block(axis) => self.k.block_number(*axis),
+                Name::Turn(number) => self.turns.get(number).cloned().unwrap_or(Expr::from(0)),
+            };
+            let part = Stride::times(&own, &Expr::from(*by)).ok_or_else(over)?;
+            sum = Stride::plus(&sum, &part).ok_or_else(over)?;
+        }
+        Ok(sum)
+    }
+
+    /// Whether a mode of a tensor has as many tiles as there are blocks along an axis, at all sizes.
+    fn has_tiles(&self, tensor: usize, mode: usize, extent: i64, axis: Axis) -> bool {
+        let program = &self.placed.program;
+        let blocks = Axis::ALL.iter().position(|own| *own == axis).and_then(|at| program.grid.get(at));
+        let blocks = blocks.map_or(Ok(Expr::from(1)), |text| self.k.size(text));
+        let shape = self.tensors[tensor].shape();
+        let own = if shape.is_leaf() { Some(shape) } else { shape.mode(mode) };
+        let tiles = own.and_then(|own| own.product().ok()).and_then(|own| Extent::divide_up(&own, &Expr::from(extent)));
+        matches!((blocks, tiles), (Ok(blocks), Some(tiles)) if blocks.same(&tiles) == Truth::Proved)
+    }
+
+    fn tile(&self, tensor: usize, shape: &[i64], at: &[Index]) -> Result<View<'k>, KernelError> {
+        let mut slots = Vec::new();
+        for (mode, index) in at.iter().enumerate() {
+            let own = self.index(index)?;
+            // The kernel language takes a block's number for one of as many blocks as the tensor has
+            // tiles. A tile program says how many blocks there are; where that is another number,
+            // the index is one of which nothing is known.
+            slots.push(Slot::At(match index.terms.as_slice() {
+                [(Name::Block(axis), 1)]
+                    if index.constant == 0 && !self.has_tiles(tensor, mode, shape[mode], *axis) =>
+                {
+                    self.k.index_of(self.k.index(&own)?)?
+                }
+                _ => own,
+            }));
+        }
+        let extents: Vec<String> = shape.iter().map(ToString::to_string).collect();
+        let view = &self.tensors[tensor];
+        match slots.as_slice() {
+            [one] => view.local_tile(&extents[0], Coord::<Expr>::leaf(one.clone())),
+            _ => view.local_tile(&format!("({})", extents.join(",")), Tree::flat(slots)?),
+        }
+    }
+
+    /// Numbers as a tile that all threads hold together.
+    fn tiled(&self, numbers: &[Num<'k>], held: &Distribution) -> Result<Distributed<'k>, KernelError> {
+        let element = numbers.first().map_or(Element::F32, |number| number.element());
+        let fragment = self.k.register(element, &numbers.len().to_string())?;
+        fragment.set(numbers)?;
+        fragment.distributed(held)
+    }
+
+    fn body(&mut self, body: &[Statement]) -> Result<(), KernelError> {
+        for statement in body {
+            match statement {
+                Statement::Let { result, operation, operands, place } => {
+                    let numbers = place.during(|| self.given(*result, operation, operands))?;
+                    self.values.insert(*result, numbers);
+                }
+                Statement::Store { tensor, at, value, place } => place.during(|| {
+                    let shape = &self.placed.program.type_of(*value).shape;
+                    let tile = self.tiled(self.numbers(*value), &self.distribution(*value)?)?;
+                    self.tile(*tensor, shape, at)?.store_distributed_predicated(&tile)
+                })?,
+                Statement::Loop(own) => self.turns(own)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn turns(&mut self, own: &Loop) -> Result<(), KernelError> {
+        let count = match &own.count {
+            Count::Sizes(text) => self.k.size(text)?,
+            Count::Index(index) => self.index(index)?,
+        };
+        let mut carried = Vec::new();
+        for value in &own.initial {
+            let numbers = self.numbers(*value).to_vec();
+            let element = self.placed.program.type_of(*value).element;
+            let fragment = self.k.register(element, &numbers.len().to_string())?;
+            fragment.set(&numbers)?;
+            carried.push(fragment);
+        }
+        let k = self.k;
+        k.range(count, |turn| {
+            self.turns.insert(own.turn, turn);
+            for (parameter, fragment) in own.parameters.iter().zip(&carried) {
+                self.values.insert(*parameter, fragment.numbers()?);
+            }
+            self.body(&own.body)?;
+            for (next, fragment) in own.next.iter().zip(&carried) {
+                fragment.set(self.numbers(*next))?;
+            }
+            Ok(())
+        })?;
+        for (result, fragment) in own.results.iter().zip(&carried) {
+            self.values.insert(*result, fragment.numbers()?);
+        }
+        Ok(())
+    }
+
+    fn given(
+        &mut self,
+        result: ValueId,
+        operation: &Operation,
+        operands: &[ValueId],
+    ) -> Result<Vec<Num<'k>>, KernelError> {
+        let k = self.k;
+        let program = &self.placed.program;
+        let given: Vec<&[Num<'k>]> = operands.iter().map(|value| self.numbers(*value)).collect();
+        let each = |function: &dyn Fn(usize) -> Num<'k>| (0..given[0].len()).map(function).collect::<Vec<_>>();
+        Ok(match operation {
+            Operation::Constant(element, value) => vec![k.number_of(*element, *value)],
+            Operation::Number(index) => vec![k.index(&self.index(index)?)?],
+            Operation::Arange { mode, .. } => {
+                k.distributed_index(&self.distribution(result)?, *mode)?.fragment().numbers()?
+            }
+            Operation::Load { tensor, shape, at, other } => {
+                let element = program.tensors[*tensor].element;
+                let other = k.number_of(element, *other);
+                let tile = self.tile(*tensor, shape, at)?;
+                tile.load_distributed_or(&self.distribution(result)?, other)?.fragment().numbers()?
+            }
+            Operation::Unary(function) => each(&|at| unary(*function, given[0][at])),
+            Operation::Binary(function) => each(&|at| binary(*function, given[0][at], given[1][at])),
+            Operation::MultiplyAdd => each(&|at| given[0][at].multiply_add(given[1][at], given[2][at])),
+            Operation::Select(comparison) => {
+                each(&|at| compared(*comparison, given[0][at], given[1][at]).select(given[2][at], given[3][at]))
+            }
+            Operation::To(element) => {
+                let held = self.distribution(operands[0])?;
+                self.tiled(given[0], &held)?.to(*element)?.fragment().numbers()?
+            }
+            Operation::Reshape(_) | Operation::Transpose(_) => given[0].to_vec(),
+            Operation::Broadcast(shape) => {
+                let from = &program.type_of(operands[0]).shape;
+                let onto = bits::without(shape, &bits::broadcast(from, shape));
+                // The bits of a value's number that the operand has, too.
+                let kept: Vec<usize> = self
+                    .held(result)?
+                    .values
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, bit)| onto[usize::from(**bit)].is_some())
+                    .map(|(at, _)| at)
+                    .collect();
+                let own = |value: usize| kept.iter().enumerate().map(|(to, at)| (value >> at & 1) << to).sum::<usize>();
+                (0..self.held(result)?.values() as usize).map(|value| given[0][own(value)]).collect()
+            }
+            Operation::Reduce(reduction, modes) => {
+                let tile = self.tiled(given[0], &self.distribution(operands[0])?)?;
+                let reduced = tile.reduce(modes, reductions(*reduction))?;
+                reduced.convert(&self.distribution(result)?)?.fragment().numbers()?
+            }
+            Operation::Scan(reduction, mode) => {
+                let tile = self.tiled(given[0], &self.distribution(operands[0])?)?;
+                tile.scan(*mode, reductions(*reduction))?.fragment().numbers()?
+            }
+            Operation::Held(_) => {
+                let tile = self.tiled(given[0], &self.distribution(operands[0])?)?;
+                tile.convert(&self.distribution(result)?)?.fragment().numbers()?
+            }
+            Operation::Dot => self.multiplied(result, &given)?,
+        })
+    }
+
+    /// The sums of a product: its factors lie in registers as the instruction takes them.
+    fn multiplied(&self, result: ValueId, given: &[&[Num<'k>]]) -> Result<Vec<Num<'k>>, KernelError> {
+        let k = self.k;
+        let missing = || KernelError::from(tilewright_layout::LayoutError::Overflow { op: "product" });
+        let tiling = self.placed.tilings.get(&result).ok_or_else(missing)?;
+        let shape = &self.placed.program.type_of(result).shape;
+        let rows = shape[0] / (16 * tiling.warps[0]);
+        let columns = shape[1] / (8 * tiling.warps[1]);
+        let depth = given[0].len() as i64 / (8 * rows).max(1);
+        let fragment = |numbers: &[Num<'k>], shape: [i64; 3]| {
+            let element = numbers.first().map_or(Element::F32, |number| number.element());
+            let fragment = k.register(element, &format!("({},{},{})", shape[0], shape[1], shape[2]))?;
+            fragment.set(numbers)?;
+            Ok::<_, KernelError>(fragment)
+        };
+        let a = fragment(given[0], [8, rows, depth])?;
+        let b = fragment(given[1], [4, columns, depth])?;
+        let sums = fragment(given[2], [4, rows, columns])?;
+        k.mma(&tiling.mma, &sums, &a, &b, &sums)?;
+        sums.numbers()
+    }
+}
+
+fn unary<'k>(function: Unary, x: Num<'k>) -> Num<'k> {
+    match function {
+        Unary::Negate => -x,
+        Unary::Abs => x.abs(),
+        Unary::Exp => x.exp(),
+        Unary::Exp2 => x.exp2(),
+        Unary::Log2 => x.log2(),
+        Unary::Sqrt => x.sqrt(),
+        Unary::Rsqrt => x.rsqrt(),
+        Unary::Recip => x.recip(),
+        Unary::Tanh => x.tanh(),
+    }
+}
+
+fn binary<'k>(function: Binary, a: Num<'k>, b: Num<'k>) -> Num<'k> {
+    match function {
+        Binary::Add => a + b,
+        Binary::Subtract => a - b,
+        Binary::Multiply => a * b,
+        Binary::Divide => a / b,
+        Binary::Minimum => a.min(b),
+        Binary::Maximum => a.max(b),
+    }
+}
+
+fn compared<'k>(comparison: Comparison, a: Num<'k>, b: Num<'k>) -> Flag<'k> {
+    match comparison {
+        Comparison::Less => a.lt(b),
+        Comparison::LessEqual => a.le(b),
+        Comparison::Equal => a.eq(b),
+    }
+}
+
+fn reductions(reduction: Reduction) -> tilewright_kernel::Reduction {
+    match reduction {
+        Reduction::Sum => tilewright_kernel::Reduction::Sum,
+        Reduction::Product => tilewright_kernel::Reduction::Product,
+        Reduction::Minimum => tilewright_kernel::Reduction::Minimum,
+        Reduction::Maximum => tilewright_kernel::Reduction::Maximum,
+    }
+}

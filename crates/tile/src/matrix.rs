@@ -1,0 +1,67 @@
+//! Products by matrix instructions: who holds which part of the factors and of the sums.
+//!
+//! Law: an instruction of a warp multiplies 16 x 16 by 16 x 8. Warps stand in rows and columns of
+//! the sums, and each does its part of a step of 16 along K after the other. The layouts are those
+//! of the instruction, as `atoms` has them.
+
+use tilewright_atoms::{MmaAtom, Operand, TiledMma};
+use tilewright_kernel::{Distribution, Element};
+use tilewright_layout::{Layout, Tiler};
+
+use crate::error::Reason;
+use crate::held::{self, Held};
+
+/// How a product is carried out.
+#[derive(Debug, Clone)]
+pub(crate) struct Tiling {
+    pub(crate) mma: TiledMma,
+    /// The left factor `(M,K)`.
+    pub(crate) a: Held,
+    /// The right factor `(K,N)`.
+    pub(crate) b: Held,
+    /// The sums `(M,N)`.
+    pub(crate) c: Held,
+    /// Rows and columns of warps.
+    pub(crate) warps: [i64; 2],
+}
+
+/// The name of the instruction for factors of a type.
+pub(crate) fn atom(factors: Element) -> &'static str {
+    match factors {
+        Element::F16 => "SM80_16x8x16_F32F16F16F32_TN",
+        _ => "SM80_16x8x16_F32BF16BF16F32_TN",
+    }
+}
+
+/// The ways in which so many warps multiply tiles of these extents. None of them where there are
+/// more warps than instructions.
+pub(crate) fn tilings(factors: Element, [m, n, k]: [i64; 3], warps: i64) -> Result<Vec<Tiling>, Reason> {
+    let mut found = Vec::new();
+    let mut rows = warps;
+    while rows >= 1 {
+        let columns = warps / rows;
+        if m >= 16 * rows && n >= 8 * columns {
+            found.push(tiling(factors, [m, n, k], [rows, columns])?);
+        }
+        rows /= 2;
+    }
+    Ok(found)
+}
+
+fn tiling(factors: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tiling, Reason> {
+    let refuse = |error: tilewright_atoms::AtomError| Reason::Held {
+        layout: format!("{} x {} warps", warps[0], warps[1]),
+        because: error.to_string(),
+    };
+    let arranged: Layout = format!("({},{},1)", warps[0], warps[1]).parse()?;
+    let order: Tiler = format!("[{}:1;{}:1;16:1]", 16 * warps[0], 8 * warps[1]).parse()?;
+    let mma = TiledMma::new(MmaAtom::named(atom(factors)).map_err(refuse)?, &arranged, &order).map_err(refuse)?;
+    let of = |shape: [i64; 2], operand: Operand| -> Result<Held, Reason> {
+        Held::of(Distribution::of_mma(&held::tree(&shape)?, &mma, operand)?.layout())
+    };
+    let (a, b, c) = (of([m, k], Operand::A)?, of([n, k], Operand::B)?, of([m, n], Operand::C)?);
+    // Instructions have N before K, programs K before N.
+    let turned = held::bits::transposed(&[n, k], &[1, 0]);
+    let b = b.mapped(|bit| Some(turned[usize::from(bit)]));
+    Ok(Tiling { mma, a, b, c, warps })
+}

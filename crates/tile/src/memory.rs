@@ -1,0 +1,166 @@
+//! Tiles of tensors in memory: which layouts read them well, and what each costs.
+//!
+//! Law: a tile's bit `b` is a step of so many elements of memory ([`Place::steps`]), at sizes that
+//! the facts admit and that are multiples of nothing else. The sectors of an access are counted at
+//! these sizes, lane by lane, by `analysis`.
+
+use std::collections::BTreeSet;
+
+use tilewright_analysis::{Access, Storage, global_access};
+use tilewright_kernel::Element;
+use tilewright_layout::Layout;
+use tilewright_layout::symbolic::{Expr, Symbolic, Values};
+
+use crate::error::Reason;
+use crate::held::Held;
+use crate::program::Program;
+
+/// The bytes of the widest access of a thread.
+const VECTOR_BYTES: i64 = 16;
+/// About how large a size is taken to be that is known at launch alone.
+const TYPICAL: i64 = 4096;
+
+/// Sizes of a program that its facts admit, each a multiple of nothing but what they say.
+pub(crate) fn typical(program: &Program) -> Result<Values, Reason> {
+    let mut values = Values::new();
+    let mut seen: Vec<(String, i64)> = Vec::new();
+    for tensor in program.tensors() {
+        let layout: Layout<Expr> = tensor.layout.parse()?;
+        for parameter in layout.parameters() {
+            let Some(name) = parameter.name() else { continue };
+            let facts = parameter.facts();
+            let divisor = facts.divisor().max(1);
+            match seen.iter_mut().find(|(own, _)| own == name) {
+                Some((_, known)) => *known = (*known).max(divisor),
+                None => seen.push((name.to_string(), divisor)),
+            }
+            let known = seen.iter().find(|(own, _)| own == name).map_or(divisor, |(_, known)| *known);
+            let value = known.saturating_mul((TYPICAL / known) | 1);
+            let value = facts.greatest().map_or(value, |greatest| value.min(greatest));
+            values.set_named(name, facts.least().map_or(value, |least| value.max(least)));
+        }
+    }
+    Ok(values)
+}
+
+/// A tile of a tensor.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// How far the elements are apart that differ in one bit of their number.
+    pub(crate) steps: Vec<i64>,
+    pub(crate) element: Element,
+}
+
+/// What an access of all threads of a block costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AccessCost {
+    /// Sectors of 32 bytes.
+    pub sectors: i64,
+    /// Lines of 128 bytes.
+    pub lines: i64,
+    /// Loads or stores, of all warps.
+    pub instructions: i64,
+}
+
+impl Place {
+    /// A tile of a tensor, at sizes.
+    pub(crate) fn new(program: &Program, tensor: usize, shape: &[i64], sizes: &Values) -> Result<Place, Reason> {
+        let tensor = &program.tensors()[tensor];
+        let layout: Layout<Expr> = tensor.layout.parse()?;
+        let layout = layout.numbers(sizes)?;
+        let mut steps = Vec::new();
+        for (mode, extent) in shape.iter().enumerate() {
+            let own = if layout.profile().is_leaf() { Some(layout.clone()) } else { layout.mode(mode) };
+            let Some(own) = own else {
+                let wanted = format!("one of {} extents, as the tensor has,", layout.rank());
+                return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted });
+            };
+            for bit in 0..extent.trailing_zeros() {
+                steps.push(own.eval(&(1 << bit))?);
+            }
+        }
+        let known = if layout.profile().is_leaf() { 1 } else { layout.rank() };
+        if known != shape.len() {
+            let wanted = format!("one of {known} extents, as the tensor has,");
+            return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted });
+        }
+        Ok(Place { steps, element: tensor.element })
+    }
+
+    /// How many elements a thread takes at once: values side by side, from multiples of their
+    /// number on.
+    fn vector(&self, held: &Held) -> i64 {
+        let most = (VECTOR_BYTES / i64::from(self.element.bytes())).trailing_zeros();
+        let beside = |bits: u32| {
+            let low = held.values.iter().take(bits as usize).enumerate();
+            let low: Vec<u8> =
+                low.filter(|(at, bit)| self.steps[usize::from(**bit)] == 1 << at).map(|(_, bit)| *bit).collect();
+            let aligned = |(bit, step): (usize, &i64)| low.contains(&(bit as u8)) || step % (1 << bits) == 0;
+            low.len() == bits as usize && self.steps.iter().enumerate().all(aligned)
+        };
+        1 << (0..=most).rev().find(|bits| beside(*bits)).unwrap_or(0)
+    }
+
+    /// What it costs that each thread takes what it holds.
+    pub(crate) fn cost(&self, held: &Held) -> Result<AccessCost, Reason> {
+        let modes: Vec<Layout> = self.steps.iter().map(|step| Layout::mode_of(2, *step)).collect::<Result<_, _>>()?;
+        let storage = if modes.is_empty() { Layout::mode_of(1, 0)? } else { Layout::tuple(&modes)? };
+        let (bits, vector) = (i64::from(self.element.bits()), self.vector(held));
+        let refuse = |error: tilewright_analysis::AnalysisError| Reason::Held {
+            layout: held.to_string(),
+            because: error.to_string(),
+        };
+        let access = Access::new("tile", &held.layout()?, bits, vector).map_err(refuse)?;
+        let report = global_access(&Storage::from(&storage), &access).map_err(refuse)?;
+        let instructions = report.requests().len() as i64;
+        Ok(AccessCost { sectors: report.sectors(), lines: report.lines(), instructions })
+    }
+
+    /// Layouts whose lanes lie side by side in memory, for so many bits of threads: by the width of
+    /// a thread's access, and by whether warps have the nearest parts or the farthest.
+    pub(crate) fn coalesced(&self, thread_bits: usize) -> Vec<Held> {
+        let mut near: Vec<u8> = (0..self.steps.len() as u8).collect();
+        near.sort_by_key(|bit| {
+            let step = self.steps[usize::from(*bit)].abs();
+            (step == 0, step)
+        });
+        let widest = (VECTOR_BYTES / i64::from(self.element.bytes())).trailing_zeros() as usize;
+        let beside = near.iter().enumerate().take_while(|(at, bit)| self.steps[usize::from(**bit)] == 1 << at).count();
+        let odd = |bits: usize| near[bits..].iter().any(|bit| self.steps[usize::from(*bit)] % (1 << bits) != 0);
+        let widest = (0..=widest.min(beside)).rev().find(|bits| !odd(*bits)).unwrap_or(0);
+        let mut found = Vec::new();
+        let mut seen = BTreeSet::new();
+        let lanes = thread_bits.min(5);
+        for width in [widest, widest.saturating_sub(1), 0] {
+            let (own, rest) = near.split_at(width);
+            let few = rest.len().min(lanes);
+            for far in [false, true] {
+                let warps = (rest.len() - few).min(thread_bits - lanes);
+                let (lane_bits, others) = rest.split_at(few);
+                let (warp_bits, values) = match far {
+                    false => others.split_at(warps),
+                    true => {
+                        let (values, warps) = others.split_at(others.len() - warps);
+                        (warps, values)
+                    }
+                };
+                let mut threads: Vec<Option<u8>> = lane_bits.iter().map(|bit| Some(*bit)).collect();
+                threads.resize(lanes, None);
+                threads.extend(warp_bits.iter().map(|bit| Some(*bit)));
+                threads.resize(thread_bits, None);
+                let held = Held { threads, values: own.iter().chain(values).copied().collect() };
+                if seen.insert(held.clone()) {
+                    found.push(held);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// A layout for a tile that no tensor and no instruction asks for: elements one after another.
+pub(crate) fn plain(bits: usize, thread_bits: usize) -> Held {
+    let steps = (0..bits).map(|bit| 1 << bit).collect();
+    let place = Place { steps, element: Element::F32 };
+    place.coalesced(thread_bits).into_iter().next().unwrap_or(Held { threads: vec![None; thread_bits], values: vec![] })
+}

@@ -1,0 +1,250 @@
+//! Conversions where layouts meet.
+//!
+//! Law: the program stays what it is; each operation finds its operands in the layouts in which it
+//! takes them. A conversion is made once for a value and a layout, and where the value is given: a
+//! value that a loop does not change is converted before it. What costs nothing to make anew
+//! (ranges, tiles of one number) is, and what nobody uses is left out.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use tilewright_kernel::program::Location;
+
+use crate::assign::{Assignment, left, needed};
+use crate::error::Reason;
+use crate::held::Held;
+use crate::matrix::Tiling;
+use crate::pools::{Pools, is_anywhere};
+use crate::program::{Loop, Operation, Program, Statement, ValueId};
+
+/// A program with a layout for each value, and a way for each product.
+#[derive(Debug, Clone)]
+pub(crate) struct Placed {
+    pub(crate) program: Program,
+    pub(crate) layouts: BTreeMap<ValueId, Held>,
+    pub(crate) tilings: HashMap<ValueId, Tiling>,
+}
+
+struct Placer<'p> {
+    source: &'p Program,
+    pools: &'p Pools,
+    assignment: &'p Assignment,
+    placed: Placed,
+    /// The bodies that are being written.
+    bodies: Vec<Vec<Statement>>,
+    /// In which of them each value is given.
+    depths: HashMap<ValueId, usize>,
+    /// What each value is in other layouts.
+    others: HashMap<(ValueId, Held), ValueId>,
+    /// Operations that are made anew where they are wanted.
+    anywhere: HashMap<ValueId, (Operation, Vec<ValueId>)>,
+    number: usize,
+}
+
+/// Writes the conversions of an assignment into a program.
+pub(crate) fn place(program: &Program, pools: &Pools, assignment: &Assignment) -> Result<Placed, Reason> {
+    let mut placer = Placer {
+        source: program,
+        pools,
+        assignment,
+        placed: Placed { program: program.clone(), layouts: BTreeMap::new(), tilings: assignment.tilings.clone() },
+        bodies: vec![Vec::new()],
+        depths: HashMap::new(),
+        others: HashMap::new(),
+        anywhere: HashMap::new(),
+        number: 0,
+    };
+    placer.body(&program.body)?;
+    let body = placer.bodies.pop().unwrap_or_default();
+    let mut placed = placer.placed;
+    let mut used = HashSet::new();
+    uses(&body, &mut used);
+    placed.program.body = swept(body, &mut used);
+    Ok(placed)
+}
+
+/// The values that statements use.
+fn uses(body: &[Statement], used: &mut HashSet<ValueId>) {
+    for statement in body.iter().rev() {
+        match statement {
+            Statement::Store { value, .. } => {
+                used.insert(*value);
+            }
+            Statement::Loop(own) => {
+                used.extend(own.initial.iter().chain(&own.next));
+                uses(&own.body, used);
+            }
+            Statement::Let { result, operands, .. } => {
+                if used.contains(result) {
+                    used.extend(operands);
+                }
+            }
+        }
+    }
+}
+
+fn swept(body: Vec<Statement>, used: &mut HashSet<ValueId>) -> Vec<Statement> {
+    let kept = body.into_iter().filter_map(|statement| match statement {
+        Statement::Let { result, .. } if !used.contains(&result) => None,
+        Statement::Loop(own) => {
+            let body = swept(own.body, used);
+            Some(Statement::Loop(Loop { body, ..own }))
+        }
+        other => Some(other),
+    });
+    kept.collect()
+}
+
+impl Placer<'_> {
+    fn layout(&self, value: ValueId) -> Result<Held, Reason> {
+        let held = self.placed.layouts.get(&value).or_else(|| self.assignment.layouts.get(&self.pools.of(value)));
+        held.cloned().ok_or_else(|| Reason::Unknown { what: "layout of the value", name: format!("{value:?}") })
+    }
+
+    /// Writes a statement into the body at a depth.
+    fn give(
+        &mut self,
+        depth: usize,
+        (result, held): (ValueId, Held),
+        operation: Operation,
+        operands: &[ValueId],
+        place: Location,
+    ) {
+        self.depths.insert(result, depth);
+        self.placed.layouts.insert(result, held);
+        self.bodies[depth].push(Statement::Let { result, operation, operands: operands.to_vec(), place });
+    }
+
+    /// A value in a layout.
+    fn in_layout(&mut self, value: ValueId, held: &Held, place: Location) -> Result<ValueId, Reason> {
+        if let Some(known) = self.others.get(&(value, held.clone())) {
+            return Ok(*known);
+        }
+        let depth = self.depths.get(&value).copied().unwrap_or(0);
+        let ty = self.placed.program.type_of(value).clone();
+        let other = match self.anywhere.get(&value).cloned() {
+            Some((operation, operands)) => {
+                let other = self.placed.program.value(ty);
+                self.give(depth, (other, held.clone()), operation, &operands, place);
+                other
+            }
+            None if self.layout(value)? == *held => return Ok(value),
+            None => {
+                let other = self.placed.program.value(ty);
+                self.give(depth, (other, held.clone()), Operation::Held(held.clone()), &[value], place);
+                other
+            }
+        };
+        self.others.insert((value, held.clone()), other);
+        Ok(other)
+    }
+
+    fn body(&mut self, body: &[Statement]) -> Result<(), Reason> {
+        for statement in body {
+            let number = self.number;
+            self.number += 1;
+            match statement {
+                Statement::Let { result, operation, operands, place } => {
+                    self.given(*result, operation, operands, *place)?;
+                }
+                Statement::Store { tensor, at, value, place } => {
+                    let held = self.assignment.stores.get(&number).cloned();
+                    let held = held.ok_or(Reason::Unknown { what: "layout of the store", name: number.to_string() })?;
+                    let value = self.in_layout(*value, &held, *place)?;
+                    let statement = Statement::Store { tensor: *tensor, at: at.clone(), value, place: *place };
+                    self.push(statement);
+                }
+                Statement::Loop(own) => self.turns(own)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, statement: Statement) {
+        if let Some(body) = self.bodies.last_mut() {
+            body.push(statement);
+        }
+    }
+
+    fn given(
+        &mut self,
+        result: ValueId,
+        operation: &Operation,
+        operands: &[ValueId],
+        place: Location,
+    ) -> Result<(), Reason> {
+        let held = self.layout(result)?;
+        let depth = self.bodies.len() - 1;
+        if is_anywhere(self.source, operation, operands) {
+            self.anywhere.insert(result, (operation.clone(), operands.to_vec()));
+            self.give(depth, (result, held.clone()), operation.clone(), operands, place);
+            self.others.insert((result, held), result);
+            return Ok(());
+        }
+        let to = self.source.type_of(result).shape.clone();
+        let mut taken = Vec::new();
+        for (at, operand) in operands.iter().enumerate() {
+            let from = &self.source.type_of(*operand).shape;
+            let want = match operation {
+                Operation::Dot => self.placed.tilings.get(&result).map(|own| [&own.a, &own.b, &own.c][at].clone()),
+                _ => needed(operation, from, &to, &held),
+            };
+            taken.push(match want {
+                Some(want) => self.in_layout(*operand, &want, place)?,
+                None => *operand,
+            });
+        }
+        if let Operation::Held(_) = operation {
+            // The operand is held so by now.
+            self.others.insert((result, held.clone()), taken[0]);
+            self.give(depth, (result, held.clone()), Operation::Held(held), &taken, place);
+            return Ok(());
+        }
+        let Operation::Reduce(..) = operation else {
+            self.give(depth, (result, held), operation.clone(), &taken, place);
+            return Ok(());
+        };
+        // A reduction leaves its result where its operand lies.
+        let shape = &self.source.type_of(operands[0]).shape;
+        let own = left(operation, shape, &self.layout(taken[0])?).unwrap_or(held.clone());
+        if own == held {
+            self.give(depth, (result, held), operation.clone(), &taken, place);
+            return Ok(());
+        }
+        let other = self.placed.program.value(self.source.type_of(result).clone());
+        self.give(depth, (other, own), operation.clone(), &taken, place);
+        self.give(depth, (result, held.clone()), Operation::Held(held), &[other], place);
+        Ok(())
+    }
+
+    fn turns(&mut self, own: &Loop) -> Result<(), Reason> {
+        let mut initial = Vec::new();
+        for (value, parameter) in own.initial.iter().zip(&own.parameters) {
+            let held = self.layout(*parameter)?;
+            initial.push(self.in_layout(*value, &held, own.place)?);
+        }
+        let depth = self.bodies.len();
+        self.bodies.push(Vec::new());
+        for parameter in &own.parameters {
+            let held = self.layout(*parameter)?;
+            self.placed.layouts.insert(*parameter, held);
+            self.depths.insert(*parameter, depth);
+        }
+        self.body(&own.body)?;
+        let mut next = Vec::new();
+        for (value, parameter) in own.next.iter().zip(&own.parameters) {
+            let held = self.layout(*parameter)?;
+            next.push(self.in_layout(*value, &held, own.place)?);
+        }
+        let body = self.bodies.pop().unwrap_or_default();
+        // What was made in the body ends with it.
+        let depths = &self.depths;
+        self.others.retain(|_, other| depths.get(other).is_none_or(|own| *own < depth));
+        for result in &own.results {
+            let held = self.layout(*result)?;
+            self.placed.layouts.insert(*result, held);
+            self.depths.insert(*result, depth - 1);
+        }
+        self.push(Statement::Loop(Loop { initial, body, next, ..own.clone() }));
+        Ok(())
+    }
+}

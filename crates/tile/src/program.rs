@@ -1,0 +1,369 @@
+//! Tile programs.
+//!
+//! Law: a program is executed once for each block of its grid. Values are tiles: a shape and a type
+//! of elements, and no layout. Each value is given once, before it is used, and is known from there
+//! to the end of the body that gives it. Whatever changes a program keeps what
+//! [`crate::interpret::run`] makes of it.
+
+mod index;
+mod infer;
+mod print;
+mod verify;
+
+use std::fmt;
+
+use tilewright_kernel::Element;
+use tilewright_kernel::program::Location;
+
+pub use index::{Axis, Count, Index, Name};
+pub(crate) use infer::{broadcast_shape, infer, is_stored};
+pub(crate) use verify::{can_store, here, is_handed_on};
+
+use crate::held::Held;
+
+/// The most extents of a tile.
+pub const MAX_RANK: usize = 5;
+/// The most elements of a tile.
+pub const MAX_ELEMENTS: i64 = 1 << 16;
+
+/// What a value is: the shape of a tile, and the type of its elements. A tile without extents is
+/// one number.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Type {
+    /// The extents, powers of two.
+    pub shape: Vec<i64>,
+    /// The type of the elements.
+    pub element: Element,
+}
+
+impl Type {
+    /// How many elements there are.
+    pub fn size(&self) -> i64 {
+        self.shape.iter().product()
+    }
+
+    /// The logarithm of the number of elements.
+    pub(crate) fn bits(&self) -> u32 {
+        self.size().trailing_zeros()
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.element, print::tuple(&self.shape))
+    }
+}
+
+/// A value of a program, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(pub(crate) u32);
+
+impl ValueId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A tensor in memory of the device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tensor {
+    /// Its name.
+    pub name: String,
+    /// The type of its elements.
+    pub element: Element,
+    /// Its layout as text, with sizes known at launch as names: `(M,1024):(1024,1)`.
+    pub layout: String,
+    /// Whether it is written; else it is read.
+    pub output: bool,
+}
+
+/// Functions of one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unary {
+    /// `-x`.
+    Negate,
+    /// The magnitude.
+    Abs,
+    /// `e^x`, as `2^(x log2(e))`.
+    Exp,
+    /// `2^x`.
+    Exp2,
+    /// The logarithm to base 2.
+    Log2,
+    /// The square root.
+    Sqrt,
+    /// `1 / sqrt(x)`.
+    Rsqrt,
+    /// `1 / x`.
+    Recip,
+    /// The hyperbolic tangent.
+    Tanh,
+}
+
+impl Unary {
+    /// All, by their names.
+    pub const NAMES: [(&'static str, Unary); 9] = [
+        ("neg", Unary::Negate),
+        ("abs", Unary::Abs),
+        ("exp", Unary::Exp),
+        ("exp2", Unary::Exp2),
+        ("log2", Unary::Log2),
+        ("sqrt", Unary::Sqrt),
+        ("rsqrt", Unary::Rsqrt),
+        ("recip", Unary::Recip),
+        ("tanh", Unary::Tanh),
+    ];
+
+    /// Whether it is computed by an approximation of the hardware, so that results on a device are
+    /// near and not the same.
+    pub fn is_approximate(self) -> bool {
+        !matches!(self, Unary::Negate | Unary::Abs)
+    }
+}
+
+/// Functions of two numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Binary {
+    /// The sum.
+    Add,
+    /// The difference.
+    Subtract,
+    /// The product.
+    Multiply,
+    /// The quotient, of f32 alone.
+    Divide,
+    /// The lesser; the other one if one is NaN.
+    Minimum,
+    /// The greater; the other one if one is NaN.
+    Maximum,
+}
+
+/// Comparisons of two numbers. NaN compares as false with everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// `<`.
+    Less,
+    /// `<=`.
+    LessEqual,
+    /// `==`.
+    Equal,
+}
+
+impl Comparison {
+    /// How it is written.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Comparison::Less => "<",
+            Comparison::LessEqual => "<=",
+            Comparison::Equal => "==",
+        }
+    }
+}
+
+/// How elements along a mode are combined; in which order is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// The sum.
+    Sum,
+    /// The product.
+    Product,
+    /// The least.
+    Minimum,
+    /// The greatest.
+    Maximum,
+}
+
+impl Reduction {
+    /// All, by their names.
+    pub const NAMES: [(&'static str, Reduction); 4] = [
+        ("sum", Reduction::Sum),
+        ("product", Reduction::Product),
+        ("min", Reduction::Minimum),
+        ("max", Reduction::Maximum),
+    ];
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        Reduction::NAMES.iter().find(|(_, own)| *own == self).map_or("", |(name, _)| name)
+    }
+
+    /// The function of two numbers.
+    pub fn binary(self) -> Binary {
+        match self {
+            Reduction::Sum => Binary::Add,
+            Reduction::Product => Binary::Multiply,
+            Reduction::Minimum => Binary::Minimum,
+            Reduction::Maximum => Binary::Maximum,
+        }
+    }
+}
+
+/// What a value is computed by.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operation {
+    /// A number.
+    Constant(Element, f64),
+    /// An index of the block or of a loop, as i32.
+    Number(Index),
+    /// The coordinate of each element along a mode, as i32.
+    Arange {
+        /// The shape of the tile.
+        shape: Vec<i64>,
+        /// The mode.
+        mode: usize,
+    },
+    /// A tile of a tensor. Elements past the edges of the tensor are `other`.
+    Load {
+        /// The tensor, by its number.
+        tensor: usize,
+        /// The shape of the tile.
+        shape: Vec<i64>,
+        /// Which tile, along each mode.
+        at: Vec<Index>,
+        /// What lies past the edges.
+        other: f64,
+    },
+    /// A function of each element.
+    Unary(Unary),
+    /// A function of each element and another's.
+    Binary(Binary),
+    /// `a * b + c` of three tiles, rounded once.
+    MultiplyAdd,
+    /// Where the first tile compares with the second, the third, elsewhere the fourth.
+    Select(Comparison),
+    /// The elements in another type: rounded to nearest, to integers toward zero.
+    To(Element),
+    /// Extents of 1 become others: each element stands for all along the mode. One number becomes
+    /// any tile.
+    Broadcast(Vec<i64>),
+    /// As many elements in another shape, in the same order, the first mode fastest.
+    Reshape(Vec<i64>),
+    /// Mode `i` of the result is mode `order[i]` of the tile.
+    Transpose(Vec<usize>),
+    /// The tile combined along modes, which keep one element each.
+    Reduce(Reduction, Vec<usize>),
+    /// Each element combined with all before it along a mode.
+    Scan(Reduction, usize),
+    /// `a b + c` of matrices `(M,K)`, `(K,N)`, `(M,N)`: factors of 16 bits, sums of f32.
+    Dot,
+    /// The same tile, held by the threads of the block in this way.
+    Held(Held),
+}
+
+/// A statement of a body.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Statement {
+    /// Gives a value.
+    Let {
+        /// The value.
+        result: ValueId,
+        /// What it is computed by.
+        operation: Operation,
+        /// From which values.
+        operands: Vec<ValueId>,
+        /// Where it was written.
+        place: Location,
+    },
+    /// Writes a tile of a tensor; what lies past the edges is left out.
+    Store {
+        /// The tensor, by its number.
+        tensor: usize,
+        /// Which tile, along each mode.
+        at: Vec<Index>,
+        /// What is written.
+        value: ValueId,
+        /// Where it was written.
+        place: Location,
+    },
+    /// Turns of a body, each with the values that the one before handed on.
+    Loop(Loop),
+}
+
+/// A loop whose turns hand values on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loop {
+    /// The number of the loop, by which an [`Index`] names its turn.
+    pub turn: u32,
+    /// How many turns there are.
+    pub count: Count,
+    /// What the first turn begins with.
+    pub initial: Vec<ValueId>,
+    /// What a turn begins with.
+    pub parameters: Vec<ValueId>,
+    /// What a turn does.
+    pub body: Vec<Statement>,
+    /// What a turn hands on.
+    pub next: Vec<ValueId>,
+    /// What the last turn handed on; what the first began with where there is none.
+    pub results: Vec<ValueId>,
+    /// Where it was written.
+    pub place: Location,
+}
+
+/// A tile program.
+///
+/// ```
+/// use tilewright_tile::Program;
+///
+/// let softmax: Program = "
+/// tile softmax {
+///     input  x: bf16 (M,1024):(1024,1)
+///     output y: bf16 (M,1024):(1024,1)
+///     grid ceil(M/4)
+///     a = f32(load(x, (4,1024), (block.x, 0)))
+///     e = exp(a - reduce_max(a, 1))
+///     store(y, (block.x, 0), bf16(e / reduce_sum(e, 1)))
+/// }"
+/// .parse()?;
+/// assert_eq!(softmax.to_string().parse::<Program>()?.to_string(), softmax.to_string());
+/// # Ok::<(), tilewright_tile::TileError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Program {
+    pub(crate) name: String,
+    pub(crate) tensors: Vec<Tensor>,
+    pub(crate) grid: Vec<String>,
+    pub(crate) warps: Option<u32>,
+    /// The type of each value.
+    pub(crate) types: Vec<Type>,
+    pub(crate) body: Vec<Statement>,
+    /// How many loops were numbered.
+    pub(crate) turns: u32,
+}
+
+impl Program {
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The tensors, in the order in which they were declared.
+    pub fn tensors(&self) -> &[Tensor] {
+        &self.tensors
+    }
+
+    /// How many blocks there are along x, y and z, as expressions of sizes; 1 where nothing is said.
+    pub fn grid(&self) -> &[String] {
+        &self.grid
+    }
+
+    /// How many warps a block has, where that was said.
+    pub fn warps(&self) -> Option<u32> {
+        self.warps
+    }
+
+    /// The statements of a block.
+    pub fn body(&self) -> &[Statement] {
+        &self.body
+    }
+
+    /// What a value is.
+    pub fn type_of(&self, value: ValueId) -> &Type {
+        &self.types[value.index()]
+    }
+
+    pub(crate) fn value(&mut self, ty: Type) -> ValueId {
+        self.types.push(ty);
+        ValueId(self.types.len() as u32 - 1)
+    }
+}

@@ -1,0 +1,249 @@
+//! What an operation makes of what it is given.
+//!
+//! Law: the type of a result follows from the operation and the types of its operands, or there is
+//! none and the operation is refused. Builder, reader, verifier and passes ask here.
+
+use tilewright_kernel::Element;
+
+use super::{MAX_ELEMENTS, MAX_RANK, Operation, Type, Unary};
+use crate::error::Reason;
+
+/// Refuses what is no shape of a tile.
+pub(crate) fn is_shape(what: &str, shape: &[i64]) -> Result<(), Reason> {
+    let refuse = |wanted: String| Reason::Shape { what: what.to_string(), shape: shape.to_vec(), wanted };
+    if shape.len() > MAX_RANK {
+        return Err(refuse(format!("one of at most {MAX_RANK} extents")));
+    }
+    if shape.iter().any(|extent| *extent < 1 || !(*extent as u64).is_power_of_two()) {
+        return Err(refuse("one of powers of two".to_string()));
+    }
+    match shape.iter().try_fold(1_i64, |size, extent| size.checked_mul(*extent)) {
+        Some(size) if size <= MAX_ELEMENTS => Ok(()),
+        size => Err(Reason::TooMuch {
+            what: "elements of a tile".to_string(),
+            asked: size.unwrap_or(i64::MAX),
+            limit: MAX_ELEMENTS,
+        }),
+    }
+}
+
+/// The shape in which two tiles meet: extents of 1 stand for all, and one number for any tile.
+pub(crate) fn broadcast_shape(a: &[i64], b: &[i64]) -> Option<Vec<i64>> {
+    match (a, b) {
+        ([], other) | (other, []) => Some(other.to_vec()),
+        _ if a.len() != b.len() => None,
+        _ => a
+            .iter()
+            .zip(b)
+            .map(|(a, b)| match (*a, *b) {
+                (a, b) if a == b => Some(a),
+                (1, other) | (other, 1) => Some(other),
+                _ => None,
+            })
+            .collect(),
+    }
+}
+
+fn mismatch(what: &str, found: &[i64], wanted: &[i64]) -> Reason {
+    Reason::Shape { what: what.to_string(), shape: found.to_vec(), wanted: crate::error::shape_text(wanted) }
+}
+
+fn computed(operation: &str, element: Element) -> Result<(), Reason> {
+    match element {
+        Element::F32 | Element::I32 => Ok(()),
+        element => Err(Reason::Element { operation: operation.to_string(), element, wanted: "f32 or i32" }),
+    }
+}
+
+fn float(operation: &str, element: Element) -> Result<(), Reason> {
+    match element {
+        Element::F32 => Ok(()),
+        element => Err(Reason::Element { operation: operation.to_string(), element, wanted: "f32" }),
+    }
+}
+
+fn alike(operation: &str, types: &[&Type]) -> Result<(), Reason> {
+    for other in &types[1..] {
+        if other.shape != types[0].shape {
+            return Err(mismatch("an operand", &other.shape, &types[0].shape));
+        }
+        if other.element != types[0].element {
+            let wanted = "one type on both sides";
+            return Err(Reason::Element { operation: operation.to_string(), element: other.element, wanted });
+        }
+    }
+    Ok(())
+}
+
+fn is_mode(mode: usize, shape: &[i64]) -> Result<(), Reason> {
+    if mode < shape.len() {
+        return Ok(());
+    }
+    let wanted = format!("one with a mode {mode}");
+    Err(Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted })
+}
+
+/// Elements that a tensor of a tile program may have.
+pub(crate) fn is_stored(element: Element) -> Result<(), Reason> {
+    match element {
+        Element::F32 | Element::F16 | Element::Bf16 | Element::I32 | Element::I8 | Element::U8 => Ok(()),
+        element => {
+            let wanted = "f32, f16, bf16, i32, i8 or u8";
+            Err(Reason::Element { operation: "a tensor".to_string(), element, wanted })
+        }
+    }
+}
+
+fn converted(from: Element, to: Element) -> Result<(), Reason> {
+    use Element::{Bf16, F16, F32, I8, I32, U8};
+    let fits = matches!((from, to), (F32 | F16 | Bf16 | I32 | I8 | U8, F32 | I32) | (F32 | F16 | Bf16, F16 | Bf16));
+    if fits {
+        return Ok(());
+    }
+    let operation = format!("a conversion to {to}");
+    Err(Reason::Element { operation, element: from, wanted: "f32, or f32 or i32 as the result" })
+}
+
+/// The type of the result; `element` is that of the tensor of a load.
+pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Element>) -> Result<Type, Reason> {
+    let count = match operation {
+        Operation::Constant(..) | Operation::Number(_) | Operation::Arange { .. } | Operation::Load { .. } => 0,
+        Operation::Binary(_) => 2,
+        Operation::MultiplyAdd | Operation::Dot => 3,
+        Operation::Select(_) => 4,
+        _ => 1,
+    };
+    if types.len() != count {
+        let what = "operands".to_string();
+        return Err(Reason::TooMuch { what, asked: types.len() as i64, limit: count as i64 });
+    }
+    let of = |shape: &[i64], element: Element| Ok(Type { shape: shape.to_vec(), element });
+    match operation {
+        Operation::Constant(element, _) => {
+            computed("a number", *element)?;
+            of(&[], *element)
+        }
+        Operation::Number(_) => of(&[], Element::I32),
+        Operation::Arange { shape, mode } => {
+            is_shape("the range", shape)?;
+            is_mode(*mode, shape)?;
+            of(shape, Element::I32)
+        }
+        Operation::Load { shape, at, .. } => {
+            is_shape("the tile", shape)?;
+            if at.len() != shape.len() || shape.is_empty() {
+                return Err(mismatch("the place of the tile", &vec![1; at.len()], &vec![1; shape.len().max(1)]));
+            }
+            of(shape, tensor.unwrap_or(Element::F32))
+        }
+        Operation::Unary(function) => {
+            match function {
+                Unary::Negate | Unary::Abs => computed("a function", types[0].element)?,
+                _ => float("a function", types[0].element)?,
+            }
+            Ok(types[0].clone())
+        }
+        Operation::Binary(function) => {
+            alike("an operation", types)?;
+            match function {
+                super::Binary::Divide => float("a quotient", types[0].element)?,
+                _ => computed("an operation", types[0].element)?,
+            }
+            Ok(types[0].clone())
+        }
+        Operation::MultiplyAdd => {
+            alike("a product and sum", types)?;
+            float("a product and sum", types[0].element)?;
+            Ok(types[0].clone())
+        }
+        Operation::Select(_) => {
+            alike("a comparison", &types[..2])?;
+            alike("a choice", &types[2..])?;
+            computed("a comparison", types[0].element)?;
+            computed("a choice", types[2].element)?;
+            if types[0].shape != types[2].shape {
+                return Err(mismatch("a choice", &types[2].shape, &types[0].shape));
+            }
+            Ok(types[2].clone())
+        }
+        Operation::To(element) => {
+            converted(types[0].element, *element)?;
+            of(&types[0].shape, *element)
+        }
+        Operation::Broadcast(shape) => {
+            is_shape("the broadcast", shape)?;
+            if broadcast_shape(&types[0].shape, shape).as_deref() != Some(shape) {
+                return Err(mismatch("the broadcast", shape, &types[0].shape));
+            }
+            of(shape, types[0].element)
+        }
+        Operation::Reshape(shape) => {
+            is_shape("the new shape", shape)?;
+            if shape.iter().product::<i64>() != types[0].size() {
+                let wanted = format!("one of {} elements", types[0].size());
+                return Err(Reason::Shape { what: "the new shape".to_string(), shape: shape.clone(), wanted });
+            }
+            of(shape, types[0].element)
+        }
+        Operation::Transpose(order) => {
+            let shape = &types[0].shape;
+            let all = (0..shape.len()).all(|mode| order.contains(&mode));
+            if order.len() != shape.len() || !all {
+                let wanted = format!("one of as many modes as {order:?} orders");
+                return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.clone(), wanted });
+            }
+            of(&order.iter().map(|mode| shape[*mode]).collect::<Vec<_>>(), types[0].element)
+        }
+        Operation::Reduce(_, modes) => {
+            computed("a reduction", types[0].element)?;
+            modes.iter().try_for_each(|mode| is_mode(*mode, &types[0].shape))?;
+            let again = modes.iter().enumerate().any(|(at, mode)| modes[..at].contains(mode));
+            if modes.is_empty() || again {
+                let wanted = "a reduction along one mode or several, each once,".to_string();
+                return Err(Reason::Shape { what: "the tile".to_string(), shape: types[0].shape.clone(), wanted });
+            }
+            let extent = |(mode, extent): (usize, &i64)| if modes.contains(&mode) { 1 } else { *extent };
+            of(&types[0].shape.iter().enumerate().map(extent).collect::<Vec<_>>(), types[0].element)
+        }
+        Operation::Scan(_, mode) => {
+            computed("a scan", types[0].element)?;
+            is_mode(*mode, &types[0].shape)?;
+            Ok(types[0].clone())
+        }
+        Operation::Dot => dot(types),
+        Operation::Held(held) => {
+            if held.bits() != types[0].bits() {
+                let because = format!("it holds {} elements, and the tile has {}", held.size(), types[0].size());
+                return Err(Reason::Held { layout: held.to_string(), because });
+            }
+            Ok(types[0].clone())
+        }
+    }
+}
+
+fn dot(types: &[&Type]) -> Result<Type, Reason> {
+    let [a, b, c] = types else { return Err(mismatch("the product", &[], &[])) };
+    for factor in [a, b] {
+        if !matches!(factor.element, Element::F16 | Element::Bf16) || factor.element != a.element {
+            let wanted = "f16 or bf16, both alike,";
+            return Err(Reason::Element { operation: "a product".to_string(), element: factor.element, wanted });
+        }
+    }
+    float("the sums of a product", c.element)?;
+    let ([m, k], [depth, n]) = (a.shape.as_slice(), b.shape.as_slice()) else {
+        return Err(mismatch("the left factor", &a.shape, &[16, 16]));
+    };
+    if k != depth {
+        return Err(mismatch("the right factor", &b.shape, &[*k, *n]));
+    }
+    if c.shape != [*m, *n] {
+        return Err(mismatch("the sum", &c.shape, &[*m, *n]));
+    }
+    for (what, shape, least) in [("the left factor", &a.shape, [16, 16]), ("the right factor", &b.shape, [16, 8])] {
+        if shape.iter().zip(least).any(|(extent, least)| *extent < least) {
+            let wanted = format!("one of at least {}, which an instruction takes,", crate::error::shape_text(&least));
+            return Err(Reason::Shape { what: what.to_string(), shape: shape.clone(), wanted });
+        }
+    }
+    Ok((*c).clone())
+}

@@ -1,0 +1,179 @@
+//! Programs as text.
+//!
+//! Law: what is printed reads back as the same program ([`crate::read`]), so that it is printed
+//! alike again. Values and loops are numbered as they come; types stand behind as remarks.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fmt::Write as _;
+
+use super::{Binary, Index, Name, Operation, Program, Statement, Unary, ValueId};
+
+/// A list in parentheses.
+pub(super) fn tuple<T: fmt::Display>(items: &[T]) -> String {
+    format!("({})", items.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
+}
+
+/// A number that reads back as itself.
+fn number(value: f64) -> String {
+    match value {
+        value if value.is_nan() => "nan".to_string(),
+        f64::INFINITY => "inf".to_string(),
+        f64::NEG_INFINITY => "-inf".to_string(),
+        value => format!("{value}"),
+    }
+}
+
+/// The numbers of values and loops in the order in which they come.
+struct Printer<'p> {
+    program: &'p Program,
+    values: HashMap<ValueId, usize>,
+    loops: HashMap<u32, u32>,
+    /// What is written beside each value.
+    remark: &'p dyn Fn(ValueId) -> String,
+}
+
+impl Printer<'_> {
+    fn named(&mut self, value: ValueId) -> String {
+        let next = self.values.len();
+        format!("v{}", *self.values.entry(value).or_insert(next))
+    }
+
+    fn list(&mut self, values: &[ValueId]) -> String {
+        values.iter().map(|value| self.named(*value)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn index(&self, index: &Index) -> String {
+        let own = |name: &Name| match name {
+            Name::Turn(number) => Name::Turn(self.loops.get(number).copied().unwrap_or(*number)),
+            other => *other,
+        };
+        let terms = index.terms.iter().map(|(name, by)| (own(name), *by)).collect();
+        Index { terms, constant: index.constant }.to_string()
+    }
+
+    fn at(&self, at: &[Index]) -> String {
+        format!("({})", at.iter().map(|index| self.index(index)).collect::<Vec<_>>().join(", "))
+    }
+
+    fn operation(&mut self, operation: &Operation, operands: &[ValueId]) -> String {
+        let names: Vec<String> = operands.iter().map(|value| self.named(*value)).collect();
+        let first = names.first().cloned().unwrap_or_default();
+        let call = |name: &str, more: &str| format!("{name}({first}, {more})");
+        let modes = |modes: &[usize]| modes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        match operation {
+            Operation::Constant(element, value) => format!("{element}({})", number(*value)),
+            Operation::Number(index) => format!("index({})", self.index(index)),
+            Operation::Arange { shape, mode } => format!("arange({}, {mode})", tuple(shape)),
+            Operation::Load { tensor, shape, at, other } => {
+                let other = if *other == 0.0 { String::new() } else { format!(", {}", number(*other)) };
+                let name = &self.program.tensors[*tensor].name;
+                format!("load({name}, {}, {}{other})", tuple(shape), self.at(at))
+            }
+            Operation::Unary(own) => {
+                let name = Unary::NAMES.iter().find(|(_, known)| known == own).map_or("", |(name, _)| name);
+                format!("{name}({first})")
+            }
+            Operation::Binary(own) => match own {
+                Binary::Add => names.join(" + "),
+                Binary::Subtract => names.join(" - "),
+                Binary::Multiply => names.join(" * "),
+                Binary::Divide => names.join(" / "),
+                Binary::Minimum => format!("min({})", names.join(", ")),
+                Binary::Maximum => format!("max({})", names.join(", ")),
+            },
+            Operation::MultiplyAdd => format!("fma({})", names.join(", ")),
+            Operation::Select(comparison) => match names.as_slice() {
+                [a, b, yes, no] => format!("select({a} {} {b}, {yes}, {no})", comparison.sign()),
+                _ => String::new(),
+            },
+            Operation::To(element) => format!("{element}({first})"),
+            Operation::Broadcast(shape) => call("broadcast", &tuple(shape)),
+            Operation::Reshape(shape) => call("reshape", &tuple(shape)),
+            Operation::Transpose(order) => call("transpose", &tuple(order)),
+            Operation::Reduce(reduction, along) => call(&format!("reduce_{}", reduction.name()), &modes(along)),
+            Operation::Scan(reduction, mode) => call(&format!("scan_{}", reduction.name()), &mode.to_string()),
+            Operation::Dot => format!("dot({})", names.join(", ")),
+            Operation::Held(held) => call("held", &format!("\"{held}\"")),
+        }
+    }
+
+    fn body(&mut self, body: &[Statement], indent: usize, out: &mut String) {
+        let pad = " ".repeat(indent);
+        for statement in body {
+            match statement {
+                Statement::Let { result, operation, operands, .. } => {
+                    let text = self.operation(operation, operands);
+                    let line = format!("{pad}{} = {text}", self.named(*result));
+                    let _ = writeln!(out, "{line:<56} # {}", (self.remark)(*result));
+                }
+                Statement::Store { tensor, at, value, .. } => {
+                    let (name, value) = (&self.program.tensors[*tensor].name, self.named(*value));
+                    let _ = writeln!(out, "{pad}store({name}, {}, {value})", self.at(at));
+                }
+                Statement::Loop(own) => {
+                    let initial: Vec<String> = own.initial.iter().map(|value| self.named(*value)).collect();
+                    let count = match &own.count {
+                        super::Count::Sizes(text) => text.clone(),
+                        super::Count::Index(index) => format!("[{}]", self.index(index)),
+                    };
+                    let next = self.loops.len() as u32;
+                    let turn = *self.loops.entry(own.turn).or_insert(next);
+                    let carried: Vec<String> = own
+                        .parameters
+                        .iter()
+                        .zip(initial)
+                        .map(|(value, initial)| format!("{} = {initial}", self.named(*value)))
+                        .collect();
+                    let with = if carried.is_empty() { String::new() } else { format!(" with {}", carried.join(", ")) };
+                    let _ = writeln!(out, "{pad}loop i{turn} < {count}{with} {{");
+                    self.body(&own.body, indent + 4, out);
+                    if own.next.is_empty() {
+                        let _ = writeln!(out, "{pad}}}");
+                        continue;
+                    }
+                    let _ = writeln!(out, "{pad}    next {}", self.list(&own.next));
+                    let results = self.list(&own.results);
+                    let _ = writeln!(out, "{pad}}} -> {results}");
+                }
+            }
+        }
+    }
+}
+
+impl Program {
+    /// The text with a remark beside each value.
+    pub(crate) fn with_remarks(&self, remark: &dyn Fn(ValueId) -> String) -> String {
+        let mut out = format!("tile {} {{\n", self.name);
+        for tensor in &self.tensors {
+            let role = if tensor.output { "output" } else { "input " };
+            let _ = writeln!(out, "    {role} {}: {} {}", tensor.name, tensor.element, tensor.layout);
+        }
+        if !self.grid.is_empty() {
+            let _ = writeln!(out, "    grid {}", self.grid.join(", "));
+        }
+        if let Some(warps) = self.warps {
+            let _ = writeln!(out, "    warps {warps}");
+        }
+        let mut printer = Printer { program: self, values: HashMap::new(), loops: HashMap::new(), remark };
+        printer.body(&self.body, 4, &mut out);
+        out.push_str("}\n");
+        out
+    }
+}
+
+impl Program {
+    /// The names that the values have in the text.
+    pub(crate) fn names(&self) -> HashMap<ValueId, String> {
+        let (values, loops) = (HashMap::new(), HashMap::new());
+        let mut printer = Printer { program: self, values, loops, remark: &|_| String::new() };
+        printer.body(&self.body, 0, &mut String::new());
+        printer.values.into_iter().map(|(value, number)| (value, format!("v{number}"))).collect()
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.with_remarks(&|value| self.type_of(value).to_string()))
+    }
+}

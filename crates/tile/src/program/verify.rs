@@ -1,0 +1,172 @@
+//! Whether a program is one.
+//!
+//! Law: each value is given once, used after it is given and inside the body that gives it, and has
+//! the type that its operation makes. A pass that breaks a program is found here.
+
+use std::collections::HashSet;
+
+use tilewright_kernel::program::Location;
+
+use super::{Count, Index, Name, Operation, Program, Statement, Type, ValueId, infer};
+use crate::error::{Reason, TileError};
+
+struct Verifier<'p> {
+    program: &'p Program,
+    known: HashSet<ValueId>,
+    turns: HashSet<u32>,
+}
+
+impl Program {
+    /// Whether every value is given once, before it is used, and has its type.
+    ///
+    /// Errors: the first statement that breaks a rule, with its line.
+    pub fn verify(&self) -> Result<(), TileError> {
+        let mut verifier = Verifier { program: self, known: HashSet::new(), turns: HashSet::new() };
+        verifier.body(&self.body)
+    }
+}
+
+impl Verifier<'_> {
+    fn gives(&mut self, value: ValueId, ty: &Type) -> Result<(), Reason> {
+        if self.program.types.get(value.index()) != Some(ty) || !self.known.insert(value) {
+            return Err(Reason::Unknown { what: "single value", name: format!("{value:?}") });
+        }
+        Ok(())
+    }
+
+    fn uses(&self, value: ValueId) -> Result<&Type, Reason> {
+        match self.program.types.get(value.index()) {
+            Some(ty) if self.known.contains(&value) => Ok(ty),
+            _ => Err(Reason::Unknown { what: "value", name: format!("{value:?}") }),
+        }
+    }
+
+    fn index(&self, index: &Index) -> Result<(), Reason> {
+        let open = index.terms.iter().find(|(name, _)| match name {
+            Name::Turn(turn) => !self.turns.contains(turn),
+            Name::Block(_) => false,
+        });
+        match open {
+            Some((name, _)) => Err(Reason::Unknown { what: "loop", name: name.to_string() }),
+            None => Ok(()),
+        }
+    }
+
+    fn is_tile(&self, tensor: usize, at: &[Index]) -> Result<(), Reason> {
+        at.iter().try_for_each(|index| self.index(index))?;
+        match self.program.tensors.get(tensor) {
+            Some(_) => Ok(()),
+            None => Err(Reason::Unknown { what: "tensor", name: tensor.to_string() }),
+        }
+    }
+
+    fn given(&mut self, result: ValueId, operation: &Operation, operands: &[ValueId]) -> Result<(), Reason> {
+        let element = match operation {
+            Operation::Load { tensor, at, .. } => {
+                self.is_tile(*tensor, at)?;
+                self.program.tensors.get(*tensor).map(|tensor| tensor.element)
+            }
+            Operation::Number(index) => {
+                self.index(index)?;
+                None
+            }
+            _ => None,
+        };
+        let types = operands.iter().map(|value| self.uses(*value)).collect::<Result<Vec<_>, _>>()?;
+        let ty = infer(operation, &types, element)?;
+        self.gives(result, &ty)
+    }
+
+    fn body(&mut self, body: &[Statement]) -> Result<(), TileError> {
+        for statement in body {
+            match statement {
+                Statement::Let { result, operation, operands, place } => {
+                    self.given(*result, operation, operands).map_err(|reason| reason.at("value", *place))?;
+                }
+                Statement::Store { tensor, at, value, place } => {
+                    let refuse = |reason: Reason| reason.at("store", *place);
+                    self.is_tile(*tensor, at).map_err(refuse)?;
+                    let ty = self.uses(*value).map_err(refuse)?;
+                    can_store(self.program, *tensor, at, ty).map_err(refuse)?;
+                }
+                Statement::Loop(own) => self.turns(own)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn turns(&mut self, own: &super::Loop) -> Result<(), TileError> {
+        let refuse = |reason: Reason| reason.at("loop", own.place);
+        if let Count::Index(index) = &own.count {
+            self.index(index).map_err(refuse)?;
+        }
+        let types = own.initial.iter().map(|value| self.uses(*value).cloned()).collect::<Result<Vec<_>, _>>();
+        let types = types.map_err(refuse)?;
+        let around = self.known.clone();
+        self.turns.insert(own.turn);
+        let both = [own.parameters.len(), own.results.len(), own.next.len()];
+        if both.iter().any(|count| *count != types.len()) {
+            return Err(refuse(Reason::TooMuch {
+                what: "values of a turn".to_string(),
+                asked: own.next.len() as i64,
+                limit: types.len() as i64,
+            }));
+        }
+        for (parameter, ty) in own.parameters.iter().zip(&types) {
+            self.gives(*parameter, ty).map_err(refuse)?;
+        }
+        self.body(&own.body)?;
+        hands_on(self.program, own, |value| self.uses(value).cloned()).map_err(refuse)?;
+        self.known = around;
+        self.turns.remove(&own.turn);
+        for (result, ty) in own.results.iter().zip(&types) {
+            self.gives(*result, ty).map_err(refuse)?;
+        }
+        Ok(())
+    }
+}
+
+fn hands_on(
+    program: &Program,
+    own: &super::Loop,
+    uses: impl Fn(ValueId) -> Result<Type, Reason>,
+) -> Result<(), Reason> {
+    for (number, (parameter, next)) in own.parameters.iter().zip(&own.next).enumerate() {
+        is_handed_on(number, program.type_of(*parameter), &uses(*next)?)?;
+    }
+    Ok(())
+}
+
+/// Refuses a turn that hands on another type than it began with.
+pub(crate) fn is_handed_on(number: usize, begins: &Type, hands_on: &Type) -> Result<(), Reason> {
+    if begins == hands_on {
+        return Ok(());
+    }
+    Err(Reason::Turn { number, begins: begins.to_string(), hands_on: hands_on.to_string() })
+}
+
+/// Refuses what cannot be written to a tensor.
+pub(crate) fn can_store(program: &Program, tensor: usize, at: &[Index], ty: &Type) -> Result<(), Reason> {
+    let Some(tensor) = program.tensors.get(tensor) else {
+        return Err(Reason::Unknown { what: "tensor", name: tensor.to_string() });
+    };
+    if !tensor.output {
+        return Err(Reason::Role { tensor: tensor.name.clone(), tried: "written" });
+    }
+    if tensor.element != ty.element {
+        let operation = format!("a store to {}, which has {},", tensor.name, tensor.element);
+        return Err(Reason::Element { operation, element: ty.element, wanted: "the same type" });
+    }
+    if at.len() != ty.shape.len() || at.is_empty() {
+        let wanted = format!("one of {} extents", at.len());
+        return Err(Reason::Shape { what: "the value".to_string(), shape: ty.shape.clone(), wanted });
+    }
+    Ok(())
+}
+
+/// A place that no line stands for.
+#[track_caller]
+pub(crate) fn here() -> Location {
+    let own = std::panic::Location::caller();
+    Location::new(own.file(), own.line(), own.column(), None)
+}

@@ -1,0 +1,322 @@
+//! Programs from text.
+//!
+//! Law: reading is writing with [`Build`]: a text is refused where the same statements in Rust would
+//! be, at its line and column. A name may be given again; it stands for the last value then.
+//!
+//! ```text
+//! program    tile NAME { declarations statements }
+//! input      input x: bf16 (M,1024):(1024,1)
+//! output     output y: bf16 (M,1024):(1024,1)
+//! blocks     grid ceil(M/4), 8                    how many along x, y and z
+//! warps      warps 4                              where the plan should not choose
+//! value      a = exp(b - 1.5) / c                 + - * /, numbers, functions, parentheses
+//! store      store(y, (block.x, 0), a)
+//! loop       loop i < ceil(K/64) with s = zero, n = one { ... next t, m } -> sum, last
+//! ```
+//!
+//! | function | what |
+//! |---|---|
+//! | `load(x, (4,64), (block.x, i))`, `load(x, .., .., -inf)` | a tile of a tensor, what lies past its edges 0, or a number |
+//! | `f32(x)`, `i32(x)`, `bf16(x)`, `f16(x)` | the elements in another type; of a number, one of this type |
+//! | `neg` `abs` `exp` `exp2` `log2` `sqrt` `rsqrt` `recip` `tanh` | functions of each element |
+//! | `min(a, b)` `max(a, b)` `fma(a, b, c)` | of two elements; `a * b + c`, rounded once |
+//! | `select(a < b, yes, no)` | also `<=` and `==` |
+//! | `reduce_sum(a, 1)` `_product` `_min` `_max` | combined along modes, which keep one element each |
+//! | `scan_sum(a, 1)` and so on | combined with all before along a mode |
+//! | `broadcast(a, (4,64))` `reshape(a, (256))` `transpose(a, (1,0))` | other shapes |
+//! | `arange((4,64), 1)` `index(block.x*64)` | coordinates along a mode; an index, as i32 |
+//! | `dot(a, b, c)` | `a b + c` of matrices |
+//! | `held(a, "(32,4):(4,1)")` | held by the threads of the block in this way |
+
+mod expression;
+mod text;
+
+use std::collections::HashMap;
+use std::str::FromStr;
+
+use tilewright_kernel::Element;
+use tilewright_kernel::program::Location;
+
+use self::text::Text;
+use crate::build::{Build, TensorId};
+use crate::error::{Reason, TileError};
+use crate::program::{Axis, Count, Index, Name, Program, ValueId};
+
+/// What names stand for.
+#[derive(Clone, Default)]
+struct Names {
+    values: HashMap<String, ValueId>,
+    turns: HashMap<String, u32>,
+}
+
+struct Reader<'t, 'b> {
+    text: Text<'t>,
+    build: &'b Build,
+    names: Names,
+    /// How many parentheses and bodies are open.
+    depth: u32,
+}
+
+/// How deep expressions and bodies may lie in one another.
+const MAX_DEPTH: u32 = 64;
+
+impl FromStr for Program {
+    type Err = TileError;
+
+    fn from_str(text: &str) -> Result<Program, TileError> {
+        Program::read("<text>", text)
+    }
+}
+
+impl Program {
+    /// Reads a program; messages name the file.
+    ///
+    /// Errors: the first statement that is refused, with its line and column.
+    pub fn read(file: &str, text: &str) -> Result<Program, TileError> {
+        let mut text = Text::new(file, text);
+        text.word("tile")?;
+        let name = text.name("the name of the program")?;
+        text.sign("{")?;
+        Program::build(&name, |build| {
+            let mut reader = Reader { text, build, names: Names::default(), depth: 0 };
+            reader.declarations()?;
+            reader.statements()?;
+            reader.text.sign("}")?;
+            reader.text.end()
+        })
+    }
+}
+
+impl<'b> Reader<'_, 'b> {
+    fn declarations(&mut self) -> Result<(), TileError> {
+        loop {
+            let place = self.text.place();
+            if let Some(output) = self.text.takes_word("input").then_some(false).or_else(|| {
+                let output = self.text.takes_word("output");
+                output.then_some(true)
+            }) {
+                let name = self.text.name("the name of a tensor")?;
+                self.text.sign(":")?;
+                let element = self.element()?;
+                let layout = self.text.line();
+                place.during(|| match output {
+                    false => self.build.input(element, &name, &layout),
+                    true => self.build.output(element, &name, &layout),
+                })?;
+            } else if self.text.takes_word("grid") {
+                let line = self.text.line();
+                let counts = split(&line);
+                place.during(|| self.build.grid(&counts))?;
+            } else if self.text.takes_word("warps") {
+                let warps = self.text.integer()?;
+                place.during(|| self.build.warps(warps.clamp(0, 1 << 20) as u32))?;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn element(&mut self) -> Result<Element, TileError> {
+        let place = self.text.place();
+        let name = self.text.name("a type")?;
+        Element::named(&name).ok_or_else(|| Reason::Unknown { what: "type", name }.at("input", place))
+    }
+
+    fn deeper(&mut self) -> Result<(), TileError> {
+        self.depth += 1;
+        match self.depth > MAX_DEPTH {
+            true => {
+                let (asked, limit) = (self.depth.into(), MAX_DEPTH.into());
+                Err(Reason::TooMuch { what: "levels of nesting".to_string(), asked, limit }
+                    .at("text", self.text.place()))
+            }
+            false => Ok(()),
+        }
+    }
+
+    fn statements(&mut self) -> Result<(), TileError> {
+        loop {
+            let place = self.text.place();
+            if self.text.sees("}") || self.text.sees_word("next") || self.text.at_end() {
+                return Ok(());
+            }
+            if self.text.takes_word("store") {
+                self.store(place)?;
+            } else if self.text.takes_word("loop") {
+                self.turns(place)?;
+            } else {
+                let name = self.text.name("a statement")?;
+                self.text.sign("=")?;
+                let value = self.value()?;
+                self.names.values.insert(name, value);
+            }
+            // What an operator refused, at once: what follows would only repeat it.
+            self.build.complaint()?;
+        }
+    }
+
+    fn store(&mut self, place: Location) -> Result<(), TileError> {
+        self.text.sign("(")?;
+        let tensor = self.tensor()?;
+        self.text.sign(",")?;
+        let at = self.place_of_tile()?;
+        self.text.sign(",")?;
+        let value = self.value()?;
+        self.text.sign(")")?;
+        self.build.stored(tensor, &at, value, place);
+        Ok(())
+    }
+
+    fn turns(&mut self, place: Location) -> Result<(), TileError> {
+        self.deeper()?;
+        let turn = self.text.name("the name of the turn")?;
+        self.text.sign("<")?;
+        let count = match self.text.takes("[") {
+            true => {
+                let index = self.index()?;
+                self.text.sign("]")?;
+                Count::Index(index)
+            }
+            false => Count::Sizes(self.text.until(&["with", "{"])),
+        };
+        let mut carried = Vec::new();
+        if self.text.takes_word("with") {
+            loop {
+                let name = self.text.name("a name")?;
+                self.text.sign("=")?;
+                carried.push((name, self.value()?));
+                if !self.text.takes(",") {
+                    break;
+                }
+            }
+        }
+        self.build.complaint()?;
+        self.text.sign("{")?;
+        let around = self.names.clone();
+        let number = self.build.begin_loop();
+        self.names.turns.insert(turn, number);
+        let initial: Vec<ValueId> = carried.iter().map(|(_, value)| *value).collect();
+        let parameters = self.build.alike(&initial);
+        let names = carried.into_iter().map(|(name, _)| name);
+        self.names.values.extend(names.zip(parameters.iter().copied()));
+        self.statements()?;
+        let mut next = Vec::new();
+        if self.text.takes_word("next") {
+            next.push(self.value()?);
+            while self.text.takes(",") {
+                next.push(self.value()?);
+            }
+        }
+        self.text.sign("}")?;
+        self.names = around;
+        let results = self.build.end_loop(number, count, initial, parameters, next, place)?;
+        if !results.is_empty() {
+            self.text.sign("->")?;
+        }
+        for (number, result) in results.into_iter().enumerate() {
+            if number > 0 {
+                self.text.sign(",")?;
+            }
+            let name = self.text.name("the name of a result")?;
+            self.names.values.insert(name, result);
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn tensor(&mut self) -> Result<TensorId, TileError> {
+        let place = self.text.place();
+        let name = self.text.name("a tensor")?;
+        let known = self.build.tensor_named(&name);
+        known.ok_or_else(|| Reason::Unknown { what: "tensor", name }.at("tensor", place))
+    }
+
+    /// `(block.x, 2*i + 1)`.
+    fn place_of_tile(&mut self) -> Result<Vec<Index>, TileError> {
+        self.text.sign("(")?;
+        let mut found = vec![self.index()?];
+        while self.text.takes(",") {
+            found.push(self.index()?);
+        }
+        self.text.sign(")")?;
+        Ok(found)
+    }
+
+    /// A sum of products.
+    fn index(&mut self) -> Result<Index, TileError> {
+        let mut sum = self.product()?;
+        loop {
+            if self.text.takes("+") {
+                sum = sum + self.product()?;
+            } else if self.text.takes("-") {
+                sum = sum + self.product()? * -1;
+            } else {
+                return Ok(sum);
+            }
+        }
+    }
+
+    fn product(&mut self) -> Result<Index, TileError> {
+        let mut product = self.factor()?;
+        while self.text.takes("*") {
+            let place = self.text.place();
+            let other = self.factor()?;
+            product = match (product.known(), other.known()) {
+                (_, Some(by)) => product * by,
+                (Some(by), None) => other * by,
+                (None, None) => {
+                    let (found, expected) = (format!("`{other}`"), "a number".to_string());
+                    return Err(Reason::Text { found, expected }.at("index", place));
+                }
+            };
+        }
+        Ok(product)
+    }
+
+    fn factor(&mut self) -> Result<Index, TileError> {
+        if self.text.takes("-") {
+            return Ok(self.factor()? * -1);
+        }
+        if self.text.takes("(") {
+            self.deeper()?;
+            let index = self.index()?;
+            self.depth -= 1;
+            self.text.sign(")")?;
+            return Ok(index);
+        }
+        if self.text.sees_digit() {
+            return Ok(Index::from(self.text.integer()?));
+        }
+        let place = self.text.place();
+        let name = self.text.name("a number, a block or a turn")?;
+        if name == "block" {
+            self.text.sign(".")?;
+            let axis = self.text.name("x, y or z")?;
+            let axis = ["x", "y", "z"].iter().position(|own| *own == axis).map(|at| Axis::ALL[at]);
+            let unknown = || Reason::Unknown { what: "axis", name: "block".to_string() }.at("index", place);
+            return Ok(Index::block(axis.ok_or_else(unknown)?));
+        }
+        match self.names.turns.get(&name) {
+            Some(turn) => Ok(Index { terms: vec![(Name::Turn(*turn), 1)], constant: 0 }),
+            None => Err(Reason::Unknown { what: "turn of a loop", name }.at("index", place)),
+        }
+    }
+}
+
+/// Parts between commas that stand in no parentheses.
+fn split(line: &str) -> Vec<&str> {
+    let (mut depth, mut from, mut found) = (0, 0, Vec::new());
+    for (at, letter) in line.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ',' if depth == 0 => {
+                found.push(line[from..at].trim());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found.push(line[from..].trim());
+    found
+}

@@ -1,0 +1,261 @@
+//! Expressions of values.
+//!
+//! Law: `*` and `/` bind more strongly than `+` and `-`, and all of them to the left. A number alone
+//! takes the type of the other side.
+
+use tilewright_kernel::program::Location;
+
+use super::Reader;
+use crate::build::{Condition, Value};
+use crate::error::{Reason, TileError};
+use crate::program::{Binary, Comparison, Operation, Reduction, Unary, ValueId};
+use tilewright_kernel::Element;
+
+/// A value, or a number that has no type yet.
+#[derive(Clone, Copy)]
+enum Term<'b> {
+    Value(Value<'b>),
+    Number(f64),
+}
+
+impl<'b> Reader<'_, 'b> {
+    /// An expression that is a value.
+    pub(super) fn value(&mut self) -> Result<ValueId, TileError> {
+        Ok(self.expression()?.id)
+    }
+
+    fn expression(&mut self) -> Result<Value<'b>, TileError> {
+        let place = self.text.place();
+        let term = self.sum()?;
+        Ok(self.settled(term, Element::F32, place))
+    }
+
+    /// A number as one of a type.
+    fn settled(&self, term: Term<'b>, element: Element, place: Location) -> Value<'b> {
+        match term {
+            Term::Value(value) => value,
+            Term::Number(value) => self.build.made("number", Operation::Constant(element, value), &[], place),
+        }
+    }
+
+    fn combined(&self, a: Term<'b>, b: Term<'b>, binary: Binary, place: Location) -> Term<'b> {
+        let element = match (a, b) {
+            (Term::Value(value), _) | (_, Term::Value(value)) => value.type_of().element,
+            _ => Element::F32,
+        };
+        let (a, b) = (self.settled(a, element, place), self.settled(b, element, place));
+        Term::Value(a.binary(b, binary, "operation", place))
+    }
+
+    fn sum(&mut self) -> Result<Term<'b>, TileError> {
+        let mut sum = self.terms()?;
+        loop {
+            let place = self.text.place();
+            // `->` ends a loop.
+            let binary = match () {
+                () if self.text.sees("->") => return Ok(sum),
+                () if self.text.takes("+") => Binary::Add,
+                () if self.text.takes("-") => Binary::Subtract,
+                () => return Ok(sum),
+            };
+            let other = self.terms()?;
+            sum = self.combined(sum, other, binary, place);
+        }
+    }
+
+    fn terms(&mut self) -> Result<Term<'b>, TileError> {
+        let mut product = self.term()?;
+        loop {
+            let place = self.text.place();
+            let binary = match () {
+                () if self.text.takes("*") => Binary::Multiply,
+                () if self.text.takes("/") => Binary::Divide,
+                () => return Ok(product),
+            };
+            let other = self.term()?;
+            product = self.combined(product, other, binary, place);
+        }
+    }
+
+    fn term(&mut self) -> Result<Term<'b>, TileError> {
+        let place = self.text.place();
+        self.deeper()?;
+        let term = if self.text.takes("-") {
+            match self.term()? {
+                Term::Number(value) => Term::Number(-value),
+                Term::Value(value) => Term::Value(value.made("neg", Operation::Unary(Unary::Negate), place)),
+            }
+        } else if self.text.takes("(") {
+            let inner = self.sum()?;
+            self.text.sign(")")?;
+            inner
+        } else if let Some(number) = self.text.number()? {
+            Term::Number(number)
+        } else {
+            let name = self.text.name("a value")?;
+            match self.text.takes("(") {
+                true => {
+                    let value = self.call(&name, place)?;
+                    self.text.sign(")")?;
+                    Term::Value(value)
+                }
+                false => match self.names.values.get(&name) {
+                    Some(id) => Term::Value(Value { build: self.build, id: *id }),
+                    None => return Err(Reason::Unknown { what: "value", name }.at("value", place)),
+                },
+            }
+        };
+        self.depth -= 1;
+        Ok(term)
+    }
+
+    /// `(4,64)`.
+    fn numbers(&mut self) -> Result<Vec<i64>, TileError> {
+        self.text.sign("(")?;
+        let mut found = Vec::new();
+        while !self.text.sees(")") {
+            found.push(self.text.integer()?);
+            if !self.text.takes(",") {
+                break;
+            }
+        }
+        self.text.sign(")")?;
+        Ok(found)
+    }
+
+    fn modes(&mut self) -> Result<Vec<usize>, TileError> {
+        let mut found = Vec::new();
+        while self.text.takes(",") {
+            found.push(self.text.integer()? as usize);
+        }
+        Ok(found)
+    }
+
+    fn call(&mut self, name: &str, place: Location) -> Result<Value<'b>, TileError> {
+        let build = self.build;
+        if let Some(element) = Element::named(name) {
+            return Ok(match self.sum()? {
+                number @ Term::Number(_) => self.settled(number, element, place),
+                Term::Value(value) if value.type_of().element == element => value,
+                Term::Value(value) => value.made("conversion", Operation::To(element), place),
+            });
+        }
+        if let Some((name, function)) = Unary::NAMES.iter().find(|(own, _)| *own == name) {
+            return Ok(self.expression()?.made(name, Operation::Unary(*function), place));
+        }
+        for (own, reduction) in Reduction::NAMES {
+            if name.strip_prefix("reduce_") == Some(own) {
+                let tile = self.expression()?;
+                let modes = self.modes()?;
+                return Ok(tile.made("reduce", Operation::Reduce(reduction, modes), place));
+            }
+            if name.strip_prefix("scan_") == Some(own) {
+                let tile = self.expression()?;
+                self.text.sign(",")?;
+                let mode = self.text.integer()? as usize;
+                return Ok(tile.made("scan", Operation::Scan(reduction, mode), place));
+            }
+        }
+        Ok(match name {
+            "load" => {
+                let tensor = self.tensor()?;
+                self.text.sign(",")?;
+                let shape = self.numbers()?;
+                self.text.sign(",")?;
+                let at = self.place_of_tile()?;
+                let other = if self.text.takes(",") { self.literal()? } else { 0.0 };
+                build.loaded(tensor, &shape, &at, other, place)
+            }
+            "min" | "max" => {
+                let a = self.sum()?;
+                self.text.sign(",")?;
+                let b = self.sum()?;
+                let binary = if name == "min" { Binary::Minimum } else { Binary::Maximum };
+                let both = self.combined(a, b, binary, place);
+                self.settled(both, Element::F32, place)
+            }
+            "fma" | "dot" => {
+                let a = self.expression()?;
+                self.text.sign(",")?;
+                let b = self.expression()?;
+                self.text.sign(",")?;
+                let c = self.expression()?;
+                match name {
+                    "fma" => {
+                        let all = Value::together([a, b, c], "fma", place);
+                        build.made("fma", Operation::MultiplyAdd, &all.map(|value| value.id), place)
+                    }
+                    _ => build.made("dot", Operation::Dot, &[a.id, b.id, c.id], place),
+                }
+            }
+            "select" => self.select(place)?,
+            "broadcast" | "reshape" | "transpose" => {
+                let tile = self.expression()?;
+                self.text.sign(",")?;
+                let numbers = self.numbers()?;
+                match name {
+                    "broadcast" => tile.made("broadcast", Operation::Broadcast(numbers), place),
+                    "reshape" => tile.made("reshape", Operation::Reshape(numbers), place),
+                    _ => {
+                        let order = numbers.into_iter().map(|mode| mode as usize).collect();
+                        tile.made("transpose", Operation::Transpose(order), place)
+                    }
+                }
+            }
+            "arange" => {
+                let shape = self.numbers()?;
+                self.text.sign(",")?;
+                let mode = self.text.integer()? as usize;
+                build.made("arange", Operation::Arange { shape, mode }, &[], place)
+            }
+            "index" => {
+                let index = self.index()?;
+                build.made("index", Operation::Number(index), &[], place)
+            }
+            "held" => {
+                let tile = self.expression()?;
+                self.text.sign(",")?;
+                let text = self.text.quoted()?;
+                let layout = text.parse().map_err(|error| Reason::Layout(error).at("held", place))?;
+                let held = crate::held::Held::of(&layout).map_err(|reason| reason.at("held", place))?;
+                tile.made("held", Operation::Held(held), place)
+            }
+            other => {
+                return Err(Reason::Unknown { what: "function", name: other.to_string() }.at("value", place));
+            }
+        })
+    }
+
+    /// A number with a sign.
+    fn literal(&mut self) -> Result<f64, TileError> {
+        let sign = if self.text.takes("-") { -1.0 } else { 1.0 };
+        match self.text.number()? {
+            Some(number) => Ok(sign * number),
+            None => Err(self.text.refuse("a number")),
+        }
+    }
+
+    fn select(&mut self, place: Location) -> Result<Value<'b>, TileError> {
+        let a = self.sum()?;
+        let comparison = match () {
+            () if self.text.takes("<=") => Comparison::LessEqual,
+            () if self.text.takes("<") => Comparison::Less,
+            () if self.text.takes("==") => Comparison::Equal,
+            () => return Err(self.text.refuse("`<`, `<=` or `==`")),
+        };
+        let b = self.sum()?;
+        let of = |term: Term<'b>, other: Term<'b>| match (term, other) {
+            (Term::Value(value), _) | (_, Term::Value(value)) => value.type_of().element,
+            _ => Element::F32,
+        };
+        let element = of(a, b);
+        let (left, right) = (self.settled(a, element, place), self.settled(b, element, place));
+        self.text.sign(",")?;
+        let yes = self.sum()?;
+        self.text.sign(",")?;
+        let no = self.sum()?;
+        let element = of(yes, no);
+        let (yes, no) = (self.settled(yes, element, place), self.settled(no, element, place));
+        Ok(Condition { comparison, left, right }.selected(yes, no, place))
+    }
+}

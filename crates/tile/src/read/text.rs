@@ -1,0 +1,179 @@
+//! Words and signs of a text, with their places.
+
+use tilewright_kernel::program::Location;
+
+use crate::error::{Reason, TileError};
+
+/// A text that is being read.
+#[derive(Clone)]
+pub(super) struct Text<'t> {
+    file: String,
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Text<'t> {
+    pub(super) fn new(file: &str, text: &'t str) -> Text<'t> {
+        let mut own = Text { file: file.to_string(), text, at: 0 };
+        own.skip();
+        own
+    }
+
+    /// Goes on to what is no space and no remark.
+    fn skip(&mut self) {
+        loop {
+            let rest = &self.text[self.at..];
+            self.at += rest.len() - rest.trim_start().len();
+            if !self.text[self.at..].starts_with('#') {
+                return;
+            }
+            self.at += self.text[self.at..].find('\n').unwrap_or(self.text.len() - self.at);
+        }
+    }
+
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    pub(super) fn place(&self) -> Location {
+        let before = &self.text[..self.at];
+        let line = before.matches('\n').count() as u32 + 1;
+        let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) as u32 + 1;
+        Location::new(&self.file, line, column, None)
+    }
+
+    /// A refusal here.
+    pub(super) fn refuse(&self, expected: &str) -> TileError {
+        let found = match self.rest().split_whitespace().next() {
+            None => "the end of the text".to_string(),
+            Some(word) => format!("`{}`", word.chars().take(24).collect::<String>()),
+        };
+        Reason::Text { found, expected: expected.to_string() }.at("text", self.place())
+    }
+
+    pub(super) fn sees(&self, sign: &str) -> bool {
+        self.rest().starts_with(sign)
+    }
+
+    pub(super) fn at_end(&self) -> bool {
+        self.rest().is_empty()
+    }
+
+    pub(super) fn sees_digit(&self) -> bool {
+        self.rest().starts_with(|letter: char| letter.is_ascii_digit())
+    }
+
+    pub(super) fn takes(&mut self, sign: &str) -> bool {
+        let sees = self.sees(sign);
+        if sees {
+            self.at += sign.len();
+            self.skip();
+        }
+        sees
+    }
+
+    pub(super) fn sign(&mut self, sign: &str) -> Result<(), TileError> {
+        if self.takes(sign) { Ok(()) } else { Err(self.refuse(&format!("`{sign}`"))) }
+    }
+
+    /// The length of the name that stands here.
+    fn name_length(&self) -> usize {
+        let rest = self.rest();
+        if !rest.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_') {
+            return 0;
+        }
+        rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(rest.len())
+    }
+
+    pub(super) fn sees_word(&self, word: &str) -> bool {
+        &self.rest()[..self.name_length()] == word
+    }
+
+    pub(super) fn takes_word(&mut self, word: &str) -> bool {
+        self.sees_word(word) && self.takes(word)
+    }
+
+    pub(super) fn word(&mut self, word: &str) -> Result<(), TileError> {
+        if self.takes_word(word) { Ok(()) } else { Err(self.refuse(&format!("`{word}`"))) }
+    }
+
+    pub(super) fn name(&mut self, what: &str) -> Result<String, TileError> {
+        let length = self.name_length();
+        if length == 0 {
+            return Err(self.refuse(what));
+        }
+        let name = self.rest()[..length].to_string();
+        self.at += length;
+        self.skip();
+        Ok(name)
+    }
+
+    pub(super) fn integer(&mut self) -> Result<i64, TileError> {
+        let rest = self.rest();
+        let length = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+        let number = rest[..length].parse().map_err(|_| self.refuse("a whole number"))?;
+        self.at += length;
+        self.skip();
+        Ok(number)
+    }
+
+    /// A number as it is written in Rust, without a sign; none if there is none here.
+    pub(super) fn number(&mut self) -> Result<Option<f64>, TileError> {
+        for (word, value) in [("inf", f64::INFINITY), ("nan", f64::NAN)] {
+            if self.takes_word(word) {
+                return Ok(Some(value));
+            }
+        }
+        if !self.sees_digit() {
+            return Ok(None);
+        }
+        let rest = self.rest();
+        let digits = |from: usize| {
+            rest[from..].find(|letter: char| !letter.is_ascii_digit()).map_or(rest.len(), |length| from + length)
+        };
+        let mut end = digits(0);
+        if rest[end..].starts_with('.') {
+            end = digits(end + 1);
+        }
+        if rest[end..].starts_with(['e', 'E']) {
+            let sign = usize::from(rest[end + 1..].starts_with(['+', '-']));
+            if rest[end + 1 + sign..].starts_with(|letter: char| letter.is_ascii_digit()) {
+                end = digits(end + 1 + sign);
+            }
+        }
+        let number = rest[..end].parse().map_err(|_| self.refuse("a number"))?;
+        self.at += end;
+        self.skip();
+        Ok(Some(number))
+    }
+
+    /// What is left of the line.
+    pub(super) fn line(&mut self) -> String {
+        let rest = self.rest();
+        let line = &rest[..rest.find(['\n', '#']).unwrap_or(rest.len())];
+        self.at += line.len();
+        self.skip();
+        line.trim().to_string()
+    }
+
+    /// What stands before one of some words or signs.
+    pub(super) fn until(&mut self, ends: &[&str]) -> String {
+        let rest = self.rest();
+        let end = ends.iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
+        self.at += end;
+        rest[..end].trim().to_string()
+    }
+
+    /// What stands between two quotes.
+    pub(super) fn quoted(&mut self) -> Result<String, TileError> {
+        let inner = self.rest().strip_prefix('"').and_then(|rest| rest.find('"').map(|end| &rest[..end]));
+        let inner = inner.ok_or_else(|| self.refuse("a layout in quotes"))?;
+        self.at += inner.len() + 2;
+        self.skip();
+        Ok(inner.to_string())
+    }
+
+    pub(super) fn end(&self) -> Result<(), TileError> {
+        if self.rest().is_empty() { Ok(()) } else { Err(self.refuse("the end of the text")) }
+    }
+}

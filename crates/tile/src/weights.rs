@@ -1,0 +1,59 @@
+//! What work costs, in hundredths of a cycle of a multiprocessor.
+//!
+//! Law: what is done is counted; what one of it takes is a number of the machine, and stands here.
+//! A multiprocessor of an H200 issues four instructions of warps a cycle, serves one line of 128
+//! bytes of its first cache or of shared memory, computes half a special function of a warp, and
+//! has 4.8 TB/s / 132 / 1.755 GHz = 20.7 bytes of device memory.
+
+use crate::memory::AccessCost;
+use crate::program::{Binary, Operation, Unary};
+
+/// An instruction of a warp.
+pub(crate) const INSTRUCTION: u64 = 25;
+/// A special function of a warp: a power, a root, a quotient.
+const SPECIAL: u64 = 200;
+/// A sector of 32 bytes of device memory.
+const SECTOR: u64 = 155;
+/// A line that is asked for.
+const LINE: u64 = 100;
+/// A barrier of the block.
+const BARRIER: u64 = 3000;
+/// A product of 16 x 8 x 16.
+const MATRIX: u64 = 200;
+
+/// An access of a block.
+pub(crate) fn access(cost: &AccessCost) -> u64 {
+    let count = |number: i64, each: u64| number.unsigned_abs() * each;
+    count(cost.sectors, SECTOR) + count(cost.lines, LINE) + count(cost.instructions, INSTRUCTION)
+}
+
+/// A conversion of so many instructions a warp; through shared memory it has a barrier.
+pub(crate) fn conversion(instructions: u32, shared: bool, warps: u64) -> u64 {
+    u64::from(instructions) * warps * INSTRUCTION + if shared { BARRIER } else { 0 }
+}
+
+/// A function of each of so many values of a thread.
+pub(crate) fn elementwise(operation: &Operation, values: u64, warps: u64) -> u64 {
+    let each = match operation {
+        Operation::Unary(Unary::Negate | Unary::Abs) => INSTRUCTION,
+        Operation::Unary(Unary::Exp) => SPECIAL + 2 * INSTRUCTION,
+        Operation::Unary(_) => SPECIAL + INSTRUCTION,
+        Operation::Binary(Binary::Divide) => SPECIAL + 8 * INSTRUCTION,
+        Operation::Select(_) => 2 * INSTRUCTION,
+        _ => INSTRUCTION,
+    };
+    values * warps * each
+}
+
+/// A combination of so many values a thread to `left` ones, along `lanes` bits of a lane's number and
+/// `across` bits of a warp's.
+pub(crate) fn reduction(values: u64, left: u64, lanes: u64, across: u64, warps: u64) -> u64 {
+    let shuffles = left * (lanes + across) * 3 * INSTRUCTION;
+    let meeting = if across > 0 { BARRIER + warps * left * 12 * INSTRUCTION } else { 0 };
+    warps * (values * INSTRUCTION + shuffles) + meeting
+}
+
+/// A product of matrices.
+pub(crate) fn product([m, n, k]: [i64; 3]) -> u64 {
+    (m / 16 * (n / 8) * (k / 16)).unsigned_abs() * MATRIX
+}

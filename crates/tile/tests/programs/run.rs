@@ -1,0 +1,56 @@
+//! Running a kernel on numbers of f64, which are rounded to the types of its tensors.
+
+use half::{bf16, f16};
+use tilewright_kernel::interpret::Interpreter;
+use tilewright_tile::{Compiled, Element};
+
+/// Sizes, and the contents of inputs.
+pub struct Case<'c> {
+    pub sizes: Vec<(&'c str, i64)>,
+    pub inputs: Vec<(&'c str, Vec<f64>)>,
+}
+
+impl<'c> Case<'c> {
+    pub fn new(sizes: &[(&'c str, i64)], inputs: &[(&'c str, Vec<f64>)]) -> Case<'c> {
+        Case { sizes: sizes.to_vec(), inputs: inputs.to_vec() }
+    }
+}
+
+fn bytes(values: &[f64], element: Element) -> Vec<u8> {
+    let each = |value: &f64| match element {
+        Element::F32 => (*value as f32).to_le_bytes().to_vec(),
+        Element::F16 => f16::from_f64(*value).to_le_bytes().to_vec(),
+        Element::Bf16 => bf16::from_f64(*value).to_le_bytes().to_vec(),
+        Element::I32 => (*value as i32).to_le_bytes().to_vec(),
+        Element::I8 => (*value as i8).to_le_bytes().to_vec(),
+        Element::U8 => (*value as u8).to_le_bytes().to_vec(),
+        other => panic!("{other}"),
+    };
+    values.iter().flat_map(each).collect()
+}
+
+fn values(bytes: &[u8], element: Element) -> Vec<f64> {
+    let each = |bytes: &[u8]| match element {
+        Element::F32 => f64::from(f32::from_le_bytes(bytes.try_into().unwrap())),
+        Element::F16 => f16::from_le_bytes(bytes.try_into().unwrap()).to_f64(),
+        Element::Bf16 => bf16::from_le_bytes(bytes.try_into().unwrap()).to_f64(),
+        Element::I32 => f64::from(i32::from_le_bytes(bytes.try_into().unwrap())),
+        Element::I8 => f64::from(bytes[0] as i8),
+        Element::U8 => f64::from(bytes[0]),
+        other => panic!("{other}"),
+    };
+    bytes.chunks(element.bytes() as usize).map(each).collect()
+}
+
+/// What a kernel leaves in an output, every schedule compared.
+pub fn kernel(compiled: &Compiled, case: &Case<'_>, output: &str) -> Vec<f64> {
+    let element = |name: &str| compiled.source().tensors().iter().find(|own| own.name == name).unwrap().element;
+    let program = compiled.kernel().program();
+    let mut interpreter =
+        Interpreter::new(program, &case.sizes).unwrap_or_else(|error| panic!("{error}\n{}", compiled.placed()));
+    for (name, contents) in &case.inputs {
+        interpreter.bytes(*name, &bytes(contents, element(name))).unwrap();
+    }
+    let checked = interpreter.check().unwrap_or_else(|findings| panic!("{}", findings[0]));
+    values(checked.run.bytes(output).unwrap(), element(output))
+}

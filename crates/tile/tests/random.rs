@@ -1,0 +1,351 @@
+//! Programs by chance: text and back, and what each pass leaves of them, bit for bit.
+//!
+//! Numbers are small and whole, so that sums of f32 are exact in every order: what a program means, what it means with
+//! conversions between layouts, and what the kernel does under every schedule must be the same bits.
+
+#[path = "programs/run.rs"]
+mod run;
+
+use run::{Case, kernel};
+use tilewright_tile::{
+    Axis, Binary, Build, Element, Held, Index, Program, Reduction, TileError, Unary, Value, interpret,
+};
+
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+
+    fn one<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())]
+    }
+}
+
+/// A value, and the greatest magnitude that it may have.
+#[derive(Clone, Copy)]
+struct Known<'t> {
+    value: Value<'t>,
+    most: f64,
+}
+
+/// Sums of f32 stay exact below this.
+const EXACT: f64 = (1 << 22) as f64;
+
+/// Values that a body may use.
+struct Body<'t> {
+    build: &'t Build,
+    known: Vec<Known<'t>>,
+    warps: u32,
+}
+
+impl<'t> Body<'t> {
+    fn add(&mut self, value: Value<'t>, most: f64) {
+        self.known.push(Known { value, most });
+    }
+
+    fn any(&self, chance: &mut Chance) -> Known<'t> {
+        self.known[chance.below(self.known.len())]
+    }
+
+    /// Another value that meets this one's shape and type.
+    fn beside(&self, one: Known<'t>, chance: &mut Chance) -> Option<Known<'t>> {
+        let ty = one.value.type_of();
+        let fits: Vec<Known<'t>> = self
+            .known
+            .iter()
+            .filter(|other| {
+                let own = other.value.type_of();
+                let meets = own.shape.is_empty()
+                    || own.shape.len() == ty.shape.len()
+                        && own.shape.iter().zip(&ty.shape).all(|(a, b)| a == b || *a == 1 || *b == 1);
+                let size: i64 = own.shape.iter().zip(&ty.shape).map(|(a, b)| a.max(b)).product();
+                own.element == ty.element && meets && size <= 2048
+            })
+            .copied()
+            .collect();
+        (!fits.is_empty()).then(|| fits[chance.below(fits.len())])
+    }
+
+    /// One more statement, if it keeps to the bounds.
+    fn grow(&mut self, chance: &mut Chance) {
+        let one = self.any(chance);
+        let ty = one.value.type_of();
+        let modes = ty.shape.len();
+        let integer = ty.element == Element::I32;
+        match chance.below(14) {
+            0 | 1 => {
+                let Some(other) = self.beside(one, chance) else { return };
+                let binary =
+                    chance.one(&[Binary::Add, Binary::Subtract, Binary::Multiply, Binary::Minimum, Binary::Maximum]);
+                let most = match binary {
+                    Binary::Multiply => one.most * other.most,
+                    _ => one.most + other.most,
+                };
+                if !integer && most > EXACT {
+                    return;
+                }
+                let (a, b) = (one.value, other.value);
+                let value = match binary {
+                    Binary::Add => a + b,
+                    Binary::Subtract => a - b,
+                    Binary::Multiply => a * b,
+                    Binary::Minimum => a.min(b),
+                    _ => a.max(b),
+                };
+                self.add(value, most);
+            }
+            2 => self.add(one.value.map(chance.one(&[Unary::Negate, Unary::Abs])), one.most),
+            3 => {
+                let (Some(other), Some(yes), Some(no)) =
+                    (self.beside(one, chance), self.beside(one, chance), self.beside(one, chance))
+                else {
+                    return;
+                };
+                let condition = match chance.below(3) {
+                    0 => one.value.lt(other.value),
+                    1 => one.value.le(other.value),
+                    _ => one.value.eq(other.value),
+                };
+                let shapes = [one, other, yes, no].map(|known| known.value.type_of().shape);
+                let extent =
+                    |mode: usize| shapes.iter().filter_map(|shape| shape.get(mode)).copied().max().unwrap_or(1);
+                let meet = shapes
+                    .iter()
+                    .all(|shape| shape.iter().enumerate().all(|(mode, own)| *own == 1 || *own == extent(mode)));
+                let size = (0..modes).map(extent).product::<i64>() + if meet { 0 } else { 4096 };
+                if size <= 2048 {
+                    self.add(condition.select(yes.value, no.value), yes.most.max(no.most));
+                }
+            }
+            4 | 5 if modes > 0 => {
+                let reduction = chance.one(&[Reduction::Sum, Reduction::Maximum, Reduction::Minimum]);
+                let along: Vec<usize> = (0..modes).filter(|_| chance.below(2) == 0).collect();
+                let most = one.most * along.iter().map(|mode| ty.shape[*mode] as f64).product::<f64>();
+                if !along.is_empty() && (integer || most <= EXACT) {
+                    self.add(one.value.reduce(reduction, &along), most);
+                }
+            }
+            6 if modes > 0 => {
+                let mode = chance.below(modes);
+                let most = one.most * ty.shape[mode] as f64;
+                if integer || most <= EXACT {
+                    self.add(one.value.scan(chance.one(&[Reduction::Sum, Reduction::Maximum]), mode), most);
+                }
+            }
+            7 if modes > 1 => {
+                let mut order: Vec<usize> = (0..modes).collect();
+                order.rotate_left(1 + chance.below(modes - 1));
+                self.add(one.value.transpose(&order), one.most);
+            }
+            8 if modes > 0 => {
+                let size: i64 = ty.shape.iter().product();
+                let first = 1 << chance.below(size.trailing_zeros() as usize + 1);
+                let shape = if chance.below(3) == 0 { vec![size] } else { vec![first, size / first] };
+                self.add(one.value.reshape(&shape), one.most);
+            }
+            9 => {
+                let shape: Vec<i64> = match modes {
+                    0 => vec![chance.one(&[4, 16]), chance.one(&[8, 32])],
+                    _ => ty
+                        .shape
+                        .iter()
+                        .map(|extent| if *extent == 1 { chance.one(&[1, 4, 16]) } else { *extent })
+                        .collect(),
+                };
+                if shape.iter().product::<i64>() <= 2048 {
+                    self.add(one.value.broadcast(&shape), one.most);
+                }
+            }
+            10 if modes > 0 => {
+                let index = self.build.arange(&ty.shape, chance.below(modes));
+                self.add(if integer { index } else { index.to(Element::F32) }, 64.0);
+            }
+            11 => {
+                let to = if integer { Element::F32 } else { Element::I32 };
+                if one.most <= EXACT {
+                    self.add(one.value.to(to), one.most);
+                }
+            }
+            12 if modes == 2 && !integer && one.most <= 128.0 && ty.shape[0] >= 16 && ty.shape[1] >= 16 => {
+                // The tile by its own transpose.
+                let (m, k) = (ty.shape[0], ty.shape[1]);
+                let most = one.most * one.most * k as f64;
+                if most <= EXACT && m * m <= 2048 && m / 16 * (m / 8) >= i64::from(self.warps) {
+                    let a = one.value.to(Element::Bf16);
+                    let b = a.transpose(&[1, 0]);
+                    self.add(a.dot(b, self.build.full(&[m, m], 1.0)), most + 1.0);
+                }
+            }
+            13 if modes > 0 => {
+                if let Some(held) = held(&ty.shape, self.warps, chance) {
+                    self.add(one.value.held(&held), one.most);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A layout of a tile by chance.
+fn held(shape: &[i64], warps: u32, chance: &mut Chance) -> Option<Held> {
+    let mut bits: Vec<u32> = (0..shape.iter().product::<i64>().trailing_zeros()).collect();
+    for place in (1..bits.len()).rev() {
+        let other = chance.below(place + 1);
+        bits.swap(place, other);
+    }
+    let threads = 5 + warps.trailing_zeros() as usize;
+    let (mut of_threads, mut of_values) = (Vec::new(), Vec::new());
+    for bit in bits {
+        if of_threads.len() < threads && chance.below(4) > 0 {
+            of_threads.push(1_i64 << bit);
+        } else {
+            of_values.push(1_i64 << bit);
+        }
+    }
+    while of_threads.len() < threads {
+        let place = chance.below(of_threads.len() + 1);
+        of_threads.insert(place, 0);
+    }
+    if of_values.len() > 6 {
+        return None;
+    }
+    let list = |steps: &[i64], each: &dyn Fn(&i64) -> i64| {
+        let all: Vec<String> = steps.iter().map(|step| each(step).to_string()).collect();
+        if all.is_empty() { "1".to_string() } else { format!("({})", all.join(",")) }
+    };
+    let strides = if of_values.is_empty() { "0".to_string() } else { list(&of_values, &|step| *step) };
+    let text = format!(
+        "({},{}):({},{strides})",
+        list(&of_threads, &|_| 2),
+        list(&of_values, &|_| 2),
+        list(&of_threads, &|step| *step)
+    );
+    Some(text.parse().unwrap_or_else(|error| panic!("{text}: {error}")))
+}
+
+const LAYOUTS: [(&str, usize); 3] = [("(M,N):(N,1)", 0), ("(M,N):(1,M)", 0), ("(M,N{div=8}):(N,1)", 1)];
+
+fn any(chance: &mut Chance, element: Element, layout: &str) -> Result<Program, TileError> {
+    let warps = chance.one(&[1, 2]);
+    Program::build("chance", |t| {
+        let x = t.input(element, "x", layout)?;
+        let z = t.input(Element::I32, "z", layout)?;
+        t.grid(&["ceil(M/16)", "ceil(N/32)"])?;
+        t.warps(warps)?;
+        let at = [Index::block(Axis::X), Index::block(Axis::Y)];
+        let mut body = Body { build: t, known: Vec::new(), warps };
+        body.add(t.load_or(x, &[16, 32], &at, 3.0).to(Element::F32), 8.0);
+        body.add(t.load(z, &[16, 32], &at), 8.0);
+        body.add(t.index(Index::block(Axis::X) * 3 + 1).to(Element::F32), 64.0);
+        for _ in 0..chance.below(8) {
+            body.grow(chance);
+        }
+        if chance.below(2) == 0 {
+            // A loop that carries two of the values, neither of which grows.
+            let carried = [body.any(chance), body.any(chance)];
+            let around = body.known.clone();
+            let results = t.range(chance.below(4) as i64, &carried.map(|known| known.value), |turn, own| {
+                let mut inner = Body { build: t, known: around, warps };
+                own.iter().zip(carried).for_each(|(value, known)| inner.add(*value, known.most));
+                inner.add(t.index(turn).to(Element::F32), 4.0);
+                for _ in 0..chance.below(5) {
+                    inner.grow(chance);
+                }
+                let mut next = own.to_vec();
+                for (next, carried) in next.iter_mut().zip(carried) {
+                    let ty = carried.value.type_of();
+                    let fits: Vec<Known<'_>> = inner
+                        .known
+                        .iter()
+                        .filter(|known| known.value.type_of() == ty && known.most <= carried.most)
+                        .copied()
+                        .collect();
+                    *next = fits[chance.below(fits.len())].value;
+                }
+                Ok(next)
+            })?;
+            results.iter().zip(carried).for_each(|(value, known)| body.add(*value, known.most));
+        }
+        for _ in 0..chance.below(8) {
+            body.grow(chance);
+        }
+        // Everything of two modes that nobody uses yet may be written.
+        for number in 0..2 {
+            let tiles: Vec<Known<'_>> =
+                body.known.iter().filter(|known| known.value.type_of().shape.len() == 2).copied().collect();
+            let own = tiles[tiles.len() - 1 - chance.below(tiles.len().min(4))].value;
+            let ty = own.type_of();
+            let name = format!("y{number}");
+            let y = t.output(ty.element, &name, &format!("(A{number},B{number}):(1,A{number})"))?;
+            t.store(y, &at, own);
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn every_stage_of_random_programs_agrees() {
+    let rounds = std::env::var("TILEWRIGHT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(120);
+    let from = std::env::var("TILEWRIGHT_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let mut seen = 0;
+    for round in from..from + rounds {
+        let mut chance = Chance(round * 7919 + 5);
+        let element = chance.one(&[Element::F32, Element::Bf16, Element::F16, Element::I8, Element::U8]);
+        let (layout, whole) = chance.one(&LAYOUTS);
+        let program = any(&mut chance, element, layout).unwrap_or_else(|error| panic!("program {round}: {error}"));
+        let text = program.to_string();
+        program.verify().unwrap_or_else(|error| panic!("program {round}: {error}\n{text}"));
+        let read: Program = text.parse().unwrap_or_else(|error| panic!("program {round}: {error}\n{text}"));
+        assert_eq!(read.to_string(), text, "program {round}");
+        let (m, n) = (
+            1 + chance.below(32) as i64,
+            if whole == 1 { 8 * (1 + chance.below(8) as i64) } else { 1 + chance.below(64) as i64 },
+        );
+        let mut input = |count: i64| -> Vec<f64> { (0..count).map(|_| chance.below(7) as f64).collect() };
+        let inputs = [("x", input(m * n)), ("z", input(m * n))];
+        let mut sizes = vec![("M", m), ("N", n)];
+        // Outputs are as large as all tiles of the grid.
+        let blocks = [(m + 15) / 16, (n + 31) / 32];
+        let names = ["A0", "B0", "A1", "B1"];
+        let shapes: Vec<i64> = stored(&program).into_iter().flatten().collect();
+        for (at, name) in names.into_iter().enumerate() {
+            sizes.push((name, shapes[at] * blocks[at % 2]));
+        }
+        let meant = interpret::run(&program, &sizes, &inputs)
+            .unwrap_or_else(|error| panic!("program {round}: {error}\n{text}"));
+        assert_eq!(interpret::run(&read, &sizes, &inputs).unwrap(), meant, "program {round}, read again\n{text}");
+        let compiled = program.compile().unwrap_or_else(|error| panic!("program {round}: {error}\n{text}"));
+        let placed = compiled.placed();
+        placed.verify().unwrap_or_else(|error| panic!("program {round}, placed: {error}\n{placed}"));
+        let found = interpret::run(placed, &sizes, &inputs).unwrap();
+        assert_eq!(found, meant, "program {round}: conversions change it\n{text}\n{placed}");
+        let case = Case::new(&sizes, &inputs);
+        for (name, wanted) in &meant {
+            let found = kernel(&compiled, &case, name);
+            for (at, (found, wanted)) in found.iter().zip(wanted).enumerate() {
+                let wanted = wanted.unwrap_or_else(|| panic!("program {round}: {name} at {at} is not written\n{text}"));
+                assert!(*found == wanted, "program {round}: {name} at {at} is {found}, not {wanted}\n{text}\n{placed}");
+            }
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, rounds);
+}
+
+/// The extents of what is written to both outputs.
+fn stored(program: &Program) -> Vec<[i64; 2]> {
+    program
+        .body()
+        .iter()
+        .filter_map(|statement| match statement {
+            tilewright_tile::Statement::Store { value, .. } => {
+                let shape = &program.type_of(*value).shape;
+                Some([shape[0], shape[1]])
+            }
+            _ => None,
+        })
+        .collect()
+}
