@@ -14,6 +14,9 @@ use crate::{Outcome, ensure, uncached};
 /// How many numbers are given, and to how many places.
 const GIVEN: i64 = 100_000;
 const PLACES: i64 = 61;
+/// What is there before: among the numbers that are given, so that the least and the greatest of
+/// them both count.
+const FIRST: i32 = 500;
 
 /// Each of many threads gives a number, small and of any sign, to a place that its index names.
 fn given(element: Element, reduction: Reduction) -> Result<Kernel, KernelError> {
@@ -28,51 +31,76 @@ fn given(element: Element, reduction: Reduction) -> Result<Kernel, KernelError> 
     })
 }
 
+/// The bytes of a number of a type.
+fn bytes_of(element: Element, number: i32) -> Vec<u8> {
+    match element {
+        Element::F32 => (number as f32).to_le_bytes().to_vec(),
+        Element::F64 => f64::from(number).to_le_bytes().to_vec(),
+        _ => i64::from(number).to_le_bytes()[..element.bytes() as usize].to_vec(),
+    }
+}
+
+/// Places in an order without a pattern; some are one past the last, and leave nothing.
+fn index() -> Vec<u8> {
+    let place = |at: i64| (at * 7919 + at / 7) % PLACES + i64::from(at % 3 == 0);
+    (0..GIVEN).flat_map(|at| place(at).to_le_bytes()[..4].to_vec()).collect()
+}
+
+/// Every reduction with every type that has it.
+fn kinds() -> impl Iterator<Item = (Element, Reduction)> {
+    let elements = [Element::I32, Element::U32, Element::U64, Element::F32, Element::F64];
+    let all = [Reduction::Sum, Reduction::Minimum, Reduction::Maximum];
+    let pairs = all.into_iter().flat_map(move |reduction| elements.map(|element| (element, reduction)));
+    pairs.filter(|(element, reduction)| !element.is_float() || *reduction == Reduction::Sum)
+}
+
 /// Sums, least and greatest numbers, of every type that has them.
 pub(crate) fn agree(device: &Device) -> Outcome {
-    // Places in an order without a pattern; the threads past the last one give theirs to place 0.
-    let index: Vec<u8> = (0..GIVEN)
-        .flat_map(|at| ((at * 7919 + at / 7) % PLACES + i64::from(at % 3 == 0)).to_le_bytes()[..4].to_vec())
-        .collect();
+    let index = index();
     let mut kernels = 0;
-    for reduction in [Reduction::Sum, Reduction::Minimum, Reduction::Maximum] {
-        for element in [Element::I32, Element::U32, Element::U64, Element::F32, Element::F64] {
-            if element.is_float() && reduction != Reduction::Sum {
-                continue;
-            }
-            let kernel = given(element, reduction)?;
-            // All bits 0: the number 0 of every type.
-            let first = vec![0; (PLACES * i64::from(element.bytes())) as usize];
-            let mut interpreter = Interpreter::new(kernel.program(), &[])?;
-            interpreter.bytes(0, &index)?.bytes(1, &first)?;
-            let expected = interpreter.run(Schedule::ALL[0])?.bytes(1)?.to_vec();
+    for (element, reduction) in kinds() {
+        let kernel = given(element, reduction)?;
+        let bytes = element.bytes() as usize;
+        let first = bytes_of(element, FIRST).repeat(PLACES as usize);
+        let mut interpreter = Interpreter::new(kernel.program(), &[])?;
+        interpreter.bytes(0, &index)?.bytes(1, &first)?;
+        let expected = interpreter.run(Schedule::ALL[0])?.bytes(1)?.to_vec();
 
-            let stream = device.stream()?;
-            let mut places = device.allocate(index.len() as u64)?;
-            places.write(&stream, 0, &index)?;
-            let mut found = device.allocate(first.len() as u64)?;
-            found.write(&stream, 0, &first)?;
-            let arguments: [Argument<'_>; 2] = [(&places).into(), (&mut found).into()];
-            device.compile(&kernel, &uncached())?.at(&[])?.launch(&stream, &arguments)?;
-            let mut left = vec![0; first.len()];
-            found.read(&stream, 0, &mut left)?;
-            ensure(expected != first && left == expected, || format!("{reduction:?} of {element} differs"))?;
-            kernels += 1;
-        }
+        let stream = device.stream()?;
+        let mut places = device.allocate(index.len() as u64)?;
+        places.write(&stream, 0, &index)?;
+        let mut found = device.allocate(first.len() as u64)?;
+        found.write(&stream, 0, &first)?;
+        let arguments: [Argument<'_>; 2] = [(&places).into(), (&mut found).into()];
+        device.compile(&kernel, &uncached())?.at(&[])?.launch(&stream, &arguments)?;
+        let mut left = vec![0; first.len()];
+        found.read(&stream, 0, &mut left)?;
+        let changed = expected.chunks(bytes).zip(first.chunks(bytes)).filter(|(after, before)| after != before);
+        let changed = changed.count();
+        ensure(changed > 10, || format!("{reduction:?} of {element} changes {changed} of {PLACES} places alone"))?;
+        ensure(left == expected, || format!("{reduction:?} of {element} differs"))?;
+        kernels += 1;
     }
     Ok(format!("{kernels} kernels, {GIVEN} numbers to {PLACES} places each"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::given;
-    use tilewright_kernel::{Element, Reduction};
+    use super::{FIRST, PLACES, bytes_of, given, index};
+    use tilewright_kernel::interpret::{Interpreter, Schedule};
 
     #[test]
-    fn the_kernels_are_written() {
-        for element in [Element::I32, Element::F64] {
-            given(element, Reduction::Sum).unwrap();
+    fn every_reduction_changes_places() {
+        let index: Vec<u8> = index();
+        for (element, reduction) in super::kinds() {
+            let kernel = given(element, reduction).unwrap();
+            let first = bytes_of(element, FIRST).repeat(PLACES as usize);
+            let mut interpreter = Interpreter::new(kernel.program(), &[]).unwrap();
+            interpreter.bytes(0, &index).unwrap().bytes(1, &first).unwrap();
+            let left = interpreter.run(Schedule::ALL[0]).unwrap().bytes(1).unwrap().to_vec();
+            let bytes = element.bytes() as usize;
+            let changed = left.chunks(bytes).zip(first.chunks(bytes)).filter(|(after, before)| after != before).count();
+            assert!(changed > 10, "{reduction:?} of {element}: {changed}");
         }
-        given(Element::U64, Reduction::Maximum).unwrap();
     }
 }
