@@ -30,11 +30,13 @@ mod machine;
 mod matrix;
 mod message;
 mod products;
+mod reading;
 mod registers;
 mod rounding;
 mod schedule;
 pub(crate) mod setup;
 mod shadow;
+mod stepper;
 mod tensor_name;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -44,8 +46,10 @@ pub use counts::{AccessCount, Class, Counts};
 pub use explanation::explanation;
 pub use finding::{Defect, Finding, Findings, Party, Place, SetupError, Thread, Waiting};
 pub use machine::MAX_FINDINGS;
+pub use reading::Reading;
 pub use schedule::{Completion, Order, Schedule};
 pub use setup::MAX_MEMORY;
+pub use stepper::{AccessKind, Executed, Held, Step, Stepper, Touched};
 pub use tensor_name::TensorName;
 
 use crate::element::{Element, ElementType};
@@ -279,6 +283,27 @@ impl<'p> Interpreter<'p> {
         let (contents, counts) = machine.run()?;
         let tensors = self.program.tensors().map(|buffer| (buffer.name.clone(), buffer.element)).collect();
         Ok(Run { tensors, contents: contents.into_iter().take(self.contents.len()).collect(), counts })
+    }
+
+    /// A block of the grid, to be run statement by statement; those of its cluster run with it, and
+    /// no others. Tensors without contents are zeros, as are numbers.
+    ///
+    /// Errors: the grid has no such block.
+    pub fn stepper(&self, block: [u32; 3], completion: Completion) -> Result<Stepper<'_>, SetupError> {
+        let grid = self.setup.grid;
+        let within = block.iter().zip(grid).all(|(block, count)| *block < count);
+        if !within {
+            return Err(argument(format!("the grid has {grid:?} blocks, and there is none at {block:?}")));
+        }
+        let extents = self.program.cluster;
+        let [x, y, z]: [u64; 3] = std::array::from_fn(|axis| u64::from(block[axis] / extents[axis]));
+        let [columns, rows, _]: [u64; 3] = std::array::from_fn(|axis| u64::from(grid[axis] / extents[axis]));
+        let number = (z * rows + y) * columns + x;
+        let scalars = self.scalars.iter().map(|scalar| scalar.unwrap_or(0)).collect();
+        let schedule = Schedule { order: Order::InTurn, completion };
+        let machine =
+            Machine::new(self.program, &self.code, &self.setup, scalars, &self.contents, schedule, self.limit);
+        Ok(Stepper::new(machine, number))
     }
 
     /// Runs the grid under every schedule of [`Schedule::ALL`], and compares what they leave, bit

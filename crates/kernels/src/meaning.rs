@@ -11,7 +11,7 @@ mod rows;
 use std::fmt;
 
 use tilewright_kernel::Element;
-use tilewright_kernel::interpret::{CheckError, Checked, Interpreter};
+use tilewright_kernel::interpret::{CheckError, Checked, Interpreter, SetupError};
 use tilewright_layout::{Layout, LayoutError};
 
 use crate::expression::Expression;
@@ -227,6 +227,37 @@ impl Planned {
         Definition::new(self, input)
     }
 
+    /// An interpreter of the kernel, or of that of the first launch, with the inputs of
+    /// [`Planned::check`].
+    ///
+    /// ```
+    /// use tilewright_kernel::interpret::Completion;
+    ///
+    /// let plan = tilewright_kernels::named("transpose").unwrap().plan(&[("M", 40), ("N", 24)], None).unwrap();
+    /// let interpreter = plan.interpreter().unwrap();
+    /// let first = interpreter.stepper([0, 0, 0], Completion::Late).unwrap().step().unwrap().unwrap();
+    /// assert!(!first.executed.is_empty());
+    /// ```
+    ///
+    /// Errors: the sizes are not admitted, or the tensors are too large.
+    pub fn interpreter(&self) -> Result<Interpreter<'_>, SetupError> {
+        let mut interpreter = Interpreter::new(self.kernel().program(), self.sizes())?;
+        self.given(&mut interpreter)?;
+        Ok(interpreter)
+    }
+
+    /// Gives an interpreter its inputs, and returns their bytes.
+    fn given(&self, interpreter: &mut Interpreter<'_>) -> Result<Vec<Vec<u8>>, SetupError> {
+        let mut given = Vec::new();
+        for (index, element) in self.inputs().into_iter().enumerate() {
+            let count = interpreter.bytes_of(index)? / element.bytes() as usize;
+            let bytes = self.numbers(index, element, count);
+            interpreter.bytes(index, &bytes)?;
+            given.push(bytes);
+        }
+        Ok(given)
+    }
+
     /// Runs the kernel in the interpreter, on numbers by chance, under every schedule, and compares
     /// what it leaves with its definition.
     ///
@@ -244,13 +275,7 @@ impl Planned {
         let setup = |error| Unchecked::Interpreter(CheckError::Setup(error));
         let mut interpreter = Interpreter::new(program, self.sizes()).map_err(setup)?;
         let types = self.inputs();
-        let mut given = Vec::new();
-        for (index, element) in types.iter().enumerate() {
-            let count = interpreter.bytes_of(index).map_err(setup)? / element.bytes() as usize;
-            let bytes = self.numbers(index, *element, count);
-            interpreter.bytes(index, &bytes).map_err(setup)?;
-            given.push(bytes);
-        }
+        let given = self.given(&mut interpreter).map_err(setup)?;
         let found = |findings| Unchecked::Interpreter(CheckError::Findings(findings));
         let checked = interpreter.check().map_err(found)?;
         let mut last = None;

@@ -12,6 +12,7 @@ use super::finding::Defect;
 use super::lanes::{LANES, Lanes, lanes};
 use super::machine::{Machine, Stop};
 use super::shadow::{Conflict, Foreign, Touch};
+use super::stepper::Trace;
 use super::warp::Warp;
 use crate::program::Instruction;
 use crate::program::memory::{Access, BufferId, Role, Space};
@@ -92,6 +93,9 @@ impl Machine<'_> {
         touch: Touch,
         event: Event,
     ) -> Result<bool, Stop> {
+        if let Some(trail) = &mut self.trail {
+            trail.push(Trace { place, thread, memory, byte: address, bytes, touch, event });
+        }
         if self.is_global(memory.buffer) {
             self.touch_global((place, thread), memory.buffer, address, bytes, touch, event)
         } else {

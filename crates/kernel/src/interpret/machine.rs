@@ -23,6 +23,7 @@ use super::products::Product;
 use super::schedule::{Completion, Order, Random, Schedule};
 use super::setup::Setup;
 use super::shadow::{Cell, Foreign, GlobalCell, Groups};
+use super::stepper::Trace;
 use super::warp::{State, Warp};
 use crate::program::memory::{BufferId, Role, Space};
 use crate::program::{Program, Source};
@@ -99,6 +100,8 @@ pub(super) struct Machine<'a> {
     pub(super) classes: [u64; Class::ALL.len()],
     /// Which clusters of the grid have run, by their numbers.
     order: Vec<u64>,
+    /// Every access since it was emptied, where somebody looks (`stepper.rs`).
+    pub(super) trail: Option<Vec<Trace>>,
     pub(super) findings: Vec<Finding>,
     seen: HashSet<(&'static str, usize)>,
     steps: u64,
@@ -169,6 +172,7 @@ impl<'a> Machine<'a> {
             tallies: vec![Default::default(); code.nodes.len()],
             classes: [0; Class::ALL.len()],
             order: Vec::new(),
+            trail: None,
             findings: Vec::new(),
             seen: HashSet::new(),
             steps: 0,
@@ -177,13 +181,17 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// The warps of a cluster, at the beginning of the program.
+    pub(super) fn warps(&self) -> Vec<Warp> {
+        let threads = self.program.threads;
+        let count = threads.div_ceil(32) as usize * self.program.cluster_size() as usize;
+        (0..count).map(|number| Warp::new(number, threads, self.program.widths.len())).collect()
+    }
+
     /// Runs all blocks; the contents of the tensors and the counts, or what was found.
     pub(super) fn run(mut self) -> Result<(Vec<Vec<u8>>, Counts), Vec<Finding>> {
-        let threads = self.program.threads;
         let cluster = u64::from(self.program.cluster_size());
-        let count = threads.div_ceil(32) as usize * cluster as usize;
-        let registers = self.program.widths.len();
-        let mut warps: Vec<Warp> = (0..count).map(|number| Warp::new(number, threads, registers)).collect();
+        let mut warps = self.warps();
         let clusters = self.setup.blocks / cluster;
         for turn in 0..clusters {
             let number = match self.schedule.order {
@@ -271,6 +279,12 @@ impl<'a> Machine<'a> {
         Thread { block: std::array::from_fn(|axis| first[axis] + within[axis]), thread: self.in_block(thread) }
     }
 
+    /// The coordinate of the block of a rank.
+    pub(super) fn block_of(&self, rank: usize) -> [u32; 3] {
+        let within = self.program.place_in_cluster(rank as u32);
+        std::array::from_fn(|axis| self.block.first[axis] + within[axis])
+    }
+
     /// Who an event of this cluster was.
     pub(super) fn party(&self, event: Event) -> Party {
         self.party_of(event, self.block.first)
@@ -302,7 +316,8 @@ impl<'a> Machine<'a> {
         std::array::from_fn(|axis| at[axis] as u32 * extents[axis])
     }
 
-    fn run_cluster(&mut self, turn: u64, number: u64, warps: &mut [Warp]) -> Result<(), Stop> {
+    /// Puts a cluster, by its number, and its warps where it begins.
+    pub(super) fn begin_cluster(&mut self, turn: u64, number: u64, warps: &mut [Warp]) {
         self.order.push(number);
         let first = self.coordinates(number);
         let block = &mut self.block;
@@ -329,6 +344,20 @@ impl<'a> Machine<'a> {
         for warp in warps.iter_mut() {
             warp.restart();
         }
+    }
+
+    /// Ends a cluster all of whose warps have ended.
+    pub(super) fn end_of_warps(&mut self) -> Result<(), Stop> {
+        while !self.block.loads.is_empty() {
+            self.complete_load()?;
+        }
+        self.check_groups()?;
+        self.check_uses()?;
+        self.end_of_cluster()
+    }
+
+    fn run_cluster(&mut self, turn: u64, number: u64, warps: &mut [Warp]) -> Result<(), Stop> {
+        self.begin_cluster(turn, number, warps);
         // In turn from the first warp on, so that going backward is another order even in short
         // programs.
         let mut last = warps.len().saturating_sub(1);
@@ -358,12 +387,18 @@ impl<'a> Machine<'a> {
                 self.complete_load()?;
             }
         }
-        while !self.block.loads.is_empty() {
-            self.complete_load()?;
+        self.end_of_warps()
+    }
+
+    /// Lets a warp go on that waits for what has come.
+    pub(super) fn wake(&mut self, warp: &mut Warp) -> Result<(), Stop> {
+        match warp.state {
+            State::Phase { .. } => self.poll(warp)?,
+            State::Cluster { .. } => self.leave_cluster_barrier(warp),
+            State::Registers { place, count } => self.take_registers(warp, place, count),
+            State::Ready | State::Barrier { .. } | State::Done => {}
         }
-        self.check_groups()?;
-        self.check_uses()?;
-        self.end_of_cluster()
+        Ok(())
     }
 
     /// The next warp that can go on.
@@ -379,32 +414,14 @@ impl<'a> Machine<'a> {
                 Order::Backward => count - 1 - turn,
                 Order::Random(_) => (random + turn) % count,
             };
-            match warps[at].state {
-                State::Ready => return Ok(Some(at)),
-                State::Phase { .. } => {
-                    let mut warp = std::mem::take(&mut warps[at]);
-                    let result = self.poll(&mut warp);
-                    warps[at] = warp;
-                    result?;
-                    if warps[at].state == State::Ready {
-                        return Ok(Some(at));
-                    }
-                }
-                State::Cluster { .. } => {
-                    self.leave_cluster_barrier(&mut warps[at]);
-                    if warps[at].state == State::Ready {
-                        return Ok(Some(at));
-                    }
-                }
-                State::Registers { place, count } => {
-                    let mut warp = std::mem::take(&mut warps[at]);
-                    self.take_registers(&mut warp, place, count);
-                    warps[at] = warp;
-                    if warps[at].state == State::Ready {
-                        return Ok(Some(at));
-                    }
-                }
-                State::Barrier { .. } | State::Done => {}
+            if !matches!(warps[at].state, State::Ready | State::Barrier { .. } | State::Done) {
+                let mut warp = std::mem::take(&mut warps[at]);
+                let result = self.wake(&mut warp);
+                warps[at] = warp;
+                result?;
+            }
+            if warps[at].state == State::Ready {
+                return Ok(Some(at));
             }
         }
         Ok(None)
@@ -412,7 +429,7 @@ impl<'a> Machine<'a> {
 
     /// Reports what a cluster has read before it was written. Where the write is in a race with the
     /// read, that was reported: the read came first by chance.
-    fn report_unwritten(&mut self) -> Result<(), Stop> {
+    pub(super) fn report_unwritten(&mut self) -> Result<(), Stop> {
         for (place, (cell, thread, defect)) in std::mem::take(&mut self.block.unwritten) {
             if !self.block.raced.contains(&cell) {
                 self.report(defect, place, Some(thread))?;

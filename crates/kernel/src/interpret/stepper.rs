@@ -1,0 +1,415 @@
+//! A block, statement by statement: what each one touches, and what is in memory and in registers
+//! after it.
+//!
+//! Law: what is shown is a run of the interpreter under one schedule, so an order that the hardware
+//! may take, with all that is checked there. In a step each warp that can go on executes the rest of
+//! the statement that it stands at: instructions one after another that came from one line, and of a
+//! loop those of one turn.
+
+use std::fmt;
+
+use super::clock::{Agent, Event, Work};
+use super::cluster::Memory;
+use super::code::Node;
+use super::counts::Tally;
+use super::finding::{Findings, Thread};
+use super::lanes::{LANES, lanes};
+use super::machine::{Machine, Stop};
+use super::reading::{Reading, Readings};
+use super::shadow::Touch;
+use super::warp::{State, Warp};
+use crate::program::memory::{BufferId, Role, Space};
+use crate::program::operation::Operation;
+use crate::program::register::Register;
+use crate::program::{Instruction, Source};
+
+/// An access as the machine notes it.
+#[derive(Debug)]
+pub(super) struct Trace {
+    pub(super) place: usize,
+    pub(super) thread: usize,
+    pub(super) memory: Memory,
+    pub(super) byte: i64,
+    pub(super) bytes: u64,
+    pub(super) touch: Touch,
+    pub(super) event: Event,
+}
+
+/// How memory is touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessKind {
+    /// It is read.
+    Read,
+    /// It is written.
+    Write,
+    /// It is read and written indivisibly.
+    Atomic,
+}
+
+/// Bytes that a thread touches, or that are touched on its behalf.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touched {
+    /// Who. Of a copy of the copy engine, who set it off.
+    pub thread: Thread,
+    /// The memory, by its place in [`Program::buffers`](crate::Program::buffers).
+    pub buffer: usize,
+    /// The block whose shared memory it is; that of the thread for global memory.
+    pub block: [u32; 3],
+    /// The first byte, from where the buffer begins.
+    pub byte: u64,
+    /// How many bytes.
+    pub bytes: u64,
+    /// How.
+    pub kind: AccessKind,
+    /// By which statement.
+    pub source: Source,
+    /// Which of the instructions of a warp in this step it belongs to; those of an instruction that
+    /// goes to shared memory together are served together, in wavefronts.
+    pub request: usize,
+    /// Whether it goes on behind the thread's back.
+    pub background: bool,
+}
+
+/// A statement, and the warps that executed it in a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Executed {
+    /// The statement.
+    pub source: Source,
+    /// The warps, by their numbers in the cluster: those of a block are adjacent.
+    pub warps: Vec<u32>,
+    /// How many instructions, counted once a warp.
+    pub instructions: u64,
+    /// Wavefronts of shared memory that its loads and stores take.
+    pub wavefronts: u64,
+    /// As many would do without bank conflicts.
+    pub least_wavefronts: u64,
+}
+
+/// What happened in a step.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Step {
+    /// What was executed, in the order of the warps. Nothing where only the copy engine did
+    /// something.
+    pub executed: Vec<Executed>,
+    /// What was touched.
+    pub touched: Vec<Touched>,
+}
+
+/// A register that a thread wrote in a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Held<'p> {
+    /// The register.
+    pub register: Register,
+    /// What wrote it.
+    pub operation: &'p Operation,
+    /// What its bits mean.
+    pub reading: Reading,
+    /// Its bits after the step.
+    pub bits: u64,
+}
+
+impl fmt::Display for Held<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {}", self.register, self.reading.text(self.bits))
+    }
+}
+
+/// A block that is run statement by statement, with the others of its cluster; no other block runs.
+///
+/// ```
+/// use tilewright_kernel::Kernel;
+/// use tilewright_kernel::interpret::{Completion, Interpreter, AccessKind};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let kernel = Kernel::build("double", |k| {
+///     let x = k.input::<f32>("x", "M{div=32}:1")?.local_tile("32", k.block("x")?)?;
+///     let y = k.output::<f32>("y", "M:1")?.local_tile("32", k.block("x")?)?;
+///     k.threads(32)?;
+///     let values = x.thread_part()?.load()?;
+///     y.thread_part()?.store(&values.map(|x| Ok(x + x))?)
+/// })?;
+/// let mut interpreter = Interpreter::new(kernel.program(), &[("M", 64)])?;
+/// interpreter.tensor("x", &(0..64).map(|at| at as f32).collect::<Vec<_>>())?;
+///
+/// // The second block: it loads, computes, and stores.
+/// let mut stepper = interpreter.stepper([1, 0, 0], Completion::Late)?;
+/// let mut statements = Vec::new();
+/// while let Some(step) = stepper.step()? {
+///     statements.push(step.executed[0].source.statement);
+///     if step.touched.iter().any(|touched| touched.kind == AccessKind::Write) {
+///         assert_eq!((step.touched[5].byte, step.touched[5].thread.thread), (4 * 37, 5));
+///     }
+/// }
+/// assert_eq!(statements.last(), Some(&"store"));
+/// assert!(stepper.is_written(1, [1, 0, 0], 4 * 37) && !stepper.is_written(1, [1, 0, 0], 4 * 5));
+/// # Ok(())
+/// # }
+/// ```
+pub struct Stepper<'i> {
+    machine: Machine<'i>,
+    warps: Vec<Warp>,
+    readings: Readings<'i>,
+    /// In this step: the warp, its active lanes, and the node.
+    executed: Vec<(usize, u32, usize)>,
+    /// How much of the trail there was before each of them.
+    begins: Vec<usize>,
+    ended: bool,
+}
+
+impl fmt::Debug for Stepper<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stepper").field("block", &self.machine.block.first).field("ended", &self.ended).finish()
+    }
+}
+
+impl<'i> Stepper<'i> {
+    /// The cluster of this number, before its first statement.
+    pub(super) fn new(mut machine: Machine<'i>, cluster: u64) -> Stepper<'i> {
+        let mut warps = machine.warps();
+        machine.begin_cluster(0, cluster, &mut warps);
+        machine.trail = Some(Vec::new());
+        let readings = Readings::new(machine.program);
+        Stepper { machine, warps, readings, executed: Vec::new(), begins: Vec::new(), ended: false }
+    }
+
+    /// Goes on by a step; none where all threads have ended.
+    ///
+    /// Errors: what was found so far. Nothing can be run after it; contents and registers can be
+    /// looked at.
+    pub fn step(&mut self) -> Result<Option<Step>, Findings> {
+        self.executed.clear();
+        self.begins.clear();
+        self.machine.trail = Some(Vec::new());
+        while !self.ended && self.executed.is_empty() && self.trail().is_empty() {
+            self.ended = !self.round().unwrap_or(false);
+        }
+        if !self.machine.findings.is_empty() {
+            self.ended = true;
+            return Err(Findings(self.machine.findings.clone()));
+        }
+        let nothing = self.executed.is_empty() && self.trail().is_empty();
+        Ok((!nothing).then(|| self.told()))
+    }
+
+    fn trail(&self) -> &[Trace] {
+        self.machine.trail.as_deref().unwrap_or_default()
+    }
+
+    /// Each warp that can go on executes a statement; whether anybody could.
+    fn round(&mut self) -> Result<bool, Stop> {
+        for warp in &mut self.warps {
+            self.machine.wake(warp)?;
+        }
+        let ready = |(at, warp): (usize, &Warp)| (warp.state == State::Ready).then_some(at);
+        let ready: Vec<usize> = self.warps.iter().enumerate().filter_map(ready).collect();
+        if ready.is_empty() {
+            if self.warps.iter().all(|warp| warp.state == State::Done) {
+                self.machine.end_of_warps()?;
+                self.machine.report_unwritten()?;
+                return Ok(false);
+            }
+            if self.machine.block.loads.is_empty() {
+                self.machine.stuck(&self.warps)?;
+                return Ok(false);
+            }
+            self.machine.complete_load()?;
+            return Ok(true);
+        }
+        for at in ready {
+            let mut warp = std::mem::take(&mut self.warps[at]);
+            let result = self.statement(&mut warp);
+            self.warps[at] = warp;
+            result?;
+            self.machine.meet(&mut self.warps, at)?;
+        }
+        Ok(true)
+    }
+
+    /// A warp executes the rest of the statement that it stands at.
+    fn statement(&mut self, warp: &mut Warp) -> Result<(), Stop> {
+        let code = self.machine.code;
+        let mut current: Option<Source> = None;
+        while warp.state == State::Ready {
+            let place = warp.place;
+            let here = code.sources.get(place).map(|source| *self.machine.program.source(*source));
+            match code.nodes.get(place) {
+                Some(_) if current.is_some() && here != current => break,
+                // The next turn of a loop is another step.
+                Some(Node::LoopEnd(_)) if current.is_some() => break,
+                Some(Node::Instruction(_)) => {
+                    current = here;
+                    self.executed.push((warp.number, warp.mask, place));
+                    self.begins.push(self.trail().len());
+                }
+                _ => {}
+            }
+            self.machine.advance(warp, 1)?;
+        }
+        Ok(())
+    }
+
+    fn told(&self) -> Step {
+        let mut step = Step::default();
+        for (request, (warp, _, place)) in self.executed.iter().enumerate() {
+            let (warp, source) = (*warp as u32, self.machine.source_at(*place));
+            let (wavefronts, least) = self.wavefronts(request, *place);
+            match step.executed.iter_mut().find(|executed| executed.source == source) {
+                Some(executed) => {
+                    if executed.warps.last() != Some(&warp) {
+                        executed.warps.push(warp);
+                    }
+                    executed.instructions += 1;
+                    executed.wavefronts += wavefronts;
+                    executed.least_wavefronts += least;
+                }
+                None => {
+                    let warps = vec![warp];
+                    step.executed.push(Executed {
+                        source,
+                        warps,
+                        instructions: 1,
+                        wavefronts,
+                        least_wavefronts: least,
+                    });
+                }
+            }
+        }
+        let mut request = 0;
+        for (at, trace) in self.trail().iter().enumerate() {
+            while self.begins.get(request + 1).is_some_and(|begin| *begin <= at) {
+                request += 1;
+            }
+            step.touched.push(self.touched(trace, request));
+        }
+        step
+    }
+
+    /// What an instruction touched.
+    fn traces(&self, request: usize) -> &[Trace] {
+        let begin = self.begins.get(request).copied().unwrap_or(0);
+        let end = self.begins.get(request + 1).copied().unwrap_or(self.trail().len());
+        self.trail().get(begin..end).unwrap_or_default()
+    }
+
+    /// The wavefronts of shared memory that an instruction takes, and the least that would do.
+    fn wavefronts(&self, request: usize, place: usize) -> (u64, u64) {
+        let mut tally = Tally::default();
+        let counted = |operation: &Operation| {
+            matches!(
+                operation,
+                Operation::Load(_)
+                    | Operation::Store(_)
+                    | Operation::RemoteLoad(_)
+                    | Operation::RemoteStore(_)
+                    | Operation::LoadMatrix { .. }
+                    | Operation::StoreMatrix { .. }
+                    | Operation::Atomic(..)
+                    | Operation::Reduce(..)
+                    | Operation::CopyAsync { .. }
+            )
+        };
+        let Some(Node::Instruction(instruction)) = self.machine.code.nodes.get(place) else { return (0, 0) };
+        if counted(&instruction.operation) {
+            let (mut mask, mut addresses, mut bytes) = (0, [0; LANES], 0);
+            for trace in self.traces(request).iter().filter(|trace| trace.place == place) {
+                if let Some(start) = self.shared_start(trace.memory.buffer) {
+                    let lane = trace.thread % LANES;
+                    mask |= 1 << lane;
+                    addresses[lane] = trace.byte + start;
+                    bytes = trace.bytes as u32;
+                }
+            }
+            tally.shared(mask, &addresses, bytes);
+        }
+        (tally.wavefronts, tally.least)
+    }
+
+    /// Where a shared array begins; none for a tensor in global memory.
+    fn shared_start(&self, buffer: BufferId) -> Option<i64> {
+        let own = self.machine.program.buffer(buffer);
+        (own.space == Space::Shared).then_some(own.start.into())
+    }
+
+    fn touched(&self, trace: &Trace, request: usize) -> Touched {
+        let block = |rank: usize| self.machine.block_of(rank);
+        let kind = match trace.touch {
+            Touch::Read => AccessKind::Read,
+            Touch::Write => AccessKind::Write,
+            Touch::Atomic => AccessKind::Atomic,
+        };
+        let agent = self.machine.block.clocks.agent(trace.event.agent());
+        Touched {
+            thread: Thread {
+                block: block(self.machine.rank_of(trace.thread)),
+                thread: self.machine.in_block(trace.thread),
+            },
+            buffer: trace.memory.buffer.index(),
+            block: block(trace.memory.rank),
+            byte: trace.byte.unsigned_abs(),
+            bytes: trace.bytes,
+            kind,
+            source: self.machine.source_at(trace.place),
+            request,
+            background: !matches!(agent, Agent::Thread(_) | Agent::Work(_, Work::Read)),
+        }
+    }
+
+    /// The rank in the cluster of a block that runs; none for other blocks.
+    fn rank(&self, block: [u32; 3]) -> Option<usize> {
+        (0..self.machine.program.cluster_size() as usize).find(|rank| self.machine.block_of(*rank) == block)
+    }
+
+    /// The bytes of a tensor, or of a shared array of a block, by its place in
+    /// [`Program::buffers`](crate::Program::buffers); none where there is no such memory here.
+    pub fn bytes(&self, buffer: usize, block: [u32; 3]) -> Option<&[u8]> {
+        let own = self.machine.program.buffers.get(buffer)?;
+        match own.space {
+            Space::Global => Some(&self.machine.globals[buffer].data),
+            Space::Shared => {
+                let memory = Memory { buffer: BufferId(buffer as u32), rank: self.rank(block)? };
+                let (begin, size) = (self.machine.shared_at(memory, 0), self.machine.setup.extents[buffer].bytes);
+                self.machine.block.shared.get(begin as usize..(begin + size) as usize)
+            }
+        }
+    }
+
+    /// Whether a byte has contents: of a shared array or of an output, whether this run has written
+    /// it; of other tensors, always.
+    pub fn is_written(&self, buffer: usize, block: [u32; 3], byte: u64) -> bool {
+        let Some(own) = self.machine.program.buffers.get(buffer) else { return false };
+        match (own.space, own.role) {
+            (Space::Shared, _) => self.rank(block).is_some_and(|rank| {
+                let memory = Memory { buffer: BufferId(buffer as u32), rank };
+                let at = self.machine.shared_at(memory, byte as i64) >> self.machine.setup.shared_shift;
+                self.machine.block.cells.get(at as usize).is_some_and(super::shadow::Cell::is_written)
+            }),
+            (_, Role::Output) => {
+                let at = byte >> self.machine.setup.extents[buffer].shift;
+                let writers = &self.machine.globals[buffer].writers;
+                writers.get(at as usize).is_some_and(|writer| writer.event.is_some())
+            }
+            _ => true,
+        }
+    }
+
+    /// The registers that a thread wrote in the last step, in the order in which they were written.
+    pub fn registers(&self, thread: Thread) -> Vec<Held<'i>> {
+        let Some(rank) = self.rank(thread.block).filter(|_| thread.thread < self.machine.program.threads) else {
+            return Vec::new();
+        };
+        let number = rank * self.machine.setup.padded + thread.thread as usize;
+        let (warp, lane) = (number / LANES, number % LANES);
+        let mut held: Vec<Held<'i>> = Vec::new();
+        let own = |(number, mask, _): &&(usize, u32, usize)| *number == warp && lanes(*mask).any(|own| own == lane);
+        for (_, _, place) in self.executed.iter().filter(own) {
+            let Some(Node::Instruction(instruction)) = self.machine.code.nodes.get(*place) else { continue };
+            let instruction: &'i Instruction = instruction;
+            for output in &instruction.outputs {
+                let bits = self.warps[warp].registers[output.index()][lane];
+                let reading = self.readings.of(*output);
+                held.push(Held { register: *output, operation: &instruction.operation, reading, bits });
+            }
+        }
+        held
+    }
+}
