@@ -5,7 +5,9 @@ import { Replaced } from "./engine";
 import type { Engine } from "./engine";
 import type { Problem } from "./editor";
 import type { KernelTab, View } from "./state";
-import { WANTED } from "./state";
+import { WANTED, kernelTab } from "./state";
+import { StepsPane } from "./steps";
+import type { Steps } from "./steps";
 
 interface Entry {
   name: string;
@@ -63,7 +65,7 @@ interface Answer {
   ptx?: string;
 }
 
-const TITLES = { plan: "Plan and tensors", check: "Check on the interpreter", cost: "Cost", ptx: "PTX" } as const;
+const TITLES = { plan: "Plan and tensors", check: "Check on the interpreter", steps: "Step by step", cost: "Cost", ptx: "PTX" } as const;
 const LIMIT = 120_000;
 
 function accesses(rows: Access[]): HTMLElement {
@@ -81,15 +83,22 @@ function accesses(rows: Access[]): HTMLElement {
 export class KernelPage {
   readonly host = make("div", { class: "kernel" });
   private known: Kernels | undefined;
+  private asked: { tab: KernelTab; pane: KernelTab["pane"] } | undefined;
   private readonly form = make("div", { class: "fields" });
   private readonly summary = make("p", {});
   private readonly tabs = make("div", { class: "tabs", role: "tablist", "aria-label": "What is shown of the kernel" });
   private readonly pane = make("div", { class: "pane", role: "tabpanel", tabindex: "0", id: "kernel-pane" });
 
+  private readonly steps = new StepsPane((tab) => {
+    this.changed();
+    void this.ask(tab);
+  });
+
   constructor(
     private readonly workshop: Engine,
     private readonly changed: () => void,
     private readonly open: (source: string, view: Partial<View>, name: string) => void,
+    private readonly theme: () => string,
   ) {
     this.host.append(this.form, this.summary, this.tabs, this.pane);
   }
@@ -120,6 +129,7 @@ export class KernelPage {
       tab.kernel = value;
       tab.sizes = {};
       tab.element = "";
+      tab.at = kernelTab().at;
       this.controls(tab);
       this.form.querySelector("select")?.focus();
       again();
@@ -129,11 +139,13 @@ export class KernelPage {
         if (!/^\d{1,12}$/.test(value)) return;
         if (Number(value) === usual) delete tab.sizes[name];
         else tab.sizes[name] = Number(value);
+        tab.at = kernelTab().at;
         again();
       }, { type: "number", min: 1, step: 1 }),
     );
     const types = select("Type", entry?.types ?? [], tab.element || (entry?.types[0] ?? ""), (value) => {
       tab.element = value;
+      tab.at = kernelTab().at;
       again();
     });
     const target = select("Processor", [["", "the least that has it"], ...known.targets.map((one) => [one, one] as const)], tab.target, (value) => {
@@ -161,15 +173,20 @@ export class KernelPage {
 
   private async ask(tab: KernelTab): Promise<void> {
     const target = tab.pane === "cost" ? tab.machine : tab.pane === "ptx" ? tab.target : "";
-    const question = { ask: "kernel", name: tab.kernel, sizes: Object.entries(tab.sizes), element: tab.element, want: tab.pane, target };
+    const at = tab.pane === "steps" ? { at: this.steps.question(tab), theme: this.theme() } : {};
+    const question = { ask: "kernel", name: tab.kernel, sizes: Object.entries(tab.sizes), element: tab.element, want: tab.pane, target, ...at };
+    this.asked = { tab, pane: tab.pane };
     const waiting = setTimeout(() => {
+      // The steps that are shown stay until others come.
+      if (tab.pane === "steps" && this.steps.host.isConnected) return;
       this.pane.replaceChildren(
         make("p", { class: "quiet" }, "This takes a while … "),
         button("Stop", () => this.workshop.stop()),
       );
     }, 300);
     try {
-      this.told(tab, await this.workshop.object<Answer>(question, "kernel", LIMIT));
+      const answer = await this.workshop.object<Answer & Partial<Steps>>(question, "kernel", LIMIT);
+      if (this.asked?.tab === tab && this.asked.pane === tab.pane) this.told(tab, answer);
     } catch (error) {
       if (!(error instanceof Replaced)) {
         this.pane.replaceChildren(make("p", { class: "wrong" }, error instanceof Error ? error.message : String(error)));
@@ -179,13 +196,18 @@ export class KernelPage {
     }
   }
 
-  private told(tab: KernelTab, answer: Answer): void {
+  private told(tab: KernelTab, answer: Answer & Partial<Steps>): void {
     if (answer.error) {
       const { code, message, help } = answer.error;
       this.pane.replaceChildren(
         make("p", { class: "wrong" }, `${code ? `[${code}] ` : ""}${message}`),
         ...(help ? [make("p", {}, `help: ${help}`)] : []),
       );
+      return;
+    }
+    if (tab.pane === "steps") {
+      this.steps.show(tab, answer as Steps);
+      if (!this.steps.host.isConnected) this.pane.replaceChildren(this.steps.host);
       return;
     }
     const show = { plan: () => this.plan(tab, answer), check: () => this.check(answer), cost: () => this.cost(answer), ptx: () => this.ptx(answer) };

@@ -62,7 +62,7 @@ const picture = new Picture("Picture; arrow keys go from cell to cell, Enter sho
   table.light(own.map((row) => row[0]), own.length > 0);
 });
 const table = new TablePane((row) => pointRow(row));
-const kernels = new KernelPage(workshop, changed, (source, view, name) => add(programTab(source, view, name)));
+const kernels = new KernelPage(workshop, changed, (source, view, name) => add(programTab(source, view, name)), theme);
 
 function tab(): Tab {
   return state.tabs[state.active] as Tab;
@@ -438,7 +438,9 @@ function listen(): void {
   const choice = byId<HTMLSelectElement>("theme");
   const apply = () => {
     document.documentElement.dataset["theme"] = theme();
-    void ask();
+    const one = tab();
+    if (one.type === "kernel") void kernels.show(one);
+    else void ask();
   };
   choice.addEventListener("change", () => {
     themed = choice.value as typeof themed;

@@ -69,6 +69,11 @@ export function meaning(text: string): Meaning {
     found.offset = parts[2] ?? "";
     return found;
   }
+  parts = /\bby thread (\d+)/.exec(text);
+  if (parts) {
+    found.thread = Number(parts[1]);
+    return found;
+  }
   parts = /^bank (\d+)(?:.*: lanes? ([\d, ]+))?/.exec(text);
   if (parts) {
     found.bank = Number(parts[1]);

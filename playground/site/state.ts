@@ -36,7 +36,7 @@ export interface Code {
 }
 
 export const PANES = ["table", "derivation", "code"] as const;
-export const WANTED = ["plan", "check", "cost", "ptx"] as const;
+export const WANTED = ["plan", "check", "steps", "cost", "ptx"] as const;
 
 export interface ProgramTab {
   type: "program";
@@ -45,6 +45,15 @@ export interface ProgramTab {
   view: Partial<View>;
   pane: (typeof PANES)[number];
   code: Partial<Code>;
+}
+
+// Where a block of a kernel is looked at.
+export interface At {
+  block: [number, number, number];
+  step: number;
+  thread: number;
+  early: boolean;
+  whole: boolean;
 }
 
 export interface KernelTab {
@@ -56,6 +65,7 @@ export interface KernelTab {
   pane: (typeof WANTED)[number];
   target: string;
   machine: string;
+  at: At;
 }
 
 export type Tab = ProgramTab | KernelTab;
@@ -73,8 +83,10 @@ export function programTab(source: string, view: Partial<View> = {}, name = ""):
   return { type: "program", name, source, view, pane: "table", code: {} };
 }
 
+const start = (): At => ({ block: [0, 0, 0], step: 0, thread: 0, early: false, whole: false });
+
 export function kernelTab(kernel = "transpose"): KernelTab {
-  return { type: "kernel", name: "", kernel, element: "", sizes: {}, pane: "plan", target: "", machine: "H200" };
+  return { type: "kernel", name: "", kernel, element: "", sizes: {}, pane: "plan", target: "", machine: "H200", at: start() };
 }
 
 export class BadLink extends Error {}
@@ -120,14 +132,38 @@ export async function write(state: State): Promise<string> {
   return `v${VERSION}.${sum(packed)}.${toText(packed)}`;
 }
 
-// The fragment of a link that holds a program alone, written by hand: `#p=` and the program.
+// The fragment of a link that is written by hand: `#p=` and the program, and then, if wanted, how it
+// is looked at, by the names of the command's options: `#p=(32,32)&kind=banks&element-bits=32`. Each
+// part is percent-encoded. `#kernel=` and a name opens a kernel, `&pane=` what is shown of it.
 function plain(fragment: string): State | undefined {
-  if (!fragment.startsWith("p=")) return undefined;
-  try {
-    return { tabs: [programTab(decodeURIComponent(fragment.slice(2)).slice(0, MOST_TEXT))], active: 0 };
-  } catch {
-    throw new BadLink("the program in this link is damaged: a percent sign is not followed by two digits");
+  if (!/^(p|kernel)=/.test(fragment)) return undefined;
+  const parts = fragment.split("&").map((part) => {
+    const at = part.indexOf("=");
+    try {
+      return [part.slice(0, at), decodeURIComponent(part.slice(at + 1))] as const;
+    } catch {
+      throw new BadLink("the program in this link is damaged: a percent sign is not followed by two digits");
+    }
+  });
+  const [first, ...others] = parts;
+  if (!first) return undefined;
+  const [kind, own] = first;
+  if (kind === "kernel") {
+    const tab = kernelTab(text(own, "the kernel"));
+    for (const [name, value] of others) {
+      if (name === "pane") tab.pane = one(value, WANTED, "the pane");
+      else if (name === "step" && /^\d{1,9}$/.test(value)) tab.at.step = Number(value);
+      else throw new BadLink(`this link cannot be used: it says ${name} of a kernel`);
+    }
+    return { tabs: [tab], active: 0 };
   }
+  const fields: Record<string, unknown> = {};
+  for (const [name, value] of others) {
+    if (name === "slice" || name === "access") fields[name] = [...((fields[name] as string[] | undefined) ?? []), value];
+    else if (name === "tile-number") fields[name] = value.split(",").map(Number);
+    else fields[name] = name === "phase" || NUMBERS.some((known) => known === name) ? Number(value) : value;
+  }
+  return { tabs: [programTab(own.slice(0, MOST_TEXT), view(fields))], active: 0 };
 }
 
 // The state of a fragment; undefined where there is none.
@@ -244,6 +280,27 @@ function tab(value: unknown): Tab {
     pane: one(fields["pane"], WANTED, "the pane"),
     target: text(fields["target"], "the target"),
     machine: text(fields["machine"], "the machine"),
+    // Links from before there were steps have none.
+    at: fields["at"] === undefined ? start() : at(fields["at"]),
+  };
+}
+
+function at(value: unknown): At {
+  const fields = record(value, "where a block is looked at");
+  const natural = (value: unknown, what: string): number => {
+    const number = whole(value, what);
+    if (number < 0 || number >= 2 ** 32) throw new BadLink(`${what} is negative, or too large`);
+    return number;
+  };
+  const block = fields["block"];
+  if (!Array.isArray(block) || block.length !== 3) throw new BadLink("the block has no three numbers");
+  const [x, y, z] = (block as unknown[]).map((number) => natural(number, "the block")) as [number, number, number];
+  return {
+    block: [x, y, z],
+    step: natural(fields["step"], "the step"),
+    thread: natural(fields["thread"], "the thread"),
+    early: fields["early"] === true,
+    whole: fields["whole"] === true,
   };
 }
 

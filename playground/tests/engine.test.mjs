@@ -127,6 +127,126 @@ test("every kernel of the library: planned, checked, counted, written", () => {
   console.log(`${kernels.length} kernels have a plan, pass their check, have a cost and a text`);
 });
 
+const stepped = (name, at = {}, more = {}) => object({ ask: "kernel", name, want: "steps", at, ...more }, "workshop");
+
+test("a block step by step: what is copied, where, by whom", () => {
+  const sizes = [["M", 40], ["N", 24]];
+  const all = stepped("transpose", {}, { sizes });
+  assert.ok(all.count > 5 && all.steps.length === all.count);
+  assert.equal(all.registers.length, 0);
+  const sum = (column) => all.steps.flat().reduce((total, line) => total + line[column], 0);
+  // Each byte of the matrix is read once, and written once; between, through shared memory.
+  const { grid } = all;
+  let [read, written] = [0, 0];
+  for (let x = 0; x < grid[0]; x++) {
+    const { steps } = stepped("transpose", { block: [x, 0, 0] }, { sizes });
+    for (const [, , from, to] of steps.flat()) {
+      read += from;
+      written += to;
+    }
+  }
+  assert.equal(read, 2 * 40 * 24 * 4, "from the source and from shared memory");
+  assert.equal(written, 2 * 40 * 24 * 4);
+  assert.ok(sum(4) >= sum(5) && sum(5) > 0, "wavefronts");
+  // At the last step the destination has been written: its values are those of the source, turned.
+  const end = stepped("transpose", { step: all.count }, { sizes });
+  assert.match(end.told.join(), /threads? writes? \d+ bytes of destination in global memory/);
+  const texts = (name) => {
+    const { svg } = end.pictures.find((one) => one.name === name);
+    return new Map([...svg.matchAll(/<title>\w+\((\d+),(\d+)\): ([^,<]+), at byte (\d+)/g)].map(([, row, column, value, byte]) => [`${row},${column}`, [value, Number(byte)]]));
+  };
+  const [source, destination] = [texts("source"), texts("destination")];
+  let compared = 0;
+  for (const [at, [value, byte]] of destination) {
+    if (value === "not written yet") continue;
+    const [row, column] = at.split(",").map(Number);
+    assert.deepEqual(source.get(at), [value, 4 * (24 * row + column)], at);
+    assert.equal(byte, 4 * (row + 40 * column), at);
+    compared++;
+  }
+  assert.ok(compared > 100, `${compared} elements compared`);
+});
+
+test("a block step by step: statements, registers, banks", () => {
+  const all = stepped("product");
+  const find = (name) => 1 + all.steps.findIndex((lines) => lines.some(([statement, , read, written]) => all.statements[statement][0] === name && (name === "mma" || read + written > 0)));
+  const copy = stepped("product", { step: find("copy_predicated"), thread: 5 });
+  const [excerpt] = copy.code;
+  assert.equal(excerpt.file, "crates/kernels/src/product.rs");
+  assert.match(excerpt.lines[excerpt.line - excerpt.first], /copy_predicated/);
+  assert.deepEqual(copy.pictures.filter((one) => one.touched).map((one) => one.what), ["global", "shared"]);
+  // Behind the threads' backs: on its way until it is waited for, there at once where it is done early.
+  const values = (found) => found.pictures.find((one) => one.what === "shared" && one.touched).svg;
+  assert.match(values(copy), /not written yet/);
+  assert.doesNotMatch(values(stepped("product", { step: copy.step, early: true })), /not written yet.*written by thread/);
+  assert.match(values(copy), /written by thread 5\b/);
+  const mma = stepped("product", { step: find("mma"), thread: 5 });
+  assert.equal(mma.pictures[0].name, "SM80_16x8x16_F32BF16BF16F32_TN");
+  assert.ok(mma.registers.every(([, operation, type, value]) => operation === "multiply bf16f32" && type === "f32" && Number.isFinite(Number(value))));
+  // Wavefronts of all accesses together are those of the step, and the banks of one are drawn.
+  for (let step = 1; step <= all.count; step++) {
+    const lines = all.steps[step - 1];
+    const waves = lines.reduce((total, line) => total + line[4], 0);
+    if (waves === 0) continue;
+    const here = stepped("product", { step });
+    assert.equal(here.requests.reduce((total, one) => total + one[3], 0), waves, `step ${step}`);
+    assert.match(here.banks.svg, /wavefront/);
+  }
+  const second = stepped("product", { step: find("copy_predicated"), request: copy.requests[1][0] });
+  assert.equal(second.banks.request, copy.requests[1][0]);
+});
+
+test("every kernel, step by step", () => {
+  const { kernels } = object({ ask: "kernels" }, "workshop");
+  let steps = 0;
+  for (const { name } of kernels) {
+    const all = stepped(name);
+    assert.equal(all.error ?? all.findings, null, name);
+    for (const step of [1, all.count >> 1, all.count]) {
+      for (const whole of [false, true]) {
+        const found = stepped(name, { step, whole });
+        assert.equal(found.error, undefined, `${name}, ${step}`);
+        assert.ok(found.pictures.every((one) => one.svg.startsWith("<svg")), name);
+        // Statements are written in the library of kernels, or in what it calls.
+        assert.ok(found.code.length > 0 || all.statements.every(([, place]) => place.startsWith("crates/")), name);
+      }
+    }
+    steps += all.count;
+  }
+  console.log(`${kernels.length} kernels take ${steps} steps in their first blocks`);
+  for (const [at, said] of [[{ step: 1e6 }, /no step/], [{ thread: 4096 }, /no thread/], [{ block: [999, 0, 0] }, /none at/], [{ blocks: 1 }, /blocks/], [{ step: -1 }, /-1/]]) {
+    assert.match(stepped("transpose", at).error.message, said);
+  }
+  assert.match(stepped("transpose", {}, { sizes: [["M", 100_000], ["N", 100_000]] }).error.message, /too long/);
+});
+
+test("the book's links are read and answered, and their pictures are the book's", async () => {
+  const { read } = await bundle("state.ts");
+  const book = join(root, "docs/book/src");
+  let [links, pictures] = [0, 0];
+  for (const name of readdirSync(book).filter((name) => name.endsWith(".md"))) {
+    const page = readFileSync(join(book, name), "utf8");
+    for (const [line, fragment] of page.matchAll(/\(playground\/index\.html(#[^)]*)\)/g)) {
+      const { tabs } = await read(fragment);
+      const { source, view } = tabs[0];
+      const asks = ["banks", "sectors", "suggest"].includes(view.kind) ? "workshop" : "engine";
+      const found = object({ ask: "program", source, view }, asks);
+      links++;
+      // The page of errors has programs that are refused, and so has the text about refusals.
+      assert.ok(found.text ?? found.error?.code, `${name}: ${line}`);
+      if (found.error && name !== "errors.md") assert.ok(page.includes(found.error.code), `${name}: ${line}: ${found.error.message}`);
+      const shown = page.slice(0, page.indexOf(line)).match(/!\[[^\]]*\]\(pictures\/([\w.-]+)\)\n\n\[[^\]]*\]$/);
+      if (!shown) continue;
+      const file = readFileSync(join(book, "pictures", shown[1]), "utf8");
+      // Two programs side by side are one list here.
+      if (!source.startsWith("((4,6):(6,1), ")) assert.equal(found.picture, file, `${name}: ${shown[1]}`);
+      pictures++;
+    }
+  }
+  console.log(`${links} links of the book are answered; ${pictures} stand below a picture and draw it`);
+  assert.ok(links > 100 && pictures > 20);
+});
+
 test("a check and a cost are the command's", beside, () => {
   const said = (...options) => JSON.parse(execFileSync(command, ["kernel", ...options, "--json"]).toString());
   for (const name of ["transpose", "product", "softmax"]) {

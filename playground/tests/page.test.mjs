@@ -356,6 +356,70 @@ test("a kernel: its plan, check, cost and text", async () => {
   clean();
 });
 
+test("a kernel statement by statement: forward, back, by threads, as a link", async () => {
+  await page.click("#add-kernel");
+  await page.locator("#kernel label:has(> span:text-is(\"M\")) input").fill("40");
+  await page.locator("#kernel label:has(> span:text-is(\"N\")) input").fill("24");
+  await page.getByRole("tab", { name: "Step by step" }).click();
+  await page.waitForSelector(".trail .step", { timeout: 30_000 });
+  const at = (step) => page.waitForFunction((wanted) => document.querySelector(".where").textContent.startsWith(`step ${wanted} of`), step, { timeout: 30_000 });
+  const lit = () => page.locator(".source .line.lit").innerText();
+  await at(0);
+  assert.equal(await page.locator("[data-step=back]").isDisabled(), true);
+  assert.match(await page.locator(".now").innerText(), /Before the first statement/);
+  // Forward to what reads the matrix; the line that does it is marked.
+  await page.getByRole("button", { name: "Next access to memory" }).click();
+  await page.waitForSelector(".now .global .picture");
+  const step = Number((await page.locator(".where").innerText()).split(" ")[1]);
+  assert.match(await lit(), /load/);
+  assert.match(await page.locator(".now .told").innerText(), /threads read \d+ bytes of source in global memory/);
+  assert.equal(await page.locator(".trail [aria-current=step]").getAttribute("data-at"), String(step));
+  // A click on an element shows its thread alone in all tensors, and its registers.
+  await page.locator(".now .global [data-t='3']").first().click();
+  await page.waitForFunction(() => document.querySelector(".now").textContent.includes("Registers that thread 3 wrote"));
+  await page.locator(".now .global [data-t='3']").first().hover();
+  assert.match(await page.locator(".pointed").innerText(), /source\(\d+,\d+\): -?[\d.]+, at byte \d+, read by thread 3/);
+  const loaded = await page.locator("[aria-label='Registers of a thread'] tbody").first().innerText();
+  assert.match(loaded, /load\s+f32\s+-?[\d.]+/);
+  // What is written to shared memory is outlined, and its banks are drawn.
+  await page.getByRole("button", { name: "Next access to memory" }).click();
+  while (!(await page.locator(".now .told").innerText()).includes("shared memory")) {
+    const before = await page.locator(".where").innerText();
+    await page.getByRole("button", { name: "Next access to memory" }).click();
+    await page.waitForFunction((before) => document.querySelector(".where").textContent !== before, before);
+  }
+  assert.match(await page.locator("[aria-label=Wavefronts]").innerText(), /warp 0, shared\d: \d+ wavefront/);
+  await page.getByRole("button", { name: "Back" }).click();
+  const back = Number(await page.locator(".trail [aria-current=step]").getAttribute("data-at"));
+  await at(back);
+  await page.locator(".trail [aria-current=step]").focus();
+  await page.keyboard.press("ArrowDown");
+  await at(back + 1);
+  // As a whole; then the link holds where one stands.
+  await page.locator(".steps label:has(> span:text-is(\"Tensors\")) select").selectOption("whole");
+  await page.waitForFunction(() => document.querySelector(".now figure .picture").shadowRoot.querySelector("image"));
+  await page.click("#link");
+  await page.waitForFunction(() => !document.getElementById("notice").hidden);
+  const address = await page.evaluate(() => navigator.clipboard.readText());
+  const other = await opened(context);
+  await other.page.goto(address);
+  await other.page.waitForFunction((wanted) => document.querySelector(".where")?.textContent.startsWith(`step ${wanted} of`), back + 1, { timeout: 30_000 });
+  assert.match(await other.page.locator(".now").innerText(), /thread 3 wrote/);
+  await other.page.goto("about:blank");
+  await other.page.goto(`${server.address}#kernel=product&pane=steps&step=4`);
+  await other.page.waitForFunction(() => document.querySelector(".source .line.lit")?.textContent.includes("copy_predicated"), undefined, { timeout: 30_000 });
+  for (const [fragment, said] of Object.entries({ "kernel=product&size=3": /says size/, "kernel=product&pane=loud": /the pane is none of/, "p=4&colour=red": /no field colour/, "p=4&width=wide": /whole number/ })) {
+    await other.page.goto("about:blank");
+    await other.go(`${server.address}#${fragment}`);
+    await other.page.waitForFunction(() => !document.getElementById("notice").hidden);
+    assert.match(await other.page.locator("#notice").innerText(), said);
+  }
+  assert.deepEqual(other.wrong, []);
+  await other.page.close();
+  await page.click("#close");
+  clean();
+});
+
 test("the gallery opens worked problems and instructions", async () => {
   await page.click("#gallery");
   await page.getByLabel("Search the gallery").fill("bank conflict");
@@ -399,7 +463,7 @@ test("keys alone are enough", async () => {
 
 test("axe finds nothing, in three widths and two themes", async () => {
   const looks = process.env.LOOKS;
-  const states = ["program", "error", "code", "derivation", "kernel", "gallery"];
+  const states = ["program", "error", "code", "derivation", "kernel", "steps", "product", "gallery"];
   for (const theme of ["light", "dark"]) {
     await page.selectOption("#theme", theme);
     for (const width of [1280, 800, 390]) {
@@ -408,6 +472,14 @@ test("axe finds nothing, in three widths and two themes", async () => {
         if (state === "kernel") {
           await page.click("#add-kernel");
           await page.waitForSelector("#kernel-pane table", { timeout: 30_000 });
+        } else if (state === "steps" || state === "product") {
+          await page.click("#add-kernel");
+          await page.waitForSelector("#kernel-pane table", { timeout: 30_000 });
+          await page.getByRole("combobox", { name: "Kernel" }).selectOption(state === "steps" ? "transpose" : "product");
+          await page.getByRole("tab", { name: "Step by step" }).click();
+          await page.waitForSelector(".trail .step", { timeout: 30_000 });
+          await page.getByRole("button", { name: "Next access to memory" }).click();
+          await page.waitForSelector(".now .told", { timeout: 30_000 });
         } else {
           await fresh(state === "error" ? "(6,2):(1,7) o (3,2):(2,3)" : "zipped_divide((8,8):(8,1), [2:1;4:1])");
           await page.waitForSelector(state === "error" ? "#wrong pre" : "#stage svg");

@@ -115,7 +115,10 @@ fn every_page_is_in_the_summary_and_every_link_leads_somewhere() {
     for (name, page) in &pages {
         for link in links(page) {
             let file = link.split('#').next().unwrap();
-            let found = link.starts_with("https://") || file.is_empty() || source().join(file).exists();
+            // The playground's page stands beside the book once both are built; what the links hold
+            // is checked by `book_links.rs` and by the playground's own tests.
+            let built = link.starts_with("playground/index.html#p=");
+            let found = built || link.starts_with("https://") || file.is_empty() || source().join(file).exists();
             assert!(found, "{name} links to {link}");
         }
     }

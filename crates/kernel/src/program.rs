@@ -52,6 +52,20 @@ pub struct Source {
     pub location: Location,
 }
 
+impl Source {
+    /// Whether another statement is written in the same line.
+    ///
+    /// ```
+    /// use tilewright_kernel::program::{Location, Source};
+    ///
+    /// let at = |column| Source { statement: "load", location: Location::new("kernel.py", 7, column, None) };
+    /// assert!(at(5).is_beside(&at(20)));
+    /// ```
+    pub fn is_beside(&self, other: &Source) -> bool {
+        (self.location.file(), self.location.line()) == (other.location.file(), other.location.line())
+    }
+}
+
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}", self.statement, self.location)

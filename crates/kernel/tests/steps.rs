@@ -116,6 +116,7 @@ fn what_is_copied_behind_the_threads_comes_when_it_is_waited_for() {
         let mut there = Vec::new();
         steps(&mut stepper, |stepper, step| {
             let now = stepper.bytes(2, [0; 3]).unwrap()[..4] == 2.0_f32.to_le_bytes();
+            assert_eq!(stepper.is_written(2, [0; 3], 511), now);
             let statement = step.executed[0].source.statement;
             there.push((statement, now));
             if statement == "copy" {

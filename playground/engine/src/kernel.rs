@@ -1,6 +1,7 @@
 //! Kernels of the library: their plans, checks, texts and costs.
 
 use serde_json::{Value as Json, json};
+use tilewright_draw::Theme;
 use tilewright_kernel::cost::Machine;
 use tilewright_kernel::interpret::{AccessCount, CheckError, Class};
 use tilewright_kernel::program::memory::Space;
@@ -9,7 +10,8 @@ use tilewright_kernel::{Element, ptx};
 use tilewright_kernels::{Entry, PlanError, Planned, Unchecked};
 
 use crate::failure::Failure;
-use crate::request::Wanted;
+use crate::request::{At, Wanted};
+use crate::steps;
 
 /// How many elements all tensors of a check may have: what a page can wait for.
 const MOST: i64 = 1 << 20;
@@ -32,7 +34,14 @@ pub fn list() -> Json {
 /// What is wanted of a kernel.
 ///
 /// Errors: there is no such kernel, size or type; the plan or the text does not exist.
-pub fn of(name: &str, sizes: &[(String, i64)], element: &str, want: Wanted, target: &str) -> Result<Json, Failure> {
+pub fn of(
+    name: &str,
+    sizes: &[(String, i64)],
+    element: &str,
+    want: Wanted,
+    target: &str,
+    (at, theme): (&At, Theme),
+) -> Result<Json, Failure> {
     let entry = tilewright_kernels::named(name)?;
     let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
     let element = match element {
@@ -49,6 +58,10 @@ pub fn of(name: &str, sizes: &[(String, i64)], element: &str, want: Wanted, targ
         Wanted::Check => check(&planned),
         Wanted::Ptx => text(planned.kernel().program(), target),
         Wanted::Cost => cost(&planned, target),
+        Wanted::Steps => {
+            small(&planned, "a run")?;
+            steps::of(&planned, at, theme)
+        }
     }
 }
 
@@ -134,12 +147,18 @@ fn access(count: &AccessCount) -> Json {
     })
 }
 
-fn check(planned: &Planned) -> Result<Json, Failure> {
+/// Whether the page can wait for a run.
+fn small(planned: &Planned, what: &str) -> Result<(), Failure> {
     // A least number of bytes stands for the work: tensors are read and written once at the least.
     if planned.bytes() / 4 > MOST || planned.operations() > 64 * MOST {
         let advice = "choose smaller sizes, or run `tilewright kernel check` on your machine";
-        return Err(Failure::choice(format!("a check of these sizes would take too long here: {advice}")));
+        return Err(Failure::choice(format!("{what} of these sizes would take too long here: {advice}")));
     }
+    Ok(())
+}
+
+fn check(planned: &Planned) -> Result<Json, Failure> {
+    small(planned, "a check")?;
     match planned.check() {
         Ok(report) => {
             let counts = &report.checked.run.counts;

@@ -7,7 +7,7 @@
 //!
 //! * `request`: what can be asked
 //! * `read`: programs and the fields beside them
-//! * `picture`, `memory`, `code`, `kernel`, `catalogue`: the answers
+//! * `picture`, `memory`, `code`, `kernel`, `steps`, `catalogue`: the answers
 //! * `failure`: why there is none
 
 #![warn(missing_docs)]
@@ -20,6 +20,7 @@ mod memory;
 mod picture;
 mod read;
 mod request;
+mod steps;
 
 use std::io::{Read as _, Write as _};
 
@@ -73,7 +74,9 @@ pub const MORE: More = More {
     page: catalogue::page,
     kernels: |request| match request {
         Request::Kernels {} => Ok(kernel::list()),
-        Request::Kernel { name, sizes, element, want, target } => kernel::of(&name, &sizes, &element, want, &target),
+        Request::Kernel { name, sizes, element, want, target, at, theme } => {
+            kernel::of(&name, &sizes, &element, want, &target, (&at, picture::theme(theme)))
+        }
         _ => Err(Failure::choice("this is no question about a kernel")),
     },
 };

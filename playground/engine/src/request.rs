@@ -71,6 +71,12 @@ pub enum Request {
         /// The processor of the PTX, or the machine of the costs; one of them if there is none.
         #[serde(default)]
         target: String,
+        /// Where a block is looked at.
+        #[serde(default)]
+        at: At,
+        /// Light or dark.
+        #[serde(default)]
+        theme: ThemeName,
     },
     /// The kernels of the library.
     Kernels {},
@@ -88,6 +94,26 @@ pub enum Wanted {
     Ptx,
     /// What it costs.
     Cost,
+    /// A block of it, statement by statement.
+    Steps,
+}
+
+/// Where a block of a kernel is looked at.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct At {
+    /// Which block of the grid.
+    pub block: [u32; 3],
+    /// After how many steps.
+    pub step: usize,
+    /// The thread whose registers are shown.
+    pub thread: u32,
+    /// Whether asynchronous copies are done at once, and not when they are waited for.
+    pub early: bool,
+    /// Whether tensors are shown as a whole, without their values.
+    pub whole: bool,
+    /// The access to shared memory whose banks are shown; that with most wavefronts if none.
+    pub request: Option<usize>,
 }
 
 /// Light, dark, or what the reader prefers.

@@ -40,6 +40,18 @@ pub(super) struct Copies {
 }
 
 impl Machine<'_> {
+    /// The bytes of the cluster's shared memory that copies under way have still to write, as
+    /// ranges in order.
+    pub(super) fn bytes_under_way(&self) -> Vec<(u64, u64)> {
+        let pending = self.block.copies.iter().flat_map(|copies| &copies.pending);
+        let mut ranges: Vec<(u64, u64)> = pending
+            .map(|copy| (self.shared_at(copy.to.0, copy.to.1), copy.bytes))
+            .map(|(first, bytes)| (first, first + bytes))
+            .collect();
+        ranges.sort_unstable();
+        ranges
+    }
+
     pub(super) fn copy_async(
         &mut self,
         warp: &Warp,

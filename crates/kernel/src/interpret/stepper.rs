@@ -3,8 +3,8 @@
 //!
 //! Law: what is shown is a run of the interpreter under one schedule, so an order that the hardware
 //! may take, with all that is checked there. In a step each warp that can go on executes the rest of
-//! the statement that it stands at: instructions one after another that came from one line, and of a
-//! loop those of one turn.
+//! the line that it stands at: instructions one after another that came from one line of the kernel,
+//! and of a loop those of one turn.
 
 use std::fmt;
 
@@ -70,10 +70,10 @@ pub struct Touched {
     pub background: bool,
 }
 
-/// A statement, and the warps that executed it in a step.
+/// A line of the kernel, and the warps that executed it in a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executed {
-    /// The statement.
+    /// The last of its statements, which took what the others gave.
     pub source: Source,
     /// The warps, by their numbers in the cluster: those of a block are adjacent.
     pub warps: Vec<u32>,
@@ -114,7 +114,7 @@ impl fmt::Display for Held<'_> {
     }
 }
 
-/// A block that is run statement by statement, with the others of its cluster; no other block runs.
+/// A block that is run line by line, with the others of its cluster; no other block runs.
 ///
 /// ```
 /// use tilewright_kernel::Kernel;
@@ -153,6 +153,8 @@ pub struct Stepper<'i> {
     executed: Vec<(usize, u32, usize)>,
     /// How much of the trail there was before each of them.
     begins: Vec<usize>,
+    /// What copies under way have still to write.
+    under_way: Vec<(u64, u64)>,
     ended: bool,
 }
 
@@ -169,7 +171,15 @@ impl<'i> Stepper<'i> {
         machine.begin_cluster(0, cluster, &mut warps);
         machine.trail = Some(Vec::new());
         let readings = Readings::new(machine.program);
-        Stepper { machine, warps, readings, executed: Vec::new(), begins: Vec::new(), ended: false }
+        Stepper {
+            machine,
+            warps,
+            readings,
+            executed: Vec::new(),
+            begins: Vec::new(),
+            under_way: Vec::new(),
+            ended: false,
+        }
     }
 
     /// Goes on by a step; none where all threads have ended.
@@ -183,6 +193,7 @@ impl<'i> Stepper<'i> {
         while !self.ended && self.executed.is_empty() && self.trail().is_empty() {
             self.ended = !self.round().unwrap_or(false);
         }
+        self.under_way = self.machine.bytes_under_way();
         if !self.machine.findings.is_empty() {
             self.ended = true;
             return Err(Findings(self.machine.findings.clone()));
@@ -233,7 +244,7 @@ impl<'i> Stepper<'i> {
             let place = warp.place;
             let here = code.sources.get(place).map(|source| *self.machine.program.source(*source));
             match code.nodes.get(place) {
-                Some(_) if current.is_some() && here != current => break,
+                Some(_) if current.is_some_and(|current| here.is_none_or(|here| !here.is_beside(&current))) => break,
                 // The next turn of a loop is another step.
                 Some(Node::LoopEnd(_)) if current.is_some() => break,
                 Some(Node::Instruction(_)) => {
@@ -253,8 +264,9 @@ impl<'i> Stepper<'i> {
         for (request, (warp, _, place)) in self.executed.iter().enumerate() {
             let (warp, source) = (*warp as u32, self.machine.source_at(*place));
             let (wavefronts, least) = self.wavefronts(request, *place);
-            match step.executed.iter_mut().find(|executed| executed.source == source) {
+            match step.executed.iter_mut().find(|executed| executed.source.is_beside(&source)) {
                 Some(executed) => {
+                    executed.source = source;
                     if executed.warps.last() != Some(&warp) {
                         executed.warps.push(warp);
                     }
@@ -374,14 +386,17 @@ impl<'i> Stepper<'i> {
     }
 
     /// Whether a byte has contents: of a shared array or of an output, whether this run has written
-    /// it; of other tensors, always.
+    /// it, and no copy that is to write it is under way; of other tensors, always.
     pub fn is_written(&self, buffer: usize, block: [u32; 3], byte: u64) -> bool {
         let Some(own) = self.machine.program.buffers.get(buffer) else { return false };
         match (own.space, own.role) {
             (Space::Shared, _) => self.rank(block).is_some_and(|rank| {
                 let memory = Memory { buffer: BufferId(buffer as u32), rank };
-                let at = self.machine.shared_at(memory, byte as i64) >> self.machine.setup.shared_shift;
-                self.machine.block.cells.get(at as usize).is_some_and(super::shadow::Cell::is_written)
+                let byte = self.machine.shared_at(memory, byte as i64);
+                let next = self.under_way.partition_point(|(first, _)| *first <= byte);
+                let awaited = next > 0 && self.under_way.get(next - 1).is_some_and(|(_, end)| byte < *end);
+                let at = byte >> self.machine.setup.shared_shift;
+                !awaited && self.machine.block.cells.get(at as usize).is_some_and(super::shadow::Cell::is_written)
             }),
             (_, Role::Output) => {
                 let at = byte >> self.machine.setup.extents[buffer].shift;

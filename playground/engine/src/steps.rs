@@ -1,0 +1,255 @@
+//! A block of a kernel, statement by statement: where it stands, what is in memory and registers,
+//! and who touches what.
+//!
+//! Law: the block is run anew for each question, from its beginning, so going back is running to an
+//! earlier step.
+
+mod memory;
+
+use std::collections::HashMap;
+
+use serde_json::{Value as Json, json};
+use tilewright_atoms::MmaAtom;
+use tilewright_draw::{Style, Theme};
+use tilewright_explain::figures;
+use tilewright_kernel::interpret::{AccessKind, Completion, Held, Step, Stepper, Thread};
+use tilewright_kernel::program::Source;
+use tilewright_kernel::program::group::GroupFactors;
+use tilewright_kernel::program::operation::{Matrix, Operation};
+use tilewright_kernels::Planned;
+
+use crate::failure::Failure;
+use crate::request::At;
+
+include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+
+/// How many steps are listed, and how many registers.
+const LISTED: usize = 4000;
+const REGISTERS: usize = 512;
+/// How many instructions of warps a block may execute here.
+const INSTRUCTIONS: u64 = 1 << 24;
+/// How many lines of source stand before and after a statement.
+const LINES: usize = 9;
+
+/// The steps of a block, and what is there after one of them.
+///
+/// Errors: there is no such block or thread; the interpreter finds a defect.
+pub fn of(planned: &Planned, at: &At, theme: Theme) -> Result<Json, Failure> {
+    let program = planned.kernel().program();
+    let grid = program.launch(planned.sizes())?.grid;
+    if at.thread >= program.threads {
+        return Err(Failure::choice(format!("there is no thread {}: a block has {}", at.thread, program.threads)));
+    }
+    let mut interpreter = planned.interpreter()?;
+    interpreter.limit(INSTRUCTIONS);
+    let completion = if at.early { Completion::Early } else { Completion::Late };
+    let mut stepper = interpreter.stepper(at.block, completion)?;
+    let mut sources = Sources::default();
+    let (mut steps, mut count, mut here, mut found) = (Vec::new(), 0, None, None);
+    // Before the first step nothing was executed.
+    if at.step == 0 {
+        here = Some(after(planned, at, theme, &stepper, &Step::default())?);
+    }
+    loop {
+        match stepper.step() {
+            Ok(Some(step)) => {
+                count += 1;
+                if steps.len() < LISTED {
+                    steps.push(listed(&step, &mut sources));
+                }
+                if count == at.step {
+                    here = Some(after(planned, at, theme, &stepper, &step)?);
+                }
+            }
+            Ok(None) => break,
+            Err(findings) => {
+                let told =
+                    findings.iter().map(|finding| json!({ "code": finding.code(), "message": finding.to_string() }));
+                found = Some(told.collect::<Vec<_>>());
+                break;
+            }
+        }
+    }
+    let Some(mut object) = here else {
+        return Err(Failure::choice(format!("there is no step {}: this block takes {count}", at.step)));
+    };
+    object["grid"] = json!(grid);
+    object["cluster"] = json!(program.cluster);
+    object["threads"] = json!(program.threads);
+    object["launches"] = json!(planned.launches().count());
+    object["count"] = json!(count);
+    object["steps"] = json!(steps);
+    object["statements"] = json!(sources.names);
+    object["findings"] = json!(found);
+    Ok(object)
+}
+
+/// Statements by their numbers, in the order in which they come.
+#[derive(Default)]
+struct Sources {
+    numbers: HashMap<Source, usize>,
+    names: Vec<Json>,
+}
+
+impl Sources {
+    fn number(&mut self, source: Source) -> usize {
+        *self.numbers.entry(source).or_insert_with(|| {
+            self.names.push(json!([source.statement, place(source)]));
+            self.names.len() - 1
+        })
+    }
+}
+
+/// The file of the project in which a statement is written, and the line.
+fn place(source: Source) -> String {
+    let file = source.location.file();
+    let short = file.find("crates/").and_then(|at| file.get(at..)).unwrap_or(file);
+    format!("{short}:{}", source.location.line())
+}
+
+/// Runs of numbers: `0-3, 8`.
+fn runs(numbers: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *number => *last = *number,
+            _ => runs.push((*number, *number)),
+        }
+    }
+    let one = |(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    runs.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// A step in the list: of each statement its number, the warps, bytes read and written, wavefronts
+/// and how many would do.
+fn listed(step: &Step, sources: &mut Sources) -> Json {
+    let bytes = |source: Source, read: bool| {
+        let own = step.touched.iter().filter(|touched| touched.source.is_beside(&source));
+        own.filter(|touched| (touched.kind == AccessKind::Read) == read).map(|touched| touched.bytes).sum::<u64>()
+    };
+    let mut lines: Vec<Json> = Vec::new();
+    for executed in &step.executed {
+        let source = executed.source;
+        let (read, written) = (bytes(source, true), bytes(source, false));
+        let warps = runs(&executed.warps);
+        let waves = (executed.wavefronts, executed.least_wavefronts);
+        lines.push(json!([sources.number(source), warps, read, written, waves.0, waves.1]));
+    }
+    // What the copy engine did by itself.
+    if lines.is_empty()
+        && let Some(first) = step.touched.first()
+    {
+        let (read, written) = (bytes(first.source, true), bytes(first.source, false));
+        lines.push(json!([sources.number(first.source), "", read, written, 0, 0]));
+    }
+    json!(lines)
+}
+
+/// What is there after a step.
+fn after(planned: &Planned, at: &At, theme: Theme, stepper: &Stepper<'_>, step: &Step) -> Result<Json, Failure> {
+    let mut sources: Vec<Source> = step.executed.iter().map(|executed| executed.source).collect();
+    if sources.is_empty() {
+        sources.extend(step.touched.first().map(|touched| touched.source));
+    }
+    let held = stepper.registers(Thread { block: at.block, thread: at.thread });
+    let mut pictures = memory::tensors(planned, at, theme, stepper, step)?;
+    if let Some(name) = held.iter().find_map(|held| instruction(held.operation))
+        && let Ok(atom) = MmaAtom::named(&name)
+    {
+        let figure = figures::instructions::of_mma(&atom, Style::default())?;
+        pictures.insert(0, json!({ "name": name, "svg": figure.svg(theme), "what": "instruction" }));
+    }
+    Ok(json!({
+        "step": at.step,
+        "code": sources.iter().take(3).filter_map(|source| excerpt(*source)).collect::<Vec<_>>(),
+        "told": memory::told(planned, step),
+        "registers": held.iter().take(REGISTERS).map(register).collect::<Vec<_>>(),
+        "written": held.len(),
+        "pictures": pictures,
+        "requests": memory::requests(planned, step),
+        "banks": memory::banks(planned, at, theme, step),
+    }))
+}
+
+/// The lines around a statement; none where its file is not one of the kernels'.
+fn excerpt(source: Source) -> Option<Json> {
+    let file = source.location.file();
+    let (name, text) = SOURCES.iter().find(|(name, _)| file.ends_with(name))?;
+    let line = source.location.line() as usize;
+    let first = line.saturating_sub(LINES).max(1);
+    let lines: Vec<&str> = text.lines().skip(first - 1).take(line + LINES + 1 - first).collect();
+    Some(json!({ "file": name, "statement": source.statement, "first": first, "line": line, "lines": lines }))
+}
+
+/// A register: its name, what wrote it, the type, the value, and whether it may be an element of a
+/// tensor and not only a number of a place.
+fn register(held: &Held<'_>) -> Json {
+    let element = held.reading.element();
+    let kind = element.map_or_else(|| "bits".to_owned(), |element| element.name().to_owned());
+    let kind =
+        if held.reading == tilewright_kernel::interpret::Reading::Predicate { "predicate".to_owned() } else { kind };
+    let loads = matches!(
+        held.operation,
+        Operation::Load(_) | Operation::RemoteLoad(_) | Operation::LoadMatrix { .. } | Operation::Atomic(..)
+    );
+    let data = loads || element.is_some_and(tilewright_kernel::Element::is_float);
+    json!([held.register.to_string(), operation(held.operation), kind, held.reading.text(held.bits), data])
+}
+
+/// An operation in a few words: `add f32`, `load`, `multiply bf16f32`.
+fn operation(operation: &Operation) -> String {
+    let text = format!("{operation:?}");
+    // What is not said of an access here is in the pictures.
+    let short = text.split("(Access").next().unwrap_or(&text).split(" {").next().unwrap_or(&text);
+    let inner = short.strip_prefix("Binary(").or_else(|| short.strip_prefix("Unary(")).unwrap_or(short);
+    let mut words = String::new();
+    let mut small = false;
+    for letter in inner.chars() {
+        match letter {
+            '(' | ')' | ',' | ' ' => {
+                if !words.is_empty() && !words.ends_with(' ') {
+                    words.push(' ');
+                }
+                small = false;
+            }
+            letter => {
+                if letter.is_ascii_uppercase() && small {
+                    words.push(' ');
+                }
+                small = letter.is_ascii_lowercase();
+                words.push(letter.to_ascii_lowercase());
+            }
+        }
+    }
+    words.trim_end().to_owned()
+}
+
+/// The name of the instruction that a product is.
+fn instruction(operation: &Operation) -> Option<String> {
+    if let Operation::MultiplyGroup { factors, columns, a, .. } = operation {
+        let types = match factors {
+            GroupFactors::F16 => "F32F16F16",
+            GroupFactors::Bf16 => "F32BF16BF16",
+            GroupFactors::Tf32 => "F32TF32TF32",
+            GroupFactors::E4M3 => "F32E4M3E4M3",
+            GroupFactors::E5M2 => "F32E5M2E5M2",
+            GroupFactors::I8 => "S32S8S8",
+            GroupFactors::U8 => "S32U8U8",
+        };
+        let from = if a.is_some() { "SS" } else { "RS" };
+        return Some(format!("SM90_64x{columns}x{}_{types}_{from}", factors.depth()));
+    }
+    let Operation::Multiply(matrix) = operation else { return None };
+    let name = match matrix {
+        Matrix::F16F32 => "SM80_16x8x16_F32F16F16F32_TN",
+        Matrix::F16F16 => "SM80_16x8x16_F16F16F16F16_TN",
+        Matrix::Bf16F32 => "SM80_16x8x16_F32BF16BF16F32_TN",
+        Matrix::Tf32F32 => "SM80_16x8x8_F32TF32TF32F32_TN",
+        Matrix::F64 => "SM80_8x8x4_F64F64F64F64_TN",
+        Matrix::I8I32 => "SM80_16x8x32_S32S8S8S32_TN",
+        Matrix::U8I32 => "SM80_16x8x32_S32U8U8S32_TN",
+        Matrix::E4M3F32 => "SM89_16x8x32_F32E4M3E4M3F32_TN",
+        Matrix::E5M2F32 => "SM89_16x8x32_F32E5M2E5M2F32_TN",
+    };
+    Some(name.to_owned())
+}
