@@ -32,8 +32,21 @@ async function bundled(entry, define) {
   return made.outputFiles[0].text;
 }
 
+// The pictures of the book: its page, what the picture shows, and the link below it.
+async function pictures() {
+  const book = new URL("../docs/book/src/", import.meta.url);
+  const found = [];
+  const order = [...(await readFile(new URL("SUMMARY.md", book), "utf8")).matchAll(/\[([^\]]*)\]\(([\w-]+\.md)\)/g)];
+  for (const [, title, name] of order) {
+    const text = await readFile(new URL(name, book), "utf8");
+    const below = /!\[([^\]]*)\]\(pictures\/[^)]*\)\n\n\[[^\]]*\]\(playground\/index\.html#([^)]*)\)/g;
+    for (const [, shows, fragment] of text.matchAll(below)) found.push([title, shows, fragment]);
+  }
+  return found;
+}
+
 const worker = await bundled("worker.ts", {});
-const page = await bundled("page.ts", { WORKER: JSON.stringify(worker) });
+const page = await bundled("page.ts", { WORKER: JSON.stringify(worker), BOOK: JSON.stringify(await pictures()) });
 const css = await readFile(`${site}style.css`, "utf8");
 const html = await readFile(`${site}index.html`, "utf8");
 

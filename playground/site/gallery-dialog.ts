@@ -3,6 +3,7 @@
 import type { Catalogue } from "./controls";
 import { button, make } from "./dom";
 import { GALLERY } from "./gallery";
+import { plain } from "./state";
 import type { View } from "./state";
 
 const MOST = 60;
@@ -13,7 +14,7 @@ export function showGallery(
 ): void {
   const list = make("div", { class: "gallery" });
   const search = make("input", { type: "search", "aria-label": "Search the gallery", placeholder: "swizzle, ldmatrix, wgmma …", spellcheck: "false" });
-  const card = (title: string, says: string, source: string, view: Partial<View>) =>
+  const card = (title: string, says: string, source: string, view: Partial<View>, name = title) =>
     make(
       "button",
       {
@@ -21,7 +22,7 @@ export function showGallery(
         class: "card",
         onclick: () => {
           dialog.close();
-          open(source, view, title.length > 30 ? "" : title);
+          open(source, view, name.length > 30 ? "" : name);
         },
       },
       make("strong", {}, title),
@@ -38,6 +39,16 @@ export function showGallery(
       if (shown.length > 0) {
         parts.push(make("h3", {}, section), make("div", { class: "cards" }, ...shown.map((one) => card(one.title, one.says, one.source, one.view ?? {}))));
       }
+    }
+    const drawn = BOOK.filter(([page, shows]) => has(`book ${page} ${shows}`));
+    if (drawn.length > 0) {
+      parts.push(
+        make("h3", {}, `From the book (${drawn.length})`),
+        make("div", { class: "cards" }, ...drawn.map(([page, shows, fragment]) => {
+          const tab = plain(fragment)?.tabs[0];
+          return tab?.type === "program" && card(page, `${shows}.`, tab.source, tab.view, shows);
+        })),
+      );
     }
     const called = catalogue.functions.filter((one) => has(`function ${one.section} ${one.name} ${one.summary}`));
     if (called.length > 0) {

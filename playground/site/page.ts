@@ -282,7 +282,7 @@ async function derive(host: HTMLElement, open: ProgramTab): Promise<void> {
   try {
     const question = { ask: "derivation", source: open.source, theme: theme() };
     const found = await derivations.object<Derivation>(question, "derivation", LIMIT);
-    if (program() === open && open.pane === "derivation") showDerivation(host, found);
+    if (program() === open && open.pane === "derivation") showDerivation(host, found, (meaning) => point(meaning, -1, -1));
   } catch (error) {
     if (!(error instanceof Replaced)) host.replaceChildren(make("p", { class: "wrong" }, String(error)));
   }

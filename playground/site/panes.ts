@@ -3,6 +3,7 @@
 import { button, field, make, select } from "./dom";
 import type { Problem } from "./editor";
 import { Picture } from "./picture";
+import type { Meaning } from "./picture";
 import type { Code, ProgramTab } from "./state";
 
 export type Row = [index: number, coordinate: string, value: string | null, bank: number | null];
@@ -79,8 +80,8 @@ export interface Derivation {
   law?: { law: string; answer: "holds" | "fails" | "open"; words: string };
 }
 
-// How a value comes about.
-export function showDerivation(host: HTMLElement, derivation: Derivation): void {
+// How a value comes about. `pointed` is told what is pointed at in its pictures.
+export function showDerivation(host: HTMLElement, derivation: Derivation, pointed: (meaning: Meaning | undefined) => void): void {
   const parts: Node[] = [];
   const law = derivation.law;
   if (law) {
@@ -91,7 +92,7 @@ export function showDerivation(host: HTMLElement, derivation: Derivation): void 
     const section = make("section", { class: part.indent > 0 ? "part inner" : "part" }, make("h2", {}, part.formula));
     if (part.lines.length > 0) section.append(make("pre", { tabindex: "0" }, part.lines.join("\n")));
     for (const svg of part.pictures) {
-      const picture = new Picture(`Picture of ${part.formula}`, () => undefined, () => undefined);
+      const picture = new Picture(`Picture of ${part.formula}`, pointed, () => undefined);
       picture.show(svg);
       section.append(picture.host);
     }

@@ -135,7 +135,7 @@ export async function write(state: State): Promise<string> {
 // The fragment of a link that is written by hand: `#p=` and the program, and then, if wanted, how it
 // is looked at, by the names of the command's options: `#p=(32,32)&kind=banks&element-bits=32`. Each
 // part is percent-encoded. `#kernel=` and a name opens a kernel, `&pane=` what is shown of it.
-function plain(fragment: string): State | undefined {
+export function plain(fragment: string): State | undefined {
   if (!/^(p|kernel)=/.test(fragment)) return undefined;
   const parts = fragment.split("&").map((part) => {
     const at = part.indexOf("=");

@@ -123,7 +123,7 @@ test("every view", async () => {
     }, undefined, { timeout: 15_000 }).catch(async () => {
       assert.fail(`${kind}: ${await page.locator("#unseen").textContent()} ${await page.locator("#wrong").textContent()}`);
     });
-    if (kind === "banks") assert.match(await page.locator("#told").innerText(), /32-way conflicts/);
+    if (kind === "banks") await page.waitForFunction(() => document.getElementById("told").textContent.includes("32-way conflicts"));
     if (kind === "suggest") {
       await page.waitForFunction(() => document.querySelectorAll("#told button").length > 0);
       assert.match(await page.locator("#told").innerText(), /instead of/);
@@ -167,12 +167,39 @@ test("what is pointed at is lit everywhere, and a click shows a thread alone", a
   clean();
 });
 
+test("inputs and result have matching colours, and programs are highlighted", async () => {
+  await fresh("zipped_divide((4,6):(6,1), [2:1;3:1])");
+  await shows("((2,3),(2,2)):((6,1),(12,3))");
+  // Each element of the matrix has in the result the colour of its tile.
+  const colours = await page.locator("#stage .picture").evaluate((host) => [...host.shadowRoot.querySelectorAll(".tiles")].map((group) =>
+    [...group.children].map((cell) => [cell.querySelector("title").textContent.split("→ ")[1], cell.getAttribute("class") ?? cell.querySelector("rect").getAttribute("class") ?? cell.querySelector("rect").getAttribute("fill")])));
+  assert.equal(colours.length, 2);
+  const before = new Map(colours[0]);
+  assert.equal(before.size, 24);
+  assert.ok(new Set(before.values()).size >= 4, "four tiles");
+  for (const [offset, colour] of colours[1]) assert.equal(colour, before.get(offset), `offset ${offset}`);
+  // Names of functions, numbers and comments look different.
+  await typed(page, "# a comment\ncoalesce((4,8):(8,1))");
+  await page.waitForFunction(() => document.getElementById("value").textContent !== "");
+  const look = (text) => page.locator(".cm-line span", { hasText: text }).first().evaluate((span) => getComputedStyle(span).color);
+  assert.equal(new Set([await look("comment"), await look("coalesce"), await look("4")]).size, 3);
+  await page.click("#close");
+  clean();
+});
+
 test("derivations, and code in five languages", async () => {
   await fresh("logical_divide((4,6):(1,4), 4:2)");
   await page.getByRole("tab", { name: "Derivation" }).click();
   await page.waitForSelector("#detail .part pre");
   assert.match(await page.locator("#detail").innerText(), /C = complement\(T, N\) = \(2,3\):\(1,8\)/);
   assert.match(await page.locator("#detail .law").innerText(), /holds/);
+  // What is pointed at in a picture of the derivation is told, and lit in the picture above.
+  const cell = page.locator("#detail .picture .tiles > g", { has: page.locator("title", { hasText: "→ 2" }) }).first();
+  if (await cell.count()) {
+    await cell.hover();
+    await page.waitForFunction(() => document.getElementById("status").textContent.includes("→"));
+    await page.mouse.move(5, 5);
+  }
   await page.getByRole("tab", { name: "Code" }).click();
   for (const [lang, text] of [["rust", "fn offset"], ["c", "int64_t offset"], ["cuda", "__device__"], ["python", "def offset"], ["triton", "def offset"]]) {
     await control("Language").selectOption(lang);
@@ -425,6 +452,11 @@ test("the gallery opens worked problems and instructions", async () => {
   await page.getByLabel("Search the gallery").fill("bank conflict");
   await page.locator(".card").first().click();
   await page.waitForFunction(() => document.getElementById("told").textContent.includes("32-way"), undefined, { timeout: 10_000 });
+  await page.click("#gallery");
+  await page.getByLabel("Search the gallery").fill("book sixteen threads");
+  await page.locator(".card").first().click();
+  await page.waitForFunction(() => document.getElementById("kind").textContent === "copy instruction");
+  await page.click("#close");
   await page.click("#gallery");
   await page.getByLabel("Search the gallery").fill("function weak_complement");
   await page.locator(".card").first().click();
