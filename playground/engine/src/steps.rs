@@ -74,7 +74,7 @@ pub fn of(planned: &Planned, at: &At, theme: Theme) -> Result<Json, Failure> {
         return Err(Failure::choice(format!("there is no step {}: this block takes {count}", at.step)));
     };
     object["grid"] = json!(grid);
-    object["cluster"] = json!(program.cluster);
+    object["cluster"] = json!(program.cluster_size());
     object["threads"] = json!(program.threads);
     object["launches"] = json!(planned.launches().count());
     object["count"] = json!(count);
