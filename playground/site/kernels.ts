@@ -83,7 +83,7 @@ function accesses(rows: Access[]): HTMLElement {
 export class KernelPage {
   readonly host = make("div", { class: "kernel" });
   private known: Kernels | undefined;
-  private asked: { tab: KernelTab; pane: KernelTab["pane"] } | undefined;
+  private asked: { tab: KernelTab; pane: KernelTab["pane"]; question: object } | undefined;
   private readonly form = make("div", { class: "fields" });
   private readonly summary = make("p", {});
   private readonly tabs = make("div", { class: "tabs", role: "tablist", "aria-label": "What is shown of the kernel" });
@@ -92,7 +92,7 @@ export class KernelPage {
   private readonly steps = new StepsPane((tab) => {
     this.changed();
     void this.ask(tab);
-  });
+  }, () => this.workshop.stop());
 
   constructor(
     private readonly workshop: Engine,
@@ -175,10 +175,13 @@ export class KernelPage {
     const target = tab.pane === "cost" ? tab.machine : tab.pane === "ptx" ? tab.target : "";
     const at = tab.pane === "steps" ? { at: this.steps.question(tab), theme: this.theme() } : {};
     const question = { ask: "kernel", name: tab.kernel, sizes: Object.entries(tab.sizes), element: tab.element, want: tab.pane, target, ...at };
-    this.asked = { tab, pane: tab.pane };
+    this.asked = { tab, pane: tab.pane, question };
     const waiting = setTimeout(() => {
       // The steps that are shown stay until others come.
-      if (tab.pane === "steps" && this.steps.host.isConnected) return;
+      if (tab.pane === "steps" && this.steps.host.isConnected) {
+        this.steps.wait(true);
+        return;
+      }
       this.pane.replaceChildren(
         make("p", { class: "quiet" }, "This takes a while … "),
         button("Stop", () => this.workshop.stop()),
@@ -186,13 +189,14 @@ export class KernelPage {
     }, 300);
     try {
       const answer = await this.workshop.object<Answer & Partial<Steps>>(question, "kernel", LIMIT);
-      if (this.asked?.tab === tab && this.asked.pane === tab.pane) this.told(tab, answer);
+      if (this.asked.question === question) this.told(tab, answer);
     } catch (error) {
       if (!(error instanceof Replaced)) {
         this.pane.replaceChildren(make("p", { class: "wrong" }, error instanceof Error ? error.message : String(error)));
       }
     } finally {
       clearTimeout(waiting);
+      if (this.asked?.question === question) this.steps.wait(false);
     }
   }
 

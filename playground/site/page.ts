@@ -140,13 +140,17 @@ function show(found: Answer, source: string): void {
   wrong.replaceChildren();
   if (found.error && !empty) {
     const { code, message, help, rendered } = found.error;
-    wrong.append(rendered ? make("pre", { tabindex: "0" }, rendered) : make("p", {}, message));
-    if (!rendered && help) wrong.append(make("p", {}, `help: ${help}`));
+    wrong.append(make("p", {}, make("strong", {}, code ? `error[${code}]: ` : ""), message));
+    // Sentences wrap; the place in the program keeps its columns.
+    const place = (rendered ?? "").split("\n").slice(1).filter((line) => !/^\s*= help: |^\s*\|?\s*$/.test(line));
+    if (place.length > 0) wrong.append(make("pre", { tabindex: "0", "aria-label": "The place in the program" }, place.join("\n")));
+    if (help) wrong.append(make("p", {}, `help: ${help}`));
     if (code) wrong.append(button(`What ${code} means`, () => void explain(code)));
   }
   wrong.hidden = wrong.childElementCount === 0;
   if (empty) value.textContent = "Write a program: (4,8):(8,1)";
   else value.textContent = found.error ? "" : (found.text ?? "");
+  byId("answer").hidden = value.textContent === "";
   byId("kind").textContent = found.kind ?? "";
   facts.replaceChildren(...(found.facts ?? []).map((line) => make("li", {}, line)));
   byId("told").replaceChildren(
@@ -168,7 +172,7 @@ function show(found: Answer, source: string): void {
   if (found.error?.code?.startsWith("E01")) void why(source);
   status.textContent = "";
   const open = program();
-  table.show(found.table, open !== undefined && pairs(open));
+  table.show(found.table, open !== undefined && pairs(open), found.error !== undefined);
 }
 
 // Where a program is refused by the algebra, the picture of how far its derivation goes.

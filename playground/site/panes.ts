@@ -34,16 +34,17 @@ export class TablePane {
   }
 
   // Shows a table soon: the picture comes first.
-  show(table: Table | null | undefined, pairs: boolean): void {
+  show(table: Table | null | undefined, pairs: boolean, refused: boolean): void {
     clearTimeout(this.soon);
     this.rows = [];
     this.lit = [];
-    this.soon = setTimeout(() => this.fill(table, pairs), 30);
+    this.soon = setTimeout(() => this.fill(table, pairs, refused), 30);
   }
 
-  private fill(table: Table | null | undefined, pairs: boolean): void {
+  private fill(table: Table | null | undefined, pairs: boolean, refused: boolean): void {
     if (!table) {
-      this.host.replaceChildren(make("p", { class: "quiet" }, "This value is no layout of known numbers, so it has no table."));
+      const why = refused ? "There is no value, so there is no table." : "This value is no layout of known numbers, so it has no table.";
+      this.host.replaceChildren(make("p", { class: "quiet" }, why));
       return;
     }
     const banks = table.rows.some((row) => row[3] !== null);

@@ -65,7 +65,13 @@ export class StepsPane {
   // What stands where what is pointed at is told.
   private hint = "";
 
-  constructor(private readonly again: (tab: KernelTab) => void) {
+  private readonly running: HTMLElement;
+
+  constructor(
+    private readonly again: (tab: KernelTab) => void,
+    stop: () => void,
+  ) {
+    this.running = make("p", { class: "quiet running", role: "status", hidden: true }, "The block is run anew … ", button("Stop", stop, { class: "small" }));
     this.bar.append(
       button("First", () => this.go(0)),
       button("Back", () => this.go(this.at() - 1), { "data-step": "back" }),
@@ -87,7 +93,12 @@ export class StepsPane {
       this.list.querySelector<HTMLElement>("[aria-current]")?.focus();
     });
     const left = make("div", { class: "left" }, this.list);
-    this.host.append(this.fields, this.bar, make("div", { class: "walk" }, left, this.now));
+    this.host.append(this.fields, this.bar, this.running, make("div", { class: "walk" }, left, this.now));
+  }
+
+  // Whether another step is being computed, and takes a while.
+  wait(on: boolean): void {
+    this.running.hidden = !on;
   }
 
   // What is asked of the engine besides the kernel.

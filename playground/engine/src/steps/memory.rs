@@ -1,6 +1,7 @@
 //! The memory of a block after a step: contents, who touched what, and wavefronts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 use serde_json::{Value as Json, json};
 use tilewright_draw::{self as draw, Axis, Body, Cell, Figure, Image, Map, Paint, Palette, Panel, Style, Theme};
@@ -156,26 +157,43 @@ impl Shown<'_> {
         Palette::Distinct.paint(thread.into(), self.threads.into())
     }
 
-    /// Where the part that is shown begins: at the first cell that the thread touches, or that
-    /// anybody touches.
-    fn corner(&self, rows: i64, columns: i64) -> Result<(i64, i64), Failure> {
-        let mut corner: Option<(bool, i64, i64)> = None;
-        if !self.who.is_empty() {
-            for index in 0..self.table.map.size() {
-                let Some(toucher) = self.element(index).and_then(|element| self.who.get(&element)) else { continue };
-                let other = toucher.thread != self.at.thread;
-                let (row, column) = self.table.cell(index);
-                corner = Some(match corner {
-                    Some((known, ..)) if known && !other => (other, row, column),
-                    Some((known, ..)) if !known && other => continue,
-                    Some((known, r, c)) => (known, r.min(row), c.min(column)),
-                    None => (other, row, column),
-                });
+    /// The rows and columns that hold every element of which `wanted` holds; none if there is none.
+    fn around(&self, wanted: impl Fn(&Toucher) -> bool) -> Option<[Range<i64>; 2]> {
+        let mut found: Option<[Range<i64>; 2]> = None;
+        for index in 0..self.table.map.size() {
+            if !self.element(index).and_then(|element| self.who.get(&element)).is_some_and(&wanted) {
+                continue;
             }
+            let (row, column) = self.table.cell(index);
+            found = Some(match found {
+                Some([rows, columns]) => {
+                    [rows.start.min(row)..rows.end.max(row + 1), columns.start.min(column)..columns.end.max(column + 1)]
+                }
+                None => [row..row + 1, column..column + 1],
+            });
         }
-        let (_, row, column) = corner.unwrap_or_default();
+        found
+    }
+
+    /// The rows and columns that are shown: what the step touches, as far as there is room; where
+    /// there is not, what the thread touches.
+    fn window(&self) -> [Range<i64>; 2] {
+        let [rows, columns] = match self.who.is_empty() {
+            true => None,
+            false => self.around(|_| true),
+        }
+        .unwrap_or([0..SIDE / 2, 0..LONG]);
+        let room = |touched: &Range<i64>, least: i64, most: i64, of: i64| {
+            (touched.end - touched.start / 8 * 8).clamp(least, most).min(of)
+        };
+        let down = room(&rows, 8, SIDE, self.table.rows);
+        let across = room(&columns, SIDE / 2, if down <= SIDE / 2 { LONG } else { SIDE }, self.table.columns);
+        let fits = rows.end - rows.start / 8 * 8 <= down && columns.end - columns.start / 8 * 8 <= across;
+        let own = if fits { None } else { self.around(|toucher| toucher.thread == self.at.thread) };
+        let [top, left] = own.map_or([rows.start, columns.start], |[rows, columns]| [rows.start, columns.start]);
         let first = |at: i64, shown: i64, of: i64| (at / 8 * 8).min(of - shown).max(0);
-        Ok((first(row, rows, self.table.rows), first(column, columns, self.table.columns)))
+        let (top, left) = (first(top, down, self.table.rows), first(left, across, self.table.columns));
+        [top..top + down, left..left + across]
     }
 
     fn fill(&self, row: i64, column: i64, cell: &mut Cell) {
@@ -224,9 +242,8 @@ impl Shown<'_> {
 
     /// The values of a part.
     fn part(&self) -> Result<(Figure<'_>, String), Failure> {
-        let rows = self.table.rows.min(SIDE);
-        let columns = self.table.columns.min(if rows <= SIDE / 2 { LONG } else { SIDE });
-        let (top, left) = self.corner(rows, columns)?;
+        let [down, across] = self.window();
+        let (top, left, rows, columns) = (down.start, across.start, down.end - down.start, across.end - across.start);
         let (down, across) = (self.table.rows_axis(top, rows), Axis::flat(columns).shifted_by(left));
         let panel = Panel::grid("", down, across, move |row, column, cell: &mut Cell| {
             self.fill(top + row, left + column, cell);
