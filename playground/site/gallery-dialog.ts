@@ -2,15 +2,16 @@
 
 import type { Catalogue } from "./controls";
 import { button, make } from "./dom";
-import { GALLERY } from "./gallery";
+import { GALLERY, KERNELS } from "./gallery";
 import { plain } from "./state";
-import type { View } from "./state";
+import type { Tab, View } from "./state";
 
 const MOST = 60;
 
 export function showGallery(
   catalogue: Catalogue,
   open: (source: string, view: Partial<View>, name: string) => void,
+  add: (tab: Tab) => void,
 ): void {
   const list = make("div", { class: "gallery" });
   const search = make("input", { type: "search", "aria-label": "Search the gallery", placeholder: "swizzle, ldmatrix, wgmma …", spellcheck: "false" });
@@ -39,6 +40,29 @@ export function showGallery(
       if (shown.length > 0) {
         parts.push(make("h3", {}, section), make("div", { class: "cards" }, ...shown.map((one) => card(one.title, one.says, one.source, one.view ?? {}))));
       }
+    }
+    const kernels = KERNELS.filter((one) => has(`kernels step by step ${one.title} ${one.says} ${one.fragment}`));
+    if (kernels.length > 0) {
+      parts.push(
+        make("h3", {}, "Kernels, step by step"),
+        make("div", { class: "cards" }, ...kernels.map((one) => {
+          const tab = plain(one.fragment)?.tabs[0];
+          return tab?.type === "kernel" && make(
+            "button",
+            {
+              type: "button",
+              class: "card",
+              onclick: () => {
+                dialog.close();
+                add(tab);
+              },
+            },
+            make("strong", {}, one.title),
+            make("span", {}, one.says),
+            make("code", {}, tab.kernel),
+          );
+        })),
+      );
     }
     const drawn = BOOK.filter(([page, shows]) => has(`book ${page} ${shows}`));
     if (drawn.length > 0) {

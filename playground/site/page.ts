@@ -428,7 +428,7 @@ function listen(): void {
     changed();
   });
   byId("gallery").addEventListener("click", () => {
-    if (catalogue) showGallery(catalogue, (source, view, name) => add(programTab(source, { ...view }, name)));
+    if (catalogue) showGallery(catalogue, (source, view, name) => add(programTab(source, { ...view }, name)), add);
   });
   byId("link").addEventListener("click", async () => {
     const address = await link();

@@ -306,7 +306,15 @@ test("what is no question is refused in words", () => {
 });
 
 test("every problem of the gallery has an answer and a picture", async () => {
-  const { GALLERY } = await bundle("gallery.ts");
+  const { GALLERY, KERNELS } = await bundle("gallery.ts");
+  const { read } = await bundle("state.ts");
+  for (const { title, fragment } of KERNELS) {
+    const { kernel, pane, at } = (await read(fragment)).tabs[0];
+    const found = object({ ask: "kernel", name: kernel, want: pane, at }, "workshop");
+    // Where a block is looked at, the step is one that touches memory.
+    if (pane === "steps") assert.ok(found.told?.length > 0, title);
+    else assert.ok(found.text, title);
+  }
   const refused = [];
   for (const { problems } of GALLERY) {
     for (const { title, source, view = {} } of problems) {

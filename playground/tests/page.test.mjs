@@ -396,7 +396,7 @@ test("a kernel statement by statement: forward, back, by threads, as a link", as
   assert.match(await page.locator(".now").innerText(), /Before the first statement/);
   // Forward to what reads the matrix; the line that does it is marked.
   await page.getByRole("button", { name: "Next access to memory" }).click();
-  await page.waitForSelector(".now .global .picture");
+  await page.waitForSelector(".now .told");
   const step = Number((await page.locator(".where").innerText()).split(" ")[1]);
   assert.match(await lit(), /load/);
   assert.match(await page.locator(".now .told").innerText(), /threads read \d+ bytes of source in global memory/);
@@ -409,7 +409,6 @@ test("a kernel statement by statement: forward, back, by threads, as a link", as
   const loaded = await page.locator("[aria-label='Registers of a thread'] tbody").first().innerText();
   assert.match(loaded, /load\s+f32\s+-?[\d.]+/);
   // What is written to shared memory is outlined, and its banks are drawn.
-  await page.getByRole("button", { name: "Next access to memory" }).click();
   while (!(await page.locator(".now .told").innerText()).includes("shared memory")) {
     const before = await page.locator(".where").innerText();
     await page.getByRole("button", { name: "Next access to memory" }).click();
@@ -452,6 +451,11 @@ test("the gallery opens worked problems and instructions", async () => {
   await page.getByLabel("Search the gallery").fill("bank conflict");
   await page.locator(".card").first().click();
   await page.waitForFunction(() => document.getElementById("told").textContent.includes("32-way"), undefined, { timeout: 10_000 });
+  await page.click("#gallery");
+  await page.getByLabel("Search the gallery").fill("kernels transposition");
+  await page.locator(".card").first().click();
+  await page.waitForFunction(() => document.querySelector(".source .line.lit"), undefined, { timeout: 30_000 });
+  await page.click("#close");
   await page.click("#gallery");
   await page.getByLabel("Search the gallery").fill("book sixteen threads");
   await page.locator(".card").first().click();
