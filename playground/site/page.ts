@@ -62,7 +62,11 @@ const picture = new Picture("Picture; arrow keys go from cell to cell, Enter sho
   table.light(own.map((row) => row[0]), own.length > 0);
 });
 const table = new TablePane((row) => pointRow(row));
-const kernels = new KernelPage(workshop, changed, (source, view, name) => add(programTab(source, view, name)), theme);
+const renamed = () => {
+  strip();
+  changed();
+};
+const kernels = new KernelPage(workshop, renamed, (source, view, name) => add(programTab(source, view, name)), theme);
 
 function tab(): Tab {
   return state.tabs[state.active] as Tab;

@@ -371,6 +371,7 @@ test("a kernel: its plan, check, cost and text", async () => {
     await page.getByRole("combobox", { name: "Kernel" }).selectOption(kernel);
     // Until then the plan of the kernel before is there, which may name the same.
     await page.waitForFunction((plan) => document.getElementById("kernel-pane").textContent.includes(plan), plans[kernel]);
+    assert.equal(await page.locator("#tabs [aria-selected=true]").innerText(), `kernel ${kernel}`);
     await page.getByRole("button", { name }).click();
     await sees();
     await page.click("#close");
