@@ -48,11 +48,18 @@ impl Conversions {
         if from == to {
             return Ok((Route::Registers, 0));
         }
-        // Bits of warps that both have alike are of no account, nor is which bit of an element is
-        // called what.
         let lanes = from.threads.len().min(5);
-        let alike = from.threads[lanes..] == to.threads[lanes..];
-        let kept = if alike { lanes } else { from.threads.len() };
+        if from.threads[lanes..] != to.threads[lanes..] {
+            // Some warp wants what it does not have. Values that stay side by side go together.
+            let most = (32 / element.bits()).max(1).trailing_zeros() as usize;
+            let alike =
+                |count: &usize| from.values.get(..*count).is_some_and(|own| to.values.get(..*count) == Some(own));
+            let beside = (0..=most).rev().find(alike).unwrap_or(0);
+            let words = |held: &Held| (held.values() >> beside) as u32;
+            return Ok((Route::Shared, Route::through_shared(words(from), words(to))));
+        }
+        // Within warps: which of them it is is of no account, nor is which bit is called what.
+        let kept = lanes;
         let mut order: Vec<u8> = from.values.iter().chain(from.threads[..kept].iter().flatten()).copied().collect();
         order.sort_by_key(|bit| from.values.iter().position(|own| own == bit).unwrap_or(usize::MAX));
         let place = |bit: u8| order.iter().position(|own| *own == bit).map(|at| at as u8);

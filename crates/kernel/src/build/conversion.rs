@@ -40,6 +40,24 @@ pub enum Route {
     Shared,
 }
 
+impl Route {
+    /// About how many instructions each warp executes for a trip through shared memory, in which
+    /// each thread stores so many words and loads so many: what [`Distribution::route`] says of one.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Distribution, Element, Route};
+    ///
+    /// // Rows of a warp each become columns of a warp each: four numbers a thread.
+    /// let rows = Distribution::new("(32,16)", "((32,4),4):((1,32),128)")?;
+    /// let columns = Distribution::new("(32,16)", "((16,2,4),4):((32,1,2),8)")?;
+    /// assert_eq!(rows.route(&columns, Element::F32)?, (Route::Shared, Route::through_shared(4, 4)));
+    /// # Ok::<(), tilewright_kernel::KernelError>(())
+    /// ```
+    pub fn through_shared(stored: u32, loaded: u32) -> u32 {
+        plan::through_shared(stored, loaded)
+    }
+}
+
 impl Distribution {
     /// How [`Distributed::convert`] gives the tile to another distribution, and about how many
     /// instructions each warp executes for that, a trip through shared memory counted as 40.

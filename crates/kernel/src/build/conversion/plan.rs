@@ -68,14 +68,20 @@ pub(super) fn together(from: &[Vec<i64>], to: &[Vec<i64>], most: usize) -> usize
     1
 }
 
+/// About how many instructions a warp executes to store so many values of each thread and to load so
+/// many.
+pub(super) fn through_shared(stored: u32, loaded: u32) -> u32 {
+    SHARED + STORED * (stored + loaded)
+}
+
 /// The plan with the fewest instructions, and about how many these are; `words` shuffles move one
 /// value.
 pub(super) fn cheapest(from: &[Vec<i64>], to: &[Vec<i64>], words: u32) -> (Plan, u32) {
     if let Some(values) = registers(from, to) {
         return (Plan::Registers(values), 0);
     }
-    let values = (from.first().map_or(0, Vec::len) + to.first().map_or(0, Vec::len)) as u32;
-    let shared = SHARED + STORED * values;
+    let [stored, loaded] = [from, to].map(|table| table.first().map_or(0, Vec::len) as u32);
+    let shared = through_shared(stored, loaded);
     let Some(moves) = moves(from, to) else { return (Plan::Shared, shared) };
     let slanted = (0..LANES.trailing_zeros()).map(|shift| slanted(&moves, shift));
     let plans = pulled(&moves).into_iter().chain([pushed(&moves), turned(&moves)]).chain(slanted);

@@ -1,0 +1,123 @@
+//! What is refused: the code, the place of the statement, and words of the message.
+
+use tilewright_layout::Refusal;
+use tilewright_tile::{Element, Index, Program, TileError, interpret};
+
+/// A program with these statements, and the refusal of reading it.
+fn refused(statements: &str) -> (TileError, String) {
+    let text = format!(
+        "tile t {{\ninput x: f32 (M,64):(64,1)\ninput h: bf16 (M,64):(64,1)\noutput y: f32 (M,64):(64,1)\ngrid M\n\
+         a = load(x, (4,64), (block.x, 0))\n{statements}\n}}"
+    );
+    let error = Program::read("t.tile", &text).expect_err(&text);
+    (error, text)
+}
+
+#[test]
+fn each_refusal_names_its_line_and_what_is_wrong() {
+    let cases = [
+        ("b = load(x, (4,1000), (block.x, 0))", "E1201", "t.tile:7:5", "powers of two"),
+        ("b = load(x, (4,64), (block.x))", "E1201", "t.tile:7:5", "(1,1) is wanted"),
+        ("b = a + load(x, (4,32), (block.x, 0))", "E1201", "t.tile:7:7", "(4,32)"),
+        ("b = reduce_sum(a, 2)", "E1201", "t.tile:7:5", "a mode 2"),
+        ("b = reduce_sum(a, 1, 1)", "E1201", "t.tile:7:5", "each once"),
+        ("b = transpose(a, (0,0))", "E1201", "t.tile:7:5", "(4,64)"),
+        ("b = reshape(a, (128))", "E1201", "t.tile:7:5", "256 elements"),
+        ("b = broadcast(a, (8,64))", "E1201", "t.tile:7:5", "(4,64)"),
+        ("b = load(x, (1024,1024), (block.x, 0))", "E1206", "t.tile:7:5", "65536"),
+        ("b = exp(load(h, (4,64), (block.x, 0)))", "E1202", "t.tile:7:5", "bf16"),
+        ("b = a + arange((4,64), 1)", "E1202", "t.tile:7:7", "one type"),
+        ("b = dot(a, a, a)", "E1202", "t.tile:7:5", "f16 or bf16"),
+        ("store(y, (block.x, 0), load(h, (4,64), (block.x, 0)))", "E1202", "t.tile:7:1", "the same type"),
+        ("store(x, (block.x, 0), a)", "E1205", "t.tile:7:1", "written"),
+        ("b = load(y, (4,64), (block.x, 0))", "E1205", "t.tile:7:5", "read"),
+        ("b = c", "E1203", "t.tile:7:5", "`c`"),
+        ("b = sin(a)", "E1203", "t.tile:7:5", "`sin`"),
+        ("b = load(x, (4,64), (i, 0))", "E1203", "t.tile:7:22", "`i`"),
+        ("b = exp a", "E1203", "t.tile:7:5", "`exp`"),
+        ("b = exp(a", "E1204", "t.tile:8:1", "`)` is wanted"),
+        ("b = load(x, (4,64), (block.x*block.x, 0))", "E1204", "t.tile:7:30", "a number"),
+        ("loop i < 4 with s = f32(0) { next s + a } -> s", "E1207", "t.tile:7:1", "f32 (4,64)"),
+        ("loop i < 4 with s = a { b = a next s } -> s\nc = b", "E1203", "t.tile:8:5", "`b`"),
+        ("b = held(a, \"(32,8):(8,2)\")", "E1208", "t.tile:7:5", "held twice"),
+        ("b = held(a, \"(32,4):(4,1)\")", "E1208", "t.tile:7:5", "128 elements"),
+    ];
+    for (statements, code, place, words) in cases {
+        let (error, text) = refused(statements);
+        assert_eq!(error.code(), code, "{error}\n{text}");
+        assert!(error.to_string().contains(place), "{error}, not at {place}");
+        assert!(error.to_string().contains(words), "{error}, without `{words}`");
+        assert!(error.help().is_some());
+    }
+}
+
+#[test]
+fn rust_names_the_line_that_calls() {
+    let error = Program::build("t", |t| {
+        let x = t.input(Element::F32, "x", "(M,64):(64,1)")?;
+        let a = t.load(x, &[4, 64], &[0.into(), 0.into()]);
+        let _ = a + t.load(x, &[4, 32], &[0.into(), 0.into()]);
+        Ok(())
+    });
+    let error = error.unwrap_err();
+    let place = error.place().expect("the place is known");
+    assert!(place.file().ends_with("refusals.rs") && place.line() == line!() - 5, "{error}");
+}
+
+#[test]
+fn a_compile_says_what_does_not_fit() {
+    let compile = |text: &str| text.parse::<Program>().unwrap().compile().unwrap_err();
+    // 65,536 numbers of 32 bits in a block of 32 threads.
+    let large = compile(
+        "tile t {\ninput x: f32 (M,256):(256,1)\noutput y: f32 (M,256):(256,1)\nwarps 1\n\
+         store(y, (0, 0), load(x, (256,256), (0, 0)))\n}",
+    );
+    assert_eq!(large.code(), "E1206", "{large}");
+    assert!(large.to_string().contains("2048 registers a thread for a value of f32 (256,256)"), "{large}");
+    // A tile of two extents in a tensor of three.
+    let rank = compile(
+        "tile t {\ninput x: f32 (M,8,8):(64,8,1)\noutput y: f32 (M,64):(64,1)\n\
+         store(y, (0, 0), load(x, (4,64), (0, 0)))\n}",
+    );
+    assert_eq!(rank.code(), "E1201", "{rank}");
+    // A layout of other threads.
+    let held = compile(
+        "tile t {\ninput x: f32 (M,64):(64,1)\noutput y: f32 (M,64):(64,1)\nwarps 2\n\
+         store(y, (0, 0), held(load(x, (2,64), (0, 0)), \"(32,4):(4,1)\"))\n}",
+    );
+    assert_eq!(held.code(), "E1208", "{held}");
+}
+
+#[test]
+fn a_run_says_what_is_missing_and_what_is_written_twice() {
+    let program: Program =
+        "tile t {\ninput x: f32 N:1\noutput y: f32 N:1\ngrid 2\nstore(y, (0), load(x, (4), (0)))\n}".parse().unwrap();
+    let run = |sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]| interpret::run(&program, sizes, inputs);
+    let code = |error: TileError| (error.code(), error.to_string());
+    assert_eq!(code(run(&[], &[]).unwrap_err()).0, "E0116");
+    assert_eq!(code(run(&[("N", 4)], &[]).unwrap_err()).0, "E1209");
+    assert_eq!(code(run(&[("N", 4)], &[("x", vec![0.0; 3])]).unwrap_err()).0, "E1209");
+    let twice = code(run(&[("N", 4)], &[("x", vec![0.0; 4])]).unwrap_err());
+    assert_eq!(twice.0, "E1210");
+    assert!(twice.1.contains("offset 0 of y"), "{}", twice.1);
+}
+
+#[test]
+fn texts_that_are_cut_off_are_refused_without_a_panic() {
+    for (name, text) in tilewright_tile::LIBRARY {
+        let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).step_by(13).collect();
+        for end in ends {
+            // What is whole without its end is another program; all else is refused.
+            let _ = Program::read(name, &text[..end]);
+            let _ = Program::read(name, &text[end..]);
+            let _ = Program::read(name, &format!("{}({}", &text[..end], &text[end..]));
+        }
+    }
+    let deep = format!("tile t {{ a = {}1{} }}", "(".repeat(10_000), ")".repeat(10_000));
+    assert_eq!(Program::read("deep", &deep).unwrap_err().code(), "E1206");
+    let negative = format!("tile t {{ a = {}1 }}", "-".repeat(10_000));
+    assert_eq!(Program::read("negative", &negative).unwrap_err().code(), "E1206");
+    let index = format!("tile t {{ a = index({}1{}) }}", "(".repeat(10_000), ")".repeat(10_000));
+    assert_eq!(Program::read("index", &index).unwrap_err().code(), "E1206");
+    let _ = Index::from(1);
+}
