@@ -205,6 +205,14 @@ impl Costs<'_> {
                 let own = access_costs(&self.pools.places[&number], layouts, weight)?;
                 self.network.costs(variable, |option| own[option]);
             }
+            Operation::Stage { .. } => {
+                let place = &self.pools.places[&number];
+                let read = place.cost(&place.coalesced(layouts[0].threads.len())[0])?;
+                let bytes = self.program.type_of(*result).size().unsigned_abs() * 2;
+                let held = |option: usize| (2 * layouts[option].values() * layouts[option].threads()).unsigned_abs();
+                let cost = |option: usize| weights::staged(&read, bytes, held(option)).saturating_mul(weight);
+                self.network.costs(variable, cost);
+            }
             Operation::Dot => {
                 let shape = |at: usize| &self.program.type_of(operands[at]).shape;
                 let cost = weights::product([shape(0)[0], shape(1)[1], shape(0)[1]]);

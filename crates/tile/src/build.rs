@@ -114,7 +114,9 @@ impl Build {
     ) -> Value<'_> {
         let mut program = self.program();
         let element = match &operation {
-            Operation::Load { tensor, .. } => program.tensors.get(*tensor).map(|tensor| tensor.element),
+            Operation::Load { tensor, .. } | Operation::Stage { tensor, .. } => {
+                program.tensors.get(*tensor).map(|tensor| tensor.element)
+            }
             _ => None,
         };
         let types: Vec<Type> = operands.iter().map(|value| program.type_of(*value).clone()).collect();
@@ -222,12 +224,37 @@ impl Build {
         other: f64,
         place: Location,
     ) -> Value<'_> {
-        let reads = self.program().tensors.get(tensor.0).filter(|tensor| tensor.output).map(|own| own.name.clone());
-        if let Some(tensor) = reads {
-            self.complain(Reason::Role { tensor, tried: "read" }.at("load", place));
-        }
+        self.reads(tensor, "load", place);
         let operation = Operation::Load { tensor: tensor.0, shape: shape.to_vec(), at: at.to_vec(), other };
         self.made("load", operation, &[], place)
+    }
+
+    /// A matrix in a tile of a tensor by way of shared memory, for a product: rows are one mode of
+    /// the tile, columns another, and the others have one element. Where a product takes what
+    /// [`Build::load`] gave, reshaped and transposed or not, a pass writes this; say it to be sure.
+    #[track_caller]
+    pub fn stage(&self, tensor: TensorId, shape: &[i64], at: &[Index], modes: [usize; 2]) -> Value<'_> {
+        self.staged(tensor, shape, at, modes, here())
+    }
+
+    pub(crate) fn staged(
+        &self,
+        tensor: TensorId,
+        shape: &[i64],
+        at: &[Index],
+        modes: [usize; 2],
+        place: Location,
+    ) -> Value<'_> {
+        self.reads(tensor, "stage", place);
+        let operation = Operation::Stage { tensor: tensor.0, shape: shape.to_vec(), at: at.to_vec(), modes };
+        self.made("stage", operation, &[], place)
+    }
+
+    fn reads(&self, tensor: TensorId, statement: &'static str, place: Location) {
+        let reads = self.program().tensors.get(tensor.0).filter(|tensor| tensor.output).map(|own| own.name.clone());
+        if let Some(tensor) = reads {
+            self.complain(Reason::Role { tensor, tried: "read" }.at(statement, place));
+        }
     }
 
     /// Writes a tile of a tensor: tile `at[i]` along mode `i`. What lies past the edges is left out.

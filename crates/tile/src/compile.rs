@@ -1,6 +1,7 @@
 //! From a tile program to a kernel.
 //!
-//! Law: each pass takes a program to one with the same meaning: candidates (`pools`), assignment
+//! Law: each pass takes a program to one with the same meaning: factors of products by way of shared
+//! memory (`factors`), candidates (`pools`), assignment
 //! (`assign`), conversions (`place`), the kernel (`lower`). What each of them chose is kept, and
 //! [`Compiled::explain`] says it.
 
@@ -10,6 +11,7 @@ use tilewright_kernel::Kernel;
 
 use crate::assign::{Assignment, Conversions, assign};
 use crate::error::{Reason, TileError};
+use crate::factors;
 use crate::memory;
 use crate::place::{Placed, place};
 use crate::pools::{self, Pools};
@@ -72,13 +74,15 @@ impl Program {
             since = now;
         };
         let warps = self.warps.map_or_else(|| warps(self), i64::from);
-        let nodes = pools::nodes(self);
         let sizes = memory::typical(self)?;
-        let pools = Pools::new(self, &nodes, warps, &sizes)?;
+        let staged = factors::staged(self, 32 * warps, &sizes)?;
+        took("factors");
+        let nodes = pools::nodes(&staged);
+        let pools = Pools::new(&staged, &nodes, warps, &sizes)?;
         took("candidates");
-        let assignment = assign(self, &nodes, &pools, &mut Conversions::new(warps))?;
+        let assignment = assign(&staged, &nodes, &pools, &mut Conversions::new(warps))?;
         took("assignment");
-        let placed = place(self, &pools, &assignment)?;
+        let placed = place(&staged, &pools, &assignment)?;
         fits(&placed)?;
         took("conversions");
         let kernel = crate::lower::lower(&placed)?;

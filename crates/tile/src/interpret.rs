@@ -222,6 +222,16 @@ impl Run<'_> {
             let element = |at: Option<i64>| at.map_or(other, |at| contents[at as usize].unwrap_or(f64::NAN));
             return Ok(offsets.into_iter().map(element).collect());
         }
+        if let Operation::Stage { tensor, shape, at, modes } = operation {
+            let offsets = self.offsets(*tensor, shape, at)?;
+            let contents = &self.contents[*tensor];
+            let element = |index: i64| {
+                let mut place = vec![0; shape.len()];
+                (place[modes[0]], place[modes[1]]) = (index % ty.shape[0], index / ty.shape[0]);
+                offsets[tile::index(shape, &place)].map_or(0.0, |at| contents[at as usize].unwrap_or(f64::NAN))
+            };
+            return Ok((0..ty.size()).map(element).collect());
+        }
         let given: Vec<(&[f64], &crate::program::Type)> = operands
             .iter()
             .map(|value| (tiles.get(value).map_or(&[][..], Vec::as_slice), self.program.type_of(*value)))

@@ -40,6 +40,7 @@ mod compile;
 mod error;
 mod explain;
 mod explanation;
+mod factors;
 mod held;
 pub mod interpret;
 mod library;

@@ -5,10 +5,12 @@
 //! stores, reductions, scans and conversions are those of distributed tiles, and products those of
 //! fragments.
 
+mod stage;
+
 use std::collections::HashMap;
 
 use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::{Build, Distributed, Distribution, Element, Flag, Kernel, KernelError, Num, View};
+use tilewright_kernel::{Build, Distributed, Distribution, Element, Flag, Fragment, Kernel, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Extent, Slot, Stride, Tree, Truth};
 
@@ -33,9 +35,21 @@ pub(crate) fn lower(placed: &Placed) -> Result<Kernel, KernelError> {
         }
         let threads = placed.layouts.values().next().map_or(32, Held::threads);
         k.threads(threads)?;
-        let mut lowering = Lowering { k, placed, tensors, values: HashMap::new(), turns: HashMap::new() };
+        let mut lowering = Lowering { k, placed, tensors, values: HashMap::new(), turns: HashMap::new(), depth: 0 };
         lowering.body(&program.body)
     })
+}
+
+/// What a thread holds of a value.
+enum Own<'k> {
+    Numbers(Vec<Num<'k>>),
+    /// A tile as it was read: elements of 16 bits stay two in a register.
+    Tile(Distributed<'k>),
+    /// A tile in a wider type: converted where it is used, since a narrow number kept over a barrier
+    /// and a second conversion cost less than a wide one.
+    Widened(Distributed<'k>, Element),
+    /// A factor of a product, as the instruction takes it: a fragment for each 16 along K.
+    Factor(Vec<Fragment<'k>>),
 }
 
 struct Lowering<'k, 'p> {
@@ -43,8 +57,10 @@ struct Lowering<'k, 'p> {
     placed: &'p Placed,
     tensors: Vec<View<'k>>,
     /// What a thread holds of each value.
-    values: HashMap<ValueId, Vec<Num<'k>>>,
+    values: HashMap<ValueId, Own<'k>>,
     turns: HashMap<u32, Expr>,
+    /// How many loops are open.
+    depth: usize,
 }
 
 /// A refusal of the algebra, or of this crate, as one of the kernel language.
@@ -66,8 +82,17 @@ impl<'k> Lowering<'k, '_> {
         self.held(value)?.distribution(&self.placed.program.type_of(value).shape).map_err(refused)
     }
 
-    fn numbers(&self, value: ValueId) -> &[Num<'k>] {
-        self.values.get(&value).map_or(&[], Vec::as_slice)
+    fn numbers(&self, value: ValueId) -> Result<Vec<Num<'k>>, KernelError> {
+        match self.values.get(&value) {
+            Some(Own::Numbers(numbers)) => Ok(numbers.clone()),
+            Some(Own::Tile(tile)) => tile.fragment().numbers(),
+            Some(Own::Widened(tile, element)) => tile.to(*element)?.fragment().numbers(),
+            Some(Own::Factor(parts)) => {
+                let parts = parts.iter().map(Fragment::numbers).collect::<Result<Vec<_>, _>>()?;
+                Ok(parts.concat())
+            }
+            None => Ok(Vec::new()),
+        }
     }
 
     fn index(&self, index: &Index) -> Result<Expr, KernelError> {
@@ -130,13 +155,19 @@ impl<'k> Lowering<'k, '_> {
     fn body(&mut self, body: &[Statement]) -> Result<(), KernelError> {
         for statement in body {
             match statement {
+                // The factors of a loop are taken where its turn begins.
+                Statement::Let { result, operation: Operation::Stage { .. }, place, .. } => {
+                    if !self.values.contains_key(result) {
+                        place.during(|| self.staged_at_once(statement))?;
+                    }
+                }
                 Statement::Let { result, operation, operands, place } => {
-                    let numbers = place.during(|| self.given(*result, operation, operands))?;
-                    self.values.insert(*result, numbers);
+                    let own = place.during(|| self.given(*result, operation, operands))?;
+                    self.values.insert(*result, own);
                 }
                 Statement::Store { tensor, at, value, place } => place.during(|| {
                     let shape = &self.placed.program.type_of(*value).shape;
-                    let tile = self.tiled(self.numbers(*value), &self.distribution(*value)?)?;
+                    let tile = self.tiled(&self.numbers(*value)?, &self.distribution(*value)?)?;
                     self.tile(*tensor, shape, at)?.store_distributed_predicated(&tile)
                 })?,
                 Statement::Loop(own) => self.turns(own)?,
@@ -152,51 +183,61 @@ impl<'k> Lowering<'k, '_> {
         };
         let mut carried = Vec::new();
         for value in &own.initial {
-            let numbers = self.numbers(*value).to_vec();
+            let numbers = self.numbers(*value)?;
             let element = self.placed.program.type_of(*value).element;
             let fragment = self.k.register(element, &numbers.len().to_string())?;
             fragment.set(&numbers)?;
             carried.push(fragment);
         }
         let k = self.k;
+        let rings = self.begin_rings(own, self.depth > 0)?;
+        self.depth += 1;
         k.range(count, |turn| {
-            self.turns.insert(own.turn, turn);
+            self.turns.insert(own.turn, turn.clone());
+            self.turn_rings(own, &rings, &turn)?;
             for (parameter, fragment) in own.parameters.iter().zip(&carried) {
-                self.values.insert(*parameter, fragment.numbers()?);
+                self.values.insert(*parameter, Own::Numbers(fragment.numbers()?));
             }
             self.body(&own.body)?;
             for (next, fragment) in own.next.iter().zip(&carried) {
-                fragment.set(self.numbers(*next))?;
+                fragment.set(&self.numbers(*next)?)?;
             }
             Ok(())
         })?;
+        self.depth -= 1;
+        self.end_rings(&rings);
         for (result, fragment) in own.results.iter().zip(&carried) {
-            self.values.insert(*result, fragment.numbers()?);
+            self.values.insert(*result, Own::Numbers(fragment.numbers()?));
         }
         Ok(())
     }
 
-    fn given(
-        &mut self,
-        result: ValueId,
-        operation: &Operation,
-        operands: &[ValueId],
-    ) -> Result<Vec<Num<'k>>, KernelError> {
+    fn given(&mut self, result: ValueId, operation: &Operation, operands: &[ValueId]) -> Result<Own<'k>, KernelError> {
         let k = self.k;
         let program = &self.placed.program;
-        let given: Vec<&[Num<'k>]> = operands.iter().map(|value| self.numbers(*value)).collect();
+        if let (Operation::To(element), Some(Own::Tile(tile))) =
+            (operation, operands.first().and_then(|own| self.values.get(own)))
+            && element.bits() > tile.element().bits()
+        {
+            return Ok(Own::Widened(tile.clone(), *element));
+        }
+        if let Operation::Load { tensor, shape, at, other } = operation {
+            let other = k.number_of(program.tensors[*tensor].element, *other);
+            let tile = self.tile(*tensor, shape, at)?;
+            return Ok(Own::Tile(tile.load_distributed_or(&self.distribution(result)?, other)?));
+        }
+        if let Operation::Dot = operation {
+            return Ok(Own::Numbers(self.multiplied(result, operands)?));
+        }
+        let given = operands.iter().map(|value| self.numbers(*value)).collect::<Result<Vec<_>, _>>()?;
         let each = |function: &dyn Fn(usize) -> Num<'k>| (0..given[0].len()).map(function).collect::<Vec<_>>();
-        Ok(match operation {
+        Ok(Own::Numbers(match operation {
+            // These were taken above.
+            Operation::Load { .. } | Operation::Stage { .. } | Operation::Dot => Vec::new(),
             Operation::Constant(element, value) => vec![k.number_of(*element, *value)],
             Operation::Number(index) => vec![k.index(&self.index(index)?)?],
             Operation::Arange { mode, .. } => {
                 k.distributed_index(&self.distribution(result)?, *mode)?.fragment().numbers()?
-            }
-            Operation::Load { tensor, shape, at, other } => {
-                let element = program.tensors[*tensor].element;
-                let other = k.number_of(element, *other);
-                let tile = self.tile(*tensor, shape, at)?;
-                tile.load_distributed_or(&self.distribution(result)?, other)?.fragment().numbers()?
             }
             Operation::Unary(function) => each(&|at| unary(*function, given[0][at])),
             Operation::Binary(function) => each(&|at| binary(*function, given[0][at], given[1][at])),
@@ -206,7 +247,7 @@ impl<'k> Lowering<'k, '_> {
             }
             Operation::To(element) => {
                 let held = self.distribution(operands[0])?;
-                self.tiled(given[0], &held)?.to(*element)?.fragment().numbers()?
+                self.tiled(&given[0], &held)?.to(*element)?.fragment().numbers()?
             }
             Operation::Reshape(_) | Operation::Transpose(_) => given[0].to_vec(),
             Operation::Broadcast(shape) => {
@@ -225,41 +266,47 @@ impl<'k> Lowering<'k, '_> {
                 (0..self.held(result)?.values() as usize).map(|value| given[0][own(value)]).collect()
             }
             Operation::Reduce(reduction, modes) => {
-                let tile = self.tiled(given[0], &self.distribution(operands[0])?)?;
+                let tile = self.tiled(&given[0], &self.distribution(operands[0])?)?;
                 let reduced = tile.reduce(modes, reductions(*reduction))?;
                 reduced.convert(&self.distribution(result)?)?.fragment().numbers()?
             }
             Operation::Scan(reduction, mode) => {
-                let tile = self.tiled(given[0], &self.distribution(operands[0])?)?;
+                let tile = self.tiled(&given[0], &self.distribution(operands[0])?)?;
                 tile.scan(*mode, reductions(*reduction))?.fragment().numbers()?
             }
             Operation::Held(_) => {
-                let tile = self.tiled(given[0], &self.distribution(operands[0])?)?;
+                let tile = self.tiled(&given[0], &self.distribution(operands[0])?)?;
                 tile.convert(&self.distribution(result)?)?.fragment().numbers()?
             }
-            Operation::Dot => self.multiplied(result, &given)?,
-        })
+        }))
     }
 
-    /// The sums of a product: its factors lie in registers as the instruction takes them.
-    fn multiplied(&self, result: ValueId, given: &[&[Num<'k>]]) -> Result<Vec<Num<'k>>, KernelError> {
+    /// The sums of a product, step by step along K.
+    fn multiplied(&self, result: ValueId, operands: &[ValueId]) -> Result<Vec<Num<'k>>, KernelError> {
         let k = self.k;
         let missing = || KernelError::from(tilewright_layout::LayoutError::Overflow { op: "product" });
         let tiling = self.placed.tilings.get(&result).ok_or_else(missing)?;
         let shape = &self.placed.program.type_of(result).shape;
         let rows = shape[0] / (16 * tiling.warps[0]);
         let columns = shape[1] / (8 * tiling.warps[1]);
-        let depth = given[0].len() as i64 / (8 * rows).max(1);
         let fragment = |numbers: &[Num<'k>], shape: [i64; 3]| {
             let element = numbers.first().map_or(Element::F32, |number| number.element());
             let fragment = k.register(element, &format!("({},{},{})", shape[0], shape[1], shape[2]))?;
             fragment.set(numbers)?;
             Ok::<_, KernelError>(fragment)
         };
-        let a = fragment(given[0], [8, rows, depth])?;
-        let b = fragment(given[1], [4, columns, depth])?;
-        let sums = fragment(given[2], [4, rows, columns])?;
-        k.mma(&tiling.mma, &sums, &a, &b, &sums)?;
+        let steps = |value: ValueId, [values, count]: [i64; 2]| -> Result<Vec<Fragment<'k>>, KernelError> {
+            if let Some(Own::Factor(parts)) = self.values.get(&value) {
+                return Ok(parts.clone());
+            }
+            let numbers = self.numbers(value)?;
+            numbers.chunks((values * count) as usize).map(|part| fragment(part, [values, count, 1])).collect()
+        };
+        let (a, b) = (steps(operands[0], [8, rows])?, steps(operands[1], [4, columns])?);
+        let sums = fragment(&self.numbers(operands[2])?, [4, rows, columns])?;
+        for (a, b) in a.iter().zip(&b) {
+            k.mma(&tiling.mma, &sums, a, b, &sums)?;
+        }
         sums.numbers()
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Tiling {
     pub(crate) c: Held,
     /// Rows and columns of warps.
     pub(crate) warps: [i64; 2],
+    /// How many columns a warp has side by side: those of one instruction or two.
+    pub(crate) beside: i64,
 }
 
 /// The name of the instruction for factors of a type.
@@ -54,7 +56,9 @@ fn tiling(factors: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tili
         because: error.to_string(),
     };
     let arranged: Layout = format!("({},{},1)", warps[0], warps[1]).parse()?;
-    let order: Tiler = format!("[{}:1;{}:1;16:1]", 16 * warps[0], 8 * warps[1]).parse()?;
+    // Two instructions of 8 columns where there is room, so that one load of matrices serves both.
+    let beside = if n >= 16 * warps[1] { 16 } else { 8 };
+    let order: Tiler = format!("[{}:1;{}:1;16:1]", 16 * warps[0], beside * warps[1]).parse()?;
     let mma = TiledMma::new(MmaAtom::named(atom(factors)).map_err(refuse)?, &arranged, &order).map_err(refuse)?;
     let of = |shape: [i64; 2], operand: Operand| -> Result<Held, Reason> {
         Held::of(Distribution::of_mma(&held::tree(&shape)?, &mma, operand)?.layout())
@@ -63,5 +67,5 @@ fn tiling(factors: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tili
     // Instructions have N before K, programs K before N.
     let turned = held::bits::transposed(&[n, k], &[1, 0]);
     let b = b.mapped(|bit| Some(turned[usize::from(bit)]));
-    Ok(Tiling { mma, a, b, c, warps })
+    Ok(Tiling { mma, a, b, c, warps, beside })
 }

@@ -101,6 +101,16 @@ impl Place {
         1 << (0..=most).rev().find(|bits| beside(*bits)).unwrap_or(0)
     }
 
+    /// Whether 16 bytes side by side, from multiples of 16 on, are of this mode of a tile alone.
+    pub(crate) fn is_wide_along(&self, shape: &[i64], mode: usize) -> bool {
+        let first: u32 = shape[..mode].iter().map(|extent| extent.trailing_zeros()).sum();
+        let vector = (VECTOR_BYTES / i64::from(self.element.bytes())).trailing_zeros();
+        let own = |bit: u32| first <= bit && bit < first + vector;
+        shape[mode].trailing_zeros() >= vector
+            && (0..vector).all(|bit| self.steps[(first + bit) as usize] == 1 << bit)
+            && self.steps.iter().enumerate().all(|(bit, step)| own(bit as u32) || step % (1 << vector) == 0)
+    }
+
     /// What it costs that each thread takes what it holds.
     pub(crate) fn cost(&self, held: &Held) -> Result<AccessCost, Reason> {
         let modes: Vec<Layout> = self.steps.iter().map(|step| Layout::mode_of(2, *step)).collect::<Result<_, _>>()?;

@@ -56,10 +56,15 @@ pub(crate) fn place(program: &Program, pools: &Pools, assignment: &Assignment) -
     placer.body(&program.body)?;
     let body = placer.bodies.pop().unwrap_or_default();
     let mut placed = placer.placed;
+    placed.program.body = live(body);
+    Ok(placed)
+}
+
+/// Statements without those whose values nobody uses.
+pub(crate) fn live(body: Vec<Statement>) -> Vec<Statement> {
     let mut used = HashSet::new();
     uses(&body, &mut used);
-    placed.program.body = swept(body, &mut used);
-    Ok(placed)
+    swept(body, &used)
 }
 
 /// The values that statements use.
@@ -82,7 +87,7 @@ fn uses(body: &[Statement], used: &mut HashSet<ValueId>) {
     }
 }
 
-fn swept(body: Vec<Statement>, used: &mut HashSet<ValueId>) -> Vec<Statement> {
+fn swept(body: Vec<Statement>, used: &HashSet<ValueId>) -> Vec<Statement> {
     let kept = body.into_iter().filter_map(|statement| match statement {
         Statement::Let { result, .. } if !used.contains(&result) => None,
         Statement::Loop(own) => {

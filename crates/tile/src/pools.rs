@@ -153,6 +153,18 @@ impl Pools {
                 }
             });
         }
+        // Factors have the layouts of instructions.
+        let factors: Vec<Held> =
+            pools.tilings.values().flatten().flat_map(|tiling| [tiling.a.clone(), tiling.b.clone()]).collect();
+        for node in nodes {
+            let Statement::Let { result, operation: Operation::Stage { .. }, .. } = node.statement else { continue };
+            let own = pools.layouts.entry(*result).or_default();
+            own.retain(|held| factors.contains(held));
+            if own.is_empty() {
+                let because = "a tile by way of shared memory is a factor of a product".to_string();
+                return Err(Reason::Held { layout: "stage".to_string(), because });
+            }
+        }
         // Layouts by hand stand alone.
         for (value, held) in given {
             pools.layouts.insert(pools.of(value), vec![held]);
@@ -177,6 +189,9 @@ impl Pools {
                         self.add(*result, held);
                     });
                     self.places.insert(number, place);
+                }
+                Operation::Stage { tensor, shape, .. } => {
+                    self.places.insert(number, Place::new(program, *tensor, shape, sizes)?);
                 }
                 Operation::Dot => {
                     let shape = |at: usize| &program.type_of(operands[at]).shape;

@@ -223,6 +223,18 @@ pub enum Operation {
         /// What lies past the edges.
         other: f64,
     },
+    /// A matrix in a tile of a tensor, by way of shared memory: rows are one mode of the tile,
+    /// columns another, and the others have one element. What a product takes.
+    Stage {
+        /// The tensor, by its number.
+        tensor: usize,
+        /// The shape of the tile.
+        shape: Vec<i64>,
+        /// Which tile, along each mode.
+        at: Vec<Index>,
+        /// The modes of rows and of columns.
+        modes: [usize; 2],
+    },
     /// A function of each element.
     Unary(Unary),
     /// A function of each element and another's.

@@ -26,6 +26,7 @@
 //! | `broadcast(a, (4,64))` `reshape(a, (256))` `transpose(a, (1,0))` | other shapes |
 //! | `arange((4,64), 1)` `index(block.x*64)` | coordinates along a mode; an index, as i32 |
 //! | `dot(a, b, c)` | `a b + c` of matrices |
+//! | `stage(x, (64,1,64), (i, block.y, 0), (0,2))` | a matrix in a tile of a tensor, by way of shared memory, for `dot`: which modes are rows and columns |
 //! | `held(a, "(32,4):(4,1)")` | held by the threads of the block in this way |
 
 mod expression;

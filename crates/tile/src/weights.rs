@@ -27,6 +27,12 @@ pub(crate) fn access(cost: &AccessCost) -> u64 {
     count(cost.sectors, SECTOR) + count(cost.lines, LINE) + count(cost.instructions, INSTRUCTION)
 }
 
+/// A factor that goes through shared memory to threads that hold so many bytes of it together: it is
+/// written once and read by them, a line at a time.
+pub(crate) fn staged(cost: &AccessCost, bytes: u64, held: u64) -> u64 {
+    access(cost) + (bytes / 128 + held / 128) * LINE + held / 512 * INSTRUCTION
+}
+
 /// A conversion of so many instructions a warp; through shared memory it has a barrier.
 pub(crate) fn conversion(instructions: u32, shared: bool, warps: u64) -> u64 {
     u64::from(instructions) * warps * INSTRUCTION + if shared { BARRIER } else { 0 }

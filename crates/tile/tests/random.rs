@@ -226,7 +226,8 @@ fn held(shape: &[i64], warps: u32, chance: &mut Chance) -> Option<Held> {
     Some(text.parse().unwrap_or_else(|error| panic!("{text}: {error}")))
 }
 
-const LAYOUTS: [(&str, usize); 3] = [("(M,N):(N,1)", 0), ("(M,N):(1,M)", 0), ("(M,N{div=8}):(N,1)", 1)];
+const LAYOUTS: [(&str, usize); 4] =
+    [("(M,N):(N,1)", 0), ("(M,N):(1,M)", 0), ("(M,N{div=8}):(N,1)", 1), ("(M{div=8},N{div=8}):(1,M)", 2)];
 
 fn any(chance: &mut Chance, element: Element, layout: &str) -> Result<Program, TileError> {
     let warps = chance.one(&[1, 2]);
@@ -243,6 +244,17 @@ fn any(chance: &mut Chance, element: Element, layout: &str) -> Result<Program, T
         for _ in 0..chance.below(8) {
             body.grow(chance);
         }
+        // Tiles of memory by one another, which go through shared memory where rows are aligned.
+        let factors = |turn: Index, chance: &mut Chance| {
+            let rows = [t.load(x, &[16, 32], &[turn.clone(), 0.into()]), t.load(x, &[16, 32], &at)];
+            let order = chance.below(2);
+            let sums = t.full(&[16, 16], 2.0);
+            rows[order].dot(rows[1 - order].transpose(&[1, 0]), sums)
+        };
+        let narrow = matches!(element, Element::Bf16 | Element::F16);
+        if narrow && chance.below(2) == 0 {
+            body.add(factors(0.into(), chance), 2048.0);
+        }
         if chance.below(2) == 0 {
             // A loop that carries two of the values, neither of which grows.
             let carried = [body.any(chance), body.any(chance)];
@@ -250,7 +262,10 @@ fn any(chance: &mut Chance, element: Element, layout: &str) -> Result<Program, T
             let results = t.range(chance.below(4) as i64, &carried.map(|known| known.value), |turn, own| {
                 let mut inner = Body { build: t, known: around, warps };
                 own.iter().zip(carried).for_each(|(value, known)| inner.add(*value, known.most));
-                inner.add(t.index(turn).to(Element::F32), 4.0);
+                inner.add(t.index(turn.clone()).to(Element::F32), 4.0);
+                if narrow && chance.below(2) == 0 {
+                    inner.add(factors(turn, chance), 2048.0);
+                }
                 for _ in 0..chance.below(5) {
                     inner.grow(chance);
                 }
@@ -301,8 +316,8 @@ fn every_stage_of_random_programs_agrees() {
         let read: Program = text.parse().unwrap_or_else(|error| panic!("program {round}: {error}\n{text}"));
         assert_eq!(read.to_string(), text, "program {round}");
         let (m, n) = (
-            1 + chance.below(32) as i64,
-            if whole == 1 { 8 * (1 + chance.below(8) as i64) } else { 1 + chance.below(64) as i64 },
+            if whole == 2 { 8 * (1 + chance.below(4) as i64) } else { 1 + chance.below(32) as i64 },
+            if whole > 0 { 8 * (1 + chance.below(8) as i64) } else { 1 + chance.below(64) as i64 },
         );
         let mut input = |count: i64| -> Vec<f64> { (0..count).map(|_| chance.below(7) as f64).collect() };
         let inputs = [("x", input(m * n)), ("z", input(m * n))];

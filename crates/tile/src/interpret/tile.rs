@@ -15,7 +15,7 @@ pub(super) fn coordinate(shape: &[i64], index: i64) -> Vec<i64> {
 }
 
 /// The index of a coordinate.
-fn index(shape: &[i64], at: &[i64]) -> usize {
+pub(super) fn index(shape: &[i64], at: &[i64]) -> usize {
     let mut below = 1;
     let part = |(at, extent): (&i64, &i64)| {
         let part = at * below;
@@ -81,7 +81,7 @@ pub(super) fn made(operation: &Operation, given: &[(&[f64], &Type)], ty: &Type) 
             })
         }
         // These hang on the block, and are made there.
-        Operation::Number(_) | Operation::Load { .. } => Vec::new(),
+        Operation::Number(_) | Operation::Load { .. } | Operation::Stage { .. } => Vec::new(),
     }
 }
 

@@ -107,7 +107,8 @@ fn converted(from: Element, to: Element) -> Result<(), Reason> {
 /// The type of the result; `element` is that of the tensor of a load.
 pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Element>) -> Result<Type, Reason> {
     let count = match operation {
-        Operation::Constant(..) | Operation::Number(_) | Operation::Arange { .. } | Operation::Load { .. } => 0,
+        Operation::Constant(..) | Operation::Number(_) | Operation::Arange { .. } => 0,
+        Operation::Load { .. } | Operation::Stage { .. } => 0,
         Operation::Binary(_) => 2,
         Operation::MultiplyAdd | Operation::Dot => 3,
         Operation::Select(_) => 4,
@@ -135,6 +136,24 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
                 return Err(mismatch("the place of the tile", &vec![1; at.len()], &vec![1; shape.len().max(1)]));
             }
             of(shape, tensor.unwrap_or(Element::F32))
+        }
+        Operation::Stage { shape, at, modes: [rows, columns], .. } => {
+            is_shape("the tile", shape)?;
+            if at.len() != shape.len() {
+                return Err(mismatch("the place of the tile", &vec![1; at.len()], &vec![1; shape.len()]));
+            }
+            is_mode(*rows, shape)?;
+            is_mode(*columns, shape)?;
+            let element = tensor.unwrap_or(Element::F16);
+            if !matches!(element, Element::F16 | Element::Bf16) {
+                return Err(Reason::Element { operation: "a factor".to_string(), element, wanted: "f16 or bf16" });
+            }
+            let matrix = [shape[*rows], shape[*columns]];
+            if rows == columns || shape.iter().product::<i64>() != matrix[0] * matrix[1] {
+                let wanted = "one whose modes but two have one element".to_string();
+                return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.clone(), wanted });
+            }
+            of(&matrix, element)
         }
         Operation::Unary(function) => {
             match function {

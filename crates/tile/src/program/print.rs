@@ -70,6 +70,10 @@ impl Printer<'_> {
                 let name = &self.program.tensors[*tensor].name;
                 format!("load({name}, {}, {}{other})", tuple(shape), self.at(at))
             }
+            Operation::Stage { tensor, shape, at, modes } => {
+                let name = &self.program.tensors[*tensor].name;
+                format!("stage({name}, {}, {}, {})", tuple(shape), self.at(at), tuple(modes))
+            }
             Operation::Unary(own) => {
                 let name = Unary::NAMES.iter().find(|(_, known)| known == own).map_or("", |(name, _)| name);
                 format!("{name}({first})")

@@ -62,7 +62,7 @@ impl Verifier<'_> {
 
     fn given(&mut self, result: ValueId, operation: &Operation, operands: &[ValueId]) -> Result<(), Reason> {
         let element = match operation {
-            Operation::Load { tensor, at, .. } => {
+            Operation::Load { tensor, at, .. } | Operation::Stage { tensor, at, .. } => {
                 self.is_tile(*tensor, at)?;
                 self.program.tensors.get(*tensor).map(|tensor| tensor.element)
             }

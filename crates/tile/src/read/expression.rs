@@ -166,6 +166,21 @@ impl<'b> Reader<'_, 'b> {
                 let other = if self.text.takes(",") { self.literal()? } else { 0.0 };
                 build.loaded(tensor, &shape, &at, other, place)
             }
+            "stage" => {
+                let tensor = self.tensor()?;
+                self.text.sign(",")?;
+                let shape = self.numbers()?;
+                self.text.sign(",")?;
+                let at = self.place_of_tile()?;
+                self.text.sign(",")?;
+                let here = self.text.place();
+                let modes = self.numbers()?;
+                let [rows, columns] = modes.as_slice() else {
+                    let (found, expected) = (format!("{modes:?}"), "two modes, rows and columns,".to_string());
+                    return Err(Reason::Text { found, expected }.at("stage", here));
+                };
+                build.staged(tensor, &shape, &at, [*rows as usize, *columns as usize], place)
+            }
             "min" | "max" => {
                 let a = self.sum()?;
                 self.text.sign(",")?;

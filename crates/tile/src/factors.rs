@@ -1,0 +1,128 @@
+//! Factors of products by way of shared memory.
+//!
+//! Law: a load whose tile only products take, reshaped and transposed or not, becomes a
+//! [`Operation::Stage`] of the same matrix; the program means the same. It is done where memory has
+//! 16 bytes of a row side by side, so that copies are asynchronous, and where the threads of a block
+//! have a copy each.
+
+use std::collections::HashMap;
+
+use tilewright_layout::symbolic::Values;
+
+use crate::error::Reason;
+use crate::memory::Place;
+use crate::program::{Loop, Operation, Program, Statement, ValueId};
+
+/// Where the matrix of a value is: the load, and the modes of its tile that are rows and columns.
+#[derive(Debug, Clone)]
+struct Matrix {
+    load: ValueId,
+    /// For each mode of the value, which mode of the load's tile it is; none for those of one element.
+    modes: Vec<Option<usize>>,
+}
+
+/// How often each value is used.
+fn uses(body: &[Statement], found: &mut HashMap<ValueId, usize>) {
+    let mut add = |values: &[ValueId]| values.iter().for_each(|value| *found.entry(*value).or_insert(0) += 1);
+    for statement in body {
+        match statement {
+            Statement::Let { operands, .. } => add(operands),
+            Statement::Store { value, .. } => add(&[*value]),
+            Statement::Loop(own) => {
+                add(&own.initial);
+                add(&own.next);
+            }
+        }
+    }
+    for statement in body {
+        if let Statement::Loop(own) = statement {
+            uses(&own.body, found);
+        }
+    }
+}
+
+/// The operations of all statements.
+fn definitions<'p>(body: &'p [Statement], found: &mut HashMap<ValueId, (&'p Operation, &'p [ValueId])>) {
+    for statement in body {
+        match statement {
+            Statement::Let { result, operation, operands, .. } => {
+                found.insert(*result, (operation, operands));
+            }
+            Statement::Loop(own) => definitions(&own.body, found),
+            Statement::Store { .. } => {}
+        }
+    }
+}
+
+/// The program with its factors by way of shared memory, for so many threads.
+pub(crate) fn staged(program: &Program, threads: i64, sizes: &Values) -> Result<Program, Reason> {
+    let (mut used, mut known) = (HashMap::new(), HashMap::new());
+    uses(&program.body, &mut used);
+    definitions(&program.body, &mut known);
+    let matrix = |value: ValueId| -> Option<Matrix> {
+        let mut chain = Vec::new();
+        let mut value = value;
+        loop {
+            if used.get(&value) != Some(&1) {
+                return None;
+            }
+            let (operation, operands) = known.get(&value)?;
+            match operation {
+                Operation::Load { .. } => break,
+                Operation::Transpose(_) | Operation::Reshape(_) => chain.push((operands[0], value, *operation)),
+                _ => return None,
+            }
+            value = operands[0];
+        }
+        // Forwards again: which mode is which.
+        let mut modes: Vec<Option<usize>> = (0..program.type_of(value).shape.len()).map(Some).collect();
+        for (from, to, operation) in chain.into_iter().rev() {
+            let shape = &program.type_of(from).shape;
+            modes = match operation {
+                Operation::Transpose(order) => order.iter().map(|mode| modes[*mode]).collect(),
+                // A reshape that only adds or takes away extents of 1.
+                _ => {
+                    let many = |shape: &[i64]| shape.iter().copied().filter(|extent| *extent > 1).collect::<Vec<_>>();
+                    let to = &program.type_of(to).shape;
+                    if many(shape) != many(to) {
+                        return None;
+                    }
+                    let mut own = modes.iter().zip(shape).filter(|(_, extent)| **extent > 1).map(|(mode, _)| *mode);
+                    to.iter().map(|extent| if *extent > 1 { own.next().flatten() } else { None }).collect()
+                }
+            };
+        }
+        Some(Matrix { load: value, modes })
+    };
+    let mut stages: HashMap<ValueId, Operation> = HashMap::new();
+    for (operation, operands) in known.values() {
+        let Operation::Dot = operation else { continue };
+        for factor in &operands[..2] {
+            let Some(Matrix { load, modes }) = matrix(*factor) else { continue };
+            let [Some(rows), Some(columns)] = modes.as_slice() else { continue };
+            let Some((Operation::Load { tensor, shape, at, other }, _)) = known.get(&load) else { continue };
+            let place = Place::new(program, *tensor, shape, sizes)?;
+            let inner = [*rows, *columns].into_iter().find(|mode| place.is_wide_along(shape, *mode));
+            let copies = shape.iter().product::<i64>() / 8;
+            if *other == 0.0 && copies >= threads && inner.is_some_and(|mode| shape[mode] <= 8 * threads) {
+                let (tensor, shape, at) = (*tensor, shape.clone(), at.clone());
+                stages.insert(*factor, Operation::Stage { tensor, shape, at, modes: [*rows, *columns] });
+            }
+        }
+    }
+    let mut staged = program.clone();
+    staged.body = crate::place::live(written(&program.body, &stages));
+    Ok(staged)
+}
+
+/// Statements with stages in place of the last operations before products.
+fn written(body: &[Statement], stages: &HashMap<ValueId, Operation>) -> Vec<Statement> {
+    let one = |statement: &Statement| match statement {
+        Statement::Let { result, place, .. } if stages.contains_key(result) => {
+            Statement::Let { result: *result, operation: stages[result].clone(), operands: Vec::new(), place: *place }
+        }
+        Statement::Loop(own) => Statement::Loop(Loop { body: written(&own.body, stages), ..own.clone() }),
+        other => other.clone(),
+    };
+    body.iter().map(one).collect()
+}

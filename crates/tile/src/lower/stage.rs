@@ -1,0 +1,223 @@
+//! Tiles that go through shared memory to matrix instructions.
+//!
+//! Law: a tile of a turn lies in one stage of a ring. Before the threads read it, its copies are
+//! waited for and a barrier lies between; before another tile is copied to the stage, all threads
+//! have read it, and a barrier lies between. Copies of later turns are under way meanwhile.
+
+use tilewright_atoms::{CopyAtom, CopyEnd, Operand, TiledCopy};
+use tilewright_kernel::{Fragment, KernelError, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Layout, Slot, Stride, Tree};
+
+use super::Lowering;
+use crate::matrix::Tiling;
+use crate::program::{Index, Loop, Operation, Statement, ValueId};
+
+/// The most bytes of all rings of a loop.
+const BYTES: i64 = 96 << 10;
+/// The most stages of a ring.
+const STAGES: i64 = 4;
+/// How many elements along K an instruction takes.
+const STEP: i64 = 16;
+
+/// What a stage holds, and how it gets there and out.
+pub(super) struct Ring<'k> {
+    value: ValueId,
+    tensor: usize,
+    shape: Vec<i64>,
+    at: Vec<Index>,
+    /// The two modes of the tile in the order of the tensor.
+    kept: [usize; 2],
+    /// `(rows, columns, stages)` in the order of the tensor.
+    ring: View<'k>,
+    copy: TiledCopy,
+    /// The loop's turn, and how many stages there are; one stage outside of loops.
+    stages: i64,
+}
+
+fn over() -> KernelError {
+    tilewright_layout::LayoutError::Overflow { op: "stage" }.into()
+}
+
+impl<'k> Lowering<'k, '_> {
+    /// The rings of the statements of a body.
+    fn rings<'s>(&self, body: impl Iterator<Item = &'s Statement>, most: i64) -> Result<Vec<Ring<'k>>, KernelError> {
+        let mut found = Vec::new();
+        for statement in body {
+            let Statement::Let { result, operation: Operation::Stage { tensor, shape, at, modes }, place, .. } =
+                statement
+            else {
+                continue;
+            };
+            found.push((*result, *tensor, shape, at, modes, *place));
+        }
+        let bytes: i64 = found.iter().map(|own| own.2.iter().product::<i64>() * 2).sum();
+        let stages = (BYTES / bytes.max(1)).clamp(1, STAGES).min(most);
+        let threads = self.placed.layouts.values().next().map_or(32, crate::held::Held::threads);
+        let ring =
+            |(value, tensor, shape, at, modes, place): (ValueId, usize, &Vec<i64>, &Vec<Index>, &[usize; 2], _)| {
+                let place: tilewright_kernel::program::Location = place;
+                place.during(|| {
+                    let kept = [modes[0].min(modes[1]), modes[0].max(modes[1])];
+                    let [first, second] = kept.map(|mode| shape[mode]);
+                    let inner = usize::from(!self.is_contiguous(tensor, kept[0]));
+                    let (run, rows) = if inner == 0 { (first, second) } else { (second, first) };
+                    // Chunks of 16 bytes change places by the row, so that eight rows are in banks of their own.
+                    let bits = (run / 8).min(8).ilog2();
+                    let swizzle = format!("S<{bits},3,{}>", (run.ilog2() - 3).max(bits).min(7));
+                    let strides = if inner == 0 { format!("1,{run}") } else { format!("{run},1") };
+                    let layout = format!("{swizzle} o 0 o ({first},{second},{stages}):({strides},{})", first * second);
+                    let element = self.placed.program.tensors[tensor].element;
+                    let ring = self.k.shared_of(element, &layout)?;
+                    let (chunks, others) = (run / 8, (threads / (run / 8)).min(rows));
+                    let (movers, values) = match inner {
+                        0 => (format!("({chunks},{others}):(1,{chunks})"), "(8,1)"),
+                        _ => (format!("({others},{chunks}):({chunks},1)"), "(1,8)"),
+                    };
+                    let atom = CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?;
+                    let copy = TiledCopy::new(atom, 16, &movers.parse::<Layout>()?, &values.parse()?)?;
+                    Ok::<_, KernelError>(Ring {
+                        value,
+                        tensor,
+                        shape: shape.clone(),
+                        at: at.clone(),
+                        kept,
+                        ring,
+                        copy,
+                        stages,
+                    })
+                })
+            };
+        found.into_iter().map(ring).collect()
+    }
+
+    /// Whether elements along a mode of a tensor lie side by side.
+    fn is_contiguous(&self, tensor: usize, mode: usize) -> bool {
+        let layout = self.placed.program.tensors[tensor].layout.parse::<Layout<Expr>>();
+        let own = layout.ok().and_then(|layout| layout.mode(mode));
+        own.is_some_and(|own| own.leaves().first().is_some_and(|leaf| leaf.stride == Expr::from(1)))
+    }
+
+    /// Copies the tiles of a turn to their stages.
+    fn fetch(&mut self, rings: &[Ring<'k>], turn: Option<(u32, &Expr)>, stage: &Expr) -> Result<(), KernelError> {
+        let before = turn.map(|(number, turn)| (number, self.turns.insert(number, turn.clone())));
+        for ring in rings {
+            let tile = self.tile(ring.tensor, &ring.shape, &ring.at)?;
+            let one = |mode: usize| if ring.kept.contains(&mode) { Slot::All } else { Slot::At(Expr::from(0)) };
+            let slots: Vec<Slot<Expr>> = (0..ring.shape.len()).map(one).collect();
+            let tile = if slots.len() == 2 { tile } else { tile.slice(Tree::flat(slots)?)? };
+            self.k.copy_predicated(&ring.copy, &tile, &ring.ring.slice(staged(stage)?)?)?;
+        }
+        self.k.commit_async();
+        if let Some((number, Some(turn))) = before {
+            self.turns.insert(number, turn);
+        }
+        Ok(())
+    }
+
+    /// Reads the factors of a turn from their stages.
+    fn take(&mut self, rings: &[Ring<'k>], stage: &Expr) -> Result<(), KernelError> {
+        for ring in rings {
+            let fragments = self.fragments(ring, stage)?;
+            self.values.insert(ring.value, super::Own::Factor(fragments));
+        }
+        Ok(())
+    }
+
+    fn fragments(&self, ring: &Ring<'k>, stage: &Expr) -> Result<Vec<Fragment<'k>>, KernelError> {
+        let held = self.held(ring.value)?;
+        let factor = |tiling: &&Tiling| tiling.a == *held || tiling.b == *held;
+        let tiling = self.placed.tilings.values().find(factor).ok_or_else(over)?;
+        let left = tiling.a == *held;
+        let shape = &self.placed.program.type_of(ring.value).shape;
+        let (rows, depth) = if left { (shape[0], shape[1]) } else { (shape[1], shape[0]) };
+        // Instructions have the rows of both factors first, and K behind.
+        let Operation::Stage { modes, .. } = self.stage_of(ring.value)? else { return Err(over()) };
+        let along = if left { modes } else { [modes[1], modes[0]] };
+        let tile = ring.ring.slice(staged(stage)?)?;
+        let tile = if along[0] < along[1] { tile } else { tile.select(&[1, 0])? };
+        let beside = self.is_contiguous(ring.tensor, along[1]);
+        let operand = if left { Operand::A } else { Operand::B };
+        let name = match (beside, left || tiling.beside == 16) {
+            (true, true) => "SM75_U32x4_LDSM_N",
+            (true, false) => "SM75_U32x2_LDSM_N",
+            (false, true) => "SM75_U16x8_LDSM_T",
+            (false, false) => "SM75_U16x4_LDSM_T",
+        };
+        let load = TiledCopy::of_operand(CopyAtom::named(name)?, &tiling.mma, operand)?;
+        let mut found = Vec::new();
+        for step in 0..depth / STEP {
+            let at: Coord<Expr> = Tree::flat([Slot::At(Expr::from(0)), Slot::At(Expr::from(step))])?;
+            let part = tile.local_tile(&format!("({rows},{STEP})"), at)?;
+            let fragment = part.partition_mma(&tiling.mma, operand)?.fragment()?;
+            self.k.copy(&load, &part, &fragment.retile(&load, CopyEnd::Destination)?)?;
+            found.push(fragment);
+        }
+        Ok(found)
+    }
+
+    fn stage_of(&self, value: ValueId) -> Result<Operation, KernelError> {
+        fn find(body: &[Statement], value: ValueId) -> Option<Operation> {
+            body.iter().find_map(|statement| match statement {
+                Statement::Let { result, operation, .. } if *result == value => Some(operation.clone()),
+                Statement::Loop(own) => find(&own.body, value),
+                _ => None,
+            })
+        }
+        find(&self.placed.program.body, value).ok_or_else(over)
+    }
+
+    /// A factor outside of loops: copied, waited for and read.
+    pub(super) fn staged_at_once(&mut self, statement: &Statement) -> Result<(), KernelError> {
+        let rings = self.rings(std::iter::once(statement), 1)?;
+        self.fetch(&rings, None, &Expr::from(0))?;
+        self.k.wait_async(0);
+        self.k.barrier();
+        self.take(&rings, &Expr::from(0))
+    }
+
+    /// The rings of a loop, the first turns under way.
+    pub(super) fn begin_rings(&mut self, own: &Loop, inner: bool) -> Result<Vec<Ring<'k>>, KernelError> {
+        let rings = self.rings(own.body.iter(), STAGES)?;
+        let Some(first) = rings.first() else { return Ok(rings) };
+        if inner {
+            // The loop was here before: all threads have read what it left.
+            self.k.barrier();
+        }
+        for turn in 0..(first.stages - 1) {
+            self.fetch(&rings, Some((own.turn, &Expr::from(turn))), &Expr::from(turn))?;
+        }
+        Ok(rings)
+    }
+
+    /// The beginning of a turn: its factors are there, and copies of a later turn begin.
+    pub(super) fn turn_rings(&mut self, own: &Loop, rings: &[Ring<'k>], turn: &Expr) -> Result<(), KernelError> {
+        let Some(stages) = rings.first().map(|ring| ring.stages) else { return Ok(()) };
+        if stages == 1 {
+            self.k.barrier();
+            self.fetch(rings, Some((own.turn, turn)), &Expr::from(0))?;
+            self.k.wait_async(0);
+            self.k.barrier();
+            return self.take(rings, &Expr::from(0));
+        }
+        self.k.wait_async(stages as u32 - 2);
+        self.k.barrier();
+        let ahead = Stride::plus(turn, &Expr::from(stages - 1)).ok_or_else(over)?;
+        let stage = self.k.remainder(&ahead, stages)?;
+        self.fetch(rings, Some((own.turn, &ahead)), &stage)?;
+        let stage = self.k.remainder(turn, stages)?;
+        self.take(rings, &stage)
+    }
+
+    /// The end of a loop: no copy is under way.
+    pub(super) fn end_rings(&self, rings: &[Ring<'k>]) {
+        if !rings.is_empty() {
+            self.k.wait_async(0);
+        }
+    }
+}
+
+/// `(_,_,stage)`.
+fn staged(stage: &Expr) -> Result<Coord<Expr>, KernelError> {
+    Ok(Tree::flat([Slot::All, Slot::All, Slot::At(stage.clone())])?)
+}
