@@ -25,11 +25,25 @@ pub(crate) struct Assignment {
     pub(crate) stores: HashMap<usize, Held>,
     /// The way of each product.
     pub(crate) tilings: HashMap<ValueId, Tiling>,
-    pub(crate) cost: u64,
-    pub(crate) bound: u64,
-    /// For each value that had a choice: what the best assignment without its layout costs, and
-    /// the layout that it has there.
-    pub(crate) next: BTreeMap<ValueId, (Held, u64)>,
+    pub(crate) solution: Solution,
+    network: Network,
+    variables: HashMap<ValueId, usize>,
+}
+
+impl Assignment {
+    /// For each value that had a choice: the layout that it has in the best assignment without its
+    /// own, and what that costs.
+    pub(crate) fn next_best(&self, pools: &Pools) -> BTreeMap<ValueId, (Held, u64)> {
+        let chosen = |value: &ValueId| self.variables.get(value).copied();
+        let next = |(value, layouts): (&ValueId, &Vec<Held>)| {
+            let variable = chosen(value).filter(|_| layouts.len() > 1)?;
+            let mut other = self.network.clone();
+            other.costs(variable, |option| if option == self.solution.choice[variable] { NEVER } else { 0 });
+            let found = other.solve();
+            Some((*value, (layouts[found.choice[variable]].clone(), found.cost)))
+        };
+        pools.layouts.iter().filter_map(next).collect()
+    }
 }
 
 /// What conversions cost, each pair of layouts once.
@@ -116,18 +130,7 @@ pub(crate) fn assign(
         costs.add(number, node, nodes, conversions)?;
     }
     let solution = costs.network.solve();
-    let mut next = BTreeMap::new();
-    for (value, layouts) in &pools.layouts {
-        if layouts.len() < 2 {
-            continue;
-        }
-        let variable = costs.variables[value];
-        let mut other = costs.network.clone();
-        other.costs(variable, |option| if option == solution.choice[variable] { NEVER } else { 0 });
-        let found = other.solve();
-        next.insert(*value, (layouts[found.choice[variable]].clone(), found.cost));
-    }
-    Ok(costs.assigned(&solution, next))
+    Ok(costs.assigned(solution))
 }
 
 impl Costs<'_> {
@@ -135,7 +138,7 @@ impl Costs<'_> {
         self.variables.get(&self.pools.of(value)).copied()
     }
 
-    fn assigned(self, solution: &Solution, next: BTreeMap<ValueId, (Held, u64)>) -> Assignment {
+    fn assigned(self, solution: Solution) -> Assignment {
         let layouts: BTreeMap<ValueId, Held> = self
             .pools
             .layouts
@@ -151,7 +154,7 @@ impl Costs<'_> {
             Some((*value, tilings.iter().find(|tiling| tiling.c == *held)?.clone()))
         });
         let (stores, tilings) = (stores.collect(), tilings.collect());
-        Assignment { layouts, stores, tilings, cost: solution.cost, bound: solution.bound, next }
+        Assignment { layouts, stores, tilings, solution, network: self.network, variables: self.variables }
     }
 
     /// The costs of a statement.

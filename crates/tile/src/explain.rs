@@ -88,10 +88,11 @@ impl Compiled {
             .placed
             .program
             .with_remarks(&|value| format!("{} by {}", self.placed.program.type_of(value), held(value)));
+        let next_best = self.assignment.next_best(&self.pools);
         let mut choices = Vec::new();
         for (value, weighed) in &self.pools.layouts {
             let (Some(name), Some(held)) = (names.get(value), self.assignment.layouts.get(value)) else { continue };
-            let next = self.assignment.next.get(value).map(|(held, cost)| (held.clone(), cycles(*cost)));
+            let next = next_best.get(value).map(|(held, cost)| (held.clone(), cycles(*cost)));
             let ty = self.source.type_of(*value).clone();
             choices.push(Choice { name: name.clone(), ty, held: held.clone(), weighed: weighed.len(), next });
         }
@@ -105,7 +106,8 @@ impl Compiled {
             conversions.push(Conversion { from: name(from), to: name(to), route, instructions });
             Ok(())
         })?;
-        let (warps, cost, bound) = (self.warps, cycles(self.assignment.cost), cycles(self.assignment.bound));
+        let (warps, cost, bound) =
+            (self.warps, cycles(self.assignment.solution.cost), cycles(self.assignment.solution.bound));
         Ok(Explanation { warps, program, choices, conversions, cycles: cost, bound })
     }
 

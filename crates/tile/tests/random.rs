@@ -305,7 +305,7 @@ fn any(chance: &mut Chance, element: Element, layout: &str) -> Result<Program, T
 fn every_stage_of_random_programs_agrees() {
     let rounds = std::env::var("TILEWRIGHT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(120);
     let from = std::env::var("TILEWRIGHT_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
-    let mut seen = 0;
+    let (mut seen, mut staged) = (0, 0);
     for round in from..from + rounds {
         let mut chance = Chance(round * 7919 + 5);
         let element = chance.one(&[Element::F32, Element::Bf16, Element::F16, Element::I8, Element::U8]);
@@ -346,8 +346,11 @@ fn every_stage_of_random_programs_agrees() {
             }
         }
         seen += 1;
+        staged += u64::from(placed.to_string().contains("stage("));
     }
     assert_eq!(seen, rounds);
+    // Some of them multiply tiles that go through shared memory.
+    assert!(staged * 50 >= seen, "{staged} of {seen}");
 }
 
 /// The extents of what is written to both outputs.
