@@ -16,7 +16,7 @@ use tilewright::gpu::{
 };
 use tilewright::kernel::Element;
 use tilewright::kernel::cost::Rates;
-use tilewright::kernels::gemm::{Each, Matrix, Operand, Problem, Product, Side, Step};
+use tilewright::kernels::gemm::{Each, Expected, Matrix, Operand, Problem, Product, Side, Step};
 use tilewright::kernels::{any_numbers, bits_at};
 
 use super::task::{self, Paired, Stored};
@@ -420,7 +420,10 @@ fn measured(device: &Device, product: &Product) -> Result<Measured, Failure> {
     let (mut tensors, blocks) = Tensors::filled(device, &stream, problem, product.workspaces())?;
     tensors.launch(&stream, &kernels)?;
     stream.synchronize()?;
-    let (compared, error, bound, worst) = compare(problem, &stream, &blocks, &tensors)?;
+    let elements = wanted(problem, &blocks, CHECKED)?;
+    let [error, bound, mut worst] = compare(problem, &stream, &elements, &tensors)?;
+    let input = |operand: Operand, at: i64| of_block(&blocks, operand, at);
+    let compared = elements.len() + compare_kept(problem, &stream, &input, &tensors, &mut worst)?;
 
     let once = timed(device, &stream, 3, || tensors.launch(&stream, &kernels))?;
     let count = ((TURN / once) as usize).clamp(1, 10_000);
@@ -538,32 +541,41 @@ impl Rival {
     }
 }
 
-/// Compares elements of D, spread over all of it, with the definition: how many, the greatest error
-/// and its bound, and the greatest in units of its bound.
-pub(super) fn compare(
-    problem: &Problem,
-    stream: &Stream,
-    blocks: &[Block],
-    tensors: &Tensors,
-) -> Result<(usize, f64, f64, f64), Failure> {
-    let Some(d) = tensors.of(Operand::D) else { return Ok((0, 0.0, 0.0, 0.0)) };
-    let mut left = vec![0; usize::try_from(d.bytes()).unwrap_or(0)];
-    d.read(stream, 0, &mut left)?;
-    let input = |operand: Operand, at: i64| {
-        let found = blocks.iter().find(|(known, ..)| *known == operand);
-        found.map_or(0, |(_, width, block)| bits_at(block, *width, at as usize % PERIOD))
-    };
+/// What elements of D should be, spread over all of it: as many as so many multiplications tell.
+pub(super) fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) -> Result<Vec<Expected>, Failure> {
     let [m, n, k] = problem.sizes();
     let all = m * n * problem.batch();
-    let taken = (CHECKED / k).clamp(64, all.max(64)).min(all);
-    let width = problem.result().bytes() as usize;
-    let (mut greatest, mut bound, mut worst) = (0.0_f64, 0.0_f64, 0.0_f64);
-    for number in 0..taken {
+    let taken = (multiplications / k).clamp(64, all.max(64)).min(all);
+    let input = |operand: Operand, at: i64| of_block(blocks, operand, at);
+    let of = |number: i64| {
         // The first, the last, and steps of equal length between; all, where they are few.
         let index =
             if taken < 2 { 0 } else { (i128::from(number) * i128::from(all - 1) / i128::from(taken - 1)) as i64 };
-        let at = [index / n % m, index % n, index / (n * m)];
-        let wanted = problem.expected(&input, at)?;
+        Ok(problem.expected(&input, [index / n % m, index % n, index / (n * m)])?)
+    };
+    (0..taken).map(of).collect()
+}
+
+/// The bits of an element of an input.
+fn of_block(blocks: &[Block], operand: Operand, at: i64) -> u64 {
+    let found = blocks.iter().find(|(known, ..)| *known == operand);
+    found.map_or(0, |(_, width, block)| bits_at(block, *width, at as usize % PERIOD))
+}
+
+/// Compares elements of D with what they should be: the greatest error and its bound, and the
+/// greatest in units of its bound.
+pub(super) fn compare(
+    problem: &Problem,
+    stream: &Stream,
+    wanted: &[Expected],
+    tensors: &Tensors,
+) -> Result<[f64; 3], Failure> {
+    let Some(d) = tensors.of(Operand::D) else { return Ok([0.0; 3]) };
+    let mut left = vec![0; usize::try_from(d.bytes()).unwrap_or(0)];
+    d.read(stream, 0, &mut left)?;
+    let width = problem.result().bytes() as usize;
+    let (mut greatest, mut bound, mut worst) = (0.0_f64, 0.0_f64, 0.0_f64);
+    for wanted in wanted {
         let found = bits_at(&left, width, wanted.place as usize);
         let distance = wanted.distance(found).map_err(|wrong| Failure::Value(wrong.to_string()))?;
         worst = worst.max(distance);
@@ -572,8 +584,7 @@ pub(super) fn compare(
             (greatest, bound) = (error, wanted.bound);
         }
     }
-    let kept = compare_kept(problem, stream, &input, tensors, &mut worst)?;
-    Ok((taken as usize + kept, greatest, bound, worst))
+    Ok([greatest, bound, worst])
 }
 
 /// Compares some numbers of each by-product with the definition: how many.

@@ -1,6 +1,7 @@
 //! `tilewright gemm --tune`: plans, measured.
 //!
-//! Law: every plan that counts has left the right numbers in this run, and the fastest is kept in a
+//! Law: every plan that counts has left the right numbers of D in this run, at places spread over
+//! all of it, and the fastest is kept in a
 //! file, whole or not at all. Plans take turns, so that the clock of the device is the same for
 //! all; the figure of each is the median over the turns.
 
@@ -10,7 +11,7 @@ use tilewright::gemm::{Tuned, TunedPlans};
 use tilewright::gpu::Device;
 use tilewright::kernels::gemm::{Problem, Product};
 
-use super::device::{Tensors, compare, ready};
+use super::device::{Tensors, compare, ready, wanted};
 use crate::kernel::bench::{median, timed};
 use crate::output::Failure;
 use crate::progress::Progress;
@@ -19,6 +20,8 @@ use crate::terminal::Terminal;
 /// How often plans take turns, and how long a turn takes about, in seconds.
 const TURNS: usize = 5;
 const TURN: f64 = 0.004;
+/// How many multiplications are spent on what each plan is compared with, about.
+const CHECKED: i64 = 1 << 23;
 
 /// Measures so many plans of a problem, and keeps the fastest.
 pub fn tuned(device: &Device, problem: &Problem, count: usize, terminal: &mut Terminal) -> Result<Tuned, Failure> {
@@ -37,6 +40,7 @@ pub fn tuned(device: &Device, problem: &Problem, count: usize, terminal: &mut Te
     }
     let stream = device.stream()?;
     let (mut tensors, blocks) = Tensors::filled(device, &stream, problem, &workspaces)?;
+    let wanted = wanted(problem, &blocks, CHECKED)?;
     let mut progress = Progress::new("measuring", (products.len() * (TURNS + 1)) as u64);
     let mut all = Vec::new();
     for (seconds, product) in &products {
@@ -44,7 +48,7 @@ pub fn tuned(device: &Device, problem: &Problem, count: usize, terminal: &mut Te
         tensors.poison(&stream, problem)?;
         tensors.launch(&stream, &kernels)?;
         stream.synchronize()?;
-        compare(problem, &stream, &blocks, &tensors)?;
+        compare(problem, &stream, &wanted, &tensors)?;
         let once = timed(device, &stream, 3, || tensors.launch(&stream, &kernels))?;
         all.push((seconds, product, kernels, ((TURN / once) as usize).clamp(1, 10_000), Vec::new()));
         progress.step(1);

@@ -6,7 +6,7 @@
 //! those that a matrix descriptor names ([`MatrixDescriptor::of_layout`]). A step along M, N or K
 //! moves the start of the descriptor.
 //!
-//! Sums stay in the registers in which they are, so D and C are one fragment.
+//! Sums stay in the registers in which they are, so D and C are one fragment, or there is no C.
 
 use tilewright_atoms::{AtomError, Major, MatrixDescriptor, MmaAtom, Operand, SwizzleMode, TiledMma, ValueType};
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
@@ -93,6 +93,7 @@ impl Build {
         [d, c]: [&Fragment<'k>; 2],
         a: Left<'_, 'k>,
         b: &View<'k>,
+        adds: bool,
     ) -> Result<(), Reason> {
         let atom = mma.atom();
         let because =
@@ -160,7 +161,9 @@ impl Build {
                     let sums = core.words_of(d, [row, column], columns as usize / 2)?;
                     let widths = vec![Width::Bits32; sums.len()];
                     inputs.extend(address.into_iter().chain(sums));
-                    let operation = Operation::MultiplyGroup { factors, columns, a, b };
+                    // The first step begins anew where nothing is added to.
+                    let adds = adds || depth > 0;
+                    let operation = Operation::MultiplyGroup { factors, columns, a, b, adds };
                     let results = core.effect(operation, inputs, &widths, None);
                     core.set_words_of(d, [row, column], &results)?;
                     core.sums.extend(results);

@@ -129,19 +129,74 @@ impl Build {
         b: &impl Tensor<'k>,
         c: &Fragment<'k>,
     ) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.core().begin(Source { statement: "mma", location });
+        self.mma_at("mma", mma, (d, a, b, Some(c)), Location::caller())
+    }
+
+    /// `D = A B`: as [`Build::mma`], where what D was does not count. For atoms of four warps D
+    /// keeps its registers, so nothing is written before (`scale-d` of `wgmma`; CuTe's
+    /// `ScaleOut::Zero`).
+    ///
+    /// ```
+    /// use tilewright_atoms::{MmaAtom, Operand, TiledMma};
+    /// use tilewright_kernel::{Kernel, ptx};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mma = TiledMma::new(
+    ///     MmaAtom::named("SM90_64x8x16_F32F16F16_SS")?,
+    ///     &"(1,1,1)".parse()?,
+    ///     &"[64:1;8:1;16:1]".parse()?,
+    /// )?;
+    /// let kernel = Kernel::build("anew", |k| {
+    ///     let d = k.output::<f32>("d", "(64,8):(8,1)")?.partition_mma(&mma, Operand::C)?;
+    ///     let (a, b) = (k.shared::<half::f16>("(64,16):(16,1)"), k.shared::<half::f16>("(8,16):(16,1)"));
+    ///     let sums = d.fragment()?;
+    ///     sums.clear();
+    ///     k.mma_anew(&mma, &sums, &a?, &b?)?;
+    ///     k.wait_mma(0);
+    ///     d.store(&sums)
+    /// });
+    /// # let _ = kernel;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn mma_anew<'k>(
+        &'k self,
+        mma: &TiledMma,
+        d: &Fragment<'k>,
+        a: &impl Tensor<'k>,
+        b: &impl Tensor<'k>,
+    ) -> Result<(), KernelError> {
+        self.mma_at("mma_anew", mma, (d, a, b, None), Location::caller())
+    }
+
+    fn mma_at<'k>(
+        &'k self,
+        statement: &'static str,
+        mma: &TiledMma,
+        (d, a, b, c): (&Fragment<'k>, &impl Tensor<'k>, &impl Tensor<'k>, Option<&Fragment<'k>>),
+        location: Location,
+    ) -> Result<(), KernelError> {
+        self.core().begin(Source { statement, location });
+        let (adds, c) = (c.is_some(), c.unwrap_or(d));
         let multiplied = match (a.as_fragment(), b.as_fragment(), a.as_view(), b.as_view()) {
-            (Some(a), Some(b), ..) => self.multiplied(mma, [d, a, b, c]),
-            (None, None, Some(a), Some(b)) => self.multiplied_by_groups(mma, [d, c], Left::Tile(a), b),
-            (Some(a), None, _, Some(b)) => self.multiplied_by_groups(mma, [d, c], Left::Rows(a), b),
+            (Some(a), Some(b), ..) => {
+                if !adds {
+                    d.clear();
+                }
+                self.multiplied(mma, [d, a, b, c])
+            }
+            (None, None, Some(a), Some(b)) => self.multiplied_by_groups(mma, [d, c], Left::Tile(a), b, adds),
+            (Some(a), None, _, Some(b)) => self.multiplied_by_groups(mma, [d, c], Left::Rows(a), b, adds),
             _ => Err(Reason::Instruction {
                 name: mma.atom().name().to_string(),
                 because: "B is a fragment where A is one and a warp multiplies; else it is a tile in shared memory"
                     .to_string(),
             }),
         };
-        multiplied.map_err(|refusal| refusal.at("mma", location))
+        multiplied.map_err(|refusal| refusal.at(statement, location))
     }
 
     fn multiplied(&self, mma: &TiledMma, operands: [&Fragment<'_>; 4]) -> Result<(), Reason> {

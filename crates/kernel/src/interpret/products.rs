@@ -123,7 +123,7 @@ impl Machine<'_> {
         warp: &mut Warp,
         place: usize,
         instruction: &Instruction,
-        (factors, columns): (GroupFactors, u32),
+        (factors, columns, adds): (GroupFactors, u32, bool),
         (a, b): (Option<&Described>, &Described),
     ) -> Result<(), Stop> {
         let owner = warp.thread(0);
@@ -169,7 +169,8 @@ impl Machine<'_> {
         let depth = factors.depth() as usize;
         let [a, b] = &values;
         for (number, (from, to)) in sums.iter().zip(&instruction.outputs).enumerate() {
-            let mut results = warp.registers[from.index()];
+            let before = warp.registers[from.index()];
+            let mut results = if adds { before } else { before.map(|_| 0) };
             for (lane, result) in results.iter_mut().enumerate() {
                 let row = lane / 4 + 8 * (number / 2 % 2);
                 let column = number / 4 * 8 + lane % 4 * 2 + number % 2;

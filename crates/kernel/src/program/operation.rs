@@ -119,7 +119,7 @@ pub enum Operation {
     Multiply(Matrix),
     /// The same values in registers of their own, as accumulators need them. values.. -> values..
     Move,
-    /// D += A B of four warps whose first has a number that is a multiple of four (`wgmma`,
+    /// D += A B, or D = A B, of four warps whose first has a number that is a multiple of four (`wgmma`,
     /// sm_90a): 64 rows, 16 for each warp, and this many columns. It goes on behind the threads'
     /// backs: A and B are read, and the sums written, until a wait for the group that it is
     /// committed to. a address? or its four registers, b address?, sums.. -> sums..
@@ -133,6 +133,8 @@ pub enum Operation {
         a: Option<Described>,
         /// B, a row for each column of the sums.
         b: Described,
+        /// Whether it is added to what the sums were.
+        adds: bool,
     },
     /// What this thread did with registers comes before the products that follow (`wgmma.fence`).
     FenceRegisters,

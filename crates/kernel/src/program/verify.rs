@@ -427,7 +427,7 @@ impl Checker<'_> {
                 exactly(&vec![width; a + b + c], &vec![width; c])
             }
             Operation::Move => !inputs.is_empty() && inputs == outputs,
-            Operation::MultiplyGroup { factors, columns, a, b } => {
+            Operation::MultiplyGroup { factors, columns, a, b, .. } => {
                 let first = match a {
                     Some(a) => self.object(&a.access)?,
                     None => vec![Bits32; super::operation::FACTOR_REGISTERS],

@@ -13,9 +13,9 @@ impl Writer<'_> {
     pub(super) fn multiply_group(
         &mut self,
         instruction: &Instruction,
-        factors: GroupFactors,
-        columns: u32,
+        (factors, columns): (GroupFactors, u32),
         (a, b): (Option<&Described>, &Described),
+        adds: bool,
     ) -> Result<(), PtxError> {
         self.least(Target::Sm90a, "a product of four warps", instruction.source)?;
         let mut inputs = instruction.inputs.iter().copied();
@@ -44,10 +44,11 @@ impl Writer<'_> {
         let turned = a.into_iter().chain([b]).map(|factor| format!(", {}", u32::from(factor.major == Major::MN)));
         let majors = if factors.bytes() == 2 { turned.collect() } else { String::new() };
         let depth = factors.depth();
-        // What is added to, and the signs of the factors, which integers keep.
-        let (sum, signs) = if factors.is_integer() { ("s32", "1") } else { ("f32", "1, 1, 1") };
+        // Whether it is added to the sums, and the signs of the factors, which integers keep.
+        let (sum, signs) = if factors.is_integer() { ("s32", "") } else { ("f32", ", 1, 1") };
+        let adds = u32::from(adds);
         self.line(&format!(
-            "wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{sum}.{types} {{{sums}}}, {left}, {right}, {signs}{majors};"
+            "wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{sum}.{types} {{{sums}}}, {left}, {right}, {adds}{signs}{majors};"
         ));
         Ok(())
     }

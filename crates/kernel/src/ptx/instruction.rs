@@ -140,8 +140,8 @@ impl Writer<'_> {
                     self.assign(*output, *input);
                 }
             }
-            Operation::MultiplyGroup { factors, columns, a, b } => {
-                self.multiply_group(instruction, *factors, *columns, (a.as_ref(), b))?;
+            Operation::MultiplyGroup { factors, columns, a, b, adds } => {
+                self.multiply_group(instruction, (*factors, *columns), (a.as_ref(), b), *adds)?;
             }
             Operation::FenceRegisters => self.group_line(instruction, "wgmma.fence.sync.aligned;")?,
             Operation::CommitMultiply => self.group_line(instruction, "wgmma.commit_group.sync.aligned;")?,

@@ -3,7 +3,8 @@
 //! Law: a product adds to registers in place, and nothing may touch them while it is under way. In a
 //! program its sums are values: what it reads, what it writes, and what a loop carries from one to
 //! the other. These become one register, which is possible because each is read once, by the product
-//! or the loop that makes the next of it; a copy in between would read what is under way.
+//! or the loop that makes the next of it; a copy in between would read what is under way. A product
+//! that begins anew takes over a register whose value others have read before, in the same turn.
 
 use std::collections::HashMap;
 
@@ -42,13 +43,14 @@ impl Classes {
 pub(super) fn in_place(program: &Program) -> Result<Option<Program>, PtxError> {
     let mut classes =
         Classes { of: (0..program.widths.len() as u32).collect(), summed: vec![false; program.widths.len()] };
-    let mut uses: HashMap<Register, u32> = HashMap::new();
-    let mut own: Vec<bool> = vec![false; program.widths.len()];
-    gather(&program.body, &mut classes, &mut uses, &mut own);
+    let count = program.widths.len();
+    let mut uses = Uses { count: HashMap::new(), last: HashMap::new(), own: vec![false; count], home: vec![0; count] };
+    gather(&program.body, &mut classes, &mut uses, &mut Place::default());
     if !classes.summed.contains(&true) {
         return Ok(None);
     }
-    check(program, &program.body, &uses, &own)?;
+    check(program, &program.body, &uses, &mut Place::default())?;
+    let own = uses.own;
     // What a loop carries of them is one with what it begins and ends with, from the inner loops to
     // the outer ones, until nothing changes.
     loop {
@@ -63,50 +65,103 @@ pub(super) fn in_place(program: &Program) -> Result<Option<Program>, PtxError> {
     Ok(Some(result))
 }
 
-fn count(uses: &mut HashMap<Register, u32>, register: Register) {
-    *uses.entry(register).or_default() += 1;
+/// Where and how often registers are read.
+struct Uses {
+    count: HashMap<Register, u32>,
+    /// When it is read last, in the order of the program.
+    last: HashMap<Register, u32>,
+    /// Whether nothing but its writer has it.
+    own: Vec<bool>,
+    /// The loop in whose body it is written; 0 outside of all.
+    home: Vec<u32>,
 }
 
-fn gather(steps: &[Step], classes: &mut Classes, uses: &mut HashMap<Register, u32>, own: &mut [bool]) {
+impl Uses {
+    fn read(&mut self, register: Register, at: u32) {
+        *self.count.entry(register).or_default() += 1;
+        self.last.insert(register, at);
+    }
+}
+
+/// A place in the order of the program, and the loop around it.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    at: u32,
+    turns: u32,
+    /// How many loops there were.
+    loops: u32,
+}
+
+impl Place {
+    /// Goes on to the next instruction.
+    fn next(&mut self) -> u32 {
+        self.at += 1;
+        self.at
+    }
+
+    /// Goes through the body of a loop.
+    fn within<T>(&mut self, body: impl FnOnce(&mut Place) -> T) -> T {
+        let around = self.turns;
+        self.loops += 1;
+        self.turns = self.loops;
+        let found = body(self);
+        self.turns = around;
+        found
+    }
+}
+
+fn gather(steps: &[Step], classes: &mut Classes, uses: &mut Uses, place: &mut Place) {
     for step in steps {
         match step {
             Step::Instruction(instruction) => {
-                instruction.inputs.iter().chain(&instruction.guard).for_each(|register| count(uses, *register));
+                let at = place.next();
+                instruction.inputs.iter().chain(&instruction.guard).for_each(|register| uses.read(*register, at));
+                instruction.outputs.iter().for_each(|output| uses.home[output.index()] = place.turns);
                 if let Some(first) = instruction.operation.first_sum() {
                     for (from, to) in instruction.inputs[first..].iter().zip(&instruction.outputs) {
                         classes.join(*from, *to);
                         classes.summed[from.index()] = true;
                         classes.summed[to.index()] = true;
-                        own[to.index()] = true;
+                        uses.own[to.index()] = true;
                     }
                 }
                 if instruction.operation == Operation::Move {
-                    instruction.outputs.iter().for_each(|output| own[output.index()] = true);
+                    instruction.outputs.iter().for_each(|output| uses.own[output.index()] = true);
                 }
             }
             Step::Loop(turns) => {
+                let at = place.next();
                 for carried in &turns.carried {
-                    count(uses, carried.initial);
-                    count(uses, carried.next);
-                    own[carried.current.index()] = true;
-                    own[carried.result.index()] = true;
+                    uses.read(carried.initial, at);
+                    uses.own[carried.current.index()] = true;
+                    uses.own[carried.result.index()] = true;
+                    uses.home[carried.result.index()] = place.turns;
                 }
-                gather(&turns.body, classes, uses, own);
+                place.within(|place| {
+                    for carried in &turns.carried {
+                        uses.home[carried.current.index()] = place.turns;
+                    }
+                    gather(&turns.body, classes, uses, place);
+                    let at = place.next();
+                    turns.carried.iter().for_each(|carried| uses.read(carried.next, at));
+                });
             }
             Step::Branch(branch) => {
+                gather(&branch.then, classes, uses, place);
+                gather(&branch.otherwise, classes, uses, place);
+                let at = place.next();
                 for chosen in &branch.chosen {
-                    count(uses, chosen.then);
-                    count(uses, chosen.otherwise);
+                    uses.read(chosen.then, at);
+                    uses.read(chosen.otherwise, at);
+                    uses.home[chosen.result.index()] = place.turns;
                 }
-                gather(&branch.then, classes, uses, own);
-                gather(&branch.otherwise, classes, uses, own);
             }
         }
     }
 }
 
 /// Refuses accumulators that cannot stay where they are.
-fn check(program: &Program, steps: &[Step], uses: &HashMap<Register, u32>, own: &[bool]) -> Result<(), PtxError> {
+fn check(program: &Program, steps: &[Step], uses: &Uses, place: &mut Place) -> Result<(), PtxError> {
     let refuse = |source: SourceId| {
         let what = "accumulator of a product of four warps that is read twice, or is not a register of its own";
         PtxError::Operation { what: what.to_string(), statement: program.source(source).to_string() }
@@ -114,16 +169,29 @@ fn check(program: &Program, steps: &[Step], uses: &HashMap<Register, u32>, own: 
     for step in steps {
         match step {
             Step::Instruction(instruction) => {
+                let at = place.next();
                 let Some(first) = instruction.operation.first_sum() else { continue };
-                let kept = |sum: &Register| own[sum.index()] && uses.get(sum) == Some(&1);
+                let anew = matches!(instruction.operation, Operation::MultiplyGroup { adds: false, .. });
+                // What begins anew is read last by the product, and written in the same turn.
+                let over =
+                    |sum: &Register| anew && uses.last.get(sum) == Some(&at) && uses.home[sum.index()] == place.turns;
+                let kept = |sum: &Register| uses.own[sum.index()] && (uses.count.get(sum) == Some(&1) || over(sum));
                 if !instruction.inputs[first..].iter().all(kept) {
                     return Err(refuse(instruction.source));
                 }
             }
-            Step::Loop(turns) => check(program, &turns.body, uses, own)?,
+            Step::Loop(turns) => {
+                place.next();
+                place.within(|place| {
+                    check(program, &turns.body, uses, place)?;
+                    place.next();
+                    Ok(())
+                })?;
+            }
             Step::Branch(branch) => {
-                check(program, &branch.then, uses, own)?;
-                check(program, &branch.otherwise, uses, own)?;
+                check(program, &branch.then, uses, place)?;
+                check(program, &branch.otherwise, uses, place)?;
+                place.next();
             }
         }
     }

@@ -239,6 +239,27 @@ impl Epilogue {
         (0..self.each).map(|_| k.register(self.sums, &shape)).collect()
     }
 
+    /// The sums of half of the columns of a tile, in registers.
+    pub(super) fn half<'k>(&self, k: &'k Build) -> Result<Fragment<'k>, KernelError> {
+        let blocks = fused::count_of(&self.part, self.rows);
+        k.register(self.sums, &format!("((2,2,{}),{blocks},1)", self.columns / 16))
+    }
+
+    /// Those of the first or the second half, of the sums of a tile.
+    pub(super) fn half_of<'k>(&self, sums: &Fragment<'k>, number: usize) -> Result<Fragment<'k>, KernelError> {
+        let (blocks, own) = (fused::count_of(&self.part, self.rows), self.columns / 2);
+        let all: Layout =
+            format!("((2,2,{}),{blocks},1,2):((1,2,4),{own},0,{})", self.columns / 16, own / 2).parse()?;
+        sums.with_layout(&all)?.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(number as i64)])?)
+    }
+
+    /// The same of numbers, of which there is one for each sum; none of none.
+    pub(super) fn half_of_numbers<'k>(&self, numbers: &[Num<'k>], number: usize) -> Vec<Num<'k>> {
+        // Of each block of rows one half of its columns.
+        let own = self.columns as usize / 2;
+        numbers.chunks(own).flat_map(|block| &block[number * own / 2..(number + 1) * own / 2]).copied().collect()
+    }
+
     /// The sums of a strip.
     fn strip_of<'k>(&self, sums: &Fragment<'k>, number: i64) -> Result<Fragment<'k>, KernelError> {
         let (blocks, own) = (fused::count_of(&self.part, self.rows), self.columns / 2);

@@ -180,6 +180,19 @@ impl<'k> Input<'k> {
         mma: &TiledMma,
         swapped: bool,
         unit: &Unit,
+        tile: [i64; 2],
+        number: (i64, &Expr),
+    ) -> Result<Vec<Num<'k>>, KernelError> {
+        let found = self.loaded(mma, swapped, unit, tile, number)?;
+        Ok(self.spread(&found, mma, tile))
+    }
+
+    /// The same, those that repeat once.
+    pub(super) fn loaded(
+        &self,
+        mma: &TiledMma,
+        swapped: bool,
+        unit: &Unit,
         [rows, columns]: [i64; 2],
         (number, column): (i64, &Expr),
     ) -> Result<Vec<Num<'k>>, KernelError> {
@@ -198,7 +211,11 @@ impl<'k> Input<'k> {
         let at: Coord<Expr> = Tree::tuple([&values, &Tree::leaf(only(same_rows)), &Tree::leaf(Slot::All)])?;
         let part = if same_rows || same_columns { part.slice(at)? } else { part };
         let fragment = if ahead.is_some() { part.load()? } else { part.load_predicated()? };
-        let found: Vec<Num<'k>> = fragment.numbers()?.into_iter().map(|number| number.to(Element::F32)).collect();
+        Ok(fragment.numbers()?.into_iter().map(|number| number.to(Element::F32)).collect())
+    }
+
+    /// What was loaded, once for each sum of a thread.
+    pub(super) fn spread(&self, found: &[Num<'k>], mma: &TiledMma, [rows, columns]: [i64; 2]) -> Vec<Num<'k>> {
         let (blocks, row_blocks) = ((columns / 8) as usize, count_of(mma, rows));
         let mut numbers = Vec::with_capacity(4 * blocks * row_blocks);
         for row_block in 0..row_blocks {
@@ -214,7 +231,7 @@ impl<'k> Input<'k> {
                 }
             }
         }
-        Ok(numbers)
+        numbers
     }
 }
 

@@ -7,15 +7,15 @@
 use tilewright_atoms::{MmaAtom, TiledMma};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Element, Fragment, Kernel, KernelError, View};
+use tilewright_kernel::{Element, Fragment, Kernel, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Layout, Slot, Tiler, Tree};
+use tilewright_layout::{Coord, Layout, Slot, Tiler, Tree};
 
 use super::epilogue::{Epilogue, swizzle, width};
 use super::matrix::Contiguous;
 use super::plan::{Plan, WARPS};
 use super::problem::Problem;
-use super::scales::{Scaling, promote};
+use super::scales::{Held, Scaling, promote};
 use super::schedule::{Grid, Unit, minus, plus, times};
 use crate::error::PlanError;
 use crate::product::{at, fact, tile_at};
@@ -61,12 +61,19 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
     let neighbours = if plan.side_by_side() { cluster } else { 1 };
     let copiers = if plan.shares(problem).is_some() { WARPS as u32 } else { 1 };
     let depth = problem.depth();
-    // Of pairs each half of a tile of B is multiplied by instructions of its own.
+    // Of pairs each half of a tile of B is multiplied by instructions of its own; so are halves of
+    // the columns where sums are promoted.
     let paired = problem.pairs().is_some();
     let [own_rows, own_columns] = plan.tile_of_d(problem);
-    let order: Tiler = format!("[{own_rows}:1;{own_columns}:1;{}:1]", depth / 4).parse()?;
-    let instruction = MmaAtom::named(&atom(problem, own_columns))?;
-    let mma = TiledMma::new(instruction, &format!("({groups},1,1)").parse::<Layout>()?, &order)?;
+    let promoted = problem.is_promoted();
+    let halved = promoted && !paired && columns % 16 == 0;
+    let made = |columns: i64| -> Result<TiledMma, PlanError> {
+        let order: Tiler = format!("[{own_rows}:1;{columns}:1;{}:1]", depth / 4).parse()?;
+        let instruction = MmaAtom::named(&atom(problem, columns))?;
+        Ok(TiledMma::new(instruction, &format!("({groups},1,1)").parse::<Layout>()?, &order)?)
+    };
+    let whole_mma = made(own_columns)?;
+    let mma = if halved { made(own_columns / 2)? } else { whole_mma.clone() };
     // With names for sizes, K is contiguous in A and B, and N in D.
     let whole = |found: Result<Contiguous, &'static str>| if exact { found } else { Ok(Contiguous::Columns) };
     let because = |because| PlanError::Plan { because };
@@ -83,9 +90,10 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
     let kernel = Kernel::build(name, |k| {
         let a = k.tensor_of(factors, "a", &written.tensors[0], Role::Input)?;
         let b = k.tensor_of(factors, "b", &written.tensors[1], Role::Input)?;
-        let a = Factor { view: a, lies: lies_a, batch: batched[0], paired: false };
-        let b = Factor { view: b, lies: lies_b, batch: batched[1], paired };
-        let (left, right) = if swapped { (b, a) } else { (a, b) };
+        let a = Factor { view: a, lies: lies_a, batch: batched[0], paired: false, halved: false };
+        let b = Factor { view: b, lies: lies_b, batch: batched[1], paired, halved: paired };
+        let (left, mut right) = if swapped { (b, a) } else { (a, b) };
+        right.halved |= halved;
         k.threads(i64::from(warps + copiers) * 32)?;
         k.resident(plan.resident as u32)?;
         k.grid(Axis::X, &blocks.to_string())?;
@@ -145,7 +153,10 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                             let to = ring.slice(at(stage.index())?)?;
                             if own {
                                 for (number, from) in (0..).zip(from) {
-                                    let to = factor.part(&to, [loaded, depth], number)?;
+                                    let to = match factor.paired {
+                                        true => factor.part(&to, [loaded, depth], number)?,
+                                        false => to.clone(),
+                                    };
                                     stage.load(&from.slice(step.clone())?, &to)?;
                                 }
                             } else {
@@ -166,63 +177,83 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             if let Some([_, many]) = plan.shares(problem) {
                 k.registers(many)?;
             }
-            let sums = epilogue.sums(k)?;
-            // Sums that are promoted are added to others after each step.
-            let totals = if problem.is_promoted() { epilogue.sums(k)? } else { Vec::new() };
+            // Sums that are promoted are added to the totals after each step.
+            let totals = if promoted { epilogue.sums(k)? } else { Vec::new() };
+            let sums = match halved {
+                true => (0..2).map(|_| epilogue.half(k)).collect::<Result<Vec<_>, _>>()?,
+                false => epilogue.sums(k)?,
+            };
             // A stage is released when the products of the next one are set off: so there are
             // always some under way.
             let (ahead, behind) = (pipeline.cursor()?, pipeline.cursor()?);
             let inputs = epilogue.cursor(&ends, false)?;
+            // Each product of sums that are promoted begins anew, in the same registers.
+            sums.iter().for_each(Fragment::clear);
+            let product = |number: usize, here: &Coord<Expr>| -> Result<(), KernelError> {
+                let at = number as i64;
+                let of_left = left.part(&ring_left.slice(here.clone())?, [rows, depth], at)?;
+                let of_right = right.part(&ring_right.slice(here.clone())?, [columns, depth], at)?;
+                match promoted {
+                    true => k.mma_anew(&mma, &sums[number], &of_left, &of_right),
+                    false => k.mma(&mma, &sums[number], &of_left, &of_right, &sums[number]),
+                }
+            };
             let multiply = || -> Result<(), KernelError> {
                 let stage = ahead.stage()?;
                 stage.wait()?;
                 let here = at(stage.index())?;
-                for (number, sums) in (0..).zip(&sums) {
-                    let of_left = left.part(&ring_left.slice(here.clone())?, [rows, depth], number)?;
-                    let of_right = right.part(&ring_right.slice(here.clone())?, [columns, depth], number)?;
-                    k.mma(&mma, sums, &of_left, &of_right, sums)?;
-                }
+                (0..sums.len()).try_for_each(|number| product(number, &here))?;
                 ahead.advance()
             };
-            let release = |under_way: u32| -> Result<(), KernelError> {
-                k.wait_mma(under_way);
+            let release = || -> Result<(), KernelError> {
                 let stage = behind.stage()?;
                 if cluster == 1 { stage.release() } else { stage.release_to(&all, 0) }?;
                 behind.advance()
             };
             k.range(own.clone(), |turn| {
                 let unit = grid.unit(k, &block, &turn)?;
-                let first = || -> Result<(), KernelError> {
+                let left = minus(&unit.steps, &Expr::from(1))?;
+                if !promoted {
                     sums.iter().for_each(Fragment::clear);
                     multiply()?;
-                    epilogue.let_come(k, inputs.as_ref())
-                };
-                let left = minus(&unit.steps, &Expr::from(1))?;
-                if totals.is_empty() {
-                    first()?;
+                    epilogue.let_come(k, inputs.as_ref())?;
                     k.range(left, |_| {
                         multiply()?;
-                        release(sums.len() as u32)
+                        k.wait_mma(sums.len() as u32);
+                        release()
                     })?;
-                    release(0)?;
+                    k.wait_mma(0);
+                    release()?;
                     return epilogue.write(k, &sums, (&ends, inputs.as_ref()), &unit);
                 }
+                // While one half is added to its totals, the other one is multiplied.
                 totals.iter().for_each(Fragment::clear);
-                let block = |step: &Expr, multiply: &dyn Fn() -> Result<(), KernelError>| -> Result<(), KernelError> {
-                    let scales = match &scaling {
-                        Some(scaling) => Some(scaling.of_block(&mma, &unit, &plus(&unit.first, step)?)?),
-                        None => None,
+                let scales = Held::first(k, scaling.as_ref(), (&whole_mma, &unit))?;
+                let add = |number: usize, scales: &[Num<'_>]| -> Result<(), KernelError> {
+                    let (total, scales) = match halved {
+                        true => (epilogue.half_of(&totals[0], number)?, epilogue.half_of_numbers(scales, number)),
+                        false => (totals[number].clone(), scales.to_vec()),
                     };
-                    multiply()?;
-                    release(0)?;
-                    totals.iter().zip(&sums).try_for_each(|(total, sums)| promote(total, sums, scales.as_deref()))
+                    promote(&total, &sums[number], scales)
                 };
-                block(&Expr::from(0), &first)?;
+                let block = |now: &[Num<'_>]| -> Result<(), KernelError> {
+                    for number in 0..sums.len() {
+                        k.wait_mma((sums.len() - 1 - number) as u32);
+                        if number + 1 == sums.len() {
+                            release()?;
+                        }
+                        add(number, now)?;
+                    }
+                    Ok(())
+                };
+                let now = scales.next(&Expr::from(1))?;
+                multiply()?;
+                epilogue.let_come(k, inputs.as_ref())?;
+                block(&now)?;
                 k.range(left, |step| {
-                    block(&plus(&step, &Expr::from(1))?, &|| {
-                        sums.iter().for_each(Fragment::clear);
-                        multiply()
-                    })
+                    let now = scales.next(&plus(&step, &Expr::from(2))?)?;
+                    multiply()?;
+                    block(&now)
                 })?;
                 epilogue.write(k, &totals, (&ends, inputs.as_ref()), &unit)
             })?;
@@ -246,6 +277,8 @@ struct Factor<'k> {
     batch: bool,
     /// Whether it has a mode that says which of a pair, behind its columns and K.
     paired: bool,
+    /// Whether halves of its tiles are multiplied by instructions of their own.
+    halved: bool,
 }
 
 impl<'k> Factor<'k> {
@@ -266,10 +299,10 @@ impl<'k> Factor<'k> {
         (0..count).map(of).collect()
     }
 
-    /// What is multiplied together of a tile in shared memory: the first or the second half, where
-    /// there are pairs, else all of it.
+    /// What is multiplied together of a tile in shared memory: the first or the second half, or all
+    /// of it.
     fn part(&self, tile: &View<'k>, [rows, depth]: [i64; 2], number: i64) -> Result<View<'k>, KernelError> {
-        match self.paired {
+        match self.halved {
             false => Ok(tile.clone()),
             true => {
                 let at = tile_at(&Expr::from(number), Some(&Expr::from(0)))?;

@@ -5,7 +5,9 @@
 //! bits of the greatest of their terms; so the sum of each block is added in f32 to what there is
 //! ([`Problem::fast`](super::Problem::fast) leaves that out where there are no scales).
 //!
-//! A stage has the steps of one block. Its scales are loaded while it is multiplied.
+//! A stage has the steps of one block. The columns of a tile are multiplied in two halves, each into
+//! sums of its own: while the first is added to what there is, the second is multiplied. The scales
+//! of the next block are loaded meanwhile.
 
 use tilewright_atoms::TiledMma;
 use tilewright_kernel::program::memory::Role;
@@ -17,7 +19,7 @@ use super::fused::Input;
 use super::matrix::Matrix;
 use super::plan::Plan;
 use super::problem::Problem;
-use super::schedule::Unit;
+use super::schedule::{Unit, plus};
 use crate::error::PlanError;
 use crate::product::count;
 
@@ -99,30 +101,77 @@ impl<'k> Scaling<'k> {
         Ok(Some(Scaling { scales, swapped: plan.swapped, tile: [plan.rows, plan.columns] }))
     }
 
-    /// The scales of a block along K, for each sum of a thread: those of A, and of B.
+    /// The scales of a block along K that a thread needs: those of A, and of B.
     pub(super) fn of_block(&self, mma: &TiledMma, unit: &Unit, block: &Expr) -> Result<Vec<Vec<Num<'k>>>, KernelError> {
         let of = |scale: &Input<'k>| {
             let at = [Slot::All, Slot::All, Slot::At(block.clone())];
             let at = at.into_iter().chain(scale.is_batch().then_some(Slot::All));
             let input = scale.sliced(Tree::flat(at)?)?;
-            input.numbers(mma, self.swapped, unit, self.tile, (0, &unit.column))
+            input.loaded(mma, self.swapped, unit, self.tile, (0, &unit.column))
         };
         self.scales.iter().map(of).collect()
     }
+
+    /// The scale of each sum of a thread.
+    pub(super) fn of_sums(&self, mma: &TiledMma, found: &[Vec<Num<'k>>]) -> Vec<Num<'k>> {
+        let spread = self.scales.iter().zip(found).map(|(scale, found)| scale.spread(found, mma, self.tile));
+        let product = |a: Vec<Num<'k>>, b: Vec<Num<'k>>| a.into_iter().zip(b).map(|(a, b)| a * b).collect();
+        spread.reduce(product).unwrap_or_default()
+    }
 }
 
-/// Adds the sums of a block to what there is, times its scales, where there are some.
-pub(super) fn promote<'k>(
-    total: &Fragment<'k>,
-    sums: &Fragment<'k>,
-    scales: Option<&[Vec<Num<'k>>]>,
-) -> Result<(), KernelError> {
-    let (before, own) = (total.numbers()?, sums.numbers()?);
-    let added = before.into_iter().zip(own).enumerate().map(|(at, (total, sum))| match scales {
-        None => total + sum,
-        Some(scales) => {
-            scales[1..].iter().fold(scales[0][at], |scale, other| scale * other[at]).multiply_add(sum, total)
+/// The scales of a block, which are loaded while the block before is multiplied.
+pub(super) struct Held<'a, 'k> {
+    k: &'k Build,
+    scaling: Option<&'a Scaling<'k>>,
+    mma: &'a TiledMma,
+    unit: &'a Unit,
+    numbers: Vec<Fragment<'k>>,
+}
+
+impl<'a, 'k> Held<'a, 'k> {
+    /// Those of the first block of a part of the work; `mma` is the product of a whole tile.
+    pub(super) fn first(
+        k: &'k Build,
+        scaling: Option<&'a Scaling<'k>>,
+        (mma, unit): (&'a TiledMma, &'a Unit),
+    ) -> Result<Held<'a, 'k>, KernelError> {
+        let mut held = Held { k, scaling, mma, unit, numbers: Vec::new() };
+        for numbers in held.loaded(&Expr::from(0))? {
+            let fragment = held.k.register(Element::F32, &numbers.len().to_string())?;
+            fragment.set(&numbers)?;
+            held.numbers.push(fragment);
         }
-    });
-    total.set(&added.collect::<Vec<_>>())
+        Ok(held)
+    }
+
+    fn loaded(&self, step: &Expr) -> Result<Vec<Vec<Num<'k>>>, KernelError> {
+        let Some(scaling) = self.scaling else { return Ok(Vec::new()) };
+        scaling.of_block(self.mma, self.unit, &plus(&self.unit.first, step)?)
+    }
+
+    /// The scales of the sums of this block; those of the next one, of which the number is given,
+    /// are set off.
+    pub(super) fn next(&self, step: &Expr) -> Result<Vec<Num<'k>>, KernelError> {
+        let now = self.last()?;
+        self.numbers.iter().zip(self.loaded(step)?).try_for_each(|(held, next)| held.set(&next))?;
+        Ok(now)
+    }
+
+    /// The scales of the sums of this block; none where there are no scales.
+    pub(super) fn last(&self) -> Result<Vec<Num<'k>>, KernelError> {
+        let Some(scaling) = self.scaling else { return Ok(Vec::new()) };
+        let found: Vec<Vec<Num<'k>>> = self.numbers.iter().map(Fragment::numbers).collect::<Result<_, _>>()?;
+        Ok(scaling.of_sums(self.mma, &found))
+    }
+}
+
+/// Adds the sums of a block to what there is, times their scales, where there are some.
+pub(super) fn promote<'k>(total: &Fragment<'k>, sums: &Fragment<'k>, scales: Vec<Num<'k>>) -> Result<(), KernelError> {
+    let both = total.numbers()?.into_iter().zip(sums.numbers()?);
+    let added: Vec<Num<'k>> = match scales.is_empty() {
+        true => both.map(|(total, sum)| total + sum).collect(),
+        false => both.zip(scales).map(|((total, sum), scale)| scale.multiply_add(sum, total)).collect(),
+    };
+    total.set(&added)
 }

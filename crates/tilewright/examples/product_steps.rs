@@ -1,0 +1,362 @@
+//! A product of matrices in six steps, from a thread for each element to the tensor cores fed by the
+//! copy engine: `D(m,n) = sum over k of A(m,k) * B(n,k)`, bf16 with sums in f32, for any M and N,
+//! and K and N multiples of 8. The book's chapter "A product, step by step" reads it aloud.
+//!
+//! Every step is checked in the interpreter; on a machine with a Hopper GPU each is also compared
+//! there with sums in f64, and timed.
+//!
+//! ```text
+//! cargo run --release --example product_steps            # checks, at 150 x 136 x 72
+//! cargo run --release --example product_steps -- 4096    # and times, at 4096 cubed, on a GPU
+//! ```
+
+use std::error::Error;
+
+use half::bf16;
+use tilewright::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright::gpu::{Argument, Device, DeviceTensor, ModuleOptions};
+use tilewright::kernel::interpret::Interpreter;
+use tilewright::kernel::program::memory::Role;
+use tilewright::kernel::{Build, Element, Kernel, KernelError, View};
+use tilewright::kernels::gemm::{Problem, Product};
+use tilewright::layout::symbolic::Expr;
+use tilewright::layout::{Coord, Layout, Slot, Tiler, Tree};
+use tilewright::tensor::Tensor;
+
+type Built = Result<Kernel, Box<dyn Error>>;
+
+/// A, B and D: K is contiguous in A and B, N in D.
+fn tensors(k: &Build) -> Result<[View<'_>; 3], KernelError> {
+    Ok([
+        k.tensor_of(Element::Bf16, "a", "(M,K{div=8}):(K,1)", Role::Input)?,
+        k.tensor_of(Element::Bf16, "b", "(N{div=8},K):(K,1)", Role::Input)?,
+        k.tensor_of(Element::Bf16, "d", "(M,N):(N,1)", Role::Output)?,
+    ])
+}
+
+/// `(_,_,index)`.
+fn at(index: &Expr) -> Result<Coord<Expr>, KernelError> {
+    Ok(Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())])?)
+}
+
+// step 1
+fn elements() -> Built {
+    // 16 x 16 threads, each with an element of D; threads that are neighbours have neighbours in a row.
+    let fma = MmaAtom::named("UniversalFMA<F32,F32,F32,F32>")?;
+    let mma = TiledMma::new(fma, &"(16,16,1):(16,1,0)".parse()?, &Tiler::Keep)?;
+    Ok(Kernel::build("elements", |k| {
+        let [a, b, d] = tensors(k)?;
+        let tiles_a = a.local_tile("(16,1)", k.block("(y,_)")?)?;
+        let tiles_b = b.local_tile("(16,1)", k.block("(x,_)")?)?;
+        let part = d.local_tile("(16,16)", k.block("(y,x)")?)?.partition_mma(&mma, Operand::C)?;
+        let sums = part.fragment_of(Element::F32)?;
+        sums.clear();
+        k.range(k.size("K")?, |step| {
+            let x = tiles_a.slice(at(&step)?)?.partition_mma(&mma, Operand::A)?.load_predicated()?;
+            let y = tiles_b.slice(at(&step)?)?.partition_mma(&mma, Operand::B)?.load_predicated()?;
+            k.mma(&mma, &sums, &x.to(Element::F32)?, &y.to(Element::F32)?, &sums)
+        })?;
+        part.store_predicated(&sums.to(Element::Bf16)?)
+    })?)
+}
+
+// step 2
+fn shared() -> Built {
+    // 16 x 16 threads, each with 8 x 8 elements of a tile of 128 x 128.
+    let fma = MmaAtom::named("UniversalFMA<F32,F32,F32,F32>")?;
+    let mma = TiledMma::new(fma, &"(16,16,1):(16,1,0)".parse()?, &Tiler::Keep)?;
+    // 128 rows of 16, two threads a row, each with 16 bytes.
+    let vectors = CopyAtom::named("UniversalCopy<uint128_t>")?;
+    let copy = TiledCopy::new(vectors, 16, &"(128,2):(2,1)".parse()?, &"(1,8)".parse()?)?;
+    Ok(Kernel::build("shared", |k| {
+        let [a, b, d] = tensors(k)?;
+        let tiles_a = a.local_tile("(128,16)", k.block("(y,_)")?)?;
+        let tiles_b = b.local_tile("(128,16)", k.block("(x,_)")?)?;
+        let part = d.local_tile("(128,128)", k.block("(y,x)")?)?.partition_mma(&mma, Operand::C)?;
+        let tile = "(128,16):(16,1)";
+        let (left, right) = (k.shared_of(Element::Bf16, tile)?, k.shared_of(Element::Bf16, tile)?);
+        let sums = part.fragment_of(Element::F32)?;
+        sums.clear();
+        k.range(k.size("ceil(K/16)")?, |step| {
+            k.copy_predicated(&copy, &tiles_a.slice(at(&step)?)?, &left)?;
+            k.copy_predicated(&copy, &tiles_b.slice(at(&step)?)?, &right)?;
+            k.barrier();
+            let (x, y) =
+                (left.partition_mma(&mma, Operand::A)?.load()?, right.partition_mma(&mma, Operand::B)?.load()?);
+            k.mma(&mma, &sums, &x.to(Element::F32)?, &y.to(Element::F32)?, &sums)?;
+            // Nobody overwrites a tile that another thread still reads.
+            k.barrier();
+            Ok(())
+        })?;
+        part.store_predicated(&sums.to(Element::Bf16)?)
+    })?)
+}
+
+/// Four warps, 2 x 2, and the copies that bring tiles of 128 x 32 to shared memory and from there
+/// to registers.
+struct Warps {
+    mma: TiledMma,
+    loads: [TiledCopy; 2],
+}
+
+impl Warps {
+    fn new() -> Result<Warps, Box<dyn Error>> {
+        let atom = MmaAtom::named("SM80_16x8x16_F32BF16BF16F32_TN")?;
+        let mma = TiledMma::new(atom, &"(2,2,1)".parse()?, &"[32:1;32:1;16:1]".parse()?)?;
+        let matrices = || CopyAtom::named("SM75_U32x4_LDSM_N");
+        let of = |operand| Ok::<_, Box<dyn Error>>(TiledCopy::of_operand(matrices()?, &mma, operand)?);
+        let loads = [of(Operand::A)?, of(Operand::B)?];
+        Ok(Warps { mma, loads })
+    }
+
+    /// Multiplies tiles of 128 x 32 that lie in shared memory.
+    fn multiply<'k>(
+        &self,
+        k: &'k Build,
+        [left, right]: [&View<'k>; 2],
+        sums: &tilewright::kernel::Fragment<'k>,
+    ) -> Result<(), KernelError> {
+        let factor = |tile: &View<'k>, operand, load: &TiledCopy| {
+            let fragment = tile.partition_mma(&self.mma, operand)?.fragment()?;
+            k.copy(load, tile, &fragment.retile(load, CopyEnd::Destination)?)?;
+            Ok::<_, KernelError>(fragment)
+        };
+        let x = factor(left, Operand::A, &self.loads[0])?;
+        let y = factor(right, Operand::B, &self.loads[1])?;
+        k.mma(&self.mma, sums, &x, &y, sums)
+    }
+}
+
+// step 3
+fn warps() -> Built {
+    let warps = Warps::new()?;
+    let vectors = CopyAtom::named("UniversalCopy<uint128_t>")?;
+    let copy = TiledCopy::new(vectors, 16, &"(32,4):(4,1)".parse()?, &"(1,8)".parse()?)?;
+    Ok(Kernel::build("warps", |k| {
+        let [a, b, d] = tensors(k)?;
+        let tiles_a = a.local_tile("(128,32)", k.block("(y,_)")?)?;
+        let tiles_b = b.local_tile("(128,32)", k.block("(x,_)")?)?;
+        let part = d.local_tile("(128,128)", k.block("(y,x)")?)?.partition_mma(&warps.mma, Operand::C)?;
+        // Chunks of 16 bytes change places by the row, so that eight rows are in banks of their own.
+        let tile = "S<2,3,3> o 0 o (128,32):(32,1)";
+        let (left, right) = (k.shared_of(Element::Bf16, tile)?, k.shared_of(Element::Bf16, tile)?);
+        let sums = part.fragment_of(Element::F32)?;
+        sums.clear();
+        k.range(k.size("ceil(K/32)")?, |step| {
+            k.copy_predicated(&copy, &tiles_a.slice(at(&step)?)?, &left)?;
+            k.copy_predicated(&copy, &tiles_b.slice(at(&step)?)?, &right)?;
+            k.barrier();
+            warps.multiply(k, [&left, &right], &sums)?;
+            k.barrier();
+            Ok(())
+        })?;
+        part.store_predicated(&sums.to(Element::Bf16)?)
+    })?)
+}
+
+// step 4
+fn ahead() -> Built {
+    let warps = Warps::new()?;
+    let vectors = CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?;
+    let copy = TiledCopy::new(vectors, 16, &"(32,4):(4,1)".parse()?, &"(1,8)".parse()?)?;
+    Ok(Kernel::build("ahead", |k| {
+        let [a, b, d] = tensors(k)?;
+        let tiles_a = a.local_tile("(128,32)", k.block("(y,_)")?)?;
+        let tiles_b = b.local_tile("(128,32)", k.block("(x,_)")?)?;
+        let part = d.local_tile("(128,128)", k.block("(y,x)")?)?.partition_mma(&warps.mma, Operand::C)?;
+        let ring = "S<2,3,3> o 0 o (128,32,4):(32,1,4096)";
+        let (left, right) = (k.shared_of(Element::Bf16, ring)?, k.shared_of(Element::Bf16, ring)?);
+        let sums = part.fragment_of(Element::F32)?;
+        sums.clear();
+        // Four stages: the copies of three steps are under way while one is multiplied.
+        k.staged(
+            4,
+            k.size("ceil(K/32)")?,
+            |step, stage| {
+                k.copy_predicated(&copy, &tiles_a.slice(at(step)?)?, &left.slice(at(stage)?)?)?;
+                k.copy_predicated(&copy, &tiles_b.slice(at(step)?)?, &right.slice(at(stage)?)?)
+            },
+            |_, stage| warps.multiply(k, [&left.slice(at(stage)?)?, &right.slice(at(stage)?)?], &sums),
+        )?;
+        part.store_predicated(&sums.to(Element::Bf16)?)
+    })?)
+}
+
+// step 5
+fn roles() -> Built {
+    // Two groups of four warps, each 64 rows of a tile of 128 x 256; one more warp copies.
+    let atom = MmaAtom::named("SM90_64x256x16_F32BF16BF16_SS")?;
+    let mma = TiledMma::new(atom, &"(2,1,1)".parse()?, &"[128:1;256:1;16:1]".parse()?)?;
+    Ok(Kernel::build("roles", |k| {
+        let [a, b, d] = tensors(k)?;
+        k.threads(288)?;
+        let tiles_a = a.local_tile("(128,64)", k.block("(y,_)")?)?;
+        let tiles_b = b.local_tile("(256,64)", k.block("(x,_)")?)?;
+        let tile = d.local_tile("(128,256)", k.block("(y,x)")?)?;
+        let left = k.shared_of(Element::Bf16, "S<3,3,3> o 0 o (128,64,4):(64,1,8192)")?;
+        let right = k.shared_of(Element::Bf16, "S<3,3,3> o 0 o (256,64,4):(64,1,16384)")?;
+        let pipeline = k.pipeline(4, 8)?;
+        let steps = k.size("ceil(K/64)")?;
+        k.role(8..9, || {
+            k.single(|| {
+                let cursor = pipeline.cursor()?;
+                k.range(steps.clone(), |step| {
+                    let stage = cursor.stage()?;
+                    stage.acquire()?;
+                    stage.load(&tiles_a.slice(at(&step)?)?, &left.slice(at(stage.index())?)?)?;
+                    stage.load(&tiles_b.slice(at(&step)?)?, &right.slice(at(stage.index())?)?)?;
+                    stage.publish()?;
+                    cursor.advance()
+                })
+            })
+        })?;
+        k.role(0..8, || {
+            let part = tile.partition_mma(&mma, Operand::C)?;
+            let sums = part.fragment_of(Element::F32)?;
+            sums.clear();
+            let cursor = pipeline.cursor()?;
+            k.range(steps.clone(), |_| {
+                let stage = cursor.stage()?;
+                stage.wait()?;
+                let here = at(stage.index())?;
+                k.mma(&mma, &sums, &left.slice(here.clone())?, &right.slice(here)?, &sums)?;
+                k.wait_mma(0);
+                stage.release()?;
+                cursor.advance()
+            })?;
+            part.store_predicated(&sums.to(Element::Bf16)?)
+        })
+    })?)
+}
+
+// step 6
+fn planned([m, n, k]: [i64; 3]) -> Built {
+    let product = Product::new(&Problem::new(Element::Bf16, [m, n, k])?)?;
+    let kernels = product.kernels();
+    match kernels[..] {
+        [kernel] => Ok(kernel.clone()),
+        _ => Err("this problem takes several kernels".into()),
+    }
+}
+
+/// A kernel, and the sizes of its launch by name: none where it knows them.
+type Step = (Kernel, Vec<(&'static str, i64)>);
+
+/// The steps in their order, at some sizes.
+fn steps([m, n, k]: [i64; 3]) -> Result<Vec<Step>, Box<dyn Error>> {
+    let any = [elements()?, shared()?, warps()?, ahead()?, roles()?];
+    let named = any.into_iter().map(|kernel| (kernel, vec![("M", m), ("N", n), ("K", k)]));
+    Ok(named.chain([(planned([m, n, k])?, Vec::new())]).collect())
+}
+
+/// Whole numbers of which no row is like another; their sums are exact in f32.
+fn number(at: usize, by: usize) -> bf16 {
+    bf16::from_f32((at * by % 13) as f32 - 6.0)
+}
+
+/// What the element of D at a place should be.
+fn wanted([row, column]: [usize; 2], k: usize) -> f64 {
+    (0..k).map(|at| number(row * k + at, 7).to_f64() * number(column * k + at, 5).to_f64()).sum()
+}
+
+/// Runs a kernel in the interpreter, which checks every access, and compares all of D.
+fn check((kernel, named): &Step, sizes: [i64; 3]) -> Result<(), Box<dyn Error>> {
+    let [m, n, k] = sizes.map(|size| size as usize);
+    let mut interpreter = Interpreter::new(kernel.program(), named)?;
+    for (tensor, count, by) in [(0, m * k, 7), (1, n * k, 5)] {
+        interpreter.tensor(tensor, &(0..count).map(|at| number(at, by)).collect::<Vec<_>>())?;
+    }
+    let run = interpreter.check()?.run;
+    for (at, found) in run.tensor::<bf16>(2)?.into_iter().enumerate() {
+        compare(found, [at / n, at % n], k)?;
+    }
+    Ok(())
+}
+
+/// Compares an element of D with what it should be, rounded to its type.
+fn compare(found: bf16, place: [usize; 2], k: usize) -> Result<(), Box<dyn Error>> {
+    let wanted = bf16::from_f64(wanted(place, k));
+    if found == wanted { Ok(()) } else { Err(format!("D{place:?} is {found}, and should be {wanted}").into()) }
+}
+
+/// Compiles a kernel for a GPU, compares some of D, and takes the seconds of a launch: the least of
+/// five turns.
+fn time(device: &Device, (kernel, named): &Step, sizes: [i64; 3]) -> Result<f64, Box<dyn Error>> {
+    let stream = device.stream()?;
+    let [m, n, k] = sizes;
+    let matrix = |rows: i64, columns: i64, by: usize| -> Result<DeviceTensor<bf16>, Box<dyn Error>> {
+        let layout: Layout = format!("({rows},{columns}):({columns},1)").parse()?;
+        let mut at = 0;
+        let numbers: Vec<bf16> = (0..rows * columns).map(|_| (number(at, by), at += 1).0).collect();
+        Ok(DeviceTensor::from_tensor(&stream, &Tensor::from_vec(numbers, layout)?)?)
+    };
+    let (a, b) = (matrix(m, k, 7)?, matrix(n, k, 5)?);
+    let mut d = DeviceTensor::filled(&stream, format!("({m},{n}):({n},1)").parse::<Layout>()?, bf16::NAN)?;
+    let ready = device.compile(kernel, &ModuleOptions::default())?.at(named)?;
+    let mut launch = || -> Result<(), Box<dyn Error>> {
+        let tensors = [a.memory().into(), b.memory().into(), Argument::from(d.memory_mut())];
+        Ok(ready.launch(&stream, &tensors)?)
+    };
+    let mut best = f64::INFINITY;
+    for _ in 0..6 {
+        let (first, last) = (device.event()?, device.event()?);
+        stream.record(&first)?;
+        for _ in 0..5 {
+            launch()?;
+        }
+        stream.record(&last)?;
+        last.synchronize()?;
+        best = best.min(last.seconds_since(&first)? / 5.0);
+    }
+    let found = d.read(&stream)?;
+    for at in 0..1000 {
+        // Places that are spread over all of D.
+        let place = [(at * 7919) % m as usize, (at * 104_729) % n as usize];
+        compare(*found.get(place.map(|index| index as i64))?, place, k as usize)?;
+    }
+    Ok(best)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let small = [150, 136, 72];
+    for step in steps(small)? {
+        check(&step, small)?;
+        println!("{:14} {small:?}: every access checked, all elements equal", step.0.name());
+    }
+    let Some(size) = std::env::args().nth(1) else { return Ok(()) };
+    let large = [size.parse()?; 3];
+    let device = Device::open(0)?;
+    for step in steps(large)? {
+        let seconds = time(&device, &step, large)?;
+        let rate = 2.0 * large.iter().map(|size| *size as f64).product::<f64>() / seconds;
+        println!("{:14} {:10.1} us {:8.2} TFLOP/s", step.0.name(), seconds * 1e6, rate / 1e12);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_multiplies() {
+        let sizes = [150, 136, 72];
+        for step in steps(sizes).unwrap() {
+            check(&step, sizes).unwrap_or_else(|error| panic!("{}: {error}", step.0.name()));
+        }
+    }
+
+    /// What the chapter shows is what runs.
+    #[test]
+    fn the_chapter_shows_these_lines() {
+        let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let own = plain(include_str!("product_steps.rs"));
+        let chapter = include_str!("../../../docs/book/src/product.md");
+        let blocks: Vec<&str> =
+            chapter.split("```rust,ignore\n").skip(1).filter_map(|part| part.split("```").next()).collect();
+        assert!(blocks.len() >= 6);
+        for block in blocks {
+            assert!(own.contains(&plain(block)), "the chapter shows what is not here:\n{block}");
+        }
+    }
+}
