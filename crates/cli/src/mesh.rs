@@ -1,11 +1,12 @@
 //! `tilewright mesh`: tensors sharded over devices.
 
+mod devices;
 mod picture;
 mod run;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use tilewright::mesh::{Machine, Mesh, MeshError, Plan, ShardedLayout, reshard};
+use tilewright::mesh::{Machine, Mesh, MeshError, Plan, ProductPlan, ShardedLayout, multiply, reshard};
 
 use crate::json::Json;
 use crate::output::{Failure, SCALE, Saving};
@@ -37,6 +38,22 @@ pub enum Action {
         #[command(flatten)]
         options: Costs,
     },
+    /// How a product of sharded matrices is made: what moves, and who multiplies what.
+    Multiply {
+        /// The axes, as in `show`.
+        mesh: String,
+        /// The layout of A, of M x K elements.
+        a: String,
+        /// The layout of B, of K x N elements.
+        b: String,
+        /// The layout of the product.
+        d: String,
+        #[command(flatten)]
+        options: Costs,
+        /// How many additions and multiplications a device makes in a second.
+        #[arg(long, default_value = "7e14")]
+        rate: f64,
+    },
     /// Carry out the steps between processes, one for each device, and check what comes out.
     Run {
         /// The axes, as in `show`.
@@ -47,6 +64,17 @@ pub enum Action {
         to: String,
         #[command(flatten)]
         options: run::Options,
+    },
+    /// Carry out the steps between the GPUs of this machine, check what comes out, and time it.
+    Devices {
+        /// The axes, as in `show`: as many devices as there are GPUs.
+        mesh: String,
+        /// The layout before.
+        from: String,
+        /// The layout after.
+        to: String,
+        #[command(flatten)]
+        options: devices::Options,
     },
 }
 
@@ -101,6 +129,21 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
                 Ok(terminal.prose(&format!("{plan}\n"))?)
             }
         }
+        Action::Multiply { mesh, a, b, d, options, rate } => {
+            let mesh: Mesh = mesh.parse()?;
+            let machine: Machine = options.machine.parse()?;
+            if !(*rate > 0.0 && rate.is_finite()) {
+                return Err(Failure::Usage(format!("--rate is {rate}, and has to be a positive number")));
+            }
+            let [a, b, d] = [a, b, d].map(|text| ShardedLayout::parse(&mesh, text));
+            let plan = multiply(&a?, &b?, &d?, options.bytes, *rate, &machine)?;
+            if terminal.json {
+                Ok(terminal.object(&product_json(&plan))?)
+            } else {
+                Ok(terminal.prose(&format!("{plan}\n"))?)
+            }
+        }
+        Action::Devices { mesh, from, to, options } => devices::run(mesh, [from, to], options, terminal),
         Action::Run { mesh, from, to, options } => run::run(mesh, [from, to], options, terminal),
     }
 }
@@ -156,6 +199,12 @@ fn layout_json(layout: &ShardedLayout) -> Json {
         "partition_spec": layout.partition_spec().ok(),
         "placements": layout.placements().ok(),
     })
+}
+
+fn product_json(plan: &ProductPlan) -> Json {
+    let roles: Vec<String> = plan.roles().iter().map(|role| format!("{role:?}").to_lowercase()).collect();
+    let [a, b, d] = plan.moves().map(plan_json);
+    json!({ "roles": roles, "a": a, "b": b, "d": d, "seconds": plan.seconds() })
 }
 
 fn plan_json(plan: &Plan) -> Json {

@@ -62,7 +62,7 @@ fn checked(code: &str, command: &str, said: Option<&str>, folder: &Path) -> Resu
     let output = run(command, folder);
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let said = said.unwrap_or(code);
-    let ok = match said.get(..5).filter(|refused| refused.starts_with("E0")) {
+    let ok = match said.get(..5).filter(|refused| refused.starts_with("E0") || refused.starts_with("E11")) {
         Some(refused) => !output.status.success() && err.contains(&format!("error[{refused}]")),
         None if command.starts_with("tilewright eval ") => output.status.success() && out.trim() == said,
         None => output.status.success(),

@@ -11,7 +11,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::attributes::Attributes;
-use crate::driver::{ContextHandle, DeviceHandle, Driver, Refused, Status};
+use crate::driver::{ContextHandle, DeviceHandle, Driver, Refused, Status, code};
 use crate::error::{GpuError, Unfinished};
 use crate::pending::Pending;
 
@@ -142,6 +142,14 @@ impl Context {
     pub(crate) fn give_back(&self, work: impl FnOnce(&Driver) -> Result<(), Refused>) {
         let _before = self.enter();
         let _ = work(&self.driver);
+    }
+
+    /// Lets kernels of this context touch the memory of another.
+    pub(crate) fn reach(&self, other: &Context) -> Result<(), GpuError> {
+        match self.attempt(|driver| driver.enable_peer(other.handle))? {
+            Err(answer) if answer.code == code::PEER_ACCESS_ALREADY_ENABLED => Ok(()),
+            answer => answer.map_err(|refused| self.explain(refused)),
+        }
     }
 
     /// Refuses what belongs to another context.

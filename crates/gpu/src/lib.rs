@@ -60,7 +60,8 @@
 //! * [`Device`], [`Stream`], [`Event`], [`Graph`]: where work is done, in which order, and how long
 //!   it takes.
 //! * [`Memory`] and [`DeviceTensor`]: bytes on a device, and elements under a layout;
-//!   [`BorrowedMemory`] and [`Stream::borrowed`]: those of another library.
+//!   [`BorrowedMemory`] and [`Stream::borrowed`]: those of another library; [`PeerMemory`]: those of
+//!   another device.
 //! * [`DeviceKernel`], [`SizedKernel`]: kernels that were written with layouts, compiled by
 //!   [`Device::compile`].
 //! * [`Module`], [`Function`], [`Parameter`]: kernels of PTX text or machine code, and what they
@@ -89,7 +90,9 @@ mod launch;
 mod machine_code;
 mod memory;
 mod module;
+mod nccl;
 mod parameter;
+mod peer;
 mod pending;
 mod ptx;
 mod stream;
@@ -114,6 +117,8 @@ pub use graph::{Capture, Graph};
 pub use launch::{Launch, SizeFlaw};
 pub use memory::Memory;
 pub use module::{Module, ModuleOptions, Origin};
+pub use nccl::{Nccl, NcclError, Transfer};
 pub use parameter::{Access, Argument, Parameter, ParameterKind};
+pub use peer::PeerMemory;
 pub use stream::Stream;
 pub use tensor_map::{EncodedTensorMap, Outside, Promotion};

@@ -31,7 +31,7 @@ pub use expression::Expression;
 pub use gather::{gather, scatter};
 pub use group_product::group_product;
 pub use library::{Entry, library, named};
-pub use map::map;
+pub use map::{Placed, map, map_at};
 pub use meaning::{Definition, Report, Unchecked, Wanted, any_numbers, bits_at};
 pub use norm::{layer_norm, rms_norm};
 pub use planned::Planned;

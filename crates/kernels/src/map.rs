@@ -53,12 +53,12 @@ pub fn map(
 }
 
 /// A layout, a type, and how many elements of the tensor come before those of the layout.
-pub(crate) type Placed<'a> = (&'a Layout, Element, i64);
+pub type Placed<'a> = (&'a Layout, Element, i64);
 
 /// As [`map`], with tensors that begin inside of their memory.
 ///
 /// Errors: as there.
-pub(crate) fn map_at(
+pub fn map_at(
     name: &str,
     expression: &Expression,
     inputs: &[Placed<'_>],

@@ -258,7 +258,7 @@ impl fmt::Display for MeshError {
                 write!(f, "rank {rank} has another {what}: {other}, where rank 0 has {own}")
             }
             MeshError::Processes { processes, devices } => {
-                write!(f, "there are {processes} processes, and the mesh has {devices} devices")
+                write!(f, "a mesh of {devices} devices wants as many processes or GPUs, and has {processes}")
             }
             MeshError::Lost { rank, step, why } => write!(f, "rank {rank} is lost, {step}: {why}"),
             MeshError::Environment { what } => write!(f, "which process this is cannot be told: {what}"),

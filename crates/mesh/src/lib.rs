@@ -30,6 +30,9 @@
 //! # }
 //! ```
 //!
+//! A product of sharded matrices ([`multiply`]) is planned from the layouts of its operands and its
+//! result: each axis of the mesh cuts rows, columns or the depth, and what has to move follows.
+//!
 //! # Promises
 //!
 //! Every element is held as often as a layout says, or the layout is refused. A device receives what
@@ -46,6 +49,7 @@ mod machine;
 mod mesh;
 mod pair;
 mod plan;
+mod product;
 mod sharded;
 mod simulate;
 mod spec;
@@ -61,6 +65,7 @@ pub use machine::{Link, Machine};
 pub use mesh::{Axis, MAX_AXES, MAX_DEVICES, Mesh};
 pub use pair::{Footprint, MAX_LISTED};
 pub use plan::{Plan, PlannedStep, reshard};
+pub use product::{MAX_SCHEDULES, MAX_SIMULATED, ProductPlan, Role, multiply};
 pub use sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
 pub use step::{Exchange, Kind, MAX_MESSAGES, Message};
 pub use traffic::{RankTraffic, Traffic};

@@ -80,6 +80,7 @@
 //! * [`gpu`]: CUDA devices, without a toolkit: memory under layouts, kernels, launches.
 //! * [`mesh`]: tensors sharded over a mesh of devices, and the moves between their layouts.
 //! * [`morphism`]: layouts as morphisms of tuples: standard form, mutual refinement, spans.
+//! * [`reshard`](mod@reshard): tensors on several devices, moved from one sharded layout to another.
 //! * [`tensor`]: data under a layout: views, tiles, copies and products of matrices.
 //! * [`tile`]: programs of tiles without layouts, which are assigned and explained.
 //!
@@ -92,6 +93,7 @@
 //! * `serde`: layouts, trees, coordinates, profiles, tilers, swizzles and composed layouts serialise as their text.
 
 pub mod gemm;
+pub mod reshard;
 
 pub use tilewright_analysis as analysis;
 pub use tilewright_atoms as atoms;
@@ -173,4 +175,6 @@ mod book {
     pub struct Kernels;
     #[doc = include_str!("../../../docs/book/src/hopper.md")]
     pub struct Hopper;
+    #[doc = include_str!("../../../docs/book/src/mesh.md")]
+    pub struct Mesh;
 }

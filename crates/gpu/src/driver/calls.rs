@@ -167,6 +167,11 @@ impl Driver {
         call!(self, pop_current(&raw mut context))
     }
 
+    /// Lets the current context touch the memory of another.
+    pub(crate) fn enable_peer(&self, peer: ContextHandle) -> Result<(), Refused> {
+        call!(self, enable_peer(peer, 0))
+    }
+
     pub(crate) fn synchronize_context(&self) -> Result<(), Refused> {
         call!(self, synchronize_context())
     }

@@ -16,6 +16,7 @@ pub(crate) mod code {
 
     pub(crate) const SUCCESS: Code = 0;
     pub(crate) const OUT_OF_MEMORY: Code = 2;
+    pub(crate) const PEER_ACCESS_ALREADY_ENABLED: Code = 704;
     pub(crate) const STUB_LIBRARY: Code = 34;
     pub(crate) const NO_DEVICE: Code = 100;
     pub(crate) const NO_BINARY_FOR_GPU: Code = 209;

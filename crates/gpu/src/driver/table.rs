@@ -147,6 +147,7 @@ functions! {
     push_current: "cuCtxPushCurrent_v2"(ContextHandle);
     pop_current: "cuCtxPopCurrent_v2"(*mut ContextHandle);
     synchronize_context: "cuCtxSynchronize"();
+    enable_peer: "cuCtxEnablePeerAccess"(ContextHandle, c_uint);
     memory_left: "cuMemGetInfo_v2"(*mut usize, *mut usize);
     allocate: "cuMemAlloc_v2"(*mut u64, usize);
     free: "cuMemFree_v2"(u64);

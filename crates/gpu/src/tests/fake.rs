@@ -49,6 +49,8 @@ pub(super) struct Books {
     pub(super) attributes: BTreeMap<c_int, c_int>,
     /// Bytes of device memory.
     pub(super) bytes: usize,
+    /// Contexts that touch the memory of others.
+    pub(super) peers: BTreeSet<(usize, usize)>,
     capture: Option<Vec<Launched>>,
     graphs: BTreeMap<usize, Vec<Launched>>,
     /// What was launched last.

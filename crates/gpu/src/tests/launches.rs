@@ -143,6 +143,39 @@ fn memory_that_is_written_is_an_argument_once() {
 }
 
 #[test]
+fn memory_of_another_device_is_read_where_it_is_seen() {
+    let driver = driver_with(|books| books.devices = 2).unwrap();
+    let open = |ordinal| {
+        let device = Device::of(driver.clone(), ordinal).unwrap();
+        let stream = device.stream().unwrap();
+        (device, stream)
+    };
+    let ((device, stream), (_, other)) = (open(0), open(1));
+    let list = [
+        Parameter::read("x", ElementType::F32),
+        Parameter::read("y", ElementType::F32),
+        Parameter::write("out", ElementType::F32),
+    ];
+    let add = function(&device, "add", &list);
+    let launch = Launch::new([1, 1, 1], [32, 1, 1]);
+    let (near, far, mut out) = (vector(&stream, 6, 1.0), vector(&other, 6, 2.0), vector(&stream, 6, 0.0));
+    // It is read, and not written.
+    let seen = far.memory().seen_by(&device).unwrap();
+    let refused = refused(add.launch(&stream, &launch, &[(&near).into(), (&near).into(), (&seen).into()]));
+    assert_eq!(refused.0, "E0812");
+    // Twice: a device that sees another is not asked again to.
+    for _ in 0..2 {
+        let (near, far) = (near.memory().seen_by(&device).unwrap(), far.memory().seen_by(&device).unwrap());
+        add.launch(&stream, &launch, &[(&near).into(), (&far).into(), (&mut out).into()]).unwrap();
+    }
+    let address = far.memory().address();
+    books(|books| {
+        let last = books.last.as_ref().unwrap();
+        assert_eq!((books.peers.len(), last.arguments[1].as_slice()), (1, address.to_ne_bytes().as_slice()));
+    });
+}
+
+#[test]
 fn things_of_another_device_are_refused() {
     let driver = driver_with(|books| books.devices = 2).unwrap();
     let open = |ordinal| {

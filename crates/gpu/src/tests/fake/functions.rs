@@ -150,6 +150,12 @@ fakes! {
         Ok(())
     }
     fn cuCtxSynchronize true () |books| { books.wait() }
+    fn cuCtxEnablePeerAccess true (peer: usize, _flags: c_uint) |books| {
+        if peer == CURRENT.get() {
+            return Err(101);
+        }
+        if books.peers.insert((CURRENT.get(), peer)) { Ok(()) } else { Err(704) }
+    }
     fn cuMemGetInfo_v2 true (free: *mut usize, total: *mut usize) |books| {
         let used: usize = books.memory.values().map(|words| 8 * words.len()).sum();
         (*free, *total) = (books.bytes - used, books.bytes);

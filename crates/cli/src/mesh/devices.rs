@@ -1,0 +1,180 @@
+//! `tilewright mesh devices`: a plan between the GPUs of this machine.
+//!
+//! Law: what the devices hold after the plan is what the simulated plan says, bit by bit, before any
+//! time is told. What is printed was measured in this run.
+
+use std::fmt::Write as _;
+use std::ops::AddAssign;
+use std::time::Instant;
+
+use bytemuck::Pod;
+use clap::{Args, ValueEnum};
+use half::{bf16, f16};
+use serde_json::json;
+use tilewright::gpu::{Device, Memory};
+use tilewright::kernel::Element;
+use tilewright::mesh::{Machine, Mesh, MeshError, Plan, ShardedLayout, reshard};
+use tilewright::reshard::{DeviceReshard, NcclReshard, ReshardError};
+
+use crate::kernel::bench::median;
+use crate::output::Failure;
+use crate::terminal::Terminal;
+
+/// The most elements of memory of a device, before or after.
+const MAX_MEMORY: i64 = 1 << 30;
+/// How long launches are timed at once, in seconds, and how often that is done.
+const TURN: f64 = 0.03;
+const TURNS: usize = 7;
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The type of the elements.
+    #[arg(long = "type", default_value = "f32", value_parser = ["f16", "bf16", "f32", "f64"])]
+    element: String,
+    /// The devices of a node, and the links, by which the steps are chosen.
+    #[arg(long, default_value = "hgx-h200")]
+    machine: String,
+    /// How elements get from device to device: each reads the memory of the others, or NCCL sends.
+    #[arg(long, value_enum, default_value = "memory")]
+    through: Through,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Through {
+    Memory,
+    Nccl,
+}
+
+/// A plan on the devices.
+enum Moving {
+    Memory(DeviceReshard),
+    Nccl(NcclReshard),
+}
+
+impl Moving {
+    fn new(through: Through, devices: &[Device], plan: &Plan, element: Element) -> Result<Moving, ReshardError> {
+        Ok(match through {
+            Through::Memory => Moving::Memory(DeviceReshard::new(devices, plan, element)?),
+            Through::Nccl => Moving::Nccl(NcclReshard::new(devices, plan, element)?),
+        })
+    }
+
+    fn bytes(&self) -> [u64; 2] {
+        match self {
+            Moving::Memory(moving) => moving.bytes(),
+            Moving::Nccl(moving) => moving.bytes(),
+        }
+    }
+
+    /// Carries out the plan; where no device waits for the host, it has not been carried out when
+    /// this returns.
+    fn go(&mut self, alone: bool, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
+        match self {
+            // A step alone follows on itself without waiting: it reads what nobody writes.
+            Moving::Memory(moving) if alone => moving.launch(from, to),
+            Moving::Memory(moving) => moving.run(from, to),
+            Moving::Nccl(moving) => moving.launch(from, to),
+        }
+    }
+
+    fn wait(&self) -> Result<(), ReshardError> {
+        match self {
+            Moving::Memory(moving) => moving.wait(),
+            Moving::Nccl(moving) => moving.wait(),
+        }
+    }
+}
+
+pub fn run(mesh: &str, layouts: [&String; 2], options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let mesh: Mesh = mesh.parse()?;
+    let machine: Machine = options.machine.parse()?;
+    let [from, to] = layouts.map(|text| ShardedLayout::parse(&mesh, text));
+    let (from, to) = (from?, to?);
+    if from.reach().max(to.reach()) > MAX_MEMORY {
+        return Err(MeshError::TooLarge { what: "elements of memory on a device", limit: MAX_MEMORY }.into());
+    }
+    let plan = |bytes: usize| reshard(&from, &to, bytes as i64, &machine);
+    let through = options.through;
+    match options.element.as_str() {
+        "f16" => timed(&plan(2)?, Element::F16, |number| f16::from_f32(f32::from(number)), through, terminal),
+        "bf16" => timed(&plan(2)?, Element::Bf16, |number| bf16::from_f32(f32::from(number)), through, terminal),
+        "f64" => timed(&plan(8)?, Element::F64, f64::from, through, terminal),
+        _ => timed(&plan(4)?, Element::F32, f32::from, through, terminal),
+    }
+}
+
+fn timed<T: Pod + Default + AddAssign + PartialEq>(
+    plan: &Plan,
+    element: Element,
+    number: impl Fn(u8) -> T,
+    through: Through,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let size = plan.from().mesh().size();
+    let devices = (0..size).map(Device::open).collect::<Result<Vec<_>, _>>()?;
+    let refused = |error: ReshardError| Failure::refused(&error);
+    let mut resharding = Moving::new(through, &devices, plan, element).map_err(refused)?;
+    // Small numbers, none 0, so that sums are exact, and what is not written shows.
+    let value = |rank: usize, offset: i64| number(((rank as i64 * 31 + offset * 7) % 61 + 1) as u8);
+    let reach = plan.from().reach();
+    let before: Vec<Vec<T>> = (0..size).map(|rank| (0..reach).map(|offset| value(rank, offset)).collect()).collect();
+    let right = plan.simulate(&before)?;
+    let [read, written] = resharding.bytes();
+    let (mut from, mut to): (Vec<Memory>, Vec<Memory>) = (Vec::new(), Vec::new());
+    for (device, before) in devices.iter().zip(&before) {
+        let stream = device.stream()?;
+        let mut memory = device.allocate(read)?;
+        memory.write(&stream, 0, bytemuck::cast_slice(before))?;
+        from.push(memory);
+        let mut memory = device.allocate(written)?;
+        memory.fill_bytes(&stream, 0)?;
+        to.push(memory);
+        stream.synchronize()?;
+    }
+    resharding.go(false, &from, &mut to).map_err(refused)?;
+    resharding.wait().map_err(refused)?;
+    for (rank, ((device, memory), right)) in devices.iter().zip(&to).zip(&right).enumerate() {
+        let mut left = vec![T::default(); right.len()];
+        memory.read(&device.stream()?, 0, bytemuck::cast_slice_mut(&mut left))?;
+        if let Some(at) = left.iter().zip(right).position(|(left, right)| left != right) {
+            let told = format!("element {at} in the memory of device {rank} is not what the plan says");
+            return Err(Failure::Value(told));
+        }
+    }
+    let alone = plan.steps().len() == 1;
+    let mut seconds = |count: usize| -> Result<f64, Failure> {
+        resharding.wait().map_err(refused)?;
+        let since = Instant::now();
+        for _ in 0..count {
+            resharding.go(alone, &from, &mut to).map_err(refused)?;
+        }
+        resharding.wait().map_err(refused)?;
+        Ok(since.elapsed().as_secs_f64() / count as f64)
+    };
+    seconds(3)?;
+    let count = ((TURN / seconds(3)?) as usize).clamp(1, 1000);
+    let turns = (0..TURNS).map(|_| seconds(count)).collect::<Result<Vec<_>, _>>()?;
+    let seconds = median(turns);
+    let received = (0..size).map(|rank| plan.received(rank)).max().unwrap_or(0);
+    let rate = received as f64 / seconds / 1e9;
+    if terminal.json {
+        let steps: Vec<String> = plan.steps().iter().map(|step| step.kind.to_string()).collect();
+        return Ok(terminal.object(&json!({
+            "from": plan.from().to_string(),
+            "to": plan.to().to_string(),
+            "type": element.to_string(),
+            "device": devices.first().map(Device::name),
+            "steps": steps,
+            "through": if through == Through::Nccl { "nccl" } else { "memory" },
+            "received_bytes": received,
+            "median_us": seconds * 1e6,
+            "gb_per_s": rate,
+            "model_us": plan.seconds() * 1e6,
+            "checked": true,
+        }))?);
+    }
+    let mut text = format!("{plan}\n");
+    let _ = writeln!(text, "all elements on {size} devices as simulated, bit by bit");
+    let _ = writeln!(text, "{:.1} us, the median of {TURNS} turns: {rate:.1} GB/s received", seconds * 1e6);
+    Ok(terminal.text(&text)?)
+}

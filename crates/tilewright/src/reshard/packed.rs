@@ -1,0 +1,151 @@
+//! A step in which bytes are sent in one piece.
+//!
+//! Law: the elements of a message go in the order of the sender's addresses. Where they lie in one
+//! piece there, they are sent as they lie, else a kernel packs them; where they lie in one piece,
+//! in the same order, at the receiver, they are received where they belong, else a kernel puts them
+//! there. So what is contiguous on both sides is only sent.
+
+use tilewright_gpu::Transfer;
+use tilewright_kernel::Element;
+use tilewright_kernels::{Planned, relayout_for};
+use tilewright_layout::{Layout, Leaf, Tree};
+use tilewright_mesh::{Exchange, Footprint, MeshError, Message};
+
+use super::{MAX_LAUNCHES, Pull, ReshardError, place, pulls_of, sides};
+
+/// Where bytes are sent from, or received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The memory of the tensor itself.
+    Tensor,
+    /// A memory beside it.
+    Buffer,
+}
+
+/// A step in which bytes are sent in one piece.
+#[derive(Debug)]
+pub struct Packed {
+    /// For each rank, the kernels that pack: from its tensor before to what it sends.
+    pub packs: Vec<Vec<Planned>>,
+    /// What is sent.
+    pub transfers: Vec<Transfer>,
+    /// Where it is sent from.
+    pub sent: Side,
+    /// Where it is received.
+    pub received: Side,
+    /// For each rank, the kernels that put elements in place. Those whose source is another rank
+    /// read what was received.
+    pub places: Vec<Vec<Pull>>,
+    /// For each rank, how many elements it has to have room for beside the tensor: sent, received.
+    pub room: Vec<[i64; 2]>,
+}
+
+/// The step, for elements of a type on devices of so many processors.
+///
+/// Errors: as [`super::pulls`].
+pub fn packed(exchange: &Exchange, element: Element, processors: u32) -> Result<Packed, ReshardError> {
+    let ranks = exchange.from().mesh().size();
+    let messages: Vec<Vec<Message>> = (0..ranks).map(|rank| exchange.messages_to(rank)).collect();
+    let remote = || messages.iter().flatten().filter(|message| message.from != message.to);
+    let sent = if remote().all(|message| lies_whole(&message.footprint, false)) { Side::Tensor } else { Side::Buffer };
+    let whole = exchange.added() == 1 && remote().all(|message| lies_whole(&message.footprint, true));
+    let received = if whole { Side::Tensor } else { Side::Buffer };
+    let mut step = Packed {
+        packs: (0..ranks).map(|_| Vec::new()).collect(),
+        transfers: Vec::new(),
+        sent,
+        received,
+        places: Vec::new(),
+        room: vec![[0, 0]; ranks],
+    };
+    let bytes = |elements: i64| elements as u64 * u64::from(element.bytes());
+    // Where each remote message begins in what its receiver receives.
+    let mut begins: Vec<((usize, usize), i64)> = Vec::new();
+    for (rank, messages) in messages.iter().enumerate() {
+        for (number, message) in messages.iter().enumerate().filter(|(_, message)| message.from != rank) {
+            let size = message.footprint.size();
+            let first = message.footprint.starts.first().copied().unwrap_or_default();
+            let [mut read, mut write] = [first.0, first.1];
+            if sent == Side::Buffer {
+                let (Some(room), Some(packs)) = (step.room.get_mut(message.from), step.packs.get_mut(message.from))
+                else {
+                    continue;
+                };
+                read = room[0];
+                room[0] += size;
+                let (from, to) = (sides(&message.footprint)?[0].clone(), in_order(&message.footprint)?);
+                let run = to.size();
+                for (at, (start, _)) in message.footprint.starts.iter().enumerate() {
+                    if packs.len() >= MAX_LAUNCHES {
+                        let limit = MAX_LAUNCHES as i64;
+                        return Err(MeshError::TooLarge { what: "kernels of a device in one step", limit }.into());
+                    }
+                    let there = place(&to, read + run * at as i64)?;
+                    packs.push(relayout_for(processors, place(&from, *start)?, element, there, element)?);
+                }
+            }
+            if received == Side::Buffer {
+                let Some(room) = step.room.get_mut(rank) else { continue };
+                write = room[1];
+                room[1] += size;
+                begins.push(((rank, number), write));
+            }
+            let (read, write, bytes) = (bytes(read), bytes(write), bytes(size));
+            step.transfers.push(Transfer { from: message.from, to: rank, read, write, bytes });
+        }
+    }
+    for (rank, messages) in messages.into_iter().enumerate() {
+        let begin = |message: &Message, all: &[Message]| {
+            let number = all.iter().position(|own| own == message)?;
+            begins.iter().find(|(own, _)| *own == (rank, number)).map(|(_, begin)| *begin)
+        };
+        let all = messages.clone();
+        let own = |message: &Message| received == Side::Buffer || message.from == rank;
+        let messages: Vec<Message> = messages.into_iter().filter(own).collect();
+        let places = pulls_of(messages, exchange.added(), element, processors, |message, run| {
+            if message.from == rank {
+                let start = message.footprint.starts.get(run).map_or(0, |start| start.0);
+                return Ok((sides(&message.footprint)?[0].clone(), start));
+            }
+            let order = in_order(&message.footprint)?;
+            let start = begin(message, &all).unwrap_or(0) + order.size() * run as i64;
+            Ok((order, start))
+        });
+        step.places.push(places?);
+    }
+    Ok(step)
+}
+
+/// Modes and steps of a side, by the step in the memory that is read.
+fn by_address(footprint: &Footprint, written: bool) -> Vec<(i64, i64)> {
+    let mut modes = footprint.modes.clone();
+    modes.sort_by_key(|mode| mode.1);
+    modes.into_iter().map(|(extent, from, to)| (extent, if written { to } else { from })).collect()
+}
+
+/// Whether the elements of a message, in the order in which they are sent, lie side by side.
+fn lies_whole(footprint: &Footprint, written: bool) -> bool {
+    let mut next = 1;
+    let compact = by_address(footprint, written).into_iter().all(|(extent, step)| {
+        let follows = step == next;
+        next *= extent;
+        follows
+    });
+    compact && footprint.starts.len() == 1
+}
+
+/// Where the elements of a run lie among those that are sent, mode by mode as in the footprint.
+fn in_order(footprint: &Footprint) -> Result<Layout, ReshardError> {
+    let mut order: Vec<usize> = (0..footprint.modes.len()).collect();
+    order.sort_by_key(|mode| footprint.modes.get(*mode).map(|mode| mode.1));
+    let mut leaves: Vec<Leaf<i64>> =
+        footprint.modes.iter().map(|(extent, ..)| Leaf { extent: *extent, stride: 0 }).collect();
+    let mut next = 1;
+    for mode in order {
+        if let Some(leaf) = leaves.get_mut(mode) {
+            leaf.stride = next;
+            next *= leaf.extent;
+        }
+    }
+    Ok(if leaves.is_empty() { Layout::unit() } else { Layout::from_tree(Tree::flat(leaves)?)? })
+}

@@ -1,0 +1,160 @@
+//! Steps whose bytes go through NCCL.
+//!
+//! Law: a step packs, sends and puts in place in the order of one stream of each device, so a device
+//! waits for nothing but what it receives, and steps follow one another without the host.
+
+use std::fmt;
+
+use tilewright_gpu::{Argument, Device, GpuError, Memory, ModuleOptions, Nccl, SizedKernel, Stream, Transfer};
+use tilewright_kernel::Element;
+use tilewright_mesh::{MeshError, Plan};
+
+use super::packed::{Packed, Side, packed};
+use super::{Loaded, ReshardError};
+
+/// What a device does and has in a step.
+struct OnDevice {
+    packs: Vec<SizedKernel>,
+    places: Vec<Loaded>,
+    /// What it sends and receives beside the tensor.
+    sent: Memory,
+    received: Memory,
+}
+
+struct Step {
+    devices: Vec<OnDevice>,
+    transfers: Vec<Transfer>,
+    sides: [Side; 2],
+}
+
+/// A plan between devices of this process, through NCCL.
+pub struct NcclReshard {
+    nccl: Nccl,
+    streams: Vec<Stream>,
+    steps: Vec<Step>,
+    /// Between the steps, for each device.
+    between: Vec<Vec<Memory>>,
+    bytes: [u64; 2],
+}
+
+impl NcclReshard {
+    /// A plan for devices in the order of ranks.
+    ///
+    /// Errors: as many devices as the mesh has are needed (E1110); as [`super::pulls`]; the driver
+    /// refuses a kernel, or there is no memory; NCCL cannot be opened, or does not take the devices.
+    pub fn new(devices: &[Device], plan: &Plan, element: Element) -> Result<NcclReshard, ReshardError> {
+        let size = plan.from().mesh().size();
+        if devices.len() != size {
+            return Err(MeshError::Processes { processes: devices.len(), devices: size }.into());
+        }
+        let nccl = Nccl::open(devices)?;
+        let bytes = |elements: i64| (elements as u64).saturating_mul(u64::from(element.bytes()));
+        let processors = devices.iter().map(|device| device.attributes().multiprocessors).min().unwrap_or(1);
+        let (mut steps, mut between) = (Vec::new(), Vec::new());
+        for (number, step) in plan.steps().iter().enumerate() {
+            let last = number + 1 == plan.steps().len();
+            let Packed { packs, transfers, sent, received, places, room } =
+                packed(&step.exchange, element, processors)?;
+            let mut on_devices = Vec::new();
+            for (((device, packs), places), [send, receive]) in devices.iter().zip(packs).zip(places).zip(room) {
+                let compiled = |planned: &tilewright_kernels::Planned| {
+                    device.compile(planned.kernel(), &ModuleOptions::default())?.at(planned.sizes())
+                };
+                on_devices.push(OnDevice {
+                    packs: packs.iter().map(compiled).collect::<Result<_, GpuError>>()?,
+                    places: places
+                        .into_iter()
+                        .map(|pull| Ok((compiled(&pull.planned)?, pull.sources)))
+                        .collect::<Result<_, GpuError>>()?,
+                    sent: device.allocate(bytes(send))?,
+                    received: device.allocate(bytes(receive))?,
+                });
+            }
+            steps.push(Step { devices: on_devices, transfers, sides: [sent, received] });
+            if !last {
+                let reach = bytes(step.exchange.to().reach());
+                between.push(devices.iter().map(|device| device.allocate(reach)).collect::<Result<_, _>>()?);
+            }
+        }
+        let streams = devices.iter().map(Device::stream).collect::<Result<_, GpuError>>()?;
+        let bytes = [bytes(plan.from().reach()), bytes(plan.to().reach())];
+        Ok(NcclReshard { nccl, streams, steps, between, bytes })
+    }
+
+    /// What each device needs before and after, in bytes.
+    pub fn bytes(&self) -> [u64; 2] {
+        self.bytes
+    }
+
+    /// Gives the plan to the streams of the devices, and returns at once. What has been given to
+    /// other streams is not waited for.
+    ///
+    /// Errors: memory that is missing, too small, or of another device; the driver or NCCL refused.
+    pub fn launch(&mut self, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
+        for given in [from.len(), to.len()] {
+            if given != self.streams.len() {
+                return Err(MeshError::Processes { processes: given, devices: self.streams.len() }.into());
+            }
+        }
+        let last = self.steps.len().saturating_sub(1);
+        for (number, step) in self.steps.iter_mut().enumerate() {
+            // The memory that a step writes is taken out, so that the one before it may be read.
+            let mut taken = if number < last { self.between.get_mut(number).map(std::mem::take) } else { None };
+            let target = taken.as_mut().map_or(&mut *to, |taken| taken.as_mut_slice());
+            let source = number.checked_sub(1).and_then(|before| self.between.get(before)).map_or(from, Vec::as_slice);
+            let done = step.launch(&self.nccl, &self.streams, source, target);
+            if let (Some(place), Some(taken)) = (self.between.get_mut(number), taken) {
+                *place = taken;
+            }
+            done?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all devices are done.
+    ///
+    /// Errors: a kernel failed.
+    pub fn wait(&self) -> Result<(), ReshardError> {
+        self.streams.iter().try_for_each(|stream| Ok(stream.synchronize()?))
+    }
+}
+
+impl Step {
+    fn launch(
+        &mut self,
+        nccl: &Nccl,
+        streams: &[Stream],
+        from: &[Memory],
+        to: &mut [Memory],
+    ) -> Result<(), ReshardError> {
+        for ((device, stream), tensor) in self.devices.iter_mut().zip(streams).zip(from) {
+            for pack in &device.packs {
+                pack.launch(stream, &[Argument::from(tensor), Argument::from(&mut device.sent)])?;
+            }
+        }
+        if !self.transfers.is_empty() {
+            let buffers = self.devices.iter_mut().map(|OnDevice { sent, received, .. }| (&*sent, received));
+            let (sent, received): (Vec<&Memory>, Vec<&mut Memory>) = buffers.unzip();
+            let [send, receive] = self.sides;
+            let read = if send == Side::Tensor { from.iter().collect() } else { sent };
+            let mut written = if receive == Side::Tensor { to.iter_mut().collect() } else { received };
+            let streams: Vec<&Stream> = streams.iter().collect();
+            nccl.transfer(&streams, &read, &mut written, &self.transfers)?;
+        }
+        for (rank, ((device, stream), own)) in self.devices.iter().zip(streams).zip(to).enumerate() {
+            for (kernel, sources) in &device.places {
+                let memory = |source: &usize| if *source == rank { from.get(rank) } else { Some(&device.received) };
+                let inputs = sources.iter().filter_map(memory).map(Argument::from);
+                let arguments: Vec<Argument<'_>> = inputs.chain([Argument::from(&mut *own)]).collect();
+                kernel.launch(stream, &arguments)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for NcclReshard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NcclReshard({:?}, {} steps)", self.nccl, self.steps.len())
+    }
+}

@@ -1,0 +1,140 @@
+//! The kernels by which devices move a tensor between sharded layouts, executed by the interpreter:
+//! each element that one writes is what the simulated plan says.
+
+use tilewright::kernel::Element;
+use tilewright::kernel::interpret::Interpreter;
+use tilewright::mesh::{Exchange, Machine, Mesh, ShardedLayout, reshard};
+use tilewright::reshard::{MAX_LAUNCHES, Side, packed, pulls};
+
+/// A number for each element of memory of each device; small, so that sums are exact.
+fn number(rank: usize, offset: i64) -> f32 {
+    ((rank as i64 * 31 + offset * 7) % 1021) as f32
+}
+
+const CASES: [(&str, &str, &str); 10] = [
+    ("x=2", "((32,2),48):((1,1@x),32)", "(64,48):(48,1) copied 2:1@x"),
+    ("x=2", "((32,2),48):((48,1@x),1)", "(64,(24,2)):(24,(1,1@x))"),
+    ("x=4", "(64,(12,4)):(1,(64,1@x))", "((16,4),48):((1,1@x),16)"),
+    ("x=2", "(64,48):(1,64) summed 2:1@x", "(64,(24,2)):(24,(1,1@x))"),
+    ("x=3", "(30,7):(1,30) summed 3:1@x", "(30,7):(7,1) copied 3:1@x"),
+    ("x=2,y=2", "(16,2,2):(1,1@x,1@y) at 5", "(16,2,2):(1,1@y,1@x) at 3"),
+    ("x=2", "((3,2),5):((1,1@x),3)", "((2,3),5):((1@x,1),3)"),
+    ("x=2", "48:1 at 1@x", "48:1 copied 2:1@x"),
+    ("x=2", "((32,2),48):((1,1@x),32)", "((32,2),48):((1,1@x),32)"),
+    ("x=2", "(64,(24,2)):(1,(64,1@x))", "(64,48):(1,64) copied 2:1@x"),
+];
+
+fn checked(mesh: &str, from: &str, to: &str) {
+    let mesh: Mesh = mesh.parse().unwrap();
+    let [from, to] = [from, to].map(|text| ShardedLayout::parse(&mesh, text).unwrap());
+    let plan = reshard(&from, &to, 4, &Machine::HGX_H200).unwrap();
+    for step in plan.steps() {
+        let exchange = &step.exchange;
+        let memory: Vec<Vec<f32>> = (0..mesh.size())
+            .map(|rank| (0..exchange.from().reach()).map(|offset| number(rank, offset)).collect())
+            .collect();
+        let right = exchange.simulate(&memory).unwrap();
+        for (rank, right) in right.iter().enumerate() {
+            let mut written = vec![false; right.len()];
+            let pulls = pulls(exchange, rank, Element::F32, 4).unwrap();
+            for pull in &pulls {
+                let program = pull.planned.kernel().program();
+                let mut interpreter = Interpreter::new(program, pull.planned.sizes()).unwrap();
+                for (input, source) in pull.sources.iter().enumerate() {
+                    let mut bytes: Vec<u8> = memory[*source].iter().flat_map(|number| number.to_le_bytes()).collect();
+                    // A kernel may reach less far than the memory does.
+                    bytes.truncate(interpreter.bytes_of(input).unwrap());
+                    interpreter.bytes(input, &bytes).unwrap();
+                }
+                let run =
+                    interpreter.check().unwrap_or_else(|findings| panic!("{}\n{}", findings[0], pull.planned)).run;
+                // As bytes, for a kernel moves words that are as wide as can be.
+                let bytes = run.bytes(pull.sources.len()).unwrap().chunks_exact(4);
+                let left: Vec<f32> = bytes.map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect();
+                for (at, left) in left.iter().enumerate() {
+                    // What no element of this kernel lies in is left as it is, which is 0 here.
+                    if *left != 0.0 {
+                        assert!(!written[at], "two kernels write element {at}");
+                        assert_eq!(*left, right[at], "element {at} of rank {rank}, {from} to {to}");
+                        written[at] = true;
+                    }
+                }
+            }
+            let missing = right.iter().zip(&written).position(|(right, written)| *right != 0.0 && !written);
+            assert_eq!(missing, None, "rank {rank}, {from} to {to}");
+        }
+    }
+}
+
+#[test]
+fn kernels_move_what_the_plan_says() {
+    for (mesh, from, to) in CASES {
+        checked(mesh, from, to);
+    }
+}
+
+/// The elements that a kernel leaves, added to what there was: what it does not write is 0 here.
+fn run(planned: &tilewright::kernels::Planned, inputs: &[&[f32]], into: &mut [f32]) {
+    let mut interpreter = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap();
+    for (number, input) in inputs.iter().enumerate() {
+        let mut bytes: Vec<u8> = input.iter().flat_map(|number| number.to_le_bytes()).collect();
+        bytes.truncate(interpreter.bytes_of(number).unwrap());
+        interpreter.bytes(number, &bytes).unwrap();
+    }
+    let run = interpreter.check().unwrap_or_else(|findings| panic!("{}\n{planned}", findings[0])).run;
+    let bytes = run.bytes(inputs.len()).unwrap().chunks_exact(4);
+    for (place, bytes) in into.iter_mut().zip(bytes) {
+        *place += f32::from_le_bytes(bytes.try_into().unwrap());
+    }
+}
+
+#[test]
+fn what_is_packed_and_sent_comes_to_the_same() {
+    let mut ways = std::collections::BTreeSet::new();
+    for (mesh, from, to) in CASES {
+        let mesh: Mesh = mesh.parse().unwrap();
+        let [from, to] = [from, to].map(|text| ShardedLayout::parse(&mesh, text).unwrap());
+        for step in reshard(&from, &to, 4, &Machine::HGX_H200).unwrap().steps() {
+            let exchange = &step.exchange;
+            let memory: Vec<Vec<f32>> = (0..mesh.size())
+                .map(|rank| (0..exchange.from().reach()).map(|offset| 1.0 + number(rank, offset)).collect())
+                .collect();
+            let right = exchange.simulate(&memory).unwrap();
+            let packed = packed(exchange, Element::F32, 4).unwrap();
+            ways.insert(format!("{:?} {:?}", packed.sent, packed.received));
+            let room =
+                |side: usize| packed.room.iter().map(|room| vec![0.0_f32; room[side] as usize]).collect::<Vec<_>>();
+            let (mut sent, mut received) = (room(0), room(1));
+            let mut after: Vec<Vec<f32>> = right.iter().map(|right| vec![0.0; right.len()]).collect();
+            for ((packs, memory), sent) in packed.packs.iter().zip(&memory).zip(&mut sent) {
+                packs.iter().for_each(|pack| run(pack, &[memory], sent));
+            }
+            for transfer in &packed.transfers {
+                let [read, write, count] =
+                    [transfer.read, transfer.write, transfer.bytes].map(|bytes| bytes as usize / 4);
+                let source = if packed.sent == Side::Tensor { &memory } else { &sent };
+                let elements = source[transfer.from][read..read + count].to_vec();
+                let target = if packed.received == Side::Tensor { &mut after } else { &mut received };
+                target[transfer.to][write..write + count].copy_from_slice(&elements);
+            }
+            for (rank, places) in packed.places.iter().enumerate() {
+                for pull in places {
+                    let input = |source: &usize| if *source == rank { &memory[rank] } else { &received[rank] };
+                    let inputs: Vec<&[f32]> = pull.sources.iter().map(|source| input(source).as_slice()).collect();
+                    run(&pull.planned, &inputs, &mut after[rank]);
+                }
+            }
+            assert_eq!(after, right, "{from} to {to}");
+        }
+    }
+    assert_eq!(ways.len(), 4, "{ways:?}");
+}
+
+#[test]
+fn what_takes_too_many_kernels_is_refused() {
+    let mesh: Mesh = "x=2".parse().unwrap();
+    let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
+    let exchange = Exchange::new(&parse("((9973,2),):((1,1@x),)"), &parse("((2,9973),):((1@x,1),)")).unwrap();
+    let error = pulls(&exchange, 0, Element::F32, 132).unwrap_err();
+    assert!(error.to_string().contains(&MAX_LAUNCHES.to_string()), "{error}");
+}
