@@ -293,6 +293,20 @@ test("what is typed never runs", async () => {
   await typed(page, "# <script>window.harmed=1</script> -->\nS = (4,8):(8,1)");
   await shows("(4,8):(8,1)");
   assert.equal(await page.evaluate(() => window.harmed), undefined);
+  // Nor what a link holds.
+  const other = await opened(context);
+  for (const fragment of [`p=${encodeURIComponent(hostile)}`, `p=4%3A1&title=${encodeURIComponent(hostile)}&caption=${encodeURIComponent(hostile)}`, `p=4%3A1&kind=${encodeURIComponent(hostile)}`]) {
+    await other.page.goto("about:blank");
+    await other.go(`${server.address}#${fragment}`);
+    assert.equal(await other.page.evaluate(() => window.harmed), undefined);
+    assert.equal(await other.page.locator("main img, main script, #tabs img").count(), 0);
+  }
+  await other.page.goto("about:blank");
+  await other.page.goto(`${server.address}#kernel=${encodeURIComponent(hostile)}`);
+  await other.page.waitForFunction(() => document.getElementById("kernel-pane")?.textContent.includes("no kernel is called"), undefined, { timeout: 30_000 });
+  assert.equal(await other.page.locator("#kernel img, #kernel script").count(), 0);
+  assert.deepEqual(other.wrong, []);
+  await other.page.close();
   // The policy refuses what would run, even if it came onto the page.
   const refused = await page.evaluate(() => {
     const script = document.createElement("script");
@@ -500,15 +514,19 @@ test("keys alone are enough", async () => {
 
 test("axe finds nothing, in three widths and two themes", async () => {
   const looks = process.env.LOOKS;
-  const states = ["program", "error", "code", "derivation", "kernel", "steps", "product", "gallery"];
+  const states = ["program", "error", "code", "derivation", "kernel", "steps", "product", "check", "explained", "gallery"];
   for (const theme of ["light", "dark"]) {
     await page.selectOption("#theme", theme);
     for (const width of [1280, 800, 390]) {
       await page.setViewportSize({ width, height: 900 });
       for (const state of states) {
-        if (state === "kernel") {
+        if (state === "kernel" || state === "check") {
           await page.click("#add-kernel");
           await page.waitForSelector("#kernel-pane table", { timeout: 30_000 });
+          if (state === "check") {
+            await page.getByRole("tab", { name: "Check on the interpreter" }).click();
+            await page.waitForSelector("#kernel-pane .good", { timeout: 60_000 });
+          }
         } else if (state === "steps" || state === "product") {
           await page.click("#add-kernel");
           await page.waitForSelector("#kernel-pane table", { timeout: 30_000 });
@@ -518,8 +536,8 @@ test("axe finds nothing, in three widths and two themes", async () => {
           await page.getByRole("button", { name: "Next access to memory" }).click();
           await page.waitForSelector(".now .told", { timeout: 30_000 });
         } else {
-          await fresh(state === "error" ? "(6,2):(1,7) o (3,2):(2,3)" : "zipped_divide((8,8):(8,1), [2:1;4:1])");
-          await page.waitForSelector(state === "error" ? "#wrong pre" : "#stage svg");
+          await fresh(state === "error" || state === "explained" ? "(6,2):(1,7) o (3,2):(2,3)" : "zipped_divide((8,8):(8,1), [2:1;4:1])");
+          await page.waitForSelector(state === "error" || state === "explained" ? "#wrong pre" : "#stage svg");
           if (state === "code") {
             await page.getByRole("tab", { name: "Code" }).click();
             await page.waitForFunction(() => document.querySelector("pre.code")?.textContent !== "");
@@ -527,6 +545,10 @@ test("axe finds nothing, in three widths and two themes", async () => {
             await page.getByRole("tab", { name: "Derivation" }).click();
             await page.waitForSelector("#detail .part pre");
           } else if (state === "gallery") await page.click("#gallery");
+          else if (state === "explained") {
+            await page.click("#wrong button");
+            await page.waitForSelector("dialog.explained");
+          }
         }
         // Nothing sticks out to the side.
         const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
@@ -536,7 +558,7 @@ test("axe finds nothing, in three widths and two themes", async () => {
         const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
         const told = found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => `${node.target} ${node.failureSummary}`).join(" | ")}`);
         assert.deepEqual(told, [], `${state}, ${width}, ${theme}`);
-        if (state === "gallery") await page.keyboard.press("Escape");
+        if (state === "gallery" || state === "explained") await page.keyboard.press("Escape");
         await page.click("#close");
       }
     }

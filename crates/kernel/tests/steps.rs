@@ -156,6 +156,24 @@ fn turns_of_a_loop_and_warps_are_told_apart() {
 }
 
 #[test]
+fn turns_of_one_line_are_steps_of_their_own() {
+    let kernel = Kernel::build("turns", |k| {
+        let y = k.output::<f32>("y", "(32,3)")?;
+        k.threads(32)?;
+        let zeros = y.slice(coord!(_, Expr::from(0))?)?.thread_part()?.fragment()?;
+        zeros.clear();
+        k.range(3, |turn| y.slice(coord!(_, turn)?)?.thread_part()?.store(&zeros))
+    })
+    .unwrap();
+    let interpreter = Interpreter::new(kernel.program(), &[]).unwrap();
+    let mut columns = Vec::new();
+    steps(&mut interpreter.stepper([0; 3], Completion::Late).unwrap(), |_, step| {
+        columns.extend(step.touched.first().map(|touched| (touched.byte / 128, step.touched.len())));
+    });
+    assert_eq!(columns, [(0, 32), (1, 32), (2, 32)]);
+}
+
+#[test]
 fn a_defect_ends_the_steps_with_what_a_run_finds() {
     // No barrier between the write of a row and the read of a column.
     let kernel = Kernel::build("hasty", |k| {

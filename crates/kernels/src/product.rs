@@ -216,6 +216,7 @@ pub(crate) fn fact(size: i64, by: &[i64]) -> String {
 }
 
 /// The step of a stage: all rows, and as much of K as an instruction takes.
+#[track_caller]
 fn part<'k>(ring: &View<'k>, stage: &Expr, step: i64) -> Result<View<'k>, KernelError> {
     let stage = ring.slice(at(stage)?)?;
     let rows = stage.shape().mode(0).and_then(|mode| mode.leaves().first().cloned()).unwrap_or(Expr::from(1));

@@ -47,6 +47,7 @@ pub fn tiled_add(element: Element) -> Result<Planned, PlanError> {
 }
 
 /// What this thread has of the tile of this block.
+#[track_caller]
 fn part<'k>(k: &'k Build, tensor: &View<'k>, tiler: &str, held: &Layout) -> Result<View<'k>, KernelError> {
     let tiles = tensor.zipped_divide(tiler)?;
     // ((_,_), block)

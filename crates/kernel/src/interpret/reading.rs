@@ -53,8 +53,8 @@ impl Reading {
 }
 
 impl Element {
-    /// The number with these bits, in the fewest digits that give it back; higher bits are left
-    /// out.
+    /// The number with these bits in decimal, in the fewest digits that give it back when they are
+    /// read as an `f32`, or as an `f64` for f64 and for floats of 8 bits. Higher bits are left out.
     ///
     /// ```
     /// use tilewright_kernel::Element;

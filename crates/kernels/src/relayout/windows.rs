@@ -284,10 +284,12 @@ pub(super) fn both<'k>(a: Option<Flag<'k>>, b: Option<Flag<'k>>) -> Option<Flag<
     }
 }
 
+#[track_caller]
 fn load<'k>(k: &'k Build, view: &View<'k>, condition: Option<Flag<'k>>) -> Result<Fragment<'k>, KernelError> {
     view.load_where(condition.unwrap_or_else(|| k.flag(true)))
 }
 
+#[track_caller]
 fn store<'k>(
     k: &'k Build,
     view: &View<'k>,
