@@ -3,24 +3,25 @@
 //! Law: the threads of a block are `(across, along)`: those across have results of their own, those
 //! along share them. A thread reads vectors along the axis of stride 1, kept or reduced, several
 //! before it computes, and keeps one number for each of its results; those of all threads along
-//! come together once, behind the loop.
+//! come together once, behind the loop, where a thread has one result and several parts of it.
 //!
 //! Where there are too few results for the processors of a large GPU, the reduced elements are cut
 //! into shares, each for a block, which leaves what it kept; a second launch makes the results of
 //! that. So the order in which numbers are added is fixed, and the result is the same each time.
 
+mod in_chunks;
+mod one_by_one;
+
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis as GridAxis;
-use tilewright_kernel::{
-    Build, Distributed, Distribution, Element, Fragment, Kernel, KernelError, Num, Reduction, View,
-};
+use tilewright_kernel::{Build, Distributed, Distribution, Element, Kernel, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 
 use super::problem::{Axis, Problem};
 use super::statistic::Statistic;
 use crate::error::PlanError;
-use crate::rows::{Rows, together};
+use crate::rows::Rows;
 
 /// Threads of a block.
 pub(super) const THREADS: i64 = 512;
@@ -49,6 +50,14 @@ pub(super) struct Walk {
     loads: i64,
     steps: i64,
     pub(super) shares: i64,
+}
+
+/// Which results a thread has when all parts are together: the coordinate of a vector of results,
+/// which ones of the vector, and the number of the thread among those that have the same.
+struct Seeker {
+    own: Vec<Expr>,
+    lanes: Vec<Expr>,
+    along: Expr,
 }
 
 /// Axes in vectors: extents, and the strides of the tensor.
@@ -195,12 +204,22 @@ impl Walk {
                 let digits = k.coordinate(&thread, &threads)?;
                 (digits[0].clone(), digits[1].clone())
             };
-            let own = k.coordinate(&linear(&[(&block, self.across), (&across, 1)])?, &kept)?;
+            let place = |across: &Expr| k.coordinate(&linear(&[(&block, self.across), (across, 1)])?, &kept);
+            let own = place(&across)?;
             let parts = self.walked(k, &x, &own, &share, &along)?;
-            let parts = parts.iter().map(|part| part.distributed(&held)).collect::<Result<Vec<_>, _>>()?;
+            let mut parts = parts.iter().map(|part| part.distributed(&held)).collect::<Result<Vec<_>, _>>()?;
+            let mut seeker = Seeker { own, lanes: (0..self.each()).map(Expr::from).collect(), along };
+            if let Some(turned) = self.turned()? {
+                parts = parts.iter().map(|part| part.convert(&turned)).collect::<Result<_, _>>()?;
+                let digits = k.coordinate(&thread, &[self.along / self.each(), self.each(), self.across])?;
+                let [along, lane, across] = &digits[..] else {
+                    return Err(LayoutError::Overflow { op: "thread" }.into());
+                };
+                seeker = Seeker { own: place(across)?, lanes: vec![lane.clone()], along: along.clone() };
+            }
             let mut all = self.statistic.gathered(k, &parts, &[1])?;
             if self.in_chunks() && self.statistic == Statistic::ArgMaximum {
-                all[1] = self.place_in_chunk(k, &x, [&all[0], &all[1]], &own, &along)?;
+                all[1] = self.place_in_chunk(k, &x, [&all[0], &all[1]], &seeker)?;
             }
             if self.shares == 1 {
                 let (count, _) = self.problem.sizes();
@@ -215,6 +234,19 @@ impl Walk {
         })
     }
 
+    /// Who holds what of `(results, threads along)` when they come together, where threads have
+    /// several results: one result for neighbouring lanes, each with as many parts of it as it had
+    /// results. Otherwise each thread would put together all parts of all its results.
+    fn turned(&self) -> Result<Option<Distribution>, KernelError> {
+        let (each, tile) = (self.each(), self.across * self.each());
+        if each == 1 || self.along < each {
+            return Ok(None);
+        }
+        let lanes = self.along / each;
+        let layout = format!("(({lanes},{tile}),{each}):(({tile},1),{})", tile * lanes);
+        Ok(Some(Distribution::new(&format!("({tile},{})", self.along), &layout)?))
+    }
+
     /// The results, or what is left of each share.
     fn outputs<'k>(&self, k: &'k Build, results: i64) -> Result<Vec<View<'k>>, KernelError> {
         if self.shares == 1 {
@@ -224,214 +256,6 @@ impl Walk {
         let parts = self.statistic.kept().iter().zip(PARTS);
         let text = format!("({results},{0}):({0},1)", self.shares);
         parts.map(|(element, name)| k.tensor_of(*element, name, &text, Role::Output)).collect()
-    }
-
-    /// What a thread keeps of all that it reads.
-    fn walked<'k>(
-        &self,
-        k: &'k Build,
-        x: &View<'k>,
-        own: &[Expr],
-        share: &Expr,
-        along: &Expr,
-    ) -> Result<Vec<Fragment<'k>>, KernelError> {
-        let statistic = self.statistic;
-        let reduced = extents(&self.problem.reduced, if self.inner { self.vector } else { 1 });
-        let turns: i64 = reduced.iter().product();
-        let whole = turns % (self.along * self.loads * self.steps) == 0 || statistic.neutral() == 0.0;
-        let kept: Vec<Fragment<'k>> = statistic
-            .kept()
-            .iter()
-            .enumerate()
-            .map(|(part, element)| {
-                let fragment = k.register(*element, &self.each().to_string())?;
-                fragment.fill(statistic.nothing(k, part))?;
-                Ok(fragment)
-            })
-            .collect::<Result<_, KernelError>>()?;
-        if self.in_chunks() {
-            self.chunks(k, x, own, [share, along], &kept)?;
-            return Ok(kept);
-        }
-        k.range(self.steps, |step| {
-            let first = linear(&[(share, self.steps), (&step, 1)])?;
-            let mut read = Vec::new();
-            for load in 0..self.loads {
-                let before = (Expr::from(load), self.along);
-                let number = linear(&[(&first, self.along * self.loads), (&before.0, before.1), (along, 1)])?;
-                let digits = k.coordinate(&number, &reduced)?;
-                let slots = own.iter().chain(&digits).cloned().map(Slot::At);
-                let at: Coord<Expr> = Tree::flat(std::iter::once(Slot::All).chain(slots))?;
-                let vector = x.slice(at)?.load_predicated()?;
-                let exists =
-                    if whole { None } else { Some(k.index(&number)?.lt(k.number_of(Element::I32, turns as f64))) };
-                read.push((vector, exists, self.place(k, &digits)?));
-            }
-            let mut now: Vec<Vec<Num<'k>>> = kept.iter().map(Fragment::numbers).collect::<Result<_, _>>()?;
-            let at = |now: &[Vec<Num<'k>>], result: usize| now.iter().map(|part| part[result]).collect::<Vec<_>>();
-            let counts = |(number, exists): (Num<'k>, Option<tilewright_kernel::Flag<'k>>)| {
-                let wide = number.to(Element::F32);
-                exists.map_or(wide, |exists| exists.select(wide, wide.like(statistic.neutral())))
-            };
-            let step = if self.inner { self.problem.reduced.first().map_or(0, |axis| axis.place) } else { 0 };
-            for result in 0..self.each() as usize {
-                let mut sum: Option<Vec<Num<'k>>> = None;
-                // The numbers of this turn, one after another, which takes few registers.
-                for (vector, exists, place) in &read {
-                    let numbers = vector.numbers()?;
-                    let lanes = if self.inner { 0..numbers.len() } else { result..result + 1 };
-                    for lane in lanes {
-                        let further = if self.inner { lane as i64 * step } else { 0 };
-                        let place = place.map(|place| place + k.number(further as i32));
-                        let x = counts((numbers[lane], *exists));
-                        sum = Some(match sum {
-                            None => statistic.part(x, place),
-                            Some(sum) if statistic == Statistic::ArgMaximum => {
-                                statistic.combine(&sum, &statistic.part(x, place))
-                            }
-                            Some(sum) => statistic.add(&sum, x, place),
-                        });
-                    }
-                }
-                // By themselves first, so that sums stay short.
-                let after = sum.map(|sum| statistic.combine(&at(&now, result), &sum)).unwrap_or_default();
-                now.iter_mut().zip(after).for_each(|(part, number)| part[result] = number);
-            }
-            kept.iter().zip(&now).try_for_each(|(kept, now)| kept.set(now))
-        })?;
-        Ok(kept)
-    }
-
-    /// Whether several elements are compared before a place is: their places follow each other.
-    fn in_chunks(&self) -> bool {
-        match self.statistic {
-            Statistic::Maximum => true,
-            Statistic::ArgMaximum => self.problem.ascends(),
-            _ => false,
-        }
-    }
-
-    /// The greatest numbers by chunks, and the numbers of these chunks where places are asked for:
-    /// a chunk is a vector along the reduced elements, or neighbours along them of each result.
-    /// What would lie past the last is the last again, which changes nothing: where it is found
-    /// first, its chunk has a lesser number.
-    fn chunks<'k>(
-        &self,
-        k: &'k Build,
-        x: &View<'k>,
-        own: &[Expr],
-        [share, along]: [&Expr; 2],
-        kept: &[Fragment<'k>],
-    ) -> Result<(), KernelError> {
-        let reduced = extents(&self.problem.reduced, if self.inner { self.vector } else { 1 });
-        let turns: i64 = reduced.iter().product();
-        let whole = turns % (self.along * self.loads * self.steps) == 0;
-        // Two elements of 16 bits are compared at once.
-        let pair = self.vector.min(2);
-        let pairs = self.vector / pair;
-        let held = Distribution::new(
-            &format!("({THREADS},{pairs},{pair})"),
-            &format!("({THREADS},({pair},{pairs})):(1,({},{THREADS}))", THREADS * pairs),
-        )?;
-        k.range(self.steps, |step| {
-            let first = linear(&[(share, self.steps), (&step, 1)])?;
-            let mut read = Vec::new();
-            for load in 0..self.loads {
-                let number = if self.inner {
-                    linear(&[(&first, self.along * self.loads), (&Expr::from(load), self.along), (along, 1)])?
-                } else {
-                    let chunk = linear(&[(&first, self.along), (along, 1)])?;
-                    linear(&[(&chunk, self.loads), (&Expr::from(load), 1)])?
-                };
-                let number = if whole { number } else { k.clamped(&number, turns)? };
-                let digits = k.coordinate(&number, &reduced)?;
-                let slots = own.iter().chain(&digits).cloned().map(Slot::At);
-                let at: Coord<Expr> = Tree::flat(std::iter::once(Slot::All).chain(slots))?;
-                read.push((x.slice(at)?.load_predicated()?.distributed(&held)?, number));
-            }
-            let mut now: Vec<Vec<Num<'k>>> = kept.iter().map(Fragment::numbers).collect::<Result<_, _>>()?;
-            let with = |before: &[Num<'k>], most: Num<'k>, chunk: Num<'k>| {
-                let place = (self.statistic == Statistic::ArgMaximum).then_some(chunk);
-                self.statistic.add(before, most, place)
-            };
-            if self.inner && self.statistic == Statistic::ArgMaximum {
-                for (tile, number) in &read {
-                    let before: Vec<Num<'k>> = now.iter().map(|part| part[0]).collect();
-                    let after = with(&before, greatest(tile)?, k.index(number)?);
-                    now.iter_mut().zip(after).for_each(|(part, number)| part[0] = number);
-                }
-            } else {
-                let tiles = read.iter().map(|(tile, _)| Ok(tile.clone()));
-                let all = together(tiles, Reduction::Maximum)?;
-                let chunk = k.index(&linear(&[(&first, self.along), (along, 1)])?)?;
-                let most =
-                    if self.inner { vec![greatest(&all)?] } else { all.to(Element::F32)?.fragment().numbers()? };
-                for (result, most) in most.into_iter().enumerate() {
-                    let before: Vec<Num<'k>> = now.iter().map(|part| part[result]).collect();
-                    let after = with(&before, most, chunk);
-                    now.iter_mut().zip(after).for_each(|(part, number)| part[result] = number);
-                }
-            }
-            kept.iter().zip(&now).try_for_each(|(kept, now)| kept.set(now))
-        })
-    }
-
-    /// The place of the first element of a chunk that is the greatest, which one thread of each
-    /// result reads again.
-    fn place_in_chunk<'k>(
-        &self,
-        k: &'k Build,
-        x: &View<'k>,
-        [greatest, chunks]: [&Distributed<'k>; 2],
-        own: &[Expr],
-        along: &Expr,
-    ) -> Result<Distributed<'k>, KernelError> {
-        let reduced = extents(&self.problem.reduced, if self.inner { self.vector } else { 1 });
-        let (greatest, numbers) = (greatest.fragment().numbers()?, chunks.fragment().numbers()?);
-        let places = k.register(Element::I32, &numbers.len().to_string())?;
-        places.fill(k.number(0))?;
-        let at = |lane: Slot<Expr>, number: Num<'k>| -> Result<Coord<Expr>, KernelError> {
-            let digits = k.coordinate(&k.index_of(number)?, &reduced)?;
-            Ok(Tree::flat(std::iter::once(lane).chain(own.iter().chain(&digits).cloned().map(Slot::At)))?)
-        };
-        k.when(k.index(along)?.eq(k.number(0)), || {
-            let mut found = Vec::new();
-            for (result, (greatest, chunk)) in greatest.iter().zip(&numbers).enumerate() {
-                let (mut elements, step) = (Vec::new(), if self.inner { self.vector } else { self.loads });
-                let first = *chunk * k.number(step as i32);
-                if self.inner {
-                    elements = x.slice(at(Slot::All, *chunk)?)?.load_predicated()?.numbers()?;
-                } else {
-                    for load in 0..self.loads {
-                        let number = first + k.number(load as i32);
-                        let one = x.slice(at(Slot::At(Expr::from(result as i64)), number)?)?;
-                        elements.push(one.load_predicated()?.numbers()?[0]);
-                    }
-                }
-                let mut place = first;
-                for (number, x) in elements.iter().enumerate().rev() {
-                    let here = first + k.number(number as i32);
-                    place = x.to(Element::F32).eq(*greatest).select(here, place);
-                }
-                found.push(place);
-            }
-            places.set(&found)
-        })?;
-        // The thread that stores a result has read it.
-        places.distributed(chunks.distribution())
-    }
-
-    /// The place of what is at a coordinate of the reduced axes, where it is asked for.
-    fn place<'k>(&self, k: &'k Build, digits: &[Expr]) -> Result<Option<Num<'k>>, KernelError> {
-        if self.statistic != Statistic::ArgMaximum {
-            return Ok(None);
-        }
-        let steps = self.problem.reduced.iter().enumerate().map(|(number, axis)| {
-            let by = if self.inner && number == 0 { self.vector } else { 1 };
-            axis.place * by
-        });
-        let terms: Vec<(&Expr, i64)> = digits.iter().zip(steps).collect();
-        Ok(Some(k.index(&linear(&terms)?)?))
     }
 
     /// The kernel of the second launch, which puts the shares together.
@@ -475,13 +299,6 @@ impl Walk {
         let plan = rows.first().map_or(String::new(), Rows::plan);
         Ok((kernel, plan))
     }
-}
-
-/// The greatest number of a thread in a tile `(T,P,2)`.
-fn greatest<'k>(tile: &Distributed<'k>) -> Result<Num<'k>, KernelError> {
-    let pairs = together(tile.split(1)?.into_iter().map(Ok), Reduction::Maximum)?;
-    let numbers = pairs.to(Element::F32)?.fragment().numbers()?;
-    Ok(numbers[1..].iter().fold(numbers[0], |most, x| most.max(*x)))
 }
 
 /// The names of what is left of shares.

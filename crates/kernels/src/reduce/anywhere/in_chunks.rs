@@ -1,0 +1,140 @@
+//! The greatest elements, found chunk by chunk, and their places.
+//!
+//! Law: the elements of a chunk are compared first, two at once where they have 16 bits, and its
+//! number is kept if its greatest one is greater than all before. The place in the chunk is looked
+//! for at last, by one thread of each result. So no place is carried along with an element.
+
+use tilewright_kernel::{Build, Distributed, Distribution, Element, Fragment, KernelError, Num, Reduction, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Slot, Tree};
+
+use super::{Seeker, THREADS, Walk, extents, linear};
+use crate::reduce::statistic::Statistic;
+use crate::rows::together;
+
+impl Walk {
+    /// Whether several elements are compared before a place is: their places follow each other.
+    pub(super) fn in_chunks(&self) -> bool {
+        match self.statistic {
+            Statistic::Maximum => true,
+            Statistic::ArgMaximum => self.problem.ascends(),
+            _ => false,
+        }
+    }
+
+    /// The greatest numbers by chunks, and the numbers of these chunks where places are asked for:
+    /// a chunk is a vector along the reduced elements, or neighbours along them of each result.
+    /// What would lie past the last is the last again, which changes nothing: where it is found
+    /// first, its chunk has a lesser number.
+    pub(super) fn chunks<'k>(
+        &self,
+        k: &'k Build,
+        x: &View<'k>,
+        own: &[Expr],
+        [share, along]: [&Expr; 2],
+        kept: &[Fragment<'k>],
+    ) -> Result<(), KernelError> {
+        let reduced = extents(&self.problem.reduced, if self.inner { self.vector } else { 1 });
+        let turns: i64 = reduced.iter().product();
+        let whole = turns % (self.along * self.loads * self.steps) == 0;
+        // Two elements of 16 bits are compared at once.
+        let pair = self.vector.min(2);
+        let pairs = self.vector / pair;
+        let held = Distribution::new(
+            &format!("({THREADS},{pairs},{pair})"),
+            &format!("({THREADS},({pair},{pairs})):(1,({},{THREADS}))", THREADS * pairs),
+        )?;
+        k.range(self.steps, |step| {
+            let first = linear(&[(share, self.steps), (&step, 1)])?;
+            let mut read = Vec::new();
+            for load in 0..self.loads {
+                let number = if self.inner {
+                    linear(&[(&first, self.along * self.loads), (&Expr::from(load), self.along), (along, 1)])?
+                } else {
+                    let chunk = linear(&[(&first, self.along), (along, 1)])?;
+                    linear(&[(&chunk, self.loads), (&Expr::from(load), 1)])?
+                };
+                let number = if whole { number } else { k.clamped(&number, turns)? };
+                let digits = k.coordinate(&number, &reduced)?;
+                let slots = own.iter().chain(&digits).cloned().map(Slot::At);
+                let at: Coord<Expr> = Tree::flat(std::iter::once(Slot::All).chain(slots))?;
+                read.push((x.slice(at)?.load_predicated()?.distributed(&held)?, number));
+            }
+            let mut now: Vec<Vec<Num<'k>>> = kept.iter().map(Fragment::numbers).collect::<Result<_, _>>()?;
+            let with = |before: &[Num<'k>], most: Num<'k>, chunk: Num<'k>| {
+                let place = (self.statistic == Statistic::ArgMaximum).then_some(chunk);
+                self.statistic.add(before, most, place)
+            };
+            if self.inner && self.statistic == Statistic::ArgMaximum {
+                for (tile, number) in &read {
+                    let before: Vec<Num<'k>> = now.iter().map(|part| part[0]).collect();
+                    let after = with(&before, greatest(tile)?, k.index(number)?);
+                    now.iter_mut().zip(after).for_each(|(part, number)| part[0] = number);
+                }
+            } else {
+                let tiles = read.iter().map(|(tile, _)| Ok(tile.clone()));
+                let all = together(tiles, Reduction::Maximum)?;
+                let chunk = k.index(&linear(&[(&first, self.along), (along, 1)])?)?;
+                let most =
+                    if self.inner { vec![greatest(&all)?] } else { all.to(Element::F32)?.fragment().numbers()? };
+                for (result, most) in most.into_iter().enumerate() {
+                    let before: Vec<Num<'k>> = now.iter().map(|part| part[result]).collect();
+                    let after = with(&before, most, chunk);
+                    now.iter_mut().zip(after).for_each(|(part, number)| part[result] = number);
+                }
+            }
+            kept.iter().zip(&now).try_for_each(|(kept, now)| kept.set(now))
+        })
+    }
+
+    /// The place of the first element of a chunk that is the greatest, which one thread of each
+    /// result reads again.
+    pub(super) fn place_in_chunk<'k>(
+        &self,
+        k: &'k Build,
+        x: &View<'k>,
+        [greatest, chunks]: [&Distributed<'k>; 2],
+        Seeker { own, lanes, along }: &Seeker,
+    ) -> Result<Distributed<'k>, KernelError> {
+        let reduced = extents(&self.problem.reduced, if self.inner { self.vector } else { 1 });
+        let (greatest, numbers) = (greatest.fragment().numbers()?, chunks.fragment().numbers()?);
+        let places = k.register(Element::I32, &numbers.len().to_string())?;
+        places.fill(k.number(0))?;
+        let at = |lane: Slot<Expr>, number: Num<'k>| -> Result<Coord<Expr>, KernelError> {
+            let digits = k.coordinate(&k.index_of(number)?, &reduced)?;
+            Ok(Tree::flat(std::iter::once(lane).chain(own.iter().chain(&digits).cloned().map(Slot::At)))?)
+        };
+        k.when(k.index(along)?.eq(k.number(0)), || {
+            let mut found = Vec::new();
+            for (lane, (greatest, chunk)) in lanes.iter().zip(greatest.iter().zip(&numbers)) {
+                let (mut elements, step) = (Vec::new(), if self.inner { self.vector } else { self.loads });
+                let first = *chunk * k.number(step as i32);
+                if self.inner {
+                    elements = x.slice(at(Slot::All, *chunk)?)?.load_predicated()?.numbers()?;
+                } else {
+                    for load in 0..self.loads {
+                        let number = first + k.number(load as i32);
+                        let one = x.slice(at(Slot::At(lane.clone()), number)?)?;
+                        elements.push(one.load_predicated()?.numbers()?[0]);
+                    }
+                }
+                let mut place = first;
+                for (number, x) in elements.iter().enumerate().rev() {
+                    let here = first + k.number(number as i32);
+                    place = x.to(Element::F32).eq(*greatest).select(here, place);
+                }
+                found.push(place);
+            }
+            places.set(&found)
+        })?;
+        // The thread that stores a result has read it.
+        places.distributed(chunks.distribution())
+    }
+}
+
+/// The greatest number of a thread in a tile `(T,P,2)`.
+fn greatest<'k>(tile: &Distributed<'k>) -> Result<Num<'k>, KernelError> {
+    let pairs = together(tile.split(1)?.into_iter().map(Ok), Reduction::Maximum)?;
+    let numbers = pairs.to(Element::F32)?.fragment().numbers()?;
+    Ok(numbers[1..].iter().fold(numbers[0], |most, x| most.max(*x)))
+}
