@@ -40,7 +40,8 @@ pub struct Cost {
     /// Threads of a block.
     pub threads: u32,
     /// Registers of 32 bits a thread: the most that are alive at once in the order of the program,
-    /// an estimate of what an assembler takes.
+    /// an estimate of what an assembler takes. It takes more where the blocks that should be
+    /// resident ([`Program::resident`]) leave more, to set off loads early.
     pub registers: u32,
     /// Bytes of shared memory of a block.
     pub shared_bytes: u32,

@@ -390,6 +390,31 @@ fn threads_add_to_shared_memory_of_another_block() {
     }
 }
 
+#[test]
+fn what_the_hardware_does_not_do_in_one_step_is_refused() {
+    let code = |element: Element, reduction: Reduction| {
+        let kernel = Kernel::build("k", |k| {
+            k.threads(32)?;
+            k.cluster(2)?;
+            let array = k.shared_of(element, "(32,1):(1,1)")?;
+            let value = k.register(element, "1")?;
+            value.fill(k.number_of(element, 1.0))?;
+            array.thread_part()?.of_block(Expr::from(1))?.accumulate(&value, reduction)
+        });
+        kernel.err().map(|error| error.code())
+    };
+    let ways = [Reduction::Sum, Reduction::Minimum, Reduction::Maximum];
+    for element in [Element::I32, Element::U32] {
+        assert_eq!(ways.map(|way| code(element, way)), [None; 3], "{element}");
+    }
+    for element in [Element::I64, Element::U64, Element::F32] {
+        assert_eq!(ways.map(|way| code(element, way)), [None, Some("E0914"), Some("E0914")], "{element}");
+    }
+    for element in [Element::F64, Element::F16, Element::Bf16] {
+        assert_eq!(ways.map(|way| code(element, way)), [Some("E0914"); 3], "{element}");
+    }
+}
+
 /// Two blocks that give each other numbers through shared memory, turn by turn, behind arrivals that
 /// pass on what was written, or that do not.
 fn given(turns: i64, passes: bool) -> Kernel {

@@ -296,9 +296,8 @@ fn cases() -> Result<Vec<Case>, Box<dyn Error>> {
         cases.push((format!("ranks of {cluster:?}"), neighbours::ranks(cluster)?, vec![floats(blocks)]));
     }
     let ways = [Reduction::Sum, Reduction::Minimum, Reduction::Maximum];
-    let kinds =
-        [Element::I32, Element::U64, Element::F32].into_iter().flat_map(|element| ways.map(|way| (element, way)));
-    for (element, way) in kinds.filter(|(element, way)| !element.is_float() || *way == Reduction::Sum) {
+    let kinds = [Element::I32, Element::U32].into_iter().flat_map(|element| ways.map(|way| (element, way)));
+    for (element, way) in kinds.chain([Element::I64, Element::U64, Element::F32].map(|element| (element, ways[0]))) {
         for blocks in [2_u32, 8] {
             let name = format!("{way:?} of {element} by {blocks}");
             let numbers = (0..64 * blocks).flat_map(|at| ((at * 7919 % 251) as f32).to_le_bytes()).collect();

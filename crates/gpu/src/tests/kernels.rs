@@ -5,6 +5,7 @@ use tilewright_layout::Layout;
 
 use super::fake::{books, driver_with};
 use super::launches::opened;
+use crate::borrowed::BorrowedMemory;
 use crate::cache::Cache;
 use crate::device::Device;
 use crate::device_kernel::DeviceKernel;
@@ -111,6 +112,61 @@ fn the_text_is_for_the_device() {
     assert_eq!(on(9, 0).unwrap(), "sm_90a");
     assert_eq!(on(10, 0).unwrap(), "sm_89");
     assert_eq!(on(7, 5).unwrap_err().code(), "E0804");
+}
+
+/// Memory that overlaps in part is shared, too; memory that only touches is not.
+#[test]
+fn parts_of_one_memory_may_not_overlap_where_one_is_written() {
+    let (device, stream) = opened();
+    let kernel = compiled(&device);
+    let sized = kernel.at(&[("N", 2)]).unwrap();
+    let own = device.allocate(128).unwrap();
+    let part = |first: u64, bytes: u64| {
+        // SAFETY: the bytes lie in `own`, which lives longer; the driver of the test runs nothing.
+        #[allow(unsafe_code)]
+        unsafe {
+            BorrowedMemory::new(&device, own.address() + first, bytes)
+        }
+    };
+    for (first, shared) in [(0, true), (16, true), (31, true), (32, false), (96, false)] {
+        let (x, mut y) = (part(0, 32), part(first, 32));
+        let launched = sized.launch(&stream, &[(&x).into(), (&mut y).into()]);
+        // What begins at no multiple of its accesses is refused for that.
+        let code = launched.err().map(|error| error.code());
+        assert_eq!(code == Some("E0815"), shared && first % 16 == 0, "{first}: {code:?}");
+        assert_eq!(code.is_some(), shared, "{first}: {code:?}");
+    }
+}
+
+/// What older devices do not have is refused when the kernel is compiled for one, with the
+/// statement that has it.
+#[test]
+fn a_kernel_for_newer_devices_is_refused() {
+    let on = |major, minor| {
+        let driver = driver_with(|books| books.attributes.extend([(75, major), (76, minor)])).unwrap();
+        Device::of(driver, 0).unwrap()
+    };
+    let clustered = Kernel::build("clustered", |k| {
+        let y = k.output::<f32>("y", "(32,1):(1,1)")?;
+        k.threads(32)?;
+        k.cluster(1)?;
+        let part = y.thread_part()?;
+        let values = part.fragment()?;
+        values.fill(k.number(1.0_f32))?;
+        k.cluster_barrier();
+        part.store(&values)
+    })
+    .unwrap();
+    let options = ModuleOptions::default().cache(Cache::none());
+    for (major, minor) in [(8, 0), (8, 6), (8, 9)] {
+        let device = on(major, minor);
+        let error = device.compile(&clustered, &options).unwrap_err();
+        assert_eq!(error.code(), "E0921", "{error}");
+        assert!(error.to_string().contains("cluster_barrier at "), "{error}");
+        // The device goes on.
+        assert!(device.compile(&twice(), &options).is_ok());
+    }
+    assert!(on(9, 0).compile(&clustered, &options).is_ok());
 }
 
 /// A block copies 16 x 64 elements by the copy engine, in and out.

@@ -50,8 +50,11 @@ impl<'k> View<'k> {
     /// # }
     /// ```
     ///
+    /// In shared memory of another block ([`View::of_block`]) integers of 32 bits are combined, and
+    /// those of 64 bits and f32 added.
+    ///
     /// Errors: sizes or types differ; the tensor is an input or an output; products, and numbers
-    /// that are only stored.
+    /// that are only stored; what another block's shared memory does not have.
     #[track_caller]
     pub fn accumulate(&self, fragment: &Fragment<'k>, reduction: Reduction) -> Result<(), KernelError> {
         let location = Location::caller();
@@ -86,6 +89,10 @@ impl<'k> View<'k> {
         let (Some(operation), Some(number)) = (operation, arithmetic(element)) else {
             return Err(Reason::Arithmetic { operation: "indivisible combination", element });
         };
+        if self.rank.is_some() && !operation.reaches_other_blocks(number) {
+            let operation = "indivisible combination in shared memory of another block";
+            return Err(Reason::Arithmetic { operation, element });
+        }
         self.same_size(fragment)?;
         {
             let core = self.build.core();

@@ -453,10 +453,9 @@ impl Checker<'_> {
                 exactly(&[address, vec![Bits32], pieces].concat(), &[])
             }
             Operation::RemoteReduce(atomic, number, access) => {
-                use super::operation::AtomicOperation::{CompareExchange, Exchange};
                 let (address, _) = self.access(access, Space::Shared)?;
                 let one = access.count == 1 && access.bits == number.bits();
-                one && !matches!(atomic, CompareExchange | Exchange)
+                one && atomic.reaches_other_blocks(*number)
                     && exactly(&[address, vec![Bits32, wide(*number)?]].concat(), &[])
             }
             Operation::BulkLoad { map, to, barrier, multicast } => {

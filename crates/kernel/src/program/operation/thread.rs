@@ -1,6 +1,8 @@
 //! Words of threads: where one is, what it takes from others, and how its accesses are ordered for
 //! them.
 
+use super::Number;
+
 /// One coordinate of three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Axis {
@@ -64,6 +66,19 @@ pub enum AtomicOperation {
     Exchange,
     /// Stores the second register where memory is equal to the first.
     CompareExchange,
+}
+
+impl AtomicOperation {
+    /// Whether the hardware does it in one step in shared memory of another block of the cluster.
+    /// Of 64 bits it adds integers there, and no more: of other operations the assembler makes a
+    /// load and a store, between which another thread may come.
+    pub(crate) fn reaches_other_blocks(self, number: Number) -> bool {
+        match number {
+            Number::I32 | Number::U32 => !matches!(self, AtomicOperation::Exchange | AtomicOperation::CompareExchange),
+            Number::I64 | Number::U64 | Number::F32 => self == AtomicOperation::Add,
+            _ => false,
+        }
+    }
 }
 
 /// Which memory accesses a fence orders, and for whom.
