@@ -17,14 +17,18 @@
 //! * Where a block of 512 threads has more than that, the blocks of a cluster hold a row together,
 //!   each a part of it. What they have of it passes through their shared memory, behind one barrier.
 
-use tilewright_atoms::{CopyAtom, TiledCopy};
+mod held;
+mod passes;
+
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
-use tilewright_kernel::{Build, Distributed, Distribution, Element, Fragment, KernelError, Num, Reduction, View};
+use tilewright_kernel::{Build, Distributed, Distribution, Element, Fragment, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
+use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
+pub(crate) use held::{Beside, Held};
+pub(crate) use passes::together;
 
 /// The widest access of a thread, in bytes.
 const VECTOR: i64 = 16;
@@ -40,77 +44,15 @@ const FULL: i64 = 512;
 const MOST: i64 = 8;
 /// How many vectors remain in registers where there are more.
 const KEPT: i64 = 4;
+/// How many runs are copied to shared memory as a group: the first is looked at while the others are
+/// under way.
+const GROUP: i64 = 4;
 /// How many runs ahead rows that go with all rows are read.
 const AHEAD: usize = 2;
 /// How many short rows a thread has a vector of.
 const EACH: i64 = 4;
 /// The most threads of a block.
 const LARGEST: i64 = 1024;
-
-/// Rows that a block holds: the first runs in shared memory, the others in registers.
-pub(crate) struct Held<'k> {
-    stored: Vec<View<'k>>,
-    kept: Vec<Distributed<'k>>,
-    run: Distribution,
-    /// Of each stored run that may end early: what lies past the end of the row, and which elements
-    /// do not.
-    ends: Vec<Option<End<'k>>>,
-}
-
-/// What lies past the end of a row, and the columns of the elements and of the end.
-type End<'k> = (Num<'k>, Distributed<'k>, Num<'k>);
-
-impl<'k> Held<'k> {
-    /// The runs, each as `(R,A,W)`, read when they are wanted.
-    pub(crate) fn runs(&self, k: &Build) -> impl Iterator<Item = Result<Distributed<'k>, KernelError>> + '_ {
-        // Read again each time: kept from the last time, they would fill the registers.
-        if !self.stored.is_empty() {
-            k.warp_barrier();
-        }
-        (0..self.stored.len() + self.kept.len()).map(|number| self.run(number))
-    }
-
-    /// A run by its number.
-    fn run(&self, number: usize) -> Result<Distributed<'k>, KernelError> {
-        match self.stored.get(number) {
-            Some(array) => {
-                let run = array.load_distributed(&self.run)?;
-                match &self.ends[number] {
-                    None => Ok(run),
-                    Some((other, columns, end)) => run.zip(columns, |x, column| Ok(column.lt(*end).select(x, *other))),
-                }
-            }
-            None => Ok(self.kept[number - self.stored.len()].clone()),
-        }
-    }
-}
-
-/// A row that goes with all rows: weights, for instance.
-pub(crate) struct Beside<'k> {
-    tile: View<'k>,
-    held: Distribution,
-}
-
-impl<'k> Beside<'k> {
-    fn run(&self, run: usize) -> Result<Distributed<'k>, KernelError> {
-        self.tile.slice(at_run(run)?)?.load_distributed_predicated(&self.held)
-    }
-}
-
-/// Tiles combined element by element; there is one at least.
-pub(crate) fn together<'k>(
-    tiles: impl Iterator<Item = Result<Distributed<'k>, KernelError>>,
-    reduction: Reduction,
-) -> Result<Distributed<'k>, KernelError> {
-    let mut all: Option<Distributed<'k>> = None;
-    for tile in tiles {
-        all = Some(match all {
-            None => tile?,
-            Some(all) => all.combine(&tile?, reduction)?,
-        });
-    }
-    all.ok_or(LayoutError::Overflow { op: "runs" }.into())
-}
 
 fn at_run(run: usize) -> Result<Coord<Expr>, KernelError> {
     Ok(Tree::flat([Slot::All, Slot::All, Slot::At(Expr::from(run as i64)), Slot::All])?)
@@ -328,78 +270,6 @@ impl Rows {
         matrix.local_tile(&format!("({rows},{})", run * vectors * warps), at)?.compose_layout(&modes.parse()?)
     }
 
-    /// A row `(1,N)` that goes with all rows. It is in a cache near by, and read late.
-    pub(crate) fn beside<'k>(&self, k: &'k Build, row: &View<'k>) -> Result<Beside<'k>, KernelError> {
-        let [_, part] = self.at(k)?;
-        Ok(Beside { tile: self.cut(row, 1, [Expr::from(0), part])?, held: self.run.reduced(&[0])? })
-    }
-
-    /// The rows of this block; what lies past their ends is 0, or another number.
-    pub(crate) fn load<'k>(
-        &self,
-        k: &'k Build,
-        matrix: &View<'k>,
-        other: Option<Num<'k>>,
-    ) -> Result<Held<'k>, KernelError> {
-        let tile = self.tile(k, matrix)?;
-        self.share(k)?;
-        if self.blocks > 1 {
-            // That a block has begun is known to the others long before they write to it.
-            k.cluster_arrive();
-        }
-        let mut stored = Vec::new();
-        if self.stored > 0 {
-            // Copied behind the threads' backs; each reads what it has copied itself.
-            let threads = self.lanes * self.warps;
-            let (length, vector) = (threads * self.vector, self.vector);
-            let copy = TiledCopy::new(
-                CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
-                i64::from(self.element.bits()),
-                &format!("(1,{threads}):({threads},1)").parse()?,
-                &format!("(1,{vector}):({vector},1)").parse()?,
-            )?;
-            let modes: Layout =
-                format!("(1,{},{}):(0,1,{})", self.vector * self.lanes, self.warps, vector * self.lanes).parse()?;
-            let overflow = || LayoutError::Overflow { op: "run" };
-            let [row, part] = self.at(k)?;
-            for run in 0..self.stored {
-                let before = Stride::times(&part, &Expr::from(self.vectors)).ok_or_else(overflow)?;
-                let run = Stride::plus(&before, &Expr::from(run)).ok_or_else(overflow)?;
-                let array = k.shared_of(self.element, &format!("(1,{length}):({length},1)"))?;
-                let at: Coord<Expr> = Tree::flat([Slot::At(row.clone()), Slot::At(run)])?;
-                let part = matrix.local_tile(&format!("(1,{length})"), at)?;
-                if self.blocks == 1 {
-                    k.copy(&copy, &part, &array)?;
-                } else {
-                    // That there are as many rows as clusters is not shown.
-                    k.copy_predicated(&copy, &part, &array)?;
-                }
-                stored.push(array.compose_layout(&modes)?);
-            }
-            k.commit_async();
-        }
-        let mut kept = Vec::new();
-        for run in self.stored..self.vectors {
-            let part = tile.slice(at_run(run as usize)?)?;
-            kept.push(match other {
-                Some(other) => part.load_distributed_or(&self.run, other)?,
-                None => part.load_distributed_predicated(&self.run)?,
-            });
-        }
-        if self.stored > 0 {
-            k.wait_async(0);
-        }
-        let end = |run: usize| match other.filter(|_| self.ends_in(run)) {
-            None => Ok(None),
-            Some(other) => {
-                let columns = self.columns_of(k, run, &kept[0])?;
-                Ok(Some((other, columns, k.number(self.columns as i32))))
-            }
-        };
-        let ends = (0..stored.len()).map(end).collect::<Result<Vec<_>, KernelError>>()?;
-        Ok(Held { stored, kept, run: self.run.clone(), ends })
-    }
-
     /// Where the threads are: lane, group of rows and warp.
     pub(crate) fn place_of(&self, k: &Build) -> Result<[Expr; 3], KernelError> {
         let digits = k.coordinate(&k.thread()?, &[self.lanes, self.rows / self.each, self.warps])?;
@@ -435,144 +305,5 @@ impl Rows {
     /// Elements of a vector.
     pub(crate) fn vector(&self) -> i64 {
         self.vector
-    }
-
-    /// Writes to a matrix what becomes of each run in f32, by what goes with it. That is read
-    /// before earlier runs are written, where there are several: nothing is read past a write.
-    pub(crate) fn write<'k>(
-        &self,
-        k: &'k Build,
-        held: &Held<'k>,
-        beside: &[Beside<'k>],
-        matrix: &View<'k>,
-        each: impl Fn(Distributed<'k>, &[Distributed<'k>]) -> Result<Distributed<'k>, KernelError>,
-    ) -> Result<(), KernelError> {
-        let tile = self.tile(k, matrix)?;
-        let ahead = if self.vectors > 2 { AHEAD } else { 0 };
-        let mut read: Vec<Vec<Distributed<'k>>> = Vec::new();
-        for (number, run) in held.runs(k).enumerate() {
-            while read.len() <= (number + ahead).min(self.vectors as usize - 1) {
-                let next = read.len();
-                read.push(beside.iter().map(|row| row.run(next)).collect::<Result<_, _>>()?);
-            }
-            let others: Vec<Distributed<'k>> =
-                read[number].iter().map(|row| row.to(Element::F32)).collect::<Result<_, _>>()?;
-            let result = each(run?.to(Element::F32)?, &others)?;
-            tile.slice(at_run(number)?)?.store_distributed_predicated(&result.to(self.element)?)?;
-        }
-        Ok(())
-    }
-
-    /// All runs reduced: what is made of each in f32, these element by element, and what is left
-    /// along the given modes of `(R,A,W)`.
-    pub(crate) fn sum<'k>(
-        &self,
-        k: &'k Build,
-        held: &Held<'k>,
-        modes: &[usize],
-        each: impl Fn(usize, Distributed<'k>) -> Result<Distributed<'k>, KernelError>,
-    ) -> Result<Distributed<'k>, KernelError> {
-        let part = |(number, run): (usize, Result<Distributed<'k>, KernelError>)| each(number, run?.to(Element::F32)?);
-        let all = together(held.runs(k).enumerate().map(part), Reduction::Sum)?;
-        all.reduce(modes, Reduction::Sum)
-    }
-
-    /// What the blocks of a cluster have of a row, together: numbers that all threads of a block
-    /// hold, one for each tile. Each block writes its own to all others, and puts all together in
-    /// one order.
-    pub(crate) fn across<'k>(
-        &self,
-        k: &'k Build,
-        parts: Vec<Distributed<'k>>,
-        combine: impl Fn(&[Num<'k>], &[Num<'k>]) -> Vec<Num<'k>>,
-    ) -> Result<Vec<Distributed<'k>>, KernelError> {
-        if self.blocks == 1 {
-            return Ok(parts);
-        }
-        let count = parts.len();
-        let own = k.register(Element::F32, &count.to_string())?;
-        let numbers = parts.iter().map(|part| Ok(part.fragment().numbers()?[0]));
-        own.set(&numbers.collect::<Result<Vec<_>, KernelError>>()?)?;
-        let array = k.shared_of(Element::F32, &format!("({},{count}):({count},1)", self.blocks))?;
-        let of = |rank: Expr| -> Result<View<'k>, KernelError> {
-            let at: Coord<Expr> = Tree::flat([Slot::At(rank), Slot::All])?;
-            array.slice(at)
-        };
-        k.cluster_wait();
-        let first = k.index(&k.thread()?)?.eq(k.number(0));
-        k.when(first, || {
-            let mine = of(k.rank())?;
-            mine.store(&own)?;
-            (1..self.blocks as u32).try_for_each(|by| mine.of_block(k.rank_after(by)?)?.store(&own))
-        })?;
-        k.cluster_barrier();
-        let mut all = of(Expr::from(0))?.load()?.numbers()?;
-        for rank in 1..self.blocks {
-            all = combine(&all, &of(Expr::from(rank))?.load()?.numbers()?);
-        }
-        let together = all.into_iter().zip(&parts).map(|(number, part)| {
-            let fragment = k.register(Element::F32, "1")?;
-            fragment.fill(number)?;
-            fragment.distributed(part.distribution())
-        });
-        together.collect()
-    }
-
-    /// The greatest numbers of the rows of each warp, in f32.
-    pub(crate) fn greatest<'k>(&self, k: &'k Build, held: &Held<'k>) -> Result<Distributed<'k>, KernelError> {
-        let all = together(held.runs(k), Reduction::Maximum)?;
-        all.to(Element::F32)?.reduce(&[1], Reduction::Maximum)
-    }
-
-    /// The column of each element of a run.
-    pub(crate) fn columns_of<'k>(
-        &self,
-        k: &'k Build,
-        run: usize,
-        tile: &Distributed<'k>,
-    ) -> Result<Distributed<'k>, KernelError> {
-        let length = self.vector * self.lanes;
-        let integer = |value: i64| k.number(value as i32);
-        let mut before = integer(run as i64 * length * self.warps);
-        if self.blocks > 1 {
-            let [_, part] = self.at(k)?;
-            before = before + k.index(&part)? * integer(length * self.warps * self.vectors);
-        }
-        let warp = tile.index(2)?.map(|w| Ok(w * integer(length) + before))?;
-        tile.index(1)?.zip(&warp, |a, w| Ok(a + w))
-    }
-
-    /// Writes one number for each row, `(R,1,1)`, to a column `(M,1)`.
-    pub(crate) fn store_results<'k>(
-        &self,
-        k: &'k Build,
-        column: &View<'k>,
-        values: &Distributed<'k>,
-    ) -> Result<(), KernelError> {
-        let at: Coord<Expr> = Tree::flat([Slot::At(k.block_number(operation::Axis::X)), Slot::At(Expr::from(0))])?;
-        let modes = format!("({},1,1):(1,0,0)", self.rows);
-        let tile = column.local_tile(&format!("({},1)", self.rows), at)?.compose_layout(&modes.parse()?)?;
-        tile.store_distributed_predicated(values)
-    }
-
-    /// Whether some thread has elements of a run that are past the end of a row.
-    pub(crate) fn ends_in(&self, run: usize) -> bool {
-        let length = self.vector * self.lanes * self.warps;
-        ((self.blocks - 1) * self.vectors + run as i64 + 1) * length > self.columns
-    }
-
-    /// Numbers of a run that count, and 0 for those past the end of a row.
-    pub(crate) fn counted<'k>(
-        &self,
-        k: &'k Build,
-        run: usize,
-        tile: Distributed<'k>,
-    ) -> Result<Distributed<'k>, KernelError> {
-        if !self.ends_in(run) {
-            return Ok(tile);
-        }
-        let column = self.columns_of(k, run, &tile)?;
-        let end = k.number(self.columns as i32);
-        tile.zip(&column, |x, column| Ok(column.lt(end).select(x, x.like(0.0))))
     }
 }

@@ -1,0 +1,146 @@
+//! What a block has of its rows while it computes: registers, and shared memory that is filled
+//! behind the threads' backs.
+
+use std::cell::RefCell;
+
+use tilewright_atoms::{CopyAtom, TiledCopy};
+use tilewright_kernel::{Build, Distributed, Distribution, KernelError, Num, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
+
+use super::{GROUP, Rows, at_run};
+
+/// Rows that a block holds: the first runs in shared memory, the others in registers.
+pub(crate) struct Held<'k> {
+    stored: Vec<View<'k>>,
+    kept: Vec<Distributed<'k>>,
+    run: Distribution,
+    /// Of each stored run that may end early: what lies past the end of the row, and which elements
+    /// do not.
+    ends: Vec<Option<End<'k>>>,
+    /// Of stored runs that nobody has waited for yet: how many groups of copies may still be under
+    /// way when one is read.
+    under_way: RefCell<Vec<Option<u32>>>,
+}
+
+/// What lies past the end of a row, and the columns of the elements and of the end.
+type End<'k> = (Num<'k>, Distributed<'k>, Num<'k>);
+
+impl<'k> Held<'k> {
+    /// The runs, each as `(R,A,W)`, read when they are wanted.
+    pub(crate) fn runs<'a>(&'a self, k: &'a Build) -> impl Iterator<Item = Result<Distributed<'k>, KernelError>> + 'a {
+        // Read again each time: kept from the last time, they would fill the registers.
+        if !self.stored.is_empty() {
+            k.warp_barrier();
+        }
+        (0..self.stored.len() + self.kept.len()).map(move |number| {
+            if let Some(groups) = self.under_way.borrow_mut().get_mut(number).and_then(Option::take) {
+                k.wait_async(groups);
+            }
+            self.run(number)
+        })
+    }
+
+    /// A run by its number.
+    fn run(&self, number: usize) -> Result<Distributed<'k>, KernelError> {
+        match self.stored.get(number) {
+            Some(array) => {
+                let run = array.load_distributed(&self.run)?;
+                match &self.ends[number] {
+                    None => Ok(run),
+                    Some((other, columns, end)) => run.zip(columns, |x, column| Ok(column.lt(*end).select(x, *other))),
+                }
+            }
+            None => Ok(self.kept[number - self.stored.len()].clone()),
+        }
+    }
+}
+
+/// A row that goes with all rows: weights, for instance.
+pub(crate) struct Beside<'k> {
+    tile: View<'k>,
+    held: Distribution,
+}
+
+impl<'k> Beside<'k> {
+    pub(super) fn run(&self, run: usize) -> Result<Distributed<'k>, KernelError> {
+        self.tile.slice(at_run(run)?)?.load_distributed_predicated(&self.held)
+    }
+}
+
+impl Rows {
+    /// A row `(1,N)` that goes with all rows. It is in a cache near by, and read late.
+    pub(crate) fn beside<'k>(&self, k: &'k Build, row: &View<'k>) -> Result<Beside<'k>, KernelError> {
+        let [_, part] = self.at(k)?;
+        Ok(Beside { tile: self.cut(row, 1, [Expr::from(0), part])?, held: self.run.reduced(&[0])? })
+    }
+
+    /// The rows of this block; what lies past their ends is 0, or another number.
+    pub(crate) fn load<'k>(
+        &self,
+        k: &'k Build,
+        matrix: &View<'k>,
+        other: Option<Num<'k>>,
+    ) -> Result<Held<'k>, KernelError> {
+        let tile = self.tile(k, matrix)?;
+        self.share(k)?;
+        if self.blocks > 1 {
+            // That a block has begun is known to the others long before they write to it.
+            k.cluster_arrive();
+        }
+        let mut stored = Vec::new();
+        if self.stored > 0 {
+            // Copied behind the threads' backs; each reads what it has copied itself.
+            let threads = self.lanes * self.warps;
+            let (length, vector) = (threads * self.vector, self.vector);
+            let copy = TiledCopy::new(
+                CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
+                i64::from(self.element.bits()),
+                &format!("(1,{threads}):({threads},1)").parse()?,
+                &format!("(1,{vector}):({vector},1)").parse()?,
+            )?;
+            let modes: Layout =
+                format!("(1,{},{}):(0,1,{})", self.vector * self.lanes, self.warps, vector * self.lanes).parse()?;
+            let overflow = || LayoutError::Overflow { op: "run" };
+            let [row, part] = self.at(k)?;
+            for number in 0..self.stored {
+                let before = Stride::times(&part, &Expr::from(self.vectors)).ok_or_else(overflow)?;
+                let run = Stride::plus(&before, &Expr::from(number)).ok_or_else(overflow)?;
+                let array = k.shared_of(self.element, &format!("(1,{length}):({length},1)"))?;
+                let at: Coord<Expr> = Tree::flat([Slot::At(row.clone()), Slot::At(run)])?;
+                let part = matrix.local_tile(&format!("(1,{length})"), at)?;
+                if self.blocks == 1 {
+                    k.copy(&copy, &part, &array)?;
+                } else {
+                    // That there are as many rows as clusters is not shown.
+                    k.copy_predicated(&copy, &part, &array)?;
+                }
+                stored.push(array.compose_layout(&modes)?);
+                if (number + 1) % GROUP == 0 || number + 1 == self.stored {
+                    k.commit_async();
+                }
+            }
+        }
+        // Runs of a group are waited for when the first of them is read.
+        let groups = (self.stored + GROUP - 1) / GROUP;
+        let wait = |run: i64| (run % GROUP == 0).then(|| (groups - 1 - run / GROUP) as u32);
+        let under_way = RefCell::new((0..self.stored).map(wait).collect());
+        let mut kept = Vec::new();
+        for run in self.stored..self.vectors {
+            let part = tile.slice(at_run(run as usize)?)?;
+            kept.push(match other {
+                Some(other) => part.load_distributed_or(&self.run, other)?,
+                None => part.load_distributed_predicated(&self.run)?,
+            });
+        }
+        let end = |run: usize| match other.filter(|_| self.ends_in(run)) {
+            None => Ok(None),
+            Some(other) => {
+                let columns = self.columns_of(k, run, &kept[0])?;
+                Ok(Some((other, columns, k.number(self.columns as i32))))
+            }
+        };
+        let ends = (0..stored.len()).map(end).collect::<Result<Vec<_>, KernelError>>()?;
+        Ok(Held { stored, kept, run: self.run.clone(), ends, under_way })
+    }
+}

@@ -1,0 +1,164 @@
+//! Passes over the rows that a block holds: what they are reduced to, and what becomes of them.
+
+use tilewright_kernel::program::operation;
+use tilewright_kernel::{Build, Distributed, Element, KernelError, Num, Reduction, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, LayoutError, Slot, Tree};
+
+use super::{AHEAD, Beside, Held, Rows, at_run};
+
+/// Tiles combined element by element; there is one at least.
+pub(crate) fn together<'k>(
+    tiles: impl Iterator<Item = Result<Distributed<'k>, KernelError>>,
+    reduction: Reduction,
+) -> Result<Distributed<'k>, KernelError> {
+    let mut all: Option<Distributed<'k>> = None;
+    for tile in tiles {
+        all = Some(match all {
+            None => tile?,
+            Some(all) => all.combine(&tile?, reduction)?,
+        });
+    }
+    all.ok_or(LayoutError::Overflow { op: "runs" }.into())
+}
+
+impl Rows {
+    /// Writes to a matrix what becomes of each run in f32, by what goes with it. That is read
+    /// before earlier runs are written, where there are several: nothing is read past a write.
+    pub(crate) fn write<'k>(
+        &self,
+        k: &'k Build,
+        held: &Held<'k>,
+        beside: &[Beside<'k>],
+        matrix: &View<'k>,
+        each: impl Fn(Distributed<'k>, &[Distributed<'k>]) -> Result<Distributed<'k>, KernelError>,
+    ) -> Result<(), KernelError> {
+        let tile = self.tile(k, matrix)?;
+        let ahead = if self.vectors > 2 { AHEAD } else { 0 };
+        let mut read: Vec<Vec<Distributed<'k>>> = Vec::new();
+        for (number, run) in held.runs(k).enumerate() {
+            while read.len() <= (number + ahead).min(self.vectors as usize - 1) {
+                let next = read.len();
+                read.push(beside.iter().map(|row| row.run(next)).collect::<Result<_, _>>()?);
+            }
+            let others: Vec<Distributed<'k>> =
+                read[number].iter().map(|row| row.to(Element::F32)).collect::<Result<_, _>>()?;
+            let result = each(run?.to(Element::F32)?, &others)?;
+            tile.slice(at_run(number)?)?.store_distributed_predicated(&result.to(self.element)?)?;
+        }
+        Ok(())
+    }
+
+    /// All runs reduced: what is made of each in f32, these element by element, and what is left
+    /// along the given modes of `(R,A,W)`.
+    pub(crate) fn sum<'k>(
+        &self,
+        k: &'k Build,
+        held: &Held<'k>,
+        modes: &[usize],
+        each: impl Fn(usize, Distributed<'k>) -> Result<Distributed<'k>, KernelError>,
+    ) -> Result<Distributed<'k>, KernelError> {
+        let part = |(number, run): (usize, Result<Distributed<'k>, KernelError>)| each(number, run?.to(Element::F32)?);
+        let all = together(held.runs(k).enumerate().map(part), Reduction::Sum)?;
+        all.reduce(modes, Reduction::Sum)
+    }
+
+    /// What the blocks of a cluster have of a row, together: numbers that all threads of a block
+    /// hold, one for each tile. Each block writes its own to all others, and puts all together in
+    /// one order.
+    pub(crate) fn across<'k>(
+        &self,
+        k: &'k Build,
+        parts: Vec<Distributed<'k>>,
+        combine: impl Fn(&[Num<'k>], &[Num<'k>]) -> Vec<Num<'k>>,
+    ) -> Result<Vec<Distributed<'k>>, KernelError> {
+        if self.blocks == 1 {
+            return Ok(parts);
+        }
+        let count = parts.len();
+        let own = k.register(Element::F32, &count.to_string())?;
+        let numbers = parts.iter().map(|part| Ok(part.fragment().numbers()?[0]));
+        own.set(&numbers.collect::<Result<Vec<_>, KernelError>>()?)?;
+        let array = k.shared_of(Element::F32, &format!("({},{count}):({count},1)", self.blocks))?;
+        let of = |rank: Expr| -> Result<View<'k>, KernelError> {
+            let at: Coord<Expr> = Tree::flat([Slot::At(rank), Slot::All])?;
+            array.slice(at)
+        };
+        k.cluster_wait();
+        let first = k.index(&k.thread()?)?.eq(k.number(0));
+        k.when(first, || {
+            let mine = of(k.rank())?;
+            mine.store(&own)?;
+            (1..self.blocks as u32).try_for_each(|by| mine.of_block(k.rank_after(by)?)?.store(&own))
+        })?;
+        k.cluster_barrier();
+        let mut all = of(Expr::from(0))?.load()?.numbers()?;
+        for rank in 1..self.blocks {
+            all = combine(&all, &of(Expr::from(rank))?.load()?.numbers()?);
+        }
+        let together = all.into_iter().zip(&parts).map(|(number, part)| {
+            let fragment = k.register(Element::F32, "1")?;
+            fragment.fill(number)?;
+            fragment.distributed(part.distribution())
+        });
+        together.collect()
+    }
+
+    /// The greatest numbers of the rows of each warp, in f32.
+    pub(crate) fn greatest<'k>(&self, k: &'k Build, held: &Held<'k>) -> Result<Distributed<'k>, KernelError> {
+        let all = together(held.runs(k), Reduction::Maximum)?;
+        all.to(Element::F32)?.reduce(&[1], Reduction::Maximum)
+    }
+
+    /// The column of each element of a run.
+    pub(crate) fn columns_of<'k>(
+        &self,
+        k: &'k Build,
+        run: usize,
+        tile: &Distributed<'k>,
+    ) -> Result<Distributed<'k>, KernelError> {
+        let length = self.vector * self.lanes;
+        let integer = |value: i64| k.number(value as i32);
+        let mut before = integer(run as i64 * length * self.warps);
+        if self.blocks > 1 {
+            let [_, part] = self.at(k)?;
+            before = before + k.index(&part)? * integer(length * self.warps * self.vectors);
+        }
+        let warp = tile.index(2)?.map(|w| Ok(w * integer(length) + before))?;
+        tile.index(1)?.zip(&warp, |a, w| Ok(a + w))
+    }
+
+    /// Writes one number for each row, `(R,1,1)`, to a column `(M,1)`.
+    pub(crate) fn store_results<'k>(
+        &self,
+        k: &'k Build,
+        column: &View<'k>,
+        values: &Distributed<'k>,
+    ) -> Result<(), KernelError> {
+        let at: Coord<Expr> = Tree::flat([Slot::At(k.block_number(operation::Axis::X)), Slot::At(Expr::from(0))])?;
+        let modes = format!("({},1,1):(1,0,0)", self.rows);
+        let tile = column.local_tile(&format!("({},1)", self.rows), at)?.compose_layout(&modes.parse()?)?;
+        tile.store_distributed_predicated(values)
+    }
+
+    /// Whether some thread has elements of a run that are past the end of a row.
+    pub(crate) fn ends_in(&self, run: usize) -> bool {
+        let length = self.vector * self.lanes * self.warps;
+        ((self.blocks - 1) * self.vectors + run as i64 + 1) * length > self.columns
+    }
+
+    /// Numbers of a run that count, and 0 for those past the end of a row.
+    pub(crate) fn counted<'k>(
+        &self,
+        k: &'k Build,
+        run: usize,
+        tile: Distributed<'k>,
+    ) -> Result<Distributed<'k>, KernelError> {
+        if !self.ends_in(run) {
+            return Ok(tile);
+        }
+        let column = self.columns_of(k, run, &tile)?;
+        let end = k.number(self.columns as i32);
+        tile.zip(&column, |x, column| Ok(column.lt(end).select(x, x.like(0.0))))
+    }
+}
