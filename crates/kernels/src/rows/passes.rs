@@ -34,7 +34,12 @@ impl Rows {
         each: impl Fn(Distributed<'k>, &[Distributed<'k>]) -> Result<Distributed<'k>, KernelError>,
     ) -> Result<(), KernelError> {
         let tile = self.tile(k, matrix)?;
-        let ahead = if self.vectors > 2 { AHEAD } else { 0 };
+        let ahead = match (self.vectors, self.blocks) {
+            (..=2, _) => 0,
+            (_, 1) => AHEAD,
+            // What blocks of a cluster read is spread over more memory, and comes later.
+            _ => AHEAD + 1,
+        };
         let mut read: Vec<Vec<Distributed<'k>>> = Vec::new();
         for (number, run) in held.runs(k).enumerate() {
             while read.len() <= (number + ahead).min(self.vectors as usize - 1) {
