@@ -113,6 +113,12 @@ impl Build {
         place: Location,
     ) -> Value<'_> {
         let mut program = self.program();
+        if let Some(foreign) = operands.iter().find(|value| value.index() >= program.types.len()) {
+            let name = format!("{foreign:?}");
+            drop(program);
+            self.complain(Reason::Unknown { what: "value of this program", name }.at(statement, place));
+            return Value { build: self, id: self.program().value(Type { shape: Vec::new(), element: Element::F32 }) };
+        }
         let element = match &operation {
             Operation::Load { tensor, .. } | Operation::Stage { tensor, .. } => {
                 program.tensors.get(*tensor).map(|tensor| tensor.element)

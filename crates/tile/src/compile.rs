@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tilewright_kernel::Kernel;
 
 use crate::assign::{Assignment, Conversions, assign};
-use crate::error::{Reason, TileError};
+use crate::error::TileError;
 use crate::factors;
 use crate::memory;
 use crate::place::{Placed, place};
@@ -19,8 +19,6 @@ use crate::program::{Operation, Program, Statement};
 
 /// Bytes of the largest tile that a thread reads at once.
 const BYTES_OF_THREAD: i64 = 32;
-/// The most registers of a thread that values may take at once.
-const REGISTERS: i64 = 240;
 
 /// A program and what became of it.
 pub struct Compiled {
@@ -83,16 +81,16 @@ impl Program {
         let assignment = assign(&staged, &nodes, &pools, &mut Conversions::new(warps))?;
         took("assignment");
         let placed = place(&staged, &pools, &assignment)?;
-        fits(&placed)?;
         took("conversions");
-        let kernel = crate::lower::lower(&placed)?;
+        let kernel = crate::lower::lower(&placed, resident(&staged, warps))?;
         took("kernel");
         Ok(Compiled { source: self.clone(), pools, assignment, placed, kernel, warps, times })
     }
 }
 
 /// How many warps a block has where nobody says it: a thread has two vectors of 16 bytes of the
-/// largest tile that is read; products of large tiles take four or eight.
+/// largest tile that is read; products take four, so that a thread has up to 128 sums, and eight for
+/// larger tiles. Measured so on an H200.
 fn warps(program: &Program) -> i64 {
     let (mut bytes, mut sums, mut least) = (0, 0, 32);
     for node in pools::nodes(program) {
@@ -111,7 +109,7 @@ fn warps(program: &Program) -> i64 {
     let warps = match sums {
         0 => bytes / (32 * BYTES_OF_THREAD),
         sums => {
-            if sums >= 1 << 14 {
+            if sums > 1 << 14 {
                 8
             } else {
                 4
@@ -121,16 +119,11 @@ fn warps(program: &Program) -> i64 {
     warps.clamp(1, 16).min(least.max(1))
 }
 
-/// Refuses what takes more registers than a thread has.
-fn fits(placed: &Placed) -> Result<(), Reason> {
-    let registers = |value: &crate::program::ValueId| {
-        let bits = i64::from(placed.program.type_of(*value).element.bits());
-        placed.layouts.get(value).map_or(0, |held| (held.values() * bits + 31) / 32)
-    };
-    let most = placed.layouts.keys().max_by_key(|value| registers(value));
-    let Some(value) = most.filter(|value| registers(value) > REGISTERS) else { return Ok(()) };
-    let what = format!("registers a thread for a value of {}", placed.program.type_of(*value));
-    Err(Reason::TooMuch { what, asked: registers(value), limit: REGISTERS })
+/// How many blocks should be on a processor at once: where memory decides, 1024 threads, so that
+/// some wait at barriers while others read. Products take the registers that they want.
+fn resident(program: &Program, warps: i64) -> u32 {
+    let product = |node: &pools::Node<'_>| matches!(node.statement, Statement::Let { operation: Operation::Dot, .. });
+    if pools::nodes(program).iter().any(product) { 1 } else { (32 / warps).clamp(1, 8) as u32 }
 }
 
 impl Compiled {

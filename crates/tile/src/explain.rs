@@ -140,10 +140,13 @@ impl fmt::Display for Explanation {
         for choice in &self.choices {
             match &choice.next {
                 Some((held, cost)) => {
-                    let more = 100.0 * (cost / self.cycles.max(1.0) - 1.0);
-                    writeln!(f, "  {:<4} {:>6.1} % more by {held}, of {}", choice.name, more, choice.weighed)?;
+                    let more = match *cost > self.cycles {
+                        true => format!("{:>6.1} % more", 100.0 * (cost / self.cycles.max(1.0) - 1.0)),
+                        false => format!("{:>13}", "as much"),
+                    };
+                    writeln!(f, "  {:<4} {more} by {held}, of {}", choice.name, choice.weighed)?;
                 }
-                None => writeln!(f, "  {:<4} had no choice", choice.name)?,
+                None => writeln!(f, "  {:<4} {:>13}", choice.name, "no choice")?,
             }
         }
         if self.conversions.is_empty() {

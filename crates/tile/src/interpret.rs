@@ -20,6 +20,9 @@ use crate::program::{Axis, Count, Index, Name, Operation, Program, Statement, Va
 /// The most elements that a run computes.
 pub const MAX_WORK: u64 = 1 << 32;
 
+/// The most elements of a tensor of a run.
+pub const MAX_MEMORY: i64 = 1 << 28;
+
 /// The tensors after a run, by their names: what each element is, none for those of outputs that
 /// were never written and for holes between elements.
 pub type Contents = Vec<(String, Vec<Option<f64>>)>;
@@ -37,6 +40,9 @@ impl Memory {
     pub(crate) fn new(text: &str, values: &Values) -> Result<Memory, Reason> {
         let layout: Layout<Expr> = text.parse()?;
         let layout = layout.numbers(values)?;
+        if layout.range()?.0 < 0 {
+            return Err(Reason::Argument { what: format!("{text} reaches back before its first element") });
+        }
         let shape = layout.shape();
         let extents = match shape.is_leaf() {
             true => vec![shape.product()?],
@@ -93,7 +99,8 @@ pub(crate) fn number_of(text: &str, values: &Values) -> Result<i64, Reason> {
 /// ```
 ///
 /// Errors: a size or an input is missing, or has another number of elements than its layout
-/// reaches; an element is written twice; there is more to do than [`MAX_WORK`].
+/// reaches; an element is written twice; there is more to do than [`MAX_WORK`], or a tensor has more elements
+/// than [`MAX_MEMORY`].
 pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]) -> Result<Contents, TileError> {
     let values = values_of(sizes);
     let argument = |what: String| TileError::from(Reason::Argument { what });
@@ -102,6 +109,10 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
     for tensor in &program.tensors {
         let memory = Memory::new(&tensor.layout, &values)?;
         let count = memory.layout.cosize().map_err(Reason::from)?;
+        if count > MAX_MEMORY {
+            let what = format!("elements of `{}`", tensor.name);
+            return Err(Reason::TooMuch { what, asked: count, limit: MAX_MEMORY }.into());
+        }
         memories.push(memory);
         if tensor.output {
             contents.push(vec![None; count as usize]);
@@ -124,6 +135,7 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
         for y in 0..blocks[1] {
             for x in 0..blocks[0] {
                 run.block = [x, y, z];
+                run.works(1)?;
                 run.body(&program.body, &mut HashMap::new())?;
             }
         }
@@ -188,6 +200,7 @@ impl Run<'_> {
                     let mut carried = take(tiles, &own.initial);
                     for turn in 0..count {
                         self.turns.insert(own.turn, turn);
+                        self.works(1)?;
                         tiles.extend(own.parameters.iter().copied().zip(carried));
                         self.body(&own.body, tiles)?;
                         carried = take(tiles, &own.next);
@@ -252,7 +265,7 @@ impl Run<'_> {
             return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted });
         }
         let coordinate = |index: i64| -> Vec<i64> {
-            tile::coordinate(shape, index).into_iter().zip(&first).map(|(at, first)| first + at).collect()
+            tile::coordinate(shape, index).into_iter().zip(&first).map(|(at, first)| first.saturating_add(at)).collect()
         };
         (0..shape.iter().product::<i64>()).map(|index| memory.offset(&coordinate(index))).collect()
     }

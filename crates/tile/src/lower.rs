@@ -21,8 +21,8 @@ use crate::program::{
     Axis, Binary, Comparison, Count, Index, Loop, Name, Operation, Reduction, Statement, Unary, ValueId,
 };
 
-/// The kernel of a program whose values have layouts.
-pub(crate) fn lower(placed: &Placed) -> Result<Kernel, KernelError> {
+/// The kernel of a program whose values have layouts, so many blocks of it on a processor.
+pub(crate) fn lower(placed: &Placed, resident: u32) -> Result<Kernel, KernelError> {
     let program = &placed.program;
     Kernel::build(&program.name, |k| {
         let mut tensors = Vec::new();
@@ -35,6 +35,9 @@ pub(crate) fn lower(placed: &Placed) -> Result<Kernel, KernelError> {
         }
         let threads = placed.layouts.values().next().map_or(32, Held::threads);
         k.threads(threads)?;
+        if resident > 1 {
+            k.resident(resident)?;
+        }
         let mut lowering = Lowering { k, placed, tensors, values: HashMap::new(), turns: HashMap::new(), depth: 0 };
         lowering.body(&program.body)
     })

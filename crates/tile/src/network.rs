@@ -9,6 +9,8 @@
 //! variable. So the least cost lies between [`Solution::bound`] and [`Solution::cost`], and where
 //! both are equal the solution is the best there is.
 
+use std::collections::BTreeSet;
+
 /// The most entries of a table.
 pub(crate) const MAX_TABLE: usize = 1 << 16;
 
@@ -42,6 +44,13 @@ pub(crate) struct Solution {
 
 fn add(a: u64, b: u64) -> u64 {
     a.saturating_add(b).min(NEVER)
+}
+
+/// Says that variables hang together.
+fn join(beside: &mut [BTreeSet<usize>], scope: &[usize]) {
+    for variable in scope {
+        beside[*variable].extend(scope);
+    }
 }
 
 impl Factor {
@@ -103,19 +112,23 @@ impl Network {
     fn solve_within(&self, most: usize) -> Solution {
         let mut factors = self.factors.clone();
         let mut left: Vec<usize> = (0..self.options.len()).collect();
+        let mut beside: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.options.len()];
+        for factor in &factors {
+            join(&mut beside, &factor.scope);
+        }
         let mut buckets: Vec<(usize, Vec<Factor>)> = Vec::new();
         let mut bound = 0;
         while !left.is_empty() {
             // The variable whose table is least.
             let size = |variable: usize| {
-                let mut scope = vec![variable];
-                scope.extend(factors.iter().filter(|own| own.scope.contains(&variable)).flat_map(|own| &own.scope));
-                scope.sort_unstable();
-                scope.dedup();
-                self.table(&scope)
+                let others = beside[variable].iter().filter(|own| **own != variable);
+                others.fold(self.options[variable], |size, own| size.saturating_mul(self.options[*own]))
             };
             let Some(place) = (0..left.len()).min_by_key(|place| size(left[*place])) else { break };
             let variable = left.remove(place);
+            for other in std::mem::take(&mut beside[variable]) {
+                beside[other].remove(&variable);
+            }
             let (bucket, rest): (Vec<Factor>, Vec<Factor>) =
                 factors.into_iter().partition(|own| own.scope.contains(&variable));
             factors = rest;
@@ -123,7 +136,10 @@ impl Network {
                 let message = self.eliminated(variable, &part);
                 match message.scope.is_empty() {
                     true => bound = add(bound, message.costs[0]),
-                    false => factors.push(message),
+                    false => {
+                        join(&mut beside, &message.scope);
+                        factors.push(message);
+                    }
                 }
             }
             buckets.push((variable, bucket));

@@ -17,6 +17,8 @@ use crate::program::{Count, Loop, Operation, Program, Statement, ValueId};
 
 /// The most layouts of a value.
 pub(crate) const MOST: usize = 12;
+/// The most registers of a thread that a value may take.
+const REGISTERS: i64 = 240;
 /// How often a loop is taken to turn whose count is known at launch.
 const TURNS: u64 = 16;
 
@@ -153,6 +155,7 @@ impl Pools {
                 }
             });
         }
+        pools.fit(program)?;
         // Factors have the layouts of instructions.
         let factors: Vec<Held> =
             pools.tilings.values().flatten().flat_map(|tiling| [tiling.a.clone(), tiling.b.clone()]).collect();
@@ -170,6 +173,21 @@ impl Pools {
             pools.layouts.insert(pools.of(value), vec![held]);
         }
         Ok(pools)
+    }
+
+    /// Leaves out layouts that take more registers than a thread has.
+    fn fit(&mut self, program: &Program) -> Result<(), Reason> {
+        for (value, layouts) in &mut self.layouts {
+            let ty = program.type_of(*value);
+            let registers = |held: &Held| (held.values() * i64::from(ty.element.bits()) + 31) / 32;
+            let least = layouts.iter().map(registers).min().unwrap_or(0);
+            if least > REGISTERS {
+                let what = format!("registers a thread for a value of {ty}");
+                return Err(Reason::TooMuch { what, asked: least, limit: REGISTERS });
+            }
+            layouts.retain(|held| registers(held) <= REGISTERS);
+        }
+        Ok(())
     }
 
     fn seed(
