@@ -12,10 +12,11 @@ use tilewright_kernel::Kernel;
 use crate::assign::{Assignment, Conversions, assign};
 use crate::error::TileError;
 use crate::factors;
+use crate::held::Held;
 use crate::memory;
 use crate::place::{Placed, place};
 use crate::pools::{self, Pools};
-use crate::program::{Operation, Program, Statement};
+use crate::program::{Operation, Program, Statement, ValueId};
 
 /// Bytes of the largest tile that a thread reads at once.
 const BYTES_OF_THREAD: i64 = 32;
@@ -82,7 +83,7 @@ impl Program {
         took("assignment");
         let placed = place(&staged, &pools, &assignment)?;
         took("conversions");
-        let kernel = crate::lower::lower(&placed, resident(&staged, warps))?;
+        let kernel = crate::lower::lower(&placed, resident(&placed, warps))?;
         took("kernel");
         Ok(Compiled { source: self.clone(), pools, assignment, placed, kernel, warps, times })
     }
@@ -119,11 +120,15 @@ fn warps(program: &Program) -> i64 {
     warps.clamp(1, 16).min(least.max(1))
 }
 
-/// How many blocks should be on a processor at once: where memory decides, 1024 threads, so that
-/// some wait at barriers while others read. Products take the registers that they want.
-fn resident(program: &Program, warps: i64) -> u32 {
-    let product = |node: &pools::Node<'_>| matches!(node.statement, Statement::Let { operation: Operation::Dot, .. });
-    if pools::nodes(program).iter().any(product) { 1 } else { (32 / warps).clamp(1, 8) as u32 }
+/// How many blocks should be on a processor at once, where that should be said: 1024 threads, where a
+/// value takes 17 to 32 registers of a thread. With fewer the assembler leaves room for as many by
+/// itself, and with more it would have to spill; products take the registers that they want.
+fn resident(placed: &Placed, warps: i64) -> u32 {
+    let registers = |(value, held): (&ValueId, &Held)| {
+        held.values() * i64::from(placed.program.type_of(*value).element.bits()) / 32
+    };
+    let most = placed.layouts.iter().map(registers).max().unwrap_or(0);
+    if placed.tilings.is_empty() && (17..=32).contains(&most) { (32 / warps).clamp(1, 8) as u32 } else { 1 }
 }
 
 impl Compiled {
