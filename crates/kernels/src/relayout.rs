@@ -385,16 +385,21 @@ fn planned(sides: &mut Sides, plan: &mut Vec<String>) -> Result<Kernel, PlanErro
         plan.push(in_rows(vector));
         return rows::rows(sides, vector);
     }
-    if let Some(squares) = Squares::plan(sides) {
-        plan.push(squares.describe());
-        return squares::kernel(sides, &squares);
+    let (squares, windows) = (Squares::plan(sides), Windows::plan(sides));
+    match (squares, windows) {
+        (Some(squares), windows) if windows.is_none() || squares.is_whole(sides) => {
+            plan.push(squares.describe());
+            squares::kernel(sides, &squares)
+        }
+        (_, Some(windows)) => {
+            plan.push(windows.describe(&sides.axes));
+            windows::kernel(sides, &windows)
+        }
+        _ => {
+            plan.push(in_rows(vector));
+            rows::rows(sides, vector)
+        }
     }
-    if let Some(windows) = Windows::plan(sides) {
-        plan.push(windows.describe(&sides.axes));
-        return windows::kernel(sides, &windows);
-    }
-    plan.push(in_rows(vector));
-    rows::rows(sides, vector)
 }
 
 /// Takes elements that always stay together as one word; the type of such words.

@@ -267,6 +267,32 @@ fn tiles_of_short_axes_are_right() {
     }
 }
 
+/// Long runs that both sides share and that begin anywhere, of bytes and pairs of bytes.
+#[test]
+fn shared_runs_that_begin_anywhere_are_right() {
+    let mut chance = Chance(23);
+    let count = std::env::var("TILEWRIGHT_RELAYOUTS").ok().and_then(|count| count.parse().ok()).unwrap_or(40);
+    for round in 0..count {
+        let element = chance.of(&[Element::U8, Element::Bf16, Element::I8, Element::F16]);
+        let rank = 1 + chance.below(3) as usize;
+        let most = [3000, 40, 7][rank - 1];
+        let mut shape: Vec<i64> = (1..rank).map(|_| 2 + chance.below(most)).collect();
+        shape.insert(0, 64 + chance.below(if rank == 1 { 3000 } else { 90 }));
+        let mut sides = [0, 1].map(|_| {
+            let mut plain = Plain::any(&shape[1..], &mut chance);
+            plain.swizzle = None;
+            let pitch = shape[0] + if chance.below(2) == 0 { 0 } else { chance.below(9) };
+            plain.modes.iter_mut().for_each(|mode| mode.1 *= pitch);
+            plain.modes.insert(0, (shape[0], 1));
+            plain
+        });
+        if round % 3 == 0 {
+            sides.iter_mut().for_each(|side| side.base = 0);
+        }
+        moved(&sides[0], element, &sides[1], element);
+    }
+}
+
 /// Layouts over bits that are a swizzle, however they are written.
 #[test]
 fn layouts_over_bits_are_swizzles() {

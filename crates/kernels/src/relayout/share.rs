@@ -83,9 +83,25 @@ impl Share {
         Share { axes, extents, groups, turns, again, all }
     }
 
+    /// The coordinates of a group in its first turn; none for a group that has nothing to do.
+    pub(super) fn first_of(&self, mut group: i64) -> Option<Vec<i64>> {
+        let digits = self.groups.iter().map(|groups| {
+            let digit = group % groups;
+            group /= groups;
+            digit
+        });
+        let digits = digits.collect();
+        (group == 0).then_some(digits)
+    }
+
     /// Turns of a thread.
     pub(super) fn count(&self) -> i64 {
         self.turns.iter().product::<i64>() * self.again
+    }
+
+    /// Turns that are written one after the other.
+    pub(super) fn unrolled(&self) -> i64 {
+        self.turns.iter().product()
     }
 
     /// Whether the turns along an axis all keep something.

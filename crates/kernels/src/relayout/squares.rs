@@ -106,12 +106,25 @@ impl Squares {
         rated.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, found)| found)
     }
 
-    /// How good a box is: bytes side by side on both sides, then its size, and how square it is.
-    fn rate(&self, sides: &Sides) -> Option<(i64, i64, i64)> {
+    /// Whether both sides of a box have as many bytes side by side as are of use, and neither is
+    /// much shorter than the other: such boxes are faster than any by windows.
+    pub(super) fn is_whole(&self, sides: &Sides) -> bool {
+        let (a, b) = self.sides;
+        self.side_bytes(sides) == (RUN, RUN) && a.max(b) <= 4 * a.min(b)
+    }
+
+    /// Bytes side by side of a box in the source and in the destination, of those that are of use.
+    fn side_bytes(&self, sides: &Sides) -> (i64, i64) {
         let (axes, extents) = (&sides.axes, self.extents(&sides.axes));
         let bytes = |length: i64, element: Element| (length * i64::from(element.bytes())).min(RUN);
         let read = bytes(side_by_side(axes, |axis| axis.source, &extents), sides.source);
-        let written = bytes(side_by_side(axes, |axis| axis.destination, &extents), sides.destination);
+        (read, bytes(side_by_side(axes, |axis| axis.destination, &extents), sides.destination))
+    }
+
+    /// How good a box is: bytes side by side on both sides, then its size, and how square it is.
+    fn rate(&self, sides: &Sides) -> Option<(i64, i64, i64)> {
+        let (axes, extents) = (&sides.axes, self.extents(&sides.axes));
+        let (read, written) = self.side_bytes(sides);
         let (a, b) = self.sides;
         let enough = self.count(axes) >= sides.blocks;
         // A box that is cut off at the end of an axis leaves threads idle.

@@ -18,6 +18,7 @@
 //!   as a chunk has elements. Lanes that read chunks side by side, so many rows apart, then meet 32
 //!   banks.
 
+mod banks;
 mod rate;
 mod read;
 #[cfg(test)]
@@ -50,8 +51,10 @@ const UNDER_WAY: i64 = 18;
 /// How many words a thread reads, one after the other, before it goes on to the next turn of a
 /// loop.
 const WORDS: i64 = 36;
-/// How many elements a thread writes before it goes on to the next turn of a loop.
+/// How many elements a thread writes before it goes on to the next turn of a loop; and if it finds
+/// in each turn where they are, which takes registers.
 const UNROLLED: i64 = 192;
+const UNROLLED_APART: i64 = 48;
 
 /// A tile, and how threads go through it.
 #[derive(Debug, Clone)]
@@ -79,6 +82,9 @@ pub(super) struct Windows {
     padded: bool,
     /// Words from one row to the next: odd.
     pitch: i64,
+    /// Behind so many words of a row one is left out, so that lanes along another axis of the row
+    /// meet other banks; 0 for none.
+    fold: i64,
     /// Words of the tile.
     length: i64,
     /// Lanes that read a run together, and how many words each of them reads.
@@ -108,9 +114,10 @@ impl Windows {
         rate::best(sides)
     }
 
-    /// A tile with threads for it; none where a run of either side is a single element, or shared
-    /// memory is too small.
-    fn new(sides: &Sides, tile: Tile, (chunk, align): (i64, i64), threads: i64) -> Option<Windows> {
+    /// A tile with threads for it, of which the rows have a word left out behind so many axes, if
+    /// any; none where a run of either side is a single element, shared memory is too small, or
+    /// such axes are no whole words.
+    fn new(sides: &Sides, tile: Tile, (chunk, align): (i64, i64), threads: i64, fold_axes: usize) -> Option<Windows> {
         let axes = &sides.axes;
         let bytes = i64::from(sides.source.bytes());
         let word = (4 / bytes).max(1);
@@ -147,7 +154,18 @@ impl Windows {
         let reach = chunks * chunk + if skewed { align - 1 } else { 0 };
         let lanes = (count as u64).next_power_of_two().min(32) as i64;
         let words = up(count, lanes);
-        let pitch = (lanes * words) | 1;
+        let fold = match fold_axes {
+            0 => 0,
+            count => {
+                let inner: i64 = tile.source.iter().take(count).map(|axis| read[*axis]).product();
+                if phased || count >= tile.source.len() || inner % word != 0 {
+                    return None;
+                }
+                inner / word
+            }
+        };
+        let left_out = if fold > 0 { lanes * words / fold } else { 0 };
+        let pitch = (lanes * words + left_out) | 1;
         let rows: Vec<(usize, i64)> = tile.rows().into_iter().map(|axis| (axis, read[axis])).collect();
         let all: i64 = rows.iter().map(|(_, extent)| extent).product();
         let mut threads = threads;
@@ -159,7 +177,10 @@ impl Windows {
         // Rows of the destination's runs, then those beside them, as planes.
         let padded = !tile.source.contains(&first);
         let (mut places, mut along, mut row, mut inside) = (vec![0; axes.len()], 1, pitch, 1);
-        for axis in &tile.source {
+        for (number, axis) in tile.source.iter().enumerate() {
+            if fold > 0 && number == fold_axes {
+                along += word;
+            }
             places[*axis] = along;
             along *= read[*axis];
         }
@@ -181,7 +202,8 @@ impl Windows {
         }
         let length = row + if padded && !planes { up(inside, chunk) } else { 0 };
         // An axis that both sides share may be read past its end.
-        let length = length + if tile.source.contains(&last) { up(reach - window, word) } else { 0 };
+        let past = ((reach + unit - 1) / unit - read[last]).max(0) * places[last];
+        let length = length + if tile.source.contains(&last) { up((reach - window).max(past), word) } else { 0 };
         let columns: Vec<(usize, i64)> = tile.columns().into_iter().map(|axis| (axis, read[axis])).collect();
         let beside = |axis: usize| tile.beside.contains(&axis);
         let same = |axis: usize, far: i64| {
@@ -194,9 +216,12 @@ impl Windows {
             .filter(|along| *along <= threads && *along < 2 * chunks && (*along >= least || *along == threads));
         let shares = shares.map(|along| {
             let steps = up(chunks, along);
-            let most = (UNROLLED / chunk).max(1);
-            let targets = Share::new(columns.clone(), threads / along, most, same);
+            let share = |most: i64| Share::new(columns.clone(), threads / along, (most / chunk).max(1), same);
+            let mut targets = share(UNROLLED);
             let alike = targets.keeps(same);
+            if !alike {
+                targets = share(UNROLLED_APART);
+            }
             let found = if alike { 6 } else { 6 * targets.count() };
             // Elements, each a load and a part of a store, and where they are.
             let cost = steps * (chunk * (2 * targets.count() + found) + 8 * targets.count());
@@ -219,6 +244,7 @@ impl Windows {
             places,
             padded,
             pitch,
+            fold,
             length,
             lanes,
             words,
@@ -233,6 +259,12 @@ impl Windows {
 
     fn shared(&self) -> i64 {
         self.length * self.word_bytes
+    }
+
+    /// How many elements a thread writes one after the other without a loop.
+    fn unrolled(&self) -> i64 {
+        let all = self.steps * self.targets.count() * self.chunk;
+        if all <= UNROLLED { all } else { self.targets.unrolled() * self.chunk }
     }
 
     /// Blocks that a processor has at once.

@@ -7,28 +7,54 @@
 
 use super::super::Sides;
 use super::super::tile::{Tile, gcd, up};
-use super::{MOST_SHARED, Windows};
+use super::{MOST_SHARED, SHARED, Windows};
 use crate::axes::Axis;
 
 /// Bytes of a sector, of which memory moves whole ones.
 const SECTOR: i64 = 32;
+/// Bytes of lines of which memory likes to move whole ones, besides sectors.
+const LINES: [i64; 3] = [64, 128, 256];
 /// Bytes of runs that are tried.
 const RUNS: [i64; 10] = [32, 64, 96, 128, 192, 256, 384, 512, 1024, 2048];
 /// Bytes of tiles that are tried.
-const TILES: [i64; 3] = [16 << 10, 32 << 10, 60 << 10];
+const TILES: [i64; 4] = [8 << 10, 16 << 10, 32 << 10, 60 << 10];
+/// Bytes of the smallest tile that keeps a block busy for longer than it takes to begin.
+const SMALL: f64 = 4096.0;
 /// Shared memory that all blocks of a processor may take without loss.
 const CACHE: f64 = 160.0 * 1024.0;
 /// Instructions of a lane that processors issue while memory moves a byte.
 const ISSUED: f64 = 6.5;
 /// Bytes that memory moves while shared memory is read by a lane.
 const READ_BACK: f64 = 0.6;
+/// Registers of a processor, and how many of them threads take, about.
+const REGISTERS: i64 = 65_536;
+const TAKEN: i64 = 48;
+/// Threads and blocks of a processor at once.
+const RESIDENT: (i64, i64) = (2048, 32);
+/// Elements that a thread writes one after the other without a loop, before their code is too long
+/// for the caches of instructions.
+const LONG_CODE: f64 = 96.0;
 /// Threads of a block that are tried.
 const THREADS: [i64; 3] = [128, 256, 512];
 
 /// The tile with the least estimate.
 pub(super) fn best(sides: &Sides) -> Option<Windows> {
-    let rated = every(sides).into_iter().map(|found| (found.estimate(sides), found));
-    rated.reduce(|best, next| if next.0 < best.0 { next } else { best }).map(|best| best.1)
+    // No tile takes fewer turns of shared memory than one for each access, so that what shared
+    // memory really takes is counted for few of them.
+    let mut rated: Vec<(f64, Windows)> =
+        every(sides).into_iter().map(|found| (found.estimate(sides, 1.0, 1.0), found)).collect();
+    rated.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut best: Option<(f64, Windows)> = None;
+    for (least, found) in rated {
+        if best.as_ref().is_some_and(|best| best.0 <= least) {
+            break;
+        }
+        let estimate = found.estimate(sides, found.loads(sides), found.stores());
+        if best.as_ref().is_none_or(|best| estimate < best.0) {
+            best = Some((estimate, found));
+        }
+    }
+    best.map(|best| best.1)
 }
 
 /// All tiles that are tried.
@@ -59,7 +85,11 @@ pub(super) fn every(sides: &Sides) -> Vec<Windows> {
             let aligns = [*chunk, SECTOR / target];
             for align in aligns.into_iter().take(if target == 1 { 1 } else { 2 }) {
                 for threads in THREADS {
-                    found.extend(Windows::new(sides, tile.clone(), (*chunk, align), threads));
+                    // Where rows of the source go on along the destination, words are left out.
+                    let shared = tile.destination.first().is_some_and(|first| tile.source.contains(first));
+                    for fold in 0..if shared { 3 } else { 1 } {
+                        found.extend(Windows::new(sides, tile.clone(), (*chunk, align), threads, fold));
+                    }
                 }
             }
         }
@@ -81,8 +111,9 @@ fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> 
 }
 
 impl Windows {
-    /// How long a move takes with this tile.
-    fn estimate(&self, sides: &Sides) -> f64 {
+    /// How long a move takes with this tile, if shared memory takes so many times as many turns for
+    /// loads and for stores as it takes at least.
+    fn estimate(&self, sides: &Sides, loads: f64, stores: f64) -> f64 {
         let (axes, extents) = (&sides.axes, &self.tile.extents);
         let (bytes, target) = (i64::from(sides.source.bytes()), i64::from(sides.destination.bytes()));
         let read = side_by_side(axes, |axis| axis.source, extents) * bytes as f64;
@@ -94,75 +125,84 @@ impl Windows {
             twice *= *read as f64 / *extent as f64;
             out *= (up(axis.extent, *extent) * extent) as f64 / axis.extent as f64;
         }
-        let resident = self.resident() as f64;
+        let resident = self.blocks_at_once() as f64;
         let together = ((self.along * self.chunk * target) as f64).min(written);
-        let begins = if self.in_sectors(sides) { 0.0 } else { 12.0 };
-        let torn = if self.reads_sectors(sides) { 0.0 } else { 5.0 };
+        // Bytes of lines that a run begins or ends inside of.
+        let torn = |granule: i64| LINES.iter().filter(|line| granule < **line).sum::<i64>() as f64;
+        let sectors = |granule: i64| if granule < SECTOR { SECTOR as f64 } else { 0.0 };
+        let (from, to) = (self.begins_in_source(sides), self.begins_in_destination(sides));
         // What shared memory leaves to the nearest cache has to hold the lines under way.
         let taken = resident * (self.shared() + 1024) as f64;
-        let issued = self.instructions(sides) * 32.0 / (elements * (bytes + target) as f64) / ISSUED;
-        let short = |run: f64| 0.8 * (64.0 / run - 1.0).max(0.0);
+        let both = (bytes + target) as f64;
+        let issued = self.instructions(sides) * 32.0 / (elements * both) / ISSUED;
+        let loads = loads * READ_BACK / both;
+        let size = (elements * bytes as f64 / SMALL).log2();
+        // Elements that lanes go through for each that there is.
+        let idle = |elements_of_thread: i64| (self.threads * elements_of_thread) as f64 / elements - 1.0;
+        let read_by_thread = self.sources.count() * self.words * self.word;
+        let written_by_thread = self.steps * self.targets.count() * self.chunk;
+        let words_of_chunk = self.chunk_bytes as f64 / 4.0;
         let sum = 1.0
-            + (10.0 + torn) / read
-            + (14.0 + begins) / written
-            + short(read)
-            + short(written)
-            + 0.5 * (out - 1.0)
-            + 0.5 * (twice - 1.0)
-            + 0.1 * issued
-            + 0.9 * (issued.max(self.banks(sides)) - 0.7).max(0.0)
-            + 0.5 / (resident * self.threads as f64 / 32.0)
-            + 2.0 / together
-            + 0.1 * (taken / CACHE - 0.75).max(0.0)
-            + 0.5 * (taken / CACHE - 1.0).max(0.0)
-            + if self.steps > 1 { 0.12 } else { 0.0 }
-            + 0.06 * (16.0 / self.chunk_bytes as f64).log2()
-            + if resident < 2.0 { 0.15 } else { 0.0 };
+            + 0.012 * (sectors(from) + torn(from)) / read
+            + (0.51 * sectors(to) + 0.0035 * torn(to)) / written
+            + 0.3 * (64.0 / read - 1.0).max(0.0)
+            + 0.8 * (64.0 / written - 1.0).max(0.0)
+            + 0.065 * (out - 1.0)
+            + 0.037 * (twice - 1.0)
+            + 0.05 * (issued - 0.7).max(0.0)
+            + 0.043 * loads
+            + 0.075 * (loads - 0.25).max(0.0)
+            + 0.105 * stores / (both.max(8.0))
+            + 0.6 / (resident * self.threads as f64 / 32.0)
+            + 0.68 / together
+            + 0.003 * size.max(0.0)
+            + 0.034 * (-size).max(0.0)
+            + 0.1 * (taken / CACHE - 1.0).max(0.0)
+            + if self.skewed { 0.0147 } else { 0.0086 } / words_of_chunk
+            + if self.tile.beside.is_empty() { 0.0 } else { 0.0095 }
+            + 0.02 * idle(read_by_thread).max(0.0)
+            + 0.007 * idle(written_by_thread).max(0.0)
+            + 0.055 * (self.unrolled() as f64 / LONG_CODE - 1.0).max(0.0);
         // Few blocks do not fill all processors to the end.
         let tiles: f64 = axes.iter().zip(extents).map(|(axis, extent)| up(axis.extent, *extent) as f64).product();
         let waves = tiles / (sides.blocks as f64 / 2.0 * resident);
         sum * if waves < 8.0 { waves.ceil() / waves } else { 1.0 }
     }
 
-    /// Whether the runs of the destination that blocks write begin where sectors do.
-    fn in_sectors(&self, sides: &Sides) -> bool {
+    /// Blocks that a processor has at once.
+    fn blocks_at_once(&self) -> i64 {
+        let (threads, blocks) = RESIDENT;
+        let most = (threads / self.threads).min(blocks).min(REGISTERS / (TAKEN * self.threads));
+        most.min(SHARED / (self.shared() + 1024)).max(1)
+    }
+
+    /// The bytes at multiples of which the runs of the destination that blocks write begin.
+    fn begins_in_destination(&self, sides: &Sides) -> i64 {
         let target = i64::from(sides.destination.bytes());
         if self.skewed {
-            return self.align * target == SECTOR;
+            return self.align * target;
         }
-        self.whole(sides, &self.tile.destination, |axis| axis.destination * target, sides.bases.1 * target)
+        self.begins(sides, &self.tile.destination, |axis| axis.destination * target, sides.bases.1 * target)
     }
 
-    /// Whether the runs of the source that blocks read begin where sectors do.
-    fn reads_sectors(&self, sides: &Sides) -> bool {
+    /// The bytes at multiples of which the runs of the source that blocks read begin.
+    fn begins_in_source(&self, sides: &Sides) -> i64 {
         let bytes = i64::from(sides.source.bytes());
-        self.whole(sides, &self.tile.source, |axis| axis.source * bytes, sides.bases.0 * bytes)
+        self.begins(sides, &self.tile.source, |axis| axis.source * bytes, sides.bases.0 * bytes)
     }
 
-    /// Whether runs along these axes begin where sectors do, for so many bytes from one element to
-    /// the next.
-    fn whole(&self, sides: &Sides, run: &[usize], step: impl Fn(&Axis) -> i64, base: i64) -> bool {
-        let whole = |bytes: i64| bytes % SECTOR == 0;
-        whole(base)
-            && sides.axes.iter().enumerate().all(|(number, axis)| {
-                let extent = self.tile.extents[number];
-                let inside = run.contains(&number);
-                inside && extent == axis.extent || whole(step(axis) * if inside { extent } else { 1 })
-            })
-    }
-
-    /// How long reading back from shared memory takes: lanes that read chunks side by side meet the
-    /// same banks where rows are not apart.
-    fn banks(&self, sides: &Sides) -> f64 {
-        let (bytes, target) = (i64::from(sides.source.bytes()), i64::from(sides.destination.bytes()));
-        let first = self.tile.destination[0];
-        let apart = self.chunk * self.places[first] * bytes;
-        let long = self.tile.extents[first] >= 8 * self.chunk;
-        let same = match self.padded || !long || apart % 4 != 0 {
-            true => 1,
-            false => gcd(apart / 4, 32) * self.along.min(32) / 32,
-        };
-        same.max(1) as f64 * READ_BACK / (bytes + target) as f64
+    /// The bytes at multiples of which runs along these axes begin, for so many bytes from one
+    /// element to the next: a power of two, no more than the longest line.
+    fn begins(&self, sides: &Sides, run: &[usize], step: impl Fn(&Axis) -> i64, base: i64) -> i64 {
+        let each = sides.axes.iter().enumerate().filter_map(|(number, axis)| {
+            let extent = self.tile.extents[number];
+            match run.contains(&number) {
+                true if extent == axis.extent => None,
+                true => Some(step(axis) * extent),
+                false => Some(step(axis)),
+            }
+        });
+        each.fold(gcd(LINES[LINES.len() - 1], base), gcd)
     }
 
     /// Instructions of all warps of a block, about.

@@ -84,7 +84,11 @@ impl<'k> Writer<'k, '_> {
             let element = times(&along, plan.word)?;
             let exists = both(k.unless_less(&element, &end)?, k.unless_less(&element, &cut)?);
             let word = load(k, &source.at(&plus(&at, &along)?)?, both(condition, exists))?;
-            words.push((self.words.at(&plus(&row, &along)?)?, word));
+            let place = match plan.fold {
+                0 => along,
+                fold => plus(&along, &k.quotient(&along, fold)?)?,
+            };
+            words.push((self.words.at(&plus(&row, &place)?)?, word));
         }
         Ok(words)
     }
