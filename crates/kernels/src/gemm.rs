@@ -78,7 +78,9 @@ impl Product {
     /// Errors: there is no instruction for the type of the factors; K or N is no multiple of 8.
     pub fn new(problem: &Problem) -> Result<Product, PlanError> {
         let prepared = Prepared::of(problem)?;
-        let plan = Plan::of(&prepared.inner, &machine()?);
+        let mut plan = Plan::of(&prepared.inner, &machine()?);
+        // Blocks that begin while lines are still moved hide their launch.
+        plan.overlaps |= !prepared.before.is_empty() && plan.resident == 1;
         Product::made(problem, prepared, &plan)
     }
 

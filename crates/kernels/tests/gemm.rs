@@ -117,6 +117,8 @@ fn clusters_load_the_factor_of_the_columns_together() {
     let cluster = |rows, columns, groups| Plan { cluster: 2, blocks: 4, ..plan(rows, columns, groups) };
     multiplied(&problem([200, 264, 200]), &cluster(64, 64, 1));
     multiplied(&problem([136, 72, 136]), &Plan { stages: 2, ..cluster(64, 48, 1) });
+    // The rows are what both read, so the columns need not have halves.
+    multiplied(&problem([136, 80, 136]), &cluster(64, 40, 1));
     multiplied(&problem([200, 264, 136]), &cluster(128, 128, 2));
     multiplied(&problem([100, 264, 200]), &Plan { swapped: true, ..cluster(64, 64, 1) });
     // The rows' factor, of tiles side by side.
@@ -146,7 +148,7 @@ fn plans_are_refused() {
         (Plan { splits: 3, ..plan(64, 64, 1) }, "a step along K"),
         (Plan { group: 5, ..plan(64, 64, 1) }, "tiles along the rows"),
         (Plan { cluster: 3, ..plan(64, 64, 1) }, "one block or two"),
-        (Plan { cluster: 2, columns: 40, ..plan(64, 64, 1) }, "halves"),
+        (Plan { cluster: 2, columns: 72, ..plan(64, 64, 1) }, "halves"),
         (Plan { cluster: 2, blocks: 3, ..plan(64, 64, 1) }, "clusters divide"),
         (Plan { blocks: 0, ..plan(64, 64, 1) }, "blocks"),
     ];

@@ -152,6 +152,24 @@ fn types_are_right() {
     assert_eq!(right(&turned, &plan(64, 16, 1)), 2);
 }
 
+/// Elements of 32 bits go through shared memory in parts, by two buffers in turn: an even number of
+/// parts and an odd one, a whole tile, with rows of D contiguous and with columns, and a function.
+#[test]
+fn wide_elements_are_stored_in_parts() {
+    for (columns, layout) in [(256, "(136,520):(520,1)"), (192, "(136,520):(1,136)"), (160, "(136,520):(524,1)")] {
+        let problem = of(BF16, ["(136,72):(72,1)", "(520,72):(72,1)", layout], Element::F32);
+        right(&problem, &plan(128, columns, 2));
+        right(&problem, &Plan { swapped: true, stages: 2, ..plan(128, columns, 2) });
+        let inputs = vec![matrix(Element::F32, layout), matrix(Element::F32, "(136,520):(0,1)")];
+        let expression = Expression::parse("relu(x + b) + c", &["x", "c", "b"]).unwrap();
+        right(&problem.fused(Fused { expression, inputs }).unwrap(), &plan(128, columns, 2));
+    }
+    right(
+        &of(Element::I8, ["(200,80):(80,1)", "(264,80):(80,1)", "(200,264):(264,1)"], Element::I32),
+        &plan(128, 256, 2),
+    );
+}
+
 /// Functions of the sums: vectors along rows and columns, matrices of every order, scalars,
 /// batches.
 #[test]

@@ -36,8 +36,9 @@ pub(super) struct Epilogue {
     columns: i64,
     /// Columns of a strip.
     strip: i64,
-    /// In how many parts a tile goes through shared memory.
+    /// In how many parts a tile goes through shared memory, and through how many buffers in turn.
     parts: i64,
+    buffers: i64,
     /// The product of which a strip is the result.
     part: TiledMma,
     /// Rows and columns of D change places.
@@ -45,7 +46,9 @@ pub(super) struct Epilogue {
     /// Matrices that are written, one for each range of steps along K; 1 for D itself.
     splits: i64,
     batch: i64,
-    /// How registers reach shared memory; none where D is stored from registers.
+    /// Whether D goes through shared memory, not from registers.
+    through: bool,
+    /// How registers reach shared memory, where matrices of 16 bits are stored there.
     store: Option<TiledCopy>,
     /// How threads write from there; none where bulk copies do.
     spread: Option<TiledCopy>,
@@ -68,7 +71,8 @@ pub(super) struct Ends<'k> {
     d: View<'k>,
     /// What tiles leave of their rows and columns.
     kept: Vec<View<'k>>,
-    staged: Option<View<'k>>,
+    /// The buffers through which it goes.
+    staged: Vec<View<'k>>,
     inputs: Vec<Input<'k>>,
     /// The one stage of inputs that come ahead.
     ahead: Option<Pipeline<'k>>,
@@ -76,7 +80,7 @@ pub(super) struct Ends<'k> {
 
 /// What is read beside the sums, and shared memory through which a tile is stored.
 pub(super) struct Beside<'k> {
-    staged: Option<View<'k>>,
+    staged: Vec<View<'k>>,
     inputs: Vec<Input<'k>>,
 }
 
@@ -94,9 +98,10 @@ impl Epilogue {
         let stored = staged.map(|(contiguous, _)| contiguous);
         // Lines of a panel lie along the contiguous mode of D.
         let along_rows = swapped != (stored == Some(Contiguous::Rows));
-        let width = width(if along_rows { rows } else { columns });
+        let bytes = i64::from(problem.result().bytes());
+        let width = width(if along_rows { rows } else { columns }, bytes);
         let step = if along_rows { 8 } else { width };
-        let parts = if stored.is_some() { plan.parts(problem) } else { 1 };
+        let (parts, buffers) = if stored.is_some() { plan.parts(problem) } else { (1, 1) };
         let strip = (1..=STRIP / step).rev().map(|count| count * step).find(|strip| columns / parts % strip == 0);
         let strip = strip.unwrap_or(step);
         // Sums lie alike in all products of four warps; those of integers have not every number of
@@ -132,13 +137,13 @@ impl Epilogue {
             }
             _ => Vec::new(),
         };
-        let load = match fetches.contains(&Some(Fetch::Tile)) {
+        let load = match bytes == 2 && fetches.contains(&Some(Fetch::Tile)) {
             true => Some(TiledCopy::of_operand_in(CopyAtom::named(turned)?, &part, Operand::C, 16)?),
             false => None,
         };
         let store = match stored {
-            Some(_) => Some(TiledCopy::of_operand_in(CopyAtom::named(matrices)?, &part, Operand::C, 16)?),
-            None => None,
+            Some(_) if bytes == 2 => Some(TiledCopy::of_operand_in(CopyAtom::named(matrices)?, &part, Operand::C, 16)?),
+            _ => None,
         };
         let takers = problem.by_products().map(|by| Taker::of(by, problem, plan, &part, [rows, strip]));
         let takers = takers.collect::<Result<_, _>>()?;
@@ -149,13 +154,15 @@ impl Epilogue {
             columns,
             strip,
             parts,
+            buffers,
+            through: stored.is_some(),
             part,
             swapped,
             splits,
             batch: problem.batch(),
             store,
             spread,
-            panels: panels(rows, columns / parts, along_rows, width),
+            panels: panels(rows, columns / parts, along_rows, (width, bytes)),
             fused: function.cloned(),
             fetches,
             load,
@@ -166,8 +173,10 @@ impl Epilogue {
 
     /// The tensors of the inputs of the function, and shared memory through which a tile is stored.
     pub(super) fn inputs<'k>(&self, k: &'k Build) -> Result<Beside<'k>, KernelError> {
-        let staged = if self.store.is_none() { None } else { Some(k.shared_of(self.result, &self.panels)?) };
-        let (tile, fetches) = ([self.rows, self.columns], (&self.fetches[..], staged.as_ref()));
+        let buffers = if self.through { self.buffers } else { 0 };
+        let staged = (0..buffers).map(|_| k.shared_of(self.result, &self.panels));
+        let staged: Vec<View<'k>> = staged.collect::<Result<_, _>>()?;
+        let (tile, fetches) = ([self.rows, self.columns], (&self.fetches[..], staged.first()));
         let declared = |fused| fused::inputs(k, fused, self.swapped, tile, fetches);
         let inputs = self.fused.as_ref().map_or(Ok(Vec::new()), declared)?;
         Ok(Beside { staged, inputs })
@@ -284,65 +293,58 @@ impl Epilogue {
         d.local_tile(&format!("({},{columns})", self.rows), tile_at(&unit.row, Some(column))?)
     }
 
-    /// What is written of a strip: the sums, or what the function makes of them. What is kept of
-    /// rows and columns is taken meanwhile.
-    fn values<'k>(
+    /// A strip of a part of the work among all of D.
+    fn column(&self, unit: &Unit, number: i64) -> Result<Expr, KernelError> {
+        plus(&times(&unit.column, &Expr::from(self.columns / self.strip))?, &Expr::from(number))
+    }
+
+    /// What the inputs of the function have beside a strip of the sums.
+    fn read<'k>(
         &self,
         k: &'k Build,
         sums: &[Fragment<'k>],
-        ends: &Ends<'k>,
+        inputs: &[Input<'k>],
         unit: &Unit,
         number: i64,
-        taken: &mut [Option<Distributed<'k>>],
-    ) -> Result<Fragment<'k>, KernelError> {
-        let column = plus(&times(&unit.column, &Expr::from(self.columns / self.strip))?, &Expr::from(number))?;
-        let strips = sums.iter().map(|sums| self.strip_of(sums, number)).collect::<Result<Vec<_>, _>>()?;
-        let result = if self.splits > 1 { Element::F32 } else { self.result };
-        let made = match &self.fused {
-            None => strips[0].clone(),
-            Some(fused) => self.computed(k, fused, &strips, (&ends.inputs, unit), (number, &column))?,
-        };
-        if !self.takers.is_empty() {
-            let numbers = made.numbers()?;
-            for ((taker, to), taken) in self.takers.iter().zip(&ends.kept).zip(taken) {
-                taker.take(k, &numbers, to, unit, &column, taken)?;
-            }
-        }
-        made.to(result)
-    }
-
-    /// What the function makes of the sums of a strip, in f32.
-    fn computed<'k>(
-        &self,
-        k: &'k Build,
-        fused: &Fused,
-        strips: &[Fragment<'k>],
-        (inputs, unit): (&[Input<'k>], &Unit),
-        (number, column): (i64, &Expr),
-    ) -> Result<Fragment<'k>, KernelError> {
-        let tile = [self.rows, self.strip];
-        let shape = strips[0].shape().to_string();
+    ) -> Result<Vec<Vec<Num<'k>>>, KernelError> {
+        let (tile, column) = ([self.rows, self.strip], self.column(unit, number)?);
         let read = inputs.iter().map(|input| match (&input.fetched, &self.load) {
             (Some((Fetch::Tile, shared)), Some(load)) => {
                 let at = tile_at(&Expr::from(0), Some(&Expr::from(number)))?;
                 let strip = shared.local_tile(&format!("({},{})", self.rows, self.strip), at)?;
-                let fragment = k.register(self.result, &shape)?;
+                let fragment = k.register(self.result, &self.strip_of(&sums[0], number)?.shape().to_string())?;
                 k.copy(load, &strip, &fragment.retile(load, CopyEnd::Destination)?)?;
                 Ok(fragment.numbers()?.into_iter().map(|number| number.to(Element::F32)).collect())
             }
-            _ => input.numbers(&self.part, self.swapped, unit, tile, (number, column)),
+            _ => input.numbers(&self.part, self.swapped, unit, tile, (number, &column)),
         });
-        let read: Vec<Vec<Num<'k>>> = read.collect::<Result<_, _>>()?;
-        let sums: Vec<Vec<Num<'k>>> = strips.iter().map(Fragment::numbers).collect::<Result<_, _>>()?;
-        let mut computed = Vec::with_capacity(strips[0].size());
-        for at in 0..strips[0].size() {
-            let own = sums.iter().map(|sums| sums[at].to(Element::F32));
-            let elements: Vec<Num<'k>> = own.chain(read.iter().map(|numbers| numbers[at])).collect();
-            computed.push(fused.expression.number(k, Element::F32, &elements));
+        read.collect()
+    }
+
+    /// What is written of a strip: the sums, or what the function makes of them and of what was
+    /// read. What is kept of rows and columns is taken meanwhile.
+    fn values<'k>(
+        &self,
+        k: &'k Build,
+        sums: &[Fragment<'k>],
+        kept: &[View<'k>],
+        unit: &Unit,
+        (number, read): (i64, &[Vec<Num<'k>>]),
+        taken: &mut [Option<Distributed<'k>>],
+    ) -> Result<Fragment<'k>, KernelError> {
+        let strips = sums.iter().map(|sums| self.strip_of(sums, number)).collect::<Result<Vec<_>, _>>()?;
+        let result = if self.splits > 1 { Element::F32 } else { self.result };
+        let made = match &self.fused {
+            None => strips[0].clone(),
+            Some(fused) => computed(k, fused, &strips, read)?,
+        };
+        if !self.takers.is_empty() {
+            let (numbers, column) = (made.numbers()?, self.column(unit, number)?);
+            for ((taker, to), taken) in self.takers.iter().zip(kept).zip(taken) {
+                taker.take(k, &numbers, to, unit, &column, taken)?;
+            }
         }
-        let values = k.register(Element::F32, &shape)?;
-        values.set(&computed)?;
-        Ok(values)
+        made.to(result)
     }
 
     /// Writes the sums of a part of the work.
@@ -370,35 +372,48 @@ impl Epilogue {
         taken: &mut [Option<Distributed<'k>>],
     ) -> Result<(), KernelError> {
         let count = self.columns / self.strip;
-        let (Some(store), Some(staged)) = (&self.store, &ends.staged) else {
+        let read = |number: i64| self.read(k, sums, &ends.inputs, unit, number);
+        if ends.staged.is_empty() {
             for number in 0..count {
-                let column = plus(&times(&unit.column, &Expr::from(count))?, &Expr::from(number))?;
-                let values = self.values(k, sums, ends, unit, number, taken)?;
-                let tile = self.tile(&ends.d, unit, self.strip, &column)?;
+                let values = self.values(k, sums, &ends.kept, unit, (number, &read(number)?), taken)?;
+                let tile = self.tile(&ends.d, unit, self.strip, &self.column(unit, number)?)?;
                 tile.partition_mma(&self.part, Operand::C)?.store_predicated(&values)?;
             }
             return Ok(());
-        };
+        }
         for part in 0..self.parts {
+            // Buffers take turns, from the first one on in each tile.
+            let staged = &ends.staged[(part % self.buffers) as usize];
+            let last = (self.parts - 1) % self.buffers;
+            let under_way = if part == 0 && last == 0 { 0 } else { self.buffers as u32 - 1 };
             match cursor.filter(|_| part == 0) {
                 // Whoever let the inputs come has waited until the tile before had been read from
                 // shared memory.
                 Some(cursor) => cursor.stage()?.wait()?,
                 None => {
                     k.single(|| {
-                        k.wait_bulk(0);
+                        k.wait_bulk(under_way);
                         Ok(())
                     })?;
                     k.barrier();
                 }
             }
             let strips = count / self.parts;
+            // What is read of a strip is asked for before the one before it is stored.
+            let mut next = read(part * strips)?;
             for at in 0..strips {
                 let number = part * strips + at;
-                let values = self.values(k, sums, ends, unit, number, taken)?;
+                let own = std::mem::take(&mut next);
+                if at + 1 < strips {
+                    next = read(number + 1)?;
+                }
+                let values = self.values(k, sums, &ends.kept, unit, (number, &own), taken)?;
                 let at = tile_at(&Expr::from(0), Some(&Expr::from(at)))?;
                 let strip = staged.local_tile(&format!("({},{})", self.rows, self.strip), at)?;
-                k.copy(store, &values.retile(store, CopyEnd::Source)?, &strip)?;
+                match &self.store {
+                    Some(store) => k.copy(store, &values.retile(store, CopyEnd::Source)?, &strip)?,
+                    None => strip.partition_mma(&self.part, Operand::C)?.store(&values)?,
+                }
             }
             let at = plus(&times(&unit.column, &Expr::from(self.parts))?, &Expr::from(part))?;
             let tile = self.tile(&ends.d, unit, self.columns / self.parts, &at)?;
@@ -420,7 +435,7 @@ impl Epilogue {
 
     /// Waits for the last stores.
     pub(super) fn end(&self, k: &Build) -> Result<(), KernelError> {
-        if self.store.is_none() || self.spread.is_some() {
+        if !self.through || self.spread.is_some() {
             return Ok(());
         }
         k.single(|| {
@@ -428,6 +443,25 @@ impl Epilogue {
             Ok(())
         })
     }
+}
+
+/// What a function makes of the sums of a strip and of what was read beside them, in f32.
+fn computed<'k>(
+    k: &'k Build,
+    fused: &Fused,
+    strips: &[Fragment<'k>],
+    read: &[Vec<Num<'k>>],
+) -> Result<Fragment<'k>, KernelError> {
+    let sums: Vec<Vec<Num<'k>>> = strips.iter().map(Fragment::numbers).collect::<Result<_, _>>()?;
+    let mut computed = Vec::with_capacity(strips[0].size());
+    for at in 0..strips[0].size() {
+        let own = sums.iter().map(|sums| sums[at].to(Element::F32));
+        let elements: Vec<Num<'k>> = own.chain(read.iter().map(|numbers| numbers[at])).collect();
+        computed.push(fused.expression.number(k, Element::F32, &elements));
+    }
+    let values = k.register(Element::F32, &strips[0].shape().to_string())?;
+    values.set(&computed)?;
+    Ok(values)
 }
 
 /// Threads that write neighbours of a part of a tile: 32 side by side, or as many as divide it.
@@ -440,25 +474,27 @@ fn neighbours(threads: i64, [rows, columns]: [i64; 2], along_rows: bool) -> Resu
     Ok(if along_rows { format!("({side},{others}):(1,{side})") } else { format!("({others},{side}):({side},1)") })
 }
 
-/// Elements of 16 bits of a line of a panel: up to 128 bytes.
-pub(super) fn width(along: i64) -> i64 {
-    [64, 32, 16, 8].into_iter().find(|width| along % width == 0).unwrap_or(8)
+/// Elements of so many bytes of a line of a panel: up to 128 bytes.
+pub(super) fn width(along: i64, bytes: i64) -> i64 {
+    [128, 64, 32, 16].map(|line| line / bytes).into_iter().find(|width| along % width == 0).unwrap_or(16 / bytes)
 }
 
-/// The swizzle of lines of so many elements of 16 bits.
-pub(super) fn swizzle(width: i64) -> &'static str {
-    match width {
-        64 => "S<3,3,3> o 0 o ",
-        32 => "S<2,3,3> o 0 o ",
-        16 => "S<1,3,3> o 0 o ",
-        _ => "",
+/// The swizzle of lines of so many elements of so many bytes.
+pub(super) fn swizzle(width: i64, bytes: i64) -> String {
+    // Chunks of 16 bytes change places.
+    let base = 4 - bytes.ilog2();
+    match width * bytes {
+        128 => format!("S<3,{base},3> o 0 o "),
+        64 => format!("S<2,{base},3> o 0 o "),
+        32 => format!("S<1,{base},3> o 0 o "),
+        _ => String::new(),
     }
 }
 
 /// Panels of a tile in shared memory: lines of up to 128 bytes along the contiguous mode of D.
-fn panels(rows: i64, columns: i64, along_rows: bool, width: i64) -> String {
+fn panels(rows: i64, columns: i64, along_rows: bool, (width, bytes): (i64, i64)) -> String {
     let (along, across) = if along_rows { (rows, columns) } else { (columns, rows) };
-    let swizzle = swizzle(width);
+    let swizzle = swizzle(width, bytes);
     let (along_shape, along_stride) = (format!("({width},{})", along / width), format!("(1,{})", width * across));
     if along_rows {
         format!("{swizzle}({along_shape},{across}):({along_stride},{width})")

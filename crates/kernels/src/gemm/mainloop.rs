@@ -9,14 +9,14 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Element, Fragment, Kernel, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Layout, Slot, Tiler, Tree};
+use tilewright_layout::{Coord, Extent, Layout, Slot, Tiler, Tree};
 
 use super::epilogue::{Epilogue, swizzle, width};
 use super::matrix::Contiguous;
 use super::plan::{Plan, WARPS};
 use super::problem::Problem;
 use super::scales::{Held, Scaling, promote};
-use super::schedule::{Grid, Unit, minus, plus, times};
+use super::schedule::{Grid, Unit, minus, overflow, plus, times};
 use crate::error::PlanError;
 use crate::product::{at, fact, tile_at};
 
@@ -41,8 +41,8 @@ fn ring(problem: &Problem, contiguous: Contiguous, [rows, together]: [i64; 2], s
     let stage = rows * depth;
     match (contiguous, problem.factors().bytes()) {
         (Contiguous::Rows, _) => {
-            let width = width(together);
-            let (swizzle, panels) = (swizzle(width), rows / width);
+            let width = width(together, 2);
+            let (swizzle, panels) = (swizzle(width, 2), rows / width);
             format!("{swizzle}(({width},{panels}),{depth},{stages}):((1,{}),{width},{stage})", width * depth)
         }
         (_, bytes) => {
@@ -142,7 +142,7 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                     let column = if own_right { unit.column.clone() } else { part(&unit.column)? };
                     let tiles_left = left.tiles(&unit, [rows_loaded, depth], &row)?;
                     let tiles_right = right.tiles(&unit, [columns_loaded, depth], &column)?;
-                    k.range(unit.steps.clone(), |step| {
+                    let load = |step: Expr| -> Result<(), KernelError> {
                         let step = at(&plus(&unit.first, &step)?)?;
                         let stage = cursor.stage()?;
                         stage.acquire()?;
@@ -168,8 +168,16 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                         }
                         stage.publish()?;
                         cursor.advance()
-                    })?;
-                    epilogue.fetch(&ends, inputs.as_ref(), &unit)
+                    };
+                    if inputs.is_none() {
+                        return k.range(unit.steps.clone(), load);
+                    }
+                    // What the function takes besides the sums comes in the middle: by then its
+                    // place is free, and it is there before the last products are.
+                    let before = unit.steps.divide_up(&Expr::from(2)).ok_or_else(overflow)?;
+                    k.range(before.clone(), load)?;
+                    epilogue.fetch(&ends, inputs.as_ref(), &unit)?;
+                    k.range(minus(&unit.steps, &before)?, |step| load(plus(&before, &step)?))
                 })
             })
         })?;
@@ -325,7 +333,7 @@ fn facts(problem: &Problem, plan: &Plan) -> [String; 3] {
 pub(super) fn lines(problem: &Problem, plan: &Plan) -> Vec<String> {
     let stored = match problem.stored() {
         _ if plan.splits > 1 => "sums from registers to the workspace".to_string(),
-        Ok(_) => format!("D through shared memory, in panels of {} bytes, by bulk stores", 2 * plan.panel(problem)),
+        Ok(_) => format!("D through shared memory, in panels of {} bytes, by bulk stores", plan.panel_bytes(problem)),
         Err(because) if problem.staged().is_some() => {
             format!("D through shared memory, by threads that write neighbours: {because}")
         }

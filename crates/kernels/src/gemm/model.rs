@@ -97,7 +97,7 @@ pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
     let steps = count(count(k, problem.depth()), plan.splits) as f64;
     let together = (units / processors).ceil().min(plan.resident as f64);
     let sums = (plan.rows * plan.columns / 64) as f64;
-    let parts = if plan.parts(problem) > 1 { PARTS } else { 1.0 };
+    let parts = if plan.parts(problem).0 > 1 { PARTS } else { 1.0 };
     let tile = TILE + SUMS * sums * plan.panels(problem) * parts;
     let read_often = match plan.rows * plan.columns {
         area if area < 128 * 256 => NARROW,

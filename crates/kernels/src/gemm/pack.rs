@@ -1,18 +1,21 @@
 //! Lines that begin anywhere, moved to lines that begin at multiples of 16 bytes.
 //!
 //! Law: `to(l,i,m) = from(l,i,m)`, and 0 behind the end of a line up to the next multiple of 16
-//! bytes. A thread reads its elements one by one, or as many at once as the lines allow, and writes
-//! 16 bytes.
+//! bytes. Neighbouring threads read and write neighbouring elements: as many at once as the lines
+//! allow, and where they allow one, the two of a word of 4 bytes one after the other.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Distribution, Element, Kernel};
 use tilewright_layout::{Slot, Tree};
 
+use super::problem::LINE_BYTES;
 use crate::error::PlanError;
 
 /// Threads of a block.
 const THREADS: i64 = 256;
+/// Elements of a thread, about.
+const HELD: i64 = 16;
 
 /// Elements of 16 bytes.
 pub(super) fn unit(element: Element) -> i64 {
@@ -24,6 +27,21 @@ pub(super) fn padded(length: i64, element: Element) -> i64 {
     (length + unit(element) - 1) / unit(element) * unit(element)
 }
 
+/// The steps between lines of so many elements that begin at lines of the cache, where that is not
+/// much more memory.
+pub(super) fn spaced(length: i64, element: Element) -> i64 {
+    let line = LINE_BYTES / i64::from(element.bytes());
+    let spaced = (length + line - 1) / line * line;
+    if spaced * 8 <= length * 9 { spaced } else { padded(length, element) }
+}
+
+/// How many neighbours a thread has: those of the widest access, up to 16 bytes, to which the
+/// steps and the offset are multiples; or those of 4 bytes.
+fn side(element: Element, steps: &[i64]) -> i64 {
+    let widest = steps.iter().fold(unit(element), |widest, step| widest.min(1 << step.trailing_zeros().min(4)));
+    widest.max(4 / i64::from(element.bytes()))
+}
+
 /// The kernel that moves `matrices` of so many lines of so many elements, which begin every `line`
 /// and every `step` elements behind an offset.
 pub(super) fn packed(
@@ -32,17 +50,24 @@ pub(super) fn packed(
     [line, step]: [i64; 2],
     offset: i64,
 ) -> Result<Kernel, PlanError> {
-    let (unit, whole) = (unit(element), padded(length, element));
-    let tile = THREADS * unit;
-    let held = Distribution::new(&tile.to_string(), &format!("({THREADS},{unit}):({unit},1)"))?;
+    let (whole, apart) = (padded(length, element), spaced(length, element));
+    let side = side(element, &[line, step, offset]);
+    // As many elements of a thread as a line needs, and no more than are quickly under way.
+    let tiles = (whole + THREADS * HELD - 1) / (THREADS * HELD);
+    let turns = (whole + tiles * THREADS * side - 1) / (tiles * THREADS * side);
+    let tile = THREADS * side * turns;
+    let held = format!("({THREADS},({side},{turns})):({side},(1,{}))", THREADS * side);
+    let held = Distribution::new(&tile.to_string(), &held)?;
     let from = format!("S<0,0,0> o {offset} o ({lines},{length},{matrices}):({line},1,{step})");
-    let to = format!("({lines},{whole},{matrices}):({whole},1,{})", lines.saturating_mul(whole));
+    let to = format!("({lines},{whole},{matrices}):({apart},1,{})", lines.saturating_mul(apart));
     let kernel = Kernel::build("pack_lines", |k| {
         let from = k.tensor_of(element, "from", &from, Role::Input)?;
         let to = k.tensor_of(element, "to", &to, Role::Output)?;
         k.threads(THREADS)?;
         k.grid(Axis::X, &lines.to_string())?;
         k.grid(Axis::Z, &matrices.to_string())?;
+        k.wait_launches();
+        k.launch_next();
         let [number, _, matrix] = Axis::ALL.map(|axis| k.block_number(axis));
         let at = Tree::flat([Slot::At(number), Slot::All, Slot::At(matrix)])?;
         let tiler = tile.to_string();

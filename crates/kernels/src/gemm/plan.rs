@@ -44,6 +44,8 @@ const FEW_REGISTERS: u32 = 40;
 const MANY_REGISTERS: u32 = 232;
 /// The most bytes of shared memory through which a tile of D goes.
 const STAGED_BYTES: i64 = 65_536;
+/// The most bytes of two buffers through which a tile goes in parts.
+const TURNED_BYTES: i64 = 32_768;
 /// The most stages: as many barriers are enough for any latency.
 const MAX_STAGES: i64 = 16;
 
@@ -204,13 +206,19 @@ impl Plan {
         (few && self.groups == 2 && self.resident == 1).then_some([FEW_REGISTERS, MANY_REGISTERS])
     }
 
-    /// In how many parts a tile of D goes through shared memory: as few as leave room for stages.
-    pub(crate) fn parts(&self, problem: &Problem) -> i64 {
+    /// In how many parts a tile of D goes through shared memory, and through how many buffers in
+    /// turn: as a whole where it fits; else elements of 32 bits through two small buffers, and
+    /// others through one, which leaves more room for stages.
+    pub(crate) fn parts(&self, problem: &Problem) -> (i64, i64) {
         let step = if self.along_rows(problem) { 8 } else { self.panel(problem) };
         let [rows, columns] = self.tile_of_d(problem);
         let bytes = rows * columns * i64::from(problem.result().bytes());
-        let fits = |parts: &i64| columns % (parts * step) == 0 && bytes / parts <= STAGED_BYTES;
-        (1..=columns / step).find(fits).unwrap_or(1)
+        let fits = |buffers: i64, room: i64| {
+            let fits = |parts: &i64| columns % (parts * step) == 0 && buffers * bytes / parts <= room;
+            (1..=columns / step).find(fits).map(|parts| (parts, buffers))
+        };
+        let turned = || if problem.result().bytes() == 4 { fits(2, TURNED_BYTES) } else { None };
+        if bytes <= STAGED_BYTES { (1, 1) } else { turned().or_else(|| fits(1, STAGED_BYTES)).unwrap_or((1, 1)) }
     }
 
     /// Bytes of a stage.
@@ -225,18 +233,19 @@ impl Plan {
         } else {
             // Vectors that come ahead have up to 1 KB each.
             let inputs = problem.function().map_or(0, |fused| fused.inputs.len() as i64);
+            let (parts, buffers) = self.parts(problem);
             let [rows, columns] = self.tile_of_d(problem);
-            rows * columns * i64::from(problem.result().bytes()) / self.parts(problem) + inputs * VECTOR_BYTES
+            rows * columns * i64::from(problem.result().bytes()) / parts * buffers + inputs * VECTOR_BYTES
         }
     }
 
     /// How much longer stores of D take than those of whole lines, by the panels of a tile.
     pub(crate) fn panels(&self, problem: &Problem) -> f64 {
-        match self.panel(problem) {
+        match self.panel_bytes(problem) {
             _ if self.splits > 1 => 1.0,
-            64 => 1.0,
-            32 => 1.1,
-            16 => 1.3,
+            128 => 1.0,
+            64 => 1.1,
+            32 => 1.3,
             _ => 1.6,
         }
     }
@@ -245,7 +254,12 @@ impl Plan {
     /// divides the tile.
     pub(crate) fn panel(&self, problem: &Problem) -> i64 {
         let [rows, columns] = self.tile_of_d(problem);
-        width(if self.along_rows(problem) { rows } else { columns })
+        width(if self.along_rows(problem) { rows } else { columns }, i64::from(problem.result().bytes()))
+    }
+
+    /// Bytes of a row of a panel.
+    pub(crate) fn panel_bytes(&self, problem: &Problem) -> i64 {
+        self.panel(problem) * i64::from(problem.result().bytes())
     }
 
     /// Whether lines of D go along the rows of a tile.
@@ -336,7 +350,7 @@ impl Plan {
         if self.cluster == 2 {
             let side = self.side_by_side();
             let factor = if self.swapped == side { problem.b() } else { problem.a() };
-            if self.rows.min(self.columns) % 16 != 0 || problem.readable(factor) != Ok(Contiguous::Columns) {
+            if self.rows.max(self.columns) % 16 != 0 || problem.readable(factor) != Ok(Contiguous::Columns) {
                 return Some("the blocks of a cluster load halves of 8 rows or a multiple, of which K is contiguous");
             }
             if self.blocks % 2 != 0 || (!side && self.group % 2 != 0) {

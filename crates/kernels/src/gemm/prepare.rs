@@ -136,6 +136,7 @@ impl Prepared {
             return Ok(None);
         }
         let kernel = pack::packed(element, [lines, length, count], [line, apart], matrix.offset())?;
+        let whole = pack::spaced(length, element);
         let step = lines.saturating_mul(whole);
         let to = self.workspace(step.saturating_mul(count), element);
         let does = format!("moves {what} to lines of {whole} elements");

@@ -427,8 +427,8 @@ impl Problem {
 
     /// In which mode D is stored by bulk copies, or why from registers.
     pub(crate) fn stored(&self) -> Result<Contiguous, &'static str> {
-        if self.d.element().bytes() != 2 {
-            return Err("its elements have not 16 bits");
+        if !matches!(self.d.element().bytes(), 2 | 4) {
+            return Err("its elements have 8 bits");
         }
         self.d.bulk()
     }

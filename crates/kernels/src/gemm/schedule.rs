@@ -130,7 +130,7 @@ struct Place {
     split: Option<Expr>,
 }
 
-fn overflow() -> KernelError {
+pub(super) fn overflow() -> KernelError {
     LayoutError::Overflow { op: "product" }.into()
 }
 
