@@ -78,9 +78,7 @@ impl Product {
     /// Errors: there is no instruction for the type of the factors; K or N is no multiple of 8.
     pub fn new(problem: &Problem) -> Result<Product, PlanError> {
         let prepared = Prepared::of(problem)?;
-        let mut plan = Plan::of(&prepared.inner, &machine()?);
-        // Blocks that begin while lines are still moved hide their launch.
-        plan.overlaps |= !prepared.before.is_empty() && plan.resident == 1;
+        let plan = Plan::of(&prepared.inner, &machine()?);
         Product::made(problem, prepared, &plan)
     }
 

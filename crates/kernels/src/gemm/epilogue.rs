@@ -3,27 +3,29 @@
 //! Law: a tile of sums, or of what the function of the problem makes of them, is written where its
 //! rows and columns say; what lies past the edges is left out. It is taken in strips of columns,
 //! each of which is computed, converted and written before the next, so that few registers are
-//! needed besides the sums. Elements of 16 bits go through shared memory, in panels of which the
-//! rows are those of the swizzle, and the copy engine stores them while the next tile is
-//! multiplied, or threads write them side by side where it cannot. Others, and tensors of which
-//! neither mode is contiguous, are stored from registers; so are sums in f32 of a block that shares
-//! its tile, into the matrix of its range of steps.
+//! needed besides the sums. Elements of 16 and of 32 bits go through shared memory, in panels of
+//! which the rows are those of the swizzle, and the copy engine stores them while the next tile is
+//! multiplied; where it cannot, threads write those of 16 bits side by side. Others, and tensors of
+//! which neither mode is contiguous, are stored from registers; so are sums in f32 of a block that
+//! shares its tile, into the matrix of its range of steps.
 
 use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Cursor, Distributed, Element, Fragment, KernelError, Num, Pipeline, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Layout, Slot, Tiler, Tree};
+use tilewright_layout::{Extent, Layout, Slot, Tiler, Tree};
 
 use super::byproduct::Taker;
 use super::fused::{self, Fetch, Input};
 use super::matrix::Contiguous;
 use super::plan::Plan;
 use super::problem::{Fused, Problem, Written};
-use super::schedule::{Unit, plus, times};
+use super::schedule::{Unit, minus, overflow, plus, times};
 use crate::error::PlanError;
 use crate::product::tile_at;
 
+/// The most pieces in which a tile of an input comes.
+const PIECES: i64 = 8;
 /// The most columns of a strip.
 const STRIP: i64 = 64;
 
@@ -202,21 +204,38 @@ impl Epilogue {
     }
 
     /// Sets off the inputs of a part of the work, when those before have been used and what was
-    /// written before has left shared memory.
+    /// written before has left shared memory: in pieces, each after the copies of so many steps
+    /// more, which `copies` sets off, so that these do not wait for all of them.
     pub(super) fn fetch<'k>(
         &self,
         ends: &Ends<'k>,
-        cursor: Option<&Cursor<'k>>,
+        cursor: &Cursor<'k>,
         unit: &Unit,
+        copies: impl Fn(Expr, Expr) -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
-        let Some(cursor) = cursor else { return Ok(()) };
+        let strips = self.columns / self.strip;
+        let pieces = if self.fetches.contains(&Some(Fetch::Tile)) && strips <= PIECES { strips } else { 1 };
+        // The first half of the steps comes before; then the place is free.
+        let half = unit.steps.divide_up(&Expr::from(2)).ok_or_else(overflow)?;
+        copies(Expr::from(0), half.clone())?;
         let stage = cursor.stage()?;
         stage.acquire()?;
-        for input in &ends.inputs {
-            input.fetch(&stage, self.swapped, unit, [self.rows, self.columns])?;
+        let others = minus(&unit.steps, &half)?;
+        let until = |piece: i64| {
+            let part = times(&others, &Expr::from(piece))?.floor_div(&Expr::from(pieces)).ok_or_else(overflow)?;
+            plus(&half, &part)
+        };
+        for piece in 0..pieces {
+            for input in &ends.inputs {
+                input.fetch(&stage, self.swapped, unit, [self.rows, self.columns], (piece, pieces))?;
+            }
+            if piece + 1 == pieces {
+                stage.publish()?;
+                cursor.advance()?;
+            }
+            copies(until(piece)?, until(piece + 1)?)?;
         }
-        stage.publish()?;
-        cursor.advance()
+        Ok(())
     }
 
     /// Lets the inputs of a part of the work come: by those who write, while it is multiplied.

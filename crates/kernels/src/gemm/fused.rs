@@ -17,7 +17,7 @@ use tilewright_layout::{Coord, Slot, Tree};
 
 use super::matrix::{Contiguous, Matrix};
 use super::problem::Fused;
-use super::schedule::Unit;
+use super::schedule::{Unit, plus, times};
 use crate::product::tile_at;
 
 /// An input as a kernel reads it.
@@ -143,23 +143,27 @@ impl<'k> Input<'k> {
         if swapped { matrix.select(&[1, 0]) } else { Ok(matrix) }
     }
 
-    /// Sets off the copy of what comes ahead for a part of the work.
+    /// Sets off the copy of what comes ahead for a part of the work: of a tile one of so many
+    /// pieces side by side, and with the first one the vectors.
     pub(super) fn fetch(
         &self,
         stage: &Stage<'k>,
         swapped: bool,
         unit: &Unit,
         [rows, columns]: [i64; 2],
+        (piece, pieces): (i64, i64),
     ) -> Result<(), KernelError> {
         let Some((fetch, to)) = &self.fetched else { return Ok(()) };
         let matrix = self.matrix(swapped, unit)?;
         let zero = || Slot::At(Expr::from(0));
         match fetch {
             Fetch::Tile => {
-                let tile =
-                    matrix.local_tile(&format!("({rows},{columns})"), tile_at(&unit.row, Some(&unit.column))?)?;
-                stage.load(&tile, to)
+                let tiler = format!("({rows},{})", columns / pieces);
+                let column = plus(&times(&unit.column, &Expr::from(pieces))?, &Expr::from(piece))?;
+                let to = to.local_tile(&tiler, tile_at(&Expr::from(0), Some(&Expr::from(piece)))?)?;
+                stage.load(&matrix.local_tile(&tiler, tile_at(&unit.row, Some(&column))?)?, &to)
             }
+            _ if piece > 0 => Ok(()),
             Fetch::Columns => {
                 let line = matrix.slice(Tree::flat([zero(), Slot::All])?)?;
                 let part = line.local_tile(&columns.to_string(), Tree::leaf(Slot::At(unit.column.clone())))?;

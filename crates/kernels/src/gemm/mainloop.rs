@@ -169,15 +169,10 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                         stage.publish()?;
                         cursor.advance()
                     };
-                    if inputs.is_none() {
-                        return k.range(unit.steps.clone(), load);
-                    }
-                    // What the function takes besides the sums comes in the middle: by then its
-                    // place is free, and it is there before the last products are.
-                    let before = unit.steps.divide_up(&Expr::from(2)).ok_or_else(overflow)?;
-                    k.range(before.clone(), load)?;
-                    epilogue.fetch(&ends, inputs.as_ref(), &unit)?;
-                    k.range(minus(&unit.steps, &before)?, |step| load(plus(&before, &step)?))
+                    let Some(inputs) = &inputs else { return k.range(unit.steps.clone(), load) };
+                    epilogue.fetch(&ends, inputs, &unit, |from, to| {
+                        k.range(minus(&to, &from)?, |step| load(plus(&from, &step)?))
+                    })
                 })
             })
         })?;
@@ -223,13 +218,24 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 let left = minus(&unit.steps, &Expr::from(1))?;
                 if !promoted {
                     sums.iter().for_each(Fragment::clear);
+                    let others = |count: Expr| {
+                        k.range(count, |_| {
+                            multiply()?;
+                            k.wait_mma(sums.len() as u32);
+                            release()
+                        })
+                    };
                     multiply()?;
-                    epilogue.let_come(k, inputs.as_ref())?;
-                    k.range(left, |_| {
-                        multiply()?;
-                        k.wait_mma(sums.len() as u32);
-                        release()
-                    })?;
+                    if inputs.is_none() {
+                        others(left)?;
+                    } else {
+                        // Before they are fetched, and when the tile before has left shared memory
+                        // for long, so that nobody waits for it.
+                        let early = unit.steps.divide_up(&Expr::from(4)).ok_or_else(overflow)?;
+                        others(minus(&early, &Expr::from(1))?)?;
+                        epilogue.let_come(k, inputs.as_ref())?;
+                        others(minus(&unit.steps, &early)?)?;
+                    }
                     k.wait_mma(0);
                     release()?;
                     return epilogue.write(k, &sums, (&ends, inputs.as_ref()), &unit);
@@ -256,8 +262,8 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 };
                 let now = scales.next(&Expr::from(1))?;
                 multiply()?;
-                epilogue.let_come(k, inputs.as_ref())?;
                 block(&now)?;
+                epilogue.let_come(k, inputs.as_ref())?;
                 k.range(left, |step| {
                     let now = scales.next(&plus(&step, &Expr::from(2))?)?;
                     multiply()?;

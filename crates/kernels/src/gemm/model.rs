@@ -23,7 +23,7 @@ const FILL: f64 = 69.0;
 const RECEIVED: f64 = 154.0;
 const TOGETHER: f64 = 60.0;
 /// How much longer copies take of which the rows begin in the middle of a line.
-const MISALIGNED: f64 = 1.75;
+const MISALIGNED: f64 = 2.05;
 /// Instructions for each sum that is promoted, cycles of the load of a scale by four warps, and how
 /// much of both is to be seen where others multiply meanwhile.
 const PROMOTED: f64 = 2.0;
@@ -48,6 +48,8 @@ const OUTSIDE: f64 = 0.05;
 /// cost.
 const REACHED: f64 = 0.79;
 const IDLE: f64 = 0.02;
+/// Bytes of tensors that come from memory, not from the cache.
+const FROM_MEMORY: i64 = 120 << 20;
 /// Share of the bytes that a second tile of columns reads from memory again.
 const AGAIN: f64 = 0.05;
 /// Seconds of a launch, of one that overlaps the one before, and of a second kernel.
@@ -112,8 +114,9 @@ pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
     let idle = 1.0 + IDLE * (1.0 - plan.blocks as f64 / processors).max(0.0);
     let idle = if 2 * m <= plan.rows { idle + OUTSIDE } else { idle };
     // What several tiles of columns read is in the cache, mostly.
-    let again = AGAIN * (m * k) as f64 * f64::from(problem.factors().bytes()) * (count(n, plan.columns) - 1) as f64;
-    let again = if count(n, plan.columns) <= 4 { again } else { 0.0 };
+    let readers = count(n, plan.columns * plan.beside());
+    let again = AGAIN * (m * k) as f64 * f64::from(problem.factors().bytes()) * (readers - 1) as f64;
+    let again = if readers <= 4 { again } else { 0.0 };
     let memory = (problem.bytes() as f64 + again) / (machine.bandwidth * REACHED) * idle;
     // Neither hides behind the other altogether where both take as long.
     let both = (work.powi(6) + memory.powi(6)).powf(1.0 / 6.0);
@@ -146,9 +149,18 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                     let tiles = count(m, rows).saturating_mul(count(n, columns)).saturating_mul(problem.batch());
                     let slots = i64::from(machine.multiprocessors) * resident;
                     for splits in shares(tiles, slots, count(k, problem.depth())) {
-                        // Where rows begin at lines of the cache, clusters did not pay.
-                        let clusters = if problem.begins_at_lines() { 1 } else { 2 };
-                        for cluster in 1..=clusters {
+                        // Where rows begin at lines of the cache, clusters pay where they read
+                        // once what two tiles of columns read, from memory; which one of them
+                        // reads after the other otherwise.
+                        let half = columns >= 64 && count(n, columns) == 2;
+                        let once = half && rows > columns && problem.bytes() > FROM_MEMORY;
+                        let clusters: &[i64] = match problem.begins_at_lines() {
+                            true if once => &[2],
+                            true if half && columns % 16 != 0 => &[],
+                            true => &[1],
+                            false => &[1, 2],
+                        };
+                        for cluster in clusters.iter().copied() {
                             let plan = Plan::tiled(problem, machine, tile(splits, cluster));
                             if plan.refusal(problem).is_none() {
                                 plans.push((seconds(&plan, problem, machine), plan));
@@ -162,13 +174,17 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
     plans
 }
 
-/// Columns of tiles that are looked at, wide ones first: multiples of 16, and what takes all
-/// columns of a narrow matrix.
+/// Columns of tiles that are looked at, wide ones first: multiples of 16, what takes all columns
+/// of a narrow matrix, and what takes half of them.
 fn widths(columns: i64) -> Vec<i64> {
-    let all = count(columns, 8) * 8;
-    let most = all.min(256);
+    let whole = |columns: i64| count(columns, 8) * 8;
+    let most = whole(columns).min(256);
     let mut widths: Vec<i64> = (1..=16).rev().map(|part| 16 * part).filter(|width| *width <= most.max(16)).collect();
-    widths.extend([8, most].into_iter().filter(|width| *width <= most && width % 16 != 0));
+    for width in [8, most, whole(count(columns, 2))] {
+        if width <= most && !widths.contains(&width) {
+            widths.push(width);
+        }
+    }
     widths
 }
 

@@ -12,8 +12,9 @@ use tilewright_layout::{Slot, Tree};
 use super::problem::LINE_BYTES;
 use crate::error::PlanError;
 
-/// Threads of a block.
-const THREADS: i64 = 256;
+/// Threads of a block that moves, and of one that splits.
+const THREADS: i64 = 512;
+const SPLITTERS: i64 = 256;
 /// Elements of a thread, about.
 const HELD: i64 = 16;
 
@@ -90,14 +91,14 @@ pub(super) fn split(
     parts: [usize; 6],
 ) -> Result<Kernel, PlanError> {
     let (unit, whole) = (unit(Element::Bf16), padded(length, Element::Bf16));
-    let (tile, all) = (THREADS * unit, whole * parts.len() as i64);
-    let held = Distribution::new(&tile.to_string(), &format!("({THREADS},{unit}):({unit},1)"))?;
+    let (tile, all) = (SPLITTERS * unit, whole * parts.len() as i64);
+    let held = Distribution::new(&tile.to_string(), &format!("({SPLITTERS},{unit}):({unit},1)"))?;
     let from = format!("S<0,0,0> o {offset} o ({lines},{length},{matrices}):({line},1,{step})");
     let to = format!("({lines},{whole},{},{matrices}):({all},1,{whole},{})", parts.len(), lines.saturating_mul(all));
     let kernel = Kernel::build("split_lines", |k| {
         let from = k.tensor_of(Element::F32, "from", &from, Role::Input)?;
         let to = k.tensor_of(Element::Bf16, "to", &to, Role::Output)?;
-        k.threads(THREADS)?;
+        k.threads(SPLITTERS)?;
         k.grid(Axis::X, &lines.to_string())?;
         k.grid(Axis::Y, &((whole + tile - 1) / tile).to_string())?;
         k.grid(Axis::Z, &matrices.to_string())?;

@@ -149,7 +149,7 @@ impl Plan {
     fn may_overlap(&self, problem: &Problem, processors: i64) -> bool {
         let [m, n, _] = self.extents(problem);
         let even = 20 * self.blocks >= 19 * processors || 2 * self.blocks <= processors;
-        let once = problem.batch() == 1 && (count(m, self.rows) == 1 || count(n, self.columns) == 1);
+        let once = problem.batch() == 1 && (count(m, self.rows) == 1 || count(n, self.columns * self.beside()) == 1);
         let (operations, bytes) = (problem.operations(), problem.bytes());
         even && operations < SHORT
             && (once || self.splits > 1 || bytes < CACHED || operations / bytes.max(1) >= INTENSE)
@@ -176,11 +176,16 @@ impl Plan {
         self.cluster > 1 && self.rows > self.columns
     }
 
+    /// Tiles of a cluster that are side by side.
+    pub(crate) fn beside(&self) -> i64 {
+        if self.side_by_side() { self.cluster } else { 1 }
+    }
+
     /// Tiles along the rows and along the columns, those outside with which groups and clusters are
     /// whole.
     pub(crate) fn tiles(&self, problem: &Problem) -> [i64; 2] {
         let [m, n, _] = self.extents(problem);
-        let across = if self.side_by_side() { self.cluster } else { 1 };
+        let across = self.beside();
         [
             count(m, self.rows * self.group).saturating_mul(self.group),
             count(n, self.columns * across).saturating_mul(across),
