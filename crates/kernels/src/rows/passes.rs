@@ -36,9 +36,10 @@ impl Rows {
         let tile = self.tile(k, matrix)?;
         let ahead = match (self.vectors, self.blocks) {
             (..=2, _) => 0,
-            (_, 1) => AHEAD,
-            // What blocks of a cluster read is spread over more memory, and comes later.
-            _ => AHEAD + 1,
+            // What blocks of a cluster read is spread over more memory, and comes later. Where rows
+            // end within a run, there are no registers for more.
+            (runs, 2..) if !self.ends_in(runs as usize - 1) => AHEAD + 1,
+            _ => AHEAD,
         };
         let mut read: Vec<Vec<Distributed<'k>>> = Vec::new();
         for (number, run) in held.runs(k).enumerate() {
