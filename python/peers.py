@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import statistics
 import sys
-import time
+import timeit
 from typing import Any, Callable
 
 import numpy as np
@@ -105,69 +105,61 @@ def attempt(call: Callable[[], Any]) -> Any:
         return None
 
 
-def seconds(call: Callable[[], Any]) -> float:
-    """The median of five rounds, each of some milliseconds."""
-    count = 1
-    while True:
-        begun = time.perf_counter()
-        for _ in range(count):
-            call()
-        taken = time.perf_counter() - begun
-        if taken > 0.004:
-            break
-        count *= 4
-    rounds = []
-    for _ in range(5):
-        begun = time.perf_counter()
-        for _ in range(count):
-            call()
-        rounds.append((time.perf_counter() - begun) / count)
-    return statistics.median(rounds)
+def seconds(statement: str, names: dict[str, Any]) -> float:
+    """The median of nine rounds, each of some milliseconds, of a statement by itself."""
+    timer = timeit.Timer(statement, globals=names)
+    count, _ = timer.autorange()
+    count = max(1, count // 20)
+    return statistics.median(timer.repeat(9, count)) / count
+
+
+class Nothing:
+    """What a call takes of the interpreter when the method does nothing."""
+
+    def __call__(self, index: Any) -> Any:
+        return index
 
 
 def speed() -> None:
-    pairs = [(((6, 2), (8, 2)), ((4, 3), (3, 1)))]
-    (a_args, b_args) = pairs[0]
-    big = (((4, 8), (2, 64)), ((1, 256), (2048, 4)))
-
-    def three(operation: Callable[[Any, Any, Any, Any], Any], compose: str = "composition") -> list[float | None]:
+    modules = {"tilewright": tw, "pycute": theirs, "tensor_layouts": meta}
+    rows = {
+        "`Layout(shape, stride)`": "Layout(shape, stride)",
+        "`composition(A, B)`": "composition(a, b)",
+        "`coalesce(A)`": "coalesce(c)",
+        "`complement(A, n)`": "complement(b, 24)",
+        "`right_inverse(A)`": "right_inverse(c)",
+        "`left_inverse(A)`": "left_inverse(c)",
+        "`logical_divide(A, tiler)`": "logical_divide(c, (4, 16))",
+        "`zipped_divide(A, tiler)`": "zipped_divide(c, (4, 16))",
+        "`logical_product(A, B)`": "logical_product(c, b)",
+        "`A(i, j)`": "c((3, 5), (1, 20))",
+        "`A(i)`": "c(1234)",
+        "`A(i)` at 4096 indices": "c.offsets()",
+        "`A(array)`, 4096 indices": "c(array)",
+    }
+    print("\n| | here, us | pycute, us | tensor-layouts, us | times pycute | times tensor-layouts |\n|---|---|---|---|---|---|")
+    for name, statement in rows.items():
         found: list[float | None] = []
-        for module in (tw, theirs, meta):
-            a, b, c = module.Layout(*a_args), module.Layout(*b_args), module.Layout(*big)
+        for module in modules.values():
+            names = {name: getattr(module, name, None) for name in dir(module)}
+            if module is meta:
+                names["composition"] = module.compose
+            shape, stride = ((4, 8), (2, 64)), ((1, 256), (2048, 4))
+            a, b, c = module.Layout((6, 2), (8, 2)), module.Layout((4, 3), (3, 1)), module.Layout(shape, stride)
+            names |= {"shape": shape, "stride": stride, "a": a, "b": b, "c": c, "array": np.arange(4096), "index": range(4096)}
+            own = "[c(i) for i in index]" if "4096" in name and module is not tw else statement
             try:
-                operation(module, a, b, c)
-                found.append(seconds(lambda: operation(module, a, b, c)))
+                found.append(seconds(own, names))
             except Exception:  # what a peer does not have
                 found.append(None)
-        return found
-
-    def composition(module: Any, a: Any, b: Any, c: Any) -> Any:
-        return module.compose(a, b) if module is meta else module.composition(a, b)
-
-    rows = {
-        "`Layout(shape, stride)`": three(lambda m, a, b, c: m.Layout(*big)),
-        "`composition(A, B)`": three(composition),
-        "`coalesce(A)`": three(lambda m, a, b, c: m.coalesce(c)),
-        "`complement(A, n)`": three(lambda m, a, b, c: m.complement(b, 24)),
-        "`right_inverse(A)`": three(lambda m, a, b, c: m.right_inverse(c)),
-        "`left_inverse(A)`": three(lambda m, a, b, c: m.left_inverse(c)),
-        "`logical_divide(A, tiler)`": three(lambda m, a, b, c: m.logical_divide(c, (4, 16))),
-        "`zipped_divide(A, tiler)`": three(lambda m, a, b, c: m.zipped_divide(c, (4, 16))),
-        "`logical_product(A, B)`": three(lambda m, a, b, c: m.logical_product(c, b)),
-        "`A(i, j)`": three(lambda m, a, b, c: c((3, 5), (1, 20))),
-        "`A(i)`": three(lambda m, a, b, c: c(1234)),
-    }
-    index = list(range(4096))
-    array = np.arange(4096)
-    layouts = [module.Layout(*big) for module in (tw, theirs, meta)]
-    rows["all 4096 offsets"] = [seconds(layouts[0].offsets)] + [seconds(lambda of=of: [of(i) for i in index]) for of in layouts[1:]]
-    rows["`A(array)`, 4096 indices"] = [seconds(lambda: layouts[0](array))] + rows["all 4096 offsets"][1:]
-    print("\n| | here, us | pycute, us | tensor-layouts, us | times pycute | times tensor-layouts |\n|---|---|---|---|---|---|")
-    for name, (mine, *others) in rows.items():
+        mine, *others = found
         assert mine is not None
         cells = [f"{1e6 * mine:.2f}"] + ["" if other is None else f"{1e6 * other:.1f}" for other in others]
         cells += ["" if other is None else f"{other / mine:.0f}" for other in others]
         print(f"| {name} | {' | '.join(cells)} |")
+    floor = {"a function of C, `abs(i)`": "abs(i)", "a method of Python": "f(i)", "a method of a class of C, `range.count`": "r.count(i)"}
+    names = {"i": 1234, "f": Nothing(), "r": range(4, 5)}
+    print("\nA call alone:", ", ".join(f"{what} {1e9 * seconds(statement, names):.0f} ns" for what, statement in floor.items()))
 
 
 if __name__ == "__main__":

@@ -2,18 +2,20 @@
 //!
 //! Law: the numbers are those of the crate that counts for the command; Python gives them names.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use tilewright_analysis::{
     Access, AnalysisError, Banks, Proof, Remedy, Storage, bank_conflicts, footprint, global_access, permutation,
-    suggest,
+    phase_hits, request_units, suggest,
 };
 use tilewright_explain::map::plain;
+use tilewright_explain::requests::{conflicts, sectors};
 use tilewright_layout::{AnyLayout, Composed, Kind, Tree};
 use tilewright_notation::Value;
 
 use crate::convert::{self, python};
+use crate::picture::Picture;
 use crate::refusal;
 
 fn refused(py: Python<'_>) -> impl Fn(AnalysisError) -> PyErr + '_ {
@@ -90,6 +92,7 @@ pub fn banks<'py>(
     vector: i64,
     count: i64,
     bytes: i64,
+    phase: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = layout.py();
     let storage = storage(py, &convert::value(layout)?)?;
@@ -103,6 +106,11 @@ pub fn banks<'py>(
     fields.set_item("wavefronts", report.wavefronts())?;
     fields.set_item("ideal", report.ideal())?;
     fields.set_item("phases", report.phases().iter().map(|phase| phase.degree).collect::<Vec<_>>())?;
+    let number = phase.unwrap_or_else(|| report.worst());
+    known(number, report.phases().len(), "phase")?;
+    let hits = phase_hits(&storage, &access, banks, number).map_err(refused(py))?;
+    let draws = move |style| conflicts(&access, &report, number, &hits, banks, style);
+    fields.set_item("picture", Picture::of(storage.text().to_owned(), draws))?;
     Ok(fields)
 }
 
@@ -113,6 +121,7 @@ pub fn access_of<'py>(
     spec: Option<&Bound<'py, PyAny>>,
     bits: i64,
     vector: i64,
+    request: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = layout.py();
     let storage = storage(py, &convert::value(layout)?)?;
@@ -125,7 +134,20 @@ pub fn access_of<'py>(
     fields.set_item("ideal", report.ideal())?;
     fields.set_item("lines", report.lines())?;
     fields.set_item("efficiency", report.efficiency())?;
+    let number = request.unwrap_or_else(|| report.worst());
+    known(number, report.requests().len(), "request")?;
+    let units = request_units(&storage, &access, number).map_err(refused(py))?;
+    let draws = move |style| sectors(&access, &report, number, &units, style);
+    fields.set_item("picture", Picture::of(storage.text().to_owned(), draws))?;
     Ok(fields)
+}
+
+/// Refuses the number of a phase or request that there is not.
+fn known(number: usize, count: usize, what: &str) -> PyResult<()> {
+    if number < count {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!("there is no {what} {number}: there are {count}")))
 }
 
 /// Changes with which accesses to shared memory cost less, as fields.

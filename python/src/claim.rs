@@ -1,12 +1,18 @@
 //! Claims: whether two values are one function, whether the law of an operation holds, and how a
 //! value comes about.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use tilewright_draw::{Figure, Style};
 use tilewright_explain::check::{self, Answer, Finding};
+use tilewright_explain::figures::{Section, sections};
 use tilewright_notation::{Environment, Value, call, derive};
 
 use crate::convert;
+use crate::interrupt::interruptible;
+use crate::picture::Picture;
 use crate::refusal;
 
 /// Whether a claim holds, the claim, and what shows it or where it fails; none where it is open.
@@ -24,7 +30,7 @@ fn told(finding: Finding) -> Told {
 #[pyfunction]
 pub fn check_equal(py: Python<'_>, left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<Told> {
     let (left, right): (Value, Value) = (convert::value(left)?, convert::value(right)?);
-    Ok(told(py.detach(|| check::equal(&left, &right))))
+    Ok(told(interruptible(py, || check::equal(&left, &right))?))
 }
 
 /// Whether the law of the last operation of a program holds.
@@ -34,13 +40,38 @@ pub fn check_call(py: Python<'_>, program: &str) -> PyResult<Told> {
     let Some(made) = made else {
         return Err(PyValueError::new_err("there is no operation to check; give a second value to compare with"));
     };
-    match py.detach(|| check::of_call(&made)) {
+    match interruptible(py, || check::of_call(&made))? {
         Some(finding) => Ok(told(finding)),
         None => {
             let function = made.function;
             Err(PyValueError::new_err(format!("no law of '{function}' can be checked on these arguments")))
         }
     }
+}
+
+/// An operation of a derivation: how far it is indented, its formula, what is said about it, and its
+/// picture, if it has one.
+type Operation = (usize, String, Vec<String>, Option<Picture>);
+
+/// How the value of a program comes about, operation by operation.
+///
+/// Errors: the program is refused.
+#[pyfunction]
+pub fn operations(py: Python<'_>, program: &str) -> PyResult<Vec<Operation>> {
+    convert::program(py, program)?;
+    let derivation = Arc::new(derive(program, &mut Environment::new()));
+    let all = sections(&derivation, Style::default()).into_iter().enumerate();
+    let operation = |(number, section): (usize, Section)| {
+        let drawn = !section.figures.is_empty();
+        let derivation = Arc::clone(&derivation);
+        let draws = move |style| {
+            let own = sections(&derivation, style).into_iter().nth(number);
+            own.and_then(|own| own.figures.into_iter().reduce(Figure::above)).unwrap_or_default()
+        };
+        let picture = drawn.then(|| Picture::of(String::new(), draws));
+        (section.indent, section.formula, section.lines, picture)
+    };
+    Ok(all.map(operation).collect())
 }
 
 /// How the value of a program comes about, line by line, as far as it does.

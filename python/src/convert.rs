@@ -59,6 +59,15 @@ fn nested(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     )))
 }
 
+/// The value of an integer of 64 bits, or of a tuple of nothing but such and such tuples; none of
+/// another object.
+pub fn plain(object: &Bound<'_, PyAny>) -> Option<Value> {
+    if let Ok(number) = object.cast_exact::<PyInt>() {
+        return number.extract::<i64>().ok().map(Value::from);
+    }
+    Some(integers(object.cast_exact::<PyTuple>().ok()?, 0)?.into())
+}
+
 /// The tree of a tuple that holds nothing but integers and such tuples; none for another, and for
 /// what is no tree.
 fn integers(items: &Bound<'_, PyTuple>, depth: usize) -> Option<Tree<i64>> {

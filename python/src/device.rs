@@ -75,7 +75,11 @@ pub struct Launcher {
 
 /// Whether two arrays lie alike.
 fn alike(a: &Array, b: &Array) -> bool {
-    a.element == b.element && a.shape == b.shape && a.strides == b.strides && a.read_only == b.read_only
+    a.element == b.element
+        && a.shape == b.shape
+        && a.strides == b.strides
+        && a.read_only == b.read_only
+        && a.layout == b.layout
 }
 
 #[pymethods]
@@ -243,6 +247,14 @@ impl Launcher {
 #[pyo3(signature = (ordinal = 0))]
 pub fn device_name(py: Python<'_>, ordinal: usize) -> PyResult<String> {
     Ok(opened(py, ordinal)?.device.name().to_string())
+}
+
+/// For which target kernels on a device are written.
+#[pyfunction]
+#[pyo3(signature = (ordinal = 0))]
+pub fn device_target(py: Python<'_>, ordinal: usize) -> PyResult<&'static str> {
+    let target = opened(py, ordinal)?.device.target();
+    Ok(target.map_err(|error| refusal::of_gpu(py, &error))?.name())
 }
 
 /// How many devices there are: 0 where there is no driver.

@@ -20,8 +20,10 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use smallvec::SmallVec;
 use tilewright_gpu::{BorrowedMemory, Device, Stream};
 use tilewright_kernel::Element;
+use tilewright_layout::AnyLayout;
 
 use crate::kernel::operand;
+use crate::tensor::Tensor;
 
 /// The memory of an array of another library.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +40,9 @@ pub struct Array {
     pub device: Option<usize>,
     /// Whether it may not be written.
     pub read_only: bool,
+    /// Where elements lie, in memory as one axis has it, for tensors of this package with modes
+    /// that no stride describes.
+    pub layout: Option<Box<AnyLayout>>,
 }
 
 impl Array {
@@ -50,6 +55,9 @@ impl Array {
         if let Some(array) = Array::of_torch(object)? {
             return Ok(array);
         }
+        if let Ok(tensor) = object.cast::<Tensor>() {
+            return tensor.get().array();
+        }
         if let Ok(interface) = object.getattr(pyo3::intern!(py, "__cuda_array_interface__")) {
             return Array::of_interface(object, &interface, true);
         }
@@ -58,7 +66,8 @@ impl Array {
         }
         let kind = object.get_type();
         Err(PyTypeError::new_err(format!(
-            "expected an array of NumPy, a tensor of PyTorch or an array with __cuda_array_interface__, not {}",
+            "expected an array of NumPy, a tensor of PyTorch or of this package, or an array with \
+             __cuda_array_interface__, not {}",
             kind.name()?
         )))
     }
@@ -81,6 +90,7 @@ impl Array {
             element: torch_element(&object.getattr(pyo3::intern!(py, "dtype"))?)?,
             device: usize::try_from(ordinal).ok(),
             read_only: false,
+            layout: None,
         }))
     }
 
@@ -123,6 +133,7 @@ impl Array {
             element,
             device: if cuda { Some(ordinal()?) } else { None },
             read_only,
+            layout: None,
         })
     }
 
@@ -139,8 +150,22 @@ impl Array {
         last.checked_add(1)
     }
 
+    /// Refuses an array without elements, or with an axis that goes backwards (`ValueError`).
+    pub fn check_ascending(&self) -> PyResult<()> {
+        if self.span().is_some() {
+            return Ok(());
+        }
+        let text = self.text();
+        Err(PyValueError::new_err(format!(
+            "an array that lies as {text} is no tensor of a kernel: it is empty, or goes backwards"
+        )))
+    }
+
     /// The shape and the strides, as a layout is written.
     pub fn text(&self) -> String {
+        if let Some(layout) = &self.layout {
+            return layout.to_string();
+        }
         let list = |numbers: &[i64]| numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
         format!("({}):({})", list(&self.shape), list(&self.strides))
     }

@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
+use smallvec::SmallVec;
 use tilewright_layout::symbolic::Values;
 use tilewright_notation::{self as notation, Value};
 
@@ -129,6 +130,21 @@ impl Function {
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = arguments.py();
+        if named.is_none() {
+            // As most calls are: of a layout, or of layouts, integers and tuples.
+            let mut given: SmallVec<[Value; 2]> = SmallVec::new();
+            let called = if arguments.len() == 1
+                && let Ok(first) = arguments.get_borrowed_item(0)
+                && let Ok(layout) = first.cast_exact::<Layout>()
+            {
+                Some(self.row.call(std::slice::from_ref(&layout.as_super().get().value), &[]))
+            } else {
+                plain(arguments, &mut given).map(|()| self.row.call(&given, &[]))
+            };
+            if let Some(called) = called {
+                return python(py, called.map_err(|refused| refusal::of_call(py, &refused))?);
+            }
+        }
         if let Some(first) = arguments.iter_borrowed().next()
             && let Ok(view) = first.cast::<View>()
         {
@@ -194,6 +210,18 @@ impl Function {
             METHOD.get_or_try_init(py, || Ok::<_, PyErr>(py.import("types")?.getattr("MethodType")?.unbind()))?;
         method.bind(py).call1((slf, object))
     }
+}
+
+/// Puts down the values of arguments that are layouts, integers and tuples of integers; none where
+/// one is anything else.
+fn plain(arguments: &Bound<'_, PyTuple>, given: &mut SmallVec<[Value; 2]>) -> Option<()> {
+    for argument in arguments.iter_borrowed() {
+        given.push(match argument.cast_exact::<Layout>() {
+            Ok(layout) => layout.as_super().get().value.clone(),
+            Err(_) => convert::plain(&argument)?,
+        });
+    }
+    Some(())
 }
 
 impl Function {

@@ -10,9 +10,11 @@
 //! * `view`, `fragment`, `number`, `tile`, `pipeline`, `tiled`: the classes
 //! * `statement`, `body`: statements that are functions, and bodies of loops and conditions
 //! * `program`: kernels that are written
+//! * `drawing`: what their lanes reach, as pictures
 //! * `library`: those that are planned from layouts
 
 pub mod body;
+pub mod drawing;
 pub mod fragment;
 pub mod library;
 pub mod number;

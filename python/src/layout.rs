@@ -4,7 +4,7 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyIterator, PySlice, PyTuple};
-use tilewright_layout::{AnyLayout, AnyTree};
+use tilewright_layout::{AnyLayout, AnyTree, Leaf};
 use tilewright_notation::{Value, apply};
 
 use crate::convert::{self, program, python};
@@ -38,6 +38,12 @@ impl Layout {
         stride: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let shape = convert::value(shape)?;
+        if let (Value::Tree(AnyTree::Integer(extents)), Some(stride)) = (&shape, stride)
+            && let Some(Value::Tree(AnyTree::Integer(strides))) = convert::plain(stride)
+            && let Ok(layout) = tilewright_layout::Layout::new(extents, &strides)
+        {
+            return Ok(Object { value: AnyLayout::from(layout).into() }.of(Layout));
+        }
         let value = match (shape, stride) {
             (shape @ Value::Layout(_), None) => shape,
             (shape, None) => function::value(py, "make_layout", &[shape])?,
@@ -131,23 +137,62 @@ impl Layout {
     }
 }
 
-/// The offset at one integer for each of several modes that do not nest, as most calls are; none
-/// where it takes more to say.
+/// The offset at integers, as most calls are: one for all modes, or one for each, or a tuple for
+/// those that nest; none where it takes more to say, as of an index outside of its mode.
 fn at_integers(layout: &AnyLayout, coordinate: &Bound<'_, PyTuple>) -> Option<i64> {
     let layout = layout.integer()?;
-    let leaves = layout.leaves();
-    if coordinate.len() < 2 || leaves.len() != coordinate.len() || layout.depth() != 1 {
-        return None;
+    let mut left = Left { nodes: layout.profile().nodes(), leaves: layout.leaves() };
+    match coordinate.len() {
+        1 => left.mode(&*coordinate.get_borrowed_item(0).ok()?),
+        _ => left.tuple(coordinate),
     }
-    let mut offset = 0_i64;
-    for (index, leaf) in coordinate.iter_borrowed().zip(leaves) {
-        let index: i64 = index.cast_exact::<PyInt>().ok()?.extract().ok()?;
-        if !(0..leaf.extent).contains(&index) {
+}
+
+/// The modes of a layout that a coordinate has not reached yet, as [`Profile::nodes`] lists them.
+///
+/// [`Profile::nodes`]: tilewright_layout::Profile::nodes
+struct Left<'a> {
+    nodes: &'a [u16],
+    leaves: &'a [Leaf],
+}
+
+impl Left<'_> {
+    /// The offset of an index of the next mode, or of a tuple of them.
+    fn mode(&mut self, index: &Bound<'_, PyAny>) -> Option<i64> {
+        let Ok(index) = index.cast_exact::<PyInt>() else { return self.tuple(index.cast_exact::<PyTuple>().ok()?) };
+        let node = usize::from(*self.nodes.first()?).max(1);
+        let (own, nodes) = self.nodes.split_at_checked(node)?;
+        let count = own.iter().filter(|node| **node == 0).count();
+        let (own, leaves) = self.leaves.split_at_checked(count)?;
+        *self = Left { nodes, leaves };
+        // The digits, first mode fastest.
+        let mut rest: i64 = index.extract().ok().filter(|index| *index >= 0)?;
+        let mut offset = 0_i64;
+        for leaf in own {
+            let digit = if rest < leaf.extent { std::mem::take(&mut rest) } else { rest % leaf.extent };
+            rest /= leaf.extent;
+            offset = offset.checked_add(digit.checked_mul(leaf.stride)?)?;
+        }
+        (rest == 0).then_some(offset)
+    }
+
+    /// The offset of an index for each mode of the next one.
+    fn tuple(&mut self, indices: &Bound<'_, PyTuple>) -> Option<i64> {
+        let (node, nodes) = self.nodes.split_first()?;
+        let behind = self.nodes.len().checked_sub(usize::from(*node))?;
+        if *node == 0 {
             return None;
         }
-        offset = offset.checked_add(index.checked_mul(leaf.stride)?)?;
+        self.nodes = nodes;
+        let mut offset = 0_i64;
+        for index in indices.iter_borrowed() {
+            if self.nodes.len() == behind {
+                return None;
+            }
+            offset = offset.checked_add(self.mode(&index)?)?;
+        }
+        (self.nodes.len() == behind).then_some(offset)
     }
-    Some(offset)
 }
 
 /// The layout of a shape and strides.

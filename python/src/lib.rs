@@ -9,6 +9,7 @@
 //! * `convert`: from Python's integers and tuples to values, and back
 //! * `function`: the functions of the language, as functions and as methods
 //! * `refusal`: exceptions
+//! * `interrupt`: work that ctrl-C ends
 //! * `array`: layouts at arrays of indices
 //! * `tensor`: memory under layouts, of other packages or of its own
 //! * `picture`, `claim`, `analysis`: pictures, laws that are tested, costs of memory
@@ -22,6 +23,7 @@ mod convert;
 mod device;
 mod foreign;
 mod function;
+mod interrupt;
 mod kernel;
 mod layout;
 mod maps;
@@ -40,9 +42,9 @@ mod _native {
     #[pymodule_export]
     use super::analysis::{access_of, banks, covered, suggestions};
     #[pymodule_export]
-    use super::claim::{check_call, check_equal, derivation};
+    use super::claim::{check_call, check_equal, derivation, operations};
     #[pymodule_export]
-    use super::device::{Launcher, device_count, device_name};
+    use super::device::{Launcher, device_count, device_name, device_target};
     #[pymodule_export]
     use super::function::{Function, functions, spelling};
     #[pymodule_export]
@@ -51,14 +53,14 @@ mod _native {
     use super::kernel::fragment::Fragment;
     #[pymodule_export]
     use super::kernel::library::{
-        plan_layer_norm, plan_product, plan_reduce, plan_relayout, plan_rms_norm, plan_softmax,
+        Plan, plan_layer_norm, plan_product, plan_reduce, plan_relayout, plan_rms_norm, plan_softmax,
     };
     #[pymodule_export]
     use super::kernel::number::{Flag, Number, maximum, minimum, where_};
     #[pymodule_export]
     use super::kernel::pipeline::{Cursor, Pipeline, Stage, pipeline};
     #[pymodule_export]
-    use super::kernel::program::{Program, array_layout, write_kernel};
+    use super::kernel::program::{Program, array_axes, array_layout, write_kernel};
     #[pymodule_export]
     use super::kernel::statement::{
         Thread, barrier, block, commit_async, commit_bulk, copy_tile, fence_async, fragment, global_tensor, grid,

@@ -19,8 +19,13 @@ use crate::convert;
 use crate::object::Object;
 use crate::refusal;
 
+/// What draws a figure, in the style that is asked for.
+type Draws = Box<dyn Fn(Style) -> Figure<'static> + Send + Sync>;
+
 /// What one part of a picture shows.
 enum Shown {
+    /// What something else than a value has found.
+    Figure(Draws),
     /// A value, and the call that made it.
     Value(Box<(Value, Option<Call>)>),
     Mma(Box<MmaAtom>),
@@ -105,6 +110,21 @@ impl Picture {
 }
 
 impl Picture {
+    /// The picture of what was found about a value.
+    pub fn of(title: String, draws: impl Fn(Style) -> Figure<'static> + Send + Sync + 'static) -> Picture {
+        Picture {
+            shown: vec![Shown::Figure(Box::new(draws))],
+            kind: "auto".to_owned(),
+            tile: None,
+            title,
+            caption: String::new(),
+            style: Style::default(),
+            theme: Theme::Auto,
+            bits: 16,
+            width: 32,
+        }
+    }
+
     fn figure(&self, py: Python<'_>, medium: Medium) -> PyResult<Figure<'static>> {
         let style = Style { medium, ..self.style };
         let mut figure = self.drawn(py, style)?;
@@ -146,6 +166,7 @@ impl Picture {
     fn one(&self, py: Python<'_>, shown: &Shown, style: Style) -> PyResult<Figure<'static>> {
         let told = |error: &dyn Refusal| refusal::of(py, error);
         let (value, call) = match shown {
+            Shown::Figure(draws) => return Ok(draws(style)),
             Shown::Mma(atom) => return figures::instructions::of_mma(atom, style).map_err(|error| told(&error)),
             Shown::Copy(atom) => {
                 return figures::instructions::of_copy(atom, self.bits, style).map_err(|error| told(&*error));
@@ -183,6 +204,7 @@ fn map_of(shown: &Shown) -> PyResult<Map> {
             };
             PyTypeError::new_err(format!("{value}, a {}, is not drawn{advice}", value.kind()))
         }),
+        Shown::Figure(_) => Err(PyTypeError::new_err("this is drawn in one way alone")),
         Shown::Mma(_) | Shown::Copy(_) => Err(PyTypeError::new_err("an instruction is drawn by its name alone")),
     }
 }

@@ -27,6 +27,7 @@ use tilewright_notation::{self as notation, Value};
 use tilewright_tensor::{AnyOffsets, Offsets};
 
 use crate::convert::{self, python};
+use crate::foreign::Array;
 use crate::function;
 use crate::refusal;
 pub use element::Element;
@@ -141,6 +142,17 @@ impl Tensor {
             views::Refused::Call(text) => PyValueError::new_err(text),
         })?;
         Ok(Bound::new(py, self.seen(py, layout, 0)?)?.into_any())
+    }
+
+    /// The memory, as kernels take it: an axis a mode, or, where a mode has no stride, all of it
+    /// with the layout.
+    ///
+    /// Errors: as [`Exported::array`]; there are elements before offset 0.
+    pub fn array(&self) -> PyResult<Array> {
+        match Exported::of(self) {
+            Ok(exported) => exported.array(None),
+            Err(_) => Exported::all(self)?.array(Some(Box::new(self.layout.clone()))),
+        }
     }
 
     /// Where the elements lie.

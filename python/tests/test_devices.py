@@ -76,7 +76,7 @@ def main(library):
     sys.modules["torch"] = torch
 
     import tilewright as tw
-    from test_kernels import tiled_add, tiled_gemm
+    from page_kernels import tiled_add, tiled_gemm
 
     driver = ctypes.CDLL(library)
     driver.last_launch.restype = ctypes.POINTER(ctypes.c_uint64)

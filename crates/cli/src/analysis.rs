@@ -102,25 +102,6 @@ fn line_json(line: &str) -> Json {
     line.parse::<i64>().map_or_else(|_| Json::from(line), Json::from)
 }
 
-/// An access in words: `rows: 512 threads, 16 bytes each`.
-fn access_text(access: &Access) -> String {
-    let (threads, bytes) = (count(access.threads(), "thread"), count(access.bytes(), "byte"));
-    match access.instructions() {
-        1 => format!("{}: {threads}, {bytes} each", access.name()),
-        times => format!("{}: {threads}, {times} times {bytes} each", access.name()),
-    }
-}
-
-/// A number and its noun.
-fn count(number: i64, noun: &str) -> String {
-    let ending = match (number, noun) {
-        (1, _) => return format!("1 {noun}"),
-        (_, "copy") => return format!("{number} copies"),
-        _ => "s",
-    };
-    format!("{number} {noun}{ending}")
-}
-
 /// Lanes in few letters: `0-7,9`.
 fn ranges(numbers: &[i64]) -> String {
     let runs = numbers.chunk_by(|a, b| a + 1 == *b);

@@ -9,6 +9,7 @@
 //! * [`figures`]: the picture of a value, of a call, and of each step of a derivation
 //! * [`launch`]: numbers to try in place of those that become known at launch
 //! * [`map`]: values of the language as functions
+//! * [`requests`]: what the lanes of a request touch of banks and sectors
 
 pub mod check;
 pub mod facts;
@@ -16,3 +17,4 @@ pub mod figures;
 pub mod launch;
 mod law;
 pub mod map;
+pub mod requests;

@@ -16,6 +16,7 @@ mod machine;
 mod occupancy;
 mod registers;
 mod report;
+mod requests;
 #[cfg(test)]
 pub(crate) mod tests;
 mod walk;
@@ -24,6 +25,7 @@ use std::fmt;
 
 pub use machine::{Machine, Multiprocessor, Rates};
 pub use occupancy::{Limit, Occupancy};
+pub use requests::{Phase, Request};
 
 use crate::interpret::code::{Code, Node};
 use crate::interpret::{AccessCount, Class, SetupError};

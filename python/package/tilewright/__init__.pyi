@@ -76,11 +76,14 @@ from ._study import Access as Access
 from ._study import Advice as Advice
 from ._study import Banks as Banks
 from ._study import Claim as Claim
+from ._study import Derivation as Derivation
 from ._study import Footprint as Footprint
+from ._study import Operation as Operation
 from ._study import Suggestion as Suggestion
 from ._study import access as access
 from ._study import banks as banks
 from ._study import check as check
+from ._study import derive as derive
 from ._study import draw as draw
 from ._study import explain as explain
 from ._study import footprint as footprint
@@ -99,6 +102,7 @@ __all__ = [
     "Banks",
     "BitMatrix",
     "Claim",
+    "Derivation",
     "Distribution",
     "E",
     "Expr",
@@ -118,6 +122,7 @@ __all__ = [
     "LinearLayout",
     "Morphism",
     "Number",
+    "Operation",
     "Output",
     "Param",
     "Picture",
@@ -177,6 +182,7 @@ __all__ = [
     "crd2crd",
     "crd2idx",
     "depth",
+    "derive",
     "dice",
     "dice_modes",
     "divides",

@@ -5,15 +5,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ._native import Layout, Tensor, zeros
+
 
 def host_memory(array: Any) -> Any:
     """The bytes from the first element of an array to the last, as a writable view of its own memory.
 
-    ``array`` is one of NumPy, or a tensor of PyTorch on the host, whose strides are not negative.
+    ``array`` is one of NumPy, or a tensor of PyTorch on the host, whose strides are not negative, or a tensor of this package.
     """
     import numpy as np
 
-    if hasattr(array, "data_ptr"):
+    if isinstance(array, Tensor):
+        # In the order of memory, whatever the layout is.
+        array = np.asarray(array.under(Layout((array.cosize(),), (1,))))
+    elif hasattr(array, "data_ptr"):
         torch: Any = import_module("torch")
 
         array = array.detach()
@@ -40,14 +45,34 @@ def is_torch(array: Any) -> bool:
     return hasattr(array, "data_ptr") and hasattr(array, "get_device")
 
 
-def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
-    """A new array of the library and on the device of another one."""
+# The names of types of elements in PyTorch and NumPy.
+_NAMES = {
+    "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2",
+    "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8",
+}  # fmt: skip
+
+
+def empty(like: Any, shape: tuple[int, ...], element: str | None = None) -> Any:
+    """A new array of the library and on the device of another one, of its type or of this one."""
+    name = None if element is None else _NAMES[element]
     if is_torch(like):
         torch: Any = import_module("torch")
 
-        return torch.empty(shape, dtype=getattr(torch, dtype) if dtype else like.dtype, device=like.device)
+        return torch.empty(shape, dtype=getattr(torch, name) if name else like.dtype, device=like.device)
+    if isinstance(like, Tensor):
+        if like.device != "cpu":
+            raise TypeError(f"pass `out`: tensors on {like.device} are not made here")
+        return zeros(shape, name or like.dtype)
     if hasattr(like, "__cuda_array_interface__"):
         raise TypeError(f"pass `out`: arrays of type {type(like).__name__} are not made here")
     import numpy as np
 
-    return np.empty(shape, dtype=dtype or like.dtype)
+    if name is None or name in _OWN:
+        return np.empty(shape, dtype=name or like.dtype)
+    # A type that NumPy does not have.
+    return zeros(shape, name)
+
+
+def result_type(factors: str) -> str:
+    """The type of products of a type: that of their sums for integers, one of 16 bits for floats of 8 bits."""
+    return {"i8": "i32", "u8": "i32", "e4m3": "bf16", "e5m2": "bf16"}.get(factors, factors)

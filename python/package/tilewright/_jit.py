@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args, get_origin, overload
 from . import _native, _place
 from ._arrays import host_memory
 from ._errors import KernelError
-from ._native import Layout, Program
+from ._native import Layout, Picture, Program, Tensor
 
 
 class Array:
@@ -94,6 +94,8 @@ def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _is_array(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return True
     return hasattr(value, "__array_interface__") or hasattr(value, "__cuda_array_interface__") or hasattr(value, "data_ptr")
 
 
@@ -114,6 +116,15 @@ def _grid(grid: Any) -> tuple[int, int, int]:
     if not 1 <= len(axes) <= 3 or any(isinstance(axis, bool) or not hasattr(axis, "__index__") for axis in axes):
         raise TypeError(f"a grid is one to three numbers of blocks, not {grid!r}")
     x, y, z = (*(axis.__index__() for axis in axes), 1, 1)[:3]
+    return x, y, z
+
+
+def _grid_place(block: Any) -> tuple[int, int, int]:
+    """A block by its place along each axis of the grid."""
+    axes = block if isinstance(block, tuple) else (block,)
+    if not 1 <= len(axes) <= 3 or any(isinstance(axis, bool) or not hasattr(axis, "__index__") for axis in axes):
+        raise TypeError(f"a block is one to three numbers, its place in the grid, not {block!r}")
+    x, y, z = (*(axis.__index__() for axis in axes), 0, 0)[:3]
     return x, y, z
 
 
@@ -181,6 +192,20 @@ class Kernel:
         """What a launch costs, before it runs, on a machine: "H200", "H100" or "A100". Sizes are those of the arrays, or keywords."""
         program, sizes, _ = self._asked(arguments, named)
         return program.cost(sizes, machine)
+
+    def draw(
+        self,
+        *arguments: Any,
+        block: tuple[int, ...] = (0, 0, 0),
+        warp: int = 0,
+        line: int | None = None,
+        **named: Any,
+    ) -> Picture:
+        """What the lanes of a warp of a block reach, at the sizes of arrays or keywords: of tensors by lines and sectors, of shared
+        memory by banks, statement by statement; or of those at one line of the file. SVG in a notebook, text when it is printed.
+        """
+        program, sizes, _ = self._asked(arguments, named)
+        return program.draw(sizes, _grid_place(block), warp, line)
 
     def check(self, *arguments: Any, **named: Any) -> None:
         """Runs the kernel on the interpreter under every schedule, and raises what it finds: accesses outside, races, deadlocks,
@@ -339,7 +364,8 @@ def interpret(
             code="E0908",
             help="leave the grid out: it follows from the layouts",
         )
-    memory = [host_memory(array) for array in arrays]
+    # A workspace may be longer than what one kernel takes of it.
+    memory = [host_memory(array)[:count] for array, count in zip(arrays, program.tensor_bytes(sizes))]
     written = [role != "input" for _, _, role, _ in program.tensors]
     for first in range(len(memory)):
         for second in range(first):

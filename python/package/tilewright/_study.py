@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
 from . import _native
 from ._errors import LayoutError
 from ._native import Picture
+
+
+class _Drawn:
+    """What has a picture."""
+
+    picture: Picture
+
+    def _repr_svg_(self) -> str:
+        return self.picture._repr_svg_()
+
+    def _repr_html_(self) -> str:
+        return self.picture._repr_html_()
 
 
 def draw(*what: Any, file: str | PathLike[str] | None = None, scale: float = 2.0, **options: Any) -> Picture:
@@ -20,7 +32,8 @@ def draw(*what: Any, file: str | PathLike[str] | None = None, scale: float = 2.0
     Options: ``kind`` (``"auto"``, ``"offsets"``, ``"thread-value"``, ``"copy"``, ``"mma"``, ``"memory"``), ``tile`` (the shape of a
     tile of threads and values), ``title``, ``caption``, ``label`` (``"offset"``, ``"coordinate"``, ``"index"``, ``"none"``), ``shade``
     (``"grey"``, ``"heat"``, ``"palette"``, ``"none"``), ``palette``, ``theme`` (``"auto"``, ``"light"``, ``"dark"``),
-    ``element_bits``, ``width`` (addresses to a row of ``"memory"``).
+    ``element_bits``, ``width`` (addresses to a row of ``"memory"``). What :func:`banks` and :func:`access` found has its own
+    picture, without options.
 
     >>> print(draw("(2,3):(3,1)").text().rstrip())
     (2,3):(3,1)
@@ -30,7 +43,10 @@ def draw(*what: Any, file: str | PathLike[str] | None = None, scale: float = 2.0
     1 │ 3 4 5 │
       └───────┘
     """
-    picture = _native.picture(*what, **options)
+    if len(what) == 1 and isinstance(what[0], _Drawn) and not options:
+        picture = what[0].picture
+    else:
+        picture = _native.picture(*what, **options)
     if file is not None:
         picture.save(file, scale)
     return picture
@@ -92,8 +108,50 @@ def explain(subject: LayoutError | str) -> str:
 
 
 @dataclass(frozen=True)
-class Banks:
-    """What an access to shared memory costs: ``degree`` wavefronts at most in a phase, ``phases`` has each."""
+class Operation:
+    """An operation of a derivation: its formula, what is said about it, and its picture, if it has one. ``indent`` is how many
+    operations it is a part of."""
+
+    indent: int
+    formula: str
+    lines: list[str]
+    picture: Picture | None = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """How the value of a program comes about, operation by operation: text where it is printed, with pictures in a notebook."""
+
+    program: str
+    operations: list[Operation]
+
+    def __str__(self) -> str:
+        return _native.derivation(self.program)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        parts = []
+        for operation in self.operations:
+            told = "\n".join([operation.formula, *("  " + line for line in operation.lines)])
+            picture = operation.picture._repr_html_() if operation.picture is not None else ""
+            parts.append(f'<div style="margin-left:{2 * operation.indent}em"><pre>{escape(told)}</pre>{picture}</div>')
+        return "".join(parts)
+
+
+def derive(program: str) -> Derivation:
+    """How the value of a program comes about.
+
+    >>> print(derive("logical_divide((4,6):(1,4), 4:2)").operations[0].formula)
+    logical_divide(A, T) = A o (T, complement(T, size(A)))
+    """
+    return Derivation(program, [Operation(*operation) for operation in _native.operations(program)])
+
+
+@dataclass(frozen=True)
+class Banks(_Drawn):
+    """What an access to shared memory costs: ``degree`` wavefronts at most in a phase, ``phases`` has each. ``picture``, which a
+    notebook shows, is of one of the worst phases, or of the one that was asked for."""
 
     layout: str
     access: str
@@ -104,6 +162,7 @@ class Banks:
     wavefronts: int
     ideal: int
     phases: list[int]
+    picture: Picture = field(repr=False, compare=False)
 
     @property
     def conflict_free(self) -> bool:
@@ -116,8 +175,9 @@ class Banks:
 
 
 @dataclass(frozen=True)
-class Access:
-    """What an access to global memory costs: sectors of 32 bytes, lines of 128."""
+class Access(_Drawn):
+    """What an access to global memory costs: sectors of 32 bytes, lines of 128. ``picture``, which a notebook shows, is of one of the
+    worst requests, or of the one that was asked for."""
 
     layout: str
     access: str
@@ -128,6 +188,7 @@ class Access:
     ideal: int
     lines: int
     efficiency: float
+    picture: Picture = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -172,21 +233,30 @@ class Footprint:
     cycles: list[list[int]] | None
 
 
-def banks(layout: Any, access: Any = None, *, width: int = 32, vector: int = 1, count: int = 32, bytes: int = 4) -> Banks:
+def banks(
+    layout: Any,
+    access: Any = None,
+    *,
+    width: int = 32,
+    vector: int = 1,
+    count: int = 32,
+    bytes: int = 4,
+    phase: int | None = None,
+) -> Banks:
     """Conflicts of an access to shared memory: of elements of ``width`` bits, ``vector`` to a load.
 
     The access is ``"rows:8"``, ``"columns"``, ``"threads"``, ``"ldmatrix.x4"`` and the like, or a layout from (thread, value) to
-    an index; without one, the layout's own modes are threads and values.
+    an index; without one, the layout's own modes are threads and values. ``phase`` is the one that is drawn.
 
     >>> print(banks("(128,64):(64,1)", "ldmatrix.x4", width=16))
     8-way conflicts: 1024 wavefronts, where 128 would do
     """
-    return Banks(**_native.banks(layout, access, width, vector, count, bytes))
+    return Banks(**_native.banks(layout, access, width, vector, count, bytes, phase))
 
 
-def access(layout: Any, access: Any = None, *, width: int = 32, vector: int = 1) -> Access:
-    """Sectors of an access to global memory, as in :func:`banks`."""
-    return Access(**_native.access_of(layout, access, width, vector))
+def access(layout: Any, access: Any = None, *, width: int = 32, vector: int = 1, request: int | None = None) -> Access:
+    """Sectors of an access to global memory, as in :func:`banks`. ``request`` is the one that is drawn."""
+    return Access(**_native.access_of(layout, access, width, vector, request))
 
 
 def suggest(

@@ -4,143 +4,258 @@
 >>> x = torch.randn(4096, 8192, device="cuda")              # doctest: +SKIP
 >>> y = tw.gpu.softmax(x)                                   # doctest: +SKIP
 
-Each function looks at shapes, strides and types, plans a kernel, and keeps it. CUDA tensors are worked on where they are, on
-PyTorch's current stream, and a call returns at once. Arrays of the host are refused, unless ``on="interpreter"`` says that the
-interpreter, which checks every access and is slow, is meant.
+Each function looks at shapes, strides and types, plans kernels for the device, and keeps them. CUDA tensors are worked on where they
+are, on PyTorch's current stream, and a call returns at once. Arrays of the host are refused, unless ``on="interpreter"`` says that the
+interpreter, which checks every access and is slow, is meant; it runs the kernels for an H200.
+
+``plan(function, ...)`` has what a call would launch, without launching it.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from . import _native
-from ._arrays import empty
+from ._arrays import empty, result_type
 from ._jit import interpret
-from ._native import Layout, Program
+from ._native import Layout
 
-_kept: dict[Any, tuple[Program, _native.Launcher]] = {}
+Axes = tuple[str, tuple[int, ...], tuple[int, ...], "int | None"]
+
+
+class _Kept:
+    """A plan whose kernels are ready to be launched."""
+
+    def __init__(self, plan: _native.Plan) -> None:
+        self.plan = plan
+        self.launches = [(program, _native.Launcher(program), numbers) for program, numbers in plan.launches]
+        # A plan may know sizes, and take none at launch.
+        self.sizes = [[size.partition("{")[0] for size in program.sizes] for program, _ in plan.launches]
+
+
+_kept: dict[Any, _Kept] = {}
 _lock = threading.Lock()
 # A plan is small; what a program would have to hold on to for ever is not.
 _MOST = 1024
+_local = threading.local()
 
 
-def _planned(plan: Any, *key: Any) -> tuple[Program, _native.Launcher]:
-    known = _kept.get((plan, *key))
+def _planned(make: Callable[..., _native.Plan], *key: Any) -> _Kept:
+    known = _kept.get((make, *key))
     if known is None:
-        program = plan(*key)
+        made = _Kept(make(*key))
         with _lock:
             if len(_kept) >= _MOST:
                 _kept.clear()
-            known = _kept.setdefault((plan, *key), (program, _native.Launcher(program)))
+            known = _kept.setdefault((make, *key), made)
     return known
 
 
-def _run(kernel: tuple[Program, _native.Launcher], arrays: list[Any], sizes: dict[str, int], on: str | None) -> None:
-    program, launcher = kernel
-    # A plan may know sizes, and take none at launch.
-    sizes = {name: sizes[name] for name in (size.partition("{")[0] for size in program.sizes) if name in sizes}
+_targets: dict[int, str] = {}
+
+
+def _target(device: int | None) -> str:
+    """The target of a device; of none, as of an H200."""
+    if device is None:
+        return "sm_90a"
+    known = _targets.get(device)
+    if known is None:
+        known = _targets[device] = _native.device_target(device)
+    return known
+
+
+def _run(kept: _Kept, tensors: list[Any], sizes: dict[str, int], on: str | None) -> None:
+    """Launches what was planned, on the tensors that its function takes, the result last."""
+    asked = getattr(_local, "asked", None)
+    if asked is not None:
+        asked.append(kept.plan)
+        return
     if on not in (None, "interpreter"):
         raise ValueError(f"a kernel runs on the device of its arrays, or on=\"interpreter\", not on {on!r}")
-    if on is None:
-        if launcher.launch(arrays, None, sizes):
-            return
-        raise TypeError(
-            f"{program.name} runs on CUDA tensors, and these are arrays of the host: move them with `.cuda()`, "
-            'or say on="interpreter" to run it there, checked and slowly'
-        )
-    interpret(program, arrays, {}, sizes)
+    workspaces = kept.plan.workspaces
+    if workspaces:
+        # PyTorch keeps the memory until what stands on the stream behind it is done.
+        tensors = tensors + [empty(tensors[0], (count,), element) for element, count in workspaces]
+    for (program, launcher, numbers), names in zip(kept.launches, kept.sizes):
+        own = [tensors[number] for number in numbers]
+        given = {name: sizes[name] for name in names if name in sizes}
+        if on == "interpreter":
+            interpret(program, own, {}, given)
+        elif not launcher.launch(own, None, given):
+            raise TypeError(
+                f"{program.name} runs on CUDA tensors, and these are arrays of the host: move them with `.cuda()`, "
+                'or say on="interpreter" to run it there, checked and slowly'
+            )
 
 
-def _matrix(array: Any, name: str) -> tuple[int, int, str]:
-    """Rows, columns and the type of a matrix whose rows lie one after another."""
-    element, layout = _native.array_layout(array)
-    shape = tuple(array.shape)
+def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> _native.Plan:
+    """What a call of a function of this module launches: ``plan(softmax, x)``. Its text says what was chosen and why; ``launches`` has
+    the kernels, of which each has ``ptx()``, ``cost(..)`` and ``check(..)``, and the numbers of its tensors; ``workspaces`` has what it
+    takes of memory besides.
+    """
+    _local.asked = asked = []
+    try:
+        function(*arguments, **named)
+    finally:
+        _local.asked = None
+    if len(asked) != 1:
+        raise TypeError(f"{getattr(function, '__name__', function)!s} is no function of tilewright.gpu that plans kernels")
+    return asked[0]
+
+
+def _rows(axes: Axes, name: str) -> tuple[int, int]:
+    """The rows and columns of a matrix whose rows lie one after another."""
+    _, shape, strides, _ = axes
     if len(shape) != 2:
         raise ValueError(f"{name} is a matrix, and has {len(shape)} axes")
-    rows, columns = shape
-    if layout.coalesce((1, 1)) != Layout((rows, columns), (columns, 1)).coalesce((1, 1)) and rows * columns > 1:
-        raise ValueError(f"the rows of {name} must lie one after another, and it lies as {layout}: pass `.contiguous()`")
-    return rows, columns, element
+    _contiguous(axes, name, "the rows")
+    return shape[0], shape[1]
+
+
+def _contiguous(axes: Axes, name: str, what: str = "the elements") -> None:
+    _, shape, strides, _ = axes
+    step = 1
+    for extent, stride in zip(reversed(shape), reversed(strides)):
+        if stride != step and extent > 1:
+            text = f"({','.join(map(str, shape))}):({','.join(map(str, strides))})"
+            raise ValueError(f"{what} of {name} must lie one after another, and it lies as {text}: pass `.contiguous()`")
+        step *= extent
 
 
 def relayout(source: Any, destination: Any, *, on: str | None = None) -> Any:
     """Copies every element to the place of the same index, whatever the strides and types of both are: a transposition, a
     permutation of axes, a conversion. Returns the destination.
     """
-    (of, from_), (to, into) = _native.array_layout(source), _native.array_layout(destination)
-    if tuple(source.shape) != tuple(destination.shape):
-        raise ValueError(f"the shapes differ: {tuple(source.shape)} and {tuple(destination.shape)}")
-    _run(_planned(_native.plan_relayout, from_, of, into, to), [source, destination], {}, on)
+    of, shape, strides, device = _native.array_axes(source)
+    to, other, into, _ = _native.array_axes(destination)
+    if shape != other:
+        raise ValueError(f"the shapes differ: {shape} and {other}")
+    _run(_planned(_relayout, of, shape, strides, to, into, _target(device)), [source, destination], {}, on)
     return destination
+
+
+def _relayout(of: str, shape: tuple[int, ...], strides: tuple[int, ...], to: str, into: tuple[int, ...], target: str) -> _native.Plan:
+    return _native.plan_relayout(Layout(shape, strides), of, Layout(shape, into), to, target)
 
 
 def softmax(x: Any, *, out: Any = None, on: str | None = None) -> Any:
     """``exp(x)`` over its sum, row by row of a matrix."""
-    rows, columns, element = _matrix(x, "x")
+    axes = _native.array_axes(x)
+    rows, columns = _rows(axes, "x")
     out = empty(x, (rows, columns)) if out is None else out
-    _run(_planned(_native.plan_softmax, columns, element), [x, out], {"M": rows}, on)
+    _run(_planned(_native.plan_softmax, columns, axes[0], _target(axes[3])), [x, out], {"M": rows}, on)
     return out
 
 
 def rms_norm(x: Any, weight: Any, *, epsilon: float = 1e-5, out: Any = None, on: str | None = None) -> Any:
     """The rows of a matrix by the root of their mean square + epsilon, times weights."""
-    rows, columns, element = _matrix(x, "x")
+    axes = _native.array_axes(x)
+    rows, columns = _rows(axes, "x")
     _vector(weight, "weight", columns)
     out = empty(x, (rows, columns)) if out is None else out
-    _run(_planned(_native.plan_rms_norm, columns, element, float(epsilon)), [x, weight, out], {"M": rows}, on)
+    kept = _planned(_native.plan_rms_norm, columns, axes[0], float(epsilon), _target(axes[3]))
+    _run(kept, [x, weight, out], {"M": rows}, on)
     return out
 
 
 def layer_norm(x: Any, weight: Any, bias: Any, *, epsilon: float = 1e-5, out: Any = None, on: str | None = None) -> Any:
     """The rows of a matrix less their mean, by the root of their variance + epsilon, times weights plus a bias."""
-    rows, columns, element = _matrix(x, "x")
+    axes = _native.array_axes(x)
+    rows, columns = _rows(axes, "x")
     _vector(weight, "weight", columns)
     _vector(bias, "bias", columns)
     out = empty(x, (rows, columns)) if out is None else out
-    _run(_planned(_native.plan_layer_norm, columns, element, float(epsilon)), [x, weight, bias, out], {"M": rows}, on)
+    kept = _planned(_native.plan_layer_norm, columns, axes[0], float(epsilon), _target(axes[3]))
+    _run(kept, [x, weight, bias, out], {"M": rows}, on)
     return out
 
 
-def reduce(x: Any, statistic: str = "sum", *, axis: int = 1, out: Any = None, on: str | None = None) -> Any:
-    """A statistic of each row (``axis=1``) or column (``axis=0``) of a matrix: "sum", "mean", "norm", "max" or "argmax"."""
-    rows, columns, element = _matrix(x, "x")
-    if axis not in (0, 1):
-        raise ValueError(f"a matrix has the axes 0 and 1, not {axis}")
-    first = _planned(_reduction, statistic, rows, columns, element, axis, 0)
-    if out is None:
-        out = empty(x, (rows if axis == 1 else columns,), "int32" if statistic == "argmax" else None)
-    left = first[0].tensors[1:]
-    if [name for name, *_ in left] == ["y"]:
-        _run(first, [x, out], {}, on)
-        return out
-    # Shares, which a second launch puts together.
-    kinds = {"i32": "int32", "f32": "float32"}
-    parts = [empty(x, (Layout(layout).size(),), kinds[kind]) for _, kind, _, layout in left]
-    _run(first, [x, *parts], {}, on)
-    _run(_planned(_reduction, statistic, rows, columns, element, axis, 1), [*parts, out], {}, on)
-    return out
-
-
-def _reduction(statistic: str, rows: int, columns: int, element: Any, axis: int, launch: int) -> Program:
-    """One launch of a reduction of a matrix along an axis."""
-    return _native.plan_reduce(statistic, Layout((rows, columns), (columns, 1)), element, [axis])[launch]
-
-
-def gemm(a: Any, b: Any, *, out: Any = None, group: bool = True, on: str | None = None) -> Any:
-    """``a @ b.T``: A (M,K) times the transposed B (N,K), both with K contiguous, sums in f32 (PyTorch's ``linear``).
-
-    ``group``: by the products of four warps of Hopper, where N and K are multiples of 8.
+def reduce(x: Any, statistic: str = "sum", *, axis: int | tuple[int, ...] | None = -1, out: Any = None, on: str | None = None) -> Any:
+    """A statistic along an axis, along several, or of all elements where ``axis`` is None: "sum", "mean", "norm", "max" or "argmax".
+    Of several axes, argmax counts along the first one fastest.
     """
-    m, k, element = _matrix(a, "a")
-    n, depth, other = _matrix(b, "b")
-    if (k, element) != (depth, other):
-        raise ValueError(f"a is ({m},{k}) of {element}, and b is ({n},{depth}) of {other}: both have the same K and type")
-    out = empty(a, (m, n)) if out is None else out
-    result = _native.array_layout(out)[0]
-    group = bool(group) and n % 8 == 0 and k % 8 == 0 and result == element
-    _run(_planned(_native.plan_product, element, result, m, n, k, group), [a, b, out], {"M": m, "N": n, "K": k}, on)
+    axes = _native.array_axes(x)
+    _contiguous(axes, "x")
+    element, shape, _, device = axes
+    given = tuple(range(len(shape))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    if not all(-len(shape) <= number < len(shape) for number in given):
+        raise ValueError(f"x has the axes 0 to {len(shape) - 1}, not {axis}")
+    along = tuple(number % len(shape) for number in given)
+    kept = _planned(_reduction, statistic, shape, element, along, _target(device))
+    if out is None:
+        left = tuple(extent for number, extent in enumerate(shape) if number not in along)
+        out = empty(x, left, "i32" if statistic == "argmax" else None)
+    _run(kept, [x, out], {}, on)
     return out
+
+
+def _reduction(statistic: str, shape: tuple[int, ...], element: str, along: tuple[int, ...], target: str) -> _native.Plan:
+    strides = [1]
+    for extent in reversed(shape[1:]):
+        strides.insert(0, strides[0] * extent)
+    return _native.plan_reduce(statistic, Layout(shape, tuple(strides)), element, list(along), target)
+
+
+def gemm(
+    a: Any,
+    b: Any,
+    *,
+    out: Any = None,
+    function: str | None = None,
+    tf32: bool = False,
+    on: str | None = None,
+    **inputs: Any,
+) -> Any:
+    """``a @ b.T``: A (M,K) times the transposed B (N,K), of any strides, as PyTorch's ``linear`` has them; or a batch, (L,M,K) and
+    (L,N,K). Sums are in f32, of integers in i32, and rounded once.
+
+    ``function`` is what is written in place of the sum, ``x``, with the elements of further tensors, which are keywords and broadcast
+    to the result: ``gemm(a, b, function="gelu_tanh(x + bias) + residual", bias=bias, residual=residual)``.
+    ``tf32``: of factors of f32, 10 bits behind the point count, and it is faster.
+
+    How it is cut is planned by a model of an H200, and may take several launches and memory besides: ``print(plan(gemm, a, b))``.
+    """
+    of, shape_a, strides_a, device = _native.array_axes(a)
+    other, shape_b, strides_b, _ = _native.array_axes(b)
+    if len(shape_a) != len(shape_b) or len(shape_a) not in (2, 3):
+        raise ValueError(f"a and b are matrices (M,K) and (N,K), or batches of them, and have the shapes {shape_a} and {shape_b}")
+    if (shape_a[-1], shape_a[:-2], of) != (shape_b[-1], shape_b[:-2], other):
+        raise ValueError(f"a is {shape_a} of {of}, and b is {shape_b} of {other}: both have the same K and type")
+    shape = (*shape_a[:-1], shape_b[-2])
+    out = empty(a, shape, result_type(of)) if out is None else out
+    to, shape_d, strides_d, _ = _native.array_axes(out)
+    if shape_d != shape:
+        raise ValueError(f"out is {shape_d}, and the product {shape}")
+    further = tuple((name, *_native.array_axes(tensor)[:3]) for name, tensor in inputs.items())
+    if further and function is None:
+        raise TypeError(f"'{further[0][0]}' is a tensor of a function of the sums: say function=\"x + {further[0][0]}\"")
+    key = ((of, shape_a, strides_a), (other, shape_b, strides_b), (to, shape, strides_d), function, further, bool(tf32), _target(device))
+    _run(_planned(_product, *key), [a, b, *inputs.values(), out], {"M": shape[-2], "N": shape[-1], "K": shape_a[-1]}, on)
+    return out
+
+
+_Matrix = tuple[str, tuple[int, ...], tuple[int, ...]]
+
+
+def _product(a: _Matrix, b: _Matrix, d: _Matrix, function: str | None, further: tuple[Any, ...], tf32: bool, target: str) -> _native.Plan:
+    shape = d[1]
+    given = []
+    for name, element, extents, strides in further:
+        if len(extents) > len(shape) or any(one not in (1, all) for one, all in zip(reversed(extents), reversed(shape))):
+            raise ValueError(f"'{name}' is {extents}, which does not broadcast to {shape}")
+        # Where an extent is 1, or there is no such axis, each element counts for the whole axis.
+        steps = [0] * (len(shape) - len(extents)) + [step if extent > 1 else 0 for extent, step in zip(extents, strides)]
+        given.append((name, _batch((element, shape, tuple(steps)))))
+    return _native.plan_product(_batch(a), _batch(b), _batch(d), function, given, tf32, target)
+
+
+def _batch(matrix: _Matrix) -> tuple[str, list[int], list[int]]:
+    """The type, extents and strides of rows, columns and matrices."""
+    element, shape, strides = matrix
+    many = shape[0] if len(shape) == 3 else 1
+    return element, [*shape[-2:], many], [*strides[-2:], strides[0] if len(shape) == 3 else 0]
 
 
 def _vector(array: Any, name: str, columns: int) -> None:

@@ -3,7 +3,7 @@
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use tilewright_kernel::cost::Machine;
 use tilewright_kernel::interpret::{Findings, Interpreter, Schedule, SetupError};
 use tilewright_kernel::program::memory::{Buffer, Role};
@@ -14,9 +14,12 @@ use tilewright_layout::symbolic::{Expr, Symbolic};
 use tilewright_layout::{AnyLayout, Extent, Layout, Refusal};
 use tilewright_notation::Value;
 
+use super::drawing;
 use super::trace::{self, Refused};
 use crate::convert::python;
 use crate::foreign::Array;
+use crate::interrupt::interruptible;
+use crate::picture::Picture;
 use crate::refusal;
 use tilewright_kernel::program::Location;
 
@@ -56,7 +59,8 @@ pub fn sizes_of(sizes: &Bound<'_, PyDict>) -> PyResult<Vec<(String, i64)>> {
     sizes.iter().map(|(name, size)| Ok((name.extract::<String>()?, size.extract::<i64>()?))).collect()
 }
 
-fn borrowed(sizes: &[(String, i64)]) -> Vec<(&str, i64)> {
+/// Sizes as the kernels' functions take them.
+pub fn borrowed(sizes: &[(String, i64)]) -> Vec<(&str, i64)> {
     sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect()
 }
 
@@ -193,6 +197,9 @@ impl Program {
 /// Whether an array has its elements where a layout has them: mode by mode; or one after another,
 /// as many as the layout reaches.
 fn lies(array: &Array, layout: &AnyLayout) -> bool {
+    if let Some(own) = &array.layout {
+        return own.same_function(layout).is_ok_and(|same| same.proved());
+    }
     let of_array = || -> Option<Layout> {
         let modes = array.shape.iter().zip(&array.strides);
         let modes: Vec<Layout> =
@@ -305,7 +312,7 @@ impl Program {
         let machine = Machine::named(machine)
             .ok_or_else(|| PyValueError::new_err(format!("there is no machine '{machine}'; there are {}", known())))?;
         let sizes = self.with_fixed(sizes_of(sizes)?);
-        let cost = py.detach(|| self.kernel.program().cost(&machine, &borrowed(&sizes)));
+        let cost = interruptible(py, || self.kernel.program().cost(&machine, &borrowed(&sizes)))?;
         cost.map(|cost| cost.to_string()).map_err(|error| of_setup(py, &error))
     }
 
@@ -314,6 +321,13 @@ impl Program {
         let sizes = self.with_fixed(sizes_of(sizes)?);
         let launch = self.kernel.program().launch_with(&borrowed(&sizes), |_, _| Some(0));
         Ok(launch.map_err(|error| of_setup(py, &error))?.grid.into())
+    }
+
+    /// How many bytes each tensor has at sizes, from its first element to its last.
+    fn tensor_bytes(&self, py: Python<'_>, sizes: &Bound<'_, PyDict>) -> PyResult<Vec<u64>> {
+        let sizes = self.with_fixed(sizes_of(sizes)?);
+        let launch = self.kernel.program().launch_with(&borrowed(&sizes), |_, _| Some(0));
+        Ok(launch.map_err(|error| of_setup(py, &error))?.bytes.to_vec())
     }
 
     /// The sizes at which these arrays are the tensors, those given among them.
@@ -360,13 +374,13 @@ impl Program {
         }
         self.give(py, &mut interpreter, numbers)?;
         interpreter.is_complete().map_err(|error| of_setup(py, &error))?;
-        let ran = py.detach(|| {
+        let ran = interruptible(py, || {
             if all_schedules {
                 interpreter.check().map(|checked| checked.run)
             } else {
                 interpreter.run(Schedule::ALL[0])
             }
-        });
+        })?;
         let run = ran.map_err(|findings| of_findings(py, &findings))?;
         let left = program.tensors().enumerate().map(|(number, buffer)| {
             if buffer.role == Role::Input {
@@ -386,8 +400,21 @@ impl Program {
         self.give(py, &mut interpreter, numbers)?;
         interpreter.fill(1);
         interpreter.is_complete().map_err(|error| of_setup(py, &error))?;
-        py.detach(|| interpreter.check()).map_err(|findings| of_findings(py, &findings))?;
+        interruptible(py, || interpreter.check())?.map_err(|findings| of_findings(py, &findings))?;
         Ok(())
+    }
+
+    /// The picture of what a warp of a block reaches, statement by statement, or of one line's.
+    #[pyo3(signature = (sizes, block = [0; 3], warp = 0, line = None))]
+    fn draw(
+        &self,
+        py: Python<'_>,
+        sizes: &Bound<'_, PyDict>,
+        block: [u32; 3],
+        warp: u32,
+        line: Option<u32>,
+    ) -> PyResult<Picture> {
+        drawing::drawn(py, self, sizes, block, warp, line)
     }
 
     fn __repr__(&self) -> String {
@@ -425,16 +452,27 @@ impl Program {
     }
 }
 
+/// The axes of an array: the type of its elements, extents, strides, and the CUDA device.
+type Axes<'py> = (&'static str, Bound<'py, PyTuple>, Bound<'py, PyTuple>, Option<usize>);
+
+/// The type of the elements of an array, the extents and strides of its axes, and the number of its
+/// CUDA device.
+///
+/// Errors: it is no array, has no elements, or an axis goes backwards.
+#[pyfunction]
+pub fn array_axes<'py>(array: &Bound<'py, PyAny>) -> PyResult<Axes<'py>> {
+    let (py, read) = (array.py(), Array::of(array)?);
+    read.check_ascending()?;
+    Ok((read.element.name(), PyTuple::new(py, &read.shape)?, PyTuple::new(py, &read.strides)?, read.device))
+}
+
 /// The type of the elements of an array, and the layout that it has.
 #[pyfunction]
 pub fn array_layout<'py>(array: &Bound<'py, PyAny>) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
     let read = Array::of(array)?;
-    let refuse = |what: String| PyValueError::new_err(what);
-    if read.span().is_none() {
-        let text = read.text();
-        return Err(refuse(format!(
-            "an array that lies as {text} is no tensor of a kernel: it is empty, or goes backwards"
-        )));
+    read.check_ascending()?;
+    if let Some(layout) = read.layout {
+        return Ok((read.element.name(), python(array.py(), Value::Layout(*layout))?));
     }
     let modes = read.shape.iter().zip(&read.strides);
     let modes: Vec<Layout> = modes

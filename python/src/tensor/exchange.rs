@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use dlpark::ffi::{DLDevice, DLManagedTensor, DLManagedTensorVersioned};
+use dlpark::ffi::{DLDevice, DLDeviceType, DLManagedTensor, DLManagedTensorVersioned};
 use dlpark::metadata::Dynamic;
 use dlpark::python::{CudaStreamRequest, DlpackExporter, ExportRequest, from_dlpack};
 use dlpark::{DlpackFlags, Managed, ManagedTensorBase};
@@ -18,10 +18,13 @@ use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use tilewright_layout::{AnyLayout, Layout, LayoutError, Tree};
+use tilewright_tensor::Offsets;
 
 use super::Tensor;
 use super::element::Element;
 use super::memory::{Memory, Owner};
+use crate::foreign::Array;
+use crate::kernel::operand;
 use crate::refusal;
 
 /// The memory of an array and the layout of its elements, one mode an axis.
@@ -186,6 +189,34 @@ impl Exported {
         Ok(Exported { memory: Arc::clone(&tensor.memory), extents, strides, address })
     }
 
+    /// The same, as kernels take arrays.
+    ///
+    /// Errors: kernels have no such elements, or do not reach the memory (`TypeError`).
+    pub fn array(self, layout: Option<Box<AnyLayout>>) -> PyResult<Array> {
+        let (name, DLDevice { device_type, device_id }) = (self.memory.element().name(), self.memory.device());
+        let element = operand::named_element(name)
+            .ok_or_else(|| PyTypeError::new_err(format!("kernels have no elements of type {name}")))?;
+        let device = match (self.memory.device(), device_type) {
+            (DLDevice::CPU, _) => None,
+            (_, DLDeviceType::CUDA) => usize::try_from(device_id).ok(),
+            _ => {
+                let device = self.memory.device_name();
+                return Err(PyTypeError::new_err(format!(
+                    "kernels run on the host or on CUDA devices, not on {device}"
+                )));
+            }
+        };
+        Ok(Array {
+            address: self.address as u64,
+            shape: self.extents.into(),
+            strides: self.strides.into(),
+            element,
+            device,
+            read_only: self.memory.readonly(),
+            layout,
+        })
+    }
+
     /// What `__array_interface__` is.
     ///
     /// Errors: the memory is not on the CPU (`BufferError`).
@@ -204,6 +235,19 @@ impl Exported {
         interface.set_item("strides", PyTuple::new(py, self.strides.iter().map(|stride| stride * bytes))?)?;
         interface.set_item("data", (self.address, self.memory.readonly()))?;
         Ok(interface)
+    }
+
+    /// The elements that a tensor's layout reaches, one after another, for layouts that no strides
+    /// describe.
+    ///
+    /// Errors: there are elements before offset 0 (`BufferError`).
+    pub fn all(tensor: &Tensor) -> PyResult<Exported> {
+        let range = tensor.offsets.range().map_err(|error| Python::attach(|py| refusal::of(py, &error)))?;
+        let (0.., greatest) = range else {
+            return Err(PyBufferError::new_err(format!("{} has elements before offset 0", tensor.layout)));
+        };
+        let address = tensor.memory.address(tensor.origin);
+        Ok(Exported { memory: Arc::clone(&tensor.memory), extents: vec![greatest + 1], strides: vec![1], address })
     }
 
     fn managed<M: ManagedTensorBase>(&self) -> PyResult<Managed<M>> {

@@ -4,14 +4,13 @@
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use tilewright::Layout;
-use tilewright::analysis::{
-    Access, GlobalReport, LINE_BYTES, RequestUnits, SECTOR_BYTES, Storage, Widths, global_access, request_units, widths,
-};
+use tilewright::analysis::{Access, GlobalReport, RequestUnits, Storage, Widths, global_access, request_units, widths};
 use tilewright::atoms::{SwizzleMode, TensorMap};
-use tilewright::draw::{self, Figure, Style, Touch, Touched};
+use tilewright::draw::Figure;
+use tilewright::explain::requests::{access_text, count, request_text, sectors, sectors_text, touched_sectors};
 
 use super::options::Lanes;
-use super::{access_json, access_text, accesses, count, line_json, storage, strip};
+use super::{access_json, accesses, line_json, storage, strip};
 use crate::json::Json;
 use crate::output::{Failure, SCALE, Saving};
 use crate::picture::{Paint, painted};
@@ -79,7 +78,8 @@ pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(
         all.push(Found { access, report, widths, number, units });
     }
     if let Some(file) = picture_file {
-        let figures = all.iter().map(|found| picture(found, options.saving.style()));
+        let style = options.saving.style();
+        let figures = all.iter().map(|found| sectors(&found.access, &found.report, found.number, &found.units, style));
         let mut figure = figures.reduce(Figure::above).unwrap_or_default();
         figure.title = storage.text().to_owned();
         return options.saving.save(&figure, file, SCALE, terminal);
@@ -120,34 +120,6 @@ fn bulk_text(map: &TensorMap) -> String {
     format!("bulk copy: {} of a box of {} elements", count(map.copies(), "copy"), boxes.join(" x "))
 }
 
-fn percent(part: f64) -> String {
-    let tenths = (part * 1000.0).round() / 10.0;
-    format!("{tenths}%")
-}
-
-fn heading(found: &Found) -> String {
-    let Some(request) = found.report.requests().get(found.number) else { return String::new() };
-    format!(
-        "request {}: warp {}, load {}: {} in {}, {} asked for",
-        found.number,
-        request.group,
-        request.instruction,
-        count(request.sectors, "sector"),
-        count(request.lines, "line"),
-        count(request.bytes, "byte")
-    )
-}
-
-fn verdict(report: &GlobalReport) -> String {
-    let sectors = count(report.sectors(), "sector");
-    let efficiency = percent(report.efficiency());
-    if report.sectors() == report.ideal() {
-        format!("{sectors}, and no fewer would do: {efficiency} of their bytes are asked for")
-    } else {
-        format!("{sectors}, where {} would do: {efficiency} of their bytes are asked for", report.ideal())
-    }
-}
-
 fn text(storage: &Storage, found: &Found, terminal: &Terminal) -> String {
     let Found { access, report, widths, .. } = found;
     let colour = terminal.colour;
@@ -162,9 +134,9 @@ fn text(storage: &Storage, found: &Found, terminal: &Terminal) -> String {
         &format!("{requests}: {} in {}", count(report.sectors(), "sector"), count(report.lines(), "line")),
     );
     line("widest", &widest(access, widths));
-    line("verdict", &painted(&verdict(report), good, colour));
-    text.push_str(&format!("\n  {}\n\n", heading(found)));
-    text.push_str(&strip(&touched(found), terminal.window()));
+    line("verdict", &painted(&sectors_text(report), good, colour));
+    text.push_str(&format!("\n  {}\n\n", request_text(found.number, report)));
+    text.push_str(&strip(&touched_sectors(access, &found.units), terminal.window()));
     text
 }
 
@@ -178,30 +150,6 @@ fn widest(access: &Access, widths: &Widths) -> String {
     let best = widths.threads.iter().copied().max().unwrap_or(all);
     let some = if best > all { format!(", {best} in some threads") } else { String::new() };
     format!("{} ({}) at once{some}; {aligned}", count(all, "element"), count(all * access.bits() / 8, "byte"))
-}
-
-/// The lines and sectors that the lanes of the request touch.
-fn touched(found: &Found) -> Touched {
-    const WORD: i64 = 4;
-    let Found { access, units, .. } = found;
-    let lines = units.lines.clone();
-    let touches = units.units.iter().flat_map(|unit| {
-        let words = unit.byte / WORD..(unit.byte + access.bytes() + WORD - 1) / WORD;
-        words.map(|column| Touch { line: unit.line, column, lane: unit.lane })
-    });
-    let (words, group) = (LINE_BYTES / WORD, SECTOR_BYTES / WORD);
-    Touched { lines, words, group, banks: false, touches: touches.collect() }
-}
-
-fn picture(found: &Found, style: Style) -> Figure<'static> {
-    let Found { access, report, .. } = found;
-    let mut figure = draw::request(&heading(found), &touched(found), style);
-    if let Some(Some(panel)) = figure.table.last_mut().and_then(|row| row.first_mut()) {
-        panel.note = format!("{}: {}", access_text(access), verdict(report));
-    }
-    figure
-        .captioned("Rows are lines of 128 bytes by their first byte, columns their words of 4 bytes, in sectors of 32.")
-        .of_source(access.pattern().to_string())
 }
 
 fn json(storage: &Storage, found: &Found, boxed: Option<&TensorMap>) -> Json {

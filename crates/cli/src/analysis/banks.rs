@@ -2,13 +2,12 @@
 
 use clap::Args;
 use serde_json::json;
-use tilewright::analysis::{
-    Access, BankReport, Banks, Collision, Phase, PhaseHits, Storage, bank_conflicts, phase_hits,
-};
-use tilewright::draw::{self, Figure, Style, Touch, Touched};
+use tilewright::analysis::{Access, BankReport, Banks, Collision, PhaseHits, Storage, bank_conflicts, phase_hits};
+use tilewright::draw::{Figure, Style};
+use tilewright::explain::requests::{access_text, conflicts, conflicts_text, count, phase_text, touched_banks};
 
 use super::options::{Lanes, Memory};
-use super::{access_json, access_text, accesses, count, line_json, ranges, storage, strip};
+use super::{access_json, accesses, line_json, ranges, storage, strip};
 use crate::json::Json;
 use crate::output::{Failure, SCALE, Saving};
 use crate::picture::{Paint, painted};
@@ -53,7 +52,7 @@ pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(
         all.push(Found { access, report, number, hits });
     }
     if let Some(file) = picture_file {
-        let figures = all.iter().map(|found| picture(found, banks, options.saving.style()));
+        let figures = all.iter().map(|found| found.picture(banks, options.saving.style()));
         let mut figure = figures.reduce(Figure::above).unwrap_or_default();
         figure.title = storage.text().to_owned();
         return options.saving.save(&figure, file, SCALE, terminal);
@@ -70,28 +69,10 @@ pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(
     Ok(())
 }
 
-/// The verdict in words.
-pub fn verdict(report: &BankReport) -> String {
-    let wavefronts = count(report.wavefronts(), "wavefront");
-    if report.is_conflict_free() {
-        return format!("no conflicts: {wavefronts}, and no fewer would do");
+impl Found {
+    pub fn picture(&self, banks: Banks, style: Style) -> Figure<'static> {
+        conflicts(&self.access, &self.report, self.number, &self.hits, banks, style)
     }
-    format!("{}-way conflicts: {wavefronts}, where {} would do", report.degree(), report.ideal())
-}
-
-fn phase_text(number: usize, phase: &Phase) -> String {
-    let lanes = if phase.lanes == 1 {
-        format!("lane {}", phase.first)
-    } else {
-        format!("lanes {}-{}", phase.first, phase.first + phase.lanes - 1)
-    };
-    format!(
-        "phase {number}: warp {}, load {}, {lanes}: {} for {}",
-        phase.group,
-        phase.instruction,
-        count(phase.degree, "wavefront"),
-        count(phase.words, "word")
-    )
 }
 
 fn text(storage: &Storage, found: &Found, banks: Banks, terminal: &Terminal) -> String {
@@ -106,9 +87,9 @@ fn text(storage: &Storage, found: &Found, banks: Banks, terminal: &Terminal) -> 
     let degrees: Vec<String> =
         report.degrees().iter().map(|(degree, phases)| format!("{phases} of degree {degree}")).collect();
     line("phases", &format!("{}, each of {}: {}", report.phases().len(), count(lanes, "lane"), degrees.join(", ")));
-    line("verdict", &painted(&verdict(report), good, colour));
+    line("verdict", &painted(&conflicts_text(report), good, colour));
     text.push_str(&format!("\n  {}\n\n", phase_text(*number, &hits.phase)));
-    text.push_str(&strip(&touched(hits, banks), terminal.window()));
+    text.push_str(&strip(&touched_banks(hits, banks), terminal.window()));
     let collisions = hits.collisions();
     if !collisions.is_empty() {
         text.push('\n');
@@ -125,26 +106,6 @@ fn text(storage: &Storage, found: &Found, banks: Banks, terminal: &Terminal) -> 
 
 fn lanes_of(collision: &Collision) -> Vec<&[i64]> {
     collision.words.iter().map(|(_, lanes)| lanes.as_slice()).collect()
-}
-
-/// The lines and banks that the lanes of a phase touch.
-fn touched(hits: &PhaseHits, banks: Banks) -> Touched {
-    let lines = hits.lines.clone();
-    let touches = hits.hits.iter().map(|hit| Touch { line: hit.line, column: hit.bank, lane: hit.lane });
-    Touched { lines, words: banks.count(), group: banks.count(), banks: true, touches: touches.collect() }
-}
-
-pub fn picture(found: &Found, banks: Banks, style: Style) -> Figure<'static> {
-    let Found { access, report, number, hits } = found;
-    let mut figure = draw::request(&phase_text(*number, &hits.phase), &touched(hits, banks), style);
-    if let Some(Some(panel)) = figure.table.last_mut().and_then(|row| row.first_mut()) {
-        panel.note = format!("{}: {}", access_text(access), verdict(report));
-    }
-    figure
-        .captioned(
-            "Rows are lines of memory by their first byte, columns are banks; below, the words that each bank gives.",
-        )
-        .of_source(access.pattern().to_string())
 }
 
 fn json(storage: &Storage, found: &Found, banks: Banks) -> Json {

@@ -5,8 +5,9 @@ use clap::Args;
 use serde_json::json;
 use tilewright::analysis::{Distance, Footprint, Permutation, Storage, distance, footprint, permutation};
 use tilewright::draw::{self, Figure, Style};
+use tilewright::explain::requests::count;
 
-use super::{count, storage};
+use super::storage;
 use crate::draw::map_of;
 use crate::json::Json;
 use crate::output::{Failure, SCALE, Saving};

@@ -6,11 +6,12 @@ use tilewright::analysis::{
     Access, Advice, BankReport, Banks, Proof, Remedy, Storage, Suggestion, phase_hits, suggest,
 };
 use tilewright::draw::Figure;
+use tilewright::explain::requests::{access_text, conflicts_text, count};
 use tilewright::layout::{Composed, Swizzle};
 
-use super::banks::{Found, picture, verdict};
+use super::banks::Found;
 use super::options::{Lanes, Memory};
-use super::{access_json, access_text, accesses, count, tile};
+use super::{access_json, accesses, tile};
 use crate::json::{Json, extend};
 use crate::output::{Failure, SCALE, Saving};
 use crate::picture::{Paint, painted};
@@ -78,7 +79,7 @@ fn before_and_after(
         let phase = first.worst();
         let hits = phase_hits(&storage, &access, banks, phase)?;
         let found = Found { access, report: report.clone(), number: phase, hits };
-        let mut half = picture(&found, banks, saving.style());
+        let mut half = found.picture(banks, saving.style());
         if let Some(Some(panel)) = half.table.first_mut().and_then(|row| row.first_mut()) {
             let text = if changed { best.text() } else { text_of(tile) };
             panel.heading = format!("{text} — {}", panel.heading);
@@ -145,7 +146,7 @@ fn text(tile: &str, accesses: &[Access], advice: &Advice, banks: Banks, colour: 
     let mut text = format!("{}\n", painted(tile, Paint::Strong, colour));
     text.push_str(&format!("  elements   {bits} bits, in {} banks of {} bytes\n", banks.count(), banks.bytes()));
     for (access, report) in accesses.iter().zip(&advice.before) {
-        text.push_str(&format!("  access     {}\n             {}\n", access_text(access), verdict(report)));
+        text.push_str(&format!("  access     {}\n             {}\n", access_text(access), conflicts_text(report)));
     }
     if advice.suggestions.is_empty() {
         let told = if advice.wavefronts() <= advice.ideal() {

@@ -11,7 +11,10 @@
 //! Memory orders nothing here, so warps go one after another. A condition that is not known goes
 //! both ways, with all lanes.
 
+use std::collections::BTreeMap;
+
 use super::Uncounted;
+use super::requests::Request;
 use crate::interpret::code::{Choice, Code, Node, Turns};
 use crate::interpret::compute::compute;
 use crate::interpret::counts::{Class, Tally};
@@ -96,6 +99,8 @@ pub(super) struct Walk<'a> {
     walked: u64,
     limit: u64,
     multiplies: bool,
+    /// What lanes reached, of each node the first time; none where nobody asks.
+    asked: Option<BTreeMap<(usize, usize), Request>>,
 }
 
 impl<'a> Walk<'a> {
@@ -129,7 +134,18 @@ impl<'a> Walk<'a> {
             walked: 0,
             limit,
             multiplies: false,
+            asked: None,
         }
+    }
+
+    /// The walk that keeps what lanes reach.
+    pub(super) fn asking(self) -> Walk<'a> {
+        Walk { asked: Some(BTreeMap::new()), ..self }
+    }
+
+    /// What lanes reached, in the order of the program.
+    pub(super) fn requests(self) -> Vec<Request> {
+        self.asked.into_iter().flatten().map(|(_, request)| request).collect()
     }
 
     /// The walk that passes over turns of long loops.
@@ -139,14 +155,15 @@ impl<'a> Walk<'a> {
 
     /// All warps of a block.
     pub(super) fn block(&mut self, block: [u32; 3]) -> Result<(), Uncounted> {
-        self.block = block;
-        for warp in 0..self.program.threads.div_ceil(32) {
-            self.warp = warp as usize;
-            let here = (self.program.threads - 32 * warp).min(32);
-            let exists = ((1_u64 << here) - 1) as u32;
-            self.range(0, self.code.nodes.len(), exists)?;
-        }
-        Ok(())
+        (0..self.program.threads.div_ceil(32)).try_for_each(|warp| self.warp(block, warp))
+    }
+
+    /// One warp of a block.
+    pub(super) fn warp(&mut self, block: [u32; 3], warp: u32) -> Result<(), Uncounted> {
+        (self.block, self.warp) = (block, warp as usize);
+        let here = (self.program.threads - 32 * warp).min(32);
+        let exists = ((1_u64 << here) - 1) as u32;
+        self.range(0, self.code.nodes.len(), exists)
     }
 
     /// The nodes from one to before another, with these lanes.
@@ -370,6 +387,17 @@ impl<'a> Walk<'a> {
                 }
                 register => Some(self.addresses(access, register)),
             };
+            if let (Some(asked), Some(addresses), true) = (&mut self.asked, &addresses, own != 0) {
+                let lanes = (0..LANES as u32).filter(|lane| own >> lane & 1 == 1);
+                asked.entry((place, which)).or_insert_with(|| Request {
+                    source: *self.program.source(instruction.source),
+                    class: Class::of(&instruction.operation),
+                    buffer: self.program.buffer(access.buffer).name.clone(),
+                    space,
+                    bytes,
+                    lanes: lanes.map(|lane| (lane, addresses[lane as usize])).collect(),
+                });
+            }
             let tally = &mut self.sums.taken[place].of[which];
             match (addresses, space) {
                 (Some(addresses), Space::Global) => tally.global(own, &addresses, bytes),

@@ -226,12 +226,8 @@ impl Tally {
         }
         self.requests += 1;
         self.bytes += u64::from(mask.count_ones() * bytes);
-        let width = match bytes {
-            16 => 8,
-            8 => 16,
-            _ => 32,
-        };
-        for first in (0..32).step_by(width) {
+        let width = phase_lanes(bytes);
+        for first in (0..32).step_by(width as usize) {
             let part = mask & ((((1_u64 << width) - 1) << first) as u32);
             if part != 0 {
                 let (most, all) = wavefronts(part, addresses, bytes);
@@ -250,6 +246,15 @@ impl Tally {
         self.bytes += u64::from(mask.count_ones() * bytes);
         self.sectors += blocks(mask, addresses, bytes, 32);
         self.lines += blocks(mask, addresses, bytes, 128);
+    }
+}
+
+/// How many lanes shared memory serves together, each of so many bytes.
+pub(crate) fn phase_lanes(bytes: u32) -> u32 {
+    match bytes {
+        16 => 8,
+        8 => 16,
+        _ => 32,
     }
 }
 

@@ -1,0 +1,154 @@
+//! What the lanes of a request touch, in words and as pictures: banks of shared memory, sectors of
+//! global memory.
+//!
+//! Law: what is said and drawn are the counts of a report, and the words that [`phase_hits`] and
+//! [`request_units`] list.
+//!
+//! [`phase_hits`]: tilewright_analysis::phase_hits
+//! [`request_units`]: tilewright_analysis::request_units
+
+use tilewright_analysis::{
+    Access, BankReport, Banks, GlobalReport, LINE_BYTES, Phase, PhaseHits, RequestUnits, SECTOR_BYTES,
+};
+use tilewright_draw::{self as draw, Figure, Style, Touch, Touched};
+
+/// A number and its noun: `1 wavefront`, `3 copies`.
+pub fn count(number: i64, noun: &str) -> String {
+    let ending = match (number, noun) {
+        (1, _) => return format!("1 {noun}"),
+        (_, "copy") => return format!("{number} copies"),
+        _ => "s",
+    };
+    format!("{number} {noun}{ending}")
+}
+
+/// An access in words: `rows: 512 threads, 16 bytes each`.
+pub fn access_text(access: &Access) -> String {
+    let (threads, bytes) = (count(access.threads(), "thread"), count(access.bytes(), "byte"));
+    match access.instructions() {
+        1 => format!("{}: {threads}, {bytes} each", access.name()),
+        times => format!("{}: {threads}, {times} times {bytes} each", access.name()),
+    }
+}
+
+/// What an access to shared memory costs, in words.
+///
+/// ```
+/// use tilewright_analysis::{Access, Banks, Storage, bank_conflicts, phase_hits};
+/// use tilewright_draw::{Style, Theme};
+/// use tilewright_explain::requests::{conflicts, conflicts_text};
+/// use tilewright_layout::Layout;
+///
+/// // 32 lanes read a column of rows of 128 bytes.
+/// let layout: Layout = "(32,32):(32,1)".parse().unwrap();
+/// let storage = Storage::from(&layout);
+/// let access = Access::of_name("columns", storage.shape(), 32, 1).unwrap().unwrap();
+/// let banks = Banks::new(32, 4).unwrap();
+/// let report = bank_conflicts(&storage, &access, banks).unwrap();
+/// assert_eq!(conflicts_text(&report), "32-way conflicts: 1024 wavefronts, where 32 would do");
+/// let hits = phase_hits(&storage, &access, banks, 0).unwrap();
+/// let picture = conflicts(&access, &report, 0, &hits, banks, Style::default());
+/// assert!(picture.svg(Theme::Auto).contains("bank 0: 32 words"));
+/// ```
+pub fn conflicts_text(report: &BankReport) -> String {
+    let wavefronts = count(report.wavefronts(), "wavefront");
+    if report.is_conflict_free() {
+        return format!("no conflicts: {wavefronts}, and no fewer would do");
+    }
+    format!("{}-way conflicts: {wavefronts}, where {} would do", report.degree(), report.ideal())
+}
+
+/// A phase in words: whose it is, and what it costs.
+pub fn phase_text(number: usize, phase: &Phase) -> String {
+    let lanes = if phase.lanes == 1 {
+        format!("lane {}", phase.first)
+    } else {
+        format!("lanes {}-{}", phase.first, phase.first + phase.lanes - 1)
+    };
+    format!(
+        "phase {number}: warp {}, load {}, {lanes}: {} for {}",
+        phase.group,
+        phase.instruction,
+        count(phase.degree, "wavefront"),
+        count(phase.words, "word")
+    )
+}
+
+/// The lines and banks that the lanes of a phase touch.
+pub fn touched_banks(hits: &PhaseHits, banks: Banks) -> Touched {
+    let lines = hits.lines.clone();
+    let touches = hits.hits.iter().map(|hit| Touch { line: hit.line, column: hit.bank, lane: hit.lane });
+    Touched { lines, words: banks.count(), group: banks.count(), banks: true, touches: touches.collect() }
+}
+
+/// The picture of phase `number` of an access to shared memory.
+pub fn conflicts(
+    access: &Access,
+    report: &BankReport,
+    number: usize,
+    hits: &PhaseHits,
+    banks: Banks,
+    style: Style,
+) -> Figure<'static> {
+    let figure = draw::request(&phase_text(number, &hits.phase), &touched_banks(hits, banks), style);
+    noted(figure, access, &conflicts_text(report)).captioned(
+        "Rows are lines of memory by their first byte, columns are banks; below, the words that each bank gives.",
+    )
+}
+
+/// What an access to global memory costs, in words.
+pub fn sectors_text(report: &GlobalReport) -> String {
+    let sectors = count(report.sectors(), "sector");
+    let tenths = (report.efficiency() * 1000.0).round() / 10.0;
+    if report.sectors() == report.ideal() {
+        format!("{sectors}, and no fewer would do: {tenths}% of their bytes are asked for")
+    } else {
+        format!("{sectors}, where {} would do: {tenths}% of their bytes are asked for", report.ideal())
+    }
+}
+
+/// A request in words: whose it is, and what it costs.
+pub fn request_text(number: usize, report: &GlobalReport) -> String {
+    let Some(request) = report.requests().get(number) else { return String::new() };
+    format!(
+        "request {number}: warp {}, load {}: {} in {}, {} asked for",
+        request.group,
+        request.instruction,
+        count(request.sectors, "sector"),
+        count(request.lines, "line"),
+        count(request.bytes, "byte")
+    )
+}
+
+/// The lines and sectors that the lanes of a request touch.
+pub fn touched_sectors(access: &Access, units: &RequestUnits) -> Touched {
+    const WORD: i64 = 4;
+    let lines = units.lines.clone();
+    let touches = units.units.iter().flat_map(|unit| {
+        let words = unit.byte / WORD..(unit.byte + access.bytes() + WORD - 1) / WORD;
+        words.map(|column| Touch { line: unit.line, column, lane: unit.lane })
+    });
+    let (words, group) = (LINE_BYTES / WORD, SECTOR_BYTES / WORD);
+    Touched { lines, words, group, banks: false, touches: touches.collect() }
+}
+
+/// The picture of request `number` of an access to global memory.
+pub fn sectors(
+    access: &Access,
+    report: &GlobalReport,
+    number: usize,
+    units: &RequestUnits,
+    style: Style,
+) -> Figure<'static> {
+    let figure = draw::request(&request_text(number, report), &touched_sectors(access, units), style);
+    noted(figure, access, &sectors_text(report))
+        .captioned("Rows are lines of 128 bytes by their first byte, columns their words of 4 bytes, in sectors of 32.")
+}
+
+/// With the access and what it costs below the last panel.
+fn noted(mut figure: Figure<'static>, access: &Access, cost: &str) -> Figure<'static> {
+    if let Some(Some(panel)) = figure.table.last_mut().and_then(|row| row.first_mut()) {
+        panel.note = format!("{}: {cost}", access_text(access));
+    }
+    figure.of_source(access.pattern().to_string())
+}

@@ -1,0 +1,354 @@
+"""Python kernels and those of the library on the first GPU, beside PyTorch and Triton, in one run.
+
+    python bench/device.py [--quick]
+
+First every result is compared, with outputs that were filled with NaN or another number before: on the current stream and on others,
+behind work that takes long, from several threads, and with tensors that are freed while kernels run. Then three tables: what a launch
+takes of the host, what making a kernel takes, and what the work takes on the device, in turns with PyTorch and Triton. Where a result is
+wrong the exit status is 1. `--quick` leaves the times out.
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+# Nothing is taken from caches of earlier runs, so that what compiling takes is seen.
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp()
+os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp()
+
+import torch  # noqa: E402
+
+import tilewright as tw  # noqa: E402
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "tests")]
+import in_triton  # noqa: E402
+from page_kernels import tiled_add, tiled_gemm  # noqa: E402
+
+functional = torch.nn.functional
+
+
+def numbers(*shape, dtype=torch.float32):
+    return torch.randn(*shape, device="cuda").to(dtype)
+
+
+def whole(*shape, dtype=torch.float32):
+    """Small whole numbers, whose products and sums are exact."""
+    return torch.randint(-3, 4, shape, device="cuda").to(dtype)
+
+
+def poisoned(*shape, dtype=torch.float32):
+    return torch.full(shape, float("nan") if dtype.is_floating_point else 77, device="cuda", dtype=dtype)
+
+
+def same(found, wanted, what):
+    if not torch.equal(found, wanted.to(found.dtype)):
+        wrong = (found != wanted.to(found.dtype)).nonzero()
+        raise AssertionError(f"{what}: {len(wrong)} of {found.numel()} elements are wrong, the first at {wrong[0].tolist()}")
+
+
+def close(found, wanted, what, tolerance=None):
+    """Within what rounding to the type of the result, and sums in f32, allow."""
+    tolerance = tolerance or {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1e-2}[found.dtype]
+    wanted = wanted.double()
+    off = (found.double() - wanted).abs() / (wanted.abs() + 1)
+    # NaN is not below anything.
+    if not bool((off < tolerance).all()):
+        raise AssertionError(f"{what}: off by {off.max().item():.3g} at {off.argmax().item()}, {tolerance} is allowed")
+
+
+# -- results
+
+
+def adds():
+    for m, n in [(1, 4), (17, 252), (50, 260), (1024, 1024), (4097, 1028)]:
+        a, b, c = numbers(m, n), numbers(m, n), poisoned(m, n)
+        tiled_add(a, b, c)
+        same(c, a + b, f"tiled_add {m}x{n}")
+
+
+def products_of_the_post():
+    for m, n, k in [(1, 4, 1), (150, 140, 37), (128, 128, 8), (1000, 516, 333)]:
+        a, b, c = whole(m, k), whole(k, n), poisoned(m, n)
+        tiled_gemm(a, b.T, c)
+        same(c, a @ b, f"tiled_gemm {m}x{n}x{k}")
+
+
+def rows():
+    for m, n, dtype in [(5, 300, torch.float32), (1000, 8192, torch.bfloat16), (33, 1024, torch.float16), (7, 131072, torch.bfloat16)]:
+        x, weight, bias = numbers(m, n, dtype=dtype), numbers(n, dtype=dtype), numbers(n, dtype=dtype)
+        wide = [t.double() for t in (x, weight, bias)]
+        what = f"{m}x{n} {dtype}"
+        close(tw.gpu.softmax(x, out=poisoned(m, n, dtype=dtype)), wide[0].softmax(1), f"softmax {what}")
+        found = tw.gpu.layer_norm(x, weight, bias, out=poisoned(m, n, dtype=dtype))
+        close(found, functional.layer_norm(wide[0], (n,), wide[1], wide[2], 1e-5), f"layer_norm {what}")
+        found = tw.gpu.rms_norm(x, weight, out=poisoned(m, n, dtype=dtype))
+        close(found, functional.rms_norm(wide[0], (n,), wide[1], 1e-5), f"rms_norm {what}")
+        for axis in (0, 1):
+            left = n if axis == 0 else m
+            same(tw.gpu.reduce(x, "max", axis=axis, out=poisoned(left, dtype=dtype)), x.amax(axis), f"max along {axis} {what}")
+            # What rounding of f32 adds up to is far below a hundredth.
+            close(tw.gpu.reduce(x, "sum", axis=axis, out=poisoned(left, dtype=dtype)), x.double().sum(axis), f"sum along {axis} {what}", 1e-2)
+            at = tw.gpu.reduce(x, "argmax", axis=axis).long().unsqueeze(axis)
+            same(x.gather(axis, at).squeeze(axis), x.amax(axis), f"argmax along {axis} {what}")
+
+
+def relayouts():
+    for shape, dtype in [((300, 5), torch.float32), ((1023, 513), torch.bfloat16), ((4096, 4096), torch.uint8)]:
+        x = whole(*shape, dtype=dtype)
+        y = poisoned(*reversed(shape), dtype=dtype)
+        same(tw.gpu.relayout(x.T, y), x.T, f"transposition of {shape} {dtype}")
+    x = whole(6, 50, 7, 33)
+    y = poisoned(33, 6, 7, 50)
+    same(tw.gpu.relayout(x.permute(3, 0, 2, 1), y), x.permute(3, 0, 2, 1), "permutation")
+    y = poisoned(6, 50, 7, 33, dtype=torch.float16)
+    same(tw.gpu.relayout(x, y), x, "conversion")
+
+
+def products():
+    cases = [(128, 128, 64), (1000, 520, 136), (4096, 4096, 4096), (256, 256, 65536), (129, 8192, 4096), (61, 67, 71)]
+    for dtype in (torch.bfloat16, torch.float16):
+        for m, n, k in cases:
+            a, b = whole(m, k, dtype=dtype), whole(n, k, dtype=dtype)
+            # Sums are whole numbers below 2^24: rounded once, they are what the sum in f64 rounds to.
+            found = tw.gpu.gemm(a, b, out=poisoned(m, n, dtype=dtype))
+            same(found, (a.float() @ b.float().T), f"gemm {m}x{n}x{k} {dtype}")
+
+
+def streams():
+    """Kernels stand on PyTorch's current stream: behind what takes long there, and before what follows."""
+    for _ in range(3):
+        stream = torch.cuda.Stream()
+        a, c = poisoned(2048, 2048), poisoned(2048, 2048)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(20_000_000)
+            a.fill_(3)
+            tiled_add(a, a, c)
+            done = c + 1
+            a.fill_(9)
+        stream.synchronize()
+        same(done, torch.full_like(done, 7), "another stream")
+
+
+def threads():
+    failures = []
+
+    def work(number):
+        try:
+            with torch.cuda.stream(torch.cuda.Stream()):
+                for turn in range(100):
+                    m, n = 16 * (1 + turn % 7), 4 * (1 + number)
+                    a, c = whole(m, n), poisoned(m, n)
+                    tiled_add(a, a, c)
+                    same(c, 2 * a, f"thread {number}, turn {turn}")
+                    y = tw.gpu.softmax(a)
+                    close(y, a.double().softmax(1), f"thread {number}, turn {turn}")
+        except BaseException as error:
+            failures.append(error)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if failures:
+        raise failures[0]
+
+
+def freed():
+    """Tensors may go as soon as the call is over: PyTorch gives their memory to what stands behind on the stream."""
+    wanted = 0
+    total = torch.zeros((), device="cuda", dtype=torch.float64)
+    for turn in range(200):
+        a = torch.full((512, 512), float(turn), device="cuda")
+        c = torch.empty_like(a)
+        tiled_add(a, a, c)
+        del a
+        total += torch.empty(512, 512, device="cuda").fill_(0).sum() + c.double().sum()
+        del c
+        wanted += 2 * turn * 512 * 512
+    assert total.item() == wanted, (total.item(), wanted)
+
+
+def refusals():
+    a, c = numbers(64, 64), poisoned(64, 64)
+    for what, told in [
+        (lambda: tiled_add(a, a, a), "E0815"),
+        (lambda: tiled_add(a, a.cpu(), c), "on the host"),
+        (lambda: tiled_add(a, a, c.T), "lies as"),
+        (lambda: tiled_add[7](a, a, c), "asked for"),
+    ]:
+        try:
+            what()
+        except Exception as error:
+            assert told in str(error), error
+        else:
+            raise AssertionError(f"{told}: not refused")
+    assert bool(c.isnan().all())
+
+
+# -- times
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def host(work, count=100, rounds=15):
+    """Microseconds of the host for a launch, of many that wait for none."""
+    work()
+    found = []
+    for _ in range(rounds):
+        torch.cuda.synchronize()
+        begun = time.perf_counter()
+        for _ in range(count):
+            work()
+        found.append((time.perf_counter() - begun) / count)
+    torch.cuda.synchronize()
+    return 1e6 * median(found)
+
+
+def in_turns(works, turn=0.015, turns=9):
+    """Milliseconds of each work on the device, by events, the works taking turns."""
+    counts, taken = {}, {name: [] for name in works}
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+
+    def timed(work, count):
+        begin.record()
+        for _ in range(count):
+            work()
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end) / count
+
+    for name, work in works.items():
+        timed(work, 2)
+        counts[name] = max(1, int(1e3 * turn / max(timed(work, 2), 1e-3)))
+    for _ in range(turns):
+        for name, work in works.items():
+            taken[name].append(timed(work, counts[name]))
+    return {name: median(times) for name, times in taken.items()}
+
+
+def table(heads, lines):
+    print("\n| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
+    for line in lines:
+        print("| " + " | ".join(line) + " |", flush=True)
+
+
+def launches():
+    a, b, c = numbers(16, 256), numbers(16, 256), poisoned(16, 256)
+    x, y = numbers(16, 1024), poisoned(16, 1024)
+    p, q, r = (numbers(128, 128, dtype=torch.bfloat16) for _ in range(3))
+    lines = []
+    for name, here, theirs, third in [
+        ("the page's tiled add, 16 x 256", lambda: tiled_add(a, b, c), lambda: torch.add(a, b, out=c), lambda: in_triton.add(a, b, c)),
+        ("`tw.gpu.softmax(x, out=y)`, 16 x 1024", lambda: tw.gpu.softmax(x, out=y), lambda: torch.softmax(x, 1, out=y), lambda: in_triton.softmax(x, y)),
+        ("`tw.gpu.gemm(a, b, out=c)`, 128 cubed", lambda: tw.gpu.gemm(p, q, out=r), lambda: torch.mm(p, q.T, out=r), lambda: in_triton.gemm(p, q, r)),
+    ]:  # fmt: skip
+        lines.append([name] + [f"{host(work):.1f}" for work in (here, theirs, third)])
+    table(["launch, us of the host", "here", "PyTorch", "Triton"], lines)
+
+
+def made():
+    """What the first call takes, for kernels of which nothing is cached; and a kernel that is on the disk already."""
+    a, b, c = numbers(50, 260), numbers(50, 260), poisoned(50, 260)
+
+    def milliseconds(work):
+        torch.cuda.synchronize()
+        begun = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        return 1e3 * (time.perf_counter() - begun)
+
+    def first(function):
+        fresh = tw.jit(function)
+        traced = milliseconds(fresh.program)
+        program = fresh.program()
+        written = milliseconds(program.ptx)
+        return traced, written, milliseconds(lambda: fresh(*arguments))
+
+    lines = []
+    arguments = (a, b, c)
+    for name, kernel in [("the page's tiled add", tiled_add), ("the tiling post's product", tiled_gemm)]:
+        if kernel is tiled_gemm:
+            arguments = (numbers(150, 37), numbers(37, 140).T, poisoned(150, 140))
+        cold = first(kernel.function)
+        warm = first(kernel.function)
+        third = ""
+        if kernel is tiled_add:
+            third = f"{milliseconds(lambda: in_triton.add(a, b, c)):.0f}"
+        lines.append([name, *(f"{ms:.1f}" for ms in cold), f"{sum(warm[::2]):.1f}", third])
+    table(["first call, ms", "tracing", "text", "the rest: compiling, launching", "all, compiled before", "Triton, all"], lines)
+
+
+def work():
+    lines = []
+
+    def line(name, moved, here, theirs, third):
+        times = in_turns({"here": here, "torch": theirs, "triton": third} if third else {"here": here, "torch": theirs})
+        ours = times["here"]
+        cells = [name, f"{1e3 * ours:.1f}", f"{moved / ours:.2f}", f"{times['torch'] / ours:.3f}"]
+        lines.append(cells + ([f"{times['triton'] / ours:.3f}"] if third else [""]))
+        print("#", lines[-1], flush=True)
+
+    tera, giga = 1e12 / 1e3, 1e12 / 1e3
+    size = 16384
+    a, b, c = numbers(size, size), numbers(size, size), poisoned(size, size)
+    line("the page's tiled add, f32, 16384 x 16384", 12 * size * size / giga, lambda: tiled_add(a, b, c), lambda: torch.add(a, b, out=c), lambda: in_triton.add(a, b, c))
+    same(c, a + b, "the add that was timed")
+    line("`relayout`: transpose, f32, 16384 x 16384", 8 * size * size / giga, lambda: tw.gpu.relayout(a.T, c), lambda: c.copy_(a.T), lambda: in_triton.transpose(a, c))
+    c.fill_(float("nan"))
+    same(tw.gpu.relayout(a.T, c), a.T, "the transpose that was timed")
+    del a, b, c
+    for m, n in [(32768, 4096), (8192, 16384)]:
+        x, y = numbers(m, n, dtype=torch.bfloat16), poisoned(m, n, dtype=torch.bfloat16)
+        weight, bias, total = numbers(n, dtype=torch.bfloat16), numbers(n, dtype=torch.bfloat16), poisoned(m, dtype=torch.bfloat16)
+        line(f"`softmax`, bf16, {m} x {n}", 4 * m * n / giga, lambda: tw.gpu.softmax(x, out=y), lambda: torch.softmax(x, 1, out=y), lambda: in_triton.softmax(x, y))
+        line(f"`layer_norm`, bf16, {m} x {n}", 4 * m * n / giga, lambda: tw.gpu.layer_norm(x, weight, bias, out=y),
+             lambda: functional.layer_norm(x, (n,), weight, bias, 1e-5), lambda: in_triton.layer_norm(x, weight, bias, y))  # fmt: skip
+        line(f"`reduce`, sums of rows, bf16, {m} x {n}", 2 * m * n / giga, lambda: tw.gpu.reduce(x, out=total), lambda: torch.sum(x, 1, out=total), lambda: in_triton.sum_rows(x, total))
+    for size in (4096, 8192):
+        a, b, c = (numbers(size, size, dtype=torch.bfloat16) for _ in range(3))
+        line(f"`gemm`, bf16, {size} cubed", 2 * size**3 / tera, lambda: tw.gpu.gemm(a, b, out=c), lambda: torch.mm(a, b.T, out=c), lambda: in_triton.gemm(a, b, c))
+    size = 4096
+    a, b, c = numbers(size, size), numbers(size, size), poisoned(size, size)
+    line("the tiling post's product, f32, 4096 cubed", 2 * size**3 / tera, lambda: tiled_gemm(a, b.T, c), lambda: torch.mm(a, b, out=c), lambda: in_triton.gemm(a, b.T, c))
+    c.fill_(float("nan"))
+    tiled_gemm(a, b.T, c)
+    close(c, a.double() @ b.double(), "the product that was timed", 1e-3)
+    table(["work", "here, us", "TB/s, TFLOP/s", "times as fast as PyTorch", "as Triton"], lines)
+
+
+def main():
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, Triton {in_triton.triton.__version__}, Python {sys.version.split()[0]}")
+    torch.manual_seed(1)
+    failed = 0
+    for check in (adds, products_of_the_post, rows, relayouts, products, streams, threads, freed, refusals):
+        begun = time.perf_counter()
+        try:
+            check()
+            torch.cuda.synchronize()
+            print(f"{check.__name__}: right, {time.perf_counter() - begun:.1f} s", flush=True)
+        except Exception as error:
+            failed += 1
+            import traceback
+
+            traceback.print_exc()
+            print(f"{check.__name__}: {error}", flush=True)
+    if "--quick" not in sys.argv:
+        made()
+        launches()
+        work()
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
