@@ -121,6 +121,33 @@ def products():
             same(found, (a.float() @ b.float().T), f"gemm {m}x{n}x{k} {dtype}")
 
 
+def products_of_every_kind():
+    """Any strides, batches, functions of the sums, and types; by one launch or several."""
+    for dtype, result in [(torch.float32, torch.float32), (torch.int8, torch.int32), (torch.bfloat16, torch.float32)]:
+        a, b = whole(200, 96, dtype=dtype), whole(136, 96, dtype=dtype)
+        found = tw.gpu.gemm(a, b, out=poisoned(200, 136, dtype=result))
+        same(found, a.double() @ b.double().T, f"gemm of {dtype} to {result}")
+    a, b = whole(300, 264, dtype=torch.bfloat16), whole(520, 264, dtype=torch.bfloat16)
+    wanted = a.double() @ b.double().T
+    for left in (a, a.T.contiguous().T, whole(300, 300, dtype=torch.bfloat16)[:, 3:267].copy_(a)):
+        for right in (b, b.T.contiguous().T):
+            same(tw.gpu.gemm(left, right, out=poisoned(300, 520, dtype=torch.bfloat16)), wanted, "gemm of other strides")
+    bias, residual = whole(520, dtype=torch.bfloat16), whole(300, 520, dtype=torch.bfloat16)
+    found = tw.gpu.gemm(a, b, function="max(x + bias, 0) - residual", bias=bias, residual=residual)
+    same(found, (wanted + bias.double()).clamp(min=0) - residual.double(), "gemm with a function")
+    many, others = whole(5, 130, 72, dtype=torch.float16), whole(5, 88, 72, dtype=torch.float16)
+    same(tw.gpu.gemm(many, others), many.double() @ others.double().transpose(1, 2), "a batch of gemm")
+
+
+def tensors_of_the_package():
+    a, c = numbers(65, 260), poisoned(65, 260)
+    t = tw.Tensor(a)
+    assert t.device == "cuda:0", t
+    tiled_add(t, a, tw.Tensor(c))
+    same(c, a + a, "tensors of the package")
+    same(tw.gpu.softmax(t, out=c), tw.gpu.softmax(a), "softmax of a tensor of the package")
+
+
 def streams():
     """Kernels stand on PyTorch's current stream: behind what takes long there, and before what follows."""
     for _ in range(3):
@@ -258,8 +285,10 @@ def launches():
 
 
 def made():
-    """What the first call takes, for kernels of which nothing is cached; and a kernel that is on the disk already."""
+    """What the first call takes, for kernels of which nothing is cached; and a kernel that was compiled before."""
     a, b, c = numbers(50, 260), numbers(50, 260), poisoned(50, 260)
+    # The device is opened, and the driver's compiler loaded, by another kernel.
+    tw.gpu.softmax(a)
 
     def milliseconds(work):
         torch.cuda.synchronize()
@@ -330,8 +359,11 @@ def work():
 def main():
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, Triton {in_triton.triton.__version__}, Python {sys.version.split()[0]}")
     torch.manual_seed(1)
+    if "--quick" not in sys.argv:
+        made()
     failed = 0
-    for check in (adds, products_of_the_post, rows, relayouts, products, streams, threads, freed, refusals):
+    checks = (adds, products_of_the_post, rows, relayouts, products, products_of_every_kind, tensors_of_the_package, streams, threads, freed, refusals)
+    for check in checks:
         begun = time.perf_counter()
         try:
             check()
@@ -344,7 +376,6 @@ def main():
             traceback.print_exc()
             print(f"{check.__name__}: {error}", flush=True)
     if "--quick" not in sys.argv:
-        made()
         launches()
         work()
     sys.exit(failed > 0)

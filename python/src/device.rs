@@ -139,25 +139,28 @@ impl Launcher {
                 && ready.arrays.iter().zip(&read).all(|(known, array)| alike(known, array))
         };
         let refuse = |error: GpuError| refusal::of_gpu(py, &error);
-        // Another thread may wait here for the interpreter of Python: it is given no lock
-        // meanwhile.
-        let known = locked(&self.ready).iter().any(fits);
-        if !known {
-            let made = self.made(py, device, &read, &given, &bits)?;
-            let mut ready = locked(&self.ready);
-            if ready.len() >= KEPT {
-                ready.remove(0);
-            }
-            ready.push(made);
-        }
-        let opened = opened(py, device)?;
-        let stream = opened.stream(foreign::current_stream(py, &opened.device)?);
-        let mut ready = locked(&self.ready);
-        let Some(own) = ready.iter_mut().rev().find(|ready| fits(ready)) else {
-            // Sixty-four others came between.
-            drop(ready);
-            return self.launch(py, arrays, numbers, sizes, grid);
+        let stream = match read.iter().find_map(|array| array.stream) {
+            Some(handle) => handle,
+            None => foreign::current_stream(py, device)?,
         };
+        let mut ready = locked(&self.ready);
+        let at = match ready.iter().rposition(fits) {
+            Some(at) => at,
+            None => {
+                // Another thread may wait here for the interpreter of Python: it is given no lock
+                // meanwhile.
+                drop(ready);
+                let made = self.made(py, device, &read, &given, &bits)?;
+                ready = locked(&self.ready);
+                if ready.len() >= KEPT {
+                    ready.remove(0);
+                }
+                ready.push(made);
+                ready.len() - 1
+            }
+        };
+        let own = &mut ready[at];
+        let stream = own.opened.stream(stream);
         if let Some(grid) = grid.filter(|grid| *grid != own.kernel.sizes().grid()) {
             let name = self.program.get().kernel.name();
             let what = format!(

@@ -13,6 +13,10 @@
 //! it says that they are.
 #![allow(unsafe_code)]
 
+use std::ffi::c_void;
+
+use dlpark::ffi::{DLDataType, DLDevice, DLDeviceType, DLTensor};
+use dlpark::python::consumer::exchange::ExchangeApi;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -43,6 +47,8 @@ pub struct Array {
     /// Where elements lie, in memory as one axis has it, for tensors of this package with modes
     /// that no stride describes.
     pub layout: Option<Box<AnyLayout>>,
+    /// The stream that its library works on at the moment, where the library said so.
+    pub stream: Option<usize>,
 }
 
 impl Array {
@@ -78,6 +84,9 @@ impl Array {
         if !object.is_instance(class)? {
             return Ok(None);
         }
+        if let Some(array) = Array::of_exchange(object) {
+            return Ok(Some(array));
+        }
         let numbers = |name| -> PyResult<SmallVec<[i64; 6]>> {
             let tuple = object.call_method0(name)?;
             tuple.cast::<PyTuple>()?.iter_borrowed().map(|number| number.extract::<i64>()).collect()
@@ -91,7 +100,46 @@ impl Array {
             device: usize::try_from(ordinal).ok(),
             read_only: false,
             layout: None,
+            stream: None,
         }))
+    }
+
+    /// A tensor of PyTorch by the table of functions that DLPack has for this: one call in place of
+    /// five; none where there is no table, or what it says is not for kernels.
+    fn of_exchange(object: &Bound<'_, PyAny>) -> Option<Array> {
+        static TABLE: PyOnceLock<Option<Table>> = PyOnceLock::new();
+        let table = TABLE.get_or_init(object.py(), || ExchangeApi::from_object(object.as_borrowed()).ok()?.map(Table));
+        let read = |tensor: &DLTensor, stream: *mut c_void| {
+            let axes = usize::try_from(tensor.ndim).ok()?;
+            let DLDevice { device_type, device_id } = tensor.device;
+            let device = match device_type {
+                DLDeviceType::CPU => None,
+                DLDeviceType::CUDA => Some(usize::try_from(device_id).ok()?),
+                _ => return None,
+            };
+            let element = exchanged_element(tensor.dtype)?;
+            let (shape, strides): (SmallVec<[i64; 6]>, SmallVec<[i64; 6]>) = match axes {
+                0 => (SmallVec::new(), SmallVec::new()),
+                _ if tensor.shape.is_null() || tensor.strides.is_null() => return None,
+                // SAFETY: the table's promise: so many numbers each, alive during this call.
+                _ => unsafe {
+                    let numbers = |from: *mut i64| std::slice::from_raw_parts(from, axes);
+                    (numbers(tensor.shape).into(), numbers(tensor.strides).into())
+                },
+            };
+            Some(Array {
+                address: (tensor.data as u64).wrapping_add(tensor.byte_offset),
+                shape,
+                strides,
+                element,
+                device,
+                read_only: false,
+                layout: None,
+                stream: device.map(|_| stream as usize),
+            })
+        };
+        // What it refuses is read, or refused, in the other way.
+        table.as_ref()?.0.with_tensor_view_no_sync(object.as_borrowed(), read).ok()?
     }
 
     fn of_interface(object: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>, cuda: bool) -> PyResult<Array> {
@@ -134,6 +182,7 @@ impl Array {
             device: if cuda { Some(ordinal()?) } else { None },
             read_only,
             layout: None,
+            stream: None,
         })
     }
 
@@ -178,6 +227,37 @@ impl Array {
         // object's own library uses, behind which the memory may be given back.
         unsafe { BorrowedMemory::new(device, self.address, elements * u64::from(self.element.bytes())) }
     }
+}
+
+/// PyTorch's table of functions.
+struct Table(ExchangeApi);
+
+// SAFETY: a table is constant and lives as long as the process (DLPack, `DLPackExchangeAPI`). Its
+// functions are called by threads that hold the interpreter's lock.
+unsafe impl Send for Table {}
+// SAFETY: as above.
+unsafe impl Sync for Table {}
+
+/// The type of elements of one of DLPack's.
+fn exchanged_element(found: DLDataType) -> Option<Element> {
+    const TYPES: [(DLDataType, Element); 15] = [
+        (DLDataType::F32, Element::F32),
+        (DLDataType::BF16, Element::Bf16),
+        (DLDataType::F16, Element::F16),
+        (DLDataType::F64, Element::F64),
+        (DLDataType::I64, Element::I64),
+        (DLDataType::I32, Element::I32),
+        (DLDataType::I16, Element::I16),
+        (DLDataType::I8, Element::I8),
+        (DLDataType::U64, Element::U64),
+        (DLDataType::U32, Element::U32),
+        (DLDataType::U16, Element::U16),
+        (DLDataType::U8, Element::U8),
+        (DLDataType::BOOL, Element::U8),
+        (DLDataType::F8E4M3FN, Element::E4M3),
+        (DLDataType::F8E5M2, Element::E5M2),
+    ];
+    TYPES.iter().find(|(own, _)| own.matches(found)).map(|(_, element)| *element)
 }
 
 /// The type of elements of a dtype of PyTorch.
@@ -227,7 +307,7 @@ fn torch<'py>(py: Python<'py>) -> PyResult<Option<&'py Bound<'py, PyType>>> {
 }
 
 /// The stream on which PyTorch works on a device; the default stream where it was not imported.
-pub fn current_stream(py: Python<'_>, device: &Device) -> PyResult<usize> {
+pub fn current_stream(py: Python<'_>, device: usize) -> PyResult<usize> {
     static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if torch(py)?.is_none() {
         return Ok(0);
@@ -235,7 +315,7 @@ pub fn current_stream(py: Python<'_>, device: &Device) -> PyResult<usize> {
     let current = CURRENT.get_or_try_init(py, || {
         Ok::<_, PyErr>(py.import("torch")?.getattr("_C")?.getattr("_cuda_getCurrentRawStream")?.unbind())
     })?;
-    current.bind(py).call1((device.ordinal(),))?.extract()
+    current.bind(py).call1((device,))?.extract()
 }
 
 /// A stream of another library by its handle.

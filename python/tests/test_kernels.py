@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ import pytest
 import tilewright as tw
 
 from page_kernels import tiled_add, tiled_gemm
+
+HERE = Path(__file__).resolve().parent
 
 
 @pytest.mark.parametrize("shape", [(50, 260), (1, 4), (16, 256), (17, 252)])
@@ -359,29 +363,76 @@ def test_two_threads_write_and_run_at_once():
     assert failures == []
 
 
-def test_kernels_of_the_library():
-    source = np.random.default_rng(5)
-    x = source.standard_normal((5, 300), dtype=np.float32)
-    weight, bias = source.standard_normal((2, 300), dtype=np.float32)
-    wide = x.astype(np.float64)
-    here = {"on": "interpreter"}
-    powers = np.exp(wide - wide.max(1, keepdims=True))
-    assert np.allclose(tw.gpu.softmax(x, **here), powers / powers.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
-    root = np.sqrt((wide**2).mean(1, keepdims=True) + 1e-5)
-    assert np.allclose(tw.gpu.rms_norm(x, weight, **here), wide / root * weight, rtol=1e-4, atol=1e-5)
-    normed = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
-    assert np.allclose(tw.gpu.layer_norm(x, weight, bias, **here), normed * weight + bias, rtol=1e-4, atol=1e-4)
-    for axis in (0, 1):
-        assert np.allclose(tw.gpu.reduce(x, "sum", axis=axis, **here), wide.sum(axis), rtol=1e-4, atol=1e-4)
-        assert np.array_equal(tw.gpu.reduce(x, "argmax", axis=axis, **here), x.argmax(axis))
-    turned = np.empty((300, 5), np.float16)
-    assert tw.gpu.relayout(x.T, turned, **here) is turned and np.array_equal(turned, x.T.astype(np.float16))
-    a, b = (source.integers(-3, 4, (rows, 88)).astype(np.float16) for rows in (150, 144))
-    for group in (True, False):
-        assert np.array_equal(tw.gpu.gemm(a, b, group=group, **here), a.astype(np.float32) @ b.T.astype(np.float32))
-    with pytest.raises(TypeError, match='on="interpreter"'):
-        tw.gpu.softmax(x)
-    with pytest.raises(ValueError, match="one after another"):
-        tw.gpu.softmax(x.T, **here)
-    with pytest.raises(ValueError, match="same K and type"):
-        tw.gpu.gemm(a, b[:, 1:].copy(), **here)
+def test_a_run_is_ended_by_an_interrupt():
+    """An interrupt ends a run that would take minutes, and what comes next runs as before."""
+    source = f"""
+import signal, sys, threading, time
+sys.path.insert(0, {str(HERE)!r})
+import numpy as np
+from page_kernels import tiled_add, tiled_gemm
+program = tiled_gemm.program()
+threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
+begun = time.monotonic()
+try:
+    tiled_gemm.check(M=2048, N=2048, K=2048)
+except KeyboardInterrupt:
+    print("interrupted" if time.monotonic() - begun < 60 else "late")
+tiled_add.check(M=4, N=4)
+"""
+    told = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=300)
+    assert told.stdout == "interrupted\n", told.stdout + told.stderr
+
+
+def test_tensors_of_the_package_are_arrays():
+    a = np.arange(17 * 252, dtype=np.float32).reshape(17, 252)
+    c = tw.zeros((17, 252))
+    tiled_add(tw.Tensor(a), a, c)
+    assert np.array_equal(c.numpy(), 2 * a)
+
+    # A swizzled tensor brings its layout; declared, it has to be the one that is said.
+    @tw.jit
+    def doubled(x, y):
+        tw.threads(32)
+        x, y = (tensor.compose("(32,8):(1,32)")[tw.thread, None] for tensor in (x, y))
+        y.store(2 * x.load())
+
+    layout = "S<2,0,3> o 0 o (16,16):(16,1)"
+    x = tw.Tensor(np.arange(256, dtype=np.float32).reshape(16, 16)).relayout(layout)
+    y = tw.zeros((16, 16))
+    doubled(x, y)
+    assert all(y[index] == 2 * x[index] for index in range(256))
+    doubled.check(x, y)
+    said = tw.jit(x=tw.Input("f32", layout), y=tw.Output("f32", "(16,16):(16,1)"))(doubled.function)
+    said(x, y)
+    with pytest.raises(tw.KernelError, match="lies as"):
+        said(tw.zeros("S<2,0,4> o 0 o (16,16):(16,1)"), y)
+    with pytest.raises(TypeError, match="no elements of type complex64"):
+        said(tw.zeros((16, 16), "complex64"), y)
+
+
+def test_pictures_show_what_lanes_reach():
+    picture = tiled_add.draw(M=64, N=512)
+    text = str(picture)
+    for tensor in ("mA", "mB", "mC"):
+        assert f"{tensor}, " in text
+    assert text.count("16 sectors in 4 lines, the first of 4") == 3 and picture.svg().startswith("<svg")
+    # The second row of blocks has its last row at 16: below, nothing is reached.
+    edge = str(tiled_add.draw(M=17, N=512, block=(1, 0)))
+    assert "the first of" not in edge and edge.count("16 sectors") == 3
+    a = np.zeros((128, 8), np.float32)
+    b, c = np.zeros((8, 128), np.float32), np.zeros((128, 128), np.float32)
+    text = str(tiled_gemm.draw(a, b.T, c))
+    # Copies of A go into eight rows of a column, all in four banks.
+    assert "async copy of 4 bytes each" in text and "8 wavefronts" in text
+    line = next(number for number, line in enumerate(open(HERE / "page_kernels.py"), 1) if "tCgC.store" in line)
+    assert str(tiled_gemm.draw(a, b.T, c, line=line)).count("mC, store") == 1
+    for refused, told in [
+        (lambda: tiled_add.draw(M=4, N=4, line=1), "at line 1"),
+        (lambda: tiled_add.draw(M=4, N=4, block=9), "reaches no memory"),
+        (lambda: tiled_add.draw(M=4, N=4, warp=8), "reaches no memory"),
+        (lambda: tiled_add.draw(M=4), "N"),
+    ]:
+        with pytest.raises(ValueError, match=told):
+            refused()
+    with pytest.raises(TypeError, match="one to three numbers"):
+        tiled_add.draw(M=4, N=4, block="x")

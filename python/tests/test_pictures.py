@@ -131,6 +131,46 @@ def test_banks(text: str) -> None:
     assert report.conflict_free == (report.wavefronts == 32)
 
 
+def test_what_accesses_reach_is_drawn(tmp_path: Path) -> None:
+    """Each lane of a column is in a row of its own; the counts below are the words of a bank."""
+    banks = tw.banks("(32,32):(32,1)", "columns", phase=3)
+    text = str(banks.picture)
+    rows = [line for line in text.splitlines() if re.match(r" *\d+ │", line)]
+    # Phase 3 is column 3: lane i takes the word 3 of line i, and bank 3 gives 32 words.
+    assert "phase 3" in text and len(rows) == 33
+    for lane, row in enumerate(rows[:32]):
+        cells = row.split("│")[1].split()
+        assert [at for at, cell in enumerate(cells) if cell != "·"] == [3] and cells[3] == str(lane)
+    assert rows[32].split("│")[1].split() == ["32"]
+    free = tw.banks("S<5,0,5> o 0 o (32,32):(32,1)", "columns")
+    assert "no conflicts" in str(free) and "32-way" not in str(free.picture)
+    assert banks._repr_svg_() == banks.picture.svg() == tw.draw(banks).svg()
+    assert "base64" in banks._repr_html_()
+    access = tw.access("(32,32):(32,1)", "columns", request=1)
+    assert "request 1" in str(access.picture) and access.sectors == 1024
+    tw.draw(access, file=tmp_path / "access.svg")
+    assert (tmp_path / "access.svg").read_text() == access._repr_svg_()
+    # Pictures are no part of what was found.
+    assert tw.banks("(32,32):(32,1)", "columns") == banks and "picture" not in repr(banks)
+    with pytest.raises(ValueError, match="there is no phase 32"):
+        tw.banks("(32,32):(32,1)", "columns", phase=32)
+    with pytest.raises(ValueError, match="there is no request 99"):
+        tw.access("(32,32):(32,1)", request=99)
+
+
+def test_derivations_are_drawn() -> None:
+    derivation = tw.derive("logical_divide((4,6):(1,4), 4:2)")
+    assert str(derivation) == tw.explain("logical_divide((4,6):(1,4), 4:2)")
+    first = derivation.operations[0]
+    assert first.formula.startswith("logical_divide(A, T)") and "R = A o D = (4,(2,3)):(2,(1,8))" in first.lines
+    assert first.picture is not None and "<svg" in first.picture.svg()
+    html = derivation._repr_html_()
+    assert html.count("<img") == sum(operation.picture is not None for operation in derivation.operations) and "complement(T, N)" in html
+    assert derivation == tw.derive("logical_divide((4,6):(1,4), 4:2)")
+    with pytest.raises(tw.LayoutError):
+        tw.derive("size(")
+
+
 def test_suggestions_cost_what_they_say() -> None:
     advice = tw.suggest("(32,32):(32,1)", ["columns", "rows"])
     assert advice.wavefronts == 32 * 32 + 32 and advice.suggestions

@@ -154,6 +154,8 @@ class Kernel:
         self._all_said = all(isinstance(spec, Array) and spec.layout is not None for spec in self.specs.values())
         self._versions: dict[Any, _Version] = {}
         self._only: _Version | None = None
+        self._launch: Callable[..., bool] | None = None
+        self._count = len(self.specs)
         self._lock = threading.Lock()
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
@@ -161,11 +163,11 @@ class Kernel:
         self.__wrapped__ = function
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        only = self._only
-        if only is not None and not named and len(arguments) == len(self._names) and not _native.is_tracing():
+        launch = self._launch
+        if launch is not None and not named and len(arguments) == self._count and not _native.is_tracing():
             # As most often: nothing to look at but the arrays.
-            if not only.launcher.launch(arguments):
-                self._interpret(only, list(arguments), {}, {}, None, False)
+            if not launch(arguments):
+                self._run(None, arguments, named, False)
             return None
         if _native.is_tracing():
             # Within another kernel it is a function.
@@ -296,6 +298,7 @@ class Kernel:
                 self._versions[(*key, of)] = known
                 if self._all_said and of is None:
                     self._only = known
+                    self._launch = known.launcher.launch
         return known
 
     def _written(self, values: dict[str, Any], arrays: dict[str, tuple[Any, Any]], grid: tuple[int, int, int] | None) -> _Version:

@@ -259,8 +259,9 @@ def _batch(matrix: _Matrix) -> tuple[str, list[int], list[int]]:
 
 
 def _vector(array: Any, name: str, columns: int) -> None:
-    if tuple(array.shape) != (columns,):
-        raise ValueError(f"{name} has an element for each of the {columns} columns, not the shape {tuple(array.shape)}")
+    shape = _native.array_axes(array)[1]
+    if shape != (columns,):
+        raise ValueError(f"{name} has an element for each of the {columns} columns, not the shape {shape}")
 
 
 def device_count() -> int:

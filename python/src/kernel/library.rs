@@ -206,17 +206,18 @@ pub fn plan_product(
     let product = py.detach(|| Product::new(&problem)).map_err(refuse)?;
     let tensors = inputs.len() + 3;
     let number = |operand: &Operand| match operand {
-        Operand::A => 0,
-        Operand::B => 1,
-        Operand::Input(number) => 2 + number,
-        Operand::D => tensors - 1,
-        Operand::Workspace(number) => tensors + number,
+        Operand::A => Ok(0),
+        Operand::B => Ok(1),
+        Operand::Input(number) => Ok(2 + number),
+        Operand::D => Ok(tensors - 1),
+        Operand::Workspace(number) => Ok(tensors + number),
+        other => Err(PyValueError::new_err(format!("this product takes tensors that are not passed: {other:?}"))),
     };
     let launches = product.steps().iter().map(|step| {
         let program = Program { kernel: step.kernel().clone(), plan: product.lines().to_vec(), fixed: Vec::new() };
-        (program, step.operands().iter().map(number).collect())
+        Ok((program, step.operands().iter().map(number).collect::<PyResult<_>>()?))
     });
-    Plan::of(py, tensors, product.lines().to_vec(), launches.collect(), product.workspaces())
+    Plan::of(py, tensors, product.lines().to_vec(), launches.collect::<PyResult<_>>()?, product.workspaces())
 }
 
 /// The kernel for devices without products of four warps: of rows one after another, alone.

@@ -214,6 +214,7 @@ impl Exported {
             device,
             read_only: self.memory.readonly(),
             layout,
+            stream: None,
         })
     }
 

@@ -1,0 +1,144 @@
+//! Products of matrices, without the interpreter's lock.
+//!
+//! Law: a product is what `gemm` of `tilewright-tensor` has, by columns of C in parts (`work.rs`),
+//! so that no sum is divided.
+//!
+//! Reason for unsafe code: views of memory that Python shares; each says why its claim holds.
+#![allow(unsafe_code)]
+
+use half::{bf16, f16};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use tilewright_layout::{Layout, Tree};
+use tilewright_tensor::{self as cpu, Numbers, Offsets};
+
+use super::element::Element;
+use super::memory::Guard;
+use super::work::{in_parts, on_threads, parts};
+use super::{Tensor, is_overlapping};
+use crate::refusal;
+
+/// The multiplications of a part of a product.
+const PART_OF_PRODUCT: i64 = 1 << 34;
+/// The fewest columns of a part of a product, so that packing A again costs little.
+const COLUMNS: i64 = 1024;
+
+/// `C = alpha * A * B + beta * C`, with A of modes (M,K), B of (N,K) and C of (M,N): the tensor C,
+/// a new one where none is given.
+///
+/// Factors are of float32, float64, float16, bfloat16 or int8; sums of 16-bit floats in float32, of
+/// int8 in int32.
+///
+/// Errors: modes or types that do not fit; C overlaps a factor, is to be read only or has an
+/// element twice; another thread is at work on the memory.
+#[pyfunction]
+#[pyo3(signature = (a, b, c = None, *, alpha = None, beta = None, threads = None, progress = None))]
+#[expect(clippy::too_many_arguments, reason = "as the caller in Python names them")]
+pub fn gemm<'py>(
+    py: Python<'py>,
+    a: &Bound<'py, Tensor>,
+    b: &Bound<'py, Tensor>,
+    c: Option<&Bound<'py, Tensor>>,
+    alpha: Option<f64>,
+    beta: Option<f64>,
+    threads: Option<usize>,
+    progress: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, Tensor>> {
+    let (left, right) = (a.get(), b.get());
+    let element = left.memory.element();
+    let sums = match element {
+        Element::F16 | Element::BF16 | Element::F32 => Element::F32,
+        Element::F64 => Element::F64,
+        Element::I8 => Element::I32,
+        other => return Err(PyTypeError::new_err(format!("matrices of {} are not multiplied", other.name()))),
+    };
+    if right.memory.element() != element {
+        let (a, b) = (left.dtype(), right.dtype());
+        return Err(PyTypeError::new_err(format!("A is of {a}, B of {b}: relayout(dtype=..) converts one")));
+    }
+    if left.offsets.rank() != 2 || right.offsets.rank() != 2 {
+        let (a, b) = (&left.layout, &right.layout);
+        return Err(PyValueError::new_err(format!("A has modes (M,K), B (N,K), not {a} and {b}")));
+    }
+    if c.is_none() && beta.is_some_and(|beta| beta != 0.0) {
+        return Err(PyTypeError::new_err("beta is a factor of C, and there is none"));
+    }
+    let (m, n, k) = (left.size_of(0), right.size_of(0), left.size_of(1));
+    let made = match c {
+        Some(c) => c.clone(),
+        None => {
+            let refused = |error| refusal::of_layout(py, error);
+            let layout = Layout::row_major(&Tree::flat([m, n]).map_err(refused)?).map_err(refused)?;
+            Bound::new(py, Tensor::zeroed(py, sums, layout.into())?)?
+        }
+    };
+    let result = made.get();
+    if result.memory.element() != sums {
+        let (found, wanted) = (result.dtype(), sums.name());
+        return Err(PyTypeError::new_err(format!(
+            "products of {} are of {wanted}, and C is of {found}",
+            element.name()
+        )));
+    }
+    left.memory.check_here()?;
+    right.memory.check_here()?;
+    result.check_written(py)?;
+    let (of_a, of_b, of_c) = (left.addresses(py)?, right.addresses(py)?, result.addresses(py)?);
+    if is_overlapping(of_a, of_c) || is_overlapping(of_b, of_c) {
+        return Err(PyValueError::new_err("C overlaps a factor, which would change while it is read"));
+    }
+    let _guard = Guard::new(&[(of_a, false), (of_b, false), (of_c, true)])?;
+    let scales = (alpha.unwrap_or(1.0), beta.unwrap_or(0.0));
+    // By columns of C, so that no sum is divided.
+    let work = m.saturating_mul(k).saturating_mul(n);
+    let most = PART_OF_PRODUCT.max(m.saturating_mul(k).saturating_mul(COLUMNS));
+    let agree = result.offsets.rank() == 2 && result.size_of(1) == n;
+    let parts = match agree {
+        true => parts(py, [(right, Some(0)), (result, Some(1))], work, most)?,
+        // The product says what does not fit.
+        false => vec![([right.again(), result.again()], work)],
+    };
+    in_parts(py, &parts, progress, |[b, c]| match element {
+        Element::F16 => multiplied::<f16>(py, left, b, c, (scales.0 as f32, scales.1 as f32), threads),
+        Element::BF16 => multiplied::<bf16>(py, left, b, c, (scales.0 as f32, scales.1 as f32), threads),
+        Element::F32 => multiplied::<f32>(py, left, b, c, (scales.0 as f32, scales.1 as f32), threads),
+        Element::F64 => multiplied::<f64>(py, left, b, c, scales, threads),
+        _ => multiplied::<i8>(py, left, b, c, whole(scales)?, threads),
+    })?;
+    Ok(made)
+}
+
+/// Factors of integers.
+fn whole((alpha, beta): (f64, f64)) -> PyResult<(i32, i32)> {
+    let one = |factor: f64| match factor as i32 {
+        whole if f64::from(whole) == factor => Ok(whole),
+        _ => Err(PyValueError::new_err(format!("{factor} is no integer of 32 bits, as factors of integers are"))),
+    };
+    Ok((one(alpha)?, one(beta)?))
+}
+
+fn multiplied<S: Numbers + Send + Sync>(
+    py: Python<'_>,
+    a: &Tensor,
+    b: &Tensor,
+    c: &Tensor,
+    (alpha, beta): (S::Sum, S::Sum),
+    threads: Option<usize>,
+) -> PyResult<()>
+where
+    S::Sum: Send + Sync,
+{
+    on_threads(py, threads, || {
+        let mma = cpu::cpu_mma::<S>(threads.unwrap_or(0))?;
+        // SAFETY: `gemm` holds a guard and has found C writable, here, with no offset twice, and
+        // elsewhere than the factors; the types are those of the elements.
+        let (left, right, mut sums) = unsafe {
+            (
+                a.memory.view::<S>(a.origin, &a.offsets),
+                b.memory.view::<S>(b.origin, &b.offsets),
+                c.memory.view_mut::<S::Sum>(c.origin, &c.offsets),
+            )
+        };
+        cpu::gemm(&mma, alpha, &left, &right, beta, &mut sums)
+    })
+}

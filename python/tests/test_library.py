@@ -1,0 +1,165 @@
+# mypy: ignore-errors
+"""Kernels of the library on arrays, on the interpreter, beside NumPy."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilewright as tw
+
+HERE = {"on": "interpreter"}
+
+
+def whole(source, *shape, dtype=np.float16):
+    """Small whole numbers, whose products and sums are exact."""
+    return source.integers(-3, 4, shape).astype(dtype)
+
+
+def wide(array):
+    return np.asarray(array).astype(np.float64)
+
+
+def test_rows():
+    source = np.random.default_rng(5)
+    x = source.standard_normal((5, 300), dtype=np.float32)
+    weight, bias = source.standard_normal((2, 300), dtype=np.float32)
+    powers = np.exp(wide(x) - wide(x).max(1, keepdims=True))
+    assert np.allclose(tw.gpu.softmax(x, **HERE), powers / powers.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
+    root = np.sqrt((wide(x) ** 2).mean(1, keepdims=True) + 1e-5)
+    assert np.allclose(tw.gpu.rms_norm(x, weight, **HERE), wide(x) / root * weight, rtol=1e-4, atol=1e-5)
+    normed = (wide(x) - wide(x).mean(1, keepdims=True)) / np.sqrt(wide(x).var(1, keepdims=True) + 1e-5)
+    assert np.allclose(tw.gpu.layer_norm(x, weight, bias, **HERE), normed * weight + bias, rtol=1e-4, atol=1e-4)
+    with pytest.raises(TypeError, match='on="interpreter"'):
+        tw.gpu.softmax(x)
+    with pytest.raises(ValueError, match="one after another"):
+        tw.gpu.softmax(x.T, **HERE)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, (0, 2), (1, 3), (3, 1), None], ids=str)
+def test_reductions(axis):
+    x = whole(np.random.default_rng(6), 4, 5, 6, 8, dtype=np.float32)
+    assert np.array_equal(tw.gpu.reduce(x, "sum", axis=axis, **HERE), x.sum(axis))
+    assert np.array_equal(tw.gpu.reduce(x, "max", axis=axis, **HERE), x.max(axis))
+    if not isinstance(axis, tuple) and axis is not None:
+        assert np.array_equal(tw.gpu.reduce(x, "argmax", axis=axis, **HERE), x.argmax(axis))
+
+
+def test_a_reduction_by_two_launches():
+    x = whole(np.random.default_rng(7), 1 << 17, dtype=np.float32).reshape(256, 512)
+    plan = tw.gpu.plan(tw.gpu.reduce, x, axis=None)
+    assert len(plan.launches) == 2 and plan.workspaces[0][0] == "f32" and "second launch" in str(plan)
+    assert tw.gpu.reduce(x, axis=None, **HERE) == x.sum()
+
+
+def test_relayout():
+    x = np.random.default_rng(8).standard_normal((5, 300), dtype=np.float32)
+    turned = np.empty((300, 5), np.float16)
+    assert tw.gpu.relayout(x.T, turned, **HERE) is turned and np.array_equal(turned, x.T.astype(np.float16))
+    with pytest.raises(ValueError, match="shapes differ"):
+        tw.gpu.relayout(x, turned, **HERE)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "launches"),
+    [((150, 144, 88), 1), ((64, 64, 2048), 2), ((61, 67, 71), 3), ((1, 8, 8), 1), ((8, 1, 16), None)],
+    ids=str,
+)
+def test_products(sizes, launches):
+    """Products by one launch, by blocks that share tiles and one that adds, and of what has to be moved first."""
+    m, n, k = sizes
+    source = np.random.default_rng(9)
+    a, b = whole(source, m, k), whole(source, n, k)
+    plan = tw.gpu.plan(tw.gpu.gemm, a, b)
+    assert launches is None or len(plan.launches) == launches
+    assert (len(plan.launches) > 1) == bool(plan.workspaces)
+    assert np.array_equal(tw.gpu.gemm(a, b, **HERE), wide(a) @ wide(b).T)
+
+
+def test_products_of_every_type():
+    source = np.random.default_rng(10)
+    types = {"float32": "float32", "bfloat16": "bfloat16", "int8": "int32", "float8_e4m3fn": "bfloat16", "float8_e5m2": "bfloat16"}
+    for name, result in types.items():
+        dtype = getattr(ml_dtypes, name, None) or name
+        a, b = whole(source, 40, 32, dtype=dtype), whole(source, 24, 32, dtype=dtype)
+        c = tw.gpu.gemm(a, b, **HERE)
+        c = c.numpy() if isinstance(c, tw.Tensor) else c
+        assert str(c.dtype) == result and np.array_equal(wide(c), wide(a) @ wide(b).T), name
+    exact = source.standard_normal((24, 32), dtype=np.float32)
+    close = tw.gpu.gemm(exact, exact, tf32=True, **HERE)
+    off = np.abs(close - exact @ exact.T)
+    assert (off <= 2.0**-9 * (np.abs(exact) @ np.abs(exact).T)).all() and off.max() > 1e-5
+
+
+def test_products_of_any_strides_and_batches():
+    source = np.random.default_rng(11)
+    a, b = whole(source, 150, 88), whole(source, 144, 88)
+    for left in (a, np.asfortranarray(a), np.repeat(a, 2, axis=1)[:, ::2]):
+        for right in (b, np.asfortranarray(b)):
+            assert np.array_equal(tw.gpu.gemm(left, right, **HERE), wide(a) @ wide(b).T)
+    out = np.full((144, 150), np.nan, np.float32).T
+    assert tw.gpu.gemm(a, b, out=out, **HERE) is out and np.array_equal(out, wide(a) @ wide(b).T)
+    many, others = whole(source, 3, 40, 48), whole(source, 3, 56, 48)
+    assert np.array_equal(tw.gpu.gemm(many, others, **HERE), wide(many) @ wide(others).transpose(0, 2, 1))
+    # One B for all of a batch.
+    shared = np.broadcast_to(others[0], others.shape)
+    assert np.array_equal(tw.gpu.gemm(many, shared, **HERE), wide(many) @ wide(others[0]).T)
+
+
+def test_functions_of_the_sums():
+    source = np.random.default_rng(12)
+    a, b = whole(source, 72, 40), whole(source, 56, 40)
+    bias, column, residual = whole(source, 56), whole(source, 72, 1), whole(source, 72, 56)
+    sums = wide(a) @ wide(b).T
+    found = tw.gpu.gemm(a, b, function="max(x + bias, 0) - residual", bias=bias, residual=residual, **HERE)
+    assert np.array_equal(found, np.maximum(sums + bias, 0) - residual)
+    assert np.array_equal(tw.gpu.gemm(a, b, function="x + column", column=column, **HERE), sums + column)
+    batch = whole(source, 2, 72, 40)
+    found = tw.gpu.gemm(batch, np.stack([b, b]), function="x + bias", bias=bias, **HERE)
+    assert np.array_equal(found, wide(batch) @ wide(b).T + bias)
+    for refused, told in [
+        (lambda: tw.gpu.gemm(a, b, bias=bias, **HERE), "function="),
+        (lambda: tw.gpu.gemm(a, b, function="x + bias", bias=bias[:5], **HERE), "does not broadcast"),
+        (lambda: tw.gpu.gemm(a, b, function="x + other", bias=bias, **HERE), "other"),
+        (lambda: tw.gpu.gemm(a, b[:, 1:].copy(), **HERE), "same K and type"),
+        (lambda: tw.gpu.gemm(a, b.astype(np.float32), **HERE), "same K and type"),
+        (lambda: tw.gpu.gemm(a[0], b, **HERE), "batches"),
+        (lambda: tw.gpu.gemm(a, b, out=np.empty((3, 4), np.float16), **HERE), "out is"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=told):
+            refused()
+
+
+def test_tensors_of_the_package():
+    source = np.random.default_rng(13)
+    a, b = whole(source, 40, 32, dtype=ml_dtypes.bfloat16), whole(source, 24, 32, dtype=ml_dtypes.bfloat16)
+    c = tw.gpu.gemm(tw.Tensor(a), tw.Tensor(b), **HERE)
+    assert isinstance(c, tw.Tensor) and c.dtype == "bfloat16" and np.array_equal(wide(c.numpy()), wide(a) @ wide(b).T)
+
+
+def test_plans():
+    x = np.zeros((5, 300), np.float32)
+    plan = tw.gpu.plan(tw.gpu.softmax, x)
+    assert "softmax" in str(plan) and "softmax" in repr(plan)
+    program, numbers = plan.launches[0]
+    assert numbers == [0, 1] and ".entry softmax" in program.ptx()
+    with pytest.raises(TypeError, match="no function of tilewright.gpu"):
+        tw.gpu.plan(tw.gpu.device_count)
+
+
+def test_plans_are_for_the_device():
+    """Long rows are held by clusters, and products made by four warps, on Hopper alone."""
+    from tilewright import _native
+
+    for target, cluster in [("sm_90a", True), ("sm_80", False)]:
+        long = _native.plan_softmax(131072, "bf16", target)
+        assert (".reqnctapercluster" in long.launches[0][0].ptx(target)) == cluster
+        matrix = ("bf16", [256, 256, 1], [256, 1, 0])
+        product = _native.plan_product(matrix, matrix, matrix, None, [], False, target)
+        assert ("wgmma" in product.launches[0][0].ptx(target)) == cluster
+    batch = ("bf16", [256, 256, 2], [256, 1, 65536])
+    with pytest.raises(ValueError, match="needs sm_90a"):
+        _native.plan_product(batch, batch, batch, None, [], False, "sm_80")
+    with pytest.raises(ValueError, match="no target 'sm_1'"):
+        _native.plan_softmax(128, "f32", "sm_1")
