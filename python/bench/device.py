@@ -21,6 +21,7 @@ from pathlib import Path
 
 # Nothing is taken from caches of earlier runs, so that what compiling takes is seen.
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp()
+os.environ["CUDA_CACHE_PATH"] = tempfile.mkdtemp()
 os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp()
 
 import torch  # noqa: E402

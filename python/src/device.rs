@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 use tilewright_gpu::{Argument, Device, DeviceKernel, GpuError, ModuleOptions, SizedKernel, Stream};
 use tilewright_kernel::Element;
@@ -102,7 +102,8 @@ impl Launcher {
     }
 
     /// Launches the kernel on arrays of one CUDA device, on the current stream of PyTorch there,
-    /// and returns at once. Where the arrays are of the host, it does nothing and says so.
+    /// and returns at once. Where the arrays are of the host, it does nothing and says so. An array
+    /// with a number is taken from so many elements before its first one on.
     #[pyo3(signature = (arrays, numbers = None, sizes = None, grid = None))]
     fn launch(
         &self,
@@ -114,7 +115,11 @@ impl Launcher {
     ) -> PyResult<bool> {
         let mut read: SmallVec<[Array; 6]> = SmallVec::new();
         for array in arrays.try_iter()? {
-            read.push(Array::of(&array?)?);
+            let array = array?;
+            read.push(match array.cast_exact::<PyTuple>() {
+                Ok(pair) => Array::of(&pair.get_item(0)?)?.since(pair.get_item(1)?.extract()?),
+                Err(_) => Array::of(&array)?,
+            });
         }
         let Some(device) = read.first().and_then(|array| array.device) else {
             return match read.iter().position(|array| array.device.is_some()) {

@@ -210,6 +210,16 @@ impl Array {
         )))
     }
 
+    /// The memory from so many elements before the first one on, as one axis.
+    ///
+    /// The caller vouches that they are of the same allocation.
+    pub fn since(self, before: i64) -> Array {
+        let bytes = before.unsigned_abs() * u64::from(self.element.bytes());
+        let extent = self.span().unwrap_or(0).saturating_add(before);
+        let (shape, strides) = ([extent].into_iter().collect(), [1].into_iter().collect());
+        Array { address: self.address.saturating_sub(bytes), shape, strides, ..self }
+    }
+
     /// The shape and the strides, as a layout is written.
     pub fn text(&self) -> String {
         if let Some(layout) = &self.layout {

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 import tilewright as enigma
 
 
@@ -47,3 +51,34 @@ def test_thread_value_layout() -> None:
     wanted = {(16 + m) * 512 + 256 + n for m in range(16) for n in range(256) if (m // 4, n // 4) == (0, 5)}
     base = tensor(16, 256)
     assert {base + begin + int(o) for o in fragment.offsets()} == wanted
+
+
+def test_the_kernel_of_the_page() -> None:
+    """As on the page, where `...` and `thread_idx` are the block and the thread: its arrays say which layouts it is for."""
+    thread_idx: Any = enigma.thread
+
+    @enigma.jit
+    def tiled_kernel(mA: Any, mB: Any, mC: Any) -> None:
+        thr = enigma.make_ordered_layout((4, 64), order=(1, 0))
+        val = enigma.make_ordered_layout((4, 4), order=(1, 0))
+        tiler_mn, tv_layout = enigma.make_layout_tv(thr, val)
+
+        def part(tensor: Any) -> Any:
+            # Partition tensor into blocks
+            gA = enigma.tensor_zipped_divide(tensor, tiler_mn)
+            block_idx = enigma.block("(x,y)")
+
+            # Slice one block
+            blkA = gA[((None, None), block_idx)]
+
+            # Per-thread fragment
+            return enigma.tensor_composition(blkA, tv_layout, tiler_mn)[(thread_idx, None)]
+
+        thrA, thrB, thrC = part(mA), part(mB), part(mC)
+        thrC.store(thrA.load() + thrB.load())
+
+    a = np.arange(64 * 512, dtype=np.float32).reshape(64, 512)
+    c = np.zeros_like(a)
+    tiled_kernel(a, 1 - a, c)
+    assert (c == 1).all()
+    tiled_kernel.check(a, 1 - a, c)

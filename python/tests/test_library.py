@@ -155,10 +155,10 @@ def test_plans_are_for_the_device():
     for target, cluster in [("sm_90a", True), ("sm_80", False)]:
         long = _native.plan_softmax(131072, "bf16", target)
         assert (".reqnctapercluster" in long.launches[0][0].ptx(target)) == cluster
-        matrix = ("bf16", [256, 256, 1], [256, 1, 0])
+        matrix = ("bf16", [256, 256, 1], [256, 1, 0], 0)
         product = _native.plan_product(matrix, matrix, matrix, None, [], False, target)
         assert ("wgmma" in product.launches[0][0].ptx(target)) == cluster
-    batch = ("bf16", [256, 256, 2], [256, 1, 65536])
+    batch = ("bf16", [256, 256, 2], [256, 1, 65536], 0)
     with pytest.raises(ValueError, match="needs sm_90a"):
         _native.plan_product(batch, batch, batch, None, [], False, "sm_80")
     with pytest.raises(ValueError, match="no target 'sm_1'"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import copy
+import itertools
 import pickle
 import random
-import itertools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -167,6 +169,18 @@ def test_integers_of_others() -> None:
 
 
 def test_names_of_others() -> None:
+    """Every public name of three packages is a name here, or an error that says what to write, of which the first name is one."""
+    for name in (Path(__file__).parent / "names.txt").read_text().split():
+        if hasattr(tw, name):
+            continue
+        with pytest.raises(AttributeError, match="; write ") as error:
+            getattr(tw, name)
+        told = str(error.value).partition("; write ")[2]
+        first = re.match(r"not |\[|", told)
+        assert first is not None
+        word = re.split(r"\W", told[first.end() :], maxsplit=1)[0]
+        here = hasattr(tw, word) or hasattr(builtins, word)
+        assert here or word in ("pycute", "functools", "itertools", "nothing", "n", "x", "layout"), (name, told)
     for theirs, told in {"make_swizzle": "Swizzle", "cosize_v": "cosize", "complment": "'complement'"}.items():
         with pytest.raises(AttributeError, match=told):
             getattr(tw, theirs)
@@ -189,12 +203,40 @@ def test_integers_one_by_one_are_those_of_a_coordinate() -> None:
         layout = tw.Layout(text)
         for indices in itertools.product([-1, 0, 1, 3, 9], repeat=len(layout)):
             try:
-                wanted = layout(indices)
+                # Written out: the language evaluates it by other code.
+                wanted = tw.evaluate(f"({text})({','.join(map(str, indices))})")
             except ValueError as refused:
                 with pytest.raises(type(refused)):
                     layout(*indices)
             else:
                 assert layout(*indices) == wanted, (text, indices)
+
+
+def test_nested_coordinates_are_those_of_the_language() -> None:
+    source = random.Random(31)
+
+    def coordinate(shape: Any) -> Any:
+        if isinstance(shape, tuple) and source.random() < 0.8:
+            return tuple(coordinate(mode) for mode in shape)
+        return source.randrange(-1, 2 * tw.size(shape))
+
+    texts = ["((4,8),(2,64)):((1,256),(2048,4))", "((2,(3,4)),5):((60,(20,5)),1)", "(7):(3)", "((4)):((2))", "12:5", "((2,1),(1,3)):((1,0),(0,2))"]
+    for text in texts * 200:
+        layout = tw.Layout(text)
+        at = coordinate(layout.shape)
+        if source.random() < 0.1:
+            at = (at, 0)
+        # Text has a blank for Python's comma behind a single mode.
+        written = str(at).replace(",)", ")")
+        try:
+            wanted = tw.evaluate(f"({text})({written})")
+        except ValueError as refused:
+            with pytest.raises(type(refused)):
+                layout(at)
+        else:
+            assert layout(at) == wanted, (text, at)
+            if isinstance(at, tuple) and len(at) > 1:
+                assert layout(*at) == wanted
 
 
 def test_no_path_of_the_machine() -> None:

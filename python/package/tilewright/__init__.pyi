@@ -180,10 +180,12 @@ __all__ = [
     "coshape",
     "cosize",
     "crd2crd",
+    "crd2flat",
     "crd2idx",
     "depth",
     "derive",
     "dice",
+    "dice_",
     "dice_modes",
     "divides",
     "domain",
@@ -223,7 +225,9 @@ __all__ = [
     "grid",
     "group",
     "group_modes",
+    "hier_unzip",
     "identity",
+    "identity_tensor",
     "idx2crd",
     "image",
     "inclusion",
@@ -255,6 +259,7 @@ __all__ = [
     "layoutD_TV",
     "layoutS_TV",
     "layout_add",
+    "leaves",
     "left_divide",
     "left_inverse",
     "lex_geq",
@@ -361,6 +366,7 @@ __all__ = [
     "to_xor",
     "transform",
     "tuple_add",
+    "tuple_max",
     "tuple_sub",
     "unflatten",
     "unzip",
@@ -753,8 +759,14 @@ is_weakly_congruent = weakly_congruent
 is_compatible = compatible
 slice_ = slice
 slice_modes = slice
+dice_ = dice
 dice_modes = dice
 functionally_equal = equivalent
 tensor_zipped_divide = zipped_divide
 make_identity_tensor = make_identity_layout
+identity_tensor = make_identity_layout
 cdiv = ceil_div
+leaves = flatten
+crd2flat = crd2idx
+hier_unzip = unzip
+tuple_max = max

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _native
+from ._names import elsewhere, others
 from ._native import Expr, Layout, Step, evaluate
 
 _functions = {function.__name__: function for function in _native.functions()}
@@ -59,46 +60,7 @@ def make_composed_layout(inner: Any, offset: Any, outer: Any) -> Layout:
 
 
 #: What other libraries call functions of the language.
-aliases = {
-    theirs: _functions[ours]
-    for theirs, ours in {
-        "compose": "composition",
-        "group_modes": "group",
-        "select_modes": "select",
-        "take_modes": "take",
-        "is_congruent": "congruent",
-        "is_weakly_congruent": "weakly_congruent",
-        "is_compatible": "compatible",
-        "slice_": "slice",
-        "slice_modes": "slice",
-        "dice_modes": "dice",
-        "functionally_equal": "equivalent",
-        "tensor_zipped_divide": "zipped_divide",
-        "make_identity_tensor": "make_identity_layout",
-        "cdiv": "ceil_div",
-    }.items()
-}
-
-#: Names of other libraries that have no function of the same form here.
-_elsewhere = {
-    "from_dlpack": "Tensor(array)",
-    "make_tensor": "Tensor(array, layout)",
-    "make_fragment": "zeros(layout, dtype)",
-    "recast_ptr": "Tensor(array.view(dtype))",
-    "ComposedLayout": "make_composed_layout(inner, offset, outer), or Layout('S<3,0,3> o 0 o (8,8):(8,1)')",
-    "make_swizzle": "Swizzle(bits, base, shift)",
-    "Tile": "Tiler(...)",
-    "make_tile": "Tiler(...)",
-    "F2": "Xor(bits)",
-    "ScaledBasis": "n * E(mode)",
-    "print_latex": "draw(layout, 'file.tex')",
-    "numel": "size(layout)",
-    "to_F2_matrix": "bit_matrix(layout)",
-    "iter_layout": "layout.offsets()",
-    "offset_table": "layout.offsets()",
-    "concatenate": "make_layout(A, B)",
-    "is_layout": "isinstance(x, Layout)",
-}
+aliases = {theirs: _functions[ours] for theirs, ours in others.items()}
 
 
 def unknown(name: str) -> str:
@@ -108,7 +70,7 @@ def unknown(name: str) -> str:
     import tilewright
 
     told = f"module 'tilewright' has no attribute '{name}'"
-    meant = _elsewhere.get(name) or _native.spelling(name)
+    meant = elsewhere.get(name) or _native.spelling(name)
     if meant is not None:
         return f"{told}; write {meant}"
     near = difflib.get_close_matches(name, dir(tilewright), 1)

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _native
 from ._arrays import empty, result_type
 from ._jit import interpret
 from ._native import Layout
 
-Axes = tuple[str, tuple[int, ...], tuple[int, ...], "int | None"]
+# The type of elements, extents, strides, the CUDA device, and how many elements come after a multiple of 16 bytes.
+Axes = tuple[str, tuple[int, ...], tuple[int, ...], "int | None", int]
 
 
 class _Kept:
@@ -35,7 +36,10 @@ class _Kept:
         self.sizes = [[size.partition("{")[0] for size in program.sizes] for program, _ in plan.launches]
 
 
-_kept: dict[Any, _Kept] = {}
+_kept: dict[tuple[Any, ...], _Kept] = {}
+# The plan for rows, by how x lies, with how many rows and columns it has.
+_kept_rows: dict[tuple[Any, ...], tuple[_Kept, int, int]] = {}
+_Made = TypeVar("_Made")
 _lock = threading.Lock()
 # A plan is small; what a program would have to hold on to for ever is not.
 _MOST = 1024
@@ -45,11 +49,24 @@ _local = threading.local()
 def _planned(make: Callable[..., _native.Plan], *key: Any) -> _Kept:
     known = _kept.get((make, *key))
     if known is None:
-        made = _Kept(make(*key))
-        with _lock:
-            if len(_kept) >= _MOST:
-                _kept.clear()
-            known = _kept.setdefault((make, *key), made)
+        known = _keep(_kept, (make, *key), _Kept(make(*key)))
+    return known
+
+
+def _keep(among: dict[tuple[Any, ...], _Made], key: tuple[Any, ...], made: _Made) -> _Made:
+    with _lock:
+        if len(among) >= _MOST:
+            among.clear()
+        return among.setdefault(key, made)
+
+
+def _planned_rows(make: Callable[..., _native.Plan], axes: Axes, *more: Any) -> tuple[_Kept, int, int]:
+    """The plan for the rows of a matrix x, which lie one after another, and how many rows and columns there are."""
+    key = (make, axes, *more)
+    known = _kept_rows.get(key)
+    if known is None:
+        rows, columns = _rows(axes, "x")
+        known = _keep(_kept_rows, key, (_planned(make, columns, axes[0], *more, _target(axes[3])), rows, columns))
     return known
 
 
@@ -67,7 +84,8 @@ def _target(device: int | None) -> str:
 
 
 def _run(kept: _Kept, tensors: list[Any], sizes: dict[str, int], on: str | None) -> None:
-    """Launches what was planned, on the tensors that its function takes, the result last."""
+    """Launches what was planned, on the tensors that its function takes, the result last; with a tensor may be how many elements
+    before its first one the kernels know it from."""
     asked = getattr(_local, "asked", None)
     if asked is not None:
         asked.append(kept.plan)
@@ -77,7 +95,8 @@ def _run(kept: _Kept, tensors: list[Any], sizes: dict[str, int], on: str | None)
     workspaces = kept.plan.workspaces
     if workspaces:
         # PyTorch keeps the memory until what stands on the stream behind it is done.
-        tensors = tensors + [empty(tensors[0], (count,), element) for element, count in workspaces]
+        like = tensors[0][0] if isinstance(tensors[0], tuple) else tensors[0]
+        tensors = tensors + [empty(like, (count,), element) for element, count in workspaces]
     for (program, launcher, numbers), names in zip(kept.launches, kept.sizes):
         own = [tensors[number] for number in numbers]
         given = {name: sizes[name] for name in names if name in sizes}
@@ -95,7 +114,8 @@ def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> _native
     the kernels, of which each has ``ptx()``, ``cost(..)`` and ``check(..)``, and the numbers of its tensors; ``workspaces`` has what it
     takes of memory besides.
     """
-    _local.asked = asked = []
+    asked: list[_native.Plan] = []
+    _local.asked = asked
     try:
         function(*arguments, **named)
     finally:
@@ -107,7 +127,7 @@ def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> _native
 
 def _rows(axes: Axes, name: str) -> tuple[int, int]:
     """The rows and columns of a matrix whose rows lie one after another."""
-    _, shape, strides, _ = axes
+    shape = axes[1]
     if len(shape) != 2:
         raise ValueError(f"{name} is a matrix, and has {len(shape)} axes")
     _contiguous(axes, name, "the rows")
@@ -115,7 +135,7 @@ def _rows(axes: Axes, name: str) -> tuple[int, int]:
 
 
 def _contiguous(axes: Axes, name: str, what: str = "the elements") -> None:
-    _, shape, strides, _ = axes
+    _, shape, strides, _, _ = axes
     step = 1
     for extent, stride in zip(reversed(shape), reversed(strides)):
         if stride != step and extent > 1:
@@ -128,8 +148,8 @@ def relayout(source: Any, destination: Any, *, on: str | None = None) -> Any:
     """Copies every element to the place of the same index, whatever the strides and types of both are: a transposition, a
     permutation of axes, a conversion. Returns the destination.
     """
-    of, shape, strides, device = _native.array_axes(source)
-    to, other, into, _ = _native.array_axes(destination)
+    of, shape, strides, device, _ = _native.array_axes(source)
+    to, other, into, _, _ = _native.array_axes(destination)
     if shape != other:
         raise ValueError(f"the shapes differ: {shape} and {other}")
     _run(_planned(_relayout, of, shape, strides, to, into, _target(device)), [source, destination], {}, on)
@@ -142,32 +162,27 @@ def _relayout(of: str, shape: tuple[int, ...], strides: tuple[int, ...], to: str
 
 def softmax(x: Any, *, out: Any = None, on: str | None = None) -> Any:
     """``exp(x)`` over its sum, row by row of a matrix."""
-    axes = _native.array_axes(x)
-    rows, columns = _rows(axes, "x")
+    kept, rows, columns = _planned_rows(_native.plan_softmax, _native.array_axes(x))
     out = empty(x, (rows, columns)) if out is None else out
-    _run(_planned(_native.plan_softmax, columns, axes[0], _target(axes[3])), [x, out], {"M": rows}, on)
+    _run(kept, [x, out], {"M": rows}, on)
     return out
 
 
 def rms_norm(x: Any, weight: Any, *, epsilon: float = 1e-5, out: Any = None, on: str | None = None) -> Any:
     """The rows of a matrix by the root of their mean square + epsilon, times weights."""
-    axes = _native.array_axes(x)
-    rows, columns = _rows(axes, "x")
+    kept, rows, columns = _planned_rows(_native.plan_rms_norm, _native.array_axes(x), float(epsilon))
     _vector(weight, "weight", columns)
     out = empty(x, (rows, columns)) if out is None else out
-    kept = _planned(_native.plan_rms_norm, columns, axes[0], float(epsilon), _target(axes[3]))
     _run(kept, [x, weight, out], {"M": rows}, on)
     return out
 
 
 def layer_norm(x: Any, weight: Any, bias: Any, *, epsilon: float = 1e-5, out: Any = None, on: str | None = None) -> Any:
     """The rows of a matrix less their mean, by the root of their variance + epsilon, times weights plus a bias."""
-    axes = _native.array_axes(x)
-    rows, columns = _rows(axes, "x")
+    kept, rows, columns = _planned_rows(_native.plan_layer_norm, _native.array_axes(x), float(epsilon))
     _vector(weight, "weight", columns)
     _vector(bias, "bias", columns)
     out = empty(x, (rows, columns)) if out is None else out
-    kept = _planned(_native.plan_layer_norm, columns, axes[0], float(epsilon), _target(axes[3]))
     _run(kept, [x, weight, bias, out], {"M": rows}, on)
     return out
 
@@ -178,7 +193,7 @@ def reduce(x: Any, statistic: str = "sum", *, axis: int | tuple[int, ...] | None
     """
     axes = _native.array_axes(x)
     _contiguous(axes, "x")
-    element, shape, _, device = axes
+    element, shape, _, device, _ = axes
     given = tuple(range(len(shape))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if not all(-len(shape) <= number < len(shape) for number in given):
         raise ValueError(f"x has the axes 0 to {len(shape) - 1}, not {axis}")
@@ -217,45 +232,51 @@ def gemm(
 
     How it is cut is planned by a model of an H200, and may take several launches and memory besides: ``print(plan(gemm, a, b))``.
     """
-    of, shape_a, strides_a, device = _native.array_axes(a)
-    other, shape_b, strides_b, _ = _native.array_axes(b)
+    of, shape_a, strides_a, device, before_a = _native.array_axes(a)
+    other, shape_b, strides_b, _, before_b = _native.array_axes(b)
     if len(shape_a) != len(shape_b) or len(shape_a) not in (2, 3):
         raise ValueError(f"a and b are matrices (M,K) and (N,K), or batches of them, and have the shapes {shape_a} and {shape_b}")
     if (shape_a[-1], shape_a[:-2], of) != (shape_b[-1], shape_b[:-2], other):
         raise ValueError(f"a is {shape_a} of {of}, and b is {shape_b} of {other}: both have the same K and type")
     shape = (*shape_a[:-1], shape_b[-2])
     out = empty(a, shape, result_type(of)) if out is None else out
-    to, shape_d, strides_d, _ = _native.array_axes(out)
+    to, shape_d, strides_d, _, before_d = _native.array_axes(out)
     if shape_d != shape:
         raise ValueError(f"out is {shape_d}, and the product {shape}")
-    further = tuple((name, *_native.array_axes(tensor)[:3]) for name, tensor in inputs.items())
+    further = tuple((name, _native.array_axes(tensor)) for name, tensor in inputs.items())
     if further and function is None:
         raise TypeError(f"'{further[0][0]}' is a tensor of a function of the sums: say function=\"x + {further[0][0]}\"")
-    key = ((of, shape_a, strides_a), (other, shape_b, strides_b), (to, shape, strides_d), function, further, bool(tf32), _target(device))
-    _run(_planned(_product, *key), [a, b, *inputs.values(), out], {"M": shape[-2], "N": shape[-1], "K": shape_a[-1]}, on)
+    matrices = ((of, shape_a, strides_a, before_a), (other, shape_b, strides_b, before_b), (to, shape, strides_d, before_d))
+    kept = _planned(_product, *matrices, function, further, bool(tf32), _target(device))
+    tensors = [a, b, *inputs.values(), out]
+    if on is None and (before_a or before_b or before_d or any(axes[4] for _, axes in further)):
+        # Kernels know tensors from a multiple of 16 bytes on.
+        skipped = [before_a, before_b, *(axes[4] for _, axes in further), before_d]
+        tensors = [(tensor, before) if before else tensor for tensor, before in zip(tensors, skipped)]
+    _run(kept, tensors, {"M": shape[-2], "N": shape[-1], "K": shape_a[-1]}, on)
     return out
 
 
-_Matrix = tuple[str, tuple[int, ...], tuple[int, ...]]
+_Matrix = tuple[str, tuple[int, ...], tuple[int, ...], int]
 
 
 def _product(a: _Matrix, b: _Matrix, d: _Matrix, function: str | None, further: tuple[Any, ...], tf32: bool, target: str) -> _native.Plan:
     shape = d[1]
     given = []
-    for name, element, extents, strides in further:
+    for name, (element, extents, strides, _, before) in further:
         if len(extents) > len(shape) or any(one not in (1, all) for one, all in zip(reversed(extents), reversed(shape))):
             raise ValueError(f"'{name}' is {extents}, which does not broadcast to {shape}")
         # Where an extent is 1, or there is no such axis, each element counts for the whole axis.
         steps = [0] * (len(shape) - len(extents)) + [step if extent > 1 else 0 for extent, step in zip(extents, strides)]
-        given.append((name, _batch((element, shape, tuple(steps)))))
+        given.append((name, _batch((element, shape, tuple(steps), before))))
     return _native.plan_product(_batch(a), _batch(b), _batch(d), function, given, tf32, target)
 
 
-def _batch(matrix: _Matrix) -> tuple[str, list[int], list[int]]:
-    """The type, extents and strides of rows, columns and matrices."""
-    element, shape, strides = matrix
+def _batch(matrix: _Matrix) -> tuple[str, list[int], list[int], int]:
+    """The type, the extents and strides of rows, columns and matrices, and how many elements come before."""
+    element, shape, strides, before = matrix
     many = shape[0] if len(shape) == 3 else 1
-    return element, [*shape[-2:], many], [*strides[-2:], strides[0] if len(shape) == 3 else 0]
+    return element, [*shape[-2:], many], [*strides[-2:], strides[0] if len(shape) == 3 else 0], before
 
 
 def _vector(array: Any, name: str, columns: int) -> None:

@@ -164,13 +164,14 @@ pub fn plan_reduce(
 }
 
 /// A matrix of a product, or a batch of them: the type, the extents and the steps of rows, columns
-/// and matrices.
-type Given = (String, [i64; 3], [i64; 3]);
+/// and matrices, and how many elements of its tensor come before it.
+type Given = (String, [i64; 3], [i64; 3], i64);
 
-fn matrix(py: Python<'_>, (element, extents, strides): &Given) -> PyResult<Matrix> {
+fn matrix(py: Python<'_>, (element, extents, strides, before): &Given) -> PyResult<Matrix> {
     let element = operand::named_element(element)
         .ok_or_else(|| PyValueError::new_err(format!("there is no type of elements '{element}'")))?;
-    Matrix::strided(element, *extents, *strides).map_err(|error| refusal::of(py, &error))
+    let matrix = Matrix::strided(element, *extents, *strides).and_then(|matrix| matrix.at(*before));
+    matrix.map_err(|error| refusal::of(py, &error))
 }
 
 /// The kernels that multiply A (M,K) by B (N,K) into D (M,N), or batches of them. `function` is of

@@ -452,18 +452,22 @@ impl Program {
     }
 }
 
-/// The axes of an array: the type of its elements, extents, strides, and the CUDA device.
-type Axes<'py> = (&'static str, Bound<'py, PyTuple>, Bound<'py, PyTuple>, Option<usize>);
+/// The axes of an array: the type of its elements, extents, strides, the CUDA device, and how many
+/// elements there are from a multiple of 16 bytes to the first.
+type Axes<'py> = (&'static str, Bound<'py, PyTuple>, Bound<'py, PyTuple>, Option<usize>, i64);
 
-/// The type of the elements of an array, the extents and strides of its axes, and the number of its
-/// CUDA device.
+/// The type of the elements of an array, the extents and strides of its axes, the number of its CUDA
+/// device, and how many elements before the first one memory is aligned as copies of 16 bytes need
+/// it; 0 on the host, where nothing depends on it.
 ///
 /// Errors: it is no array, has no elements, or an axis goes backwards.
 #[pyfunction]
 pub fn array_axes<'py>(array: &Bound<'py, PyAny>) -> PyResult<Axes<'py>> {
     let (py, read) = (array.py(), Array::of(array)?);
     read.check_ascending()?;
-    Ok((read.element.name(), PyTuple::new(py, &read.shape)?, PyTuple::new(py, &read.strides)?, read.device))
+    let before = if read.device.is_some() { read.address % 16 / u64::from(read.element.bytes()) } else { 0 };
+    let (shape, strides) = (PyTuple::new(py, &read.shape)?, PyTuple::new(py, &read.strides)?);
+    Ok((read.element.name(), shape, strides, read.device, before.cast_signed()))
 }
 
 /// The type of the elements of an array, and the layout that it has.
