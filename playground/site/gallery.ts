@@ -185,10 +185,10 @@ export const GALLERY: readonly { section: string; problems: readonly Problem[] }
 
 // Kernels, and where to look: fragments of links.
 export const KERNELS: readonly { title: string; says: string; fragment: string }[] = [
-  { title: "A sum of matrices", says: "Each thread loads, adds and stores its part of a tile.", fragment: "kernel=tiled_add&pane=steps&step=1" },
-  { title: "A transposition", says: "Through shared memory: who reads rows, who writes columns, and at what cost in wavefronts.", fragment: "kernel=transpose&pane=steps&step=22" },
-  { title: "A product of matrices", says: "Copies behind the threads' backs, a ring of stages, matrix instructions.", fragment: "kernel=product&pane=steps&step=4" },
-  { title: "A product for Hopper", says: "One warp lets the copy engine load, four multiply.", fragment: "kernel=group_product&pane=steps&step=15" },
-  { title: "A softmax", says: "Rows in registers; lanes exchange maxima and sums.", fragment: "kernel=softmax&pane=steps&step=2" },
+  { title: "A sum of matrices", says: "Each thread loads, adds and stores its part of a tile.", fragment: "kernel=tiled_add&pane=steps&access=1" },
+  { title: "A transposition", says: "Through shared memory: who reads rows, who writes columns, and at what cost in wavefronts.", fragment: "kernel=transpose&pane=steps&access=4" },
+  { title: "A product of matrices", says: "Copies behind the threads' backs, a ring of stages, matrix instructions.", fragment: "kernel=product&pane=steps&access=1" },
+  { title: "A product for Hopper", says: "One warp lets the copy engine load, four multiply.", fragment: "kernel=group_product&pane=steps&access=2" },
+  { title: "A softmax", says: "Rows in registers; lanes exchange maxima and sums.", fragment: "kernel=softmax&pane=steps&access=1" },
   { title: "What a product costs", says: "Counted before it runs: registers, occupancy, sectors, wavefronts, bounds of its time.", fragment: "kernel=product&pane=cost" },
 ];

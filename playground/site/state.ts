@@ -51,6 +51,8 @@ export interface ProgramTab {
 export interface At {
   block: [number, number, number];
   step: number;
+  // Instead, until the step is known: after how many of those that touch memory.
+  access?: number;
   thread: number;
   early: boolean;
   whole: boolean;
@@ -153,6 +155,7 @@ export function plain(fragment: string): State | undefined {
     for (const [name, value] of others) {
       if (name === "pane") tab.pane = one(value, WANTED, "the pane");
       else if (name === "step" && /^\d{1,9}$/.test(value)) tab.at.step = Number(value);
+      else if (name === "access" && /^\d{1,9}$/.test(value)) tab.at.access = Number(value);
       else throw new BadLink(`this link cannot be used: it says ${name} of a kernel`);
     }
     return { tabs: [tab], active: 0 };
@@ -298,6 +301,7 @@ function at(value: unknown): At {
   return {
     block: [x, y, z],
     step: natural(fields["step"], "the step"),
+    ...(fields["access"] === undefined ? {} : { access: natural(fields["access"], "the access") }),
     thread: natural(fields["thread"], "the thread"),
     early: fields["early"] === true,
     whole: fields["whole"] === true,

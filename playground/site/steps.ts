@@ -103,14 +103,16 @@ export class StepsPane {
 
   // What is asked of the engine besides the kernel.
   question(tab: KernelTab): object {
-    const { block, step, thread, early, whole } = tab.at;
-    return { block, step, thread, early, whole, ...(this.request === null ? {} : { request: this.request }) };
+    const { block, step, access, thread, early, whole } = tab.at;
+    return { block, step, thread, early, whole, ...(access === undefined ? {} : { access }), ...(this.request === null ? {} : { request: this.request }) };
   }
 
   show(tab: KernelTab, answer: Steps): void {
     const other = this.tab !== tab || this.answer?.threads !== answer.threads || String(this.answer?.grid) !== String(answer.grid);
     this.tab = tab;
     this.answer = answer;
+    tab.at.step = answer.step;
+    delete tab.at.access;
     if (other) this.controls(tab, answer);
     this.slider.max = String(answer.count);
     this.slider.value = String(answer.step);
@@ -130,6 +132,7 @@ export class StepsPane {
     const next = Math.max(0, Math.min(answer.count, step));
     if (next === tab.at.step) return;
     tab.at.step = next;
+    delete tab.at.access;
     this.request = null;
     this.mark(next);
     this.again(tab);

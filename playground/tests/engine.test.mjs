@@ -214,7 +214,7 @@ test("every kernel, step by step", () => {
     steps += all.count;
   }
   console.log(`${kernels.length} kernels take ${steps} steps in their first blocks`);
-  for (const [at, said] of [[{ step: 1e6 }, /no step/], [{ thread: 4096 }, /no thread/], [{ block: [999, 0, 0] }, /none at/], [{ blocks: 1 }, /blocks/], [{ step: -1 }, /-1/]]) {
+  for (const [at, said] of [[{ step: 1e6 }, /no step/], [{ access: 1e6 }, /no access/], [{ access: 0 }, /no access/], [{ thread: 4096 }, /no thread/], [{ block: [999, 0, 0] }, /none at/], [{ blocks: 1 }, /blocks/], [{ step: -1 }, /-1/]]) {
     assert.match(stepped("transpose", at).error.message, said);
   }
   assert.match(stepped("transpose", {}, { sizes: [["M", 100_000], ["N", 100_000]] }).error.message, /too long/);

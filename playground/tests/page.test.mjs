@@ -447,7 +447,7 @@ test("a kernel statement by statement: forward, back, by threads, as a link", as
   await other.page.waitForFunction((wanted) => document.querySelector(".where")?.textContent.startsWith(`step ${wanted} of`), back + 1, { timeout: 30_000 });
   assert.match(await other.page.locator(".now").innerText(), /thread 3 wrote/);
   await other.page.goto("about:blank");
-  await other.page.goto(`${server.address}#kernel=product&pane=steps&step=4`);
+  await other.page.goto(`${server.address}#kernel=product&pane=steps&access=1`);
   await other.page.waitForFunction(() => document.querySelector(".source .line.lit")?.textContent.includes("copy_predicated"), undefined, { timeout: 30_000 });
   for (const [fragment, said] of Object.entries({ "kernel=product&size=3": /says size/, "kernel=product&pane=loud": /the pane is none of/, "p=4&colour=red": /no field colour/, "p=4&width=wide": /whole number/ })) {
     await other.page.goto("about:blank");

@@ -106,6 +106,8 @@ pub struct At {
     pub block: [u32; 3],
     /// After how many steps.
     pub step: usize,
+    /// Instead: after how many of those that touch memory.
+    pub access: Option<usize>,
     /// The thread whose registers are shown.
     pub thread: u32,
     /// Whether asynchronous copies are done at once, and not when they are waited for.

@@ -45,10 +45,10 @@ pub fn of(planned: &Planned, at: &At, theme: Theme) -> Result<Json, Failure> {
     let completion = if at.early { Completion::Early } else { Completion::Late };
     let mut stepper = interpreter.stepper(at.block, completion)?;
     let mut sources = Sources::default();
-    let (mut steps, mut count, mut here, mut found) = (Vec::new(), 0, None, None);
+    let (mut steps, mut count, mut accesses, mut here, mut found) = (Vec::new(), 0, 0, None, None);
     // Before the first step nothing was executed.
-    if at.step == 0 {
-        here = Some(after(planned, at, theme, &stepper, &Step::default())?);
+    if at.step == 0 && at.access.is_none() {
+        here = Some(after(planned, at, theme, &stepper, (0, &Step::default()))?);
     }
     loop {
         match stepper.step() {
@@ -57,8 +57,11 @@ pub fn of(planned: &Planned, at: &At, theme: Theme) -> Result<Json, Failure> {
                 if steps.len() < LISTED {
                     steps.push(listed(&step, &mut sources));
                 }
-                if count == at.step {
-                    here = Some(after(planned, at, theme, &stepper, &step)?);
+                let touches = !step.touched.is_empty();
+                accesses += usize::from(touches);
+                let wanted = at.access.map_or(count == at.step, |access| touches && accesses == access);
+                if wanted {
+                    here = Some(after(planned, at, theme, &stepper, (count, &step))?);
                 }
             }
             Ok(None) => break,
@@ -71,7 +74,10 @@ pub fn of(planned: &Planned, at: &At, theme: Theme) -> Result<Json, Failure> {
         }
     }
     let Some(mut object) = here else {
-        return Err(Failure::choice(format!("there is no step {}: this block takes {count}", at.step)));
+        return Err(Failure::choice(match at.access {
+            Some(access) => format!("there is no access {access}: {accesses} steps of this block touch memory"),
+            None => format!("there is no step {}: this block takes {count}", at.step),
+        }));
     };
     object["grid"] = json!(grid);
     object["cluster"] = json!(program.cluster_size());
@@ -145,8 +151,14 @@ fn listed(step: &Step, sources: &mut Sources) -> Json {
     json!(lines)
 }
 
-/// What is there after a step.
-fn after(planned: &Planned, at: &At, theme: Theme, stepper: &Stepper<'_>, step: &Step) -> Result<Json, Failure> {
+/// What is there after a step, which has this number.
+fn after(
+    planned: &Planned,
+    at: &At,
+    theme: Theme,
+    stepper: &Stepper<'_>,
+    (number, step): (usize, &Step),
+) -> Result<Json, Failure> {
     let mut sources: Vec<Source> = step.executed.iter().map(|executed| executed.source).collect();
     if sources.is_empty() {
         sources.extend(step.touched.first().map(|touched| touched.source));
@@ -160,7 +172,7 @@ fn after(planned: &Planned, at: &At, theme: Theme, stepper: &Stepper<'_>, step: 
         pictures.insert(0, json!({ "name": name, "svg": figure.svg(theme), "what": "instruction" }));
     }
     Ok(json!({
-        "step": at.step,
+        "step": number,
         "code": sources.iter().take(3).filter_map(|source| excerpt(*source)).collect::<Vec<_>>(),
         "told": memory::told(planned, step),
         "registers": held.iter().take(REGISTERS).map(register).collect::<Vec<_>>(),
