@@ -192,7 +192,7 @@ impl<'k> Input<'k> {
     }
 
     /// The same, those that repeat once.
-    pub(super) fn loaded(
+    fn loaded(
         &self,
         mma: &TiledMma,
         swapped: bool,
@@ -219,7 +219,7 @@ impl<'k> Input<'k> {
     }
 
     /// What was loaded, once for each sum of a thread.
-    pub(super) fn spread(&self, found: &[Num<'k>], mma: &TiledMma, [rows, columns]: [i64; 2]) -> Vec<Num<'k>> {
+    fn spread(&self, found: &[Num<'k>], mma: &TiledMma, [rows, columns]: [i64; 2]) -> Vec<Num<'k>> {
         let (blocks, row_blocks) = ((columns / 8) as usize, count_of(mma, rows));
         let mut numbers = Vec::with_capacity(4 * blocks * row_blocks);
         for row_block in 0..row_blocks {

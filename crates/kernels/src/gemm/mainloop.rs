@@ -15,7 +15,7 @@ use super::epilogue::{Epilogue, swizzle, width};
 use super::matrix::Contiguous;
 use super::plan::{Plan, WARPS};
 use super::problem::Problem;
-use super::scales::{Held, Scaling, promote};
+use super::scales::{Scaling, promote};
 use super::schedule::{Grid, Unit, minus, overflow, plus, times};
 use crate::error::PlanError;
 use crate::product::{at, fact, tile_at};
@@ -242,7 +242,10 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 }
                 // While one half is added to its totals, the other one is multiplied.
                 totals.iter().for_each(Fragment::clear);
-                let scales = Held::first(k, scaling.as_ref(), (&whole_mma, &unit))?;
+                let scales = |step: &Expr| match &scaling {
+                    Some(scaling) => scaling.of_block(&whole_mma, &unit, &plus(&unit.first, step)?),
+                    None => Ok(Vec::new()),
+                };
                 let add = |number: usize, scales: &[Num<'_>]| -> Result<(), KernelError> {
                     let (total, scales) = match halved {
                         true => (epilogue.half_of(&totals[0], number)?, epilogue.half_of_numbers(scales, number)),
@@ -260,12 +263,12 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                     }
                     Ok(())
                 };
-                let now = scales.next(&Expr::from(1))?;
+                let now = scales(&Expr::from(0))?;
                 multiply()?;
                 block(&now)?;
                 epilogue.let_come(k, inputs.as_ref())?;
                 k.range(left, |step| {
-                    let now = scales.next(&plus(&step, &Expr::from(2))?)?;
+                    let now = scales(&plus(&step, &Expr::from(1))?)?;
                     multiply()?;
                     block(&now)
                 })?;

@@ -26,7 +26,7 @@ const TOGETHER: f64 = 60.0;
 const MISALIGNED: f64 = 2.05;
 /// Instructions for each sum that is promoted, cycles of the load of a scale by four warps, and how
 /// much of both is to be seen where others multiply meanwhile.
-const PROMOTED: f64 = 2.0;
+const PROMOTED: f64 = 1.0;
 const SCALE: f64 = 8.0;
 const OVERLAID: f64 = 0.5;
 /// The least cycles of a step along K.
@@ -63,7 +63,9 @@ const SUMS_REACHED: f64 = 0.5;
 fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
     // An instruction of 64 rows reads its factors from shared memory, 128 bytes in a cycle.
     let columns = plan.columns as f64;
-    let instruction = (columns / 2.0).max(columns / 4.0 + 16.0);
+    // Where sums are promoted its columns are halved.
+    let halves = if problem.is_promoted() && plan.columns % 16 == 0 { 2.0 } else { 1.0 };
+    let instruction = halves * (columns / halves / 2.0).max(columns / halves / 4.0 + 16.0);
     let products = (plan.rows / 64 * (LINE_BYTES / 32)) as f64 * instruction;
     let misaligned = if problem.begins_at_lines() { 1.0 } else { MISALIGNED };
     let lines = |extent: f64| extent * LINE_BYTES as f64 * misaligned;

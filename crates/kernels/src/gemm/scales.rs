@@ -7,7 +7,7 @@
 //!
 //! A stage has the steps of one block. The columns of a tile are multiplied in two halves, each into
 //! sums of its own: while the first is added to what there is, the second is multiplied. The scales
-//! of the next block are loaded meanwhile.
+//! of a block are asked for before its stage is waited for.
 
 use tilewright_atoms::TiledMma;
 use tilewright_kernel::program::memory::Role;
@@ -19,7 +19,7 @@ use super::fused::Input;
 use super::matrix::Matrix;
 use super::plan::Plan;
 use super::problem::Problem;
-use super::schedule::{Unit, plus};
+use super::schedule::Unit;
 use crate::error::PlanError;
 use crate::product::count;
 
@@ -60,7 +60,7 @@ impl Scales {
 
 /// The scales of both.
 pub(super) struct Scaling<'k> {
-    scales: Vec<Input<'k>>,
+    scales: [Input<'k>; 2],
     swapped: bool,
     tile: [i64; 2],
 }
@@ -97,72 +97,20 @@ impl<'k> Scaling<'k> {
             let repeats = if first != plan.swapped { [same, true] } else { [true, same] };
             Ok(Input::of(view, matrix.is_batch(), repeats))
         };
-        let scales = vec![of(&scales.a, m, true)?, of(&scales.b, n, false)?];
+        let scales = [of(&scales.a, m, true)?, of(&scales.b, n, false)?];
         Ok(Some(Scaling { scales, swapped: plan.swapped, tile: [plan.rows, plan.columns] }))
     }
 
-    /// The scales of a block along K that a thread needs: those of A, and of B.
-    pub(super) fn of_block(&self, mma: &TiledMma, unit: &Unit, block: &Expr) -> Result<Vec<Vec<Num<'k>>>, KernelError> {
+    /// The scale of each sum of a thread, of a block along K.
+    pub(super) fn of_block(&self, mma: &TiledMma, unit: &Unit, block: &Expr) -> Result<Vec<Num<'k>>, KernelError> {
         let of = |scale: &Input<'k>| {
             let at = [Slot::All, Slot::All, Slot::At(block.clone())];
             let at = at.into_iter().chain(scale.is_batch().then_some(Slot::All));
             let input = scale.sliced(Tree::flat(at)?)?;
-            input.loaded(mma, self.swapped, unit, self.tile, (0, &unit.column))
+            input.numbers(mma, self.swapped, unit, self.tile, (0, &unit.column))
         };
-        self.scales.iter().map(of).collect()
-    }
-
-    /// The scale of each sum of a thread.
-    pub(super) fn of_sums(&self, mma: &TiledMma, found: &[Vec<Num<'k>>]) -> Vec<Num<'k>> {
-        let spread = self.scales.iter().zip(found).map(|(scale, found)| scale.spread(found, mma, self.tile));
-        let product = |a: Vec<Num<'k>>, b: Vec<Num<'k>>| a.into_iter().zip(b).map(|(a, b)| a * b).collect();
-        spread.reduce(product).unwrap_or_default()
-    }
-}
-
-/// The scales of a block, which are loaded while the block before is multiplied.
-pub(super) struct Held<'a, 'k> {
-    k: &'k Build,
-    scaling: Option<&'a Scaling<'k>>,
-    mma: &'a TiledMma,
-    unit: &'a Unit,
-    numbers: Vec<Fragment<'k>>,
-}
-
-impl<'a, 'k> Held<'a, 'k> {
-    /// Those of the first block of a part of the work; `mma` is the product of a whole tile.
-    pub(super) fn first(
-        k: &'k Build,
-        scaling: Option<&'a Scaling<'k>>,
-        (mma, unit): (&'a TiledMma, &'a Unit),
-    ) -> Result<Held<'a, 'k>, KernelError> {
-        let mut held = Held { k, scaling, mma, unit, numbers: Vec::new() };
-        for numbers in held.loaded(&Expr::from(0))? {
-            let fragment = held.k.register(Element::F32, &numbers.len().to_string())?;
-            fragment.set(&numbers)?;
-            held.numbers.push(fragment);
-        }
-        Ok(held)
-    }
-
-    fn loaded(&self, step: &Expr) -> Result<Vec<Vec<Num<'k>>>, KernelError> {
-        let Some(scaling) = self.scaling else { return Ok(Vec::new()) };
-        scaling.of_block(self.mma, self.unit, &plus(&self.unit.first, step)?)
-    }
-
-    /// The scales of the sums of this block; those of the next one, of which the number is given,
-    /// are set off.
-    pub(super) fn next(&self, step: &Expr) -> Result<Vec<Num<'k>>, KernelError> {
-        let now = self.last()?;
-        self.numbers.iter().zip(self.loaded(step)?).try_for_each(|(held, next)| held.set(&next))?;
-        Ok(now)
-    }
-
-    /// The scales of the sums of this block; none where there are no scales.
-    pub(super) fn last(&self) -> Result<Vec<Num<'k>>, KernelError> {
-        let Some(scaling) = self.scaling else { return Ok(Vec::new()) };
-        let found: Vec<Vec<Num<'k>>> = self.numbers.iter().map(Fragment::numbers).collect::<Result<_, _>>()?;
-        Ok(scaling.of_sums(self.mma, &found))
+        let [a, b] = [of(&self.scales[0])?, of(&self.scales[1])?];
+        Ok(a.into_iter().zip(b).map(|(a, b)| a * b).collect())
     }
 }
 
