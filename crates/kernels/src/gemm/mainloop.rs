@@ -350,8 +350,10 @@ pub(super) fn lines(problem: &Problem, plan: &Plan) -> Vec<String> {
     };
     let instruction = atom(problem, plan.tile_of_d(problem)[1]);
     let warps = format!("{instruction}, {} warps; bulk copies by one more", WARPS * plan.groups);
+    let along = if plan.swapped { "rows" } else { "columns" };
+    let pairs = problem.pairs().map(|_| format!("of the {along} of a tile two make one of D, in one thread"));
     let promoted = problem.is_promoted().then(|| "the sums of 128 steps along K are added in f32".to_string());
     let shares =
         plan.shares(problem).map(|[few, many]| format!("{many} registers for those who multiply, {few} for others"));
-    [warps].into_iter().chain(promoted).chain(shares).chain([stored]).collect()
+    [warps].into_iter().chain(pairs).chain(promoted).chain(shares).chain([stored]).collect()
 }
