@@ -152,6 +152,20 @@ fn types_are_right() {
     assert_eq!(right(&turned, &plan(64, 16, 1)), 2);
 }
 
+/// A matrix that lies as D does comes in pieces of a tile, or as a whole where its lines go along
+/// the rows of tiles: several strips of columns, several steps, in both directions.
+#[test]
+fn inputs_come_in_pieces() {
+    for (layout, swapped) in [("(136,200):(200,1)", false), ("(136,200):(200,1)", true), ("(136,200):(1,136)", false)] {
+        let problem = of(BF16, ["(136,328):(328,1)", "(200,328):(328,1)", layout], BF16);
+        let inputs = vec![matrix(BF16, layout), matrix(BF16, "(136,200):(0,1)")];
+        let expression = Expression::parse("relu(x + b) + c", &["x", "c", "b"]).unwrap();
+        let fused = problem.fused(Fused { expression, inputs }).unwrap();
+        right(&fused, &Plan { swapped, ..plan(128, 128, 2) });
+        right(&fused, &Plan { swapped, ..plan(64, 72, 1) });
+    }
+}
+
 /// Elements of 32 bits go through shared memory in parts, by two buffers in turn: an even number of
 /// parts and an odd one, a whole tile, with rows of D contiguous and with columns, and a function.
 #[test]

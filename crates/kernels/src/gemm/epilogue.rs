@@ -48,8 +48,10 @@ pub(super) struct Epilogue {
     /// Matrices that are written, one for each range of steps along K; 1 for D itself.
     splits: i64,
     batch: i64,
-    /// Whether D goes through shared memory, not from registers.
+    /// Whether D goes through shared memory, not from registers, and whether its lines go along the
+    /// rows of a tile there.
     through: bool,
+    along_rows: bool,
     /// How registers reach shared memory, where matrices of 16 bits are stored there.
     store: Option<TiledCopy>,
     /// How threads write from there; none where bulk copies do.
@@ -158,6 +160,7 @@ impl Epilogue {
             parts,
             buffers,
             through: stored.is_some(),
+            along_rows,
             part,
             swapped,
             splits,
@@ -214,7 +217,9 @@ impl Epilogue {
         copies: impl Fn(Expr, Expr) -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
         let strips = self.columns / self.strip;
-        let pieces = if self.fetches.contains(&Some(Fetch::Tile)) && strips <= PIECES { strips } else { 1 };
+        // Strips of columns are apart in panels of which the lines go along the rows.
+        let apart = !self.along_rows && self.fetches.contains(&Some(Fetch::Tile)) && strips <= PIECES;
+        let pieces = if apart { strips } else { 1 };
         // The first half of the steps comes before; then the place is free.
         let half = unit.steps.divide_up(&Expr::from(2)).ok_or_else(overflow)?;
         copies(Expr::from(0), half.clone())?;

@@ -42,6 +42,8 @@ const BETWEEN: f64 = 1.02;
 /// How much longer a tile takes that is stored in parts, and a cluster that has few stages.
 const PARTS: f64 = 1.4;
 const WAITING: f64 = 1.08;
+/// How much longer a tile takes with two stages.
+const TWO_STAGES: f64 = 1.45;
 /// How much of the bandwidth rows cost of which most lie outside.
 const OUTSIDE: f64 = 0.05;
 /// The bandwidth that is reached, of that of the data sheet, and how much of it idle processors
@@ -110,7 +112,11 @@ pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
         _ if plan.rows == 256 => NARROW,
         _ => 1.0,
     };
-    let waiting = if plan.cluster > 1 && plan.stages < 4 { WAITING } else { 1.0 };
+    let waiting = match plan.stages {
+        ..3 => TWO_STAGES,
+        3 if plan.cluster > 1 => WAITING,
+        _ => 1.0,
+    };
     let own = waiting * (steps * step(plan, problem, together) + tile * together) * read_often;
     let work = turns * own / (machine.clock * LOADED);
     let idle = 1.0 + IDLE * (1.0 - plan.blocks as f64 / processors).max(0.0);
