@@ -126,7 +126,7 @@ fn write_normal<'k>(
 ) -> Result<(), KernelError> {
     rows.write(k, held, &beside, y, |run, beside| {
         let left = run.zip(mean, |x, mean| Ok(x - mean))?.zip(factor, |x, factor| Ok(x * factor))?;
-        left.multiply_add(&beside[0], &beside[1])
+        left.zip(&beside[0], |x, weight| Ok(x * weight))?.zip(&beside[1], |x, bias| Ok(x + bias))
     })
 }
 
@@ -228,7 +228,7 @@ fn long_layer_norm(columns: i64, element: Element, epsilon: f64) -> Result<Plann
         let factor = all[2].map(|squares| Ok((squares * (1.0 / columns as f64) + epsilon).rsqrt()))?;
         rows.second(k, [&x, &y], &[&weights, &bias], |run, beside| {
             let left = run.zip(&all[1], |x, mean| Ok(x - mean))?.zip(&factor, |x, factor| Ok(x * factor))?;
-            left.multiply_add(&beside[0], &beside[1])
+            left.zip(&beside[0], |x, weight| Ok(x * weight))?.zip(&beside[1], |x, bias| Ok(x + bias))
         })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::LayerNorm { columns, epsilon }))

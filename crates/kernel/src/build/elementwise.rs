@@ -5,7 +5,7 @@
 
 use super::core::Slot;
 use super::distributed::Distributed;
-use super::number::{Num, arithmetic, width_of};
+use super::number::{Num, arithmetic};
 use super::reduction::Reduction;
 use crate::distribution::Distribution;
 use crate::element::Element;
@@ -85,58 +85,6 @@ impl<'k> Distributed<'k> {
         let values = pairs.map(|(a, at)| each(a, others[at])).collect::<Result<Vec<_>, _>>()?;
         self.fragment.build.core().begin(Source { statement: "zip", location });
         self.made(&values).map_err(refuse)
-    }
-
-    /// Each element times that of one tile plus that of another, rounded once. Both may have one
-    /// element along a mode, as in [`Distributed::zip`].
-    ///
-    /// ```
-    /// use tilewright_kernel::{Distribution, Kernel, interpret};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// // Rows times a row of weights, plus a bias.
-    /// let (tile, row) = (Distribution::new("(4,32)", "(32,4):(4,1)")?, Distribution::new("(1,32)", "32:1")?);
-    /// let kernel = Kernel::build("scaled", |k| {
-    ///     let x = k.input::<f32>("x", "(4,32):(32,1)")?.load_distributed(&tile)?;
-    ///     let (w, b) = (k.input::<f32>("w", "(1,32):(32,1)")?, k.input::<f32>("b", "(1,32):(32,1)")?);
-    ///     let (w, b) = (w.load_distributed(&row)?, b.load_distributed(&row)?);
-    ///     k.output::<f32>("y", "(4,32):(32,1)")?.store_distributed(&x.multiply_add(&w, &b)?)
-    /// })?;
-    /// let run = interpret::check(kernel.program(), &[])?.run;
-    /// let [x, w, b, y] = [0, 1, 2, 3].map(|tensor| run.tensor::<f32>(tensor));
-    /// let (x, w, b, y) = (x?, w?, b?, y?);
-    /// assert!((0..128).all(|at| y[at] == x[at].mul_add(w[at % 32], b[at % 32])));
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// Errors: as [`Distributed::zip`]; the types differ.
-    #[track_caller]
-    pub fn multiply_add(&self, by: &Distributed<'k>, plus: &Distributed<'k>) -> Result<Distributed<'k>, KernelError> {
-        const STATEMENT: &str = "multiply_add";
-        let location = Location::caller();
-        let refuse = |refusal: Reason| refusal.at(STATEMENT, location);
-        let core = || self.fragment.build.core();
-        core().begin(Source { statement: STATEMENT, location });
-        let element = self.element();
-        let number = arithmetic(element).ok_or(Reason::Arithmetic { operation: "product", element }).map_err(refuse)?;
-        let mut others = Vec::new();
-        for other in [by, plus] {
-            if other.element() != element {
-                return Err(refuse(Reason::Elements { wanted: element, given: other.element() }));
-            }
-            let (other, values) = self.beside(other).map_err(refuse)?;
-            let numbers = other.fragment.numbers_at(STATEMENT, location)?;
-            others.push(values.into_iter().map(|at| numbers[at].register()).collect::<Vec<_>>());
-        }
-        core().begin(Source { statement: STATEMENT, location });
-        let mine = self.fragment.numbers_at(STATEMENT, location)?;
-        let fused = mine.iter().zip(others[0].iter().zip(&others[1])).map(|(a, (b, c))| {
-            let operation = Operation::MultiplyAdd(number);
-            let register = core().pure(operation, [a.register(), *b, *c], width_of(element));
-            Num::new(self.fragment.build, register, element)
-        });
-        self.made(&fused.collect::<Vec<_>>()).map_err(refuse)
     }
 
     /// Another tile so that each thread has what goes with its own elements, and which value of it
