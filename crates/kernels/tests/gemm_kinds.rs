@@ -147,6 +147,10 @@ fn types_are_right() {
     for sizes in [[72, 80, 72], [33, 19, 37]] {
         right(&dense(Element::F32, Element::F32, sizes).in_tf32(), &plan(64, 40, 1));
     }
+    // Tiles of fewer columns than a line has bytes, and of more.
+    for columns in [8, 24, 72, 136] {
+        right(&dense(BF16, Element::E4M3, [72, 144, 72]), &plan(64, columns, 1));
+    }
     // Bytes with M contiguous are moved, because instructions take K contiguous alone.
     let turned = of(Element::E4M3, ["(32,64):(1,32)", "(16,64):(64,1)", "(32,16):(16,1)"], BF16);
     assert_eq!(right(&turned, &plan(64, 16, 1)), 2);

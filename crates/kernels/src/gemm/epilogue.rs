@@ -102,7 +102,8 @@ impl Epilogue {
         let stored = staged.map(|(contiguous, _)| contiguous);
         // Lines of a panel lie along the contiguous mode of D.
         let along_rows = swapped != (stored == Some(Contiguous::Rows));
-        let bytes = i64::from(problem.result().bytes());
+        // Elements of 8 bits are stored from registers, in strips like those of 16.
+        let bytes = i64::from(problem.result().bytes().max(2));
         let width = width(if along_rows { rows } else { columns }, bytes);
         let step = if along_rows { 8 } else { width };
         let (parts, buffers) = if stored.is_some() { plan.parts(problem) } else { (1, 1) };

@@ -259,7 +259,7 @@ impl Plan {
     /// divides the tile.
     pub(crate) fn panel(&self, problem: &Problem) -> i64 {
         let [rows, columns] = self.tile_of_d(problem);
-        width(if self.along_rows(problem) { rows } else { columns }, i64::from(problem.result().bytes()))
+        width(if self.along_rows(problem) { rows } else { columns }, i64::from(problem.result().bytes().max(2)))
     }
 
     /// Bytes of a row of a panel.
