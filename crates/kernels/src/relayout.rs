@@ -43,8 +43,11 @@ use self::windows::Windows;
 const MAX_BYTES: i64 = 1 << 56;
 /// The widest access of a thread, in bytes.
 const VECTOR: i64 = 16;
-/// From which length on, in bytes, a run that both sides share is moved as it is.
-const LONG: i64 = 64;
+/// From which length on, in bytes, a run that both sides share is moved as it is, where it could be
+/// part of a tile.
+const LONG: i64 = 512;
+/// Up to how many bytes of a tensor short runs are as good as long ones: it stays in the caches.
+const SMALL: i64 = 4 << 20;
 /// Processors of the devices that this was measured on.
 const PROCESSORS: u32 = 132;
 /// The most blocks of a grid along its first axis.
@@ -385,9 +388,14 @@ fn planned(sides: &mut Sides, plan: &mut Vec<String>) -> Result<Kernel, PlanErro
         plan.push(in_rows(vector));
         return rows::rows(sides, vector);
     }
-    let (squares, windows) = (Squares::plan(sides), Windows::plan(sides));
+    // Boxes of squares whose runs are long are faster than any windows, and so are those of small
+    // tensors.
+    let size = sides.axes.iter().fold(bytes, |size, axis| size.saturating_mul(axis.extent));
+    let squares = Squares::plan(sides);
+    let whole = squares.as_ref().is_some_and(|squares| size <= SMALL || squares.is_whole(sides));
+    let windows = if whole { None } else { Windows::plan(sides) };
     match (squares, windows) {
-        (Some(squares), windows) if windows.is_none() || squares.is_whole(sides) => {
+        (Some(squares), None) => {
             plan.push(squares.describe());
             squares::kernel(sides, &squares)
         }
