@@ -4,7 +4,7 @@
 //! says the index in each mode that steps there, or that no element lies so. The positions of all
 //! axes together say which elements a device holds, which copy, and which summand.
 
-use crate::mesh::Mesh;
+use crate::mesh::{MAX_AXES, Mesh};
 use crate::sharded::{Along, ShardedLayout};
 
 /// Which part of a tensor a device holds: the index in each mode that steps along the mesh.
@@ -98,7 +98,10 @@ impl Holders {
 
     /// The device that holds this.
     pub fn rank(&self, held: &Held) -> Option<usize> {
-        let mut device = self.corner.clone();
+        // On the stack, as this is asked for each message.
+        let mut device = [0; MAX_AXES];
+        let device = device.get_mut(..self.corner.len())?;
+        device.copy_from_slice(&self.corner);
         for (at, modes) in device.iter_mut().zip(&self.modes) {
             for (mode, _, step) in modes {
                 let index = match mode {
@@ -109,7 +112,7 @@ impl Holders {
                 *at += index? * step;
             }
         }
-        self.mesh.rank(&device)
+        self.mesh.rank(device)
     }
 
     /// The modes of copies that a device takes its part from: those of its own copy where it has

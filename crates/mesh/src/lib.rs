@@ -57,6 +57,7 @@ mod step;
 mod summands;
 mod text;
 mod traffic;
+mod way;
 
 pub use engine::{Engine, Place, Processes};
 pub use error::{Flaw, MeshError};

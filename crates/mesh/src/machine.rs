@@ -46,6 +46,41 @@ impl Machine {
     }
 }
 
+/// What the links of each device carry in a step, in elements.
+pub(crate) struct Load<'a> {
+    machine: &'a Machine,
+    /// For each rank, sent and received inside of its node, and beyond.
+    ranks: Vec<[i64; 4]>,
+}
+
+impl Load<'_> {
+    pub fn new(machine: &Machine, ranks: usize) -> Load<'_> {
+        Load { machine, ranks: vec![[0; 4]; ranks] }
+    }
+
+    pub fn note(&mut self, from: usize, to: usize, count: i64) {
+        if from != to {
+            let beyond = if self.machine.same_node(from, to) { 0 } else { 2 };
+            self.ranks.iter_mut().skip(from).take(1).for_each(|rank| rank[beyond] += count);
+            self.ranks.iter_mut().skip(to).take(1).for_each(|rank| rank[beyond + 1] += count);
+        }
+    }
+
+    /// The time that the links need, for elements of `bytes` bytes.
+    pub fn seconds(&self, bytes: i64) -> f64 {
+        let Machine { inside, between, .. } = self.machine;
+        let time = |sent: i64, received: i64, link: &Link| sent.max(received) as f64 * bytes as f64 / link.rate;
+        let of_rank = |[sent, received, far_sent, far_received]: &[i64; 4]| {
+            time(*sent, *received, inside).max(time(*far_sent, *far_received, between))
+        };
+        let latency = |sent: usize, link: &Link| {
+            let used = self.ranks.iter().any(|rank| rank.get(sent).is_some_and(|sent| *sent > 0));
+            if used { link.latency } else { 0.0 }
+        };
+        latency(0, inside).max(latency(2, between)) + self.ranks.iter().map(of_rank).fold(0.0, f64::max)
+    }
+}
+
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let link = |f: &mut fmt::Formatter<'_>, link: &Link| {

@@ -92,9 +92,11 @@ impl Choices {
         self.digits.iter().map(|choices| choices.len() as i64).product()
     }
 
-    /// Part number `index`: the index in each leaf of the first layout, and how many elements.
-    pub fn part(&self, index: i64, leaves: usize) -> (Vec<i64>, i64) {
-        let (mut rest, mut count, mut held) = (index, 1, vec![0; leaves]);
+    /// Part number `index`: writes the index in each leaf of the first layout, and gives how many
+    /// elements there are.
+    pub fn part(&self, index: i64, held: &mut [i64]) -> i64 {
+        let (mut rest, mut count) = (index, 1);
+        held.fill(0);
         for choices in &self.digits {
             let all = choices.len() as i64;
             if let Some(choice) = choices.get((rest % all) as usize) {
@@ -105,7 +107,7 @@ impl Choices {
             }
             rest /= all;
         }
-        (held, count)
+        count
     }
 }
 

@@ -2,19 +2,18 @@
 //!
 //! Law: a plan is a chain of layouts that begins and ends with those that are given; between two
 //! neighbours lies one [`Exchange`]. In one exchange nothing moves that need not, but for sums, and
-//! but that one device may have to send much. So there are two plans to choose from: one exchange;
-//! or two, with the copies of the result cut into parts in between, each part made on one device
-//! and then gathered. The one that takes less time on the machine is taken.
+//! but that one device may have to send much, or a link between nodes carry the same thing often. So
+//! there are some ways to choose from (`way.rs`), and the one that takes least time on the machine
+//! is taken.
 
 use std::fmt;
 
-use tilewright_layout::Tree;
-
 use crate::error::MeshError;
-use crate::machine::{Link, Machine};
-use crate::sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
+use crate::machine::{Load, Machine};
+use crate::sharded::ShardedLayout;
 use crate::step::{Exchange, Kind};
 use crate::traffic::Traffic;
+use crate::way::ways;
 
 /// One step of a plan.
 #[derive(Debug, Clone)]
@@ -65,96 +64,43 @@ pub fn reshard(from: &ShardedLayout, to: &ShardedLayout, bytes: i64, machine: &M
     let direct = planned(from, to, bytes, machine)?;
     let added = direct.exchange.added();
     let must = |received: i64| if added > 1 && received > 0 { to.local_size() } else { received };
-    let least = direct.traffic.ranks().map(|rank| must(rank.received)).collect();
-    let mut steps = vec![direct];
-    if let Some(parted) = parted(to)?.filter(|_| steps.iter().any(|step| step.traffic.moved() > 0)) {
-        let two = [planned(from, &parted, bytes, machine)?, planned(&parted, to, bytes, machine)?];
-        let seconds: f64 = two.iter().map(|step| step.seconds).sum();
-        if steps.iter().all(|step| seconds < step.seconds * (1.0 - 1e-9)) {
-            steps = two.into_iter().filter(|step| step.kind != Kind::Nothing).collect();
+    let least: Vec<i64> = direct.traffic.ranks().map(|rank| must(rank.received)).collect();
+    let (mut steps, moves) = (vec![direct], must_move(&least));
+    for way in ways(from, to, machine)?.into_iter().skip(1).filter(|_| moves) {
+        let stops: Vec<&ShardedLayout> = [from].into_iter().chain(&way).chain([to]).collect();
+        let mut tried = Vec::new();
+        for pair in stops.windows(2) {
+            if let [before, after] = pair {
+                tried.push(planned(before, after, bytes, machine)?);
+            }
+        }
+        tried.retain(|step| step.kind != Kind::Nothing);
+        let seconds = |steps: &[PlannedStep]| steps.iter().map(|step| step.seconds).sum::<f64>();
+        if seconds(&tried) < seconds(&steps) * (1.0 - 1e-9) {
+            steps = tried;
         }
     }
     let (from, to) = (from.clone(), to.clone());
     Ok(Plan { from, to, steps, bytes, machine: *machine, least, added })
 }
 
+/// Whether anything has to go from one device to another.
+fn must_move(least: &[i64]) -> bool {
+    least.iter().any(|least| *least > 0)
+}
+
 fn planned(from: &ShardedLayout, to: &ShardedLayout, bytes: i64, machine: &Machine) -> Result<PlannedStep, MeshError> {
     let exchange = Exchange::new(from, to)?;
-    let traffic = exchange.traffic();
-    let kind = exchange.kind_of(&traffic);
-    let seconds = exchange.seconds(bytes, machine);
-    Ok(PlannedStep { exchange, kind, traffic, seconds })
-}
-
-/// The layout in which the copies of this one hold a part each; none where there are no copies, or
-/// no mode can be cut.
-fn parted(to: &ShardedLayout) -> Result<Option<ShardedLayout>, MeshError> {
-    // The leaves of each mode; that which lies furthest apart in memory is cut first, so that
-    // what a device holds stays in one piece.
-    let mut modes: Vec<Vec<(i64, Step)>> = to.elements.modes().map(|mode| mode.leaves().to_vec()).collect();
-    let mut copies = Vec::new();
-    for mode in &to.copies {
-        let mut left = *mode;
-        while left.extent > 1 {
-            let leaves = modes.iter_mut().flat_map(|leaves| {
-                let local = |leaf: &(i64, Step)| leaf.1.along == Along::Offset;
-                let places: Vec<_> = (0..leaves.len()).filter(|at| leaves.get(*at).is_some_and(local)).collect();
-                places
-                    .into_iter()
-                    .filter_map(|at| Some((leaves.get(at)?.1.by, at)))
-                    .max()
-                    .map(|(by, at)| (by, at, leaves))
-            });
-            let cut = leaves
-                .filter_map(|(by, at, leaves)| {
-                    let parts = common_divisor(leaves.get(at)?.0, left.extent);
-                    (parts > 1).then_some((by, at, parts, leaves))
-                })
-                .max_by_key(|(by, ..)| *by);
-            let Some((_, at, parts, leaves)) = cut else { break };
-            if let Some(leaf) = leaves.get_mut(at) {
-                leaf.0 /= parts;
-            }
-            leaves.insert(at + 1, (parts, Step { by: left.step, along: Along::Axis(left.axis) }));
-            left = MeshMode { extent: left.extent / parts, step: left.step * parts, ..left };
-        }
-        copies.push(left);
-    }
-    if copies == to.copies {
-        return Ok(None);
-    }
-    let trees = modes.iter().map(|leaves| match leaves.as_slice() {
-        [only] => Ok(Tree::leaf(*only)),
-        leaves => Tree::flat(leaves.iter().copied()),
+    // Both in one walk over the messages, of which there may be millions.
+    let ranks = from.mesh().size();
+    let (mut traffic, mut load) = (Traffic::new(ranks), Load::new(machine, ranks));
+    exchange.each_flow(|sender, receiver, count| {
+        traffic.note(sender, receiver, count);
+        load.note(sender, receiver, count);
     });
-    let trees = trees.collect::<Result<Vec<_>, _>>()?;
-    let elements = Tree::tuple(trees.iter())?;
-    ShardedLayout::new(&to.mesh, Parts { elements, copies, ..to.parts() }).map(Some)
-}
-
-fn common_divisor(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { common_divisor(b, a % b) }
-}
-
-impl Exchange {
-    /// The time that the links of a machine need for this step, for elements of `bytes` bytes.
-    pub fn seconds(&self, bytes: i64, machine: &Machine) -> f64 {
-        // For each rank, sent and received inside of its node and beyond.
-        let mut counts = vec![[0_i64; 4]; self.from().mesh().size()];
-        self.each_flow(|from, to, count| {
-            let beyond = if machine.same_node(from, to) { 0 } else { 2 };
-            counts.iter_mut().skip(from).take(1).for_each(|rank| rank[beyond] += count);
-            counts.iter_mut().skip(to).take(1).for_each(|rank| rank[beyond + 1] += count);
-        });
-        let time = |sent: i64, received: i64, link: &Link| sent.max(received) as f64 * bytes as f64 / link.rate;
-        let of_rank = |[sent, received, far_sent, far_received]: &[i64; 4]| {
-            time(*sent, *received, &machine.inside).max(time(*far_sent, *far_received, &machine.between))
-        };
-        let used = |pair: &dyn Fn(&[i64; 4]) -> i64| counts.iter().any(|rank| pair(rank) > 0);
-        let inside = if used(&|rank| rank[0]) { machine.inside.latency } else { 0.0 };
-        let between = if used(&|rank| rank[2]) { machine.between.latency } else { 0.0 };
-        inside.max(between) + counts.iter().map(of_rank).fold(0.0, f64::max)
-    }
+    let kind = exchange.kind_of(&traffic);
+    let seconds = load.seconds(bytes);
+    Ok(PlannedStep { exchange, kind, traffic, seconds })
 }
 
 impl Plan {
@@ -200,7 +146,7 @@ impl Plan {
                 format!("a sum of {} summands is made where it is needed, from all that lie elsewhere", self.added)
             }
             (true, _) => {
-                "the sums are made in parts, one for each copy, and gathered; in one step more would move".to_owned()
+                "the sums are made in parts, which are then gathered; in one step it would take longer".to_owned()
             }
             _ => "what one device would send several times goes out in parts, which all then gather".to_owned(),
         };

@@ -136,11 +136,12 @@ impl Exchange {
         let [from, _] = &self.holders;
         let own = from.held(rank);
         let copies = from.copy_for(rank, own.as_ref(), &self.from);
+        let (leaves, modes) = (self.from.elements.leaves().len(), self.from.sums.len());
+        let mut source = Held { elements: vec![0; leaves], copies, sums: vec![0; modes] };
         for part in 0..choices.parts() {
-            let (elements, count) = choices.part(part, self.from.elements.leaves().len());
-            let mut source = Held { elements, copies: copies.clone(), sums: Vec::new() };
+            let count = choices.part(part, &mut source.elements);
             for summand in 0..self.summands.added() {
-                source.sums = self.summands.summand(summand, &held);
+                self.summands.summand(summand, &held, &mut source.sums);
                 if let Some(sender) = from.rank(&source) {
                     visit(sender, &source, &held, count, summand);
                 }
@@ -160,24 +161,18 @@ impl Exchange {
         messages
     }
 
-    /// Calls `visit` with sender, receiver and the number of elements of each message between two
-    /// devices.
+    /// Calls `visit` with sender, receiver and the number of elements of each message, and of what
+    /// stays on its device.
     pub(crate) fn each_flow(&self, mut visit: impl FnMut(usize, usize, i64)) {
         for rank in 0..self.from.mesh.size() {
-            self.each_source(rank, |from, _, _, count, _| {
-                if from != rank {
-                    visit(from, rank, count);
-                }
-            });
+            self.each_source(rank, |from, _, _, count, _| visit(from, rank, count));
         }
     }
 
     /// How many elements each device sends and receives.
     pub fn traffic(&self) -> Traffic {
         let mut traffic = Traffic::new(self.from.mesh.size());
-        for rank in 0..self.from.mesh.size() {
-            self.each_source(rank, |from, _, _, count, _| traffic.note(from, rank, count));
-        }
+        self.each_flow(|from, to, count| traffic.note(from, to, count));
         traffic
     }
 

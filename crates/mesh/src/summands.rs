@@ -19,8 +19,6 @@ struct Part {
 /// The digits of the summands of two layouts.
 #[derive(Debug, Clone)]
 pub(crate) struct Summands {
-    /// How many modes of summands the first layout has.
-    modes: usize,
     kept: Vec<(Part, Part)>,
     added: Vec<Part>,
     new: Vec<Part>,
@@ -57,7 +55,7 @@ impl Summands {
         };
         let added = rest(&from.sums, &|pair| pair.0);
         let new = rest(&to.sums, &|pair| pair.1);
-        Summands { modes: from.sums.len(), kept, added, new }
+        Summands { kept, added, new }
     }
 
     /// How many summands are added up.
@@ -76,9 +74,10 @@ impl Summands {
         self.new.iter().any(|part| at(part) != 0)
     }
 
-    /// The summand of the first layout that is number `index` of those that a device adds up.
-    pub fn summand(&self, index: i64, to: &Held) -> Vec<i64> {
-        let mut sums = vec![0; self.modes];
+    /// The summand of the first layout that is number `index` of those that a device adds up:
+    /// writes the index in each of its modes.
+    pub fn summand(&self, index: i64, to: &Held, sums: &mut [i64]) {
+        sums.fill(0);
         let mut add = |part: &Part, at: i64| {
             sums.iter_mut().skip(part.mode).take(1).for_each(|sum| *sum += at * part.below);
         };
@@ -91,6 +90,5 @@ impl Summands {
             add(part, rest % part.extent);
             rest /= part.extent;
         }
-        sums
     }
 }

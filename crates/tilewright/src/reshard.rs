@@ -110,6 +110,9 @@ pub struct Pull {
     pub planned: Planned,
     /// The ranks whose memory it reads, in the order of its inputs.
     pub sources: Vec<usize>,
+    /// A second kernel: the first one writes memory beside the tensor then, and this puts in place
+    /// what it wrote.
+    pub then: Option<Planned>,
 }
 
 /// The kernels by which a device of so many processors makes what it holds after a step. They write
@@ -160,20 +163,53 @@ fn pulls_of(
         let [_, to] = sides(&first.footprint)?;
         for (run, (_, write)) in starts.iter().enumerate() {
             let from = summands.iter().map(|message| read(message, run)).collect::<Result<Vec<_>, _>>()?;
-            let planned = match from.as_slice() {
-                [(from, start)] => {
-                    relayout_for(processors, place(from, *start)?, element, place(&to, *write)?, element)?
-                }
-                from => {
-                    let inputs: Vec<_> = from.iter().map(|(layout, start)| (layout, element, *start)).collect();
-                    let sum = (1..added).fold(Expression::input(0), |sum, number| sum + Expression::input(number));
-                    map_at("sum_of_devices", &sum, &inputs, (&to, element, *write))?
+            let [(first_from, start), ..] = from.as_slice() else { continue };
+            let (planned, then) = if added == 1 {
+                let target = place(&to, *write)?;
+                (relayout_for(processors, place(first_from, *start)?, element, target, element)?, None)
+            } else {
+                let inputs: Vec<_> = from.iter().map(|(layout, start)| (layout, element, *start)).collect();
+                let sum = (1..added).fold(Expression::input(0), |sum, number| sum + Expression::input(number));
+                // A sum goes through memory in one order, that of the elements it reads; where they
+                // are wanted in another, a relayout turns them, which reads no other device.
+                if fastest(first_from) == fastest(&to) {
+                    (map_at("sum_of_devices", &sum, &inputs, (&to, element, *write))?, None)
+                } else {
+                    let beside = compact_like(first_from)?;
+                    let planned = map_at("sum_of_devices", &sum, &inputs, (&beside, element, 0))?;
+                    let target = place(&to, *write)?;
+                    (planned, Some(relayout_for(processors, &beside, element, target, element)?))
                 }
             };
-            pulls.push(Pull { planned, sources: sources.clone() });
+            pulls.push(Pull { planned, sources: sources.clone(), then });
         }
     }
     Ok(pulls)
+}
+
+/// The mode along which the elements of a layout lie closest.
+fn fastest(layout: &Layout) -> Option<usize> {
+    let moving = layout.leaves().iter().enumerate().filter(|(_, leaf)| leaf.extent > 1);
+    moving.min_by_key(|(_, leaf)| leaf.stride).map(|(mode, _)| mode)
+}
+
+/// The same modes without gaps, in the order of the strides.
+fn compact_like(layout: &Layout) -> Result<Layout, LayoutError> {
+    let mut leaves = layout.leaves().to_vec();
+    let mut order: Vec<usize> = (0..leaves.len()).collect();
+    order.sort_by_key(|mode| leaves.get(*mode).map(|leaf| leaf.stride));
+    let mut next = 1;
+    for mode in order {
+        if let Some(leaf) = leaves.get_mut(mode) {
+            leaf.stride = next;
+            next *= leaf.extent;
+        }
+    }
+    if leaves.len() == 1 {
+        let only = leaves.first().copied().unwrap_or(Leaf { extent: 1, stride: 0 });
+        return Layout::mode_of(only.extent, only.stride);
+    }
+    Layout::from_tree(Tree::flat(leaves)?)
 }
 
 /// The modes of a footprint as layouts of what is read and what is written.
@@ -194,8 +230,44 @@ fn place(layout: &Layout, start: i64) -> Result<Place, ReshardError> {
     Ok(Place::try_from(&behind)?)
 }
 
-/// A kernel on its device, and the ranks whose memory it reads.
-type Loaded = (SizedKernel, Vec<usize>);
+/// A kernel on its device, with the ranks whose memory it reads, and the one after it.
+struct Loaded {
+    kernel: SizedKernel,
+    sources: Vec<usize>,
+    then: Option<SizedKernel>,
+}
+
+impl Loaded {
+    /// A pull that was compiled for a device; `beside` becomes at least as many bytes as it has to
+    /// have beside the tensor.
+    fn new(device: &Device, pull: Pull, beside: &mut u64) -> Result<Loaded, GpuError> {
+        let compiled =
+            |planned: &Planned| device.compile(planned.kernel(), &ModuleOptions::default())?.at(planned.sizes());
+        if let Some(then) = &pull.then {
+            // Each element is read and written once.
+            *beside = (*beside).max(u64::try_from(then.bytes()).unwrap_or(u64::MAX) / 2);
+        }
+        let then = pull.then.as_ref().map(compiled).transpose()?;
+        Ok(Loaded { kernel: compiled(&pull.planned)?, sources: pull.sources, then })
+    }
+
+    /// Gives the kernels to a stream.
+    fn launch(
+        &self,
+        stream: &Stream,
+        inputs: &[Argument<'_>],
+        own: &mut Memory,
+        beside: &mut Memory,
+    ) -> Result<(), GpuError> {
+        let into = if self.then.is_some() { &mut *beside } else { &mut *own };
+        let arguments: Vec<Argument<'_>> = inputs.iter().copied().chain([Argument::from(into)]).collect();
+        self.kernel.launch(stream, &arguments)?;
+        match &self.then {
+            Some(then) => then.launch(stream, &[Argument::from(&*beside), Argument::from(own)]),
+            None => Ok(()),
+        }
+    }
+}
 
 /// A plan that was compiled for the devices of a mesh, with the memory between its steps: carried
 /// out as often as wanted.
@@ -207,6 +279,8 @@ pub struct DeviceReshard {
     steps: Vec<Vec<Vec<Loaded>>>,
     /// Between the steps, for each device.
     between: Vec<Vec<Memory>>,
+    /// Beside the tensor, for each device.
+    beside: Vec<Memory>,
     /// What each device needs before and after, in bytes.
     bytes: [u64; 2],
 }
@@ -223,15 +297,13 @@ impl DeviceReshard {
         }
         let bytes = |reach: i64| (reach as u64).saturating_mul(u64::from(element.bytes()));
         let (mut steps, mut between) = (Vec::new(), Vec::new());
+        let mut room = vec![0_u64; size];
         for (number, step) in plan.steps().iter().enumerate() {
             let mut of_devices = Vec::new();
-            for (rank, device) in devices.iter().enumerate() {
-                let mut loaded = Vec::new();
-                for pull in pulls(&step.exchange, rank, element, device.attributes().multiprocessors)? {
-                    let compiled = device.compile(pull.planned.kernel(), &ModuleOptions::default())?;
-                    loaded.push((compiled.at(pull.planned.sizes())?, pull.sources));
-                }
-                of_devices.push(loaded);
+            for (rank, (device, room)) in devices.iter().zip(&mut room).enumerate() {
+                let pulls = pulls(&step.exchange, rank, element, device.attributes().multiprocessors)?;
+                let loaded = pulls.into_iter().map(|pull| Loaded::new(device, pull, room));
+                of_devices.push(loaded.collect::<Result<_, _>>()?);
             }
             steps.push(of_devices);
             if number + 1 < plan.steps().len() {
@@ -241,8 +313,10 @@ impl DeviceReshard {
         }
         let streams = devices.iter().map(|device| Ok([device.stream()?, device.stream()?]));
         let streams = streams.collect::<Result<_, GpuError>>()?;
+        let beside = devices.iter().zip(room).map(|(device, room)| device.allocate(room));
+        let beside = beside.collect::<Result<_, GpuError>>()?;
         let bytes = [bytes(plan.from().reach()), bytes(plan.to().reach())];
-        Ok(DeviceReshard { devices: devices.to_vec(), streams, steps, between, bytes })
+        Ok(DeviceReshard { devices: devices.to_vec(), streams, steps, between, beside, bytes })
     }
 
     /// What each device needs before and after, in bytes.
@@ -262,10 +336,14 @@ impl DeviceReshard {
             // The memory that a step writes is taken out, so that the one before it may be read.
             let mut taken = if number < last { self.between.get_mut(number).map(std::mem::take) } else { None };
             let target = taken.as_mut().map_or(&mut *to, |taken| taken.as_mut_slice());
-            let source = number.checked_sub(1).and_then(|before| self.between.get(before)).map_or(from, Vec::as_slice);
+            let before = number.checked_sub(1).and_then(|before| self.between.get_mut(before)).map(std::mem::take);
+            let source = before.as_deref().unwrap_or(from);
             let done = self.launch_step(number, source, target).and_then(|()| self.wait());
-            if let (Some(place), Some(taken)) = (self.between.get_mut(number), taken) {
-                *place = taken;
+            let put_back = [(number, taken), (number.wrapping_sub(1), before)];
+            for (at, memory) in put_back {
+                if let (Some(place), Some(memory)) = (self.between.get_mut(at), memory) {
+                    *place = memory;
+                }
             }
             done?;
         }
@@ -276,7 +354,7 @@ impl DeviceReshard {
     /// are refused.
     ///
     /// Errors: as [`DeviceReshard::run`]; the plan has more steps than one.
-    pub fn launch(&self, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
+    pub fn launch(&mut self, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
         if self.steps.len() > 1 {
             return Err(MeshError::TooLarge { what: "steps to launch without waiting", limit: 1 }.into());
         }
@@ -290,7 +368,7 @@ impl DeviceReshard {
         self.devices.iter().try_for_each(|device| Ok(device.synchronize()?))
     }
 
-    fn launch_step(&self, number: usize, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
+    fn launch_step(&mut self, number: usize, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
         let size = self.devices.len();
         for given in [from.len(), to.len()] {
             if given != size {
@@ -298,16 +376,16 @@ impl DeviceReshard {
             }
         }
         let kernels = self.steps.get(number).map_or(&[] as &[_], Vec::as_slice);
-        let ranks = self.devices.iter().zip(&self.streams).zip(kernels).zip(to).enumerate();
-        for (rank, (((device, [far, near]), kernels), own)) in ranks {
-            for (kernel, sources) in kernels {
-                let seen = sources.iter().filter_map(|source| from.get(*source)).map(|memory| memory.seen_by(device));
-                let seen: Vec<PeerMemory<'_>> = seen.collect::<Result<_, _>>()?;
-                // The inputs of a kernel come first, and what it writes last.
-                let inputs = seen.iter().map(Argument::from);
-                let arguments: Vec<Argument<'_>> = inputs.chain([Argument::from(&mut *own)]).collect();
-                let stream = if sources.iter().all(|source| *source == rank) { near } else { far };
-                kernel.launch(stream, &arguments)?;
+        let devices = self.devices.iter().zip(&self.streams).zip(&mut self.beside);
+        for (rank, (((device, [far, near]), beside), (kernels, own))) in devices.zip(kernels.iter().zip(to)).enumerate()
+        {
+            for loaded in kernels {
+                let seen = loaded.sources.iter().filter_map(|source| from.get(*source));
+                let seen: Vec<PeerMemory<'_>> = seen.map(|memory| memory.seen_by(device)).collect::<Result<_, _>>()?;
+                let inputs: Vec<Argument<'_>> = seen.iter().map(Argument::from).collect();
+                // What uses the memory beside the tensor goes one after another.
+                let stays = loaded.then.is_none() && loaded.sources.iter().all(|source| *source == rank);
+                loaded.launch(if stays { near } else { far }, &inputs, own, beside)?;
             }
         }
         Ok(())

@@ -16,9 +16,10 @@ use super::{Loaded, ReshardError};
 struct OnDevice {
     packs: Vec<SizedKernel>,
     places: Vec<Loaded>,
-    /// What it sends and receives beside the tensor.
+    /// What it sends and receives beside the tensor, and sums before they are put in place.
     sent: Memory,
     received: Memory,
+    beside: Memory,
 }
 
 struct Step {
@@ -60,14 +61,15 @@ impl NcclReshard {
                 let compiled = |planned: &tilewright_kernels::Planned| {
                     device.compile(planned.kernel(), &ModuleOptions::default())?.at(planned.sizes())
                 };
+                let mut beside = 0;
+                let places = places.into_iter().map(|pull| Loaded::new(device, pull, &mut beside));
+                let places = places.collect::<Result<_, GpuError>>()?;
                 on_devices.push(OnDevice {
                     packs: packs.iter().map(compiled).collect::<Result<_, GpuError>>()?,
-                    places: places
-                        .into_iter()
-                        .map(|pull| Ok((compiled(&pull.planned)?, pull.sources)))
-                        .collect::<Result<_, GpuError>>()?,
+                    places,
                     sent: device.allocate(bytes(send))?,
                     received: device.allocate(bytes(receive))?,
+                    beside: device.allocate(beside)?,
                 });
             }
             steps.push(Step { devices: on_devices, transfers, sides: [sent, received] });
@@ -141,12 +143,12 @@ impl Step {
             let streams: Vec<&Stream> = streams.iter().collect();
             nccl.transfer(&streams, &read, &mut written, &self.transfers)?;
         }
-        for (rank, ((device, stream), own)) in self.devices.iter().zip(streams).zip(to).enumerate() {
-            for (kernel, sources) in &device.places {
-                let memory = |source: &usize| if *source == rank { from.get(rank) } else { Some(&device.received) };
-                let inputs = sources.iter().filter_map(memory).map(Argument::from);
-                let arguments: Vec<Argument<'_>> = inputs.chain([Argument::from(&mut *own)]).collect();
-                kernel.launch(stream, &arguments)?;
+        for (rank, ((device, stream), own)) in self.devices.iter_mut().zip(streams).zip(to).enumerate() {
+            let OnDevice { places, received, beside, .. } = device;
+            for loaded in places {
+                let memory = |source: &usize| if *source == rank { from.get(rank) } else { Some(&*received) };
+                let inputs: Vec<Argument<'_>> = loaded.sources.iter().filter_map(memory).map(Argument::from).collect();
+                loaded.launch(stream, &inputs, own, beside)?;
             }
         }
         Ok(())

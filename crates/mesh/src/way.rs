@@ -1,0 +1,98 @@
+//! Layouts on the way from one layout to another.
+//!
+//! Law: a tensor may go by other layouts, each held by the same devices. Two of them save time:
+//!
+//! * *the copies of the result in parts*: each device of those that will have a copy gets a part of
+//!   its own, and they gather. So a sum is made once and not by each device that wants it, and one
+//!   device need not send everything to all.
+//! * *within a node first*: where links between nodes are slower, the devices of a node share what
+//!   comes from other nodes, and gather it among themselves; and they add what they have before it
+//!   leaves the node.
+
+use tilewright_layout::Tree;
+
+use crate::error::MeshError;
+use crate::machine::Machine;
+use crate::sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
+
+/// The ways between two layouts: the layouts in between, in their order. The first way is direct.
+pub(crate) fn ways(
+    from: &ShardedLayout,
+    to: &ShardedLayout,
+    machine: &Machine,
+) -> Result<Vec<Vec<ShardedLayout>>, MeshError> {
+    let added = parted(from, true, Some(machine))?;
+    let copies = [parted(to, false, None)?, parted(to, false, Some(machine))?];
+    let mut ways = Vec::new();
+    for number in 0..8 {
+        let [whole, near] = &copies;
+        let chosen = [&added, whole, near].into_iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1);
+        let way: Option<Vec<ShardedLayout>> = chosen.map(|(_, layout)| layout.clone()).collect();
+        // A layout that there is not is on no way; nor is one twice.
+        if let Some(way) = way.filter(|way| way.windows(2).all(|pair| pair.first() != pair.last())) {
+            ways.push(way);
+        }
+    }
+    Ok(ways)
+}
+
+/// The layout in which the positions of the copies, or of the sums, of this one hold a part of its
+/// elements each; of all positions, or of those in a node. None where no mode can be cut.
+fn parted(layout: &ShardedLayout, sums: bool, node: Option<&Machine>) -> Result<Option<ShardedLayout>, MeshError> {
+    // The leaves of each mode; that which lies furthest apart in memory is cut first, so that
+    // what a device holds stays in one piece.
+    let mut modes: Vec<Vec<(i64, Step)>> = layout.elements.modes().map(|mode| mode.leaves().to_vec()).collect();
+    let given = if sums { &layout.sums } else { &layout.copies };
+    let mut left = Vec::new();
+    for mode in given {
+        let mut wanted = node.map_or(mode.extent, |machine| inside(layout, mode, machine));
+        let mut rest = *mode;
+        while wanted > 1 {
+            let Some((at, leaf, parts)) = furthest(&modes, wanted) else { break };
+            let Some(leaves) = modes.get_mut(at) else { break };
+            if let Some(cut) = leaves.get_mut(leaf) {
+                cut.0 /= parts;
+            }
+            leaves.insert(leaf + 1, (parts, Step { by: rest.step, along: Along::Axis(rest.axis) }));
+            rest = MeshMode { extent: rest.extent / parts, step: rest.step * parts, ..rest };
+            wanted /= parts;
+        }
+        left.push(rest);
+    }
+    if left == *given {
+        return Ok(None);
+    }
+    let trees = modes.iter().map(|leaves| match leaves.as_slice() {
+        [only] => Ok(Tree::leaf(*only)),
+        leaves => Tree::flat(leaves.iter().copied()),
+    });
+    let trees = trees.collect::<Result<Vec<_>, _>>()?;
+    let elements = Tree::tuple(trees.iter())?;
+    let parts = layout.parts();
+    let parts = if sums { Parts { elements, sums: left, ..parts } } else { Parts { elements, copies: left, ..parts } };
+    ShardedLayout::new(&layout.mesh, parts).map(Some)
+}
+
+/// How many positions of a mode, counted from the first, lie in one node.
+fn inside(layout: &ShardedLayout, mode: &MeshMode, machine: &Machine) -> i64 {
+    let stride = layout.mesh.ranks().leaves().get(mode.axis).map_or(1, |leaf| leaf.stride);
+    let (step, node) = (stride.saturating_mul(mode.step), machine.node as i64);
+    if step < 1 || node % step != 0 { 1 } else { common_divisor(mode.extent, node / step) }
+}
+
+/// The local leaf with the largest step that can be cut, by mode and number, and into how many
+/// parts.
+fn furthest(modes: &[Vec<(i64, Step)>], wanted: i64) -> Option<(usize, usize, i64)> {
+    let leaves = modes.iter().enumerate().flat_map(|(at, leaves)| {
+        leaves.iter().enumerate().map(move |(leaf, (extent, step))| (at, leaf, *extent, *step))
+    });
+    let cut = leaves.filter(|(.., step)| step.along == Along::Offset).filter_map(|(at, leaf, extent, step)| {
+        let parts = common_divisor(extent, wanted);
+        (parts > 1).then_some((step.by, at, leaf, parts))
+    });
+    cut.max().map(|(_, at, leaf, parts)| (at, leaf, parts))
+}
+
+fn common_divisor(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
+}
