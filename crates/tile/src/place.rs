@@ -33,7 +33,7 @@ struct Placer<'p> {
     bodies: Vec<Vec<Statement>>,
     /// In which of them each value is given.
     depths: HashMap<ValueId, usize>,
-    /// What each value is in other layouts.
+    /// What each value is in other layouts: given where the value is, so known wherever it is.
     others: HashMap<(ValueId, Held), ValueId>,
     /// Operations that are made anew where they are wanted.
     anywhere: HashMap<ValueId, (Operation, Vec<ValueId>)>,
@@ -241,9 +241,6 @@ impl Placer<'_> {
             next.push(self.in_layout(*value, &held, own.place)?);
         }
         let body = self.bodies.pop().unwrap_or_default();
-        // What was made in the body ends with it.
-        let depths = &self.depths;
-        self.others.retain(|_, other| depths.get(other).is_none_or(|own| *own < depth));
         for result in &own.results {
             let held = self.layout(*result)?;
             self.placed.layouts.insert(*result, held);

@@ -46,8 +46,10 @@ impl<'t> Body<'t> {
         self.known.push(Known { value, most });
     }
 
+    /// A value; what came last more often, so that operations follow one another.
     fn any(&self, chance: &mut Chance) -> Known<'t> {
-        self.known[chance.below(self.known.len())]
+        let count = if chance.below(2) == 0 { self.known.len().min(3) } else { self.known.len() };
+        self.known[self.known.len() - 1 - chance.below(count)]
     }
 
     /// Another value that meets this one's shape and type.
@@ -291,7 +293,17 @@ fn any(chance: &mut Chance, element: Element, layout: &str) -> Result<Program, T
         for number in 0..2 {
             let tiles: Vec<Known<'_>> =
                 body.known.iter().filter(|known| known.value.type_of().shape.len() == 2).copied().collect();
-            let own = tiles[tiles.len() - 1 - chance.below(tiles.len().min(4))].value;
+            let mut own = tiles[tiles.len() - 1 - chance.below(tiles.len().min(4))].value;
+            // Every value that meets this one's shape counts in the result.
+            for (at, other) in body.known.iter().enumerate() {
+                let (ty, other_ty) = (own.type_of(), other.value.type_of());
+                let fits =
+                    other_ty.shape.len() == 2 && other_ty.shape.iter().zip(&ty.shape).all(|(a, b)| a == b || *a == 1);
+                if fits && other_ty.element == ty.element {
+                    let sign = if at % 2 == 0 { other.value } else { -other.value };
+                    own = if at % 3 == 0 { own.min(sign) } else { own.max(sign) };
+                }
+            }
             let ty = own.type_of();
             let name = format!("y{number}");
             let y = t.output(ty.element, &name, &format!("(A{number},B{number}):(1,A{number})"))?;
