@@ -163,7 +163,9 @@ impl Program {
         let launch = self.launch_numbers(sizes)?;
         let changes = self.has(|operation| matches!(operation, Operation::SetRegisters { .. }));
         // Where roles share them, a block takes what it has at its beginning.
-        let registers = if changes { self.entry_registers() } else { registers::estimate(self) };
+        // The assembler keeps to what the blocks that should be resident leave.
+        let share = self.entry_registers();
+        let registers = if changes { share } else { registers::estimate(self).min(share) };
         let occupancy = Occupancy::of(&machine.multiprocessor, self.threads, registers, self.shared_bytes);
         let code = Code::new(self);
         let counted = count::count(self, &code, &launch).map(|total| counted(self, &code, &total, machine));

@@ -4,6 +4,7 @@ use serde_json::json;
 use tilewright::gpu::Device;
 use tilewright::kernel::cost::{Cost, Machine, Multiprocessor, Rates};
 use tilewright::kernel::interpret::AccessCount;
+use tilewright::kernel::ptx::Target;
 use tilewright::kernels::{Entry, PlanError, Planned};
 
 use super::object_of;
@@ -11,12 +12,14 @@ use crate::json::Json;
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
-/// The machine of this name.
-fn machine(name: &str) -> Result<Machine, Failure> {
+/// The machine of this name, and what kernels are compiled for there.
+fn machine(name: &str) -> Result<(Machine, Target), Failure> {
     if name.eq_ignore_ascii_case("device") {
-        return Ok(described(&Device::open(0)?));
+        let device = Device::open(0)?;
+        return Ok((described(&device), device.target()?));
     }
-    Machine::named(name).ok_or_else(|| {
+    let target = if name.eq_ignore_ascii_case("A100") { Target::Sm80 } else { Target::Sm90a };
+    Machine::named(name).map(|machine| (machine, target)).ok_or_else(|| {
         let known = format!("{}, device", Machine::NAMES.join(", "));
         PlanError::Unknown { what: "machine", given: name.to_owned(), known }.into()
     })
@@ -45,7 +48,9 @@ fn described(device: &Device) -> Machine {
 }
 
 pub fn run(entry: &Entry, planned: &Planned, target: &str, terminal: &mut Terminal) -> Result<(), Failure> {
-    let machine = machine(target)?;
+    let (machine, target) = machine(target)?;
+    // What the machine does not have is planned otherwise, where it can be.
+    let planned = &planned.clone().on(target);
     let costs = planned.launches().map(|kernel| kernel.program().cost(&machine, planned.sizes()));
     let costs = costs.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::refused(&error))?;
     if terminal.json {
