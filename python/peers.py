@@ -3,14 +3,12 @@
     scripts/python --peers
 
 Compares the answers of `tilewright.pycute` with CUTLASS's on random layouts: where they differ as functions, the definition
-decides who is right, and it has to be Tilewright. Then prints what a call takes, as a Markdown table: medians of several rounds,
-which share a machine, so read the ratios.
+decides who is right, and it has to be Tilewright. Then prints what a call takes, as a Markdown table: the least of several rounds.
 """
 
 from __future__ import annotations
 
 import random
-import statistics
 import sys
 import timeit
 from typing import Any, Callable
@@ -106,11 +104,11 @@ def attempt(call: Callable[[], Any]) -> Any:
 
 
 def seconds(statement: str, names: dict[str, Any]) -> float:
-    """The median of nine rounds, each of some milliseconds, of a statement by itself."""
+    """The least of two hundred rounds, each of a millisecond or so, of a statement by itself: what else runs only adds to the others."""
     timer = timeit.Timer(statement, globals=names)
     count, _ = timer.autorange()
-    count = max(1, count // 20)
-    return statistics.median(timer.repeat(9, count)) / count
+    count = max(1, count // 200)
+    return min(timer.repeat(200, count)) / count
 
 
 class Nothing:

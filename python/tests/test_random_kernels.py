@@ -118,7 +118,7 @@ def test_random_statements() -> None:
             program = kernel.program()
             count.programs += 1
             assert program.name == "kernel"
-            for use in (program.ptx, lambda: program.cost({"M": 64, "N": 64}), lambda: program.draw({"M": 64, "N": 64}).text()):
+            for use in (program.ptx, lambda: program.cost({"M": 64, "N": 64}), lambda: program.draw({"M": 64, "N": 64}, (0, 0, 0)).text()):
                 try:
                     assert use()
                 except REFUSALS as error:

@@ -405,7 +405,7 @@ impl Program {
     }
 
     /// The picture of what a warp of a block reaches, statement by statement, or of one line's.
-    #[pyo3(signature = (sizes, block = [0; 3], warp = 0, line = None))]
+    #[pyo3(signature = (sizes, block, warp = 0, line = None))]
     fn draw(
         &self,
         py: Python<'_>,
