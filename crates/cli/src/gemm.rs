@@ -4,9 +4,11 @@
 //! library's B is the transpose, under a layout.
 
 mod device;
+mod measured;
 mod number;
 mod random;
 mod task;
+mod tensors;
 mod tune;
 mod verify;
 

@@ -13,7 +13,7 @@ use tilewright::kernel::Element;
 use tilewright::kernels::gemm::{ByProduct, Each, Fused, Matrix, Operand, Pairs, Problem, Product, Scales};
 use tilewright::kernels::{Expression, PlanError, Statistic, Unchecked, any_numbers, bits_at};
 
-use super::device::{Tensors, compare_kept, ready};
+use super::tensors::{Tensors, compare_kept, ready};
 use crate::output::Failure;
 use crate::terminal::Terminal;
 

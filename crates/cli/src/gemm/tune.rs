@@ -11,7 +11,7 @@ use tilewright::gemm::{Tuned, TunedPlans};
 use tilewright::gpu::Device;
 use tilewright::kernels::gemm::{Problem, Product};
 
-use super::device::{Tensors, compare, ready, wanted};
+use super::tensors::{Tensors, compare, ready, wanted};
 use crate::kernel::bench::{median, timed};
 use crate::output::Failure;
 use crate::progress::Progress;

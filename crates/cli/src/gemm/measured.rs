@@ -1,0 +1,230 @@
+//! What a run of a product on a device gave: its time beside that of cuBLAS, and its errors.
+//!
+//! Law: D is poisoned before the kernels run, and compared with sums in f64 of the same numbers: at
+//! how many places is said. Ours and cuBLAS' take turns, where there is a cuBLAS, and the figure of
+//! each is the median over the turns.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use tilewright::gpu::{Cublas, CublasError, CublasMatrix, CublasProduct, Device, Memory, Stream};
+use tilewright::kernel::Element;
+use tilewright::kernel::cost::Rates;
+use tilewright::kernels::gemm::{Matrix, Operand, Problem, Product};
+
+use super::tensors::{CHECKED, Tensors, compare, compare_kept, of_block, ready, wanted};
+use crate::kernel::bench::{TURN, TURNS, median, timed};
+use crate::output::Failure;
+
+/// What a run on a device gave.
+pub(super) struct Measured {
+    device: String,
+    seconds: f64,
+    /// The median of cuBLAS, or why there is none.
+    cublas: Result<f64, String>,
+    /// The median of the same product without a function of its sums and without by-products,
+    /// where there are some.
+    bare: Option<f64>,
+    compared: usize,
+    /// The greatest error, and the bound there.
+    error: f64,
+    bound: f64,
+    /// The greatest error in units of its bound.
+    worst: f64,
+    /// Operations a second that the device reaches at most.
+    peak: f64,
+}
+
+impl Measured {
+    pub(super) fn text(&self, product: &Product, text: &mut String) {
+        let problem = product.problem();
+        let rate = problem.operations() as f64 / self.seconds;
+        let (sizes, unit) = (self.seconds * 1e6, if problem.sums() == Element::I32 { "TOP/s" } else { "TFLOP/s" });
+        let _ = writeln!(text, "  {}", self.device);
+        let _ = writeln!(
+            text,
+            "  {sizes:.1} us, the median of {TURNS} turns; {:.1} {unit}, {:.3} of the {:.0} of the data sheet's clock",
+            rate / 1e12,
+            rate / self.peak,
+            self.peak / 1e12
+        );
+        let _ = match &self.cublas {
+            Ok(seconds) => {
+                writeln!(text, "  cuBLAS {:.1} us: {:.3} of its rate", seconds * 1e6, seconds / self.seconds)
+            }
+            Err(because) => writeln!(text, "  no cuBLAS beside it: {because}"),
+        };
+        if let Some(bare) = self.bare {
+            let _ = writeln!(text, "  the bare product {:.1} us: {:.3} of its time", bare * 1e6, self.seconds / bare);
+        }
+        let [m, n, _] = problem.sizes();
+        let _ = writeln!(
+            text,
+            "  {} of {} elements compared with f64: the greatest error {:.3e}, within its bound {:.3e}; at most {:.3} of a bound",
+            self.compared,
+            m * n * problem.batch(),
+            self.error,
+            self.bound,
+            self.worst
+        );
+    }
+
+    pub(super) fn json(&self, product: &Product, object: &mut serde_json::Value) {
+        let rate = product.problem().operations() as f64 / self.seconds;
+        object["device"] = json!(self.device);
+        object["median_us"] = json!(self.seconds * 1e6);
+        object["tflops"] = json!(rate / 1e12);
+        object["of_peak"] = json!(rate / self.peak);
+        object["checked"] = json!(true);
+        object["compared"] = json!(self.compared);
+        object["error"] = json!(self.error);
+        object["error_bound"] = json!(self.bound);
+        object["worst"] = json!(self.worst);
+        object["cublas_us"] = json!(self.cublas.as_ref().ok().map(|seconds| seconds * 1e6));
+        object["bare_us"] = json!(self.bare.map(|seconds| seconds * 1e6));
+        if let Err(because) = &self.cublas {
+            object["no_cublas"] = json!(because);
+        }
+    }
+}
+
+/// Checks a product on a device and times it, beside cuBLAS and the bare product where there are
+/// such.
+pub(super) fn measured(device: &Device, product: &Product) -> Result<Measured, Failure> {
+    let problem = product.problem();
+    let stream = device.stream()?;
+    let kernels = ready(device, product)?;
+    let more = problem.function().is_some() || problem.by_products().next().is_some();
+    let bare = if more && problem.pairs().is_none() {
+        let bare = problem.clone().bare();
+        let bare = Product::new(&bare).map_err(|error| Failure::refused(&error))?;
+        // Tensors are shared, and so is a workspace that is large enough.
+        let fits = bare.workspaces().iter().zip(product.workspaces()).all(|(own, other)| own <= other);
+        let fits = fits && bare.workspaces().len() <= product.workspaces().len();
+        if fits { Some(ready(device, &bare)?) } else { None }
+    } else {
+        None
+    };
+    let (mut tensors, blocks) = Tensors::filled(device, &stream, problem, product.workspaces())?;
+    tensors.launch(&stream, &kernels)?;
+    stream.synchronize()?;
+    let elements = wanted(problem, &blocks, CHECKED)?;
+    let [error, bound, mut worst] = compare(problem, &stream, &elements, &tensors)?;
+    let input = |operand: Operand, at: i64| of_block(&blocks, operand, at);
+    let compared = elements.len() + compare_kept(problem, &stream, &input, &tensors, &mut worst)?;
+
+    let once = timed(device, &stream, 3, || tensors.launch(&stream, &kernels))?;
+    let count = ((TURN / once) as usize).clamp(1, 10_000);
+    let mut rival = Rival::of(device, problem);
+    let (mut ours, mut theirs, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        ours.push(timed(device, &stream, count, || tensors.launch(&stream, &kernels))?);
+        if let Some(bare) = &bare {
+            plain.push(timed(device, &stream, count, || tensors.launch(&stream, bare))?);
+        }
+        if let Ok(rival) = &mut rival {
+            match rival.timed(device, &stream, &tensors, count)? {
+                Ok(seconds) => theirs.push(seconds),
+                Err(because) => rival.refused = Some(because),
+            }
+        }
+    }
+    let cublas = match rival {
+        Ok(Rival { refused: Some(because), .. }) | Err(because) => Err(because),
+        Ok(_) => Ok(median(theirs)),
+    };
+    let has = device.attributes();
+    let rates = Rates::of(device.capability(), has.multiprocessors, f64::from(has.clock_khz) * 1e3);
+    let peak = match problem.factors() {
+        Element::F32 => rates.matrix_tf32,
+        element if element.bytes() == 1 => rates.matrix_8,
+        _ => rates.matrix_16,
+    };
+    Ok(Measured {
+        device: device.name().to_owned(),
+        seconds: median(ours),
+        cublas,
+        bare: (!plain.is_empty()).then(|| median(plain)),
+        compared,
+        error,
+        bound,
+        worst,
+        peak,
+    })
+}
+
+/// cuBLAS at the same product.
+struct Rival {
+    library: Cublas,
+    product: CublasProduct,
+    d: Memory,
+    refused: Option<String>,
+}
+
+impl Rival {
+    fn of(device: &Device, problem: &Problem) -> Result<Rival, String> {
+        let library = Cublas::open(device).ok_or("none was found")?;
+        if problem.pairs().is_some() || problem.scales().is_some() {
+            return Err("its interface has no pairs and no scales of blocks".into());
+        }
+        let lies = |matrix: &Matrix, turned: bool| {
+            let folded = || "its layouts are none of its interface".to_string();
+            let layout = matrix.layout();
+            let [rows, columns, batch] = matrix.extents();
+            if layout.leaves().len() != layout.rank() || matrix.offset() > 0 {
+                return Err(folded());
+            }
+            let stride = |mode: usize| layout.leaves().get(mode).map_or(0, |leaf| leaf.stride);
+            let (contiguous, line) = match (stride(0), stride(1)) {
+                (line, 1) => (true, line.max(columns)),
+                (1, line) => (false, line.max(rows)),
+                _ => return Err(folded()),
+            };
+            Ok(CublasMatrix { rows: contiguous != turned, line, step: if batch > 1 { stride(2) } else { 0 } })
+        };
+        let product = CublasProduct {
+            sizes: problem.sizes(),
+            batch: problem.batch(),
+            factors: problem.factors().into(),
+            tf32: problem.is_tf32(),
+            result: problem.result().into(),
+            a: lies(problem.a(), false)?,
+            b: lies(problem.b(), true)?,
+            d: lies(problem.d(), false)?,
+        };
+        if problem.factors().bytes() == 1 && problem.factors() != Element::I8 {
+            return Err("its interface has not these types".into());
+        }
+        let reach = problem.d().reach().map_err(|error| error.to_string())?;
+        let bytes = reach as u64 * u64::from(problem.result().bytes());
+        let d = device.allocate(bytes + 256).map_err(|error| error.to_string())?;
+        Ok(Rival { library, product, d, refused: None })
+    }
+
+    /// The seconds of one of so many products, or why there are none.
+    fn timed(
+        &mut self,
+        device: &Device,
+        stream: &Stream,
+        tensors: &Tensors,
+        count: usize,
+    ) -> Result<Result<f64, String>, Failure> {
+        if let Some(because) = &self.refused {
+            return Ok(Err(because.clone()));
+        }
+        let (Some(a), Some(b)) = (tensors.of(Operand::A), tensors.of(Operand::B)) else {
+            return Ok(Err("there are no factors".into()));
+        };
+        let mut said = None;
+        let (library, product, d) = (&self.library, &self.product, &mut self.d);
+        let seconds = timed(device, stream, count, || match library.multiply(stream, product, [a, b], d) {
+            Ok(()) => Ok(()),
+            Err(CublasError::Gpu(error)) => Err(error),
+            Err(other) => {
+                said = Some(other.to_string());
+                Ok(())
+            }
+        })?;
+        Ok(said.map_or(Ok(seconds), Err))
+    }
+}

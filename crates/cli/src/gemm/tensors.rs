@@ -1,0 +1,187 @@
+//! The tensors of a product on a device: filled, multiplied by its kernels, and compared.
+//!
+//! Law: inputs repeat a block of numbers that is known here, and what is written is poisoned
+//! before the kernels run.
+
+use tilewright::gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
+use tilewright::kernels::gemm::{Each, Expected, Matrix, Operand, Problem, Product, Step};
+use tilewright::kernels::{any_numbers, bits_at};
+
+use crate::output::Failure;
+
+/// How many multiplications are spent on checking a product, about.
+pub(super) const CHECKED: i64 = 1 << 25;
+/// Inputs repeat after so many elements: a prime, so that no row is like the next.
+const PERIOD: usize = 1_048_573;
+
+/// A kernel at its sizes, and its step.
+pub(super) type Ready = (SizedKernel, Step);
+
+/// The memory of the tensors of a product.
+pub(super) struct Tensors {
+    pub(super) memory: Vec<(Operand, Memory)>,
+}
+
+/// The numbers of an input, which repeat: their width in bytes, and the bytes.
+pub(super) type Block = (Operand, usize, Vec<u8>);
+
+impl Tensors {
+    /// Inputs that repeat a block of numbers, and poisoned memory for the rest.
+    pub(super) fn filled(
+        device: &Device,
+        stream: &Stream,
+        problem: &Problem,
+        workspaces: &[i64],
+    ) -> Result<(Tensors, Vec<Block>), Failure> {
+        let mut tensors = Tensors { memory: Vec::new() };
+        let mut blocks = Vec::new();
+        let bytes_of = |matrix: &Matrix| matrix.reach().map(|reach| reach as u64 * u64::from(matrix.element().bytes()));
+        for (number, operand) in problem.given().into_iter().enumerate() {
+            let Some(matrix) = problem.matrix(operand) else { continue };
+            let block = any_numbers(matrix.element(), PERIOD, number as u64 + 1);
+            let bytes = bytes_of(matrix)?;
+            // Kernels may ask for more than the last element, up to a line.
+            let mut memory = device.allocate(bytes + 256)?;
+            for from in (0..bytes).step_by(block.len()) {
+                let end = usize::try_from(bytes - from).unwrap_or(usize::MAX).min(block.len());
+                memory.write(stream, from, &block[..end])?;
+            }
+            blocks.push((operand, matrix.element().bytes() as usize, block));
+            tensors.memory.push((operand, memory));
+        }
+        for (number, bytes) in workspaces.iter().enumerate() {
+            let mut memory = device.allocate(*bytes as u64)?;
+            memory.fill_bytes(stream, 0xa5)?;
+            tensors.memory.push((Operand::Workspace(number), memory));
+        }
+        for operand in problem.written_operands() {
+            let Some(matrix) = problem.matrix(operand) else { continue };
+            let mut memory = device.allocate(bytes_of(matrix)?)?;
+            memory.fill_bytes(stream, 0xa5)?;
+            tensors.memory.push((operand, memory));
+        }
+        Ok((tensors, blocks))
+    }
+
+    /// Poisons what is written.
+    pub(super) fn poison(&mut self, stream: &Stream, problem: &Problem) -> Result<(), GpuError> {
+        let written = problem.written_operands();
+        for (_, memory) in self.memory.iter_mut().filter(|(operand, _)| written.contains(operand)) {
+            memory.fill_bytes(stream, 0xa5)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn launch(&mut self, stream: &Stream, kernels: &[Ready]) -> Result<(), GpuError> {
+        for (kernel, step) in kernels {
+            let (from, to) = step.read_and_written();
+            // Those that are written are taken out meanwhile.
+            let mut written = Vec::new();
+            for operand in to {
+                if let Some(at) = self.memory.iter().position(|(known, _)| known == operand) {
+                    written.push(self.memory.swap_remove(at));
+                }
+            }
+            let read = from.iter().filter_map(|operand| self.memory.iter().find(|(known, _)| known == operand));
+            let mut arguments: Vec<Argument<'_>> = read.map(|(_, memory)| Argument::from(memory)).collect();
+            arguments.extend(written.iter_mut().map(|(_, memory)| Argument::from(memory)));
+            let launched = kernel.launch(stream, &arguments);
+            drop(arguments);
+            self.memory.extend(written);
+            launched?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn of(&self, operand: Operand) -> Option<&Memory> {
+        self.memory.iter().find(|(known, _)| *known == operand).map(|(_, memory)| memory)
+    }
+}
+
+/// The kernels of a product, compiled.
+pub(super) fn ready(device: &Device, product: &Product) -> Result<Vec<Ready>, Failure> {
+    let compiled = product.steps().iter().map(|step| {
+        // The linker, from which machine code comes that can be kept, leaves threads other
+        // registers.
+        let compiled = device.compile(step.kernel(), &ModuleOptions::default().cache(Cache::none()))?;
+        Ok((compiled.at(step.sizes())?, step.clone()))
+    });
+    compiled.collect()
+}
+
+/// What elements of D should be, spread over all of it: as many as so many multiplications tell.
+pub(super) fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) -> Result<Vec<Expected>, Failure> {
+    let [m, n, k] = problem.sizes();
+    let all = m * n * problem.batch();
+    let taken = (multiplications / k).clamp(64, all.max(64)).min(all);
+    let input = |operand: Operand, at: i64| of_block(blocks, operand, at);
+    let of = |number: i64| {
+        // The first, the last, and steps of equal length between; all, where they are few.
+        let index =
+            if taken < 2 { 0 } else { (i128::from(number) * i128::from(all - 1) / i128::from(taken - 1)) as i64 };
+        Ok(problem.expected(&input, [index / n % m, index % n, index / (n * m)])?)
+    };
+    (0..taken).map(of).collect()
+}
+
+/// The bits of an element of an input.
+pub(super) fn of_block(blocks: &[Block], operand: Operand, at: i64) -> u64 {
+    let found = blocks.iter().find(|(known, ..)| *known == operand);
+    found.map_or(0, |(_, width, block)| bits_at(block, *width, at as usize % PERIOD))
+}
+
+/// Compares elements of D with what they should be: the greatest error and its bound, and the
+/// greatest in units of its bound.
+pub(super) fn compare(
+    problem: &Problem,
+    stream: &Stream,
+    wanted: &[Expected],
+    tensors: &Tensors,
+) -> Result<[f64; 3], Failure> {
+    let Some(d) = tensors.of(Operand::D) else { return Ok([0.0; 3]) };
+    let mut left = vec![0; usize::try_from(d.bytes()).unwrap_or(0)];
+    d.read(stream, 0, &mut left)?;
+    let width = problem.result().bytes() as usize;
+    let (mut greatest, mut bound, mut worst) = (0.0_f64, 0.0_f64, 0.0_f64);
+    for wanted in wanted {
+        let found = bits_at(&left, width, wanted.place as usize);
+        let distance = wanted.distance(found).map_err(|wrong| Failure::Value(wrong.to_string()))?;
+        worst = worst.max(distance);
+        let error = distance * wanted.bound;
+        if error >= greatest {
+            (greatest, bound) = (error, wanted.bound);
+        }
+    }
+    Ok([greatest, bound, worst])
+}
+
+/// Compares some numbers of each by-product with the definition: how many.
+pub(super) fn compare_kept(
+    problem: &Problem,
+    stream: &Stream,
+    input: &dyn Fn(Operand, i64) -> u64,
+    tensors: &Tensors,
+    worst: &mut f64,
+) -> Result<usize, Failure> {
+    let [m, n, k] = problem.sizes();
+    let mut compared = 0;
+    for (number, by) in problem.by_products().enumerate() {
+        let Some(memory) = tensors.of(Operand::ByProduct(number)) else { continue };
+        let mut left = vec![0; usize::try_from(memory.bytes()).unwrap_or(0)];
+        memory.read(stream, 0, &mut left)?;
+        let (extent, along) = if by.each == Each::Row { (m, n) } else { (n, m) };
+        let all = extent * problem.batch();
+        let taken = (CHECKED / (k * along).max(1)).clamp(2, 64).min(all);
+        for at in 0..taken {
+            // The first, the last, and some between.
+            let index = if taken < 2 { 0 } else { at * (all - 1) / (taken - 1) };
+            let Some(wanted) = problem.expected_by_product(input, number, [index % extent, index / extent])? else {
+                continue;
+            };
+            let distance = wanted.distance(bits_at(&left, 4, wanted.place as usize));
+            *worst = worst.max(distance.map_err(|wrong| Failure::Value(wrong.to_string()))?);
+            compared += 1;
+        }
+    }
+    Ok(compared)
+}
