@@ -1,0 +1,280 @@
+//! How problems are made, and what is refused.
+//!
+//! Law: a problem has extents that fit each other, types that are multiplied and converted, and no
+//! two elements of D at one place; what is fused, kept or scaled fits its sums.
+
+use tilewright_kernel::Element;
+
+use super::{Fused, Problem};
+use crate::error::PlanError;
+use crate::expression::Expression;
+use crate::gemm::byproduct::ByProduct;
+use crate::gemm::matrix::Matrix;
+use crate::gemm::pairs::Pairs;
+use crate::gemm::scales::Scales;
+use crate::reduce::Statistic;
+
+/// The types that are multiplied.
+const FACTORS: [Element; 7] =
+    [Element::Bf16, Element::F16, Element::F32, Element::E4M3, Element::E5M2, Element::I8, Element::U8];
+
+/// The types of D.
+const RESULTS: [Element; 6] = [Element::Bf16, Element::F16, Element::F32, Element::E4M3, Element::E5M2, Element::I32];
+
+impl Problem {
+    /// A product of the sizes `[M, N, K]`, with factors and result of one type: A `(M,K)` and B
+    /// `(N,K)` with K contiguous, D `(M,N)` with N contiguous.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernels::gemm::Problem;
+    ///
+    /// let problem = Problem::new(Element::Bf16, [4096, 1024, 512]).unwrap().batched(3).unwrap();
+    /// assert_eq!(problem.to_string(), "bf16 (4096,512,3) x (1024,512,3) -> bf16 (4096,1024,3)");
+    /// assert_eq!(problem.operations(), 2 * 4096 * 1024 * 512 * 3);
+    /// ```
+    ///
+    /// Errors: a size below 1 ([`PlanError::Size`]); as [`Problem::of`].
+    pub fn new(element: Element, sizes: [i64; 3]) -> Result<Problem, PlanError> {
+        for (name, size) in ["M", "N", "K"].into_iter().zip(sizes) {
+            at_least_one(name, size)?;
+        }
+        let [m, n, k] = sizes;
+        let of = |rows, columns| Matrix::rows(element, [rows, columns]);
+        Problem::of(of(m, k)?, of(n, k)?, of(m, n)?)
+    }
+
+    /// The product of A `(M,K)` and B `(N,K)` as D `(M,N)`, or of batches of them, each a type and
+    /// a layout.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernels::gemm::{Matrix, Problem};
+    ///
+    /// // A with M contiguous, one B for all of a batch, D in f32.
+    /// let matrix = |element, text: &str| Matrix::new(element, &text.parse().unwrap()).unwrap();
+    /// let a = matrix(Element::Bf16, "(512,256,4):(1,512,131072)");
+    /// let b = matrix(Element::Bf16, "(128,256,4):(256,1,0)");
+    /// let d = matrix(Element::F32, "(512,128,4):(128,1,65536)");
+    /// let problem = Problem::of(a, b, d).unwrap();
+    /// assert_eq!((problem.sizes(), problem.batch()), ([512, 128, 256], 4));
+    /// ```
+    ///
+    /// Factors of f32 are split in three parts of bf16 each, of which six products are added in
+    /// f32: that is within 2^-22 of the magnitudes that are added, besides what sums in f32 round.
+    /// What is infinite, or so large that bf16 rounds it to infinity, gives NaN.
+    /// [`Problem::in_tf32`] is faster and less exact.
+    ///
+    /// Errors: extents that do not fit each other ([`PlanError::Extents`]); types that are not
+    /// multiplied, or not converted to the type of D ([`PlanError::Unknown`]); two elements of D
+    /// with one place ([`PlanError::Overlap`]).
+    pub fn of(a: Matrix, b: Matrix, d: Matrix) -> Result<Problem, PlanError> {
+        Problem::checked(a, b, d, None)
+    }
+
+    /// The product of A `(M,K)` and pairs of columns of B `(2 N,K)` as D `(M,N)`: a function of both
+    /// sums of a pair, inputs 0 and 1 of its expression.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernels::Expression;
+    /// use tilewright_kernels::gemm::{Fused, Matrix, Pairs, Problem};
+    ///
+    /// // D = silu(A G) * (A U), where the rows of B are those of G and then those of U.
+    /// let matrix = |extents| Matrix::rows(Element::Bf16, extents).unwrap();
+    /// let expression = Expression::parse("silu(x) * y", &["x", "y"]).unwrap();
+    /// let gate = Fused { expression, inputs: vec![] };
+    /// let (a, b, d) = (matrix([256, 64]), matrix([1024, 64]), matrix([256, 512]));
+    /// let problem = Problem::gated(a, b, d, Pairs::Halves, gate).unwrap();
+    /// assert_eq!(problem.sizes(), [256, 512, 64]);
+    /// assert_eq!(problem.operations(), 2 * 256 * 1024 * 64);
+    /// ```
+    ///
+    /// Errors: as [`Problem::of`], where B has twice the columns of D, and as [`Problem::fused`].
+    pub fn gated(a: Matrix, b: Matrix, d: Matrix, pairs: Pairs, fused: Fused) -> Result<Problem, PlanError> {
+        Problem::checked(a, b, d, Some(pairs))?.fused(fused)
+    }
+
+    fn checked(a: Matrix, b: Matrix, d: Matrix, pairs: Option<Pairs>) -> Result<Problem, PlanError> {
+        let ([m, k, batch], [n, terms, batch_b], [rows, columns, batch_d]) = (a.extents(), b.extents(), d.extents());
+        let made = if pairs.is_some() { columns.saturating_mul(2) } else { columns };
+        if k != terms || [m, n] != [rows, made] || batch != batch_b || batch != batch_d {
+            let text = |matrix: &Matrix| matrix.layout().shape().to_string();
+            return Err(PlanError::Extents { a: text(&a), b: text(&b), d: text(&d) });
+        }
+        if !FACTORS.contains(&a.element()) || a.element() != b.element() {
+            let known = "pairs of bf16, f16, f32, e4m3, e5m2, i8 or u8".to_string();
+            let given = format!("{} x {}", a.element(), b.element());
+            return Err(PlanError::Unknown { what: "product of types", given, known });
+        }
+        if !RESULTS.contains(&d.element()) {
+            let known = "bf16, f16, f32, e4m3, e5m2 and i32".to_string();
+            return Err(PlanError::Unknown { what: "type of a result", given: d.element().to_string(), known });
+        }
+        if !d.layout().is_injective()? {
+            return Err(PlanError::Overlap { layout: d.layout().to_string() });
+        }
+        let sizes = [m, columns, k];
+        let (fused, kept, scales) = (None, Vec::new(), None);
+        Ok(Problem { sizes, batch, a, b, d, pairs, fused, kept, scales, tf32: false, fast: false })
+    }
+
+    /// So many of them, one after the other in memory.
+    ///
+    /// Errors: fewer than one ([`PlanError::Size`]); the matrices have folded modes, or something
+    /// is fused already ([`PlanError::Rank`]).
+    pub fn batched(self, batch: i64) -> Result<Problem, PlanError> {
+        at_least_one("L", batch)?;
+        let many = |matrix: &Matrix| {
+            let [rows, columns, matrices] = matrix.extents();
+            let folded = || PlanError::Rank { layout: matrix.layout().to_string() };
+            let strides = matrix.strides().filter(|_| matrices == 1).ok_or_else(folded)?;
+            let step = matrix.reach()?.max(rows.saturating_mul(columns));
+            Matrix::strided(matrix.element(), [rows, columns, batch], [strides[0], strides[1], step])
+        };
+        let [a, b, d] = [many(&self.a)?, many(&self.b)?, many(&self.d)?];
+        match (&self.fused, self.kept.first(), &self.scales) {
+            (None, None, None) => Ok(Problem { tf32: self.tf32, fast: self.fast, ..Problem::of(a, b, d)? }),
+            (Some(fused), ..) => Err(PlanError::Rank { layout: fused.expression.to_string() }),
+            (_, Some((_, kept)), _) => Err(PlanError::Rank { layout: kept.layout().to_string() }),
+            (.., Some(scales)) => Err(PlanError::Rank { layout: scales.a.layout().to_string() }),
+        }
+    }
+
+    /// The same product with a function of its sums.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernels::Expression;
+    /// use tilewright_kernels::gemm::{Fused, Matrix, Problem};
+    ///
+    /// // D = gelu(A B + bias) + residual.
+    /// let problem = Problem::new(Element::Bf16, [256, 512, 64]).unwrap();
+    /// let bias = Matrix::strided(Element::Bf16, [256, 512, 1], [0, 1, 0]).unwrap();
+    /// let residual = Matrix::rows(Element::Bf16, [256, 512]).unwrap();
+    /// let expression = Expression::parse("gelu_tanh(x + bias) + residual", &["x", "bias", "residual"]).unwrap();
+    /// let problem = problem.fused(Fused { expression, inputs: vec![bias, residual] }).unwrap();
+    /// assert!(problem.to_string().ends_with("gelu_tanh(x0 + x1) + x2"));
+    /// ```
+    ///
+    /// Errors: an input has other extents than D ([`PlanError::Shape`]), is no floating-point
+    /// number, or is not given ([`PlanError::Unknown`]).
+    pub fn fused(self, fused: Fused) -> Result<Problem, PlanError> {
+        for input in &fused.inputs {
+            if input.extents() != self.d.extents() {
+                let (layout, shape) = (input.layout().to_string(), self.d.layout().shape().to_string());
+                return Err(PlanError::Shape { layout, shape });
+            }
+            if !input.element().is_float() || input.element() == Element::F64 {
+                let known = "bf16, f16, f32, e4m3 and e5m2".to_string();
+                return Err(PlanError::Unknown { what: "type of an input", given: input.element().to_string(), known });
+            }
+        }
+        let sums = if self.pairs.is_some() { 2 } else { 1 };
+        if fused.expression.inputs() > fused.inputs.len() + sums {
+            let own = if sums == 2 { "the sums x0 and x1" } else { "the sum x0" };
+            return Err(PlanError::Unknown {
+                what: "input",
+                given: format!("x{}", fused.expression.inputs() - 1),
+                known: format!("{own}, and {} tensors", fused.inputs.len()),
+            });
+        }
+        Ok(Problem { fused: Some(fused), ..self })
+    }
+
+    /// The same product without a function of its sums, and without by-products; of pairs the first
+    /// sum is left.
+    #[must_use]
+    pub fn bare(self) -> Problem {
+        let first = || Fused { expression: Expression::input(0), inputs: Vec::new() };
+        Problem { fused: self.pairs.map(|_| first()), kept: Vec::new(), ..self }
+    }
+
+    /// The same product, of whose rows or columns something is kept besides.
+    ///
+    /// Errors: sums are whole numbers, or another statistic is asked for ([`PlanError::Unknown`]).
+    pub fn keeping(mut self, by: ByProduct) -> Result<Problem, PlanError> {
+        if !matches!(by.statistic, Statistic::Sum | Statistic::Maximum) {
+            let given = format!("{:?}", by.statistic);
+            return Err(PlanError::Unknown { what: "by-product", given, known: "Sum and Maximum".to_string() });
+        }
+        if self.sums() != Element::F32 {
+            let (given, known) = (self.factors().to_string(), "factors whose sums are in f32".to_string());
+            return Err(PlanError::Unknown { what: "by-product of factors", given, known });
+        }
+        if by.of.inputs() > 1 {
+            let (given, known) = (format!("x{}", by.of.inputs() - 1), "the number of D, x0".to_string());
+            return Err(PlanError::Unknown { what: "input", given, known });
+        }
+        let matrix = by.matrix([self.sizes[0], self.sizes[1]], self.batch)?;
+        self.kept.push((by, matrix));
+        Ok(self)
+    }
+
+    /// The same product, of which each 128 steps along K are multiplied by scales, in f32: of
+    /// factors of 8 bits that are floating-point numbers.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernels::gemm::{Matrix, Problem, Scales};
+    ///
+    /// // A scale for 128 elements of each row of A, and for 128 x 128 elements of B.
+    /// let factor = |rows| Matrix::rows(Element::E4M3, [rows, 512]).unwrap();
+    /// let d = Matrix::rows(Element::Bf16, [256, 384]).unwrap();
+    /// let scales = Scales {
+    ///     a: Matrix::columns(Element::F32, [256, 4]).unwrap(),
+    ///     b: Matrix::rows(Element::F32, [3, 4]).unwrap(),
+    /// };
+    /// let problem = Problem::of(factor(256), factor(384), d).unwrap().scaled(scales).unwrap();
+    /// assert!(problem.to_string().contains("blocks of 128 steps have scales"));
+    /// ```
+    ///
+    /// Errors: scales that are not in f32, or factors of other types ([`PlanError::Unknown`]); other
+    /// extents than those of [`Scales`] ([`PlanError::Shape`]); pairs, or folded modes of scales
+    /// ([`PlanError::Rank`]).
+    pub fn scaled(self, scales: Scales) -> Result<Problem, PlanError> {
+        if !self.is_small() {
+            let (given, known) = (self.factors().to_string(), "e4m3 and e5m2".to_string());
+            return Err(PlanError::Unknown { what: "scales of factors", given, known });
+        }
+        let [m, n, k] = self.sizes;
+        for (matrix, rows) in [(&scales.a, m), (&scales.b, n)] {
+            if matrix.element() != Element::F32 {
+                let (given, known) = (matrix.element().to_string(), "f32".to_string());
+                return Err(PlanError::Unknown { what: "type of a scale", given, known });
+            }
+            if matrix.strides().is_none() || self.pairs.is_some() {
+                return Err(PlanError::Rank { layout: matrix.layout().to_string() });
+            }
+            Scales::rows(matrix, [rows, k, self.batch])?;
+        }
+        Ok(Problem { scales: Some(scales), ..self })
+    }
+
+    /// The same product, whose sums of factors of 8 bits are left to the instructions, which keep 13
+    /// bits of the greatest of their terms: a little faster, and less exact the longer K is. Where
+    /// blocks have scales their sums are added in f32 as before.
+    #[must_use]
+    pub fn fast(self) -> Problem {
+        Problem { fast: true, ..self }
+    }
+
+    /// The same product of tensors that lie elsewhere, perhaps of parts of the factors.
+    pub(crate) fn moved(&self, a: Matrix, b: Matrix, d: Matrix, inputs: Vec<Matrix>) -> Result<Problem, PlanError> {
+        let fused = self.fused.as_ref().map(|fused| Fused { expression: fused.expression.clone(), inputs });
+        let (kept, scales) = (self.kept.clone(), self.scales.clone());
+        let inner = Problem::checked(a, b, d, self.pairs)?;
+        Ok(Problem { fused, kept, scales, tf32: self.tf32, fast: self.fast, ..inner })
+    }
+
+    /// The same product, of whose factors of f32 only the 19 bits of tf32 count: sign, exponent and
+    /// 10 bits behind the point. Each factor is off by up to 2^-10 of itself.
+    #[must_use]
+    pub fn in_tf32(self) -> Problem {
+        Problem { tf32: true, ..self }
+    }
+}
+
+fn at_least_one(name: &str, given: i64) -> Result<(), PlanError> {
+    if given < 1 { Err(PlanError::Size { name: name.to_string(), given }) } else { Ok(()) }
+}

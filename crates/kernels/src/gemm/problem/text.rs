@@ -1,0 +1,90 @@
+//! A problem in words, and its sizes and layouts as the text of a kernel has them.
+
+use super::Problem;
+use crate::gemm::pairs::Pairs;
+
+/// Sizes as a kernel knows them.
+pub(crate) struct Written {
+    /// M, N and K.
+    pub(crate) sizes: [String; 3],
+    /// How many matrices there are.
+    pub(crate) batch: String,
+    /// The layouts of A, B and D.
+    pub(crate) tensors: [String; 3],
+}
+
+impl Problem {
+    /// How a kernel declares B: of pairs with a mode that says which of both.
+    fn declared_b(&self) -> String {
+        self.firsts().and_then(|firsts| firsts.declared()).unwrap_or_else(|| self.b.declared())
+    }
+
+    /// The sizes of a launch, by name.
+    pub(crate) fn named(&self) -> Vec<(&'static str, i64)> {
+        let [m, n, k] = self.sizes;
+        let mut sizes = vec![("M", m), ("N", n), ("K", k)];
+        if self.batch > 1 {
+            sizes.push(("L", self.batch));
+        }
+        sizes
+    }
+
+    /// The sizes as a kernel knows them: names with these facts, of contiguous rows that follow one
+    /// another, or numbers.
+    pub(crate) fn written(&self, facts: Option<&[String; 3]>) -> Written {
+        let Some(facts) = facts else {
+            return Written {
+                sizes: self.multiplied().map(|size| size.to_string()),
+                batch: self.batch.to_string(),
+                tensors: [self.a.declared(), self.declared_b(), self.d.declared()],
+            };
+        };
+        let names = ["M", "N", "K"];
+        let of = |rows: usize, columns: usize| {
+            let [m, n] = [rows, columns].map(|mode| format!("{}{}", names[mode], facts[mode]));
+            let stride = names[columns];
+            match self.batch {
+                1 => format!("({m},{n}):({stride},1)"),
+                _ => format!("({m},{n},L):({stride},1,{}*{stride})", names[rows]),
+            }
+        };
+        Written { sizes: names.map(str::to_string), batch: "L".to_string(), tensors: [of(0, 2), of(1, 2), of(0, 1)] }
+    }
+}
+
+impl Written {
+    /// The layout of the sums of so many ranges of steps along K.
+    pub(crate) fn sums(&self, splits: i64) -> String {
+        let [m, n, _] = &self.sizes;
+        format!("({m},{n},{}*{splits}):({n},1,{m}*{n})", self.batch)
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [m, n, k] = self.sizes;
+        let batch = if self.batch > 1 { format!(",{}", self.batch) } else { String::new() };
+        let columns = self.b.extents()[0];
+        write!(
+            f,
+            "{} ({m},{k}{batch}) x ({columns},{k}{batch}) -> {} ({m},{n}{batch})",
+            self.factors(),
+            self.result()
+        )?;
+        if let Some(fused) = &self.fused {
+            write!(f, " = {}", fused.expression)?;
+        }
+        match self.pairs {
+            Some(Pairs::Neighbours) => write!(f, " of neighbouring columns")?,
+            Some(Pairs::Halves) => write!(f, " of columns of both halves")?,
+            None => {}
+        }
+        if self.scales.is_some() {
+            write!(f, ", blocks of 128 steps have scales")?;
+        }
+        if self.is_small() && !self.is_promoted() {
+            write!(f, ", fast sums")?;
+        }
+        self.kept.iter().try_for_each(|(by, _)| write!(f, ", {by}"))
+    }
+}
