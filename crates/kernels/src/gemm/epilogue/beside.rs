@@ -1,0 +1,108 @@
+//! What the sums of a kernel are written to, and what is read beside them.
+//!
+//! Law: inputs that come ahead have one stage of their own. Those who write say when it is free;
+//! those who load fill it between the copies of the factors, in pieces where the tile has them, so
+//! that these copies do not wait for all of it.
+
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::{Build, Cursor, Element, KernelError, View};
+use tilewright_layout::Extent;
+use tilewright_layout::symbolic::Expr;
+
+use super::{Beside, Ends, Epilogue};
+use crate::gemm::fused::{self, Fetch};
+use crate::gemm::problem::Written;
+use crate::gemm::schedule::{Unit, minus, overflow, plus, times};
+
+/// The most pieces in which a tile of an input comes.
+const PIECES: i64 = 8;
+
+impl Epilogue {
+    /// The tensors of the inputs of the function, and shared memory through which a tile is stored.
+    pub(in crate::gemm) fn inputs<'k>(&self, k: &'k Build) -> Result<Beside<'k>, KernelError> {
+        let buffers = if self.through { self.buffers } else { 0 };
+        let staged = (0..buffers).map(|_| k.shared_of(self.result, &self.panels));
+        let staged: Vec<View<'k>> = staged.collect::<Result<_, _>>()?;
+        let (tile, fetches) = ([self.rows, self.columns], (&self.fetches[..], staged.first()));
+        let declared = |fused| fused::inputs(k, fused, self.swapped, tile, fetches);
+        let inputs = self.fused.as_ref().map_or(Ok(Vec::new()), declared)?;
+        Ok(Beside { staged, inputs })
+    }
+
+    /// What is written: D, or the sums of each range of steps, and what is kept besides.
+    pub(in crate::gemm) fn ends<'k>(
+        &self,
+        k: &'k Build,
+        written: &Written,
+        Beside { staged, inputs }: Beside<'k>,
+    ) -> Result<Ends<'k>, KernelError> {
+        let d = match self.splits {
+            1 => k.tensor_of(self.result, "d", &written.tensors[2], Role::Output)?,
+            splits => k.tensor_of(Element::F32, "sums", &written.sums(splits), Role::Output)?,
+        };
+        let kept = self.takers.iter().enumerate().map(|(at, taker)| taker.declare(k, &format!("kept{at}")));
+        let kept = kept.collect::<Result<_, _>>()?;
+        let warps = (self.part.threads() / 32) as u32;
+        let ahead = self.fetches.iter().any(Option::is_some);
+        let ahead = if ahead { Some(k.pipeline(1, warps)?) } else { None };
+        Ok(Ends { d, kept, staged, inputs, ahead })
+    }
+
+    /// Sets off the inputs of a part of the work, when those before have been used and what was
+    /// written before has left shared memory: in pieces, each after the copies of so many steps
+    /// more, which `copies` sets off, so that these do not wait for all of them.
+    pub(in crate::gemm) fn fetch<'k>(
+        &self,
+        ends: &Ends<'k>,
+        cursor: &Cursor<'k>,
+        unit: &Unit,
+        copies: impl Fn(Expr, Expr) -> Result<(), KernelError>,
+    ) -> Result<(), KernelError> {
+        let strips = self.columns / self.strip;
+        // Strips of columns are apart in panels of which the lines go along the rows.
+        let apart = !self.along_rows && self.fetches.contains(&Some(Fetch::Tile)) && strips <= PIECES;
+        let pieces = if apart { strips } else { 1 };
+        // The first half of the steps comes before; then the place is free.
+        let half = unit.steps.divide_up(&Expr::from(2)).ok_or_else(overflow)?;
+        copies(Expr::from(0), half.clone())?;
+        let stage = cursor.stage()?;
+        stage.acquire()?;
+        let others = minus(&unit.steps, &half)?;
+        let until = |piece: i64| {
+            let part = times(&others, &Expr::from(piece))?.floor_div(&Expr::from(pieces)).ok_or_else(overflow)?;
+            plus(&half, &part)
+        };
+        for piece in 0..pieces {
+            for input in &ends.inputs {
+                input.fetch(&stage, self.swapped, unit, [self.rows, self.columns], (piece, pieces))?;
+            }
+            if piece + 1 == pieces {
+                stage.publish()?;
+                cursor.advance()?;
+            }
+            copies(until(piece)?, until(piece + 1)?)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the inputs of a part of the work come: by those who write, while it is multiplied.
+    pub(in crate::gemm) fn let_come<'k>(&self, k: &'k Build, cursor: Option<&Cursor<'k>>) -> Result<(), KernelError> {
+        let Some(cursor) = cursor else { return Ok(()) };
+        k.single(|| {
+            k.wait_bulk(0);
+            Ok(())
+        })?;
+        cursor.stage()?.release()
+    }
+
+    /// The place of a role in the stage of inputs that come ahead; those who fill it are one turn
+    /// ahead, because its users say when it is free the first time, too.
+    pub(in crate::gemm) fn cursor<'k>(&self, ends: &Ends<'k>, fills: bool) -> Result<Option<Cursor<'k>>, KernelError> {
+        let Some(ahead) = &ends.ahead else { return Ok(None) };
+        let cursor = ahead.cursor()?;
+        if fills {
+            cursor.advance()?;
+        }
+        Ok(Some(cursor))
+    }
+}
