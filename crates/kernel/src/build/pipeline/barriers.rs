@@ -1,0 +1,144 @@
+//! The two barriers of a stage: who waits until it is free or full, and who frees it.
+//!
+//! Law: those who use wait at the full barrier for the parity of their turn, those who fill at the
+//! empty one for the other parity, so that the first turn of a stage waits for nobody. A warp that
+//! is done arrives once at the empty barrier of each block that fills the stage.
+
+use tilewright_layout::symbolic::Expr;
+
+use super::Stage;
+use crate::error::{KernelError, Reason};
+use crate::program::memory::BufferId;
+use crate::program::operation::{Binary, Comparison, Number, Operation, Special};
+use crate::program::register::{Register, Width};
+use crate::program::{Location, Source};
+
+impl Stage<'_> {
+    /// Waits until the stage is free: for those who fill it.
+    ///
+    /// Errors: an index with too many terms.
+    #[track_caller]
+    pub fn acquire(&self) -> Result<(), KernelError> {
+        // Before the first turn of a stage, the phase before the first one counts as over.
+        let one = self.build.core().constant(1, Width::Bits32);
+        let parity = {
+            let mut core = self.build.core();
+            core.pure(Operation::Binary(Binary::Xor, Number::U32), [self.parity, one], Width::Bits32)
+        };
+        self.wait_at("acquire", self.empty, parity, Location::caller())
+    }
+
+    /// Waits until the stage is full: for those who use it.
+    ///
+    /// Errors: as [`Stage::acquire`].
+    #[track_caller]
+    pub fn wait(&self) -> Result<(), KernelError> {
+        self.wait_at("wait", self.full, self.parity, Location::caller())
+    }
+
+    fn wait_at(
+        &self,
+        statement: &'static str,
+        buffer: BufferId,
+        parity: Register,
+        location: Location,
+    ) -> Result<(), KernelError> {
+        self.build.core().begin(Source { statement, location });
+        let (access, address) =
+            self.build.object(buffer, &self.index).map_err(|refusal| refusal.at(statement, location))?;
+        let inputs: Vec<Register> = address.into_iter().chain([parity]).collect();
+        self.build.core().effect(Operation::BarrierWait { access }, inputs, &[], None);
+        Ok(())
+    }
+
+    /// Says that this warp is done with the stage: its lanes meet, and one of them arrives.
+    ///
+    /// Errors: as [`Stage::acquire`].
+    #[track_caller]
+    pub fn release(&self) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "release", location });
+        let (access, address) =
+            self.build.object(self.empty, &self.index).map_err(|refusal| refusal.at("release", location))?;
+        let mut core = self.build.core();
+        core.effect(Operation::WarpBarrier, [], &[], None);
+        let (lane, zero) = (core.special(Special::Lane), core.constant(0, Width::Bits32));
+        let first = core.pure(Operation::Compare(Comparison::Equal, Number::I32), [lane, zero], Width::Predicate);
+        core.effect(Operation::BarrierArrive { access, expect: 0 }, address, &[], Some(first));
+        Ok(())
+    }
+
+    /// As [`Stage::release`], to the blocks that fill the stage in this one: the ranks that a
+    /// layout names, `first` added. The lanes of the warp meet, and one arrives at the stage of
+    /// each. It says that the stage has been read; what ordinary stores wrote there is not passed
+    /// on.
+    ///
+    /// Errors: as [`Stage::acquire`]; the ranks are not shown to be of the cluster.
+    #[track_caller]
+    pub fn release_to(&self, fillers: &str, first: impl Into<Expr>) -> Result<(), KernelError> {
+        self.arrive_at("release_to", (fillers, &first.into()), false, Location::caller())
+    }
+
+    /// As [`Stage::release_to`], and what the warp stored, in shared memory of other blocks too, is
+    /// passed on to who waits there with [`Stage::acquire`] (`mbarrier.arrive.release.cluster`).
+    /// It waits for all stores of the thread that arrives, and waits in such a kernel are for the
+    /// whole cluster: where nothing was stored, [`Stage::release_to`] is faster.
+    ///
+    /// ```
+    /// use tilewright_kernel::program::operation::Axis;
+    /// use tilewright_kernel::{Kernel, interpret};
+    /// use tilewright_layout::{Slot, Tree};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // Each of two blocks gives the other one 32 numbers, and tells it by an arrival.
+    /// let kernel = Kernel::build("given", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(32,1,2):(1,1,32)")?, k.output::<f32>("y", "(32,1,2):(1,1,32)")?);
+    ///     k.threads(32)?;
+    ///     k.grid(Axis::X, "2")?;
+    ///     k.cluster(2)?;
+    ///     let column = Tree::flat([Slot::All, Slot::All, Slot::At(k.block_number(Axis::X))])?;
+    ///     let taken = k.shared::<f32>("(32,1):(1,1)")?;
+    ///     let turn = k.pipeline(1, 1)?.cursor()?;
+    ///     let other = k.rank_after(1)?;
+    ///     let own = x.slice(column.clone())?.thread_part()?.load()?;
+    ///     taken.of_block(other.clone())?.thread_part()?.store(&own)?;
+    ///     turn.stage()?.give_to("1:0", other)?;
+    ///     // The phase that the arrival of the other block ends.
+    ///     turn.advance()?;
+    ///     turn.stage()?.acquire()?;
+    ///     y.slice(column)?.thread_part()?.store(&taken.thread_part()?.load()?)
+    /// })?;
+    /// let run = interpret::check(kernel.program(), &[])?.run;
+    /// let (x, y) = (run.tensor::<f32>(0)?, run.tensor::<f32>(1)?);
+    /// assert_eq!((&y[..32], &y[32..]), (&x[32..], &x[..32]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn give_to(&self, fillers: &str, first: impl Into<Expr>) -> Result<(), KernelError> {
+        self.arrive_at("give_to", (fillers, &first.into()), true, Location::caller())
+    }
+
+    fn arrive_at(
+        &self,
+        statement: &'static str,
+        (fillers, first): (&str, &Expr),
+        releases: bool,
+        location: Location,
+    ) -> Result<(), KernelError> {
+        self.build.core().begin(Source { statement, location });
+        let arrive = || {
+            let (access, address) = self.build.object(self.empty, &self.index)?;
+            let mut core = self.build.core();
+            let ranks = core.ranks(fillers, first)?;
+            core.effect(Operation::WarpBarrier, [], &[], None);
+            let (rank, inside) = core.rank_of_lane(&ranks)?;
+            let inputs: Vec<Register> = address.into_iter().chain([rank]).collect();
+            core.effect(Operation::RemoteArrive { access, releases }, inputs, &[], Some(inside));
+            Ok(())
+        };
+        arrive().map_err(|refusal: Reason| refusal.at(statement, location))
+    }
+}

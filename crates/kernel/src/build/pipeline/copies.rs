@@ -1,0 +1,216 @@
+//! The copies that fill a stage.
+//!
+//! Law: the bytes that a stage waits for are those of the copies that were set off into it, of all
+//! blocks that fill it.
+
+use tilewright_layout::Extent;
+use tilewright_layout::symbolic::{Expr, Symbolic, Values};
+
+use super::super::bulk::mode_of;
+use super::super::cluster::Ranks;
+use super::super::tensor::View;
+use super::Stage;
+use crate::error::{KernelError, Reason};
+use crate::program::memory::Access;
+use crate::program::operation::Operation;
+use crate::program::register::{Register, Width};
+use crate::program::{Location, Source};
+
+impl<'k> Stage<'k> {
+    /// Sets off bulk copies of a tile of a tensor into shared memory, by one thread
+    /// ([`Build::single`](crate::Build::single)), that arrive at this stage. The tensor map follows
+    /// from the layouts of both. What the tile has past the edges of the tensor is filled with
+    /// zeros.
+    ///
+    /// Errors: sizes or types differ; the tile does not lie in shared memory as boxes of the tensor
+    /// lie; what is not shown to be aligned.
+    #[track_caller]
+    pub fn load(&self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "load", location });
+        self.filled(source, destination, None).map_err(|refusal| refusal.at("load", location))
+    }
+
+    /// As [`Stage::load`], into the same place in several blocks of the cluster at once: the
+    /// receivers are the ranks that a layout names, `first` added. Each block of them sets off a
+    /// part of the same size, so that a stage gets one from each, and [`Stage::publish`] expects as
+    /// many. A stage is free when it is in all receivers: their users release it to all who fill it
+    /// ([`Stage::release_to`]).
+    ///
+    /// ```
+    /// use tilewright_kernel::program::operation::Axis;
+    /// use tilewright_kernel::{Build, Kernel, KernelError, interpret, ptx};
+    /// use tilewright_layout::{Slot, Tree};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // Each of two blocks loads half of 64 rows for both, and both store all of them.
+    /// let kernel = Kernel::build("shared", |k: &Build| {
+    ///     let x = k.input::<u16>("x", "(64,64):(64,1)")?;
+    ///     let y = k.output::<u16>("y", "(64,64,2):(64,1,4096)")?;
+    ///     k.threads(64)?;
+    ///     k.grid(Axis::X, "2")?;
+    ///     k.cluster(2)?;
+    ///     let ring = k.shared::<u16>("(64,64,1):(64,1,4096)")?;
+    ///     let half = |k: &Build| Ok::<_, KernelError>(Tree::flat([Slot::At(k.rank()), Slot::At(0.into())])?);
+    ///     let whole = ring.slice(Tree::flat([Slot::All, Slot::All, Slot::At(0.into())])?)?;
+    ///     let pipeline = k.pipeline(1, 2)?;
+    ///     k.role(1..2, || {
+    ///         k.single(|| {
+    ///             let stage = pipeline.cursor()?.stage()?;
+    ///             stage.acquire()?;
+    ///             let (from, to) = (x.local_tile("(32,64)", half(k)?)?, whole.local_tile("(32,64)", half(k)?)?);
+    ///             stage.load_multicast(&from, &to, "2:1", 0)?;
+    ///             stage.publish()
+    ///         })
+    ///     })?;
+    ///     k.role(0..1, || {
+    ///         let stage = pipeline.cursor()?.stage()?;
+    ///         stage.wait()?;
+    ///         let own = y.slice(Tree::flat([Slot::All, Slot::All, Slot::At(k.block_number(Axis::X))])?)?;
+    ///         for rows in 0..2 {
+    ///             let tile = Tree::flat([Slot::At(rows.into()), Slot::At(0.into())])?;
+    ///             let part = whole.local_tile("(32,64)", tile.clone())?.thread_part()?.load()?;
+    ///             own.local_tile("(32,64)", tile)?.thread_part()?.store(&part)?;
+    ///         }
+    ///         stage.release_to("2:1", 0)
+    ///     })?;
+    ///     // Nobody ends while the other one still arrives.
+    ///     k.cluster_barrier();
+    ///     Ok(())
+    /// })?;
+    /// let run = interpret::check(kernel.program(), &[])?.run;
+    /// assert_eq!(run.tensor::<u16>(1)?[4096..], run.tensor::<u16>(0)?[..]);
+    /// assert!(ptx::write(kernel.program(), ptx::Target::Sm90a)?.contains(".multicast::cluster"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: as [`Stage::load`]; the ranks are not shown to be of the cluster.
+    #[track_caller]
+    pub fn load_multicast(
+        &self,
+        source: &View<'k>,
+        destination: &View<'k>,
+        receivers: &str,
+        first: impl Into<Expr>,
+    ) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "load_multicast", location });
+        let first = first.into();
+        let load = || {
+            let ranks = self.build.core().ranks(receivers, &first)?;
+            self.filled(source, destination, Some(&ranks))
+        };
+        load().map_err(|refusal: Reason| refusal.at("load_multicast", location))
+    }
+
+    /// Sets off bulk copies of a tile, for one block or for several.
+    fn filled(&self, source: &View<'k>, destination: &View<'k>, to_all: Option<&Ranks>) -> Result<(), Reason> {
+        source.readable()?;
+        let boxes = self.build.boxes(source, destination)?;
+        let (barrier, object) = self.build.object(self.full, &self.index)?;
+        for at in &boxes.boxes {
+            let (to, address, corner) = self.build.placed(at, destination)?;
+            let mut core = self.build.core();
+            let mask = to_all.map(|ranks| core.mask_of(ranks)).transpose()?;
+            let inputs: Vec<Register> = address.into_iter().chain(object).chain(corner).chain(mask).collect();
+            let operation = Operation::BulkLoad { map: boxes.map, to, barrier, multicast: mask.is_some() };
+            core.effect(operation, inputs, &[], None);
+        }
+        let parts = to_all.map_or(1, |ranks| ranks.ranks.len() as i64);
+        self.bytes.set(self.bytes.get().saturating_add(boxes.bytes.saturating_mul(parts)));
+        Ok(())
+    }
+
+    /// Sets off a bulk copy from a tile of shared memory to one of a block of the cluster, by one
+    /// thread: it arrives at this stage of that block (`cp.async.bulk.shared::cluster`). Each block
+    /// sends as many bytes as it gets, and [`Stage::publish`] expects as many. Both tiles have the
+    /// same layout, without gaps.
+    ///
+    /// Errors: types or layouts differ, or have gaps; what is not shown to be aligned, or to be a
+    /// rank of the cluster.
+    #[track_caller]
+    pub fn send(&self, source: &View<'k>, destination: &View<'k>, rank: impl Into<Expr>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "send", location });
+        let rank = rank.into();
+        let send = || {
+            let bytes = source.same_bytes(destination)?;
+            let (barrier, object) = self.build.object(self.full, &self.index)?;
+            let (to, to_address) = destination.bytes_of()?;
+            let (from, from_address) = source.bytes_of()?;
+            let mut core = self.build.core();
+            core.ranks("1:0", &rank)?;
+            let rank = core.lower(&rank, Width::Bits32)?;
+            let inputs: Vec<Register> =
+                to_address.into_iter().chain(object).chain(from_address).chain([rank]).collect();
+            core.effect(Operation::BulkSend { to, barrier, from, bytes: bytes as u32 }, inputs, &[], None);
+            self.bytes.set(self.bytes.get().saturating_add(bytes));
+            Ok(())
+        };
+        send().map_err(|refusal: Reason| refusal.at("send", location))
+    }
+
+    /// Arrives for the copies that were set off into this stage: it is full when all their bytes
+    /// are there. By the thread that set them off.
+    ///
+    /// Errors: more bytes than a barrier counts.
+    #[track_caller]
+    pub fn publish(&self) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "publish", location });
+        let publish = || {
+            let (access, address) = self.build.object(self.full, &self.index)?;
+            let (asked, limit) = (self.bytes.get().unsigned_abs(), (1 << 20) - 1);
+            if asked > limit {
+                return Err(Reason::TooMuch { what: "bytes of a stage", asked, limit });
+            }
+            self.build.core().effect(Operation::BarrierArrive { access, expect: asked as u32 }, address, &[], None);
+            Ok(())
+        };
+        publish().map_err(|refusal: Reason| refusal.at("publish", location))
+    }
+}
+
+impl View<'_> {
+    /// How many bytes two tiles of shared memory have that lie alike, without gaps.
+    fn same_bytes(&self, other: &View<'_>) -> Result<i64, Reason> {
+        let refuse = |because: &str| Reason::Width {
+            tensor: self.text(),
+            atom: "a bulk copy between blocks".to_string(),
+            elements: 128 / self.element.bits(),
+            because: because.to_string(),
+        };
+        self.own_block("the source of a bulk copy")?;
+        other.own_block("a bulk copy, to which the rank is given,")?;
+        if !self.is_shared() || !other.is_shared() {
+            return Err(refuse("both sides are in shared memory"));
+        }
+        if self.element != other.element {
+            return Err(Reason::Elements { wanted: other.element, given: self.element });
+        }
+        if self.layout != other.layout || self.map != other.map {
+            return Err(refuse("both sides have one layout"));
+        }
+        let layout = self.layout.numbers(&Values::new())?;
+        if layout.right_inverse()?.size() != layout.size() {
+            return Err(refuse("it does not lie in shared memory without gaps"));
+        }
+        let bits = i64::from(self.element.bits());
+        let mode = mode_of(self, bits).ok_or_else(|| refuse("the swizzle is none of the copy engine"))?;
+        let (unit, bytes) = (mode.period().max(16), layout.size() * bits / 8);
+        let period = Expr::from((unit * 8 / bits).max(1));
+        // Whole patterns of the swizzle, so that both sides are permuted alike.
+        if bytes % unit != 0 || [self, other].iter().any(|view| !period.divides(&view.offset).proved()) {
+            return Err(refuse("it is not shown to begin and end at multiples of 16 bytes, or where its swizzle does"));
+        }
+        Ok(bytes)
+    }
+
+    /// Where a tile begins in shared memory, before its swizzle.
+    fn bytes_of(&self) -> Result<(Access, Option<Register>), Reason> {
+        let plain = View { map: None, ..self.clone() };
+        let (address, offset) = plain.address(&mut self.build.core(), &self.offset)?;
+        Ok((plain.access(address, offset, 64, 2), address))
+    }
+}
