@@ -49,8 +49,8 @@ pub fn check_call(py: Python<'_>, program: &str) -> PyResult<Told> {
     }
 }
 
-/// An operation of a derivation: how far it is indented, its formula, what is said about it, and its
-/// picture, if it has one.
+/// An operation of a derivation: how far it is indented, its formula, what is said about it, and
+/// its picture, if it has one.
 type Operation = (usize, String, Vec<String>, Option<Picture>);
 
 /// How the value of a program comes about, operation by operation.

@@ -71,8 +71,8 @@ impl Picture {
         Ok(picture.text(0, colours, Mode::Light))
     }
 
-    /// The bytes of a file of a format: `"svg"`, `"html"`, `"png"`, `"pdf"`, `"tex"` or `"txt"`. `scale` is the pixels of a PNG to a
-    /// CSS pixel.
+    /// The bytes of a file of a format: `"svg"`, `"html"`, `"png"`, `"pdf"`, `"tex"` or `"txt"`.
+    /// `scale` is the pixels of a PNG to a CSS pixel.
     #[pyo3(signature = (format, scale = 2.0))]
     fn file<'py>(&self, py: Python<'py>, format: &str, scale: f64) -> PyResult<Bound<'py, PyBytes>> {
         let format = Format::of_file(format!("picture.{format}").as_ref()).map_err(|error| refusal::of(py, &error))?;
@@ -310,8 +310,8 @@ fn named<T: Copy>(what: &str, name: &str, all: &[(&str, T)]) -> PyResult<T> {
     found.map(|(_, value)| *value).ok_or_else(|| PyValueError::new_err(what.to_owned()))
 }
 
-/// A picture in a document of others: as an image, so that their styles do not meet. It scrolls where
-/// it is wide.
+/// A picture in a document of others: as an image, so that their styles do not meet. It scrolls
+/// where it is wide.
 pub fn image(py: Python<'_>, svg: &str) -> PyResult<String> {
     let text = py.import("base64")?.getattr("b64encode")?.call1((PyBytes::new(py, svg.as_bytes()),))?;
     let text: String = text.call_method1("decode", ("ascii",))?.extract()?;

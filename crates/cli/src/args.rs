@@ -329,7 +329,8 @@ layouts; the times are what the links of the machine allow, and no measurement."
         action: crate::mesh::Action,
     },
 
-    /// Start a program as several processes of this machine, which know each other as torchrun's do.
+    /// Start a program as several processes of this machine, which know each other as torchrun's
+    /// do.
     #[command(after_help = "\
 Examples:
   tilewright launch -n 2 tilewright mesh run tp=2 '(4,2):(1,1@tp)' '(4,2):(1,4) copied 2:1@tp'

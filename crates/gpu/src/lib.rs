@@ -60,8 +60,8 @@
 //! * [`Device`], [`Stream`], [`Event`], [`Graph`]: where work is done, in which order, and how long
 //!   it takes.
 //! * [`Memory`] and [`DeviceTensor`]: bytes on a device, and elements under a layout;
-//!   [`BorrowedMemory`] and [`Stream::borrowed`]: those of another library; [`PeerMemory`]: those of
-//!   another device.
+//!   [`BorrowedMemory`] and [`Stream::borrowed`]: those of another library; [`PeerMemory`]: those
+//!   of another device.
 //! * [`DeviceKernel`], [`SizedKernel`]: kernels that were written with layouts, compiled by
 //!   [`Device::compile`].
 //! * [`Module`], [`Function`], [`Parameter`]: kernels of PTX text or machine code, and what they

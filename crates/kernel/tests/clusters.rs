@@ -415,8 +415,8 @@ fn what_the_hardware_does_not_do_in_one_step_is_refused() {
     }
 }
 
-/// Two blocks that give each other numbers through shared memory, turn by turn, behind arrivals that
-/// pass on what was written, or that do not.
+/// Two blocks that give each other numbers through shared memory, turn by turn, behind arrivals
+/// that pass on what was written, or that do not.
 fn given(turns: i64, passes: bool) -> Kernel {
     Kernel::build("given", |k| {
         let layout = format!("(64,1,({turns},2)):(1,1,(64,{}))", 64 * turns);

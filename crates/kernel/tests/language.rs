@@ -1,5 +1,5 @@
-//! What statements of a kernel mean: each program is run by the interpreter, under every schedule, and compared with a
-//! plain loop.
+//! What statements of a kernel mean: each program is run by the interpreter, under every schedule,
+//! and compared with a plain loop.
 
 use tilewright_atoms::{MmaAtom, Operand, TiledMma};
 use tilewright_kernel::interpret::Interpreter;
@@ -52,7 +52,8 @@ fn loops_carry_fragments() {
 
 #[test]
 fn conditions_choose_fragments() {
-    // y = 2 x where x is positive, and -x elsewhere; and what only one body changes stays in the other threads.
+    // y = 2 x where x is positive, and -x elsewhere; and what only one body changes stays in the
+    // other threads.
     let kernel = Kernel::build("chosen", |k| {
         let (x, y) = (k.input::<f32>("x", "N{div=64}:1")?, k.output::<f32>("y", "(64,N/64):(1,64)")?);
         k.threads(64)?;

@@ -6,8 +6,9 @@
 //! A block computes a tile of C. Tiles of A and B come by asynchronous copies into a ring of stages
 //! of shared memory, some steps along K ahead of the multiplication; their rows lie there with
 //! chunks of 16 bytes permuted, so that neither copies nor matrix loads meet in a bank. Past the
-//! edges of A and B zeros are written, which change no sum. A thread loads the fragments of 16 steps
-//! along K while it multiplies those before, so that multiplications do not wait for shared memory.
+//! edges of A and B zeros are written, which change no sum. A thread loads the fragments of 16
+//! steps along K while it multiplies those before, so that multiplications do not wait for shared
+//! memory.
 //!
 //! Blocks are numbered so that those that run at once share rows of A and columns of B: `group`
 //! tiles along M first, then along N, then the next group.

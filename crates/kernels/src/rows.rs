@@ -15,7 +15,8 @@
 //!   copied there asynchronously, if rows begin at multiples of 16 bytes: two blocks of 512 threads
 //!   at once, or one of 1024.
 //! * Where a block of 512 threads has more than that, the blocks of a cluster hold a row together,
-//!   each a part of it. What they have of it passes through their shared memory, behind one barrier.
+//!   each a part of it. What they have of it passes through their shared memory, behind one
+//!   barrier.
 
 mod held;
 mod passes;
@@ -44,8 +45,8 @@ const FULL: i64 = 512;
 const MOST: i64 = 8;
 /// How many vectors remain in registers where there are more.
 const KEPT: i64 = 4;
-/// How many runs are copied to shared memory as a group: the first is looked at while the others are
-/// under way.
+/// How many runs are copied to shared memory as a group: the first is looked at while the others
+/// are under way.
 const GROUP: i64 = 4;
 /// How many runs ahead rows that go with all rows are read.
 const AHEAD: usize = 2;

@@ -27,8 +27,8 @@ use crate::planned::Planned;
 ///
 /// Errors: elements of this type are only stored.
 pub fn tiled_add(element: Element) -> Result<Planned, PlanError> {
-    // 256 threads, 4 x 64, the second mode fastest; each has 1 x 4 values: a block of 4 KB of a type
-    // of 32 bits, of which more would be slower.
+    // 256 threads, 4 x 64, the second mode fastest; each has 1 x 4 values: a block of 4 KB of a
+    // type of 32 bits, of which more would be slower.
     let threads: Layout = "(4,64):(64,1)".parse()?;
     let values: Layout = "(1,4):(4,1)".parse()?;
     let (tile, held) = make_layout_tv(&threads, &values)?;

@@ -2,8 +2,8 @@
 //!
 //! Law: each process computes the messages that it sends and receives from the plan alone, so
 //! nothing but elements is sent. Before the first step all processes compare what they are about to
-//! do, and after the last they tell each other that it is done: either every process has its result,
-//! or every process has an error that names a rank and a step. What is computed is what
+//! do, and after the last they tell each other that it is done: either every process has its
+//! result, or every process has an error that names a rank and a step. What is computed is what
 //! [`Plan::simulate`] computes, to the bit.
 
 mod environment;

@@ -1,7 +1,7 @@
 //! Meshes: devices in a grid with named axes.
 //!
-//! Law: a mesh is a layout from coordinates along its axes to ranks, and a bijection onto `0..size`:
-//! each device has one coordinate and one rank.
+//! Law: a mesh is a layout from coordinates along its axes to ranks, and a bijection onto
+//! `0..size`: each device has one coordinate and one rank.
 //!
 //! ```text
 //! mesh := axis { ',' axis }

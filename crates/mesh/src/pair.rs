@@ -1,7 +1,7 @@
 //! Two layouts of one tensor, side by side.
 //!
-//! Law: the index of an element is cut into *digits* on which both layouts are linear. The chains of
-//! prefix products of both are refined where they divide each other; where they do not (2 * 3
+//! Law: the index of an element is cut into *digits* on which both layouts are linear. The chains
+//! of prefix products of both are refined where they divide each other; where they do not (2 * 3
 //! beside 3 * 2), the elements between two products that both have are one digit whose positions
 //! are listed. An element lies in the part of a device of each layout when each digit says so, so
 //! what two devices share is a product over digits: starting places and modes, nothing that grows

@@ -2,9 +2,9 @@
 //!
 //! Law: a plan is a chain of layouts that begins and ends with those that are given; between two
 //! neighbours lies one [`Exchange`]. In one exchange nothing moves that need not, but for sums, and
-//! but that one device may have to send much, or a link between nodes carry the same thing often. So
-//! there are some ways to choose from (`way.rs`), and the one that takes least time on the machine
-//! is taken.
+//! but that one device may have to send much, or a link between nodes carry the same thing often.
+//! So there are some ways to choose from (`way.rs`), and the one that takes least time on the
+//! machine is taken.
 
 use std::fmt;
 

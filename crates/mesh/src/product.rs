@@ -2,8 +2,8 @@
 //!
 //! Law: `D(m,n)` is the sum over k of `A(m,k) * B(k,n)`, for A, B and D under any sharded layouts
 //! over one mesh. A *schedule* gives each axis of the mesh a role: it cuts m, n or k, or along it
-//! all devices do the same. That says which part of A and B each device needs and which part of D it
-//! makes, with summands along the axes that cut k; what moves before and after are reshards. All
+//! all devices do the same. That says which part of A and B each device needs and which part of D
+//! it makes, with summands along the axes that cut k; what moves before and after are reshards. All
 //! schedules are tried, and the one that takes least time on the machine is taken. So gathering a
 //! factor, scattering sums, and two- and three-dimensional products are not cases here but roles.
 
@@ -53,8 +53,8 @@ pub struct ProductPlan {
 /// The schedule that takes least time for `D = A B` on a machine whose devices make `rate`
 /// multiplications and additions a second, with elements of `bytes` bytes.
 ///
-/// Errors: layouts that are no matrices of fitting sizes over one mesh ([`MeshError::Shapes`]); more
-/// schedules than [`MAX_SCHEDULES`]; what [`reshard`] refuses.
+/// Errors: layouts that are no matrices of fitting sizes over one mesh ([`MeshError::Shapes`]);
+/// more schedules than [`MAX_SCHEDULES`]; what [`reshard`] refuses.
 ///
 /// ```
 /// use tilewright_mesh::{Kind, Machine, Mesh, Role, ShardedLayout, multiply};
@@ -148,9 +148,9 @@ fn needed(own: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) -> Resul
     Ok(needed)
 }
 
-/// A matrix whose modes are cut by the axes of their roles, in whole blocks, the columns of a device
-/// one after another; summed along the axes that cut neither but cut the depth, copied along the
-/// others.
+/// A matrix whose modes are cut by the axes of their roles, in whole blocks, the columns of a
+/// device one after another; summed along the axes that cut neither but cut the depth, copied along
+/// the others.
 fn part(of: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) -> Result<ShardedLayout, MeshError> {
     let axes = of.mesh().axes();
     let with = |role: Role| (0..axes.len()).filter(move |axis| roles.get(*axis) == Some(&role));

@@ -76,8 +76,8 @@ impl Exchange {
     /// The exchange that takes a tensor from one layout to another.
     ///
     /// Errors: the layouts are of different tensors or meshes ([`MeshError::Shapes`],
-    /// [`MeshError::Meshes`]); more messages than [`MAX_MESSAGES`], or modes that do not refine each
-    /// other with more than [`crate::MAX_LISTED`] positions ([`MeshError::TooLarge`]).
+    /// [`MeshError::Meshes`]); more messages than [`MAX_MESSAGES`], or modes that do not refine
+    /// each other with more than [`crate::MAX_LISTED`] positions ([`MeshError::TooLarge`]).
     ///
     /// ```
     /// use tilewright_mesh::{Exchange, Kind, Mesh, ShardedLayout};

@@ -2,8 +2,8 @@
 //!
 //! Law: a digit of the number of a summand that steps alike along the same axis in both layouts is
 //! *kept*: summands go on lying apart along it. A digit of the first layout that is not kept is
-//! *added up*. A digit of the second that is not kept is *new*: what is there lies at its position 0,
-//! and zeros lie at the others. Whatever is kept, the sums are the same.
+//! *added up*. A digit of the second that is not kept is *new*: what is there lies at its position
+//! 0, and zeros lie at the others. Whatever is kept, the sums are the same.
 
 use crate::held::Held;
 use crate::sharded::{MeshMode, ShardedLayout};

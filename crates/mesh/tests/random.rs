@@ -1,5 +1,5 @@
-//! 20,000 random meshes and pairs of layouts, carried out on simulated devices and compared with the
-//! definition: the value of an element is the sum of its summands, for each copy.
+//! 20,000 random meshes and pairs of layouts, carried out on simulated devices and compared with
+//! the definition: the value of an element is the sum of its summands, for each copy.
 //!
 //! The oracle knows a layout as a list of modes that the generator made; the library reads it from
 //! its text. They share no code.

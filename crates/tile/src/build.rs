@@ -177,7 +177,8 @@ impl Build {
         self.declare(element, name, layout, true).map_err(|reason| reason.at("output", place))
     }
 
-    /// How many blocks there are along x, y and z, as expressions of sizes; 1 where nothing is said.
+    /// How many blocks there are along x, y and z, as expressions of sizes; 1 where nothing is
+    /// said.
     ///
     /// Errors: more than three; a text is no expression.
     #[track_caller]
@@ -263,7 +264,8 @@ impl Build {
         }
     }
 
-    /// Writes a tile of a tensor: tile `at[i]` along mode `i`. What lies past the edges is left out.
+    /// Writes a tile of a tensor: tile `at[i]` along mode `i`. What lies past the edges is left
+    /// out.
     #[track_caller]
     pub fn store(&self, tensor: TensorId, at: &[Index], value: Value<'_>) {
         self.stored(tensor, at, value.id, here());

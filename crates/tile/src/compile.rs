@@ -1,9 +1,8 @@
 //! From a tile program to a kernel.
 //!
-//! Law: each pass takes a program to one with the same meaning: factors of products by way of shared
-//! memory (`factors`), candidates (`pools`), assignment
-//! (`assign`), conversions (`place`), the kernel (`lower`). What each of them chose is kept, and
-//! [`Compiled::explain`] says it.
+//! Law: each pass takes a program to one with the same meaning: factors of products by way of
+//! shared memory (`factors`), candidates (`pools`), assignment (`assign`), conversions (`place`),
+//! the kernel (`lower`). What each of them chose is kept, and [`Compiled::explain`] says it.
 
 use std::time::{Duration, Instant};
 
@@ -90,8 +89,8 @@ impl Program {
 }
 
 /// How many warps a block has where nobody says it: a thread has two vectors of 16 bytes of the
-/// largest tile that is read; products take four, so that a thread has up to 128 sums, and eight for
-/// larger tiles. Measured so on an H200.
+/// largest tile that is read; products take four, so that a thread has up to 128 sums, and eight
+/// for larger tiles. Measured so on an H200.
 fn warps(program: &Program) -> i64 {
     let (mut bytes, mut sums, mut least) = (0, 0, 32);
     for node in pools::nodes(program) {
@@ -120,9 +119,9 @@ fn warps(program: &Program) -> i64 {
     warps.clamp(1, 16).min(least.max(1))
 }
 
-/// How many blocks should be on a processor at once, where that should be said: 1024 threads, where a
-/// value takes 17 to 32 registers of a thread. With fewer the assembler leaves room for as many by
-/// itself, and with more it would have to spill; products take the registers that they want.
+/// How many blocks should be on a processor at once, where that should be said: 1024 threads, where
+/// a value takes 17 to 32 registers of a thread. With fewer the assembler leaves room for as many
+/// by itself, and with more it would have to spill; products take the registers that they want.
 fn resident(placed: &Placed, warps: i64) -> u32 {
     let registers = |(value, held): (&ValueId, &Held)| {
         held.values() * i64::from(placed.program.type_of(*value).element.bits()) / 32

@@ -1,8 +1,8 @@
 //! Why each value has its layout.
 //!
-//! Law: what is said was computed: the layouts are those of the kernel, the costs those by which the
-//! assignment was chosen, and what the next best costs is the cost of the best assignment in which
-//! a value has any other of its layouts.
+//! Law: what is said was computed: the layouts are those of the kernel, the costs those by which
+//! the assignment was chosen, and what the next best costs is the cost of the best assignment in
+//! which a value has any other of its layouts.
 
 use std::fmt;
 
@@ -24,8 +24,8 @@ pub struct Choice {
     pub held: Held,
     /// How many layouts were weighed.
     pub weighed: usize,
-    /// The layout that it would have else, and the cycles that the whole would cost then; none where
-    /// it had no choice.
+    /// The layout that it would have else, and the cycles that the whole would cost then; none
+    /// where it had no choice.
     pub next: Option<(Held, f64)>,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Law: a load whose tile only products take, reshaped and transposed or not, becomes a
 //! [`Operation::Stage`] of the same matrix; the program means the same. It is done where memory has
-//! 16 bytes of a row side by side, so that copies are asynchronous, and where the threads of a block
-//! have a copy each.
+//! 16 bytes of a row side by side, so that copies are asynchronous, and where the threads of a
+//! block have a copy each.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,8 @@ use crate::program::{Loop, Operation, Program, Statement, ValueId};
 #[derive(Debug, Clone)]
 struct Matrix {
     load: ValueId,
-    /// For each mode of the value, which mode of the load's tile it is; none for those of one element.
+    /// For each mode of the value, which mode of the load's tile it is; none for those of one
+    /// element.
     modes: Vec<Option<usize>>,
 }
 

@@ -99,8 +99,8 @@ pub(crate) fn number_of(text: &str, values: &Values) -> Result<i64, Reason> {
 /// ```
 ///
 /// Errors: a size or an input is missing, or has another number of elements than its layout
-/// reaches; an element is written twice; there is more to do than [`MAX_WORK`], or a tensor has more elements
-/// than [`MAX_MEMORY`].
+/// reaches; an element is written twice; there is more to do than [`MAX_WORK`], or a tensor has
+/// more elements than [`MAX_MEMORY`].
 pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]) -> Result<Contents, TileError> {
     let values = values_of(sizes);
     let argument = |what: String| TileError::from(Reason::Argument { what });

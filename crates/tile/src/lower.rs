@@ -48,8 +48,8 @@ enum Own<'k> {
     Numbers(Vec<Num<'k>>),
     /// A tile as it was read: elements of 16 bits stay two in a register.
     Tile(Distributed<'k>),
-    /// A tile in a wider type: converted where it is used, since a narrow number kept over a barrier
-    /// and a second conversion cost less than a wide one.
+    /// A tile in a wider type: converted where it is used, since a narrow number kept over a
+    /// barrier and a second conversion cost less than a wide one.
     Widened(Distributed<'k>, Element),
     /// A factor of a product, as the instruction takes it: a fragment for each 16 along K.
     Factor(Vec<Fragment<'k>>),
@@ -112,7 +112,8 @@ impl<'k> Lowering<'k, '_> {
         Ok(sum)
     }
 
-    /// Whether a mode of a tensor has as many tiles as there are blocks along an axis, at all sizes.
+    /// Whether a mode of a tensor has as many tiles as there are blocks along an axis, at all
+    /// sizes.
     fn has_tiles(&self, tensor: usize, mode: usize, extent: i64, axis: Axis) -> bool {
         let program = &self.placed.program;
         let blocks = Axis::ALL.iter().position(|own| *own == axis).and_then(|at| program.grid.get(at));
@@ -127,9 +128,9 @@ impl<'k> Lowering<'k, '_> {
         let mut slots = Vec::new();
         for (mode, index) in at.iter().enumerate() {
             let own = self.index(index)?;
-            // The kernel language takes a block's number for one of as many blocks as the tensor has
-            // tiles. A tile program says how many blocks there are; where that is another number,
-            // the index is one of which nothing is known.
+            // The kernel language takes a block's number for one of as many blocks as the tensor
+            // has tiles. A tile program says how many blocks there are; where that is another
+            // number, the index is one of which nothing is known.
             slots.push(Slot::At(match index.terms.as_slice() {
                 [(Name::Block(axis), 1)]
                     if index.constant == 0 && !self.has_tiles(tensor, mode, shape[mode], *axis) =>

@@ -3,9 +3,9 @@
 //! Law: a network has variables, each with a few options, and costs that hang on one variable or
 //! several. A solution is a choice of an option for each; its cost is the sum. Variables are
 //! eliminated one after another: what one costs at best becomes a cost of those that it hangs
-//! together with. That is exact. Where a table would have more than [`MAX_TABLE`] entries, the costs
-//! of the variable are taken apart, and each part is allowed its own option: what comes out is no
-//! more than the least cost then, and the solution that is read off is improved variable by
+//! together with. That is exact. Where a table would have more than [`MAX_TABLE`] entries, the
+//! costs of the variable are taken apart, and each part is allowed its own option: what comes out
+//! is no more than the least cost then, and the solution that is read off is improved variable by
 //! variable. So the least cost lies between [`Solution::bound`] and [`Solution::cost`], and where
 //! both are equal the solution is the best there is.
 

@@ -354,7 +354,8 @@ impl Program {
         &self.tensors
     }
 
-    /// How many blocks there are along x, y and z, as expressions of sizes; 1 where nothing is said.
+    /// How many blocks there are along x, y and z, as expressions of sizes; 1 where nothing is
+    /// said.
     pub fn grid(&self) -> &[String] {
         &self.grid
     }

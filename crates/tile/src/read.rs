@@ -1,7 +1,7 @@
 //! Programs from text.
 //!
-//! Law: reading is writing with [`Build`]: a text is refused where the same statements in Rust would
-//! be, at its line and column. A name may be given again; it stands for the last value then.
+//! Law: reading is writing with [`Build`]: a text is refused where the same statements in Rust
+//! would be, at its line and column. A name may be given again; it stands for the last value then.
 //!
 //! ```text
 //! program    tile NAME { declarations statements }

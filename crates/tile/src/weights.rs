@@ -27,8 +27,8 @@ pub(crate) fn access(cost: &AccessCost) -> u64 {
     count(cost.sectors, SECTOR) + count(cost.lines, LINE) + count(cost.instructions, INSTRUCTION)
 }
 
-/// A factor that goes through shared memory to threads that hold so many bytes of it together: it is
-/// written once and read by them, a line at a time.
+/// A factor that goes through shared memory to threads that hold so many bytes of it together: it
+/// is written once and read by them, a line at a time.
 pub(crate) fn staged(cost: &AccessCost, bytes: u64, held: u64) -> u64 {
     access(cost) + (bytes / 128 + held / 128) * LINE + held / 512 * INSTRUCTION
 }
@@ -51,8 +51,8 @@ pub(crate) fn elementwise(operation: &Operation, values: u64, warps: u64) -> u64
     values * warps * each
 }
 
-/// A combination of so many values a thread to `left` ones, along `lanes` bits of a lane's number and
-/// `across` bits of a warp's.
+/// A combination of so many values a thread to `left` ones, along `lanes` bits of a lane's number
+/// and `across` bits of a warp's.
 pub(crate) fn reduction(values: u64, left: u64, lanes: u64, across: u64, warps: u64) -> u64 {
     let shuffles = left * (lanes + across) * 3 * INSTRUCTION;
     let meeting = if across > 0 { BARRIER + warps * left * 12 * INSTRUCTION } else { 0 };

@@ -1,7 +1,8 @@
 //! Programs by chance: text and back, and what each pass leaves of them, bit for bit.
 //!
-//! Numbers are small and whole, so that sums of f32 are exact in every order: what a program means, what it means with
-//! conversions between layouts, and what the kernel does under every schedule must be the same bits.
+//! Numbers are small and whole, so that sums of f32 are exact in every order: what a program means,
+//! what it means with conversions between layouts, and what the kernel does under every schedule
+//! must be the same bits.
 
 #[path = "programs/run.rs"]
 mod run;

@@ -112,8 +112,8 @@ impl DeviceProduct {
     }
 
     /// Multiplies on a stream, and returns at once: `given` are A, B, the inputs of the function of
-    /// the sums in their order, and scales, those of A first. Launches on other streams use the same
-    /// workspace: wait for them where there is one.
+    /// the sums in their order, and scales, those of A first. Launches on other streams use the
+    /// same workspace: wait for them where there is one.
     ///
     /// Errors: as [`SizedKernel::launch`]: memory that is missing, too small, or of another device.
     pub fn launch(&mut self, stream: &Stream, given: &[&Memory], d: &mut Memory) -> Result<(), GpuError> {

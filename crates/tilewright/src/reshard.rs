@@ -88,7 +88,8 @@ impl Refusal for ReshardError {
             ReshardError::Mesh(error) => error.code(),
             ReshardError::Plan(error) => error.code(),
             ReshardError::Gpu(error) => error.code(),
-            // NCCL is another library, whose errors have no page here: that of the driver's refusals.
+            // NCCL is another library, whose errors have no page here: that of the driver's
+            // refusals.
             ReshardError::Nccl(_) => "E0807",
         }
     }
@@ -141,8 +142,8 @@ pub fn pulls(exchange: &Exchange, rank: usize, element: Element, processors: u32
     })
 }
 
-/// The kernels for these messages, each of `added` summands; `read` says where the elements of a run
-/// lie in the memory that is read.
+/// The kernels for these messages, each of `added` summands; `read` says where the elements of a
+/// run lie in the memory that is read.
 fn pulls_of(
     messages: Vec<Message>,
     added: i64,

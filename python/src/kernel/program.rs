@@ -456,9 +456,9 @@ impl Program {
 /// elements there are from a multiple of 16 bytes to the first.
 type Axes<'py> = (&'static str, Bound<'py, PyTuple>, Bound<'py, PyTuple>, Option<usize>, i64);
 
-/// The type of the elements of an array, the extents and strides of its axes, the number of its CUDA
-/// device, and how many elements before the first one memory is aligned as copies of 16 bytes need
-/// it; 0 on the host, where nothing depends on it.
+/// The type of the elements of an array, the extents and strides of its axes, the number of its
+/// CUDA device, and how many elements before the first one memory is aligned as copies of 16 bytes
+/// need it; 0 on the host, where nothing depends on it.
 ///
 /// Errors: it is no array, has no elements, or an axis goes backwards.
 #[pyfunction]

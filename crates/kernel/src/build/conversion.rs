@@ -42,7 +42,8 @@ pub enum Route {
 
 impl Route {
     /// About how many instructions each warp executes for a trip through shared memory, in which
-    /// each thread stores so many words and loads so many: what [`Distribution::route`] says of one.
+    /// each thread stores so many words and loads so many: what [`Distribution::route`] says of
+    /// one.
     ///
     /// ```
     /// use tilewright_kernel::{Distribution, Element, Route};

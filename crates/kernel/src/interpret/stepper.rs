@@ -2,9 +2,9 @@
 //! after it.
 //!
 //! Law: what is shown is a run of the interpreter under one schedule, so an order that the hardware
-//! may take, with all that is checked there. In a step each warp that can go on executes the rest of
-//! the line that it stands at: instructions one after another that came from one line of the kernel,
-//! and of a loop those of one turn.
+//! may take, with all that is checked there. In a step each warp that can go on executes the rest
+//! of the line that it stands at: instructions one after another that came from one line of the
+//! kernel, and of a loop those of one turn.
 
 use std::fmt;
 

@@ -119,10 +119,10 @@ pub enum Operation {
     Multiply(Matrix),
     /// The same values in registers of their own, as accumulators need them. values.. -> values..
     Move,
-    /// D += A B, or D = A B, of four warps whose first has a number that is a multiple of four (`wgmma`,
-    /// sm_90a): 64 rows, 16 for each warp, and this many columns. It goes on behind the threads'
-    /// backs: A and B are read, and the sums written, until a wait for the group that it is
-    /// committed to. a address? or its four registers, b address?, sums.. -> sums..
+    /// D += A B, or D = A B, of four warps whose first has a number that is a multiple of four
+    /// (`wgmma`, sm_90a): 64 rows, 16 for each warp, and this many columns. It goes on behind the
+    /// threads' backs: A and B are read, and the sums written, until a wait for the group that it
+    /// is committed to. a address? or its four registers, b address?, sums.. -> sums..
     MultiplyGroup {
         /// The types of A and B.
         factors: GroupFactors,

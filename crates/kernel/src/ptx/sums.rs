@@ -1,10 +1,11 @@
 //! Accumulators of products of four warps stay where they are.
 //!
-//! Law: a product adds to registers in place, and nothing may touch them while it is under way. In a
-//! program its sums are values: what it reads, what it writes, and what a loop carries from one to
-//! the other. These become one register, which is possible because each is read once, by the product
-//! or the loop that makes the next of it; a copy in between would read what is under way. A product
-//! that begins anew takes over a register whose value others have read before, in the same turn.
+//! Law: a product adds to registers in place, and nothing may touch them while it is under way. In
+//! a program its sums are values: what it reads, what it writes, and what a loop carries from one
+//! to the other. These become one register, which is possible because each is read once, by the
+//! product or the loop that makes the next of it; a copy in between would read what is under way. A
+//! product that begins anew takes over a register whose value others have read before, in the same
+//! turn.
 
 use std::collections::HashMap;
 

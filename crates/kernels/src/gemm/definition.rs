@@ -133,8 +133,8 @@ impl Problem {
         Ok(of(Side::A, &scales.a, row, m)? * of(Side::B, &scales.b, column, n)?)
     }
 
-    /// The number of D at a row, a column and a matrix before it is rounded to its type, and how far
-    /// roundings may move it.
+    /// The number of D at a row, a column and a matrix before it is rounded to its type, and how
+    /// far roundings may move it.
     fn number(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3]) -> Result<(f64, f64), LayoutError> {
         let columns = match self.pairs() {
             None => vec![column],

@@ -5,9 +5,9 @@
 //! bits of the greatest of their terms; so the sum of each block is added in f32 to what there is
 //! ([`Problem::fast`](super::Problem::fast) leaves that out where there are no scales).
 //!
-//! A stage has the steps of one block. The columns of a tile are multiplied in two halves, each into
-//! sums of its own: while the first is added to what there is, the second is multiplied. The scales
-//! of a block are asked for before its stage is waited for.
+//! A stage has the steps of one block. The columns of a tile are multiplied in two halves, each
+//! into sums of its own: while the first is added to what there is, the second is multiplied. The
+//! scales of a block are asked for before its stage is waited for.
 
 use tilewright_atoms::TiledMma;
 use tilewright_kernel::program::memory::Role;

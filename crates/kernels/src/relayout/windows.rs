@@ -12,8 +12,8 @@
 //!   lies before the first chunk of a run and behind the last is written element by element, by the
 //!   blocks that have it.
 //! * **Turns.** A thread has runs that lie so far apart that the words and chunks of all of them
-//!   begin alike ([`Share`]). So it finds once where the elements of a chunk are, and all others are
-//!   a constant further.
+//!   begin alike ([`Share`]). So it finds once where the elements of a chunk are, and all others
+//!   are a constant further.
 //! * **Banks.** Rows of a tile begin an odd number of words apart, and one more behind as many rows
 //!   as a chunk has elements. Lanes that read chunks side by side, so many rows apart, then meet 32
 //!   banks.

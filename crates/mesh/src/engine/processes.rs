@@ -1,10 +1,10 @@
 //! Processes that are connected by sockets, each with each.
 //!
 //! Law: a process that ends is known at once, because its connections close; one that hangs, when
-//! nothing has come from it for as long as the engine's *patience*. Whoever knows of a failure tells
-//! all others, and no call is answered after it. One who waits in vain for a process that itself
-//! waits is told whom that one waits for, before it blames anyone. So every process ends with the
-//! same kind of error within twice the patience and two seconds.
+//! nothing has come from it for as long as the engine's *patience*. Whoever knows of a failure
+//! tells all others, and no call is answered after it. One who waits in vain for a process that
+//! itself waits is told whom that one waits for, before it blames anyone. So every process ends
+//! with the same kind of error within twice the patience and two seconds.
 
 use std::io::Read;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -224,7 +224,8 @@ impl Processes {
         if failures.is_empty() { Ok(frames) } else { Err(self.blamed(step, failures)) }
     }
 
-    /// Which of several failures is the cause: what others tell, then who is gone, then who is late.
+    /// Which of several failures is the cause: what others tell, then who is gone, then who is
+    /// late.
     fn blamed(&mut self, step: &str, mut failures: Vec<(usize, Failure)>) -> MeshError {
         failures.sort_by_key(|(_, failure)| match failure {
             Failure::Told(_) => 0,

@@ -62,7 +62,8 @@ impl<'k> Lowering<'k, '_> {
                     let [first, second] = kept.map(|mode| shape[mode]);
                     let inner = usize::from(!self.is_contiguous(tensor, kept[0]));
                     let (run, rows) = if inner == 0 { (first, second) } else { (second, first) };
-                    // Chunks of 16 bytes change places by the row, so that eight rows are in banks of their own.
+                    // Chunks of 16 bytes change places by the row, so that eight rows are in banks
+                    // of their own.
                     let bits = (run / 8).min(8).ilog2();
                     let swizzle = format!("S<{bits},3,{}>", (run.ilog2() - 3).max(bits).min(7));
                     let strides = if inner == 0 { format!("1,{run}") } else { format!("{run},1") };

@@ -1,7 +1,7 @@
 //! Expressions of values.
 //!
-//! Law: `*` and `/` bind more strongly than `+` and `-`, and all of them to the left. A number alone
-//! takes the type of the other side.
+//! Law: `*` and `/` bind more strongly than `+` and `-`, and all of them to the left. A number
+//! alone takes the type of the other side.
 
 use tilewright_kernel::program::Location;
 

@@ -1,7 +1,7 @@
 //! Steps whose bytes go through NCCL.
 //!
-//! Law: a step packs, sends and puts in place in the order of one stream of each device, so a device
-//! waits for nothing but what it receives, and steps follow one another without the host.
+//! Law: a step packs, sends and puts in place in the order of one stream of each device, so a
+//! device waits for nothing but what it receives, and steps follow one another without the host.
 
 use std::fmt;
 
@@ -42,7 +42,8 @@ impl NcclReshard {
     /// A plan for devices in the order of ranks.
     ///
     /// Errors: as many devices as the mesh has are needed (E1110); as [`super::pulls`]; the driver
-    /// refuses a kernel, or there is no memory; NCCL cannot be opened, or does not take the devices.
+    /// refuses a kernel, or there is no memory; NCCL cannot be opened, or does not take the
+    /// devices.
     pub fn new(devices: &[Device], plan: &Plan, element: Element) -> Result<NcclReshard, ReshardError> {
         let size = plan.from().mesh().size();
         if devices.len() != size {

@@ -68,8 +68,8 @@ pub(super) fn together(from: &[Vec<i64>], to: &[Vec<i64>], most: usize) -> usize
     1
 }
 
-/// About how many instructions a warp executes to store so many values of each thread and to load so
-/// many.
+/// About how many instructions a warp executes to store so many values of each thread and to load
+/// so many.
 pub(super) fn through_shared(stored: u32, loaded: u32) -> u32 {
     SHARED + STORED * (stored + loaded)
 }

@@ -41,7 +41,8 @@ impl Windows {
             axes.iter().zip(&self.tile.extents).map(|(axis, part)| if axis.extent > 2 * part { *part } else { 0 });
         let starts: Vec<i64> = second.collect();
         let begin: i64 = starts.iter().zip(axes).map(|(start, axis)| start * axis.destination).sum();
-        // The first element of the chunk of each lane along its run, and the coordinates of the run.
+        // The first element of the chunk of each lane along its run, and the coordinates of the
+        // run.
         let lanes = self.warp().filter_map(|thread| {
             let column = self.targets.first_of(thread / self.along)?;
             let (mut digits, mut begin) = (vec![0; axes.len()], sides.bases.1 + begin);
