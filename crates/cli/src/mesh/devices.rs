@@ -1,7 +1,7 @@
 //! `tilewright mesh devices`: a plan between the GPUs of this machine.
 //!
 //! Law: what the devices hold after the plan is what the simulated plan says, bit by bit, before
-//! any time is told. What is printed was measured in this run.
+//! any time is said. What is printed was measured in this run.
 
 use std::fmt::Write as _;
 use std::ops::AddAssign;
