@@ -72,8 +72,8 @@ impl Problem {
         Problem::checked(a, b, d, None)
     }
 
-    /// The product of A `(M,K)` and pairs of columns of B `(2 N,K)` as D `(M,N)`: a function of both
-    /// sums of a pair, inputs 0 and 1 of its expression.
+    /// The product of A `(M,K)` and pairs of columns of B `(2 N,K)` as D `(M,N)`: a function of
+    /// both sums of a pair, inputs 0 and 1 of its expression.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -229,9 +229,9 @@ impl Problem {
     /// assert!(problem.to_string().contains("blocks of 128 steps have scales"));
     /// ```
     ///
-    /// Errors: scales that are not in f32, or factors of other types ([`PlanError::Unknown`]); other
-    /// extents than those of [`Scales`] ([`PlanError::Shape`]); pairs, or folded modes of scales
-    /// ([`PlanError::Rank`]).
+    /// Errors: scales that are not in f32, or factors of other types ([`PlanError::Unknown`]);
+    /// other extents than those of [`Scales`] ([`PlanError::Shape`]); pairs, or folded modes of
+    /// scales ([`PlanError::Rank`]).
     pub fn scaled(self, scales: Scales) -> Result<Problem, PlanError> {
         if !self.is_small() {
             let (given, known) = (self.factors().to_string(), "e4m3 and e5m2".to_string());
@@ -251,9 +251,9 @@ impl Problem {
         Ok(Problem { scales: Some(scales), ..self })
     }
 
-    /// The same product, whose sums of factors of 8 bits are left to the instructions, which keep 13
-    /// bits of the greatest of their terms: a little faster, and less exact the longer K is. Where
-    /// blocks have scales their sums are added in f32 as before.
+    /// The same product, whose sums of factors of 8 bits are left to the instructions, which keep
+    /// 13 bits of the greatest of their terms: a little faster, and less exact the longer K is.
+    /// Where blocks have scales their sums are added in f32 as before.
     #[must_use]
     pub fn fast(self) -> Problem {
         Problem { fast: true, ..self }
