@@ -2,6 +2,11 @@
 
 import { button, make } from "./dom";
 
+// What stands between backticks is code.
+function marked(text: string): (string | HTMLElement)[] {
+  return text.split(/`([^`]+)`/).map((part, at) => (at % 2 === 1 ? make("code", {}, part) : part));
+}
+
 // Shows the text of a page: a title, paragraphs, and blocks of examples. Each line of a block of
 // the language can be opened as a program.
 export function explained(code: string, text: string, open: (source: string) => void): void {
@@ -12,12 +17,13 @@ export function explained(code: string, text: string, open: (source: string) => 
   let paragraph: string[] = [];
   let block: string[] | undefined;
   const end = () => {
-    if (paragraph.length > 0) parts.push(make("p", {}, paragraph.join(" ")));
+    if (paragraph.length > 0) parts.push(make("p", {}, ...marked(paragraph.join(" "))));
     paragraph = [];
   };
   const example = (line: string) => {
-    const source = line.replace(/\s+#.*$/, "");
-    const row = make("div", { class: "example" }, make("code", {}, line));
+    const [, source = line, gap = "", remark = ""] = /^(.*?)(\s+)(#.*)$/.exec(line) ?? [];
+    // Where the line is too wide, its remark goes below it whole.
+    const row = make("div", { class: "example" }, make("code", {}, source, gap, make("span", {}, remark)));
     if (language && source !== "") {
       row.append(
         button("Try", () => {

@@ -252,7 +252,7 @@ export class KernelPage {
         make("td", {}, buffer.type),
         make("td", {}, buffer.shared ? "shared" : "global"),
         make("td", {}, make("code", {}, buffer.layout)),
-        make("td", {}, button("Look", look, { "aria-label": `Look at the layout of ${buffer.name}` })),
+        make("td", {}, button("Look", look, { class: "small", "aria-label": `Look at the layout of ${buffer.name}` })),
       );
     });
     const heads = ["tensor", "type", "memory", "layout", "look"].map((head) => make("th", { scope: "col" }, head));
