@@ -371,6 +371,8 @@ sys.path.insert(0, {str(HERE)!r})
 import numpy as np
 from page_kernels import tiled_add, tiled_gemm
 program = tiled_gemm.program()
+# A shell starts what runs in the background without it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
 begun = time.monotonic()
 try:
