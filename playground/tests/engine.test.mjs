@@ -151,11 +151,13 @@ test("a block step by step: what is copied, where, by whom", () => {
   // At the last step the destination has been written: its values are those of the source, turned.
   const end = stepped("transpose", { step: all.count }, { sizes });
   assert.match(end.told.join(), /threads? writes? \d+ bytes of destination in global memory/);
-  const texts = (name) => {
-    const { svg } = end.pictures.find((one) => one.name === name);
+  const texts = (name, found) => {
+    const svg = found.pictures.find((one) => one.name === name)?.svg ?? "";
     return new Map([...svg.matchAll(/<title>\w+\((\d+),(\d+)\): ([^,<]+), at byte (\d+)/g)].map(([, row, column, value, byte]) => [`${row},${column}`, [value, Number(byte)]]));
   };
-  const [source, destination] = [texts("source"), texts("destination")];
+  // What the last step writes was read in steps before, each of which shows what it touches.
+  const seen = all.steps.map((_, at) => [...texts("source", stepped("transpose", { step: at + 1 }, { sizes }))]);
+  const [source, destination] = [new Map(seen.flat()), texts("destination", end)];
   let compared = 0;
   for (const [at, [value, byte]] of destination) {
     if (value === "not written yet") continue;
