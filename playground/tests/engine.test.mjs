@@ -177,7 +177,7 @@ test("a block step by step: statements, registers, banks", () => {
   assert.equal(excerpt.file, "crates/kernels/src/product.rs");
   assert.match(excerpt.lines[excerpt.line - excerpt.first], /copy_predicated/);
   assert.deepEqual(copy.pictures.filter((one) => one.touched).map((one) => one.what), ["global", "shared"]);
-  // Behind the threads' backs: on its way until it is waited for, there at once where it is done early.
+  // An asynchronous copy is on its way until it is waited for, and there at once where it is early.
   const values = (found) => found.pictures.find((one) => one.what === "shared" && one.touched).svg;
   assert.match(values(copy), /not written yet/);
   assert.doesNotMatch(values(stepped("product", { step: copy.step, early: true })), /not written yet.*written by thread/);

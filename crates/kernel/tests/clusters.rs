@@ -425,9 +425,9 @@ fn given(turns: i64, passes: bool) -> Kernel {
         k.grid(Axis::X, "2")?;
         k.cluster(2)?;
         let taken = k.shared::<f32>("(64,1,2):(1,1,64)")?;
-        // Of each turn one arrival by each of two warps. There are two stages, so that nobody ends
-        // the next phase of one before all have seen this one over; a stage is free for those who
-        // are a round ahead when it was given.
+        // In each turn both warps arrive once. With two stages, no phase of a barrier ends before
+        // every warp has seen the end of the phase before it; a warp that is a round ahead finds
+        // its stage free once it was given.
         let ring = k.pipeline(2, 2)?;
         let (gives, ahead) = (ring.cursor()?, ring.cursor()?);
         ahead.advance()?;

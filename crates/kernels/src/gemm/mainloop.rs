@@ -229,8 +229,8 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                     if inputs.is_none() {
                         others(left)?;
                     } else {
-                        // Before they are fetched, and when the tile before has left shared memory
-                        // for long, so that nobody waits for it.
+                        // Inputs are fetched in the middle of a tile: by then the tile before has
+                        // left their place in shared memory, so no warp waits for it.
                         let early = unit.steps.divide_up(&Expr::from(4)).ok_or_else(overflow)?;
                         others(minus(&early, &Expr::from(1))?)?;
                         epilogue.let_come(k, inputs.as_ref())?;

@@ -2,7 +2,7 @@
 //!
 //! Law: everything is a frame: what it is, the number of the call that it belongs to, its length,
 //! and its bytes. The calls of both ends are numbered alike, so a frame of another call is a defect
-//! that is told, and never taken for data. A frame that tells a failure may stand in place of any.
+//! that is reported, and never taken for data. A frame of a failure may come in place of any.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

@@ -2,9 +2,9 @@
 //!
 //! Law: a process that ends is known at once, because its connections close; one that hangs, when
 //! nothing has come from it for as long as the engine's *patience*. Whoever knows of a failure
-//! tells all others, and no call is answered after it. One who waits in vain for a process that
-//! itself waits is told whom that one waits for, before it blames anyone. So every process ends
-//! with the same kind of error within twice the patience and two seconds.
+//! reports it to all others, and no call is answered after it. A process that waits in vain for
+//! one that itself waits learns whom that one waits for, before it blames anyone. So every process
+//! ends with the same kind of error within twice the patience and two seconds.
 
 use std::io::Read;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -70,7 +70,7 @@ impl Processes {
             MeshError::Environment { what: what.into() }
         })?;
         let mut places = vec![String::new(); place.ranks];
-        // Who differs is told when all are there, so that all are told.
+        // A difference is reported when all are connected, so that each of them learns of it.
         let mut difference = None;
         while let Some(missing) = self.peers.iter().skip(1).position(Option::is_none) {
             let stream = match self.accepted(&listener, until, missing + 1) {
