@@ -13,11 +13,15 @@
 //!   registers.
 //! * **windows** ([`windows`]): runs of any lengths that begin anywhere, and may share axes. A tile
 //!   goes through shared memory in words, and is read back element by element.
+//! * **bits** ([`bits`]): offsets are the exclusive or of those of the bits of an index. A tile is a
+//!   space of indices, and goes through shared memory.
 //! * **elements**: whatever remains, in the order of the output.
 //!
 //! Before that, elements are made as wide as they can be: if four bytes always stay together, they
 //! are one word.
 
+mod bits;
+mod place;
 mod rows;
 mod share;
 mod squares;
@@ -25,17 +29,17 @@ mod sum;
 mod tile;
 mod windows;
 
-use std::fmt;
-
 use tilewright_kernel::{Element, Kernel};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Coord, Layout, LayoutError, OuterMap, Slot, Swizzle, Tree};
+use tilewright_layout::{Coord, LayoutError, Slot, Swizzle, Tree};
 
 use crate::axes::{Axis, common};
 use crate::error::PlanError;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
 
+use self::bits::Bits;
+pub use self::place::Place;
 use self::squares::Squares;
 use self::windows::Windows;
 
@@ -118,159 +122,6 @@ impl Sides {
     }
 }
 
-/// A layout of a side: integers, perhaps behind an offset and a swizzle, or a linear map over bits.
-///
-/// ```
-/// use tilewright_kernels::Place;
-/// use tilewright_layout::{Composed, Layout};
-///
-/// let rows = Place::from(&"(4,8):(8,1)".parse::<Layout>().unwrap());
-/// assert_eq!((rows.to_string().as_str(), rows.reach().unwrap()), ("(4,8):(8,1)", 32));
-/// let tile: Composed = "S<1,0,2> o 0 o (4,4):(4,1)".parse().unwrap();
-/// assert_eq!(Place::try_from(&tile).unwrap().offset(1).unwrap(), 5);
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct Place {
-    map: Option<Swizzle>,
-    base: i64,
-    layout: Layout,
-    /// The offsets of the indices that are powers of two, where an offset is the exclusive or of
-    /// those; then the layout only says how many elements there are.
-    bits: Option<Vec<u64>>,
-}
-
-impl From<&Layout> for Place {
-    fn from(layout: &Layout) -> Place {
-        Place { map: None, base: 0, layout: layout.clone(), bits: None }
-    }
-}
-
-impl TryFrom<&Composed> for Place {
-    type Error = PlanError;
-
-    /// The layout as it is behind a swizzle; otherwise the layout that is the same function, the
-    /// swizzle and layout that are, or the map over bits.
-    fn try_from(composed: &Composed) -> Result<Place, PlanError> {
-        if let Ok((layout, base)) = composed.to_layout() {
-            return Ok(Place { map: None, base, layout, bits: None });
-        }
-        let behind = |composed: &Composed| match composed.outer() {
-            OuterMap::Swizzle(swizzle) => {
-                let map = Some(*swizzle).filter(|swizzle| swizzle.bits() > 0);
-                Some(Place { map, base: *composed.offset(), layout: composed.inner().clone(), bits: None })
-            }
-            _ => None,
-        };
-        let linear = || composed.bit_matrix().and_then(|matrix| matrix.to_composed(&composed.shape())).ok();
-        let over_bits = || {
-            let columns = composed.bit_matrix().ok()?.columns().to_vec();
-            let layout = format!("{}:1", 1_i64.checked_shl(columns.len() as u32)?).parse().ok()?;
-            Some(Place { map: None, base: 0, layout, bits: Some(columns) })
-        };
-        let found = behind(composed).or_else(|| behind(&linear()?)).or_else(over_bits);
-        found.ok_or_else(|| PlanError::Kind { layout: composed.to_string() })
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(columns) = &self.bits {
-            let list = |each: &dyn Fn(&u64) -> String| columns.iter().map(each).collect::<Vec<_>>().join(",");
-            return write!(f, "({}):({})", list(&|_| "2".to_string()), list(&|column| format!("^{column}")));
-        }
-        match (self.map, self.base) {
-            (None, 0) => self.layout.fmt(f),
-            (None, base) => write!(f, "{} + {base}", self.layout),
-            (Some(swizzle), base) => write!(f, "{swizzle} o {base} o {}", self.layout),
-        }
-    }
-}
-
-impl Place {
-    /// How many elements there are.
-    pub fn size(&self) -> i64 {
-        self.layout.size()
-    }
-
-    /// Where the element of an index is, counted in elements from the beginning of the tensor.
-    ///
-    /// Errors: the offset is not representable.
-    pub fn offset(&self, index: i64) -> Result<i64, LayoutError> {
-        if let Some(columns) = &self.bits {
-            let chosen = columns.iter().enumerate().filter(|(bit, _)| index >> bit & 1 == 1);
-            return Ok(chosen.fold(0, |at, (_, column)| at ^ column) as i64);
-        }
-        let inner = self.layout.eval(&index)?;
-        let at = self.base.checked_add(inner).ok_or(LayoutError::Overflow { op: "offset" })?;
-        Ok(self.map.map_or(at, |swizzle| swizzle.apply(at)))
-    }
-
-    /// How many elements a tensor must have at least. A swizzle stays within its blocks; whole ones
-    /// are taken.
-    ///
-    /// Errors: it is not representable.
-    pub fn reach(&self) -> Result<i64, LayoutError> {
-        let (_, greatest) = self.range()?;
-        if self.bits.is_some() {
-            return greatest.checked_add(1).ok_or(LayoutError::Overflow { op: "cosize" });
-        }
-        let overflow = LayoutError::Overflow { op: "cosize" };
-        let end = greatest.checked_add(self.base).and_then(|last| last.checked_add(1)).ok_or(overflow)?;
-        let Some(swizzle) = self.map else { return Ok(end) };
-        let block = 1_i64 << (swizzle.bits() + swizzle.base() + swizzle.shift().max(0)).clamp(0, 40);
-        Ok(end.div_euclid(block) * block + if end.rem_euclid(block) > 0 { block } else { 0 })
-    }
-
-    /// The least and the greatest offset before a swizzle and the offset in front; of a map over
-    /// bits all of its bits at once, which no offset is past.
-    fn range(&self) -> Result<(i64, i64), LayoutError> {
-        let Some(columns) = &self.bits else { return self.layout.range() };
-        let all = columns.iter().fold(0, |all, column| all | column);
-        Ok((0, i64::try_from(all).map_err(|_| LayoutError::Overflow { op: "range" })?))
-    }
-
-    /// Whether no two elements are at one place.
-    fn is_injective(&self) -> Result<bool, LayoutError> {
-        match &self.bits {
-            None => self.layout.is_injective(),
-            Some(columns) => Ok(!reduced(columns).contains(&0)),
-        }
-    }
-
-    /// The modes of a layout that has the places of a map over bits; none where no layout has them.
-    fn modes_over_bits(&self) -> Option<Vec<(i64, i64)>> {
-        let mut columns = reduced(self.bits.as_ref()?);
-        columns.sort_unstable();
-        let single = columns.iter().all(|column| column.is_power_of_two());
-        single.then(|| columns.into_iter().map(|column| (2, column as i64)).collect())
-    }
-
-    /// How many elements side by side stay side by side behind the swizzle: a power of two.
-    fn kept(&self) -> i64 {
-        match self.map {
-            None => 1 << 30,
-            Some(swizzle) => 1 << swizzle.base().min(swizzle.base() + swizzle.shift()).clamp(0, 30),
-        }
-    }
-}
-
-/// Columns over bits whose sums are those of the given ones, the highest bit of each in it alone; 0
-/// for a column that is a sum of those before it.
-fn reduced(columns: &[u64]) -> Vec<u64> {
-    let mut found: Vec<u64> = Vec::new();
-    for column in columns {
-        let has = |other: u64, own: u64| other != 0 && own >> other.ilog2() & 1 == 1;
-        let own = found.iter().fold(*column, |own, other| if has(*other, own) { own ^ other } else { own });
-        for other in &mut found {
-            if has(own, *other) {
-                *other ^= own;
-            }
-        }
-        found.push(own);
-    }
-    found
-}
-
 /// A kernel that moves a tensor of `source` elements under the layout `from` to one of
 /// `destination` elements under `to`.
 ///
@@ -346,13 +197,19 @@ pub fn relayout_for(
     };
     let over_bits = from.bits.is_some() || to.bits.is_some();
     let kernel = match common(&from.layout, &to.layout)? {
-        _ if over_bits => {
-            plan.push("elements one by one: offsets are the exclusive or of those of bits".to_string());
-            rows::over_bits(&sides, &from, &to)?
-        }
+        _ if over_bits => match Bits::plan(&sides, &from, &to) {
+            Some(found) => {
+                plan.push(found.describe());
+                bits::kernel(&sides, &found, &from, &to)?
+            }
+            None => {
+                plan.push("elements one by one: offsets are the exclusive or of those of bits".to_string());
+                rows::over_bits(&sides, &from, &to)?
+            }
+        },
         Some(axes) => {
             sides.axes = axes;
-            planned(&mut sides, &mut plan)?
+            planned(&mut sides, &mut plan, (&from, &to))?
         }
         None => {
             plan.push(
@@ -366,7 +223,8 @@ pub fn relayout_for(
 }
 
 /// The structure that fits the axes, and its kernel.
-fn planned(sides: &mut Sides, plan: &mut Vec<String>) -> Result<Kernel, PlanError> {
+fn planned(sides: &mut Sides, plan: &mut Vec<String>, (from, to): (&Place, &Place)) -> Result<Kernel, PlanError> {
+    let given = sides.clone();
     if let Some(word) = widened(sides) {
         plan.push(format!(
             "{} {} side by side on both sides are one word of {} bytes",
@@ -403,10 +261,17 @@ fn planned(sides: &mut Sides, plan: &mut Vec<String>) -> Result<Kernel, PlanErro
             plan.push(windows.describe(&sides.axes));
             windows::kernel(sides, &windows)
         }
-        _ => {
-            plan.push(in_rows(vector));
-            rows::rows(sides, vector)
-        }
+        _ => match Bits::plan(&given, from, to).filter(|_| vector == 1) {
+            Some(found) => {
+                plan.truncate(1);
+                plan.push(found.describe());
+                bits::kernel(&given, &found, from, to)
+            }
+            None => {
+                plan.push(in_rows(vector));
+                rows::rows(sides, vector)
+            }
+        },
     }
 }
 

@@ -164,6 +164,79 @@ impl Core {
         Ok(rest)
     }
 
+    /// The greatest value of an index of which bits are taken.
+    fn greatest_of_bits(index: &Expr) -> Result<i64, Reason> {
+        match index.range() {
+            (Some(0..), Some(greatest)) if greatest <= i64::from(i32::MAX) => Ok(greatest),
+            (Some(0..), Some(greatest)) => {
+                let (asked, limit) = (greatest.unsigned_abs(), i32::MAX as u64);
+                Err(Reason::TooMuch { what: "values of an index", asked, limit })
+            }
+            _ => Err(Reason::Open { what: "the range", layout: index.to_string() }),
+        }
+    }
+
+    /// The exclusive or of the columns of the bits of an index, as a variable. Bits that go equally
+    /// far are moved together.
+    pub(crate) fn over_bits(&mut self, index: &Expr, columns: &[u64]) -> Result<Expr, Reason> {
+        let greatest = Core::greatest_of_bits(index)? as u64;
+        let all = columns.iter().fold(0, |all, column| all | column);
+        if all > i32::MAX as u64 {
+            return Err(Reason::TooMuch { what: "values of an index", asked: all, limit: i32::MAX as u64 });
+        }
+        let columns = &columns[..columns.len().min((u64::BITS - greatest.leading_zeros()) as usize)];
+        let chosen = |index: u64| {
+            let bits = columns.iter().enumerate().filter(|(bit, _)| index >> bit & 1 == 1);
+            bits.fold(0, |sum, (_, column)| sum ^ column)
+        };
+        if let Some(known) = index.known() {
+            return Ok(Expr::from(chosen(known as u64) as i64));
+        }
+        let register = self.lower(index, Width::Bits32)?;
+        let logic = |core: &mut Core, operation: Binary, a: Register, b: Register| {
+            core.pure(Operation::Binary(operation, Number::U32), [a, b], Width::Bits32)
+        };
+        let mut sum = None;
+        for far in -31..31_i32 {
+            let reached = |bit: usize| usize::try_from(bit as i32 + far).ok().filter(|to| *to < 31);
+            let taken = columns
+                .iter()
+                .enumerate()
+                .filter(|(bit, column)| reached(*bit).is_some_and(|to| *column >> to & 1 == 1));
+            let taken = taken.fold(0_u64, |taken, (bit, _)| taken | 1 << bit);
+            if taken == 0 {
+                continue;
+            }
+            let mask = self.constant(taken, Width::Bits32);
+            let mut part = logic(self, Binary::And, register, mask);
+            if far != 0 {
+                let by = self.constant(u64::from(far.unsigned_abs()), Width::Bits32);
+                part = logic(self, if far < 0 { Binary::ShiftRight } else { Binary::ShiftLeft }, part, by);
+            }
+            sum = Some(match sum {
+                None => part,
+                Some(sum) => logic(self, Binary::Xor, sum, part),
+            });
+        }
+        let all = columns.iter().fold(0, |all, column| all | column);
+        Ok(sum.map_or(Expr::from(0), |sum| self.new_variable(sum, all as i64, None)))
+    }
+
+    /// The exclusive or of two indices, as a variable.
+    pub(crate) fn exclusive_or(&mut self, a: &Expr, b: &Expr) -> Result<Expr, Reason> {
+        let greatest = (Core::greatest_of_bits(a)? | Core::greatest_of_bits(b)?) as u64;
+        if let (Some(a), Some(b)) = (a.known(), b.known()) {
+            return Ok(Expr::from(a ^ b));
+        }
+        if a.known() == Some(0) || b.known() == Some(0) {
+            return Ok(if a.known() == Some(0) { b.clone() } else { a.clone() });
+        }
+        let (a, b) = (self.lower(a, Width::Bits32)?, self.lower(b, Width::Bits32)?);
+        let sum = self.pure(Operation::Binary(Binary::Xor, Number::U32), [a, b], Width::Bits32);
+        let most = u64::MAX.checked_shr(greatest.leading_zeros()).unwrap_or(0);
+        Ok(self.new_variable(sum, most as i64, None))
+    }
+
     /// A number of 32 bits that is not negative, divided by a known one.
     fn divided(&mut self, register: Register, by: i64) -> Register {
         let by = by as u64;

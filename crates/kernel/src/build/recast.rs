@@ -172,6 +172,44 @@ impl Build {
         self.core().rest(index, divisor).map_err(|refusal| refusal.at("quotient", location))
     }
 
+    /// The exclusive or of the columns of those bits that are set in an index: column `i` is that
+    /// of bit `i`. Bits that have no column are left out.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, interpret};
+    ///
+    /// // The Gray code of the number of a thread.
+    /// let kernel = Kernel::build("gray", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "32:1")?, k.output::<f32>("y", "32:1")?);
+    ///     k.threads(32)?;
+    ///     let thread = k.thread()?;
+    ///     let at = k.over_bits(&thread, &[0b1, 0b11, 0b110, 0b1100, 0b11000])?;
+    ///     y.at(&thread)?.store_predicated(&x.at(&at)?.load()?)
+    /// });
+    /// assert!(interpret::check(kernel.unwrap().program(), &[]).is_ok());
+    /// ```
+    ///
+    /// Errors: the index may be negative; it or a column does not fit in 31 bits; the index has too
+    /// many terms.
+    #[track_caller]
+    pub fn over_bits(&self, index: &Expr, columns: &[u64]) -> Result<Expr, KernelError> {
+        let location = Location::caller();
+        let mut core = self.core();
+        core.begin(Source { statement: "over_bits", location });
+        core.over_bits(index, columns).map_err(|refusal| refusal.at("over_bits", location))
+    }
+
+    /// The exclusive or of two indices.
+    ///
+    /// Errors: as [`Build::over_bits`].
+    #[track_caller]
+    pub fn exclusive_or(&self, a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
+        let location = Location::caller();
+        let mut core = self.core();
+        core.begin(Source { statement: "exclusive_or", location });
+        core.exclusive_or(a, b).map_err(|refusal| refusal.at("exclusive_or", location))
+    }
+
     /// An index that is brought to 0 where it is negative, and to the last one below `below` where
     /// it is not below: what is then read is inside, and a condition may leave it out.
     ///

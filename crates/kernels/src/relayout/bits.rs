@@ -1,0 +1,135 @@
+//! Tiles of layouts over bits.
+//!
+//! Law: on both sides the offset of an index is the exclusive or of those of its bits. A tile is a
+//! space of indices: the sums of those that make a run of the source and of those that make a run
+//! of the destination. So it is a run on either side for each sum of other indices, and blocks have
+//! the sums of what is left.
+//!
+//! * **Words.** A thread reads vectors of 16 bytes, and stores them in shared memory word by word.
+//!   It reads its vectors of the destination back element by element.
+//! * **Offsets.** What a thread adds to the offset of its block, and each turn to that of its
+//!   thread, are numbers of their own; where they have no bit in common, they are added.
+//! * **Banks.** Lanes store words that are a vector apart in the source, and read elements that are
+//!   a vector apart in the destination. Both spaces of indices have a complement in common, whatever
+//!   they are: it becomes the rows of shared memory, and neither lanes that store nor lanes that
+//!   read meet in a bank.
+
+mod plan;
+mod space;
+
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation;
+use tilewright_kernel::{Build, Element, Kernel, KernelError, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Slot, Tree};
+
+use super::sum::plus;
+use super::{Place, Sides, blocks};
+use crate::error::PlanError;
+
+pub(super) use plan::Bits;
+
+/// A part of an index, and the bits that it may have.
+#[derive(Debug, Clone)]
+struct Part {
+    index: Expr,
+    bits: u64,
+}
+
+impl Part {
+    fn known(value: u64) -> Part {
+        Part { index: Expr::from(value as i64), bits: value }
+    }
+
+    /// The exclusive or of the columns of the bits of a number.
+    fn over(k: &Build, number: &Expr, columns: &[u64]) -> Result<Part, KernelError> {
+        let bits = columns.iter().fold(0, |all, column| all | column);
+        Ok(Part { index: k.over_bits(number, columns)?, bits })
+    }
+
+    /// The exclusive or of both: their sum where they have no bit in common.
+    fn with(&self, k: &Build, other: &Part) -> Result<Part, KernelError> {
+        let index = match self.bits & other.bits {
+            0 => plus(&self.index, &other.index)?,
+            _ => k.exclusive_or(&self.index, &other.index)?,
+        };
+        Ok(Part { index, bits: self.bits | other.bits })
+    }
+}
+
+/// The vector of a tensor of vectors.
+fn vector<'k>(view: &View<'k>, at: &Expr) -> Result<View<'k>, KernelError> {
+    let slot: Coord<Expr> = Tree::flat([Slot::All, Slot::At(at.clone())])?;
+    view.slice(slot)
+}
+
+/// The kernel.
+pub(super) fn kernel(sides: &Sides, plan: &Bits, from: &Place, to: &Place) -> Result<Kernel, PlanError> {
+    let places = |place: &Place| match &place.bits {
+        None => Ok(place.layout.leaves().iter().map(|leaf| (leaf.extent, leaf.stride)).collect()),
+        Some(_) => place.modes_over_bits().ok_or_else(|| PlanError::Kind { layout: place.to_string() }),
+    };
+    let (source_modes, target_modes): (Vec<_>, Vec<_>) = (places(from)?, places(to)?);
+    let total = blocks(1 << plan.blocks.len())?;
+    let (length, wide) = (1_i64 << plan.vector, plan.element);
+    // Words of 4 bytes, or elements that are longer.
+    let word = if wide.bytes() == 8 { Element::U64 } else { Element::U32 };
+    let in_word = i64::from(word.bytes() / wide.bytes());
+    let reach = |side: i64, element: Element| side * i64::from(element.bytes()) / i64::from(wide.bytes());
+    let reach = (reach(sides.reach.0, sides.source), reach(sides.reach.1, sides.destination));
+    Ok(Kernel::build("relayout_bits", |k| {
+        k.threads(1 << plan.threads)?;
+        k.grid(operation::Axis::X, &total.to_string())?;
+        let source = k.tensor_of(sides.source, "source", &sides.text(0, &source_modes), Role::Input)?;
+        let target = k.tensor_of(sides.destination, "destination", &sides.text(1, &target_modes), Role::Output)?;
+        let words = length / in_word;
+        let source = source.recast(word, &format!("({words},{}):(1,{words})", reach.0 / length))?;
+        let target = target.recast(wide, &format!("({length},{}):(1,{length})", reach.1 / length))?;
+        let tile = k.shared_of(word, &format!("{}:1", (1 << plan.read.len()) / in_word))?;
+        let elements = tile.recast(wide, &format!("{}:1", 1_i64 << plan.read.len()))?;
+        let (block, thread) = (k.block_number(operation::Axis::X), k.thread()?);
+        let turns = 1_u64 << (plan.read.len() - plan.vector as usize - plan.threads as usize);
+        // Numbers of vectors: a vector is a power of two of elements, at a multiple of that.
+        let vectors = |columns: &[u64]| -> Vec<u64> { columns.iter().map(|column| column >> plan.vector).collect() };
+        let turn_of = |columns: &[u64], turn: u64| space::chosen(&columns[plan.threads as usize..], turn);
+        let own = |columns: &[u64]| Part::over(k, &thread, &columns[..plan.threads as usize]);
+
+        let read = vectors(&plan.read);
+        let begin = Part::over(k, &block, &vectors(&plan.source_blocks))?;
+        let begin = begin.with(k, &own(&read[plan.vector as usize..])?)?;
+        let stored = own(&plan.stored[plan.vector as usize..])?;
+        let mut waiting = Vec::new();
+        for turn in 0..turns {
+            let at = begin.with(k, &Part::known(turn_of(&read[plan.vector as usize..], turn)))?;
+            waiting.push(vector(&source, &at.index)?.load_predicated()?.numbers()?);
+        }
+        for (turn, numbers) in (0..turns).zip(waiting) {
+            let row = turn_of(&plan.stored[plan.vector as usize..], turn);
+            for (number, value) in numbers.into_iter().enumerate() {
+                let inside = space::chosen(&plan.stored, number as u64 * in_word as u64);
+                let place = stored.with(k, &Part::known(row ^ inside))?;
+                let one = k.register(word, "1")?;
+                one.set(&[value])?;
+                tile.at(&k.quotient(&place.index, in_word)?)?.store_predicated(&one)?;
+            }
+        }
+        k.barrier();
+        let written = vectors(&plan.written);
+        let begin = Part::over(k, &block, &vectors(&plan.target_blocks))?;
+        let begin = begin.with(k, &own(&written[plan.vector as usize..])?)?;
+        let loaded = Part::over(k, &block, &plan.apart)?.with(k, &own(&plan.loaded[plan.vector as usize..])?)?;
+        for turn in 0..turns {
+            let row = turn_of(&plan.loaded[plan.vector as usize..], turn);
+            let mut numbers = Vec::new();
+            for element in 0..length as u64 {
+                let place = loaded.with(k, &Part::known(row ^ space::chosen(&plan.loaded, element)))?;
+                numbers.push(elements.at(&place.index)?.load_predicated()?.numbers()?[0]);
+            }
+            let values = k.register(wide, &length.to_string())?;
+            values.set(&numbers)?;
+            let at = begin.with(k, &Part::known(turn_of(&written[plan.vector as usize..], turn)))?;
+            vector(&target, &at.index)?.store_predicated(&values)?;
+        }
+        Ok(())
+    })?)
+}

@@ -1,0 +1,244 @@
+//! Which tile of two layouts over bits.
+//!
+//! Law: the indices of the tile are the sums of those that make a run of the source and of those
+//! that make a run of the destination. Each of its lists of columns says where the indices of a
+//! basis are: in the source, in the destination, or in shared memory.
+
+use tilewright_kernel::Element;
+use tilewright_layout::BitMatrix;
+
+use super::super::{Place, Sides};
+use super::space::{Basis, Vector, chosen, complement};
+
+/// The widest access of a thread, in bytes.
+const VECTOR: u32 = 16;
+/// How many bytes side by side are as good as any.
+const RUN: u64 = 256;
+/// The most bytes of a tile, and how many are enough.
+const MOST: u64 = 32 << 10;
+const ENOUGH: u64 = 16 << 10;
+/// The most threads of a block, and the fewest, as powers of two.
+const THREADS: (u32, u32) = (8, 5);
+/// Vectors that a thread should have at least, so that several are under way, as a power of two.
+const UNDER_WAY: u32 = 2;
+/// Bits of a number of a vector.
+const NUMBER: usize = 30;
+
+/// A tile and its threads.
+#[derive(Debug, Clone)]
+pub(in super::super) struct Bits {
+    /// What is moved: an element, or as many as always stay together, up to 8 bytes.
+    pub(super) element: Element,
+    /// Elements of a vector, and threads of a block, as powers of two.
+    pub(super) vector: u32,
+    pub(super) threads: u32,
+    /// Where the indices of the tile are in the source, those of a run first, and where the same
+    /// ones are in shared memory.
+    pub(super) read: Vec<u64>,
+    pub(super) stored: Vec<u64>,
+    /// The same for the destination.
+    pub(super) written: Vec<u64>,
+    pub(super) loaded: Vec<u64>,
+    /// The indices of blocks, in the order of the destination; where they are in the source and in
+    /// the destination, at multiples of a vector, and how far those two are apart in shared memory.
+    pub(super) blocks: Vec<u64>,
+    pub(super) source_blocks: Vec<u64>,
+    pub(super) target_blocks: Vec<u64>,
+    pub(super) apart: Vec<u64>,
+    /// Elements of a run of the source and of the destination.
+    runs: (u64, u64),
+}
+
+/// Where the bits of an index are; none for a layout that is not linear over bits, or begins
+/// elsewhere than at 0.
+fn columns(place: &Place) -> Option<Vec<u64>> {
+    if let Some(columns) = &place.bits {
+        return Some(columns.clone());
+    }
+    let columns = BitMatrix::of_layout(&place.layout).ok().filter(|_| place.base == 0)?.columns().to_vec();
+    let swizzled = |column: u64| Some(place.map?.apply(i64::try_from(column).ok()?) as u64);
+    match place.map {
+        None => Some(columns),
+        Some(_) => columns.into_iter().map(swizzled).collect(),
+    }
+}
+
+/// The images of the bits of an index.
+fn images(columns: &[u64]) -> Basis {
+    Basis::of(columns.iter().enumerate().map(|(bit, image)| Vector { image: *image, index: 1 << bit }))
+}
+
+/// The indices of the elements of a run, bit by bit.
+fn run(images: &Basis) -> Vec<u64> {
+    (0..63).map_while(|bit| images.index_of(1 << bit)).collect()
+}
+
+/// Takes two elements as one, if they are side by side on both sides wherever they are.
+fn widened(from: &[u64], to: &[u64]) -> Option<(Vec<u64>, Vec<u64>)> {
+    let beside = images(from).index_of(1)?;
+    if chosen(to, beside) != 1 || from.iter().zip(to).any(|(a, b)| (a ^ b) & 1 == 1) {
+        return None;
+    }
+    let left = beside.trailing_zeros() as usize;
+    let halved = |columns: &[u64]| {
+        let others = columns.iter().enumerate().filter(|(bit, _)| *bit != left);
+        others.map(|(_, column)| column >> 1).collect::<Vec<u64>>()
+    };
+    Some((halved(from), halved(to)))
+}
+
+/// A basis of the tile for a side: the first indices of its run, and what they leave of those of
+/// the other side's, in the order of this side's offsets.
+fn basis(columns: &[u64], own: &[u64], other: &[u64]) -> Vec<u64> {
+    let low = (1_u64 << own.len()) - 1;
+    let rest = other.iter().map(|index| {
+        let image = chosen(columns, *index);
+        Vector { image: image & !low, index: index ^ chosen(own, image & low) }
+    });
+    let rest = Basis::of(rest);
+    own.iter().copied().chain(rest.vectors().iter().map(|vector| vector.index)).collect()
+}
+
+/// How many elements are side by side.
+fn side_by_side(columns: &[u64]) -> u64 {
+    let bits = columns.iter().enumerate().take_while(|(bit, column)| **column == 1 << bit);
+    1 << bits.count()
+}
+
+impl Bits {
+    /// The tile with the longest runs on both sides; none where a side is not linear over bits, has
+    /// elements at one place, or has no elements side by side.
+    pub(in super::super) fn plan(sides: &Sides, from: &Place, to: &Place) -> Option<Bits> {
+        if sides.source != sides.destination {
+            return None;
+        }
+        let (mut from, mut to) = (columns(from)?, columns(to)?);
+        let mut bytes = sides.source.bytes();
+        if from.len() != to.len() || from.len() > 62 || images(&from).len() < from.len() {
+            return None;
+        }
+        while bytes < 8 {
+            let Some(wider) = widened(&from, &to) else { break };
+            ((from, to), bytes) = (wider, bytes * 2);
+        }
+        let element = match bytes {
+            bytes if bytes == sides.source.bytes() => sides.source,
+            2 => Element::U16,
+            4 => Element::U32,
+            _ => Element::U64,
+        };
+        let runs = (run(&images(&from)), run(&images(&to)));
+        let vector = (VECTOR / bytes).ilog2().min(runs.0.len().min(runs.1.len()) as u32);
+        // A thread reads whole words.
+        if bytes << vector < 4 || from.len() > NUMBER + vector as usize {
+            return None;
+        }
+        let mut best: Option<((u64, u64, i64), Bits)> = None;
+        for a in vector as usize..=runs.0.len() {
+            for b in vector as usize..=runs.1.len() {
+                let Some(found) = Bits::new((&from, &to), (&runs.0[..a], &runs.1[..b]), element, vector) else {
+                    break;
+                };
+                let side = |elements: u64| (elements * u64::from(bytes)).min(RUN);
+                let size = found.bytes() as i64;
+                let rate = (side(found.runs.0) * side(found.runs.1), found.bytes().min(ENOUGH), -size);
+                if best.as_ref().is_none_or(|best| rate > best.0) {
+                    best = Some((rate, found));
+                }
+            }
+        }
+        best.map(|best| best.1)
+    }
+
+    /// The tile of these runs; none where it is too large.
+    fn new((from, to): (&[u64], &[u64]), (a, b): (&[u64], &[u64]), element: Element, vector: u32) -> Option<Bits> {
+        let (read, written) = (basis(from, a, b), basis(to, b, a));
+        let (size, bytes) = (read.len(), element.bytes());
+        if u64::from(bytes) << size > MOST || size != written.len() {
+            return None;
+        }
+        let places = |columns: &[u64], list: &[u64]| list.iter().map(|index| chosen(columns, *index)).collect();
+        // Blocks have what the tile leaves, in the order of the destination.
+        let of_tile = |index: u64| Vector { image: chosen(to, index), index };
+        let mut all = Basis::of(written.iter().map(|index| of_tile(*index)));
+        let tile = all.clone();
+        let mut outer = Basis::default();
+        for bit in 0..from.len() {
+            let rest = tile.rest(of_tile(1 << bit));
+            if rest.image != 0 && all.insert(rest) {
+                outer.insert(rest);
+            }
+        }
+        let blocks: Vec<u64> = outer.vectors().iter().map(|vector| tile.rest(*vector).index).collect();
+        // Each side begins at a vector of its own.
+        let (low_a, low_b) = ((1 << a.len()) - 1, (1 << b.len()) - 1);
+        let begin_a = blocks.iter().map(|index| index ^ chosen(a, chosen(from, *index) & low_a));
+        let begin_b = blocks.iter().map(|index| index ^ chosen(b, chosen(to, *index) & low_b));
+        let (begin_a, begin_b): (Vec<u64>, Vec<u64>) = (begin_a.collect(), begin_b.collect());
+
+        // Numbers of the elements of the tile in the order in which they are read.
+        let order = Basis::of(read.iter().enumerate().map(|(bit, image)| Vector { image: *image, index: 1 << bit }));
+        let numbers: Option<Vec<u64>> = written.iter().map(|index| order.index_of(*index)).collect();
+        let numbers = numbers?;
+        // Which of them are in a word, and which lanes store and load them.
+        let word = (4 / bytes.min(4)).ilog2() as usize;
+        let (lanes, vector_bits) = (if bytes == 8 { 4 } else { 5 }, vector as usize);
+        if size < vector_bits + THREADS.1 as usize || size < word + lanes {
+            return None;
+        }
+        let storing: Vec<u64> = (0..lanes).map(|lane| 1 << (vector_bits - word + lane)).collect();
+        let mut loading = Basis::default();
+        let mut banks = Vec::new();
+        let loaded = numbers[vector_bits..vector_bits + lanes].iter().map(|number| number >> word);
+        // Lanes that read one word share it; others could stand in their place.
+        for image in loaded.chain((0..size - word).rev().map(|bit| 1 << bit)) {
+            if banks.len() < lanes && loading.insert(Vector { image, index: 0 }) {
+                banks.push(image);
+            }
+        }
+        let rows = complement(size - word, &storing, &banks);
+        let inside = (0..word).map(|bit| 1_u64 << bit);
+        let order = inside.chain(storing.iter().chain(&rows).map(|number| number << word));
+        let order = Basis::of(order.enumerate().map(|(bit, image)| Vector { image, index: 1 << bit }));
+        let placed = |number: u64| order.index_of(number);
+        let stored: Option<Vec<u64>> = (0..size).map(|bit| placed(1 << bit)).collect();
+        let loaded: Option<Vec<u64>> = numbers.iter().map(|number| placed(*number)).collect();
+        let in_tile = Basis::of(read.iter().enumerate().map(|(bit, image)| Vector { image: *image, index: 1 << bit }));
+        let apart = begin_a.iter().zip(&begin_b).map(|(a, b)| placed(in_tile.index_of(a ^ b)?));
+        let apart: Option<Vec<u64>> = apart.collect();
+
+        let threads = (size as u32 - vector).saturating_sub(UNDER_WAY).clamp(THREADS.1, THREADS.0);
+        let (read, written): (Vec<u64>, Vec<u64>) = (places(from, &read), places(to, &written));
+        let runs = (side_by_side(&read), side_by_side(&written));
+        Some(Bits {
+            element,
+            vector,
+            threads,
+            stored: stored?,
+            loaded: loaded?,
+            source_blocks: places(from, &begin_a),
+            target_blocks: places(to, &begin_b),
+            apart: apart?,
+            blocks,
+            read,
+            written,
+            runs,
+        })
+    }
+
+    /// Bytes of the tile.
+    fn bytes(&self) -> u64 {
+        u64::from(self.element.bytes()) << self.read.len()
+    }
+
+    /// What is chosen, in words.
+    pub(in super::super) fn describe(&self) -> String {
+        format!(
+            "tiles over bits of {} words of {} bytes through shared memory: runs of {} in the source, of {} in the destination",
+            1_u64 << self.read.len(),
+            self.element.bytes(),
+            self.runs.0,
+            self.runs.1
+        )
+    }
+}
