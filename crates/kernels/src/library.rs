@@ -128,6 +128,18 @@ const LIBRARY: &[Entry] = &[
         },
     },
     Entry {
+        name: "convert",
+        summary: "a contiguous tensor of N elements as f32, and one of f32 as bf16",
+        sizes: &[("N", 10_000)],
+        large: &[1 << 28],
+        types: COMPUTED,
+        plan: |sizes, element| {
+            let layout: Layout = format!("{}:1", sizes[0]).parse()?;
+            let other = if element == Element::F32 { Element::Bf16 } else { Element::F32 };
+            map(&Expression::input(0), &[(&layout, element)], (&layout, other))
+        },
+    },
+    Entry {
         name: "add_row",
         summary: "max(x + row, 0) for each row of a row-major matrix (M,N), as f32",
         sizes: &[("M", 50), ("N", 300)],
