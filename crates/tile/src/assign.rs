@@ -40,7 +40,8 @@ impl Assignment {
             let mut other = self.network.clone();
             other.costs(variable, |option| if option == self.solution.choice[variable] { NEVER } else { 0 });
             let found = other.solve();
-            Some((*value, (layouts[found.choice[variable]].clone(), found.cost)))
+            // The others may be none that an operation takes.
+            (found.cost < NEVER).then(|| (*value, (layouts[found.choice[variable]].clone(), found.cost)))
         };
         pools.layouts.iter().filter_map(next).collect()
     }
@@ -107,6 +108,8 @@ struct Costs<'p> {
     /// How often each value is given.
     weights: HashMap<ValueId, u64>,
     warps: u64,
+    /// Whether products are those of groups of four warps.
+    by_groups: bool,
 }
 
 /// The best assignment.
@@ -119,7 +122,9 @@ pub(crate) fn assign(
     let network = Network::default();
     let warps = conversions.warps;
     let (variables, stores) = (HashMap::new(), HashMap::new());
-    let mut costs = Costs { program, pools, network, variables, stores, weights: crate::pools::weights(nodes), warps };
+    let by_groups = pools.tilings.values().flatten().any(|tiling| tiling.by_groups);
+    let weights = crate::pools::weights(nodes);
+    let mut costs = Costs { program, pools, network, variables, stores, weights, warps, by_groups };
     for (value, layouts) in &pools.layouts {
         costs.variables.insert(*value, costs.network.variable(layouts.len()));
     }
@@ -177,7 +182,12 @@ impl Costs<'_> {
             Statement::Store { value, .. } => {
                 let (place, layouts) = (&self.pools.places[&number], &self.pools.stores[&number]);
                 let variable = self.stores[&number];
-                let own = access_costs(place, layouts, node.weight)?;
+                // With roles, tiles leave as they lie: a conversion would take shared memory from
+                // the rings.
+                let own = match self.by_groups {
+                    true => vec![0; layouts.len()],
+                    false => access_costs(place, layouts, node.weight)?,
+                };
                 self.network.costs(variable, |option| own[option]);
                 self.converted(*value, (variable, layouts), node.weight, conversions)?;
             }

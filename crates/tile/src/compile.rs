@@ -7,15 +7,18 @@
 use std::time::{Duration, Instant};
 
 use tilewright_kernel::Kernel;
+use tilewright_kernel::ptx::Target;
+use tilewright_layout::symbolic::Values;
 
 use crate::assign::{Assignment, Conversions, assign};
-use crate::error::TileError;
-use crate::factors;
+use crate::error::{Reason, TileError};
+use crate::factors::{self, Copies};
 use crate::held::Held;
 use crate::memory;
 use crate::place::{Placed, place};
 use crate::pools::{self, Pools};
 use crate::program::{Operation, Program, Statement, ValueId};
+use crate::roles::{self, Roles};
 
 /// Bytes of the largest tile that a thread reads at once.
 const BYTES_OF_THREAD: i64 = 32;
@@ -28,6 +31,8 @@ pub struct Compiled {
     pub(crate) placed: Placed,
     pub(crate) kernel: Kernel,
     pub(crate) warps: i64,
+    /// Who does what, or why all do the same; none for machines on which all do.
+    pub(crate) roles: Option<Result<Roles, String>>,
     /// How long each pass took.
     pub(crate) times: Vec<(&'static str, Duration)>,
 }
@@ -64,27 +69,101 @@ impl Program {
     /// conversions more shared memory, than a block has; what the kernel language refuses.
     pub fn compile(&self) -> Result<Compiled, TileError> {
         self.verify()?;
-        let mut times = Vec::new();
-        let mut since = Instant::now();
-        let mut took = |pass: &'static str| {
-            let now = Instant::now();
-            times.push((pass, now - since));
-            since = now;
-        };
+        let mut passes = Passes { times: Vec::new(), since: Instant::now() };
         let warps = self.warps.map_or_else(|| warps(self), i64::from);
         let sizes = memory::typical(self)?;
-        let staged = factors::staged(self, 32 * warps, &sizes)?;
-        took("factors");
+        let staged = factors::staged(self, Copies::Threads(32 * warps), &sizes)?;
+        passes.took("factors");
+        Ok(passes.compiled(self, staged, (warps, None), &sizes)?)
+    }
+
+    /// As [`Program::compile`], for a machine. On Hopper ([`Target::Sm90a`]) products are those of
+    /// groups of four warps, where that fits: other warps let the copy engine bring the factors,
+    /// and blocks stay. [`crate::Explanation::roles`] says who does what, or why that does not fit;
+    /// then the kernel is that of [`Program::compile`].
+    ///
+    /// ```
+    /// use tilewright_kernel::ptx::{self, Target};
+    /// use tilewright_tile::Program;
+    ///
+    /// let product: Program = "
+    /// tile product {
+    ///     input a: bf16 (M,K{div=8}):(K,1)
+    ///     input b: bf16 (K,N{div=8}):(N,1)
+    ///     output d: bf16 (M,N):(N,1)
+    ///     grid ceil(M/128), ceil(N/128)
+    ///     loop k < ceil(K/64) with sum = broadcast(f32(0), (128,128)) {
+    ///         next dot(load(a, (128,64), (block.x, k)), load(b, (64,128), (k, block.y)), sum)
+    ///     } -> sum
+    ///     store(d, (block.x, block.y), bf16(sum))
+    /// }"
+    /// .parse()?;
+    /// let compiled = product.compile_for(Target::Sm90a)?;
+    /// assert!(ptx::write(compiled.kernel().program(), Target::Sm90a)?.contains("wgmma.mma_async"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Errors: as there.
+    pub fn compile_for(&self, target: Target) -> Result<Compiled, TileError> {
+        if target != Target::Sm90a {
+            return self.compile();
+        }
+        self.verify()?;
+        let because = match self.by_roles() {
+            Ok(compiled) => return Ok(compiled),
+            Err(because) => because,
+        };
+        Ok(Compiled { roles: Some(Err(because)), ..self.compile()? })
+    }
+
+    /// The kernel whose warps have roles, or why there is none.
+    fn by_roles(&self) -> Result<Compiled, String> {
+        let mut passes = Passes { times: Vec::new(), since: Instant::now() };
+        let refused = |reason: Reason| reason.to_string();
+        let sizes = memory::typical(self).map_err(refused)?;
+        let staged = factors::staged(self, Copies::Bulk, &sizes).map_err(refused)?;
+        let roles = roles::plan(&staged)?;
+        passes.took("factors");
+        let warps = 4 * roles.groups;
+        passes.compiled(self, staged, (warps, Some(roles)), &sizes).map_err(refused)
+    }
+}
+
+/// How long each pass takes.
+struct Passes {
+    times: Vec<(&'static str, Duration)>,
+    since: Instant,
+}
+
+impl Passes {
+    fn took(&mut self, pass: &'static str) {
+        let now = Instant::now();
+        self.times.push((pass, now - self.since));
+        self.since = now;
+    }
+
+    /// The passes behind the factors.
+    fn compiled(
+        mut self,
+        source: &Program,
+        staged: Program,
+        (warps, roles): (i64, Option<Roles>),
+        sizes: &Values,
+    ) -> Result<Compiled, Reason> {
         let nodes = pools::nodes(&staged);
-        let pools = Pools::new(&staged, &nodes, warps, &sizes)?;
-        took("candidates");
+        let pools = Pools::new(&staged, &nodes, warps, sizes, roles.as_ref())?;
+        self.took("candidates");
         let assignment = assign(&staged, &nodes, &pools, &mut Conversions::new(warps))?;
-        took("assignment");
+        self.took("assignment");
         let placed = place(&staged, &pools, &assignment)?;
-        took("conversions");
-        let kernel = crate::lower::lower(&placed, resident(&placed, warps))?;
-        took("kernel");
-        Ok(Compiled { source: self.clone(), pools, assignment, placed, kernel, warps, times })
+        self.took("conversions");
+        let kernel = match &roles {
+            Some(roles) => crate::lower::lower_by_roles(&placed, roles)?,
+            None => crate::lower::lower(&placed, resident(&placed, warps))?,
+        };
+        self.took("kernel");
+        let (source, times) = (source.clone(), self.times);
+        Ok(Compiled { source, pools, assignment, placed, kernel, warps, roles: roles.map(Ok), times })
     }
 }
 

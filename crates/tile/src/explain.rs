@@ -45,8 +45,11 @@ pub struct Conversion {
 /// What was chosen for a program, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// How many warps a block has.
+    /// How many warps a block has that hold tiles.
     pub warps: i64,
+    /// What which warps do, line by line, or why all do the same; nothing for machines on which all
+    /// do.
+    pub roles: Vec<String>,
     /// The program with its conversions, the layout of each value beside it.
     pub program: String,
     /// The values that had a choice, in their order.
@@ -108,7 +111,12 @@ impl Compiled {
         })?;
         let (warps, cost, bound) =
             (self.warps, cycles(self.assignment.solution.cost), cycles(self.assignment.solution.bound));
-        Ok(Explanation { warps, program, choices, conversions, cycles: cost, bound })
+        let roles = match &self.roles {
+            None => Vec::new(),
+            Some(Ok(roles)) => roles.lines(&self.placed.program),
+            Some(Err(because)) => vec![format!("all warps do the same: {because}")],
+        };
+        Ok(Explanation { warps, roles, program, choices, conversions, cycles: cost, bound })
     }
 
     fn converted(
@@ -131,6 +139,7 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.program)?;
         writeln!(f, "\n{} warps of 32 threads; a value `t (m,n) by (threads,values):(..)` is held so", self.warps)?;
+        self.roles.iter().try_for_each(|line| writeln!(f, "{line}"))?;
         writeln!(f, "about {:.0} cycles of a multiprocessor a block, by what is counted", self.cycles)?;
         match self.bound == self.cycles {
             true => writeln!(f, "no assignment of the layouts that were weighed costs less")?,

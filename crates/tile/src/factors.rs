@@ -3,7 +3,8 @@
 //! Law: a load whose tile only products take, reshaped and transposed or not, becomes a
 //! [`Operation::Stage`] of the same matrix; the program means the same. It is done where memory has
 //! 16 bytes of a row side by side, so that copies are asynchronous, and where the threads of a
-//! block have a copy each.
+//! block have a copy each. The copy engine needs no threads, and brings a tile once for several
+//! products.
 
 use std::collections::HashMap;
 
@@ -55,16 +56,32 @@ fn definitions<'p>(body: &'p [Statement], found: &mut HashMap<ValueId, (&'p Oper
     }
 }
 
-/// The program with its factors by way of shared memory, for so many threads.
-pub(crate) fn staged(program: &Program, threads: i64, sizes: &Values) -> Result<Program, Reason> {
+/// Who copies the factors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Copies {
+    /// So many threads, each its part.
+    Threads(i64),
+    /// The copy engine.
+    Bulk,
+}
+
+/// The program with its factors by way of shared memory.
+pub(crate) fn staged(program: &Program, copies: Copies, sizes: &Values) -> Result<Program, Reason> {
     let (mut used, mut known) = (HashMap::new(), HashMap::new());
     uses(&program.body, &mut used);
     definitions(&program.body, &mut known);
+    let factors = || known.values().filter(|(operation, _)| matches!(operation, Operation::Dot)).map(|own| &own.1[..2]);
     let matrix = |value: ValueId| -> Option<Matrix> {
         let mut chain = Vec::new();
         let mut value = value;
+        // Products may share what the engine brings.
+        let shared = match copies {
+            Copies::Threads(_) => 1,
+            Copies::Bulk => factors().flatten().filter(|factor| **factor == value).count().max(1),
+        };
         loop {
-            if used.get(&value) != Some(&1) {
+            let most = if chain.is_empty() { shared } else { 1 };
+            if used.get(&value) != Some(&most) {
                 return None;
             }
             let (operation, operands) = known.get(&value)?;
@@ -104,8 +121,11 @@ pub(crate) fn staged(program: &Program, threads: i64, sizes: &Values) -> Result<
             let Some((Operation::Load { tensor, shape, at, other }, _)) = known.get(&load) else { continue };
             let place = Place::new(program, *tensor, shape, sizes)?;
             let inner = [*rows, *columns].into_iter().find(|mode| place.is_wide_along(shape, *mode));
-            let copies = shape.iter().product::<i64>() / 8;
-            if *other == 0.0 && copies >= threads && inner.is_some_and(|mode| shape[mode] <= 8 * threads) {
+            let fits = |mode: usize| match copies {
+                Copies::Threads(threads) => shape.iter().product::<i64>() / 8 >= threads && shape[mode] <= 8 * threads,
+                Copies::Bulk => true,
+            };
+            if *other == 0.0 && inner.is_some_and(fits) {
                 let (tensor, shape, at) = (*tensor, shape.clone(), at.clone());
                 stages.insert(*factor, Operation::Stage { tensor, shape, at, modes: [*rows, *columns] });
             }

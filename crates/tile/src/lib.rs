@@ -52,6 +52,7 @@ mod place;
 mod pools;
 mod program;
 mod read;
+mod roles;
 mod weights;
 
 pub use build::{Build, Condition, TensorId, Value};

@@ -5,7 +5,10 @@
 //! stores, reductions, scans and conversions are those of distributed tiles, and products those of
 //! fragments.
 
+mod roles;
 mod stage;
+
+pub(crate) use roles::lower as lower_by_roles;
 
 use std::collections::HashMap;
 
@@ -14,6 +17,7 @@ use tilewright_kernel::{Build, Distributed, Distribution, Element, Flag, Fragmen
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Extent, Slot, Stride, Tree, Truth};
 
+use self::stage::staged;
 use crate::error::Reason;
 use crate::held::{Held, bits};
 use crate::place::Placed;
@@ -38,8 +42,7 @@ pub(crate) fn lower(placed: &Placed, resident: u32) -> Result<Kernel, KernelErro
         if resident > 1 {
             k.resident(resident)?;
         }
-        let mut lowering = Lowering { k, placed, tensors, values: HashMap::new(), turns: HashMap::new(), depth: 0 };
-        lowering.body(&program.body)
+        Lowering::new(k, placed, tensors).body(&program.body)
     })
 }
 
@@ -64,6 +67,14 @@ struct Lowering<'k, 'p> {
     turns: HashMap<u32, Expr>,
     /// How many loops are open.
     depth: usize,
+    /// The block of the program, where it is none of the launch.
+    block: Option<[Expr; 3]>,
+    /// What groups of four warps have, where these multiply.
+    groups: Option<roles::Groups<'k, 'p>>,
+}
+
+fn over() -> KernelError {
+    tilewright_layout::LayoutError::Overflow { op: "tile" }.into()
 }
 
 /// A refusal of the algebra, or of this crate, as one of the kernel language.
@@ -71,11 +82,24 @@ fn refused(reason: Reason) -> KernelError {
     match reason {
         Reason::Kernel(error) => *error,
         Reason::Layout(error) => error.into(),
-        _ => tilewright_layout::LayoutError::Overflow { op: "tile" }.into(),
+        _ => over(),
     }
 }
 
-impl<'k> Lowering<'k, '_> {
+impl<'k, 'p> Lowering<'k, 'p> {
+    fn new(k: &'k Build, placed: &'p Placed, tensors: Vec<View<'k>>) -> Lowering<'k, 'p> {
+        let (values, turns) = (HashMap::new(), HashMap::new());
+        Lowering { k, placed, tensors, values, turns, depth: 0, block: None, groups: None }
+    }
+
+    /// How many turns a loop has.
+    fn count(&self, own: &Loop) -> Result<Expr, KernelError> {
+        match &own.count {
+            Count::Sizes(text) => self.k.size(text),
+            Count::Index(index) => self.index(index),
+        }
+    }
+
     fn held(&self, value: ValueId) -> Result<&Held, KernelError> {
         let missing = || KernelError::from(tilewright_layout::LayoutError::Overflow { op: "layout" });
         self.placed.layouts.get(&value).ok_or_else(missing)
@@ -103,7 +127,10 @@ impl<'k> Lowering<'k, '_> {
         let mut sum = Expr::from(index.constant);
         for (name, by) in &index.terms {
             let own = match name {
-                Name::Block(axis) => self.k.block_number(*axis),
+                Name::Block(axis) => match &self.block {
+                    Some(block) => block[*axis as usize].clone(),
+                    None => self.k.block_number(*axis),
+                },
                 Name::Turn(number) => self.turns.get(number).cloned().unwrap_or(Expr::from(0)),
             };
             let part = Stride::times(&own, &Expr::from(*by)).ok_or_else(over)?;
@@ -133,7 +160,9 @@ impl<'k> Lowering<'k, '_> {
             // number, the index is one of which nothing is known.
             slots.push(Slot::At(match index.terms.as_slice() {
                 [(Name::Block(axis), 1)]
-                    if index.constant == 0 && !self.has_tiles(tensor, mode, shape[mode], *axis) =>
+                    if self.block.is_none()
+                        && index.constant == 0
+                        && !self.has_tiles(tensor, mode, shape[mode], *axis) =>
                 {
                     self.k.index_of(self.k.index(&own)?)?
                 }
@@ -157,8 +186,11 @@ impl<'k> Lowering<'k, '_> {
     }
 
     fn body(&mut self, body: &[Statement]) -> Result<(), KernelError> {
-        for statement in body {
+        for (number, statement) in body.iter().enumerate() {
             match statement {
+                Statement::Let { result, operation: Operation::Stage { .. }, place, .. } if self.groups.is_some() => {
+                    place.during(|| self.hold(*result, body))?;
+                }
                 // The factors of a loop are taken where its turn begins.
                 Statement::Let { result, operation: Operation::Stage { .. }, place, .. } => {
                     if !self.values.contains_key(result) {
@@ -170,21 +202,22 @@ impl<'k> Lowering<'k, '_> {
                     self.values.insert(*result, own);
                 }
                 Statement::Store { tensor, at, value, place } => place.during(|| {
+                    if self.leave(*tensor, at, *value)? {
+                        return Ok(());
+                    }
                     let shape = &self.placed.program.type_of(*value).shape;
                     let tile = self.tiled(&self.numbers(*value)?, &self.distribution(*value)?)?;
                     self.tile(*tensor, shape, at)?.store_distributed_predicated(&tile)
                 })?,
                 Statement::Loop(own) => self.turns(own)?,
             }
+            self.let_go(&body[number..=number], &body[number + 1..])?;
         }
         Ok(())
     }
 
     fn turns(&mut self, own: &Loop) -> Result<(), KernelError> {
-        let count = match &own.count {
-            Count::Sizes(text) => self.k.size(text)?,
-            Count::Index(index) => self.index(index)?,
-        };
+        let count = self.count(own)?;
         let mut carried = Vec::new();
         for value in &own.initial {
             let numbers = self.numbers(*value)?;
@@ -194,7 +227,12 @@ impl<'k> Lowering<'k, '_> {
             carried.push(fragment);
         }
         let k = self.k;
-        let rings = self.begin_rings(own, self.depth > 0)?;
+        let overlap = self.groups.as_ref().and_then(|groups| groups.overlaps.get(&own.turn)).cloned();
+        if let Some(overlap) = overlap {
+            self.overlapped(own, &overlap, &count, &carried)?;
+            return self.ended(own, &carried);
+        }
+        let rings = if self.groups.is_some() { Vec::new() } else { self.begin_rings(own, self.depth > 0)? };
         self.depth += 1;
         k.range(count, |turn| {
             self.turns.insert(own.turn, turn.clone());
@@ -210,7 +248,12 @@ impl<'k> Lowering<'k, '_> {
         })?;
         self.depth -= 1;
         self.end_rings(&rings);
-        for (result, fragment) in own.results.iter().zip(&carried) {
+        self.ended(own, &carried)
+    }
+
+    /// The results of a loop.
+    fn ended(&mut self, own: &Loop, carried: &[Fragment<'k>]) -> Result<(), KernelError> {
+        for (result, fragment) in own.results.iter().zip(carried) {
             self.values.insert(*result, Own::Numbers(fragment.numbers()?));
         }
         Ok(())
@@ -226,9 +269,12 @@ impl<'k> Lowering<'k, '_> {
             return Ok(Own::Widened(tile.clone(), *element));
         }
         if let Operation::Load { tensor, shape, at, other } = operation {
+            let (tile, held) = (self.tile(*tensor, shape, at)?, self.distribution(result)?);
+            if *other == 0.0 && other.is_sign_positive() {
+                return Ok(Own::Tile(tile.load_distributed_predicated(&held)?));
+            }
             let other = k.number_of(program.tensors[*tensor].element, *other);
-            let tile = self.tile(*tensor, shape, at)?;
-            return Ok(Own::Tile(tile.load_distributed_or(&self.distribution(result)?, other)?));
+            return Ok(Own::Tile(tile.load_distributed_or(&held, other)?));
         }
         if let Operation::Dot = operation {
             return Ok(Own::Numbers(self.multiplied(result, operands)?));
@@ -251,7 +297,11 @@ impl<'k> Lowering<'k, '_> {
             }
             Operation::To(element) => {
                 let held = self.distribution(operands[0])?;
-                self.tiled(&given[0], &held)?.to(*element)?.fragment().numbers()?
+                let tile = self.tiled(&given[0], &held)?.to(*element)?;
+                if self.groups.is_some() && element.bits() == 16 {
+                    return Ok(Own::Tile(tile));
+                }
+                tile.fragment().numbers()?
             }
             Operation::Reshape(_) | Operation::Transpose(_) => given[0].to_vec(),
             Operation::Broadcast(shape) => {
@@ -290,6 +340,9 @@ impl<'k> Lowering<'k, '_> {
         let k = self.k;
         let missing = || KernelError::from(tilewright_layout::LayoutError::Overflow { op: "product" });
         let tiling = self.placed.tilings.get(&result).ok_or_else(missing)?;
+        if tiling.by_groups {
+            return self.multiplied_by_groups(result, operands);
+        }
         let shape = &self.placed.program.type_of(result).shape;
         let rows = shape[0] / (16 * tiling.warps[0]);
         let columns = shape[1] / (8 * tiling.warps[1]);

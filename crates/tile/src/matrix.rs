@@ -1,8 +1,9 @@
 //! Products by matrix instructions: who holds which part of the factors and of the sums.
 //!
 //! Law: an instruction of a warp multiplies 16 x 16 by 16 x 8. Warps stand in rows and columns of
-//! the sums, and each does its part of a step of 16 along K after the other. The layouts are those
-//! of the instruction, as `atoms` has them.
+//! the sums, and each does its part of a step of 16 along K after the other. An instruction of four
+//! warps multiplies 64 rows by all columns. The layouts are those of the instruction, as `atoms`
+//! has them.
 
 use tilewright_atoms::{MmaAtom, Operand, TiledMma};
 use tilewright_kernel::{Distribution, Element};
@@ -25,6 +26,8 @@ pub(crate) struct Tiling {
     pub(crate) warps: [i64; 2],
     /// How many columns a warp has side by side: those of one instruction or two.
     pub(crate) beside: i64,
+    /// Whether four warps multiply together, B from shared memory.
+    pub(crate) by_groups: bool,
 }
 
 /// The name of the instruction for factors of a type.
@@ -67,5 +70,39 @@ fn tiling(factors: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tili
     // Instructions have N before K, programs K before N.
     let turned = held::bits::transposed(&[n, k], &[1, 0]);
     let b = b.mapped(|bit| Some(turned[usize::from(bit)]));
-    Ok(Tiling { mma, a, b, c, warps, beside })
+    Ok(Tiling { mma, a, b, c, warps, beside, by_groups: false })
+}
+
+/// The instruction of four warps, for so many columns, A in shared memory or in registers.
+pub(crate) fn group_atom(factors: Element, columns: i64, from_shared: bool) -> String {
+    let types = match factors {
+        Element::F16 => "16_F32F16F16",
+        _ => "16_F32BF16BF16",
+    };
+    format!("SM90_64x{columns}x{types}_{}", if from_shared { "SS" } else { "RS" })
+}
+
+/// How so many groups of four warps multiply tiles of these extents, each its rows of 64. A factor
+/// in shared memory is `shared`, which no thread holds.
+pub(crate) fn of_groups(
+    factors: Element,
+    [m, n, k]: [i64; 3],
+    groups: i64,
+    a: Option<&Held>,
+    b: &Held,
+) -> Result<Tiling, Reason> {
+    let name = group_atom(factors, n, a.is_some());
+    let refuse = |error: tilewright_atoms::AtomError| Reason::Held { layout: name.clone(), because: error.to_string() };
+    let arranged: Layout = format!("({groups},1,1)").parse()?;
+    let order: Tiler = format!("[{m}:1;{n}:1;16:1]").parse()?;
+    let mma = TiledMma::new(MmaAtom::named(&name).map_err(refuse)?, &arranged, &order).map_err(refuse)?;
+    let of = |shape: [i64; 2], operand: Operand| -> Result<Held, Reason> {
+        Held::of(Distribution::of_mma(&held::tree(&shape)?, &mma, operand)?.layout())
+    };
+    let c = of([m, n], Operand::C)?;
+    let a = match a {
+        Some(a) => a.clone(),
+        None => of([m, k], Operand::A)?,
+    };
+    Ok(Tiling { mma, a, b: b.clone(), c, warps: [4 * groups, 1], beside: n, by_groups: true })
 }

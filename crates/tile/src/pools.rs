@@ -14,6 +14,7 @@ use crate::held::{Held, bits};
 use crate::matrix::{self, Tiling};
 use crate::memory::{self, Place};
 use crate::program::{Count, Loop, Operation, Program, Statement, ValueId};
+use crate::roles::Roles;
 
 /// The most layouts of a value.
 pub(crate) const MOST: usize = 12;
@@ -112,7 +113,13 @@ impl Pools {
     }
 
     /// The layouts of a program for so many warps.
-    pub(crate) fn new(program: &Program, nodes: &[Node<'_>], warps: i64, sizes: &Values) -> Result<Pools, Reason> {
+    pub(crate) fn new(
+        program: &Program,
+        nodes: &[Node<'_>],
+        warps: i64,
+        sizes: &Values,
+        roles: Option<&Roles>,
+    ) -> Result<Pools, Reason> {
         let thread_bits = 5 + warps.trailing_zeros() as usize;
         let mut pools = Pools {
             alike: HashMap::new(),
@@ -130,7 +137,7 @@ impl Pools {
         }
         let mut given = BTreeMap::new();
         for (number, node) in nodes.iter().enumerate() {
-            pools.seed(program, (number, node), warps, sizes, &mut given)?;
+            pools.seed(program, (number, node), (warps, roles), sizes, &mut given)?;
         }
         let passes =
             |pools: &mut Pools| while nodes.iter().fold(false, |any, node| any | pools.spread(program, node)) {};
@@ -194,7 +201,7 @@ impl Pools {
         &mut self,
         program: &Program,
         (number, node): (usize, &Node<'_>),
-        warps: i64,
+        (warps, roles): (i64, Option<&Roles>),
         sizes: &Values,
         given: &mut BTreeMap<ValueId, Held>,
     ) -> Result<(), Reason> {
@@ -214,7 +221,19 @@ impl Pools {
                 Operation::Dot => {
                     let shape = |at: usize| &program.type_of(operands[at]).shape;
                     let extents = [shape(0)[0], shape(1)[1], shape(0)[1]];
-                    let found = matrix::tilings(program.type_of(operands[0]).element, extents, warps)?;
+                    let element = program.type_of(operands[0]).element;
+                    let found = match roles {
+                        None => matrix::tilings(element, extents, warps)?,
+                        Some(roles) => {
+                            let brought = |at: usize| {
+                                let value = operands[at];
+                                let bits = program.type_of(value).bits() as usize;
+                                roles.of.contains_key(&value).then(|| memory::plain(bits, thread_bits))
+                            };
+                            let b = brought(1).unwrap_or_else(|| memory::plain(0, thread_bits));
+                            vec![matrix::of_groups(element, extents, roles.groups, brought(0).as_ref(), &b)?]
+                        }
+                    };
                     if found.is_empty() {
                         let (asked, limit) = (warps, (extents[0] / 16) * (extents[1] / 8));
                         let what = "warps for the instructions of a product".to_string();

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use tilewright::atoms::Dimension;
 use tilewright::kernel::ptx::{self, Target};
-use tilewright::kernel::{Kernel, Route};
+use tilewright::kernel::{BoxMap, Kernel, Route};
 use tilewright::tile::{Explanation, LIBRARY, Program};
 
 use crate::json::Json;
@@ -29,7 +30,7 @@ pub fn run(
     output: Option<&PathBuf>,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let compiled = read(file)?.compile()?;
+    let compiled = read(file)?.compile_for(arch)?;
     let explained = compiled.explain()?;
     if let Some(output) = output {
         write_file(output, ptx::write(compiled.kernel().program(), arch)?.as_bytes(), terminal)?;
@@ -78,6 +79,7 @@ fn object(explained: &Explanation) -> Json {
     json!({
         "program": explained.program,
         "warps": explained.warps,
+        "roles": explained.roles,
         "cycles": explained.cycles,
         "bound": explained.bound,
         "choices": choices,
@@ -96,11 +98,18 @@ fn launch(kernel: &Kernel, sizes: &[(String, i64)]) -> Result<Json, Failure> {
         .zip(&launch.scalars)
         .map(|(scalar, bits)| json!({ "bits": scalar.bits(), "value": bits }))
         .collect();
+    let dimension = |own: &Dimension| json!({ "extent": own.extent, "stride": own.stride, "box": own.boxed });
+    let map = |own: &BoxMap| {
+        let dimensions: Vec<Json> = own.dimensions.iter().map(dimension).collect();
+        json!({ "tensor": own.tensor, "dimensions": dimensions, "swizzle_bytes": 16 * own.swizzle.units() })
+    };
+    let maps: Vec<Json> = launch.maps.iter().map(map).collect();
     Ok(json!({
         "grid": launch.grid,
         "threads": program.threads,
         "shared_bytes": program.shared_bytes,
         "bytes": launch.bytes,
         "numbers": numbers,
+        "maps": maps,
     }))
 }

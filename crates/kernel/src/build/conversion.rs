@@ -204,7 +204,7 @@ impl<'k> Distributed<'k> {
         let (first, layout) = self.held.first_copies()?;
         let only = build.core().all_zero(&self.held.copy_digits())?;
         array.composed(&layout)?.of_thread()?.write_where(only, &self.fragment.chosen(&first)?, 128, Edge::Proved)?;
-        build.core().effect(Operation::Barrier, [], &[], None);
+        build.meet();
         let (first, layout) = to.first_copies()?;
         let part = array.composed(&layout)?.of_thread()?;
         let fragment = part.fragment_like(self.element())?;

@@ -15,7 +15,6 @@ use super::tensor::View;
 use crate::distribution::Digit;
 use crate::element::Element;
 use crate::error::Reason;
-use crate::program::operation::Operation;
 
 /// Sets of threads that exchange numbers through shared memory: the members of each, and who a
 /// thread is.
@@ -82,7 +81,7 @@ impl Build {
             fragment.put(numbers)?;
             part.write_where(only, &fragment, 128, Edge::Proved)?;
         }
-        self.core().effect(Operation::Barrier, [], &[], None);
+        self.meet();
         Ok(arrays)
     }
 

@@ -9,11 +9,11 @@
 
 use super::Build;
 use super::core::Core;
+use super::role::barrier_of;
 use super::tensor::View;
 use crate::element::Element;
 use crate::error::Reason;
 use crate::program::memory::{BufferId, Role, Space};
-use crate::program::operation::Operation;
 
 /// Areas that statements have taken.
 #[derive(Default)]
@@ -54,12 +54,14 @@ impl Scratch {
 }
 
 impl Build {
-    /// An array in shared memory until it is given back. Every thread of the block comes here.
+    /// An array in shared memory until it is given back. Every thread of the block, or of
+    /// the role, comes here.
     pub(crate) fn take_scratch(&self, element: Element, layout: &str) -> Result<View<'_>, Reason> {
         let (name, before) = {
             let mut core = self.core();
             if core.depth() > 0 {
-                core.effect(Operation::Barrier, [], &[], None);
+                let barrier = barrier_of(core.team.as_ref());
+                core.effect(barrier, [], &[], None);
             }
             (format!("scratch{}", core.buffers.len()), core.shared_bytes)
         };

@@ -80,8 +80,13 @@ impl Build {
     /// role.
     #[track_caller]
     pub fn barrier(&self) {
+        self.core().begin(Source { statement: "barrier", location: Location::caller() });
+        self.meet();
+    }
+
+    /// The barrier of the block, or of the role that is being written.
+    pub(crate) fn meet(&self) {
         let mut core = self.core();
-        core.begin(Source { statement: "barrier", location: Location::caller() });
         let barrier = barrier_of(core.team.as_ref());
         core.effect(barrier, [], &[], None);
     }

@@ -9,7 +9,7 @@ use tilewright_kernel::{Fragment, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Stride, Tree};
 
-use super::Lowering;
+use super::{Lowering, over};
 use crate::matrix::Tiling;
 use crate::program::{Index, Loop, Operation, Statement, ValueId};
 
@@ -33,10 +33,6 @@ pub(super) struct Ring<'k> {
     copy: TiledCopy,
     /// The loop's turn, and how many stages there are; one stage outside of loops.
     stages: i64,
-}
-
-fn over() -> KernelError {
-    tilewright_layout::LayoutError::Overflow { op: "stage" }.into()
 }
 
 impl<'k> Lowering<'k, '_> {
@@ -92,11 +88,8 @@ impl<'k> Lowering<'k, '_> {
         found.into_iter().map(ring).collect()
     }
 
-    /// Whether elements along a mode of a tensor lie side by side.
     fn is_contiguous(&self, tensor: usize, mode: usize) -> bool {
-        let layout = self.placed.program.tensors[tensor].layout.parse::<Layout<Expr>>();
-        let own = layout.ok().and_then(|layout| layout.mode(mode));
-        own.is_some_and(|own| own.leaves().first().is_some_and(|leaf| leaf.stride == Expr::from(1)))
+        crate::roles::is_contiguous(&self.placed.program, tensor, mode)
     }
 
     /// Copies the tiles of a turn to their stages.
@@ -219,6 +212,6 @@ impl<'k> Lowering<'k, '_> {
 }
 
 /// `(_,_,stage)`.
-fn staged(stage: &Expr) -> Result<Coord<Expr>, KernelError> {
+pub(super) fn staged(stage: &Expr) -> Result<Coord<Expr>, KernelError> {
     Ok(Tree::flat([Slot::All, Slot::All, Slot::At(stage.clone())])?)
 }

@@ -1,0 +1,119 @@
+//! Those who bring tiles.
+//!
+//! Law: they walk the program and leave out all but the tiles that products take, and the loops
+//! around these. Before a tile comes, its stage is free.
+
+use tilewright_kernel::{Cursor, KernelError, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Slot, Tree};
+
+use super::super::{Lowering, over, staged};
+use super::Live;
+use crate::program::{Index, Operation, Program, Statement};
+use crate::roles::{Brought, Roles, is_contiguous};
+
+/// Elements of 16 bits of a line of 128 bytes.
+const LINE: i64 = 64;
+
+/// The layout of a ring of tiles: lines of up to 128 bytes, swizzled as the instructions read them,
+/// and panels of these where a tile is wider.
+pub(super) fn layout(program: &Program, brought: &Brought, stages: i64) -> String {
+    let kept = brought.kept();
+    let [first, second] = kept.map(|mode| brought.shape[mode]);
+    let along_first = is_contiguous(program, brought.tensor, kept[0]);
+    let (run, others) = if along_first { (first, second) } else { (second, first) };
+    let width = run.min(LINE);
+    let lines = format!("({width},{}):(1,{})", run / width, width * others);
+    let (shape, strides) = lines.split_once(':').unwrap_or_default();
+    let swizzle = format!("S<{},3,3>", (width / 8).ilog2());
+    let size = first * second;
+    match along_first {
+        true => format!("{swizzle} o 0 o ({shape},{others},{stages}):({strides},{width},{size})"),
+        false => format!("{swizzle} o 0 o ({others},{shape},{stages}):({width},{strides},{size})"),
+    }
+}
+
+impl<'k> Lowering<'k, '_> {
+    /// Brings the tiles of a body, in the order in which they are taken.
+    pub(super) fn bring(
+        &mut self,
+        body: &[Statement],
+        plan: &Roles,
+        rings: &[Live<'k>],
+        cursors: &[Cursor<'k>],
+    ) -> Result<(), KernelError> {
+        let mut done = Vec::new();
+        for statement in body {
+            match statement {
+                Statement::Let { result, operation: Operation::Stage { .. }, place, .. } => {
+                    let Some((ring, _)) = plan.of.get(result) else { continue };
+                    // The parts of a ring come together, with the first.
+                    if !done.contains(result) {
+                        place.during(|| self.bring_ring(body, *ring, (plan, rings, cursors), &mut done))?;
+                    }
+                }
+                Statement::Loop(own) if brings(&own.body) => {
+                    let k = self.k;
+                    let count = self.count(own)?;
+                    own.place.during(|| {
+                        k.range(count, |turn| {
+                            self.turns.insert(own.turn, turn.clone());
+                            self.bring(&own.body, plan, rings, cursors)
+                        })
+                    })?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn bring_ring(
+        &mut self,
+        body: &[Statement],
+        ring: usize,
+        (plan, rings, cursors): (&Roles, &[Live<'k>], &[Cursor<'k>]),
+        done: &mut Vec<crate::program::ValueId>,
+    ) -> Result<(), KernelError> {
+        let (live, cursor) = (&rings[ring], &cursors[ring]);
+        let stage = cursor.stage()?;
+        stage.acquire()?;
+        for (part, to) in live.parts.iter().enumerate() {
+            let own = body.iter().find_map(|statement| match statement {
+                Statement::Let { result, operation: Operation::Stage { tensor, shape, at, modes }, .. }
+                    if plan.of.get(result) == Some(&(ring, part)) && !done.contains(result) =>
+                {
+                    Some((*result, Brought { tensor: *tensor, shape: shape.clone(), modes: *modes }, at))
+                }
+                _ => None,
+            });
+            let (value, own, at) = own.ok_or_else(over)?;
+            let from = self.matrix(&own, at)?;
+            stage.load(&from, &to.slice(staged(stage.index())?)?)?;
+            done.push(value);
+        }
+        stage.publish()?;
+        cursor.advance()
+    }
+
+    /// A tile of a tensor without its modes of one element, the others in the order of the tensor.
+    pub(super) fn matrix(&self, own: &Brought, at: &[Index]) -> Result<View<'k>, KernelError> {
+        let kept = own.kept();
+        let tile = self.tile(own.tensor, &own.shape, at)?;
+        if own.shape.len() == 2 {
+            return Ok(tile);
+        }
+        let one = |mode: usize| if kept.contains(&mode) { Slot::All } else { Slot::At(Expr::from(0)) };
+        let slots: Coord<Expr> = Tree::flat((0..own.shape.len()).map(one))?;
+        tile.slice(slots)
+    }
+}
+
+/// Whether a body has tiles that are brought.
+fn brings(body: &[Statement]) -> bool {
+    body.iter().any(|statement| match statement {
+        Statement::Let { operation: Operation::Stage { .. }, .. } => true,
+        Statement::Loop(own) => brings(&own.body),
+        _ => false,
+    })
+}

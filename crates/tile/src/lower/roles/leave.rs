@@ -1,0 +1,135 @@
+//! Results that leave through shared memory.
+//!
+//! Law: a result is written to shared memory as matrices of 8 x 8, strip by strip, in lines of 128
+//! bytes; then the copy engine stores it, while the groups go on. Before the next one is written
+//! there, the one before has been read.
+
+use std::collections::HashMap;
+
+use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_kernel::{Element, KernelError, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Layout, Slot, Tiler, Tree};
+
+use super::super::{Lowering, Own, over};
+use crate::program::{Index, Statement, ValueId};
+use crate::roles::{Brought, is_contiguous};
+
+/// The most columns of a strip: lines of 128 bytes.
+const STRIP: i64 = 64;
+
+/// A refusal of an atom, as one of the kernel language.
+fn refused(_: tilewright_atoms::AtomError) -> KernelError {
+    over()
+}
+
+impl<'k> Lowering<'k, '_> {
+    /// Where a tile of a store lies: rows and columns, and the tile without modes of one element,
+    /// if it may leave through shared memory.
+    fn leaves(&self, tensor: usize, value: ValueId) -> Option<([i64; 2], Brought)> {
+        let ty = self.placed.program.type_of(value);
+        let several: Vec<usize> = (0..ty.shape.len()).filter(|mode| ty.shape[*mode] > 1).collect();
+        let [rows, columns] = several.as_slice() else { return None };
+        let extents = [ty.shape[*rows], ty.shape[*columns]];
+        let held = self.placed.layouts.get(&value)?;
+        let as_sums = |(result, tiling): (&ValueId, &crate::matrix::Tiling)| {
+            tiling.c == *held && self.placed.program.type_of(*result).shape == extents
+        };
+        let fits = ty.element.bits() == 16
+            && is_contiguous(&self.placed.program, tensor, *columns)
+            && extents[1] % 16 == 0
+            && self.placed.tilings.iter().any(as_sums);
+        fits.then(|| (extents, Brought { tensor, shape: ty.shape.clone(), modes: [*rows, *columns] }))
+    }
+
+    /// Shared memory for all stores that leave through it.
+    pub(super) fn leaving(&self) -> Result<HashMap<[i64; 2], View<'k>>, KernelError> {
+        fn stores(body: &[Statement], found: &mut Vec<(usize, ValueId)>) {
+            for statement in body {
+                match statement {
+                    Statement::Store { tensor, value, .. } => found.push((*tensor, *value)),
+                    Statement::Loop(own) => stores(&own.body, found),
+                    Statement::Let { .. } => {}
+                }
+            }
+        }
+        let mut all = Vec::new();
+        stores(&self.placed.program.body, &mut all);
+        let mut found = HashMap::new();
+        let mut sizes: Vec<([i64; 2], Element)> = Vec::new();
+        for (tensor, value) in all {
+            let Some((extents, _)) = self.leaves(tensor, value) else { continue };
+            let element = self.placed.program.tensors[tensor].element;
+            // One place serves all stores of one shape.
+            if sizes.is_empty() || sizes.contains(&(extents, element)) {
+                sizes.push((extents, element));
+                if let std::collections::hash_map::Entry::Vacant(entry) = found.entry(extents) {
+                    entry.insert(self.k.shared_of(element, &panels(extents))?);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Stores a tile by way of shared memory; whether that is done.
+    pub(in crate::lower) fn leave(&self, tensor: usize, at: &[Index], value: ValueId) -> Result<bool, KernelError> {
+        let Some(groups) = &self.groups else { return Ok(false) };
+        let Some((extents, own)) = self.leaves(tensor, value) else { return Ok(false) };
+        let Some(shared) = groups.leaving.get(&extents) else { return Ok(false) };
+        if shared.element() != self.placed.program.tensors[tensor].element {
+            return Ok(false);
+        }
+        let [rows, columns] = extents;
+        let k = self.k;
+        let strip = columns.min(STRIP);
+        let name = format!("SM90_64x{strip}x16_F32BF16BF16_SS");
+        let order: Tiler = format!("[{rows}:1;{strip}:1;16:1]").parse()?;
+        let arranged: Layout = format!("({},1,1)", groups.plan.groups).parse()?;
+        let part = TiledMma::new(MmaAtom::named(&name).map_err(refused)?, &arranged, &order).map_err(refused)?;
+        let atom = CopyAtom::named("SM90_U32x4_STSM_N").map_err(refused)?;
+        let store = TiledCopy::of_operand_in(atom, &part, Operand::C, 16).map_err(refused)?;
+        let (blocks, held) = (rows / (64 * groups.plan.groups), columns / 2);
+        let count = columns / strip;
+        let all: Layout =
+            format!("((2,2,{}),{blocks},1,{count}):((1,2,4),{held},0,{})", strip / 8, strip / 2).parse()?;
+        let values = match self.values.get(&value) {
+            Some(Own::Tile(tile)) => tile.fragment().clone(),
+            _ => {
+                let numbers = self.numbers(value)?;
+                let fragment = k.register(shared.element(), &numbers.len().to_string())?;
+                fragment.set(&numbers)?;
+                fragment
+            }
+        };
+        let values = values.with_layout(&all)?;
+        k.single(|| {
+            k.wait_bulk(0);
+            Ok(())
+        })?;
+        k.barrier();
+        for number in 0..count {
+            let own = values.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(number)])?)?;
+            let to = shared.local_tile(
+                &format!("({rows},{strip})"),
+                Tree::flat([Slot::At(Expr::from(0)), Slot::At(Expr::from(number))])?,
+            )?;
+            k.copy(&store, &own.retile(&store, CopyEnd::Source)?, &to)?;
+        }
+        k.fence_async();
+        k.barrier();
+        let to = self.matrix(&own, at)?;
+        k.single(|| {
+            k.store_bulk(shared, &to)?;
+            k.commit_bulk();
+            Ok(())
+        })?;
+        Ok(true)
+    }
+}
+
+/// Lines of up to 128 bytes along the columns.
+fn panels([rows, columns]: [i64; 2]) -> String {
+    let width = columns.min(STRIP);
+    let swizzle = format!("S<{},3,3>", (width / 8).ilog2());
+    format!("{swizzle} o 0 o ({rows},({width},{})):({width},(1,{}))", columns / width, width * rows)
+}

@@ -1,0 +1,183 @@
+//! Products of groups of four warps.
+//!
+//! Law: a product is set off when its factors have come, and its stages are released when it is
+//! over. A stage of a body in which no product takes it is held for the loops behind, until the
+//! last of these.
+
+use tilewright_kernel::{Element, Fragment, KernelError, Num, Stage, View};
+
+use super::super::{Lowering, Own, over, staged};
+use super::Groups;
+use crate::matrix::Tiling;
+use crate::program::{Operation, Statement, ValueId};
+use crate::roles::is_zero;
+
+/// A product under way.
+pub(super) struct UnderWay<'k> {
+    pub(super) sums: Fragment<'k>,
+    stages: Vec<Stage<'k>>,
+}
+
+impl UnderWay<'_> {
+    /// The product is over: its stages are free.
+    pub(super) fn release(&self) -> Result<(), KernelError> {
+        self.stages.iter().try_for_each(Stage::release)
+    }
+}
+
+impl<'k> Lowering<'k, '_> {
+    pub(super) fn by_groups(&self) -> Result<&Groups<'k, '_>, KernelError> {
+        self.groups.as_ref().ok_or_else(over)
+    }
+
+    fn tiling(&self, result: ValueId) -> Result<&Tiling, KernelError> {
+        self.placed.tilings.get(&result).ok_or_else(over)
+    }
+
+    /// The shape of a fragment of sums of a product.
+    fn shape_of_sums(&self, result: ValueId) -> Result<String, KernelError> {
+        let shape = &self.placed.program.type_of(result).shape;
+        let rows = shape[0] / (16 * self.tiling(result)?.warps[0]);
+        Ok(format!("((2,2,{}),{rows},1)", shape[1] / 8))
+    }
+
+    /// A factor in shared memory, its rows before K.
+    fn factor(&self, value: ValueId, left: bool, stage: &Stage<'k>) -> Result<View<'k>, KernelError> {
+        let groups = self.by_groups()?;
+        let (ring, part) = groups.plan.of.get(&value).copied().ok_or_else(over)?;
+        let modes = groups.plan.rings[ring].parts[part].modes;
+        let along = if left { modes } else { [modes[1], modes[0]] };
+        let tile = groups.rings[ring].parts[part].slice(staged(stage.index())?)?;
+        if along[0] < along[1] { Ok(tile) } else { tile.select(&[1, 0]) }
+    }
+
+    /// The sums with which a product begins, in registers of their own; and whether there are any.
+    pub(super) fn begun(&self, result: ValueId, sums: ValueId) -> Result<(Fragment<'k>, bool), KernelError> {
+        let fragment = self.k.register(Element::F32, &self.shape_of_sums(result)?)?;
+        if is_zero(&self.placed.program, sums) {
+            fragment.clear();
+            return Ok((fragment, false));
+        }
+        fragment.set(&self.numbers(sums)?)?;
+        Ok((fragment, true))
+    }
+
+    /// A factor in registers, as the instruction takes it.
+    pub(super) fn rows_of(&self, result: ValueId, value: ValueId) -> Result<Fragment<'k>, KernelError> {
+        let program = &self.placed.program;
+        let shape = &program.type_of(value).shape;
+        let rows = shape[0] / (16 * self.tiling(result)?.warps[0]);
+        let text = format!("((2,2,2),{rows},{})", shape[1] / 16);
+        let fragment = self.k.register(program.type_of(value).element, &text)?;
+        if let Some(Own::Tile(tile)) = self.values.get(&value) {
+            return tile.fragment().with_layout(fragment.layout());
+        }
+        fragment.set(&self.numbers(value)?)?;
+        Ok(fragment)
+    }
+
+    /// Sets a product off, once its factors have come: A in registers where it is given.
+    pub(super) fn set_off(
+        &self,
+        result: ValueId,
+        operands: &[ValueId],
+        (sums, adds): (&Fragment<'k>, bool),
+        rows: Option<&Fragment<'k>>,
+    ) -> Result<UnderWay<'k>, KernelError> {
+        let groups = self.by_groups()?;
+        let mma = &self.tiling(result)?.mma;
+        let mut stages: Vec<(usize, Stage<'k>, bool)> = Vec::new();
+        for value in &operands[..2] {
+            let Some((ring, _)) = groups.plan.of.get(value).copied() else { continue };
+            if stages.iter().all(|own| own.0 != ring) {
+                let stage = groups.cursors[ring].stage()?;
+                let kept = groups.kept.contains_key(&ring);
+                if !kept {
+                    stage.wait()?;
+                    groups.cursors[ring].advance()?;
+                }
+                stages.push((ring, stage, kept));
+            }
+        }
+        let factor = |value: ValueId, left: bool| {
+            let ring = groups.plan.of.get(&value).map(|own| own.0);
+            let stage = stages.iter().find(|own| Some(own.0) == ring).ok_or_else(over)?;
+            self.factor(value, left, &stage.1)
+        };
+        let b = factor(operands[1], false)?;
+        let k = self.k;
+        match (rows, adds) {
+            (Some(rows), true) => k.mma(mma, sums, rows, &b, sums)?,
+            (Some(rows), false) => k.mma_anew(mma, sums, rows, &b)?,
+            (None, true) => k.mma(mma, sums, &factor(operands[0], true)?, &b, sums)?,
+            (None, false) => k.mma_anew(mma, sums, &factor(operands[0], true)?, &b)?,
+        }
+        let stages = stages.into_iter().filter(|own| !own.2).map(|own| own.1).collect();
+        Ok(UnderWay { sums: sums.clone(), stages })
+    }
+
+    /// A product from its beginning to its end.
+    pub(in crate::lower) fn multiplied_by_groups(
+        &self,
+        result: ValueId,
+        operands: &[ValueId],
+    ) -> Result<Vec<Num<'k>>, KernelError> {
+        let (sums, adds) = self.begun(result, operands[2])?;
+        let rows = match self.by_groups()?.plan.of.contains_key(&operands[0]) {
+            true => None,
+            false => Some(self.rows_of(result, operands[0])?),
+        };
+        let under_way = self.set_off(result, operands, (&sums, adds), rows.as_ref())?;
+        self.k.wait_mma(0);
+        under_way.release()?;
+        under_way.sums.numbers()
+    }
+
+    /// A tile of a body that only loops behind it take: it has come, and is held.
+    pub(in crate::lower) fn hold(&mut self, value: ValueId, body: &[Statement]) -> Result<(), KernelError> {
+        let groups = self.by_groups()?;
+        let Some((ring, _)) = groups.plan.of.get(&value).copied() else { return Ok(()) };
+        if takes(body, value) {
+            return Ok(());
+        }
+        groups.cursors[ring].stage()?.wait()?;
+        if let Some(groups) = &mut self.groups {
+            groups.kept.insert(ring, value);
+        }
+        Ok(())
+    }
+
+    /// Releases what is held where no statement behind takes it.
+    pub(in crate::lower) fn let_go(&mut self, here: &[Statement], behind: &[Statement]) -> Result<(), KernelError> {
+        let Some(groups) = &mut self.groups else { return Ok(()) };
+        let over: Vec<usize> = groups
+            .kept
+            .iter()
+            .filter(|(_, value)| is_used(here, **value) && !is_used(behind, **value))
+            .map(|own| *own.0)
+            .collect();
+        for ring in over {
+            groups.cursors[ring].stage()?.release()?;
+            groups.cursors[ring].advance()?;
+            groups.kept.remove(&ring);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a product of a body itself takes a value.
+fn takes(body: &[Statement], value: ValueId) -> bool {
+    body.iter().any(|statement| match statement {
+        Statement::Let { operation: Operation::Dot, operands, .. } => operands[..2].contains(&value),
+        _ => false,
+    })
+}
+
+/// Whether statements use a value.
+fn is_used(body: &[Statement], value: ValueId) -> bool {
+    body.iter().any(|statement| match statement {
+        Statement::Let { operands, .. } => operands.contains(&value),
+        Statement::Loop(own) => is_used(&own.body, value),
+        Statement::Store { .. } => false,
+    })
+}

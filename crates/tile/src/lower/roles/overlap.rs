@@ -1,0 +1,169 @@
+//! A loop whose last product goes on while the next turn begins.
+//!
+//! Law: the first turn stands before the loop, up to its last product; each further turn sets off
+//! its first product, then the last one of the turn before, and computes when the first is over.
+//! What hangs on the sums waits for the second. Behind the loop stands the last product of the last
+//! turn. Nothing of it is done where there is no turn.
+
+use tilewright_kernel::{Fragment, KernelError};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Extent, Stride, Truth};
+
+use super::super::{Lowering, Own, over};
+use crate::program::{Loop, Operation, Statement, ValueId};
+use crate::roles::Overlap;
+
+/// Which statements of a turn are written.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Before,
+    Behind,
+}
+
+impl<'k> Lowering<'k, '_> {
+    /// The values of statements of a turn, but products and tiles that are brought.
+    fn part(&mut self, own: &Loop, overlap: &Overlap, part: Part, whole: bool) -> Result<(), KernelError> {
+        for statement in &own.body {
+            let Statement::Let { result, operation, operands, place } = statement else { continue };
+            if matches!(operation, Operation::Dot | Operation::Stage { .. })
+                || overlap.behind.contains(result) != (part == Part::Behind)
+            {
+                continue;
+            }
+            if whole && overlap.masks.contains(result) {
+                let numbers = self.numbers(operands[2])?;
+                self.values.insert(*result, Own::Numbers(numbers));
+                continue;
+            }
+            let made = place.during(|| self.given(*result, operation, operands))?;
+            self.values.insert(*result, made);
+        }
+        Ok(())
+    }
+
+    /// A loop of this kind, whose values are in `carried`.
+    pub(in crate::lower) fn overlapped(
+        &mut self,
+        own: &Loop,
+        overlap: &Overlap,
+        count: &Expr,
+        carried: &[Fragment<'k>],
+    ) -> Result<(), KernelError> {
+        let product = |value: ValueId| {
+            own.body.iter().find_map(|statement| match statement {
+                Statement::Let { result, operands, .. } if *result == value => Some(operands.clone()),
+                _ => None,
+            })
+        };
+        let early = product(overlap.early).ok_or_else(over)?;
+        let late = product(overlap.late).ok_or_else(over)?;
+        // Turns that are written for themselves, the first among them.
+        let apart = if overlap.masks.is_empty() { 1 } else { overlap.first.max(1) };
+        let k = self.k;
+        // Which turns there are is known for few counts.
+        if !self.has(count, apart)? {
+            let there = k.index(count)?;
+            let some = k.index(&Expr::from(0))?.lt(there);
+            return k.when(some, || {
+                // The turns behind the first may be none.
+                self.turns_of(own, overlap, (&early, &late), (count, 1, apart > 1), carried)
+            });
+        }
+        self.turns_of(own, overlap, (&early, &late), (count, apart, false), carried)
+    }
+
+    /// Whether there are as many turns at least.
+    fn has(&self, count: &Expr, least: i64) -> Result<bool, KernelError> {
+        Ok(Expr::from(least - 1).less(count) == Truth::Proved)
+    }
+
+    fn turns_of(
+        &mut self,
+        own: &Loop,
+        overlap: &Overlap,
+        (early, late): (&[ValueId], &[ValueId]),
+        (count, apart, masked): (&Expr, i64, bool),
+        carried: &[Fragment<'k>],
+    ) -> Result<(), KernelError> {
+        let k = self.k;
+        let sums = overlap.sums;
+        // What the last product of a turn begins with lies as its sums do.
+        let (begun, _) = self.begun(overlap.late, own.initial[sums])?;
+        self.turns.insert(own.turn, Expr::from(0));
+        for (parameter, fragment) in own.parameters.iter().zip(carried) {
+            self.values.insert(*parameter, Own::Numbers(fragment.numbers()?));
+        }
+        let first = self.begin_product(overlap.early, early)?;
+        k.wait_mma(0);
+        first.release()?;
+        self.values.insert(overlap.early, Own::Numbers(first.sums.numbers()?));
+        self.part(own, overlap, Part::Before, overlap.first == 0)?;
+        self.part(own, overlap, Part::Behind, overlap.first == 0)?;
+        let rows = self.rows_of(overlap.late, late[0])?;
+        let held = k.register(rows.element(), &rows.shape().to_string())?;
+        self.hand_on(own, overlap, late, (carried, &begun, &held))?;
+
+        let turn = |this: &mut Self, at: Expr, whole: bool| -> Result<(), KernelError> {
+            this.turns.insert(own.turn, at);
+            for (number, (parameter, fragment)) in own.parameters.iter().zip(carried).enumerate() {
+                if number != sums {
+                    this.values.insert(*parameter, Own::Numbers(fragment.numbers()?));
+                }
+            }
+            let first = this.begin_product(overlap.early, early)?;
+            let second = this.set_off(overlap.late, late, (&begun, true), Some(&held))?;
+            k.wait_mma(1);
+            first.release()?;
+            this.values.insert(overlap.early, Own::Numbers(first.sums.numbers()?));
+            this.part(own, overlap, Part::Before, whole)?;
+            k.wait_mma(0);
+            second.release()?;
+            this.values.insert(own.parameters[sums], Own::Numbers(begun.numbers()?));
+            this.part(own, overlap, Part::Behind, whole)?;
+            this.hand_on(own, overlap, late, (carried, &begun, &held))
+        };
+        for at in 1..apart {
+            turn(self, Expr::from(at), false)?;
+        }
+        let rest = count.minus(&Expr::from(apart)).ok_or_else(over)?;
+        k.range(rest, |at| {
+            let at = Stride::plus(&at, &Expr::from(apart)).ok_or_else(over)?;
+            turn(self, at, !masked)
+        })?;
+        let last = self.set_off(overlap.late, late, (&begun, true), Some(&held))?;
+        k.wait_mma(0);
+        last.release()?;
+        carried[sums].set(&begun.numbers()?)
+    }
+
+    fn begin_product(
+        &self,
+        result: ValueId,
+        operands: &[ValueId],
+    ) -> Result<super::multiply::UnderWay<'k>, KernelError> {
+        let rows = match self.by_groups()?.plan.of.contains_key(&operands[0]) {
+            true => None,
+            false => Some(self.rows_of(result, operands[0])?),
+        };
+        let (sums, adds) = self.begun(result, operands[2])?;
+        self.set_off(result, operands, (&sums, adds), rows.as_ref())
+    }
+
+    /// What a turn hands on: its values, the sums of its last product as far as they are, and the
+    /// factor of that product.
+    fn hand_on(
+        &self,
+        own: &Loop,
+        overlap: &Overlap,
+        late: &[ValueId],
+        (carried, begun, held): (&[Fragment<'k>], &Fragment<'k>, &Fragment<'k>),
+    ) -> Result<(), KernelError> {
+        let next = own.next.iter().enumerate().filter(|(number, _)| *number != overlap.sums);
+        let next: Vec<(usize, Vec<_>)> =
+            next.map(|(number, value)| Ok((number, self.numbers(*value)?))).collect::<Result<_, KernelError>>()?;
+        let rows = self.rows_of(overlap.late, late[0])?;
+        begun.set(&self.numbers(late[2])?)?;
+        held.set(&rows.numbers()?)?;
+        next.into_iter().try_for_each(|(number, numbers)| carried[number].set(&numbers))
+    }
+}

@@ -1,0 +1,308 @@
+//! Which warps do what, where products are those of four warps.
+//!
+//! Law: one warp lets the copy engine bring tiles of tensors into rings of shared memory; groups of
+//! four warps multiply them, 64 rows a group and instruction, and do all else. A tile that only
+//! products take is brought once for each turn of its loop, in the order of the program; those of
+//! one product that are brought in one body share a ring. Blocks stay, and take the blocks of the
+//! grid in turn. Where a program does not fit this, [`plan`] says why, and products are those of
+//! single warps.
+
+mod masks;
+mod overlap;
+
+use std::collections::HashMap;
+
+use tilewright_kernel::Element;
+use tilewright_layout::Layout;
+use tilewright_layout::symbolic::Expr;
+
+use crate::program::{Axis, Index, Loop, Name, Operation, Program, Statement, ValueId};
+
+pub(crate) use overlap::{Overlap, is_zero};
+
+/// Bytes of shared memory of a block, without some for barriers and for exchanges.
+const BYTES: i64 = (227 << 10) - 2048;
+/// The most stages of a ring.
+const STAGES: i64 = 4;
+/// Rows of an instruction.
+const ROWS: i64 = 64;
+/// The most columns of an instruction.
+const COLUMNS: i64 = 256;
+/// The most sums of a thread.
+const SUMS: i64 = 128;
+/// Blocks along x that are taken side by side, where each axis says which tile of a factor it is:
+/// so blocks that run at once share both factors.
+const BAND: i64 = 8;
+
+/// A tile of a tensor that copies bring: which, and the modes that are rows and columns.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Brought {
+    pub(crate) tensor: usize,
+    pub(crate) shape: Vec<i64>,
+    pub(crate) modes: [usize; 2],
+}
+
+impl Brought {
+    /// The two modes in the order of the tensor.
+    pub(crate) fn kept(&self) -> [usize; 2] {
+        [self.modes[0].min(self.modes[1]), self.modes[0].max(self.modes[1])]
+    }
+}
+
+/// Stages of shared memory for tiles that come together.
+#[derive(Debug, Clone)]
+pub(crate) struct Ring {
+    pub(crate) parts: Vec<Brought>,
+    pub(crate) stages: i64,
+    /// Whether a loop turns it.
+    turned: bool,
+}
+
+/// Who does what in a block.
+#[derive(Debug, Clone)]
+pub(crate) struct Roles {
+    /// Groups of four warps that multiply.
+    pub(crate) groups: i64,
+    pub(crate) rings: Vec<Ring>,
+    /// The ring of each tile that is brought, and which of its parts it is.
+    pub(crate) of: HashMap<ValueId, (usize, usize)>,
+    /// Whether tiles of 16 bits that lie as sums leave through shared memory.
+    pub(crate) leaves: bool,
+    /// Blocks along x that are taken side by side; 1 where x goes first.
+    pub(crate) band: i64,
+    /// Whether the last blocks along x come first: those with more turns.
+    pub(crate) last_first: bool,
+}
+
+/// A product, and the body in which it stands.
+struct Product<'p> {
+    operands: &'p [ValueId],
+    body: usize,
+}
+
+/// What stands where.
+#[derive(Default)]
+struct Seen<'p> {
+    products: Vec<Product<'p>>,
+    /// Tiles that are brought: the value, the tile, the place, and the body.
+    brought: Vec<(ValueId, Brought, &'p [Index], usize)>,
+    stores: Vec<(usize, ValueId)>,
+    loops: Vec<&'p Loop>,
+    bodies: usize,
+}
+
+impl<'p> Seen<'p> {
+    fn walk(&mut self, body: &'p [Statement]) {
+        let number = self.bodies;
+        self.bodies += 1;
+        for statement in body {
+            match statement {
+                Statement::Let { operation: Operation::Dot, operands, .. } => {
+                    self.products.push(Product { operands, body: number });
+                }
+                Statement::Let { result, operation: Operation::Stage { tensor, shape, at, modes }, .. } => {
+                    let own = Brought { tensor: *tensor, shape: shape.clone(), modes: *modes };
+                    self.brought.push((*result, own, at, number));
+                }
+                Statement::Let { .. } => {}
+                Statement::Store { tensor, value, .. } => self.stores.push((*tensor, *value)),
+                Statement::Loop(own) => {
+                    self.loops.push(own);
+                    self.walk(&own.body);
+                }
+            }
+        }
+    }
+
+    fn brought(&self, value: ValueId) -> Option<&(ValueId, Brought, &'p [Index], usize)> {
+        self.brought.iter().find(|own| own.0 == value)
+    }
+}
+
+/// Whether elements along a mode of a tensor lie side by side.
+pub(crate) fn is_contiguous(program: &Program, tensor: usize, mode: usize) -> bool {
+    let layout = program.tensors[tensor].layout.parse::<Layout<Expr>>();
+    let own = layout.ok().and_then(|layout| layout.mode(mode));
+    own.is_some_and(|own| own.leaves().first().is_some_and(|leaf| leaf.stride == Expr::from(1)))
+}
+
+/// Who does what in a program whose factors are staged for the copy engine; why not, where its
+/// products are none of groups.
+pub(crate) fn plan(program: &Program) -> Result<Roles, String> {
+    let mut seen = Seen::default();
+    seen.walk(&program.body);
+    let rows = seen.products.iter().map(|own| program.type_of(own.operands[0]).shape[0]).min();
+    let Some(rows) = rows else { return Err("there is no product".to_string()) };
+    let groups = match program.warps {
+        Some(warps) if warps % 4 == 0 => i64::from(warps) / 4,
+        Some(warps) => return Err(format!("{warps} warps are no groups of four")),
+        None => (rows / ROWS).clamp(1, 2),
+    };
+    for own in &seen.products {
+        fits(program, &seen, own, groups)?;
+    }
+    let (mut rings, of) = rings(&seen);
+    let leaves = stages(program, &seen, &mut rings)?;
+    let more = |own: &Loop| match &own.count {
+        crate::program::Count::Index(index) => {
+            index.terms.iter().any(|(name, by)| *name == Name::Block(Axis::X) && *by > 0)
+        }
+        crate::program::Count::Sizes(_) => false,
+    };
+    Ok(Roles {
+        groups,
+        rings,
+        of,
+        leaves,
+        band: band(program, &seen),
+        last_first: seen.loops.iter().any(|own| more(own)),
+    })
+}
+
+/// The loops of a program in which a product goes on while the next turn begins.
+pub(crate) fn overlaps(program: &Program) -> HashMap<u32, Overlap> {
+    let mut seen = Seen::default();
+    seen.walk(&program.body);
+    seen.loops.iter().filter_map(|own| Some((own.turn, overlap::overlap(program, own)?))).collect()
+}
+
+/// Whether groups can carry out a product.
+fn fits(program: &Program, seen: &Seen<'_>, own: &Product<'_>, groups: i64) -> Result<(), String> {
+    let shape = |at: usize| &program.type_of(own.operands[at]).shape;
+    let [m, n, k] = [shape(0)[0], shape(1)[1], shape(0)[1]];
+    let element = program.type_of(own.operands[0]).element;
+    if !matches!(element, Element::F16 | Element::Bf16) {
+        return Err(format!("groups multiply f16 and bf16, not {element}"));
+    }
+    if m % (ROWS * groups) != 0 || n > COLUMNS || k % 16 != 0 {
+        return Err(format!(
+            "{groups} groups multiply multiples of {} rows by at most {COLUMNS} columns, not {m} x {n}",
+            ROWS * groups
+        ));
+    }
+    if m / (ROWS * groups) * (n / 2) > SUMS {
+        return Err(format!("{m} x {n} sums are more than {SUMS} for each thread of {groups} groups"));
+    }
+    for (factor, name) in own.operands.iter().zip(["left", "right"]) {
+        match seen.brought(*factor) {
+            Some((_, brought, ..)) => {
+                let inner = brought.kept().into_iter().find(|mode| is_contiguous(program, brought.tensor, *mode));
+                if inner.is_none_or(|mode| brought.shape[mode] < 16) {
+                    return Err(format!("the {name} factor has no rows of 32 bytes or more in memory"));
+                }
+            }
+            None if name == "right" => return Err("the right factor is not one that copies bring".to_string()),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// The rings of all tiles that are brought.
+fn rings(seen: &Seen<'_>) -> (Vec<Ring>, HashMap<ValueId, (usize, usize)>) {
+    let (mut rings, mut of): (Vec<Ring>, HashMap<ValueId, (usize, usize)>) = Default::default();
+    for (value, own, _, body) in &seen.brought {
+        if of.contains_key(value) {
+            continue;
+        }
+        // Both factors of one product of the same body come together.
+        let product =
+            seen.products.iter().find(|product| product.body == *body && product.operands[..2].contains(value));
+        let together: Vec<(ValueId, Brought)> = match product {
+            Some(product) => {
+                let beside = |factor: &ValueId| {
+                    let found = seen.brought(*factor).filter(|found| found.3 == *body)?;
+                    Some((found.0, found.1.clone()))
+                };
+                product.operands[..2].iter().filter_map(beside).filter(|own| !of.contains_key(&own.0)).collect()
+            }
+            None => vec![(*value, own.clone())],
+        };
+        let parts: Vec<Brought> = together.iter().map(|own| own.1.clone()).collect();
+        let number = match rings.iter().position(|ring| ring.parts == parts) {
+            Some(known) => known,
+            None => {
+                rings.push(Ring { parts, stages: 1, turned: false });
+                rings.len() - 1
+            }
+        };
+        rings[number].turned |= *body > 0;
+        of.extend(together.into_iter().enumerate().map(|(part, (value, _))| (value, (number, part))));
+    }
+    (rings, of)
+}
+
+/// Gives the rings as many stages as there is room for; whether tiles leave through shared memory
+/// besides.
+fn stages(program: &Program, seen: &Seen<'_>, rings: &mut [Ring]) -> Result<bool, String> {
+    let bytes = |ring: &Ring| ring.parts.iter().map(|part| part.shape.iter().product::<i64>() * 2).sum::<i64>();
+    let fixed: i64 = rings.iter().filter(|ring| !ring.turned).map(bytes).sum();
+    let turned: i64 = rings.iter().filter(|ring| ring.turned).map(bytes).sum();
+    let leaving = seen.stores.iter().map(|(_, value)| program.type_of(*value));
+    let leaving = leaving.filter(|ty| ty.element.bytes() == 2).map(|ty| ty.size() * 2).max().unwrap_or(0);
+    let count = |leaving: i64| (BYTES - fixed - leaving) / turned.max(1);
+    let (leaves, stages) = match count(leaving) {
+        stages @ 2.. => (leaving > 0, stages),
+        _ => (false, count(0)),
+    };
+    if stages < 2 {
+        let asked = fixed + 2 * turned;
+        return Err(format!("two stages of its factors take {asked} bytes of shared memory, of {BYTES}"));
+    }
+    for ring in rings.iter_mut().filter(|ring| ring.turned) {
+        ring.stages = stages.min(STAGES);
+    }
+    Ok(leaves)
+}
+
+/// How many blocks along x are taken side by side.
+fn band(program: &Program, seen: &Seen<'_>) -> i64 {
+    let hangs_on =
+        |at: &[Index], axis: Axis| at.iter().flat_map(|index| &index.terms).any(|(name, _)| *name == Name::Block(axis));
+    let only =
+        |on: Axis, off: Axis| seen.brought.iter().any(|own| own.3 > 0 && hangs_on(own.2, on) && !hangs_on(own.2, off));
+    if program.grid.len() == 2 && only(Axis::X, Axis::Y) && only(Axis::Y, Axis::X) { BAND } else { 1 }
+}
+
+impl Roles {
+    /// What each warp does, as lines.
+    pub(crate) fn lines(&self, program: &Program) -> Vec<String> {
+        let groups = self.groups;
+        let name = |brought: &Brought| {
+            let tile = crate::error::shape_text(&brought.shape);
+            format!("{} {tile}", program.tensors[brought.tensor].name)
+        };
+        let mut lines = vec![format!(
+            "{groups} group{} of four warps multiply (wgmma) and do all else; one thread of four more warps lets tiles come",
+            if groups == 1 { "" } else { "s" }
+        )];
+        for ring in &self.rings {
+            let parts: Vec<String> = ring.parts.iter().map(name).collect();
+            let stages = if ring.stages == 1 { "one stage".to_string() } else { format!("{} stages", ring.stages) };
+            lines.push(format!("{} by bulk copies, {stages}", parts.join(" and ")));
+        }
+        if self.leaves {
+            lines.push(
+                "results leave through shared memory, by bulk stores, while the next block is computed".to_string(),
+            );
+        }
+        lines.push(match (self.band, self.last_first) {
+            (1, true) => "blocks stay, and take those of the grid in turn, the last along x first".to_string(),
+            (1, false) => "blocks stay, and take those of the grid in turn".to_string(),
+            (band, _) => format!("blocks stay, and take those of the grid in turn, {band} along x side by side"),
+        });
+        let overlaps = overlaps(program);
+        let mut turns: Vec<(&u32, &Overlap)> = overlaps.iter().collect();
+        turns.sort_by_key(|own| own.0);
+        for (turn, own) in turns {
+            lines.push(format!("loop i{turn}: the last product of a turn goes on while the next one begins"));
+            if own.first > 0 && !own.masks.is_empty() {
+                lines.push(format!(
+                    "loop i{turn}: what is masked is shown to be whole from turn {} on, and is taken as it is there",
+                    own.first
+                ));
+            }
+        }
+        lines
+    }
+}

@@ -1,0 +1,100 @@
+//! Loops of two products, of which the second goes on while the next turn begins.
+//!
+//! Law: a turn multiplies what was brought, computes, and multiplies what it computed into sums
+//! that it hands on. So the first product of a turn needs nothing of the turn before, and stands
+//! before the second product of that one; what is computed between stands beside it. What hangs on
+//! the sums stands behind.
+
+use std::collections::{HashMap, HashSet};
+
+use super::masks;
+use crate::program::{Loop, Operation, Program, Statement, ValueId};
+
+/// Such a loop.
+#[derive(Debug, Clone)]
+pub(crate) struct Overlap {
+    /// The product that begins a turn.
+    pub(crate) early: ValueId,
+    /// The product that ends it.
+    pub(crate) late: ValueId,
+    /// Which of the values that turns hand on are its sums.
+    pub(crate) sums: usize,
+    /// Values that are given when the late product of the turn before is over.
+    pub(crate) behind: HashSet<ValueId>,
+    /// From this turn on masks are taken to be whole.
+    pub(crate) first: i64,
+    /// Which selections these are.
+    pub(crate) masks: HashSet<ValueId>,
+}
+
+/// The overlap of a loop, if it is such a one.
+pub(super) fn overlap(program: &Program, own: &Loop) -> Option<Overlap> {
+    let mut given: HashMap<ValueId, (&Operation, &[ValueId])> = HashMap::new();
+    let mut products = Vec::new();
+    let mut order = Vec::new();
+    for statement in &own.body {
+        let Statement::Let { result, operation, operands, .. } = statement else { return None };
+        given.insert(*result, (operation, operands));
+        order.push(*result);
+        if let Operation::Dot = operation {
+            products.push(*result);
+        }
+    }
+    let [early, late] = products.as_slice() else { return None };
+    let sums = own.next.iter().position(|value| value == late)?;
+    let uses = order.iter().flat_map(|value| given[value].1).filter(|value| *value == late).count();
+    if uses > 0 || own.next.iter().filter(|value| *value == late).count() > 1 {
+        return None;
+    }
+    // What a turn before says reaches the first product not at all, and the sums not what is
+    // multiplied.
+    let reach = |from: &[ValueId]| {
+        let mut reached: HashSet<ValueId> = from.iter().copied().collect();
+        for value in &order {
+            if given[value].1.iter().any(|operand| reached.contains(operand)) {
+                reached.insert(*value);
+            }
+        }
+        reached
+    };
+    if reach(&own.parameters).contains(early) || !reach(&[*early]).contains(late) {
+        return None;
+    }
+    if !is_zero(program, given[early].1[2]) {
+        return None;
+    }
+    let mut behind = reach(&[own.parameters[sums]]);
+    behind.remove(late);
+    // The factor is rounded when the registers of the one before are free.
+    let factor = given[late].1[0];
+    if let Some((Operation::To(_), _)) = given.get(&factor) {
+        let others = order.iter().filter(|value| *value != late).flat_map(|value| given[value].1);
+        if others.chain(&own.next).all(|value| *value != factor) {
+            behind.insert(factor);
+        }
+    }
+    let is_behind = |value: &ValueId| behind.contains(value) && !matches!(given[value].0, Operation::To(_));
+    if is_behind(&factor) || given.get(&given[late].1[1]).is_none_or(|own| !matches!(own.0, Operation::Stage { .. })) {
+        return None;
+    }
+    let (first, masks) = masks::whole_from(program, own);
+    Some(Overlap { early: *early, late: *late, sums, behind, first, masks })
+}
+
+/// Whether a value is a tile of zeros.
+pub(crate) fn is_zero(program: &Program, value: ValueId) -> bool {
+    fn find(body: &[Statement], value: ValueId) -> Option<(&Operation, &[ValueId])> {
+        body.iter().find_map(|statement| match statement {
+            Statement::Let { result, operation, operands, .. } if *result == value => {
+                Some((operation, operands.as_slice()))
+            }
+            Statement::Loop(own) => find(&own.body, value),
+            _ => None,
+        })
+    }
+    match find(&program.body, value) {
+        Some((Operation::Constant(_, number), _)) => *number == 0.0,
+        Some((Operation::Broadcast(_) | Operation::Held(_), operands)) => is_zero(program, operands[0]),
+        _ => false,
+    }
+}

@@ -1,0 +1,143 @@
+//! Kernels whose warps have roles: the same meaning, on the same numbers.
+
+use super::run::{Case, kernel};
+use super::{compare, numbers};
+use tilewright_kernel::ptx::Target;
+use tilewright_tile::{Program, interpret};
+
+/// The tile interpreter and the kernel for Hopper, each within `near` of what is wanted; and what
+/// the explanation says of roles.
+fn agrees(text: &str, case: &Case<'_>, wanted: &[f64], near: f64) -> Vec<String> {
+    let program: Program = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let meant = interpret::run(&program, &case.sizes, &case.inputs).unwrap_or_else(|error| panic!("{error}"));
+    compare("the interpreter", &meant[0].1, wanted, near);
+    let compiled = program.compile_for(Target::Sm90a).unwrap_or_else(|error| panic!("{error}"));
+    compiled.placed().verify().unwrap_or_else(|error| panic!("{error}"));
+    let placed = interpret::run(compiled.placed(), &case.sizes, &case.inputs).unwrap();
+    assert_eq!(placed, meant, "passes change {}", program.name());
+    let found: Vec<Option<f64>> = kernel(&compiled, case, &meant[0].0).into_iter().map(Some).collect();
+    compare("the kernel", &found, wanted, near);
+    compiled.explain().unwrap().roles
+}
+
+fn says(roles: &[String], words: &str) -> bool {
+    roles.iter().any(|line| line.contains(words))
+}
+
+fn product(tile: [i64; 3], name: &str) -> String {
+    let [m, n, k] = tile;
+    format!(
+        "
+tile {name} {{
+    input  a: bf16 (M,K{{div=8}}):(K,1)
+    input  b: bf16 (K,N{{div=8}}):(N,1)
+    input  bias: f32 (1,N):(N,1)
+    output d: bf16 (M,N):(N,1)
+    grid ceil(M/{m}), ceil(N/{n})
+    loop k < ceil(K/{k}) with sum = broadcast(f32(0), ({m},{n})) {{
+        next dot(load(a, ({m},{k}), (block.x, k)), load(b, ({k},{n}), (k, block.y)), sum)
+    }} -> sum
+    store(d, (block.x, block.y), bf16(max(sum + load(bias, (1,{n}), (0, block.y)), 0)))
+}}"
+    )
+}
+
+#[test]
+fn groups_multiply_matrices() {
+    // One block and several, edges within tiles, one group and two, several blocks of rows.
+    for (tile, [m, n, k]) in [
+        ([128, 64, 64], [150, 136, 72]),
+        ([64, 32, 32], [60, 40, 104]),
+        ([256, 64, 32], [300, 72, 40]),
+        ([128, 256, 64], [136, 264, 64]),
+    ] {
+        let [a, b, bias] = [(1, m * k), (2, k * n), (3, n)].map(|(seed, count)| numbers(seed, count, 1.0));
+        let mut wanted = Vec::new();
+        for row in 0..m {
+            for column in 0..n {
+                let sum: f64 = (0..k).map(|at| a[row * k + at] * b[at * n + column]).sum();
+                wanted.push((sum + bias[column]).max(0.0));
+            }
+        }
+        let sizes = [("M", m as i64), ("N", n as i64), ("K", k as i64)];
+        let case = Case::new(&sizes, &[("a", a), ("b", b), ("bias", bias)]);
+        let roles = agrees(&product(tile, "product"), &case, &wanted, 1.0 / 16.0);
+        assert!(says(&roles, "wgmma") && says(&roles, "bulk stores") && says(&roles, "8 along x side by side"));
+    }
+}
+
+fn attention(head: usize, keys: usize, causal: bool) -> String {
+    let each = 128 / keys as i64;
+    let (at, count) = match (causal, each) {
+        (false, _) => ("j".to_string(), format!("ceil(S/{keys})")),
+        (true, 1) => ("block.x - j".to_string(), "[block.x + 1]".to_string()),
+        (true, _) => (format!("block.x*{each} + {} - j", each - 1), format!("[block.x*{each} + {each}]")),
+    };
+    let masked = match causal {
+        true => format!(
+            "scores = select(index(block.x*128 + {} - j*{keys}) + arange((128,{keys}), 1) <= index(block.x*128) + arange((128,{keys}), 0), scores, -1e9)",
+            (each - 1) * keys as i64
+        ),
+        false => String::new(),
+    };
+    let scale = std::f64::consts::LOG2_E / (head as f64).sqrt();
+    format!(
+        "
+tile attention {{
+    input  q: bf16 (S,{head},H):({head},1,{head}*S)
+    input  k: bf16 (S,{head},H):({head},1,{head}*S)
+    input  v: bf16 (S,{head},H):({head},1,{head}*S)
+    output o: bf16 (S,{head},H):({head},1,{head}*S)
+    grid ceil(S/128), H
+    queries = reshape(load(q, (128,{head},1), (block.x, 0, block.y)), (128,{head}))
+    none = broadcast(f32(0), (128,{keys}))
+    loop j < {count} with greatest = broadcast(f32(-1e30), (128,1)), total = broadcast(f32(0), (128,1)), sum = broadcast(f32(0), (128,{head})) {{
+        keys = transpose(reshape(load(k, ({keys},{head},1), ({at}, 0, block.y)), ({keys},{head})), (1,0))
+        values = reshape(load(v, ({keys},{head},1), ({at}, 0, block.y)), ({keys},{head}))
+        scores = dot(queries, keys, none)
+        {masked}
+        new = max(greatest, reduce_max(scores, 1))
+        powers = exp2(fma(scores, f32({scale}), new * -{scale}))
+        old = exp2((greatest - new) * {scale})
+        next new, fma(total, old, reduce_sum(powers, 1)), dot(bf16(powers), values, sum * old)
+    }} -> greatest, total, sum
+    store(o, (block.x, 0, block.y), reshape(bf16(sum * recip(total)), (128,{head},1)))
+}}"
+    )
+}
+
+#[test]
+fn groups_attend() {
+    for (head, keys, causal, length, heads) in
+        [(64, 128, true, 300, 2), (64, 64, true, 200, 1), (128, 128, false, 256, 1), (64, 32, false, 128, 1)]
+    {
+        let [q, k, v] = [1, 2, 3].map(|seed| numbers(seed, length * head * heads, 1.0));
+        let mut wanted = vec![0.0; q.len()];
+        for which in 0..heads {
+            let at = |row: usize, column: usize| which * head * length + row * head + column;
+            for row in 0..length {
+                let last = if causal { row } else { length - 1 };
+                let score = |key: usize| (0..head).map(|d| q[at(row, d)] * k[at(key, d)]).sum::<f64>();
+                let powers: Vec<f64> = (0..=last).map(|key| (score(key) / (head as f64).sqrt()).exp()).collect();
+                let sum: f64 = powers.iter().sum();
+                for d in 0..head {
+                    wanted[at(row, d)] =
+                        powers.iter().enumerate().map(|(key, power)| power * v[at(key, d)]).sum::<f64>() / sum;
+                }
+            }
+        }
+        let sizes = [("S", length as i64), ("H", heads as i64)];
+        let case = Case::new(&sizes, &[("q", q), ("k", k), ("v", v)]);
+        let roles = agrees(&attention(head, keys, causal), &case, &wanted, 1.0 / 64.0);
+        assert!(says(&roles, "wgmma") && says(&roles, "goes on while the next one begins"));
+        assert_eq!(says(&roles, "is shown to be whole"), causal);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_said() {
+    let program: Program = product([32, 64, 64], "small").parse().unwrap();
+    let roles = program.compile_for(Target::Sm90a).unwrap().explain().unwrap().roles;
+    assert!(says(&roles, "all warps do the same: "), "{roles:?}");
+    assert!(program.compile().unwrap().explain().unwrap().roles.is_empty());
+}
