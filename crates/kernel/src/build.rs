@@ -10,6 +10,7 @@
 
 mod access;
 mod atomic;
+mod bits;
 mod bulk;
 mod cluster;
 mod control;
@@ -29,6 +30,7 @@ mod load_store;
 mod matrix;
 mod matrix_rows;
 mod number;
+mod picked;
 mod pipeline;
 mod recast;
 mod reduction;

@@ -14,8 +14,10 @@ use crate::held::Held;
 use crate::matrix::Tiling;
 use crate::memory::Place;
 use crate::network::{NEVER, Network, Solution};
+use crate::picked;
 use crate::pools::{Node, Pools, forward, is_anywhere, wanted};
 use crate::program::{Operation, Program, Statement, ValueId};
+use crate::top;
 use crate::weights;
 
 /// Layouts for all values, and what they cost.
@@ -179,7 +181,7 @@ impl Costs<'_> {
                     }
                 }
             }
-            Statement::Store { value, .. } => {
+            Statement::Store { value, rows, .. } => {
                 let (place, layouts) = (&self.pools.places[&number], &self.pools.stores[&number]);
                 let variable = self.stores[&number];
                 // With roles, tiles leave as they lie: a conversion would take shared memory from
@@ -189,6 +191,14 @@ impl Costs<'_> {
                     false => access_costs(place, layouts, node.weight)?,
                 };
                 self.network.costs(variable, |option| own[option]);
+                if let Some((mode, rows)) = rows
+                    && !made_anywhere(self.program, nodes, *rows)
+                {
+                    let shape = &self.program.type_of(*value).shape;
+                    let want = |held: &Held| Some(picked::coordinates(shape, *mode, held));
+                    let wants: Vec<Option<Held>> = layouts.iter().map(want).collect();
+                    self.taken(*rows, (variable, &wants), node.weight, conversions)?;
+                }
                 self.converted(*value, (variable, layouts), node.weight, conversions)?;
             }
             Statement::Loop(own) => {
@@ -214,7 +224,7 @@ impl Costs<'_> {
         let (layouts, warps, weight) = (self.pools.layouts_of(*result), self.warps, node.weight);
         let Some(variable) = self.variable(*result) else { return Ok(()) };
         match operation {
-            Operation::Load { .. } => {
+            Operation::Load { .. } | Operation::Gather { .. } => {
                 let own = access_costs(&self.pools.places[&number], layouts, weight)?;
                 self.network.costs(variable, |option| own[option]);
             }
@@ -234,7 +244,12 @@ impl Costs<'_> {
                 self.network.costs(variable, |option| if one(option) { cost.saturating_mul(weight) } else { NEVER });
             }
             Operation::Reshape(_) | Operation::Transpose(_) | Operation::Broadcast(_) | Operation::Held(_) => {}
-            Operation::Reduce(..) | Operation::Scan(..) => {}
+            Operation::Reduce(..) | Operation::Scan(..) | Operation::ScanBefore(..) => {}
+            Operation::ArgMax(_) | Operation::Top(..) => {}
+            Operation::Histogram(_) => {
+                let values = |option: usize| layouts[option].values().unsigned_abs();
+                self.network.costs(variable, |option| weights::histogram(values(option), warps).saturating_mul(weight));
+            }
             _ => {
                 let cost =
                     |option: usize| weights::elementwise(operation, layouts[option].values().unsigned_abs(), warps);
@@ -265,11 +280,41 @@ impl Costs<'_> {
                 let wants: Vec<Option<Held>> = layouts.iter().map(want).collect();
                 self.taken(operand, (variable, &wants), weight, conversions)
             }
-            Operation::Reduce(_, modes) => {
+            // Each element is counted wherever it is.
+            Operation::Histogram(_) => Ok(()),
+            Operation::Top(mode, count) => {
+                let source = self.pools.layouts_of(operand).to_vec();
+                let Some(taken) = self.variable(operand) else { return Ok(()) };
+                let element = self.program.type_of(operand).element;
+                let mut table = Vec::new();
+                for held in &source {
+                    let network = top::Network::new(&from, *mode, count.trailing_zeros(), held);
+                    let mut own = weights::instructions(network.instructions(), self.warps);
+                    own = own.saturating_add(conversions.cost(held, &network.begins, element)?);
+                    if let Some((before, after)) = &network.moved {
+                        own = own.saturating_add(conversions.cost(before, after, element)?);
+                    }
+                    for to in layouts {
+                        let last = conversions.cost(&network.result, to, element)?;
+                        table.push(own.saturating_add(last).saturating_mul(weight));
+                    }
+                }
+                let count = layouts.len();
+                self.network.both(taken, variable, |from, to| table[from * count + to]);
+                Ok(())
+            }
+            Operation::Reduce(..) | Operation::ArgMax(_) => {
+                let modes = match operation {
+                    Operation::Reduce(_, modes) => modes.clone(),
+                    Operation::ArgMax(mode) => vec![*mode],
+                    _ => Vec::new(),
+                };
                 let (source, taken) = (self.pools.layouts_of(operand).to_vec(), self.variable(operand));
                 let Some(taken) = taken else { return Ok(()) };
-                let element = self.program.type_of(operand).element;
-                let along = crate::held::bits::without(&from, modes);
+                let element = self.program.type_of(result).element;
+                // Two numbers go where a place is searched for.
+                let numbers = if let Operation::ArgMax(_) = operation { 4 } else { 1 };
+                let along = crate::held::bits::without(&from, &modes);
                 let mut table = Vec::new();
                 for held in &source {
                     let left = held.mapped(|bit| along[usize::from(bit)]);
@@ -285,7 +330,11 @@ impl Costs<'_> {
                         self.warps,
                     );
                     for to in layouts {
-                        table.push(own.saturating_add(conversions.cost(&left, to, element)?).saturating_mul(weight));
+                        table.push(
+                            (own * numbers)
+                                .saturating_add(conversions.cost(&left, to, element)?)
+                                .saturating_mul(weight),
+                        );
                     }
                 }
                 let count = layouts.len();
@@ -293,7 +342,7 @@ impl Costs<'_> {
                 Ok(())
             }
             _ => {
-                if let Operation::Scan(_, mode) = operation {
+                if let Operation::Scan(_, mode) | Operation::ScanBefore(_, mode) = operation {
                     let first: u32 = from[..*mode].iter().map(|extent| extent.trailing_zeros()).sum();
                     let bits = first..first + from[*mode].trailing_zeros();
                     let warps = self.warps;

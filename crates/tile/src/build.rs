@@ -4,6 +4,7 @@
 //! [`Value`] have no result to refuse with: the first refusal is kept, with its line, and
 //! [`Program::build`] returns it.
 
+mod memory;
 mod value;
 
 use std::cell::{RefCell, RefMut};
@@ -17,7 +18,7 @@ pub use value::{Condition, Value};
 
 use crate::error::{Reason, TileError};
 use crate::program::{
-    Count, Index, Loop, Operation, Program, Statement, Tensor, Type, ValueId, can_store, here, infer, is_handed_on,
+    Count, Index, Loop, Operation, Program, Role, Statement, Tensor, Type, ValueId, here, infer, is_handed_on,
     is_stored,
 };
 
@@ -120,7 +121,7 @@ impl Build {
             return Value { build: self, id: self.program().value(Type { shape: Vec::new(), element: Element::F32 }) };
         }
         let element = match &operation {
-            Operation::Load { tensor, .. } | Operation::Stage { tensor, .. } => {
+            Operation::Load { tensor, .. } | Operation::Stage { tensor, .. } | Operation::Gather { tensor, .. } => {
                 program.tensors.get(*tensor).map(|tensor| tensor.element)
             }
             _ => None,
@@ -142,7 +143,7 @@ impl Build {
         Value { build: self, id: result }
     }
 
-    fn declare(&self, element: Element, name: &str, layout: &str, output: bool) -> Result<TensorId, Reason> {
+    fn declare(&self, element: Element, name: &str, layout: &str, role: Role) -> Result<TensorId, Reason> {
         is_stored(element)?;
         let read: Layout<Expr> = layout.parse()?;
         if read.rank() > crate::program::MAX_RANK {
@@ -153,7 +154,7 @@ impl Build {
         if program.tensors.iter().any(|tensor| tensor.name == name) {
             return Err(Reason::Unknown { what: "second tensor of the name", name: name.to_string() });
         }
-        program.tensors.push(Tensor { name: name.to_string(), element, layout: layout.to_string(), output });
+        program.tensors.push(Tensor { name: name.to_string(), element, layout: layout.to_string(), role });
         Ok(TensorId(program.tensors.len() - 1))
     }
 
@@ -165,7 +166,7 @@ impl Build {
     #[track_caller]
     pub fn input(&self, element: Element, name: &str, layout: &str) -> Result<TensorId, TileError> {
         let place = here();
-        self.declare(element, name, layout, false).map_err(|reason| reason.at("input", place))
+        self.declare(element, name, layout, Role::Input).map_err(|reason| reason.at("input", place))
     }
 
     /// A tensor that is written.
@@ -174,7 +175,17 @@ impl Build {
     #[track_caller]
     pub fn output(&self, element: Element, name: &str, layout: &str) -> Result<TensorId, TileError> {
         let place = here();
-        self.declare(element, name, layout, true).map_err(|reason| reason.at("output", place))
+        self.declare(element, name, layout, Role::Output).map_err(|reason| reason.at("output", place))
+    }
+
+    /// A tensor that is changed: what it was counts, where tiles are combined with it
+    /// ([`Build::atomic`]) or rows of it are left out ([`Build::scatter`]). It is not read.
+    ///
+    /// Errors: as [`Build::input`].
+    #[track_caller]
+    pub fn inout(&self, element: Element, name: &str, layout: &str) -> Result<TensorId, TileError> {
+        let place = here();
+        self.declare(element, name, layout, Role::Both).map_err(|reason| reason.at("inout", place))
     }
 
     /// How many blocks there are along x, y and z, as expressions of sizes; 1 where nothing is
@@ -209,76 +220,27 @@ impl Build {
         Ok(())
     }
 
-    /// A tile of a tensor: tile `at[i]` along mode `i`, counted in tiles. Elements past the edges
-    /// are 0.
+    /// 32 random bits for each counter: word `word`, 0 to 3, of the four that Philox4x32-10 makes of
+    /// the counter `(c,0,0,0)` and the key `(seed,0)`. The same everywhere.
+    ///
+    /// ```
+    /// use tilewright_tile::{Element, Program, interpret};
+    ///
+    /// let noise = Program::build("noise", |t| {
+    ///     let y = t.output(Element::I32, "y", "2:1")?;
+    ///     t.store(y, &[0.into()], t.random(t.arange(&[2], 0), t.integer(0), 0));
+    ///     Ok(())
+    /// })?;
+    /// let outputs = interpret::run(&noise, &[], &[])?;
+    /// // The first of the published vectors of the generator.
+    /// assert_eq!(outputs[0].1[0], Some(f64::from(0x6627_e8d5_u32 as i32)));
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
     #[track_caller]
-    pub fn load(&self, tensor: TensorId, shape: &[i64], at: &[Index]) -> Value<'_> {
-        self.loaded(tensor, shape, at, 0.0, here())
-    }
-
-    /// As [`Build::load`], with a number for elements past the edges: one that does not count in
-    /// what follows, as minus infinity in a search for the greatest.
-    #[track_caller]
-    pub fn load_or(&self, tensor: TensorId, shape: &[i64], at: &[Index], other: f64) -> Value<'_> {
-        self.loaded(tensor, shape, at, other, here())
-    }
-
-    pub(crate) fn loaded(
-        &self,
-        tensor: TensorId,
-        shape: &[i64],
-        at: &[Index],
-        other: f64,
-        place: Location,
-    ) -> Value<'_> {
-        self.reads(tensor, "load", place);
-        let operation = Operation::Load { tensor: tensor.0, shape: shape.to_vec(), at: at.to_vec(), other };
-        self.made("load", operation, &[], place)
-    }
-
-    /// A matrix in a tile of a tensor by way of shared memory, for a product: rows are one mode of
-    /// the tile, columns another, and the others have one element. Where a product takes what
-    /// [`Build::load`] gave, reshaped and transposed or not, a pass writes this; say it to be sure.
-    #[track_caller]
-    pub fn stage(&self, tensor: TensorId, shape: &[i64], at: &[Index], modes: [usize; 2]) -> Value<'_> {
-        self.staged(tensor, shape, at, modes, here())
-    }
-
-    pub(crate) fn staged(
-        &self,
-        tensor: TensorId,
-        shape: &[i64],
-        at: &[Index],
-        modes: [usize; 2],
-        place: Location,
-    ) -> Value<'_> {
-        self.reads(tensor, "stage", place);
-        let operation = Operation::Stage { tensor: tensor.0, shape: shape.to_vec(), at: at.to_vec(), modes };
-        self.made("stage", operation, &[], place)
-    }
-
-    fn reads(&self, tensor: TensorId, statement: &'static str, place: Location) {
-        let reads = self.program().tensors.get(tensor.0).filter(|tensor| tensor.output).map(|own| own.name.clone());
-        if let Some(tensor) = reads {
-            self.complain(Reason::Role { tensor, tried: "read" }.at(statement, place));
-        }
-    }
-
-    /// Writes a tile of a tensor: tile `at[i]` along mode `i`. What lies past the edges is left
-    /// out.
-    #[track_caller]
-    pub fn store(&self, tensor: TensorId, at: &[Index], value: Value<'_>) {
-        self.stored(tensor, at, value.id, here());
-    }
-
-    pub(crate) fn stored(&self, tensor: TensorId, at: &[Index], value: ValueId, place: Location) {
-        let program = self.program();
-        let refused = can_store(&program, tensor.0, at, program.type_of(value));
-        drop(program);
-        match refused {
-            Ok(()) => self.push(Statement::Store { tensor: tensor.0, at: at.to_vec(), value, place }),
-            Err(reason) => self.complain(reason.at("store", place)),
-        }
+    pub fn random<'t>(&'t self, counters: Value<'t>, seed: Value<'t>, word: u8) -> Value<'t> {
+        let place = here();
+        let both = Value::together([counters, seed], "random", place);
+        self.made("random", Operation::Random(word), &both.map(|value| value.id), place)
     }
 
     /// A number of f32.

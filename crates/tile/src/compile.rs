@@ -176,7 +176,9 @@ fn warps(program: &Program) -> i64 {
         let Statement::Let { result, operation, operands, .. } = node.statement else { continue };
         let ty = program.type_of(*result);
         match operation {
-            Operation::Load { .. } => bytes = bytes.max(ty.size() * i64::from(ty.element.bytes())),
+            Operation::Load { .. } | Operation::Gather { .. } => {
+                bytes = bytes.max(ty.size() * i64::from(ty.element.bytes()));
+            }
             Operation::Dot => {
                 sums = ty.size().max(sums);
                 let shape = &program.type_of(operands[0]).shape;

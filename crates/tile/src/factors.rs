@@ -29,7 +29,10 @@ fn uses(body: &[Statement], found: &mut HashMap<ValueId, usize>) {
     for statement in body {
         match statement {
             Statement::Let { operands, .. } => add(operands),
-            Statement::Store { value, .. } => add(&[*value]),
+            Statement::Store { value, rows, .. } => {
+                add(&[*value]);
+                add(rows.map(|(_, rows)| rows).as_slice());
+            }
             Statement::Loop(own) => {
                 add(&own.initial);
                 add(&own.next);

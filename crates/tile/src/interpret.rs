@@ -15,7 +15,7 @@ use tilewright_layout::Layout;
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 
 use crate::error::{Reason, TileError};
-use crate::program::{Axis, Count, Index, Name, Operation, Program, Statement, ValueId};
+use crate::program::{Axis, Count, Index, Name, Operation, Program, Reduction, Role, Statement, ValueId};
 
 /// The most elements that a run computes.
 pub const MAX_WORK: u64 = 1 << 32;
@@ -98,6 +98,8 @@ pub(crate) fn number_of(text: &str, values: &Values) -> Result<i64, Reason> {
 /// # Ok::<(), tilewright_tile::TileError>(())
 /// ```
 ///
+/// The contents of a tensor that is changed are given as those of an input.
+///
 /// Errors: a size or an input is missing, or has another number of elements than its layout
 /// reaches; an element is written twice; there is more to do than [`MAX_WORK`], or a tensor has
 /// more elements than [`MAX_MEMORY`].
@@ -106,6 +108,7 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
     let argument = |what: String| TileError::from(Reason::Argument { what });
     let mut memories = Vec::new();
     let mut contents: Vec<Vec<Option<f64>>> = Vec::new();
+    let mut written: Vec<Vec<Option<Option<Reduction>>>> = Vec::new();
     for tensor in &program.tensors {
         let memory = Memory::new(&tensor.layout, &values)?;
         let count = memory.layout.cosize().map_err(Reason::from)?;
@@ -114,7 +117,8 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
             return Err(Reason::TooMuch { what, asked: count, limit: MAX_MEMORY }.into());
         }
         memories.push(memory);
-        if tensor.output {
+        written.push(vec![None; if tensor.role == Role::Input { 0 } else { count as usize }]);
+        if tensor.role == Role::Output {
             contents.push(vec![None; count as usize]);
             continue;
         }
@@ -130,7 +134,8 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
     for (count, text) in blocks.iter_mut().zip(&program.grid) {
         *count = number_of(text, &values)?;
     }
-    let mut run = Run { program, values, memories, contents, turns: HashMap::new(), block: [0; 3], work: 0 };
+    let (turns, block) = (HashMap::new(), [0; 3]);
+    let mut run = Run { program, values, memories, contents, written, turns, block, work: 0 };
     for z in 0..blocks[2] {
         for y in 0..blocks[1] {
             for x in 0..blocks[0] {
@@ -140,8 +145,8 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
             }
         }
     }
-    let written = program.tensors.iter().zip(run.contents).filter(|(tensor, _)| tensor.output);
-    Ok(written.map(|(tensor, contents)| (tensor.name.clone(), contents)).collect())
+    let outputs = program.tensors.iter().zip(run.contents).filter(|(tensor, _)| tensor.role != Role::Input);
+    Ok(outputs.map(|(tensor, contents)| (tensor.name.clone(), contents)).collect())
 }
 
 /// What values are.
@@ -152,6 +157,8 @@ struct Run<'p> {
     values: Values,
     memories: Vec<Memory>,
     contents: Vec<Vec<Option<f64>>>,
+    /// What was done to each element: it was written, or combined in some way.
+    written: Vec<Vec<Option<Option<Reduction>>>>,
     turns: HashMap<u32, i64>,
     block: [i64; 3],
     work: u64,
@@ -185,8 +192,8 @@ impl Run<'_> {
                     let tile = self.made(*result, operation, operands, tiles);
                     tiles.insert(*result, tile.map_err(|reason| reason.at("value", *place))?);
                 }
-                Statement::Store { tensor, at, value, place } => {
-                    self.store(*tensor, at, *value, tiles).map_err(|reason| reason.at("store", *place))?;
+                Statement::Store { place, .. } => {
+                    self.store(statement, tiles).map_err(|reason| reason.at("store", *place))?;
                 }
                 Statement::Loop(own) => {
                     let count = match &own.count {
@@ -230,13 +237,21 @@ impl Run<'_> {
         }
         if let Operation::Load { tensor, shape, at, other } = operation {
             let other = number::rounded(*other, ty.element);
-            let offsets = self.offsets(*tensor, shape, at)?;
+            let offsets = self.offsets(*tensor, shape, at, None)?;
+            let contents = &self.contents[*tensor];
+            let element = |at: Option<i64>| at.map_or(other, |at| contents[at as usize].unwrap_or(f64::NAN));
+            return Ok(offsets.into_iter().map(element).collect());
+        }
+        if let Operation::Gather { tensor, shape, at, mode, other } = operation {
+            let other = number::rounded(*other, ty.element);
+            let rows = operands.first().and_then(|rows| tiles.get(rows)).map_or(&[][..], Vec::as_slice);
+            let offsets = self.offsets(*tensor, shape, at, Some((*mode, rows)))?;
             let contents = &self.contents[*tensor];
             let element = |at: Option<i64>| at.map_or(other, |at| contents[at as usize].unwrap_or(f64::NAN));
             return Ok(offsets.into_iter().map(element).collect());
         }
         if let Operation::Stage { tensor, shape, at, modes } = operation {
-            let offsets = self.offsets(*tensor, shape, at)?;
+            let offsets = self.offsets(*tensor, shape, at, None)?;
             let contents = &self.contents[*tensor];
             let element = |index: i64| {
                 let mut place = vec![0; shape.len()];
@@ -253,7 +268,13 @@ impl Run<'_> {
     }
 
     /// The offset of each element of a tile; none past an edge.
-    fn offsets(&self, tensor: usize, shape: &[i64], at: &[Index]) -> Result<Vec<Option<i64>>, Reason> {
+    fn offsets(
+        &self,
+        tensor: usize,
+        shape: &[i64],
+        at: &[Index],
+        rows: Option<(usize, &[f64])>,
+    ) -> Result<Vec<Option<i64>>, Reason> {
         let first = at.iter().zip(shape).map(|(at, extent)| {
             let over = || Reason::Argument { what: format!("{at} does not fit") };
             self.index(at)?.checked_mul(*extent).ok_or_else(over)
@@ -265,20 +286,34 @@ impl Run<'_> {
             return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted });
         }
         let coordinate = |index: i64| -> Vec<i64> {
-            tile::coordinate(shape, index).into_iter().zip(&first).map(|(at, first)| first.saturating_add(at)).collect()
+            let own = tile::coordinate(shape, index);
+            let mut at: Vec<i64> = own.iter().zip(&first).map(|(at, first)| first.saturating_add(*at)).collect();
+            if let Some((mode, rows)) = rows {
+                at[mode] = rows.get(own[mode] as usize).map_or(-1, |row| *row as i64);
+            }
+            at
         };
         (0..shape.iter().product::<i64>()).map(|index| memory.offset(&coordinate(index))).collect()
     }
 
-    fn store(&mut self, tensor: usize, at: &[Index], value: ValueId, tiles: &Tiles) -> Result<(), Reason> {
-        let shape = &self.program.type_of(value).shape;
-        let offsets = self.offsets(tensor, shape, at)?;
-        let Some(tile) = tiles.get(&value) else { return Ok(()) };
+    fn store(&mut self, statement: &Statement, tiles: &Tiles) -> Result<(), Reason> {
+        let Statement::Store { tensor, at, rows, with, value, .. } = statement else { return Ok(()) };
+        let ty = self.program.type_of(*value);
+        let rows = rows.map(|(mode, rows)| (mode, tiles.get(&rows).map_or(&[][..], Vec::as_slice)));
+        let offsets = self.offsets(*tensor, &ty.shape, at, rows)?;
+        let Some(tile) = tiles.get(value) else { return Ok(()) };
         for (offset, value) in offsets.into_iter().zip(tile) {
             let Some(offset) = offset else { continue };
-            if self.contents[tensor][offset as usize].replace(*value).is_some() {
-                return Err(Reason::WrittenTwice { tensor: self.program.tensors[tensor].name.clone(), offset });
+            // Blocks come in any order, so an element is written once, or combined in one way.
+            let before = self.written[*tensor][offset as usize].replace(*with);
+            if before.is_some_and(|before| with.is_none() || before != *with) {
+                return Err(Reason::WrittenTwice { tensor: self.program.tensors[*tensor].name.clone(), offset });
             }
+            let element = &mut self.contents[*tensor][offset as usize];
+            *element = Some(match (with, *element) {
+                (Some(with), Some(own)) => number::binary(with.binary(), own, *value, ty.element),
+                _ => *value,
+            });
         }
         Ok(())
     }

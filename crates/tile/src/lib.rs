@@ -48,11 +48,13 @@ mod lower;
 mod matrix;
 mod memory;
 mod network;
+mod picked;
 mod place;
 mod pools;
 mod program;
 mod read;
 mod roles;
+mod top;
 mod weights;
 
 pub use build::{Build, Condition, TensorId, Value};
@@ -63,7 +65,7 @@ pub use explanation::explanation;
 pub use held::Held;
 pub use library::LIBRARY;
 pub use program::{
-    Axis, Binary, Comparison, Count, Index, Loop, MAX_ELEMENTS, MAX_RANK, Name, Operation, Program, Reduction,
+    Axis, Binary, Comparison, Count, Index, Loop, MAX_ELEMENTS, MAX_RANK, Name, Operation, Program, Reduction, Role,
     Statement, Tensor, Type, Unary, ValueId,
 };
 pub use tilewright_kernel::Element;

@@ -11,10 +11,17 @@
 /// }
 /// # Ok::<(), tilewright_tile::TileError>(())
 /// ```
-pub const LIBRARY: [(&str, &str); 5] = [
+pub const LIBRARY: [(&str, &str); 12] = [
     ("softmax", include_str!("../programs/softmax.tile")),
     ("layer_norm_residual", include_str!("../programs/layer_norm_residual.tile")),
     ("rms_norm_gate", include_str!("../programs/rms_norm_gate.tile")),
     ("product", include_str!("../programs/product.tile")),
     ("attention", include_str!("../programs/attention.tile")),
+    ("int4_product", include_str!("../programs/int4_product.tile")),
+    ("top_rows", include_str!("../programs/top_rows.tile")),
+    ("histogram", include_str!("../programs/histogram.tile")),
+    ("chunk_sums", include_str!("../programs/chunk_sums.tile")),
+    ("prefix_sum", include_str!("../programs/prefix_sum.tile")),
+    ("gather_rows", include_str!("../programs/gather_rows.tile")),
+    ("scatter_rows", include_str!("../programs/scatter_rows.tile")),
 ];

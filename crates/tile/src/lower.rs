@@ -5,25 +5,31 @@
 //! stores, reductions, scans and conversions are those of distributed tiles, and products those of
 //! fragments.
 
+mod picked;
 mod roles;
 mod stage;
+mod top;
 
 pub(crate) use roles::lower as lower_by_roles;
 
 use std::collections::HashMap;
 
-use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Distributed, Distribution, Element, Flag, Fragment, Kernel, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Extent, Slot, Stride, Tree, Truth};
+use tilewright_layout::{Layout, Slot, Stride, Tree};
 
 use self::stage::staged;
 use crate::error::Reason;
 use crate::held::{Held, bits};
 use crate::place::Placed;
 use crate::program::{
-    Axis, Binary, Comparison, Count, Index, Loop, Name, Operation, Reduction, Statement, Unary, ValueId,
+    Axis, Binary, Comparison, Count, Index, Loop, Name, Operation, Program, Reduction, Statement, Unary, ValueId,
 };
+
+/// The most turns of a loop that is written out.
+const MOST_TURNS: i64 = 8;
+/// The most elements of a value of such a loop.
+const MOST_ELEMENTS: i64 = 1 << 15;
 
 /// The kernel of a program whose values have layouts, so many blocks of it on a processor.
 pub(crate) fn lower(placed: &Placed, resident: u32) -> Result<Kernel, KernelError> {
@@ -31,8 +37,7 @@ pub(crate) fn lower(placed: &Placed, resident: u32) -> Result<Kernel, KernelErro
     Kernel::build(&program.name, |k| {
         let mut tensors = Vec::new();
         for tensor in &program.tensors {
-            let role = if tensor.output { Role::Output } else { Role::Input };
-            tensors.push(k.tensor_of(tensor.element, &tensor.name, &tensor.layout, role)?);
+            tensors.push(k.tensor_of(tensor.element, &tensor.name, &tensor.layout, tensor.role)?);
         }
         for (axis, count) in Axis::ALL.into_iter().zip(&program.grid) {
             k.grid(axis, count)?;
@@ -47,6 +52,7 @@ pub(crate) fn lower(placed: &Placed, resident: u32) -> Result<Kernel, KernelErro
 }
 
 /// What a thread holds of a value.
+#[derive(Clone)]
 enum Own<'k> {
     Numbers(Vec<Num<'k>>),
     /// A tile as it was read: elements of 16 bits stay two in a register.
@@ -73,10 +79,6 @@ struct Lowering<'k, 'p> {
     groups: Option<roles::Groups<'k, 'p>>,
 }
 
-fn over() -> KernelError {
-    tilewright_layout::LayoutError::Overflow { op: "tile" }.into()
-}
-
 /// A refusal of the algebra, or of this crate, as one of the kernel language.
 fn refused(reason: Reason) -> KernelError {
     match reason {
@@ -84,6 +86,10 @@ fn refused(reason: Reason) -> KernelError {
         Reason::Layout(error) => error.into(),
         _ => over(),
     }
+}
+
+fn over() -> KernelError {
+    tilewright_layout::LayoutError::Overflow { op: "tile" }.into()
 }
 
 impl<'k, 'p> Lowering<'k, 'p> {
@@ -139,44 +145,6 @@ impl<'k, 'p> Lowering<'k, 'p> {
         Ok(sum)
     }
 
-    /// Whether a mode of a tensor has as many tiles as there are blocks along an axis, at all
-    /// sizes.
-    fn has_tiles(&self, tensor: usize, mode: usize, extent: i64, axis: Axis) -> bool {
-        let program = &self.placed.program;
-        let blocks = Axis::ALL.iter().position(|own| *own == axis).and_then(|at| program.grid.get(at));
-        let blocks = blocks.map_or(Ok(Expr::from(1)), |text| self.k.size(text));
-        let shape = self.tensors[tensor].shape();
-        let own = if shape.is_leaf() { Some(shape) } else { shape.mode(mode) };
-        let tiles = own.and_then(|own| own.product().ok()).and_then(|own| Extent::divide_up(&own, &Expr::from(extent)));
-        matches!((blocks, tiles), (Ok(blocks), Some(tiles)) if blocks.same(&tiles) == Truth::Proved)
-    }
-
-    fn tile(&self, tensor: usize, shape: &[i64], at: &[Index]) -> Result<View<'k>, KernelError> {
-        let mut slots = Vec::new();
-        for (mode, index) in at.iter().enumerate() {
-            let own = self.index(index)?;
-            // The kernel language takes a block's number for one of as many blocks as the tensor
-            // has tiles. A tile program says how many blocks there are; where that is another
-            // number, the index is one of which nothing is known.
-            slots.push(Slot::At(match index.terms.as_slice() {
-                [(Name::Block(axis), 1)]
-                    if self.block.is_none()
-                        && index.constant == 0
-                        && !self.has_tiles(tensor, mode, shape[mode], *axis) =>
-                {
-                    self.k.index_of(self.k.index(&own)?)?
-                }
-                _ => own,
-            }));
-        }
-        let extents: Vec<String> = shape.iter().map(ToString::to_string).collect();
-        let view = &self.tensors[tensor];
-        match slots.as_slice() {
-            [one] => view.local_tile(&extents[0], Coord::<Expr>::leaf(one.clone())),
-            _ => view.local_tile(&format!("({})", extents.join(",")), Tree::flat(slots)?),
-        }
-    }
-
     /// Numbers as a tile that all threads hold together.
     fn tiled(&self, numbers: &[Num<'k>], held: &Distribution) -> Result<Distributed<'k>, KernelError> {
         let element = numbers.first().map_or(Element::F32, |number| number.element());
@@ -201,14 +169,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
                     let own = place.during(|| self.given(*result, operation, operands))?;
                     self.values.insert(*result, own);
                 }
-                Statement::Store { tensor, at, value, place } => place.during(|| {
-                    if self.leave(*tensor, at, *value)? {
-                        return Ok(());
-                    }
-                    let shape = &self.placed.program.type_of(*value).shape;
-                    let tile = self.tiled(&self.numbers(*value)?, &self.distribution(*value)?)?;
-                    self.tile(*tensor, shape, at)?.store_distributed_predicated(&tile)
-                })?,
+                Statement::Store { place, .. } => place.during(|| self.store(statement))?,
                 Statement::Loop(own) => self.turns(own)?,
             }
             self.let_go(&body[number..=number], &body[number + 1..])?;
@@ -217,6 +178,9 @@ impl<'k, 'p> Lowering<'k, 'p> {
     }
 
     fn turns(&mut self, own: &Loop) -> Result<(), KernelError> {
+        if let Some(count) = unrolled(own, &self.placed.program).filter(|_| self.groups.is_none()) {
+            return self.written_out(own, count);
+        }
         let count = self.count(own)?;
         let mut carried = Vec::new();
         for value in &own.initial {
@@ -259,6 +223,24 @@ impl<'k, 'p> Lowering<'k, 'p> {
         Ok(())
     }
 
+    /// The turns of a loop one after another, so that what later ones read can be under way early.
+    fn written_out(&mut self, own: &Loop, count: i64) -> Result<(), KernelError> {
+        let of = |lowering: &Self, value: &ValueId| lowering.values.get(value).cloned();
+        let mut carried: Vec<Option<Own<'k>>> = own.initial.iter().map(|value| of(self, value)).collect();
+        for turn in 0..count {
+            self.turns.insert(own.turn, Expr::from(turn));
+            for (parameter, value) in own.parameters.iter().zip(carried) {
+                self.values.extend(value.map(|value| (*parameter, value)));
+            }
+            self.body(&own.body)?;
+            carried = own.next.iter().map(|value| of(self, value)).collect();
+        }
+        for (result, value) in own.results.iter().zip(carried) {
+            self.values.extend(value.map(|value| (*result, value)));
+        }
+        Ok(())
+    }
+
     fn given(&mut self, result: ValueId, operation: &Operation, operands: &[ValueId]) -> Result<Own<'k>, KernelError> {
         let k = self.k;
         let program = &self.placed.program;
@@ -269,12 +251,24 @@ impl<'k, 'p> Lowering<'k, 'p> {
             return Ok(Own::Widened(tile.clone(), *element));
         }
         if let Operation::Load { tensor, shape, at, other } = operation {
-            let (tile, held) = (self.tile(*tensor, shape, at)?, self.distribution(result)?);
+            let (tile, held) = (self.tile(*tensor, shape, at, None)?, self.distribution(result)?);
             if *other == 0.0 && other.is_sign_positive() {
                 return Ok(Own::Tile(tile.load_distributed_predicated(&held)?));
             }
             let other = k.number_of(program.tensors[*tensor].element, *other);
             return Ok(Own::Tile(tile.load_distributed_or(&held, other)?));
+        }
+        if let Operation::Gather { .. } = operation {
+            return self.gathered(result, operation, *operands.first().ok_or_else(over)?);
+        }
+        // What only has another shape stays as it is in registers.
+        if let (Operation::Reshape(_) | Operation::Transpose(_), Some(Own::Tile(tile))) =
+            (operation, operands.first().and_then(|own| self.values.get(own)))
+        {
+            return Ok(Own::Tile(tile.fragment().distributed(&self.distribution(result)?)?));
+        }
+        if let (Operation::Unpack { element, signed }, [words]) = (operation, operands) {
+            return self.unpacked(result, *words, *element, *signed);
         }
         if let Operation::Dot = operation {
             return Ok(Own::Numbers(self.multiplied(result, operands)?));
@@ -283,7 +277,10 @@ impl<'k, 'p> Lowering<'k, 'p> {
         let each = |function: &dyn Fn(usize) -> Num<'k>| (0..given[0].len()).map(function).collect::<Vec<_>>();
         Ok(Own::Numbers(match operation {
             // These were taken above.
-            Operation::Load { .. } | Operation::Stage { .. } | Operation::Dot => Vec::new(),
+            Operation::Load { .. } | Operation::Gather { .. } | Operation::Stage { .. } => Vec::new(),
+            Operation::Dot | Operation::Unpack { .. } => Vec::new(),
+            Operation::Recast(element) => each(&|at| given[0][at].recast(*element)),
+            Operation::Random(word) => each(&|at| top::random(k, given[0][at], given[1][at], *word)),
             Operation::Constant(element, value) => vec![k.number_of(*element, *value)],
             Operation::Number(index) => vec![k.index(&self.index(index)?)?],
             Operation::Arange { mode, .. } => {
@@ -324,6 +321,20 @@ impl<'k, 'p> Lowering<'k, 'p> {
                 let reduced = tile.reduce(modes, reductions(*reduction))?;
                 reduced.convert(&self.distribution(result)?)?.fragment().numbers()?
             }
+            Operation::ArgMax(mode) => {
+                let tile = self.tiled(&given[0], &self.distribution(operands[0])?)?;
+                let (_, places) = tile.argmax(&[*mode])?;
+                places.convert(&self.distribution(result)?)?.fragment().numbers()?
+            }
+            Operation::Top(mode, count) => self.top(result, operands[0], *mode, *count)?,
+            Operation::Histogram(_) => {
+                let tile = self.tiled(&given[0], &self.distribution(operands[0])?)?;
+                tile.histogram(&self.distribution(result)?)?.fragment().numbers()?
+            }
+            Operation::ScanBefore(reduction, mode) => {
+                let tile = self.tiled(&given[0], &self.distribution(operands[0])?)?;
+                tile.scan_before(*mode, reductions(*reduction))?.fragment().numbers()?
+            }
             Operation::Scan(reduction, mode) => {
                 let tile = self.tiled(&given[0], &self.distribution(operands[0])?)?;
                 tile.scan(*mode, reductions(*reduction))?.fragment().numbers()?
@@ -333,6 +344,31 @@ impl<'k, 'p> Lowering<'k, 'p> {
                 tile.convert(&self.distribution(result)?)?.fragment().numbers()?
             }
         }))
+    }
+
+    /// Numbers of four bits: those of a word lie as bits of values, in whatever order.
+    fn unpacked(
+        &self,
+        result: ValueId,
+        words: ValueId,
+        element: Element,
+        signed: bool,
+    ) -> Result<Own<'k>, KernelError> {
+        let fragment = self.k.nibbles(&self.numbers(words)?, element, signed)?;
+        let mut words = 3;
+        let mut modes = Vec::new();
+        for bit in &self.held(result)?.values {
+            let at = match bit {
+                0..3 => *bit,
+                _ => {
+                    words += 1;
+                    words - 1
+                }
+            };
+            modes.push(Layout::mode_of(2, 1 << at)?);
+        }
+        let fragment = fragment.with_layout(&Layout::tuple(&modes)?)?;
+        Ok(Own::Tile(fragment.distributed(&self.distribution(result)?)?))
     }
 
     /// The sums of a product, step by step along K.
@@ -356,6 +392,15 @@ impl<'k, 'p> Lowering<'k, 'p> {
             if let Some(Own::Factor(parts)) = self.values.get(&value) {
                 return Ok(parts.clone());
             }
+            if let Some(Own::Tile(tile)) = self.values.get(&value) {
+                let each = values * count;
+                let steps = tile.distribution().values() / each;
+                let parts = format!("({values},{count},1,{steps}):(1,{values},0,{each})").parse::<Layout>()?;
+                let fragment = tile.fragment();
+                let fragment = fragment.with_layout(&fragment.layout().compose(&parts)?)?;
+                let part = |step: i64| fragment.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(step)])?);
+                return (0..steps).map(part).collect();
+            }
             let numbers = self.numbers(value)?;
             numbers.chunks((values * count) as usize).map(|part| fragment(part, [values, count, 1])).collect()
         };
@@ -366,6 +411,25 @@ impl<'k, 'p> Lowering<'k, 'p> {
         }
         sums.numbers()
     }
+}
+
+/// How many turns a loop has that is written out: one of few turns and few statements, none of
+/// which is a loop, meets other threads, or goes through shared memory.
+fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
+    let count = match &own.count {
+        Count::Sizes(text) => text.trim().parse::<i64>().ok()?,
+        Count::Index(index) => index.known()?,
+    };
+    let registers = |value: &ValueId| program.type_of(*value).size();
+    let plain = |statement: &Statement| match statement {
+        Statement::Let { operation: Operation::Stage { .. } | Operation::Histogram(_), .. } => false,
+        Statement::Let { operation: Operation::Reduce(..) | Operation::ArgMax(_) | Operation::Top(..), .. } => false,
+        Statement::Let { operation: Operation::Scan(..) | Operation::ScanBefore(..), .. } => false,
+        Statement::Let { result, .. } => registers(result) <= MOST_ELEMENTS,
+        Statement::Store { .. } => true,
+        Statement::Loop(_) => false,
+    };
+    (0..=MOST_TURNS).contains(&count).then_some(count).filter(|_| own.body.iter().all(plain))
 }
 
 fn unary<'k>(function: Unary, x: Num<'k>) -> Num<'k> {
@@ -390,6 +454,12 @@ fn binary<'k>(function: Binary, a: Num<'k>, b: Num<'k>) -> Num<'k> {
         Binary::Divide => a / b,
         Binary::Minimum => a.min(b),
         Binary::Maximum => a.max(b),
+        Binary::And => a.bit_and(b),
+        Binary::Or => a.bit_or(b),
+        Binary::Xor => a.bit_xor(b),
+        Binary::ShiftLeft => a.shift_left(b),
+        Binary::ShiftRight => a.shift_right(b),
+        Binary::ShiftDown => a.recast(Element::U32).shift_right(b).recast(Element::I32),
     }
 }
 

@@ -17,6 +17,10 @@ use crate::program::Program;
 
 /// The bytes of the widest access of a thread.
 const VECTOR_BYTES: i64 = 16;
+/// The bytes of a sector.
+const SECTOR_BYTES: i64 = 32;
+/// How far apart elements are taken to be whose coordinates a tile says.
+const ANYWHERE: i64 = 1 << 20;
 /// About how large a size is taken to be that is known at launch alone.
 const TYPICAL: i64 = 4096;
 
@@ -54,8 +58,10 @@ pub(crate) struct Place {
 /// What an access of all threads of a block costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AccessCost {
-    /// Sectors of 32 bytes.
+    /// Sectors of 32 bytes that the tile has.
     pub sectors: i64,
+    /// Sectors that the first cache moves: those of each instruction.
+    pub moved: i64,
     /// Lines of 128 bytes.
     pub lines: i64,
     /// Loads or stores, of all warps.
@@ -87,6 +93,18 @@ impl Place {
         Ok(Place { steps, element: tensor.element })
     }
 
+    /// The same tile, where another tile says the coordinates along a mode: elements along it may be
+    /// anywhere.
+    pub(crate) fn picked(mut self, shape: &[i64], mode: usize) -> Place {
+        let first: u32 = shape[..mode].iter().map(|extent| extent.trailing_zeros()).sum();
+        for bit in 0..shape[mode].trailing_zeros() {
+            if let Some(step) = self.steps.get_mut((first + bit) as usize) {
+                *step = ANYWHERE << bit;
+            }
+        }
+        self
+    }
+
     /// How many elements a thread takes at once: values side by side, from multiples of their
     /// number on.
     fn vector(&self, held: &Held) -> i64 {
@@ -113,6 +131,10 @@ impl Place {
 
     /// What it costs that each thread takes what it holds.
     pub(crate) fn cost(&self, held: &Held) -> Result<AccessCost, Reason> {
+        // In which order a thread has its values is open: accesses take what is side by side.
+        let mut held = held.clone();
+        held.values.sort_by_key(|bit| self.steps[usize::from(*bit)].abs());
+        let held = &held;
         let modes: Vec<Layout> = self.steps.iter().map(|step| Layout::mode_of(2, *step)).collect::<Result<_, _>>()?;
         let storage = if modes.is_empty() { Layout::mode_of(1, 0)? } else { Layout::tuple(&modes)? };
         let (bits, vector) = (i64::from(self.element.bits()), self.vector(held));
@@ -123,7 +145,10 @@ impl Place {
         let access = Access::new("tile", &held.layout()?, bits, vector).map_err(refuse)?;
         let report = global_access(&Storage::from(&storage), &access).map_err(refuse)?;
         let instructions = report.requests().len() as i64;
-        Ok(AccessCost { sectors: report.sectors(), lines: report.lines(), instructions })
+        // What an instruction leaves of a sector the next one finds in the first cache.
+        let far = |step: &&i64| step.abs() * i64::from(self.element.bytes()) >= SECTOR_BYTES;
+        let sectors = 1 << self.steps.iter().filter(far).count().min(62);
+        Ok(AccessCost { sectors, moved: report.sectors(), lines: report.lines(), instructions })
     }
 
     /// Layouts whose lanes lie side by side in memory, for so many bits of threads: by the width of

@@ -13,6 +13,7 @@ use crate::assign::{Assignment, left, needed};
 use crate::error::Reason;
 use crate::held::Held;
 use crate::matrix::Tiling;
+use crate::picked;
 use crate::pools::{Pools, is_anywhere};
 use crate::program::{Loop, Operation, Program, Statement, ValueId};
 
@@ -71,8 +72,9 @@ pub(crate) fn live(body: Vec<Statement>) -> Vec<Statement> {
 fn uses(body: &[Statement], used: &mut HashSet<ValueId>) {
     for statement in body.iter().rev() {
         match statement {
-            Statement::Store { value, .. } => {
+            Statement::Store { value, rows, .. } => {
                 used.insert(*value);
+                used.extend(rows.map(|(_, rows)| rows));
             }
             Statement::Loop(own) => {
                 used.extend(own.initial.iter().chain(&own.next));
@@ -151,12 +153,20 @@ impl Placer<'_> {
                 Statement::Let { result, operation, operands, place } => {
                     self.given(*result, operation, operands, *place)?;
                 }
-                Statement::Store { tensor, at, value, place } => {
+                Statement::Store { tensor, at, rows, with, value, place } => {
                     let held = self.assignment.stores.get(&number).cloned();
                     let held = held.ok_or(Reason::Unknown { what: "layout of the store", name: number.to_string() })?;
+                    let shape = self.source.type_of(*value).shape.clone();
                     let value = self.in_layout(*value, &held, *place)?;
-                    let statement = Statement::Store { tensor: *tensor, at: at.clone(), value, place: *place };
-                    self.push(statement);
+                    let rows = match rows {
+                        Some((mode, rows)) => {
+                            let held = picked::coordinates(&shape, *mode, &held);
+                            Some((*mode, self.in_layout(*rows, &held, *place)?))
+                        }
+                        None => None,
+                    };
+                    let (tensor, at, with, place) = (*tensor, at.clone(), *with, *place);
+                    self.push(Statement::Store { tensor, at, rows, with, value, place });
                 }
                 Statement::Loop(own) => self.turns(own)?,
             }
@@ -204,10 +214,10 @@ impl Placer<'_> {
             self.give(depth, (result, held.clone()), Operation::Held(held), &taken, place);
             return Ok(());
         }
-        let Operation::Reduce(..) = operation else {
+        if !matches!(operation, Operation::Reduce(..) | Operation::ArgMax(_) | Operation::Top(..)) {
             self.give(depth, (result, held), operation.clone(), &taken, place);
             return Ok(());
-        };
+        }
         // A reduction leaves its result where its operand lies.
         let shape = &self.source.type_of(operands[0]).shape;
         let own = left(operation, shape, &self.layout(taken[0])?).unwrap_or(held.clone());

@@ -13,8 +13,10 @@ use crate::error::Reason;
 use crate::held::{Held, bits};
 use crate::matrix::{self, Tiling};
 use crate::memory::{self, Place};
+use crate::picked;
 use crate::program::{Count, Loop, Operation, Program, Statement, ValueId};
 use crate::roles::Roles;
+use crate::top::Network;
 
 /// The most layouts of a value.
 pub(crate) const MOST: usize = 12;
@@ -151,6 +153,22 @@ impl Pools {
                 passes(&mut pools);
             }
         }
+        // Words have their numbers in one thread.
+        for node in nodes {
+            let Statement::Let { result, operation: operation @ Operation::Unpack { .. }, operands, .. } =
+                node.statement
+            else {
+                continue;
+            };
+            let (from, to) = (&program.type_of(operands[0]).shape, &program.type_of(*result).shape);
+            let own = pools.of(*result);
+            let begins = pools.layouts_of(operands[0]).first().and_then(|held| forward(operation, from, held));
+            let layouts = pools.layouts.entry(own).or_default();
+            layouts.retain(|held| wanted(operation, from, to, held).is_some());
+            if let (true, Some(begins)) = (layouts.is_empty(), begins) {
+                layouts.push(begins);
+            }
+        }
         // A store may write in any layout that its value may have.
         for (number, node) in nodes.iter().enumerate() {
             let Statement::Store { value, .. } = node.statement else { continue };
@@ -215,6 +233,13 @@ impl Pools {
                     });
                     self.places.insert(number, place);
                 }
+                Operation::Gather { tensor, shape, mode, .. } => {
+                    let place = Place::new(program, *tensor, shape, sizes)?.picked(shape, *mode);
+                    place.coalesced(thread_bits).into_iter().for_each(|held| {
+                        self.add(*result, held);
+                    });
+                    self.places.insert(number, place);
+                }
                 Operation::Stage { tensor, shape, .. } => {
                     self.places.insert(number, Place::new(program, *tensor, shape, sizes)?);
                 }
@@ -257,8 +282,10 @@ impl Pools {
                 }
                 _ => {}
             },
-            Statement::Store { tensor, value, .. } => {
-                let place = Place::new(program, *tensor, &program.type_of(*value).shape, sizes)?;
+            Statement::Store { tensor, value, rows, .. } => {
+                let shape = &program.type_of(*value).shape;
+                let place = Place::new(program, *tensor, shape, sizes)?;
+                let place = rows.map_or(place.clone(), |(mode, _)| place.picked(shape, mode));
                 let found = place.coalesced(thread_bits);
                 found.iter().for_each(|held| {
                     self.add(*value, held.clone());
@@ -304,6 +331,11 @@ impl Pools {
                 }
                 any
             }
+            Statement::Store { value, rows: Some((mode, rows)), .. } => {
+                let shape = program.type_of(*value).shape.clone();
+                let wanted = self.layouts_of(*value).iter().map(|held| picked::coordinates(&shape, *mode, held));
+                wanted.collect::<Vec<_>>().into_iter().fold(false, |any, held| any | self.add(*rows, held))
+            }
             Statement::Store { .. } => false,
         }
     }
@@ -320,7 +352,18 @@ pub(crate) fn forward(operation: &Operation, shape: &[i64], held: &Held) -> Opti
             let to = bits::without(shape, modes);
             Some(held.mapped(|bit| to[usize::from(bit)]))
         }
+        Operation::ArgMax(mode) => {
+            let to = bits::without(shape, &[*mode]);
+            Some(held.mapped(|bit| to[usize::from(bit)]))
+        }
+        Operation::Top(mode, count) => Some(Network::new(shape, *mode, count.trailing_zeros(), held).result),
+        Operation::Unpack { .. } => {
+            let mut found = held.mapped(|bit| Some(bit + 3));
+            found.values.splice(0..0, 0..3);
+            Some(found)
+        }
         Operation::Broadcast(_) | Operation::Dot | Operation::Held(_) => None,
+        Operation::Gather { .. } | Operation::Histogram(_) => None,
         _ if shape.is_empty() => None,
         _ => Some(held.clone()),
     }
@@ -338,7 +381,14 @@ pub(crate) fn wanted(operation: &Operation, from: &[i64], to: &[i64], held: &Hel
             let onto = bits::without(to, &bits::broadcast(from, to));
             Some(held.mapped(|bit| onto[usize::from(bit)]))
         }
-        Operation::Reduce(..) | Operation::Dot | Operation::Held(_) => None,
+        Operation::Gather { shape, mode, .. } => Some(picked::coordinates(shape, *mode, held)),
+        Operation::Unpack { .. } => {
+            // A thread has words whole.
+            let whole = (0..3).all(|bit| held.values.contains(&bit));
+            whole.then(|| held.mapped(|bit| bit.checked_sub(3)))
+        }
+        Operation::Reduce(..) | Operation::ArgMax(_) | Operation::Top(..) | Operation::Histogram(_) => None,
+        Operation::Dot | Operation::Held(_) => None,
         _ => Some(held.clone()),
     }
 }

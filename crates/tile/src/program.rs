@@ -14,9 +14,11 @@ use std::fmt;
 
 use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
+pub use tilewright_kernel::program::memory::Role;
 
 pub use index::{Axis, Count, Index, Name};
 pub(crate) use infer::{broadcast_shape, infer, is_stored};
+pub(crate) use print::atomic;
 pub(crate) use verify::{can_store, here, is_handed_on};
 
 use crate::held::Held;
@@ -73,8 +75,8 @@ pub struct Tensor {
     pub element: Element,
     /// Its layout as text, with sizes known at launch as names: `(M,1024):(1024,1)`.
     pub layout: String,
-    /// Whether it is written; else it is read.
-    pub output: bool,
+    /// Whether it is read, or written, or changed: then what it was counts, too.
+    pub role: Role,
 }
 
 /// Functions of one number.
@@ -136,6 +138,38 @@ pub enum Binary {
     Minimum,
     /// The greater; the other one if one is NaN.
     Maximum,
+    /// The bits that both have, of i32.
+    And,
+    /// The bits that one of both has.
+    Or,
+    /// The bits that one of both has, and the other has not.
+    Xor,
+    /// The first one's bits moved up by the second, taken without its sign; 0 from 32 on.
+    ShiftLeft,
+    /// The first one's bits moved down, filled with its sign.
+    ShiftRight,
+    /// The first one's bits moved down, filled with zeros.
+    ShiftDown,
+}
+
+impl Binary {
+    /// Those that are written as functions, by their names.
+    pub const NAMES: [(&'static str, Binary); 8] = [
+        ("min", Binary::Minimum),
+        ("max", Binary::Maximum),
+        ("and", Binary::And),
+        ("or", Binary::Or),
+        ("xor", Binary::Xor),
+        ("shl", Binary::ShiftLeft),
+        ("shr", Binary::ShiftRight),
+        ("lshr", Binary::ShiftDown),
+    ];
+
+    /// Whether it combines bits, which integers alone have.
+    pub fn is_of_bits(self) -> bool {
+        use Binary::{And, Or, ShiftDown, ShiftLeft, ShiftRight, Xor};
+        matches!(self, And | Or | Xor | ShiftLeft | ShiftRight | ShiftDown)
+    }
 }
 
 /// Comparisons of two numbers. NaN compares as false with everything.
@@ -187,6 +221,16 @@ impl Reduction {
         Reduction::NAMES.iter().find(|(_, own)| *own == self).map_or("", |(name, _)| name)
     }
 
+    /// What changes no number that it is combined with, NaN aside; of integers the end of the type.
+    pub fn neutral(self) -> f64 {
+        match self {
+            Reduction::Sum => 0.0,
+            Reduction::Product => 1.0,
+            Reduction::Minimum => f64::INFINITY,
+            Reduction::Maximum => f64::NEG_INFINITY,
+        }
+    }
+
     /// The function of two numbers.
     pub fn binary(self) -> Binary {
         match self {
@@ -223,6 +267,21 @@ pub enum Operation {
         /// What lies past the edges.
         other: f64,
     },
+    /// A tile of a tensor, some of its rows: an operand says the coordinate of each element along
+    /// one mode, and has one element along the others. Elements past the edges are `other`, and
+    /// negative coordinates are past them.
+    Gather {
+        /// The tensor, by its number.
+        tensor: usize,
+        /// The shape of the tile.
+        shape: Vec<i64>,
+        /// Which tile, along each other mode.
+        at: Vec<Index>,
+        /// The mode along which the operand says where.
+        mode: usize,
+        /// What lies past the edges.
+        other: f64,
+    },
     /// A matrix in a tile of a tensor, by way of shared memory: rows are one mode of the tile,
     /// columns another, and the others have one element. What a product takes.
     Stage {
@@ -243,8 +302,22 @@ pub enum Operation {
     MultiplyAdd,
     /// Where the first tile compares with the second, the third, elsewhere the fourth.
     Select(Comparison),
-    /// The elements in another type: rounded to nearest, to integers toward zero.
+    /// The elements in another type: rounded to nearest, to integers toward zero. e4m3 and e5m2
+    /// saturate.
     To(Element),
+    /// The same bits as elements of another type of 32 bits.
+    Recast(Element),
+    /// Eight elements for each word of i32, along the first mode: its numbers of four bits, the
+    /// lowest bits first.
+    Unpack {
+        /// Their type, in which they are exact.
+        element: Element,
+        /// Whether they are -8 to 7; else they are 0 to 15.
+        signed: bool,
+    },
+    /// 32 random bits for each counter of the first tile and seed of the second: one of the four
+    /// words that Philox4x32-10 makes of the counter (c,0,0,0) and the key (s,0).
+    Random(u8),
     /// Extents of 1 become others: each element stands for all along the mode. One number becomes
     /// any tile.
     Broadcast(Vec<i64>),
@@ -254,8 +327,18 @@ pub enum Operation {
     Transpose(Vec<usize>),
     /// The tile combined along modes, which keep one element each.
     Reduce(Reduction, Vec<usize>),
+    /// The place of the greatest element along a mode, as i32: of equal ones the first, and NaN
+    /// only where there is nothing else. The mode keeps one element.
+    ArgMax(usize),
+    /// The greatest elements along a mode, so many of them, the greatest first. Of f32, NaN is
+    /// greater than all numbers (less, where its sign is set), and 0 greater than -0.
+    Top(usize, i64),
+    /// How often each of the numbers 0, 1, ... occurs in the tile, so many of them.
+    Histogram(i64),
     /// Each element combined with all before it along a mode.
     Scan(Reduction, usize),
+    /// What is before each element along a mode, combined; at the first what changes nothing.
+    ScanBefore(Reduction, usize),
     /// `a b + c` of matrices `(M,K)`, `(K,N)`, `(M,N)`: factors of 16 bits, sums of f32.
     Dot,
     /// The same tile, held by the threads of the block in this way.
@@ -282,6 +365,11 @@ pub enum Statement {
         tensor: usize,
         /// Which tile, along each mode.
         at: Vec<Index>,
+        /// A mode, and the tile that says the coordinate of each element along it.
+        rows: Option<(usize, ValueId)>,
+        /// How elements are combined with what the tensor has, each indivisibly; else they are
+        /// written over it.
+        with: Option<Reduction>,
         /// What is written.
         value: ValueId,
         /// Where it was written.

@@ -7,22 +7,33 @@
 //! program    tile NAME { declarations statements }
 //! input      input x: bf16 (M,1024):(1024,1)
 //! output     output y: bf16 (M,1024):(1024,1)
+//! both       inout z: i32 256:1                   changed: what it was counts
 //! blocks     grid ceil(M/4), 8                    how many along x, y and z
 //! warps      warps 4                              where the plan should not choose
 //! value      a = exp(b - 1.5) / c                 + - * /, numbers, functions, parentheses
 //! store      store(y, (block.x, 0), a)
+//! rows       store(z, (rows, 0), a)               to the coordinates that a tile of i32 says
+//! atomics    atomic_add(z, (block.x), a)          also _min and _max, and with a tile of coordinates
 //! loop       loop i < ceil(K/64) with s = zero, n = one { ... next t, m } -> sum, last
 //! ```
 //!
 //! | function | what |
 //! |---|---|
 //! | `load(x, (4,64), (block.x, i))`, `load(x, .., .., -inf)` | a tile of a tensor, what lies past its edges 0, or a number |
-//! | `f32(x)`, `i32(x)`, `bf16(x)`, `f16(x)` | the elements in another type; of a number, one of this type |
+//! | `load(x, (4,64), (rows, i))` | where `rows` is a tile `(4,1)` of i32, it says the coordinate of each element along the mode |
+//! | `f32(x)`, `i32(x)`, `bf16(x)`, `f16(x)`, `e4m3(x)`, `e5m2(x)` | the elements in another type; of a number, one of this type |
+//! | `as_i32(x)` `as_f32(x)` | the same bits in another type |
+//! | `unpack_i4(w, bf16)` `unpack_u4(w, bf16)` | the numbers of four bits in words of i32, eight along the first mode for each |
 //! | `neg` `abs` `exp` `exp2` `log2` `sqrt` `rsqrt` `recip` `tanh` | functions of each element |
 //! | `min(a, b)` `max(a, b)` `fma(a, b, c)` | of two elements; `a * b + c`, rounded once |
+//! | `and(a, b)` `or` `xor` `shl` `shr` `lshr` | bits of i32; moved up, down with the sign, down with zeros |
+//! | `random(c, seed, 0)` | random bits by Philox4x32-10: word 0 to 3 of counter `(c,0,0,0)` and key `(seed,0)` |
 //! | `select(a < b, yes, no)` | also `<=` and `==` |
 //! | `reduce_sum(a, 1)` `_product` `_min` `_max` | combined along modes, which keep one element each |
-//! | `scan_sum(a, 1)` and so on | combined with all before along a mode |
+//! | `scan_sum(a, 1)` and so on | combined with all before along a mode; `scan_before_sum` without the element itself |
+//! | `argmax(a, 1)` | where the greatest is along a mode, the first of equal ones |
+//! | `top(a, 1, 8)` | the greatest along a mode, so many, the greatest first |
+//! | `histogram(a, 256)` | how often each number from 0 occurs |
 //! | `broadcast(a, (4,64))` `reshape(a, (256))` `transpose(a, (1,0))` | other shapes |
 //! | `arange((4,64), 1)` `index(block.x*64)` | coordinates along a mode; an index, as i32 |
 //! | `dot(a, b, c)` | `a b + c` of matrices |
@@ -41,7 +52,7 @@ use tilewright_kernel::program::Location;
 use self::text::Text;
 use crate::build::{Build, TensorId};
 use crate::error::{Reason, TileError};
-use crate::program::{Axis, Count, Index, Name, Program, ValueId};
+use crate::program::{Axis, Count, Index, Name, Program, Reduction, Role, ValueId, atomic};
 
 /// What names stand for.
 #[derive(Clone, Default)]
@@ -92,17 +103,16 @@ impl<'b> Reader<'_, 'b> {
     fn declarations(&mut self) -> Result<(), TileError> {
         loop {
             let place = self.text.place();
-            if let Some(output) = self.text.takes_word("input").then_some(false).or_else(|| {
-                let output = self.text.takes_word("output");
-                output.then_some(true)
-            }) {
+            let roles = [("input", Role::Input), ("output", Role::Output), ("inout", Role::Both)];
+            if let Some((_, role)) = roles.into_iter().find(|(word, _)| self.text.takes_word(word)) {
                 let name = self.text.name("the name of a tensor")?;
                 self.text.sign(":")?;
                 let element = self.element()?;
                 let layout = self.text.line();
-                place.during(|| match output {
-                    false => self.build.input(element, &name, &layout),
-                    true => self.build.output(element, &name, &layout),
+                place.during(|| match role {
+                    Role::Input => self.build.input(element, &name, &layout),
+                    Role::Output => self.build.output(element, &name, &layout),
+                    Role::Both => self.build.inout(element, &name, &layout),
                 })?;
             } else if self.text.takes_word("grid") {
                 let line = self.text.line();
@@ -141,8 +151,11 @@ impl<'b> Reader<'_, 'b> {
             if self.text.sees("}") || self.text.sees_word("next") || self.text.at_end() {
                 return Ok(());
             }
+            let changes = [Reduction::Sum, Reduction::Minimum, Reduction::Maximum];
             if self.text.takes_word("store") {
-                self.store(place)?;
+                self.store(None, place)?;
+            } else if let Some(with) = changes.into_iter().find(|own| self.text.takes_word(atomic(*own))) {
+                self.store(Some(with), place)?;
             } else if self.text.takes_word("loop") {
                 self.turns(place)?;
             } else {
@@ -156,15 +169,15 @@ impl<'b> Reader<'_, 'b> {
         }
     }
 
-    fn store(&mut self, place: Location) -> Result<(), TileError> {
+    fn store(&mut self, with: Option<Reduction>, place: Location) -> Result<(), TileError> {
         self.text.sign("(")?;
         let tensor = self.tensor()?;
         self.text.sign(",")?;
-        let at = self.place_of_tile()?;
+        let (at, rows) = self.picked_place()?;
         self.text.sign(",")?;
         let value = self.value()?;
         self.text.sign(")")?;
-        self.build.stored(tensor, &at, value, place);
+        self.build.stored(tensor, (&at, rows), with, value, place);
         Ok(())
     }
 
@@ -243,6 +256,36 @@ impl<'b> Reader<'_, 'b> {
         Ok(found)
     }
 
+    /// The same, where one of the indices may be a tile that says coordinates.
+    fn picked_place(&mut self) -> Result<Picked, TileError> {
+        self.text.sign("(")?;
+        let (mut found, mut rows) = (Vec::new(), None);
+        loop {
+            let place = self.text.place();
+            let name = self.text.seen_name();
+            let is_index = name == "block" || self.names.turns.contains_key(name);
+            match self.names.values.get(name).copied().filter(|_| !is_index) {
+                Some(_) if rows.is_some() => {
+                    let (asked, limit) = (2, 1);
+                    return Err(
+                        Reason::TooMuch { what: "tiles of coordinates".to_string(), asked, limit }.at("index", place)
+                    );
+                }
+                Some(value) => {
+                    self.text.name("a tile")?;
+                    rows = Some((found.len(), value));
+                    found.push(Index::from(0));
+                }
+                None => found.push(self.index()?),
+            }
+            if !self.text.takes(",") {
+                break;
+            }
+        }
+        self.text.sign(")")?;
+        Ok((found, rows))
+    }
+
     /// A sum of products.
     fn index(&mut self) -> Result<Index, TileError> {
         let mut sum = self.product()?;
@@ -303,6 +346,9 @@ impl<'b> Reader<'_, 'b> {
         }
     }
 }
+
+/// Which tile, and the mode along which another tile says the coordinates.
+type Picked = (Vec<Index>, Option<(usize, ValueId)>);
 
 /// Parts between commas that stand in no parentheses.
 fn split(line: &str) -> Vec<&str> {

@@ -14,7 +14,7 @@ pub(crate) const INSTRUCTION: u64 = 25;
 const SPECIAL: u64 = 200;
 /// A sector of 32 bytes of device memory.
 const SECTOR: u64 = 155;
-/// A line that is asked for.
+/// A line that is asked for, or four sectors that are moved.
 const LINE: u64 = 100;
 /// A barrier of the block.
 const BARRIER: u64 = 3000;
@@ -24,7 +24,8 @@ const MATRIX: u64 = 200;
 /// An access of a block.
 pub(crate) fn access(cost: &AccessCost) -> u64 {
     let count = |number: i64, each: u64| number.unsigned_abs() * each;
-    count(cost.sectors, SECTOR) + count(cost.lines, LINE) + count(cost.instructions, INSTRUCTION)
+    let lines = cost.lines.max(cost.moved / 4);
+    count(cost.sectors, SECTOR) + count(lines, LINE) + count(cost.instructions, INSTRUCTION)
 }
 
 /// A factor that goes through shared memory to threads that hold so many bytes of it together: it
@@ -45,7 +46,8 @@ pub(crate) fn elementwise(operation: &Operation, values: u64, warps: u64) -> u64
         Operation::Unary(Unary::Exp) => SPECIAL + 2 * INSTRUCTION,
         Operation::Unary(_) => SPECIAL + INSTRUCTION,
         Operation::Binary(Binary::Divide) => SPECIAL + 8 * INSTRUCTION,
-        Operation::Select(_) => 2 * INSTRUCTION,
+        Operation::Select(_) | Operation::Unpack { .. } => 2 * INSTRUCTION,
+        Operation::Random(_) => 90 * INSTRUCTION,
         _ => INSTRUCTION,
     };
     values * warps * each
@@ -57,6 +59,16 @@ pub(crate) fn reduction(values: u64, left: u64, lanes: u64, across: u64, warps: 
     let shuffles = left * (lanes + across) * 3 * INSTRUCTION;
     let meeting = if across > 0 { BARRIER + warps * left * 12 * INSTRUCTION } else { 0 };
     warps * (values * INSTRUCTION + shuffles) + meeting
+}
+
+/// So many instructions of each warp.
+pub(crate) fn instructions(count: u64, warps: u64) -> u64 {
+    count.saturating_mul(warps).saturating_mul(INSTRUCTION)
+}
+
+/// A histogram whose counts threads hold so many of each: cleared, met twice, and read.
+pub(crate) fn histogram(values: u64, warps: u64) -> u64 {
+    2 * BARRIER + warps * values * 2 * (INSTRUCTION + LINE)
 }
 
 /// A product of matrices.

@@ -9,7 +9,7 @@ mod run;
 
 use run::{Case, kernel};
 use tilewright_tile::{
-    Axis, Binary, Build, Element, Held, Index, Program, Reduction, TileError, Unary, Value, interpret,
+    Axis, Binary, Build, Element, Held, Index, Program, Reduction, Role, TensorId, TileError, Unary, Value, interpret,
 };
 
 struct Chance(u64);
@@ -35,8 +35,12 @@ struct Known<'t> {
 /// Sums of f32 stay exact below this.
 const EXACT: f64 = (1 << 22) as f64;
 
+/// What integers of 32 bits do not exceed.
+const WHOLE: f64 = (1_u64 << 31) as f64;
+
 /// Values that a body may use.
 struct Body<'t> {
+    x: TensorId,
     build: &'t Build,
     known: Vec<Known<'t>>,
     warps: u32,
@@ -78,7 +82,7 @@ impl<'t> Body<'t> {
         let ty = one.value.type_of();
         let modes = ty.shape.len();
         let integer = ty.element == Element::I32;
-        match chance.below(14) {
+        match chance.below(24) {
             0 | 1 => {
                 let Some(other) = self.beside(one, chance) else { return };
                 let binary =
@@ -135,7 +139,13 @@ impl<'t> Body<'t> {
                 let mode = chance.below(modes);
                 let most = one.most * ty.shape[mode] as f64;
                 if integer || most <= EXACT {
-                    self.add(one.value.scan(chance.one(&[Reduction::Sum, Reduction::Maximum]), mode), most);
+                    let reduction = chance.one(&[Reduction::Sum, Reduction::Maximum]);
+                    match chance.below(2) {
+                        0 => self.add(one.value.scan(reduction, mode), most),
+                        // The first of f32 would be infinite.
+                        _ if integer => self.add(one.value.scan_before(reduction, mode), WHOLE),
+                        _ => self.add(one.value.scan_before(Reduction::Sum, mode), most),
+                    }
                 }
             }
             7 if modes > 1 => {
@@ -186,6 +196,76 @@ impl<'t> Body<'t> {
                 if let Some(held) = held(&ty.shape, self.warps, chance) {
                     self.add(one.value.held(&held), one.most);
                 }
+            }
+            14 if modes > 0 => {
+                let mode = chance.below(modes);
+                self.add(one.value.argmax(mode), ty.shape[mode] as f64);
+            }
+            15 | 16 if modes > 0 => {
+                let mode = chance.below(modes);
+                let count = 1 << chance.below(ty.shape[mode].trailing_zeros() as usize + 1);
+                self.add(one.value.top(mode, count), one.most);
+            }
+            17 if integer && modes > 0 => {
+                self.add(one.value.histogram(chance.one(&[1, 8, 32])), ty.shape.iter().product::<i64>() as f64);
+            }
+            18 if !integer => {
+                let bits = one.value.recast(Element::I32);
+                match chance.below(2) {
+                    0 => self.add(bits, WHOLE),
+                    _ => self.add(bits.recast(Element::F32), one.most),
+                }
+            }
+            19 if integer => {
+                let Some(other) = self.beside(one, chance) else { return };
+                let binary = chance.one(&[
+                    Binary::And,
+                    Binary::Or,
+                    Binary::Xor,
+                    Binary::ShiftLeft,
+                    Binary::ShiftRight,
+                    Binary::ShiftDown,
+                ]);
+                self.add(one.value.bits(binary, other.value), WHOLE);
+            }
+            20 if integer => {
+                let Some(seed) = self.beside(one, chance) else { return };
+                let random = self.build.random(one.value, seed.value, chance.below(4) as u8);
+                self.add(random.bits(Binary::ShiftDown, self.build.integer(25)), 127.0);
+            }
+            21 if integer && modes > 0 && ty.shape.iter().product::<i64>() <= 256 => {
+                let element = chance.one(&[Element::F32, Element::I32, Element::Bf16, Element::F16]);
+                let found = one.value.unpack(element, chance.below(2) == 0);
+                let narrow = matches!(element, Element::Bf16 | Element::F16);
+                self.add(if narrow { found.to(Element::F32) } else { found }, 15.0);
+            }
+            22 if !integer => {
+                let narrow = chance.one(&[Element::E4M3, Element::E5M2, Element::Bf16, Element::F16, Element::I8]);
+                let wide = one.value.to(narrow).to(Element::F32);
+                // e5m2 is off by one in eight at most; f16 ends at 65504.
+                if narrow != Element::F16 || one.most < 65504.0 {
+                    self.add(wide, one.most * 1.25);
+                }
+            }
+            23 => {
+                // Rows of x by numbers, some of them past its edges.
+                let numbers: Vec<Value<'t>> = self
+                    .known
+                    .iter()
+                    .map(|known| known.value)
+                    .filter(|value| {
+                        let ty = value.type_of();
+                        ty.element == Element::I32 && matches!(ty.shape.as_slice(), [1..=32, 1])
+                    })
+                    .collect();
+                let rows = match chance.below(2) {
+                    0 if !numbers.is_empty() => chance.one(&numbers),
+                    _ => self.build.arange(&[8, 1], 0).bits(Binary::Xor, self.build.integer(5)),
+                };
+                let shape = [rows.type_of().shape[0], 32];
+                let at = [0.into(), Index::block(Axis::Y)];
+                let x = self.build.gather(self.x, &shape, &at, (0, rows), 2.0);
+                self.add(x.to(Element::F32), 8.0);
             }
             _ => {}
         }
@@ -240,7 +320,7 @@ fn any(chance: &mut Chance, element: Element, layout: &str) -> Result<Program, T
         t.grid(&["ceil(M/16)", "ceil(N/32)"])?;
         t.warps(warps)?;
         let at = [Index::block(Axis::X), Index::block(Axis::Y)];
-        let mut body = Body { build: t, known: Vec::new(), warps };
+        let mut body = Body { x, build: t, known: Vec::new(), warps };
         body.add(t.load_or(x, &[16, 32], &at, 3.0).to(Element::F32), 8.0);
         body.add(t.load(z, &[16, 32], &at), 8.0);
         body.add(t.index(Index::block(Axis::X) * 3 + 1).to(Element::F32), 64.0);
@@ -263,7 +343,7 @@ fn any(chance: &mut Chance, element: Element, layout: &str) -> Result<Program, T
             let carried = [body.any(chance), body.any(chance)];
             let around = body.known.clone();
             let results = t.range(chance.below(4) as i64, &carried.map(|known| known.value), |turn, own| {
-                let mut inner = Body { build: t, known: around, warps };
+                let mut inner = Body { x, build: t, known: around, warps };
                 own.iter().zip(carried).for_each(|(value, known)| inner.add(*value, known.most));
                 inner.add(t.index(turn.clone()).to(Element::F32), 4.0);
                 if narrow && chance.below(2) == 0 {
@@ -310,6 +390,36 @@ fn any(chance: &mut Chance, element: Element, layout: &str) -> Result<Program, T
             let y = t.output(ty.element, &name, &format!("(A{number},B{number}):(1,A{number})"))?;
             t.store(y, &at, own);
         }
+        // Counts of whole numbers, and a tile of numbers to rows in another order.
+        if chance.below(2) == 0 {
+            let counts = t.inout(Element::I32, "counts", "64:1")?;
+            let numbers: Vec<Value<'_>> = body
+                .known
+                .iter()
+                .map(|known| known.value)
+                .filter(|value| value.type_of().element == Element::I32 && !value.type_of().shape.is_empty())
+                .collect();
+            let numbers = chance.one(&numbers);
+            let size = numbers.type_of().shape.iter().product();
+            let rows = numbers.reshape(&[size]);
+            let reduction = chance.one(&[Reduction::Sum, Reduction::Maximum, Reduction::Minimum]);
+            t.atomic(reduction, counts, &[0.into()], Some((0, rows)), t.arange(&[size], 0));
+            let sums = t.inout(Element::F32, "sums", "1:1")?;
+            let total = body.known[0].value.reduce(Reduction::Sum, &[0, 1]).reshape(&[1]);
+            t.atomic(Reduction::Sum, sums, &[0.into()], None, total);
+        }
+        if chance.below(2) == 0 {
+            let turned = t.inout(Element::F32, "turned", "(32,64):(64,1)")?;
+            let tiles: Vec<Value<'_>> = body
+                .known
+                .iter()
+                .map(|known| known.value)
+                .filter(|value| value.type_of().element == Element::F32 && value.type_of().shape == [16, 32])
+                .collect();
+            let mask = t.integer(chance.below(16) as i32);
+            let rows = t.arange(&[16, 1], 0).bits(Binary::Xor, mask) + t.index(Index::block(Axis::X) * 16);
+            t.scatter(turned, &at, (0, rows), chance.one(&tiles));
+        }
         Ok(())
     })
 }
@@ -319,9 +429,29 @@ fn every_stage_of_random_programs_agrees() {
     let rounds = std::env::var("TILEWRIGHT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(120);
     let from = std::env::var("TILEWRIGHT_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     let (mut seen, mut staged) = (0, 0);
+    let words = [
+        "scan_before",
+        "argmax",
+        "top(",
+        "histogram",
+        "as_i32",
+        "xor(",
+        "lshr(",
+        "random(",
+        "unpack_i4",
+        "unpack_u4",
+        "e4m3(",
+        "e5m2(",
+        "i8(",
+        "load(x, (8,32), (v",
+        "atomic_add",
+        "atomic_max",
+        "store(turned, (v",
+    ];
+    let mut counts = [0_u64; 17];
     for round in from..from + rounds {
         let mut chance = Chance(round * 7919 + 5);
-        let element = chance.one(&[Element::F32, Element::Bf16, Element::F16, Element::I8, Element::U8]);
+        let element = chance.one(&[Element::F32, Element::Bf16, Element::F16, Element::I8, Element::U8, Element::E4M3]);
         let (layout, whole) = chance.one(&LAYOUTS);
         let program = any(&mut chance, element, layout).unwrap_or_else(|error| panic!("program {round}: {error}"));
         let text = program.to_string();
@@ -333,7 +463,12 @@ fn every_stage_of_random_programs_agrees() {
             if whole > 0 { 8 * (1 + chance.below(8) as i64) } else { 1 + chance.below(64) as i64 },
         );
         let mut input = |count: i64| -> Vec<f64> { (0..count).map(|_| chance.below(7) as f64).collect() };
-        let inputs = [("x", input(m * n)), ("z", input(m * n))];
+        let mut inputs = vec![("x", input(m * n)), ("z", input(m * n))];
+        for (name, count) in [("counts", 64), ("sums", 1), ("turned", 32 * 64)] {
+            if program.tensors().iter().any(|tensor| tensor.name == name) {
+                inputs.push((name, input(count)));
+            }
+        }
         let mut sizes = vec![("M", m), ("N", n)];
         // Outputs are as large as all tiles of the grid.
         let blocks = [(m + 15) / 16, (n + 31) / 32];
@@ -359,11 +494,15 @@ fn every_stage_of_random_programs_agrees() {
             }
         }
         seen += 1;
+        counts.iter_mut().zip(words).for_each(|(count, word)| *count += u64::from(text.contains(word)));
         staged += u64::from(placed.to_string().contains("stage("));
     }
     assert_eq!(seen, rounds);
     // Some of them multiply tiles that go through shared memory.
     assert!(staged * 50 >= seen, "{staged} of {seen}");
+    // Each operation is in some of them.
+    let rare = words.iter().zip(counts).find(|(_, count)| count * 100 < seen);
+    assert!(rare.is_none(), "{rare:?} of {seen}");
 }
 
 /// The extents of what is written to both outputs.
@@ -372,7 +511,9 @@ fn stored(program: &Program) -> Vec<[i64; 2]> {
         .body()
         .iter()
         .filter_map(|statement| match statement {
-            tilewright_tile::Statement::Store { value, .. } => {
+            tilewright_tile::Statement::Store { tensor, value, .. }
+                if program.tensors()[*tensor].role == Role::Output =>
+            {
                 let shape = &program.type_of(*value).shape;
                 Some([shape[0], shape[1]])
             }

@@ -6,7 +6,8 @@ use tilewright_tile::{Element, Index, Program, TileError, interpret};
 /// A program with these statements, and the refusal of reading it.
 fn refused(statements: &str) -> (TileError, String) {
     let text = format!(
-        "tile t {{\ninput x: f32 (M,64):(64,1)\ninput h: bf16 (M,64):(64,1)\noutput y: f32 (M,64):(64,1)\ngrid M\n\
+        "tile t {{\ninput x: f32 (M,64):(64,1)\ninput h: bf16 (M,64):(64,1)\noutput y: f32 (M,64):(64,1)\n\
+         inout z: i32 (M,64):(64,1)\ngrid M\n\
          a = load(x, (4,64), (block.x, 0))\n{statements}\n}}"
     );
     let error = Program::read("t.tile", &text).expect_err(&text);
@@ -16,31 +17,48 @@ fn refused(statements: &str) -> (TileError, String) {
 #[test]
 fn each_refusal_names_its_line_and_what_is_wrong() {
     let cases = [
-        ("b = load(x, (4,1000), (block.x, 0))", "E1201", "t.tile:7:5", "powers of two"),
-        ("b = load(x, (4,64), (block.x))", "E1201", "t.tile:7:5", "(1,1) is wanted"),
-        ("b = a + load(x, (4,32), (block.x, 0))", "E1201", "t.tile:7:7", "(4,32)"),
-        ("b = reduce_sum(a, 2)", "E1201", "t.tile:7:5", "a mode 2"),
-        ("b = reduce_sum(a, 1, 1)", "E1201", "t.tile:7:5", "each once"),
-        ("b = transpose(a, (0,0))", "E1201", "t.tile:7:5", "(4,64)"),
-        ("b = reshape(a, (128))", "E1201", "t.tile:7:5", "256 elements"),
-        ("b = broadcast(a, (8,64))", "E1201", "t.tile:7:5", "(4,64)"),
-        ("b = load(x, (1024,1024), (block.x, 0))", "E1206", "t.tile:7:5", "65536"),
-        ("b = exp(load(h, (4,64), (block.x, 0)))", "E1202", "t.tile:7:5", "bf16"),
-        ("b = a + arange((4,64), 1)", "E1202", "t.tile:7:7", "one type"),
-        ("b = dot(a, a, a)", "E1202", "t.tile:7:5", "f16 or bf16"),
-        ("store(y, (block.x, 0), load(h, (4,64), (block.x, 0)))", "E1202", "t.tile:7:1", "the same type"),
-        ("store(x, (block.x, 0), a)", "E1205", "t.tile:7:1", "written"),
-        ("b = load(y, (4,64), (block.x, 0))", "E1205", "t.tile:7:5", "read"),
-        ("b = c", "E1203", "t.tile:7:5", "`c`"),
-        ("b = sin(a)", "E1203", "t.tile:7:5", "`sin`"),
-        ("b = load(x, (4,64), (i, 0))", "E1203", "t.tile:7:22", "`i`"),
-        ("b = exp a", "E1203", "t.tile:7:5", "`exp`"),
-        ("b = exp(a", "E1204", "t.tile:8:1", "`)` is wanted"),
-        ("b = load(x, (4,64), (block.x*block.x, 0))", "E1204", "t.tile:7:30", "a number"),
-        ("loop i < 4 with s = f32(0) { next s + a } -> s", "E1207", "t.tile:7:1", "f32 (4,64)"),
-        ("loop i < 4 with s = a { b = a next s } -> s\nc = b", "E1203", "t.tile:8:5", "`b`"),
-        ("b = held(a, \"(32,8):(8,2)\")", "E1208", "t.tile:7:5", "held twice"),
-        ("b = held(a, \"(32,4):(4,1)\")", "E1208", "t.tile:7:5", "128 elements"),
+        ("b = load(x, (4,1000), (block.x, 0))", "E1201", "t.tile:8:5", "powers of two"),
+        ("b = load(x, (4,64), (block.x))", "E1201", "t.tile:8:5", "(1,1) is wanted"),
+        ("b = a + load(x, (4,32), (block.x, 0))", "E1201", "t.tile:8:7", "(4,32)"),
+        ("b = reduce_sum(a, 2)", "E1201", "t.tile:8:5", "a mode 2"),
+        ("b = reduce_sum(a, 1, 1)", "E1201", "t.tile:8:5", "each once"),
+        ("b = transpose(a, (0,0))", "E1201", "t.tile:8:5", "(4,64)"),
+        ("b = reshape(a, (128))", "E1201", "t.tile:8:5", "256 elements"),
+        ("b = broadcast(a, (8,64))", "E1201", "t.tile:8:5", "(4,64)"),
+        ("b = load(x, (1024,1024), (block.x, 0))", "E1206", "t.tile:8:5", "65536"),
+        ("b = exp(load(h, (4,64), (block.x, 0)))", "E1202", "t.tile:8:5", "bf16"),
+        ("b = a + arange((4,64), 1)", "E1202", "t.tile:8:7", "one type"),
+        ("b = dot(a, a, a)", "E1202", "t.tile:8:5", "f16 or bf16"),
+        ("store(y, (block.x, 0), load(h, (4,64), (block.x, 0)))", "E1202", "t.tile:8:1", "the same type"),
+        ("store(x, (block.x, 0), a)", "E1205", "t.tile:8:1", "written"),
+        ("b = load(y, (4,64), (block.x, 0))", "E1205", "t.tile:8:5", "read"),
+        ("b = c", "E1203", "t.tile:8:5", "`c`"),
+        ("b = sin(a)", "E1203", "t.tile:8:5", "`sin`"),
+        ("b = load(x, (4,64), (i, 0))", "E1203", "t.tile:8:22", "`i`"),
+        ("b = exp a", "E1203", "t.tile:8:5", "`exp`"),
+        ("b = exp(a", "E1204", "t.tile:9:1", "`)` is wanted"),
+        ("b = load(x, (4,64), (block.x*block.x, 0))", "E1204", "t.tile:8:30", "a number"),
+        ("loop i < 4 with s = f32(0) { next s + a } -> s", "E1207", "t.tile:8:1", "f32 (4,64)"),
+        ("loop i < 4 with s = a { b = a next s } -> s\nc = b", "E1203", "t.tile:9:5", "`b`"),
+        ("b = held(a, \"(32,8):(8,2)\")", "E1208", "t.tile:8:5", "held twice"),
+        ("b = held(a, \"(32,4):(4,1)\")", "E1208", "t.tile:8:5", "128 elements"),
+        ("b = top(a, 1, 128)", "E1206", "t.tile:8:5", "128 of the elements along mode 1"),
+        ("b = top(a, 1, 24)", "E1201", "t.tile:8:5", "powers of two"),
+        ("b = argmax(a, 2)", "E1201", "t.tile:8:5", "a mode 2"),
+        ("b = histogram(a, 64)", "E1202", "t.tile:8:5", "f32, where i32"),
+        ("b = xor(a, 3)", "E1202", "t.tile:8:5", "bits of elements of f32"),
+        ("b = as_i32(load(h, (4,64), (block.x, 0)))", "E1202", "t.tile:8:5", "bf16"),
+        ("b = unpack_i4(i32(a), e4m3)", "E1202", "t.tile:8:5", "e4m3, where bf16"),
+        ("b = random(i32(a), 0, 4)", "E1206", "t.tile:8:5", "0 to 3"),
+        ("b = random(a, 0, 1)", "E1202", "t.tile:8:5", "one type"),
+        ("b = e4m3(i32(a))", "E1202", "t.tile:8:5", "i32"),
+        ("b = load(x, (4,64), (a, 0))", "E1202", "t.tile:8:5", "coordinates of elements of f32"),
+        ("b = i32(a)\nc = load(x, (4,64), (b, 0))", "E1201", "t.tile:9:5", "(4,1) is wanted"),
+        ("b = i32(a)\nc = load(x, (4,64), (b, b))", "E1206", "t.tile:9:25", "2 tiles of coordinates"),
+        ("b = load(z, (4,64), (block.x, 0))", "E1205", "t.tile:8:5", "z cannot be read"),
+        ("atomic_add(y, (block.x, 0), a)", "E1205", "t.tile:8:1", "nothing before"),
+        ("atomic_add(z, (block.x, 0), a)", "E1202", "t.tile:8:1", "the same type"),
+        ("b = reduce_sum(i32(a), 1)\nstore(y, (b, 0), a)", "E1205", "t.tile:9:1", "`inout`"),
     ];
     for (statements, code, place, words) in cases {
         let (error, text) = refused(statements);

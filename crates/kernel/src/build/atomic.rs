@@ -78,7 +78,12 @@ impl<'k> View<'k> {
         add().map_err(|refusal: Reason| refusal.at("accumulate_distributed", location))
     }
 
-    fn accumulated(&self, only: Option<Register>, fragment: &Fragment<'k>, reduction: Reduction) -> Result<(), Reason> {
+    pub(super) fn accumulated(
+        &self,
+        only: Option<Register>,
+        fragment: &Fragment<'k>,
+        reduction: Reduction,
+    ) -> Result<(), Reason> {
         let operation = match reduction {
             Reduction::Sum => Some(AtomicOperation::Add),
             Reduction::Minimum => Some(AtomicOperation::Minimum),

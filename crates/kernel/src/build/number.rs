@@ -122,6 +122,10 @@ impl<'k> Num<'k> {
         Num { build, register, element }
     }
 
+    pub(super) fn build(self) -> &'k Build {
+        self.build
+    }
+
     pub(crate) fn register(self) -> Register {
         self.register
     }
@@ -146,7 +150,7 @@ impl<'k> Num<'k> {
     }
 
     #[track_caller]
-    fn binary(self, other: Num<'k>, operation: Binary, name: &'static str) -> Num<'k> {
+    pub(super) fn binary(self, other: Num<'k>, operation: Binary, name: &'static str) -> Num<'k> {
         let location = Location::caller();
         let mut core = self.build.core();
         core.begin(Source { statement: name, location });

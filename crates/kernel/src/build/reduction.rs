@@ -49,6 +49,16 @@ impl Reduction {
         }
     }
 
+    /// What changes no number that it is combined with, NaN aside: of integers the end of the type.
+    pub(crate) fn neutral(self) -> f64 {
+        match self {
+            Reduction::Sum => 0.0,
+            Reduction::Product => 1.0,
+            Reduction::Minimum => f64::INFINITY,
+            Reduction::Maximum => f64::NEG_INFINITY,
+        }
+    }
+
     /// Of two numbers with their places, the greater one with its own; of equal ones that with the
     /// lesser place. NaN is less than any number.
     #[track_caller]

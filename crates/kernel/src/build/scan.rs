@@ -36,10 +36,45 @@ impl<'k> Distributed<'k> {
     /// distribution goes along this mode and another at once.
     #[track_caller]
     pub fn scan(&self, mode: usize, reduction: Reduction) -> Result<Distributed<'k>, KernelError> {
-        let location = Location::caller();
-        let refuse = |refusal: Reason| refusal.at("scan", location);
+        self.scanned(mode, reduction, false, "scan", Location::caller())
+    }
+
+    /// As [`Distributed::scan`], without the element itself: the first along the mode becomes what
+    /// changes nothing, 0 for sums, 1 for products, else the end of the numbers of the type.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Distribution, Kernel, Reduction, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let held = Distribution::new("128", "(32,4):(4,1)")?;
+    /// let kernel = Kernel::build("before", |k| {
+    ///     let x = k.input::<i32>("x", "128:1")?.load_distributed(&held)?;
+    ///     k.output::<i32>("y", "128:1")?.store_distributed(&x.scan_before(0, Reduction::Sum)?)
+    /// })?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
+    /// interpreter.tensor(0, &[2_i32; 128])?;
+    /// assert_eq!(interpreter.check()?.run.tensor::<i32>("y")?[..4], [0, 2, 4, 6]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: as [`Distributed::scan`].
+    #[track_caller]
+    pub fn scan_before(&self, mode: usize, reduction: Reduction) -> Result<Distributed<'k>, KernelError> {
+        self.scanned(mode, reduction, true, "scan_before", Location::caller())
+    }
+
+    fn scanned(
+        &self,
+        mode: usize,
+        reduction: Reduction,
+        before: bool,
+        statement: &'static str,
+        location: Location,
+    ) -> Result<Distributed<'k>, KernelError> {
+        let refuse = |refusal: Reason| refusal.at(statement, location);
         let build = self.fragment.build;
-        build.core().begin(Source { statement: "scan", location });
+        build.core().begin(Source { statement, location });
         // The parts of the distribution go along this mode alone, or not at all.
         self.held.along_others(&[mode]).map_err(refuse)?;
         let along = |digit: &Digit| digit.steps.iter().find(|(own, _)| *own == mode).map(|(_, step)| *step);
@@ -56,8 +91,11 @@ impl<'k> Distributed<'k> {
             })
             .collect();
         parts.sort_by_key(|(step, _)| *step);
-        let mut scanned = self.fragment.numbers_at("scan", location)?;
-        let mut totals = scanned.clone();
+        let mut totals = self.fragment.numbers_at(statement, location)?;
+        let mut scanned = match before {
+            true => vec![build.number_of(self.element(), reduction.neutral()); totals.len()],
+            false => totals.clone(),
+        };
         for (_, part) in parts {
             match part {
                 Part::Value(digit) => in_registers(&digit, &mut scanned, &mut totals, reduction),
@@ -66,7 +104,7 @@ impl<'k> Distributed<'k> {
                 }
             }
         }
-        build.core().begin(Source { statement: "scan", location });
+        build.core().begin(Source { statement, location });
         self.made(&scanned).map_err(refuse)
     }
 }
@@ -135,9 +173,17 @@ impl Build {
             let register = self.core().fetched(number.register(), sources);
             Num::new(self, register, number.element())
         };
+        // Values of one part have one total, which is fetched once.
+        let mut known: Vec<(Num<'k>, Num<'k>, Num<'k>)> = Vec::new();
         for value in 0..scanned.len() {
+            let own = totals[value];
+            if let Some((_, before, total)) = known.iter().find(|(of, ..)| of.register() == own.register()) {
+                scanned[value] = self.at_least(digit, 1)?.select(reduction.of(*before, scanned[value]), scanned[value]);
+                totals[value] = *total;
+                continue;
+            }
             // Totals of all parts up to this one, doubling how many.
-            let mut sum = totals[value];
+            let mut sum = own;
             let mut step = 1;
             while step < digit.extent {
                 let before = fetch(sum, &lane_with(&|own| (own - step).max(0)));
@@ -147,6 +193,7 @@ impl Build {
             let before = fetch(sum, &lane_with(&|own| (own - 1).max(0)));
             scanned[value] = self.at_least(digit, 1)?.select(reduction.of(before, scanned[value]), scanned[value]);
             totals[value] = fetch(sum, &lane_with(&|_| digit.extent - 1));
+            known.push((own, before, totals[value]));
         }
         Ok(())
     }
@@ -164,21 +211,31 @@ impl Build {
             tile.held.thread_digits().into_iter().filter(|own| own != digit && !own.copies()).collect();
         let (set, sets) = Exchange::number(self, &others)?;
         let exchange = Exchange { member, members, set, sets };
-        let lists = [(tile.element(), totals.to_vec())];
-        let arrays = self.leave(&exchange, &tile.held.copy_digits(), &lists)?;
-        for value in 0..scanned.len() {
-            let parts = self.taken(&arrays, &exchange, value, &Slot::All)?.remove(0);
-            let mut sum = parts[0];
+        // Values of one part have one total, which is left once.
+        let mut lists: Vec<Num<'k>> = Vec::new();
+        let mut lists_of = Vec::new();
+        for total in totals.iter() {
+            let place = lists.iter().position(|own| own.register() == total.register());
+            lists_of.push(place.unwrap_or(lists.len()));
+            if place.is_none() {
+                lists.push(*total);
+            }
+        }
+        let left = [(tile.element(), lists.clone())];
+        let arrays = self.leave(&exchange, &tile.held.copy_digits(), &left)?;
+        for list in 0..lists.len() {
+            let parts = self.taken(&arrays, &exchange, list, &Slot::All)?.remove(0);
+            // All parts before this thread's, of which the first has none.
+            let (mut sum, mut before) = (parts[0], parts[0]);
             for (number, part) in parts.into_iter().enumerate().skip(1) {
-                // Here the sum has all parts before this one.
-                let own = self.at_least(digit, number as i64)?;
-                let beyond = self.at_least(digit, number as i64 + 1)?;
-                let with = reduction.of(sum, scanned[value]);
-                let only = own.and(beyond.not());
-                scanned[value] = only.select(with, scanned[value]);
+                before = self.at_least(digit, number as i64)?.select(sum, before);
                 sum = reduction.of(sum, part);
             }
-            totals[value] = sum;
+            let first = self.at_least(digit, 1)?;
+            for value in (0..scanned.len()).filter(|value| lists_of[*value] == list) {
+                scanned[value] = first.select(reduction.of(before, scanned[value]), scanned[value]);
+                totals[value] = sum;
+            }
         }
         arrays.iter().for_each(|array| self.return_scratch(array));
         Ok(())

@@ -168,6 +168,50 @@ impl<'t> Value<'t> {
         self.made("scan", Operation::Scan(reduction, mode), here())
     }
 
+    /// What is before each element along a mode, combined; at the first what changes nothing.
+    #[track_caller]
+    pub fn scan_before(self, reduction: Reduction, mode: usize) -> Value<'t> {
+        self.made("scan_before", Operation::ScanBefore(reduction, mode), here())
+    }
+
+    /// The place of the greatest element along a mode, as i32; of equal ones the first.
+    #[track_caller]
+    pub fn argmax(self, mode: usize) -> Value<'t> {
+        self.made("argmax", Operation::ArgMax(mode), here())
+    }
+
+    /// The greatest elements along a mode, so many, a power of two, the greatest first.
+    #[track_caller]
+    pub fn top(self, mode: usize, count: i64) -> Value<'t> {
+        self.made("top", Operation::Top(mode, count), here())
+    }
+
+    /// How often each of the numbers below `bins`, a power of two, occurs in a tile of i32.
+    #[track_caller]
+    pub fn histogram(self, bins: i64) -> Value<'t> {
+        self.made("histogram", Operation::Histogram(bins), here())
+    }
+
+    /// The same bits as f32 or i32.
+    #[track_caller]
+    pub fn recast(self, element: Element) -> Value<'t> {
+        let place = here();
+        if self.type_of().element == element { self } else { self.made("recast", Operation::Recast(element), place) }
+    }
+
+    /// The numbers of four bits in words of i32, eight along the first mode for each, the lowest
+    /// bits first, as bf16, f16, f32 or i32: -8 to 7, or 0 to 15 without a sign.
+    #[track_caller]
+    pub fn unpack(self, element: Element, signed: bool) -> Value<'t> {
+        self.made("unpack", Operation::Unpack { element, signed }, here())
+    }
+
+    /// Elements of i32 combined bit by bit, or moved: [`Binary::is_of_bits`].
+    #[track_caller]
+    pub fn bits(self, binary: Binary, other: Value<'t>) -> Value<'t> {
+        self.binary(other, binary, "bits", here())
+    }
+
     /// `self b + c` of matrices `(M,K)`, `(K,N)` and `(M,N)`.
     #[track_caller]
     pub fn dot(self, b: Value<'t>, c: Value<'t>) -> Value<'t> {

@@ -17,6 +17,8 @@ pub(super) fn rounded(value: f64, element: Element) -> f64 {
         Element::I32 => f64::from(value as i64 as i32),
         Element::I8 => f64::from(value as i64 as i8),
         Element::U8 => f64::from(value as i64 as u8),
+        Element::E4M3 => narrowed(value, E4M3),
+        Element::E5M2 => narrowed(value, E5M2),
         _ => value,
     }
 }
@@ -26,8 +28,62 @@ pub(super) fn rounded(value: f64, element: Element) -> f64 {
 pub(super) fn converted(value: f64, to: Element) -> f64 {
     match to {
         Element::I32 => f64::from(value as i32),
+        Element::I8 => f64::from(value as i8),
+        Element::U8 => f64::from(value as u8),
         to => rounded(value, to),
     }
+}
+
+/// A floating-point type of 8 bits: the digits behind the first, the least exponent of a number with
+/// a first digit, and the greatest number.
+type Narrow = (i32, i32, f64);
+
+const E4M3: Narrow = (3, -6, 448.0);
+const E5M2: Narrow = (2, -14, 57344.0);
+
+/// The nearest number of a type, ties to even; the greatest where it is beyond.
+fn narrowed(value: f64, (digits, least, greatest): Narrow) -> f64 {
+    if value.is_nan() || value == 0.0 {
+        return value;
+    }
+    let exponent = ((value.abs().to_bits() >> 52) as i32 - 1023).max(least);
+    let unit = 2.0_f64.powi(exponent - digits);
+    ((value / unit).round_ties_even() * unit).clamp(-greatest, greatest)
+}
+
+/// The same bits as a number of another type of 32 bits.
+pub(super) fn recast(value: f64, to: Element) -> f64 {
+    match to {
+        Element::I32 => f64::from((value as f32).to_bits() as i32),
+        _ => f64::from(f32::from_bits(value as i32 as u32)),
+    }
+}
+
+/// Four bits of a word of i32.
+pub(super) fn nibble(word: f64, at: usize, signed: bool) -> f64 {
+    let bits = (word as i32 as u32) >> (4 * at) & 15;
+    f64::from(if signed && bits > 7 { bits as i32 - 16 } else { bits as i32 })
+}
+
+/// A word of Philox4x32-10 (Salmon et al., 2011) of the counter `(c,0,0,0)` and the key `(s,0)`.
+pub(super) fn random(counter: f64, seed: f64, word: u8) -> f64 {
+    let mut words = [counter as i32 as u32, 0, 0, 0];
+    let mut key = [seed as i32 as u32, 0];
+    for _ in 0..10 {
+        let product = |a: u32, b: u32| {
+            let whole = u64::from(a) * u64::from(b);
+            [(whole >> 32) as u32, whole as u32]
+        };
+        let ([high0, low0], [high1, low1]) = (product(0xd251_1f53, words[0]), product(0xcd9e_8d57, words[2]));
+        words = [high1 ^ words[1] ^ key[0], low1, high0 ^ words[3] ^ key[1], low0];
+        key = [key[0].wrapping_add(0x9e37_79b9), key[1].wrapping_add(0xbb67_ae85)];
+    }
+    f64::from(words.get(usize::from(word)).copied().unwrap_or(0) as i32)
+}
+
+/// The greater first: of f32 by sign, exponent and digits as if they were one number.
+pub(super) fn descending(a: &f64, b: &f64) -> std::cmp::Ordering {
+    b.total_cmp(a)
 }
 
 pub(super) fn unary(function: Unary, x: f64, element: Element) -> f64 {
@@ -56,6 +112,12 @@ pub(super) fn binary(function: Binary, a: f64, b: f64, element: Element) -> f64 
             Binary::Divide => 0,
             Binary::Minimum => a.min(b),
             Binary::Maximum => a.max(b),
+            Binary::And => a & b,
+            Binary::Or => a | b,
+            Binary::Xor => a ^ b,
+            Binary::ShiftLeft => a.checked_shl(b as u32).unwrap_or(0),
+            Binary::ShiftRight => a >> (b as u32).min(31),
+            Binary::ShiftDown => (a as u32).checked_shr(b as u32).unwrap_or(0) as i32,
         });
     }
     let value = match function {
@@ -80,6 +142,8 @@ pub(super) fn binary(function: Binary, a: f64, b: f64, element: Element) -> f64 
         }
         Binary::Minimum => a.min(b),
         Binary::Maximum => a.max(b),
+        // Integers alone have these; the program was refused.
+        Binary::And | Binary::Or | Binary::Xor | Binary::ShiftLeft | Binary::ShiftRight | Binary::ShiftDown => f64::NAN,
     };
     rounded(value, element)
 }

@@ -46,6 +46,9 @@ pub(super) fn made(operation: &Operation, given: &[(&[f64], &Type)], ty: &Type) 
             at(if yes { 2 } else { 3 }, place)
         }),
         Operation::To(to) => each(&|place| number::converted(at(0, place), *to)),
+        Operation::Recast(to) => each(&|place| number::recast(at(0, place), *to)),
+        Operation::Unpack { signed, .. } => each(&|place| number::nibble(at(0, place / 8), place % 8, *signed)),
+        Operation::Random(word) => each(&|place| number::random(at(0, place), at(1, place), *word)),
         Operation::Reshape(_) | Operation::Held(_) => given[0].0.to_vec(),
         Operation::Broadcast(shape) => {
             let from = &given[0].1.shape;
@@ -59,18 +62,39 @@ pub(super) fn made(operation: &Operation, given: &[(&[f64], &Type)], ty: &Type) 
             at
         }),
         Operation::Reduce(reduction, modes) => reduced(*reduction, modes, given[0], ty),
-        Operation::Scan(reduction, mode) => {
-            let (tile, shape) = (given[0].0, &given[0].1.shape);
-            let mut found = tile.to_vec();
-            let step: i64 = shape[..*mode].iter().product();
-            for place in 0..found.len() {
-                if coordinate(shape, place as i64)[*mode] > 0 {
-                    let before = found[place - step as usize];
-                    found[place] = number::binary(reduction.binary(), before, found[place], element);
+        Operation::ArgMax(mode) => rows(given[0], *mode, |row| {
+            // NaN compares as false with everything.
+            let better = |best: usize, at: usize| row[at] > row[best] || row[best].is_nan() && !row[at].is_nan();
+            vec![(0..row.len()).fold(0, |best, at| if better(best, at) { at } else { best }) as f64]
+        }),
+        Operation::Top(mode, count) => rows(given[0], *mode, |mut row| {
+            row.sort_by(number::descending);
+            row.truncate(*count as usize);
+            row
+        }),
+        Operation::Histogram(bins) => {
+            let mut found = vec![0.0; *bins as usize];
+            for value in given[0].0 {
+                if let Some(count) = found.get_mut(*value as usize).filter(|_| *value >= 0.0) {
+                    *count += 1.0;
                 }
             }
             found
         }
+        Operation::Scan(reduction, mode) => rows(given[0], *mode, |mut row| {
+            for at in 1..row.len() {
+                row[at] = number::binary(reduction.binary(), row[at - 1], row[at], element);
+            }
+            row
+        }),
+        Operation::ScanBefore(reduction, mode) => rows(given[0], *mode, |row| {
+            let mut before = number::converted(reduction.neutral(), element);
+            let next = |value: f64| {
+                let after = number::binary(reduction.binary(), before, value, element);
+                std::mem::replace(&mut before, after)
+            };
+            row.into_iter().map(next).collect()
+        }),
         Operation::Dot => {
             let (a, b, c) = (given[0], given[1], given[2]);
             let (m, k) = (a.1.shape[0], a.1.shape[1]);
@@ -81,8 +105,25 @@ pub(super) fn made(operation: &Operation, given: &[(&[f64], &Type)], ty: &Type) 
             })
         }
         // These hang on the block, and are made there.
-        Operation::Number(_) | Operation::Load { .. } | Operation::Stage { .. } => Vec::new(),
+        Operation::Number(_) | Operation::Load { .. } | Operation::Gather { .. } | Operation::Stage { .. } => {
+            Vec::new()
+        }
     }
+}
+
+/// A tile with each row along a mode made into another one, all of them as long.
+fn rows((tile, ty): (&[f64], &Type), mode: usize, made: impl Fn(Vec<f64>) -> Vec<f64>) -> Vec<f64> {
+    let below: usize = ty.shape[..mode].iter().product::<i64>() as usize;
+    let extent = ty.shape[mode] as usize;
+    let mut found = Vec::new();
+    for block in tile.chunks(below * extent) {
+        let rows: Vec<Vec<f64>> =
+            (0..below).map(|first| made(block.iter().skip(first).step_by(below).copied().collect())).collect();
+        for at in 0..rows.first().map_or(0, Vec::len) {
+            found.extend(rows.iter().map(|row| row[at]));
+        }
+    }
+    found
 }
 
 fn reduced(reduction: Reduction, modes: &[usize], (tile, from): (&[f64], &Type), ty: &Type) -> Vec<f64> {

@@ -11,7 +11,6 @@ mod overlap;
 
 use std::collections::HashMap;
 
-use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Cursor, Kernel, KernelError, Pipeline, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Stride};
@@ -54,8 +53,7 @@ pub(crate) fn lower(placed: &Placed, plan: &Roles) -> Result<Kernel, KernelError
     Kernel::build(&program.name, |k| {
         let mut tensors = Vec::new();
         for tensor in &program.tensors {
-            let role = if tensor.output { Role::Output } else { Role::Input };
-            tensors.push(k.tensor_of(tensor.element, &tensor.name, &tensor.layout, role)?);
+            tensors.push(k.tensor_of(tensor.element, &tensor.name, &tensor.layout, tensor.role)?);
         }
         let warps = 4 * plan.groups as u32;
         k.threads(i64::from(warps + BRINGERS) * 32)?;

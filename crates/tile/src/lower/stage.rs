@@ -96,7 +96,7 @@ impl<'k> Lowering<'k, '_> {
     fn fetch(&mut self, rings: &[Ring<'k>], turn: Option<(u32, &Expr)>, stage: &Expr) -> Result<(), KernelError> {
         let before = turn.map(|(number, turn)| (number, self.turns.insert(number, turn.clone())));
         for ring in rings {
-            let tile = self.tile(ring.tensor, &ring.shape, &ring.at)?;
+            let tile = self.tile(ring.tensor, &ring.shape, &ring.at, None)?;
             let one = |mode: usize| if ring.kept.contains(&mode) { Slot::All } else { Slot::At(Expr::from(0)) };
             let slots: Vec<Slot<Expr>> = (0..ring.shape.len()).map(one).collect();
             let tile = if slots.len() == 2 { tile } else { tile.slice(Tree::flat(slots)?)? };

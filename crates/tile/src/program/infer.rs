@@ -86,17 +86,24 @@ fn is_mode(mode: usize, shape: &[i64]) -> Result<(), Reason> {
 /// Elements that a tensor of a tile program may have.
 pub(crate) fn is_stored(element: Element) -> Result<(), Reason> {
     match element {
-        Element::F32 | Element::F16 | Element::Bf16 | Element::I32 | Element::I8 | Element::U8 => Ok(()),
+        Element::F32 | Element::F16 | Element::Bf16 | Element::E4M3 | Element::E5M2 => Ok(()),
+        Element::I32 | Element::I8 | Element::U8 => Ok(()),
         element => {
-            let wanted = "f32, f16, bf16, i32, i8 or u8";
+            let wanted = "f32, f16, bf16, e4m3, e5m2, i32, i8 or u8";
             Err(Reason::Element { operation: "a tensor".to_string(), element, wanted })
         }
     }
 }
 
 fn converted(from: Element, to: Element) -> Result<(), Reason> {
-    use Element::{Bf16, F16, F32, I8, I32, U8};
-    let fits = matches!((from, to), (F32 | F16 | Bf16 | I32 | I8 | U8, F32 | I32) | (F32 | F16 | Bf16, F16 | Bf16));
+    use Element::{Bf16, E4M3, E5M2, F16, F32, I8, I32, U8};
+    let fits = matches!(
+        (from, to),
+        (F32 | F16 | Bf16 | E4M3 | E5M2 | I32 | I8 | U8, F32 | I32)
+            | (F32 | F16 | Bf16 | E4M3 | E5M2, F16 | Bf16)
+            | (F32 | F16 | Bf16, E4M3 | E5M2)
+            | (F32, I8 | U8)
+    );
     if fits {
         return Ok(());
     }
@@ -109,7 +116,7 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
     let count = match operation {
         Operation::Constant(..) | Operation::Number(_) | Operation::Arange { .. } => 0,
         Operation::Load { .. } | Operation::Stage { .. } => 0,
-        Operation::Binary(_) => 2,
+        Operation::Binary(_) | Operation::Random(_) => 2,
         Operation::MultiplyAdd | Operation::Dot => 3,
         Operation::Select(_) => 4,
         _ => 1,
@@ -135,6 +142,14 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
             if at.len() != shape.len() || shape.is_empty() {
                 return Err(mismatch("the place of the tile", &vec![1; at.len()], &vec![1; shape.len().max(1)]));
             }
+            of(shape, tensor.unwrap_or(Element::F32))
+        }
+        Operation::Gather { shape, at, mode, .. } => {
+            is_shape("the tile", shape)?;
+            if at.len() != shape.len() || shape.is_empty() {
+                return Err(mismatch("the place of the tile", &vec![1; at.len()], &vec![1; shape.len().max(1)]));
+            }
+            are_places(shape, *mode, types[0])?;
             of(shape, tensor.unwrap_or(Element::F32))
         }
         Operation::Stage { shape, at, modes: [rows, columns], .. } => {
@@ -166,6 +181,7 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
             alike("an operation", types)?;
             match function {
                 super::Binary::Divide => float("a quotient", types[0].element)?,
+                function if function.is_of_bits() => whole("an operation on bits", types[0].element)?,
                 _ => computed("an operation", types[0].element)?,
             }
             Ok(types[0].clone())
@@ -188,6 +204,36 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
         Operation::To(element) => {
             converted(types[0].element, *element)?;
             of(&types[0].shape, *element)
+        }
+        Operation::Recast(element) => {
+            let both = [types[0].element, *element];
+            if let Some(other) = both.into_iter().find(|own| !matches!(own, Element::F32 | Element::I32)) {
+                return Err(Reason::Element { operation: "bits".to_string(), element: other, wanted: "f32 or i32" });
+            }
+            of(&types[0].shape, *element)
+        }
+        Operation::Unpack { element, .. } => {
+            whole("four bits each", types[0].element)?;
+            if !matches!(element, Element::F32 | Element::I32 | Element::Bf16 | Element::F16) {
+                let (operation, wanted) = ("four bits as elements".to_string(), "bf16, f16, f32 or i32");
+                return Err(Reason::Element { operation, element: *element, wanted });
+            }
+            let mut shape = types[0].shape.clone();
+            match shape.first_mut() {
+                Some(first) => *first *= 8,
+                None => shape.push(8),
+            }
+            is_shape("the result", &shape)?;
+            of(&shape, *element)
+        }
+        Operation::Random(word) => {
+            alike("random bits", types)?;
+            whole("random bits", types[0].element)?;
+            if *word > 3 {
+                let (what, asked) = ("as the number of a word, which is 0 to 3,".to_string(), i64::from(*word));
+                return Err(Reason::TooMuch { what, asked, limit: 3 });
+            }
+            Ok(types[0].clone())
         }
         Operation::Broadcast(shape) => {
             is_shape("the broadcast", shape)?;
@@ -224,7 +270,31 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
             let extent = |(mode, extent): (usize, &i64)| if modes.contains(&mode) { 1 } else { *extent };
             of(&types[0].shape.iter().enumerate().map(extent).collect::<Vec<_>>(), types[0].element)
         }
-        Operation::Scan(_, mode) => {
+        Operation::ArgMax(mode) => {
+            computed("a search for the greatest", types[0].element)?;
+            is_mode(*mode, &types[0].shape)?;
+            let mut shape = types[0].shape.clone();
+            shape[*mode] = 1;
+            of(&shape, Element::I32)
+        }
+        Operation::Top(mode, count) => {
+            computed("a search for the greatest", types[0].element)?;
+            is_mode(*mode, &types[0].shape)?;
+            let mut shape = types[0].shape.clone();
+            if *count > shape[*mode] {
+                let what = format!("of the elements along mode {mode}");
+                return Err(Reason::TooMuch { what, asked: *count, limit: shape[*mode] });
+            }
+            shape[*mode] = *count;
+            is_shape("the result", &shape)?;
+            of(&shape, types[0].element)
+        }
+        Operation::Histogram(bins) => {
+            whole("a histogram", types[0].element)?;
+            is_shape("the histogram", &[*bins])?;
+            of(&[*bins], Element::I32)
+        }
+        Operation::Scan(_, mode) | Operation::ScanBefore(_, mode) => {
             computed("a scan", types[0].element)?;
             is_mode(*mode, &types[0].shape)?;
             Ok(types[0].clone())
@@ -238,6 +308,24 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
             Ok(types[0].clone())
         }
     }
+}
+
+fn whole(operation: &str, element: Element) -> Result<(), Reason> {
+    match element {
+        Element::I32 => Ok(()),
+        element => Err(Reason::Element { operation: operation.to_string(), element, wanted: "i32" }),
+    }
+}
+
+/// Refuses what does not say the coordinates along a mode of a tile.
+pub(crate) fn are_places(shape: &[i64], mode: usize, rows: &Type) -> Result<(), Reason> {
+    is_mode(mode, shape)?;
+    whole("coordinates", rows.element)?;
+    let wanted: Vec<i64> = shape.iter().enumerate().map(|(at, own)| if at == mode { *own } else { 1 }).collect();
+    if rows.shape != wanted {
+        return Err(mismatch("the tile of coordinates", &rows.shape, &wanted));
+    }
+    Ok(())
 }
 
 fn dot(types: &[&Type]) -> Result<Type, Reason> {

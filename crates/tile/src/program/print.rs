@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fmt::Write as _;
 
-use super::{Binary, Index, Name, Operation, Program, Statement, Unary, ValueId};
+use super::{Binary, Index, Name, Operation, Program, Reduction, Role, Statement, Unary, ValueId};
 
 /// A list in parentheses.
 pub(super) fn tuple<T: fmt::Display>(items: &[T]) -> String {
@@ -21,6 +21,16 @@ fn number(value: f64) -> String {
         f64::INFINITY => "inf".to_string(),
         f64::NEG_INFINITY => "-inf".to_string(),
         value => format!("{value}"),
+    }
+}
+
+/// The name of the statement that combines elements of a tensor.
+pub(crate) fn atomic(reduction: Reduction) -> &'static str {
+    match reduction {
+        Reduction::Sum => "atomic_add",
+        Reduction::Product => "atomic_product",
+        Reduction::Minimum => "atomic_min",
+        Reduction::Maximum => "atomic_max",
     }
 }
 
@@ -56,6 +66,15 @@ impl Printer<'_> {
         format!("({})", at.iter().map(|index| self.index(index)).collect::<Vec<_>>().join(", "))
     }
 
+    /// The place of a tile, along one mode of which another tile says the coordinates.
+    fn picked(&mut self, at: &[Index], rows: Option<(usize, ValueId)>) -> String {
+        let place = |(mode, index)| match rows {
+            Some((own, value)) if own == mode => self.named(value),
+            _ => self.index(index),
+        };
+        format!("({})", at.iter().enumerate().map(place).collect::<Vec<_>>().join(", "))
+    }
+
     fn operation(&mut self, operation: &Operation, operands: &[ValueId]) -> String {
         let names: Vec<String> = operands.iter().map(|value| self.named(*value)).collect();
         let first = names.first().cloned().unwrap_or_default();
@@ -70,6 +89,12 @@ impl Printer<'_> {
                 let name = &self.program.tensors[*tensor].name;
                 format!("load({name}, {}, {}{other})", tuple(shape), self.at(at))
             }
+            Operation::Gather { tensor, shape, at, mode, other } => {
+                let other = if *other == 0.0 { String::new() } else { format!(", {}", number(*other)) };
+                let name = &self.program.tensors[*tensor].name;
+                let at = self.picked(at, operands.first().map(|rows| (*mode, *rows)));
+                format!("load({name}, {}, {at}{other})", tuple(shape))
+            }
             Operation::Stage { tensor, shape, at, modes } => {
                 let name = &self.program.tensors[*tensor].name;
                 format!("stage({name}, {}, {}, {})", tuple(shape), self.at(at), tuple(modes))
@@ -83,8 +108,10 @@ impl Printer<'_> {
                 Binary::Subtract => names.join(" - "),
                 Binary::Multiply => names.join(" * "),
                 Binary::Divide => names.join(" / "),
-                Binary::Minimum => format!("min({})", names.join(", ")),
-                Binary::Maximum => format!("max({})", names.join(", ")),
+                own => {
+                    let name = Binary::NAMES.iter().find(|(_, known)| known == own).map_or("", |(name, _)| name);
+                    format!("{name}({})", names.join(", "))
+                }
             },
             Operation::MultiplyAdd => format!("fma({})", names.join(", ")),
             Operation::Select(comparison) => match names.as_slice() {
@@ -92,11 +119,22 @@ impl Printer<'_> {
                 _ => String::new(),
             },
             Operation::To(element) => format!("{element}({first})"),
+            Operation::Recast(element) => format!("as_{element}({first})"),
+            Operation::Unpack { element, signed } => {
+                call(if *signed { "unpack_i4" } else { "unpack_u4" }, element.name())
+            }
+            Operation::Random(word) => format!("random({}, {word})", names.join(", ")),
+            Operation::ArgMax(mode) => call("argmax", &mode.to_string()),
+            Operation::Top(mode, count) => call("top", &format!("{mode}, {count}")),
+            Operation::Histogram(bins) => call("histogram", &bins.to_string()),
             Operation::Broadcast(shape) => call("broadcast", &tuple(shape)),
             Operation::Reshape(shape) => call("reshape", &tuple(shape)),
             Operation::Transpose(order) => call("transpose", &tuple(order)),
             Operation::Reduce(reduction, along) => call(&format!("reduce_{}", reduction.name()), &modes(along)),
             Operation::Scan(reduction, mode) => call(&format!("scan_{}", reduction.name()), &mode.to_string()),
+            Operation::ScanBefore(reduction, mode) => {
+                call(&format!("scan_before_{}", reduction.name()), &mode.to_string())
+            }
             Operation::Dot => format!("dot({})", names.join(", ")),
             Operation::Held(held) => call("held", &format!("\"{held}\"")),
         }
@@ -111,9 +149,10 @@ impl Printer<'_> {
                     let line = format!("{pad}{} = {text}", self.named(*result));
                     let _ = writeln!(out, "{line:<56} # {}", (self.remark)(*result));
                 }
-                Statement::Store { tensor, at, value, .. } => {
-                    let (name, value) = (&self.program.tensors[*tensor].name, self.named(*value));
-                    let _ = writeln!(out, "{pad}store({name}, {}, {value})", self.at(at));
+                Statement::Store { tensor, at, rows, with, value, .. } => {
+                    let (place, value) = (self.picked(at, *rows), self.named(*value));
+                    let verb = with.map_or("store", atomic);
+                    let _ = writeln!(out, "{pad}{verb}({}, {place}, {value})", self.program.tensors[*tensor].name);
                 }
                 Statement::Loop(own) => {
                     let initial: Vec<String> = own.initial.iter().map(|value| self.named(*value)).collect();
@@ -150,7 +189,11 @@ impl Program {
     pub(crate) fn with_remarks(&self, remark: &dyn Fn(ValueId) -> String) -> String {
         let mut out = format!("tile {} {{\n", self.name);
         for tensor in &self.tensors {
-            let role = if tensor.output { "output" } else { "input " };
+            let role = match tensor.role {
+                Role::Input => "input ",
+                Role::Output => "output",
+                Role::Both => "inout ",
+            };
             let _ = writeln!(out, "    {role} {}: {} {}", tensor.name, tensor.element, tensor.layout);
         }
         if !self.grid.is_empty() {

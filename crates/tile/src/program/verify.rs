@@ -7,7 +7,10 @@ use std::collections::HashSet;
 
 use tilewright_kernel::program::Location;
 
-use super::{Count, Index, Name, Operation, Program, Statement, Type, ValueId, infer};
+use tilewright_kernel::Element;
+
+use super::infer::are_places;
+use super::{Count, Index, Name, Operation, Program, Reduction, Role, Statement, Type, ValueId, infer};
 use crate::error::{Reason, TileError};
 
 struct Verifier<'p> {
@@ -62,7 +65,9 @@ impl Verifier<'_> {
 
     fn given(&mut self, result: ValueId, operation: &Operation, operands: &[ValueId]) -> Result<(), Reason> {
         let element = match operation {
-            Operation::Load { tensor, at, .. } | Operation::Stage { tensor, at, .. } => {
+            Operation::Load { tensor, at, .. }
+            | Operation::Stage { tensor, at, .. }
+            | Operation::Gather { tensor, at, .. } => {
                 self.is_tile(*tensor, at)?;
                 self.program.tensors.get(*tensor).map(|tensor| tensor.element)
             }
@@ -83,11 +88,12 @@ impl Verifier<'_> {
                 Statement::Let { result, operation, operands, place } => {
                     self.given(*result, operation, operands).map_err(|reason| reason.at("value", *place))?;
                 }
-                Statement::Store { tensor, at, value, place } => {
+                Statement::Store { tensor, at, rows, with, value, place } => {
                     let refuse = |reason: Reason| reason.at("store", *place);
                     self.is_tile(*tensor, at).map_err(refuse)?;
                     let ty = self.uses(*value).map_err(refuse)?;
-                    can_store(self.program, *tensor, at, ty).map_err(refuse)?;
+                    let rows = rows.map(|(mode, rows)| Ok::<_, Reason>((mode, self.uses(rows)?))).transpose();
+                    can_store(self.program, *tensor, at, rows.map_err(refuse)?, *with, ty).map_err(refuse)?;
                 }
                 Statement::Loop(own) => self.turns(own)?,
             }
@@ -146,12 +152,40 @@ pub(crate) fn is_handed_on(number: usize, begins: &Type, hands_on: &Type) -> Res
 }
 
 /// Refuses what cannot be written to a tensor.
-pub(crate) fn can_store(program: &Program, tensor: usize, at: &[Index], ty: &Type) -> Result<(), Reason> {
+pub(crate) fn can_store(
+    program: &Program,
+    tensor: usize,
+    at: &[Index],
+    rows: Option<(usize, &Type)>,
+    with: Option<Reduction>,
+    ty: &Type,
+) -> Result<(), Reason> {
     let Some(tensor) = program.tensors.get(tensor) else {
         return Err(Reason::Unknown { what: "tensor", name: tensor.to_string() });
     };
-    if !tensor.output {
-        return Err(Reason::Role { tensor: tensor.name.clone(), tried: "written" });
+    let tried = match tensor.role {
+        Role::Input => Some("written"),
+        Role::Output if with.is_some() => Some("combined: it is nothing before"),
+        Role::Output if rows.is_some() => Some("written in part: other rows stay what they were, so it is an `inout`"),
+        _ => None,
+    };
+    if let Some(tried) = tried {
+        return Err(Reason::Role { tensor: tensor.name.clone(), tried });
+    }
+    match (with, ty.element) {
+        (Some(Reduction::Product), element) => {
+            let operation = "an indivisible product".to_string();
+            return Err(Reason::Element { operation, element, wanted: "a sum, a least or a greatest number" });
+        }
+        (Some(Reduction::Minimum | Reduction::Maximum), Element::I32)
+        | (Some(Reduction::Sum), Element::I32 | Element::F32)
+        | (None, _) => {}
+        (Some(Reduction::Sum), element) => {
+            return Err(Reason::Element { operation: "an indivisible sum".to_string(), element, wanted: "f32 or i32" });
+        }
+        (Some(_), element) => {
+            return Err(Reason::Element { operation: "an indivisible choice".to_string(), element, wanted: "i32" });
+        }
     }
     if tensor.element != ty.element {
         let operation = format!("a store to {}, which has {},", tensor.name, tensor.element);
@@ -160,6 +194,9 @@ pub(crate) fn can_store(program: &Program, tensor: usize, at: &[Index], ty: &Typ
     if at.len() != ty.shape.len() || at.is_empty() {
         let wanted = format!("one of {} extents", at.len());
         return Err(Reason::Shape { what: "the value".to_string(), shape: ty.shape.clone(), wanted });
+    }
+    if let Some((mode, rows)) = rows {
+        are_places(&ty.shape, mode, rows)?;
     }
     Ok(())
 }

@@ -133,6 +133,20 @@ impl<'b> Reader<'_, 'b> {
 
     fn call(&mut self, name: &str, place: Location) -> Result<Value<'b>, TileError> {
         let build = self.build;
+        if let Some((_, binary)) = Binary::NAMES.into_iter().find(|(own, _)| *own == name) {
+            let a = self.sum()?;
+            self.text.sign(",")?;
+            let b = self.sum()?;
+            let element = if binary.is_of_bits() { Element::I32 } else { Element::F32 };
+            let both = match (a, b) {
+                (Term::Number(_), Term::Number(_)) if binary.is_of_bits() => {
+                    let [a, b] = [a, b].map(|term| Term::Value(self.settled(term, element, place)));
+                    self.combined(a, b, binary, place)
+                }
+                _ => self.combined(a, b, binary, place),
+            };
+            return Ok(self.settled(both, element, place));
+        }
         if let Some(element) = Element::named(name) {
             return Ok(match self.sum()? {
                 number @ Term::Number(_) => self.settled(number, element, place),
@@ -149,11 +163,13 @@ impl<'b> Reader<'_, 'b> {
                 let modes = self.modes()?;
                 return Ok(tile.made("reduce", Operation::Reduce(reduction, modes), place));
             }
-            if name.strip_prefix("scan_") == Some(own) {
+            let before = name.strip_prefix("scan_before_") == Some(own);
+            if before || name.strip_prefix("scan_") == Some(own) {
                 let tile = self.expression()?;
                 self.text.sign(",")?;
                 let mode = self.text.integer()? as usize;
-                return Ok(tile.made("scan", Operation::Scan(reduction, mode), place));
+                let scan = if before { Operation::ScanBefore } else { Operation::Scan };
+                return Ok(tile.made("scan", scan(reduction, mode), place));
             }
         }
         Ok(match name {
@@ -162,9 +178,12 @@ impl<'b> Reader<'_, 'b> {
                 self.text.sign(",")?;
                 let shape = self.numbers()?;
                 self.text.sign(",")?;
-                let at = self.place_of_tile()?;
+                let (at, rows) = self.picked_place()?;
                 let other = if self.text.takes(",") { self.literal()? } else { 0.0 };
-                build.loaded(tensor, &shape, &at, other, place)
+                match rows {
+                    Some(rows) => build.gathered(tensor, &shape, &at, rows, other, place),
+                    None => build.loaded(tensor, &shape, &at, other, place),
+                }
             }
             "stage" => {
                 let tensor = self.tensor()?;
@@ -181,13 +200,45 @@ impl<'b> Reader<'_, 'b> {
                 };
                 build.staged(tensor, &shape, &at, [*rows as usize, *columns as usize], place)
             }
-            "min" | "max" => {
-                let a = self.sum()?;
+            "as_i32" | "as_f32" => {
+                let element = if name == "as_i32" { Element::I32 } else { Element::F32 };
+                let tile = self.expression()?;
+                if tile.type_of().element == element {
+                    return Ok(tile);
+                }
+                tile.made("bits", Operation::Recast(element), place)
+            }
+            "unpack_i4" | "unpack_u4" => {
+                let words = self.expression()?;
                 self.text.sign(",")?;
-                let b = self.sum()?;
-                let binary = if name == "min" { Binary::Minimum } else { Binary::Maximum };
-                let both = self.combined(a, b, binary, place);
-                self.settled(both, Element::F32, place)
+                let element = self.element()?;
+                words.made("unpack", Operation::Unpack { element, signed: name == "unpack_i4" }, place)
+            }
+            "random" => {
+                let counters = self.expression()?;
+                self.text.sign(",")?;
+                let seed = self.sum()?;
+                let seed = self.settled(seed, Element::I32, place);
+                self.text.sign(",")?;
+                let word = self.text.integer()?.clamp(0, 255) as u8;
+                let both = Value::together([counters, seed], "random", place);
+                build.made("random", Operation::Random(word), &both.map(|value| value.id), place)
+            }
+            "argmax" | "histogram" => {
+                let tile = self.expression()?;
+                self.text.sign(",")?;
+                let number = self.text.integer()?;
+                let search = Operation::ArgMax(number as usize);
+                let operation = if name == "argmax" { search } else { Operation::Histogram(number) };
+                tile.made(if name == "argmax" { "argmax" } else { "histogram" }, operation, place)
+            }
+            "top" => {
+                let tile = self.expression()?;
+                self.text.sign(",")?;
+                let mode = self.text.integer()? as usize;
+                self.text.sign(",")?;
+                let count = self.text.integer()?;
+                tile.made("top", Operation::Top(mode, count), place)
             }
             "fma" | "dot" => {
                 let a = self.expression()?;

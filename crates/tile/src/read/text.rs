@@ -85,6 +85,11 @@ impl<'t> Text<'t> {
         rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(rest.len())
     }
 
+    /// The name that stands here, if there is one.
+    pub(super) fn seen_name(&self) -> &'t str {
+        &self.rest()[..self.name_length()]
+    }
+
     pub(super) fn sees_word(&self, word: &str) -> bool {
         &self.rest()[..self.name_length()] == word
     }

@@ -16,6 +16,22 @@ impl<'c> Case<'c> {
     }
 }
 
+/// What a byte of e4m3 stands for: a sign, four bits of exponent and three behind the first digit.
+fn e4m3(byte: u8) -> f64 {
+    let (exponent, digits) = (i32::from(byte >> 3 & 15), f64::from(byte & 7));
+    let size = match (exponent, byte & 7) {
+        (15, 7) => f64::NAN,
+        (0, _) => digits / 8.0 * 2.0_f64.powi(-6),
+        _ => (1.0 + digits / 8.0) * 2.0_f64.powi(exponent - 7),
+    };
+    if byte > 127 { -size } else { size }
+}
+
+/// The byte of a number that e4m3 has.
+fn e4m3_of(value: f64) -> u8 {
+    (0..=255).find(|byte| e4m3(*byte).to_bits() == value.to_bits()).unwrap_or_else(|| panic!("{value} is none of e4m3"))
+}
+
 fn bytes(values: &[f64], element: Element) -> Vec<u8> {
     let each = |value: &f64| match element {
         Element::F32 => (*value as f32).to_le_bytes().to_vec(),
@@ -24,6 +40,7 @@ fn bytes(values: &[f64], element: Element) -> Vec<u8> {
         Element::I32 => (*value as i32).to_le_bytes().to_vec(),
         Element::I8 => (*value as i8).to_le_bytes().to_vec(),
         Element::U8 => (*value as u8).to_le_bytes().to_vec(),
+        Element::E4M3 => vec![e4m3_of(*value)],
         other => panic!("{other}"),
     };
     values.iter().flat_map(each).collect()
@@ -37,6 +54,7 @@ fn values(bytes: &[u8], element: Element) -> Vec<f64> {
         Element::I32 => f64::from(i32::from_le_bytes(bytes.try_into().unwrap())),
         Element::I8 => f64::from(bytes[0] as i8),
         Element::U8 => f64::from(bytes[0]),
+        Element::E4M3 => e4m3(bytes[0]),
         other => panic!("{other}"),
     };
     bytes.chunks(element.bytes() as usize).map(each).collect()

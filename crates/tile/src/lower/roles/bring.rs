@@ -99,7 +99,7 @@ impl<'k> Lowering<'k, '_> {
     /// A tile of a tensor without its modes of one element, the others in the order of the tensor.
     pub(super) fn matrix(&self, own: &Brought, at: &[Index]) -> Result<View<'k>, KernelError> {
         let kept = own.kept();
-        let tile = self.tile(own.tensor, &own.shape, at)?;
+        let tile = self.tile(own.tensor, &own.shape, at, None)?;
         if own.shape.len() == 2 {
             return Ok(tile);
         }

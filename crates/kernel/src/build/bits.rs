@@ -1,0 +1,208 @@
+//! Numbers as bits.
+//!
+//! Law: bits are those of memory. Whole numbers are combined and moved bit by bit; where a number
+//! is seen as one of another type, no bit changes.
+
+use super::Build;
+use super::fragment::Fragment;
+use super::number::{Num, arithmetic, width_of};
+use crate::element::Element;
+use crate::error::{KernelError, Reason};
+use crate::program::operation::{Binary, Number, Operation};
+use crate::program::register::Width;
+use crate::program::{Location, Source};
+
+impl<'k> Num<'k> {
+    /// The same bits as a number of another type of as many bits: of f32 as i32, say.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Element, Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let kernel = Kernel::build("bits", |k| {
+    ///     k.threads(32)?;
+    ///     let x = k.input::<f32>("x", "32:1")?.thread_part()?;
+    ///     let y = k.output::<i32>("y", "32:1")?.thread_part()?;
+    ///     let bits = x.load()?.numbers()?[0].recast(Element::I32);
+    ///     let own = k.register(Element::I32, "1")?;
+    ///     own.fill(bits.bit_and(bits.like(255.0)).shift_left(bits.like(4.0)))?;
+    ///     y.store(&own)
+    /// })?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
+    /// interpreter.tensor(0, &[f32::from_bits(0x4000_00a5); 32])?;
+    /// assert_eq!(interpreter.check()?.run.tensor::<i32>("y")?[0], 0xa50);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn recast(self, element: Element) -> Num<'k> {
+        if self.element().bits() != element.bits() {
+            let refusal = Reason::Elements { wanted: self.element(), given: element };
+            self.build().complain(refusal.at("recast", Location::caller()));
+            return self;
+        }
+        Num::new(self.build(), self.register(), element)
+    }
+
+    /// Refuses floating-point numbers, whose bits are taken by [`Num::recast`] first.
+    #[track_caller]
+    fn whole(self, other: Num<'k>, operation: Binary, name: &'static str) -> Num<'k> {
+        if self.element().is_float() {
+            let refusal = Reason::Arithmetic { operation: name, element: self.element() };
+            self.build().complain(refusal.at(name, Location::caller()));
+            return self;
+        }
+        self.binary(other, operation, name)
+    }
+
+    /// The bits that both have.
+    #[track_caller]
+    pub fn bit_and(self, other: Num<'k>) -> Num<'k> {
+        self.whole(other, Binary::And, "bit_and")
+    }
+
+    /// The bits that one of both has.
+    #[track_caller]
+    pub fn bit_or(self, other: Num<'k>) -> Num<'k> {
+        self.whole(other, Binary::Or, "bit_or")
+    }
+
+    /// The bits that one of both has, and the other has not.
+    #[track_caller]
+    pub fn bit_xor(self, other: Num<'k>) -> Num<'k> {
+        self.whole(other, Binary::Xor, "bit_xor")
+    }
+
+    /// The upper half of the product.
+    #[track_caller]
+    pub fn multiply_high(self, other: Num<'k>) -> Num<'k> {
+        self.whole(other, Binary::MultiplyHigh, "multiply_high")
+    }
+
+    /// The bits moved up by a number of 32 bits, taken without its sign; 0 from the width on.
+    #[track_caller]
+    pub fn shift_left(self, by: Num<'k>) -> Num<'k> {
+        self.shifted(by, Binary::ShiftLeft, "shift_left")
+    }
+
+    /// The bits moved down by a number of 32 bits, taken without its sign, filled with the sign of
+    /// a type that has one and with zeros else.
+    #[track_caller]
+    pub fn shift_right(self, by: Num<'k>) -> Num<'k> {
+        self.shifted(by, Binary::ShiftRight, "shift_right")
+    }
+
+    #[track_caller]
+    fn shifted(self, by: Num<'k>, operation: Binary, name: &'static str) -> Num<'k> {
+        let location = Location::caller();
+        let number = arithmetic(self.element()).filter(|_| !self.element().is_float());
+        let counts = matches!(by.element(), Element::I32 | Element::U32);
+        let (Some(number), true) = (number, counts) else {
+            let refusal = Reason::Arithmetic { operation: name, element: self.element() };
+            self.build().complain(refusal.at(name, location));
+            return self;
+        };
+        let mut core = self.build().core();
+        core.begin(Source { statement: name, location });
+        let inputs = [self.register(), by.register()];
+        let register = core.pure(Operation::Binary(operation, number), inputs, width_of(self.element()));
+        drop(core);
+        Num::new(self.build(), register, self.element())
+    }
+}
+
+/// For eight numbers of four bits in a word: what is made of them.
+struct Nibbles {
+    /// The bits that stand around four bits of the word, so that they are a number with the place
+    /// of their ones.
+    frame: u64,
+    /// What is subtracted then.
+    less: f64,
+}
+
+impl Build {
+    /// The eight numbers of four bits in each of some words of 32, the lowest bits first, as
+    /// elements of another type: with a sign, -8 to 7, or without, 0 to 15. All are exact.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Element, Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let kernel = Kernel::build("unpacked", |k| {
+    ///     k.threads(32)?;
+    ///     let words = k.input::<i32>("words", "32:1")?.thread_part()?.load()?.numbers()?;
+    ///     let y = k.output::<f32>("y", "(8,32):(1,8)")?.compose("(32,8):(8,1)")?.thread_part()?;
+    ///     y.store(&k.nibbles(&words, Element::F32, true)?)
+    /// })?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
+    /// interpreter.tensor(0, &[0x7f_10_98_21_i32; 32])?;
+    /// let found = interpreter.check()?.run.tensor::<f32>("y")?;
+    /// assert_eq!(found[..8], [1.0, 2.0, -8.0, -7.0, 0.0, 1.0, -1.0, 7.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: a word is no number of 32 bits; the elements are none of bf16, f16, f32 and i32.
+    #[track_caller]
+    pub fn nibbles<'k>(
+        &'k self,
+        words: &[Num<'k>],
+        element: Element,
+        signed: bool,
+    ) -> Result<Fragment<'k>, KernelError> {
+        let location = Location::caller();
+        let refuse = |refusal: Reason| refusal.at("nibbles", location);
+        if let Some(word) = words.iter().find(|word| !matches!(word.element(), Element::I32 | Element::U32)) {
+            return Err(refuse(Reason::Elements { wanted: Element::U32, given: word.element() }));
+        }
+        let nibbles = match (element, signed) {
+            // With the highest of four bits flipped, -8 to 7 are 0 to 15.
+            (Element::Bf16, true) => Nibbles { frame: 0x4308, less: 136.0 },
+            (Element::Bf16, false) => Nibbles { frame: 0x4300, less: 128.0 },
+            (Element::F16, true) => Nibbles { frame: 0x6408, less: 1032.0 },
+            (Element::F16, false) => Nibbles { frame: 0x6400, less: 1024.0 },
+            (Element::F32, true) => Nibbles { frame: 0x4b00_0008, less: 8_388_616.0 },
+            (Element::F32, false) => Nibbles { frame: 0x4b00_0000, less: 8_388_608.0 },
+            (Element::I32, true) => Nibbles { frame: 8, less: 8.0 },
+            (Element::I32, false) => Nibbles { frame: 0, less: 0.0 },
+            _ => return Err(refuse(Reason::Arithmetic { operation: "four bits", element })),
+        };
+        let fragment =
+            self.fragment_of(element, &tilewright_layout::Tree::leaf(8 * words.len().max(1) as i64)).map_err(refuse)?;
+        let mut core = self.core();
+        core.begin(Source { statement: "nibbles", location });
+        let pairs = element.bits() == 16;
+        let (twice, number) = match element {
+            Element::Bf16 => (0x1_0001, Number::Bf16x2),
+            Element::F16 => (0x1_0001, Number::F16x2),
+            Element::F32 => (1, Number::F32),
+            _ => (1, Number::I32),
+        };
+        let less = match element {
+            Element::Bf16 => u64::from(half::bf16::from_f64(nibbles.less).to_bits()) * twice,
+            Element::F16 => u64::from(half::f16::from_f64(nibbles.less).to_bits()) * twice,
+            Element::F32 => u64::from((nibbles.less as f32).to_bits()),
+            _ => nibbles.less as u64,
+        };
+        let [mask, frame, less] =
+            [0xf * twice, nibbles.frame * twice, less].map(|bits| core.constant(bits, Width::Bits32));
+        let each = (0..words.len()).flat_map(|word| (0..if pairs { 4_usize } else { 8 }).map(move |at| (word, at)));
+        for (word, at) in each {
+            let by = core.constant(4 * at as u64, Width::Bits32);
+            let logic = |operation| Operation::Binary(operation, Number::U32);
+            let moved = core.pure(logic(Binary::ShiftRight), [words[word].register(), by], Width::Bits32);
+            let own = core.pure(logic(Binary::And), [moved, mask], Width::Bits32);
+            let framed = core.pure(logic(Binary::Xor), [own, frame], Width::Bits32);
+            let exact = core.pure(Operation::Binary(Binary::Subtract, number), [framed, less], Width::Bits32);
+            let at = 8 * word + at;
+            if pairs {
+                // Four bits and those 16 bits above them come together.
+                core.set_word(fragment.cell, &[at, at + 4], exact);
+            } else {
+                core.cells[fragment.cell].slots[at] = super::core::Slot::Whole(exact);
+            }
+        }
+        drop(core);
+        Ok(fragment)
+    }
+}

@@ -1,0 +1,183 @@
+//! Tiles that come from tensors and go there.
+//!
+//! Law: a tensor is read, or written, or changed, as it was declared. Which tile it is, an index
+//! says for each mode, counted in tiles, or for one mode another tile, element by element.
+
+use tilewright_kernel::program::Location;
+
+use super::{Build, TensorId, Value};
+use crate::error::Reason;
+use crate::program::{Index, Operation, Reduction, Role, Statement, ValueId, atomic, can_store, here};
+
+impl Build {
+    /// A tile of a tensor: tile `at[i]` along mode `i`, counted in tiles. Elements past the edges
+    /// are 0.
+    #[track_caller]
+    pub fn load(&self, tensor: TensorId, shape: &[i64], at: &[Index]) -> Value<'_> {
+        self.loaded(tensor, shape, at, 0.0, here())
+    }
+
+    /// As [`Build::load`], with a number for elements past the edges: one that does not count in
+    /// what follows, as minus infinity in a search for the greatest.
+    #[track_caller]
+    pub fn load_or(&self, tensor: TensorId, shape: &[i64], at: &[Index], other: f64) -> Value<'_> {
+        self.loaded(tensor, shape, at, other, here())
+    }
+
+    pub(crate) fn loaded(
+        &self,
+        tensor: TensorId,
+        shape: &[i64],
+        at: &[Index],
+        other: f64,
+        place: Location,
+    ) -> Value<'_> {
+        self.reads(tensor, "load", place);
+        let operation = Operation::Load { tensor: tensor.0, shape: shape.to_vec(), at: at.to_vec(), other };
+        self.made("load", operation, &[], place)
+    }
+
+    /// A matrix in a tile of a tensor by way of shared memory, for a product: rows are one mode of
+    /// the tile, columns another, and the others have one element. Where a product takes what
+    /// [`Build::load`] gave, reshaped and transposed or not, a pass writes this; say it to be sure.
+    #[track_caller]
+    pub fn stage(&self, tensor: TensorId, shape: &[i64], at: &[Index], modes: [usize; 2]) -> Value<'_> {
+        self.staged(tensor, shape, at, modes, here())
+    }
+
+    pub(crate) fn staged(
+        &self,
+        tensor: TensorId,
+        shape: &[i64],
+        at: &[Index],
+        modes: [usize; 2],
+        place: Location,
+    ) -> Value<'_> {
+        self.reads(tensor, "stage", place);
+        let operation = Operation::Stage { tensor: tensor.0, shape: shape.to_vec(), at: at.to_vec(), modes };
+        self.made("stage", operation, &[], place)
+    }
+
+    fn reads(&self, tensor: TensorId, statement: &'static str, place: Location) {
+        let reads = self
+            .program()
+            .tensors
+            .get(tensor.0)
+            .filter(|tensor| tensor.role != Role::Input)
+            .map(|own| own.name.clone());
+        if let Some(tensor) = reads {
+            self.complain(Reason::Role { tensor, tried: "read" }.at(statement, place));
+        }
+    }
+
+    /// Writes a tile of a tensor: tile `at[i]` along mode `i`. What lies past the edges is left
+    /// out.
+    #[track_caller]
+    pub fn store(&self, tensor: TensorId, at: &[Index], value: Value<'_>) {
+        self.stored(tensor, (at, None), None, value.id, here());
+    }
+
+    /// Some rows of a tile of a tensor: `rows` says the coordinate of each element along a mode, and
+    /// has one element along the others. What lies past the edges is a number, and so is what lies
+    /// at a negative coordinate.
+    ///
+    /// ```
+    /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
+    ///
+    /// // Rows of x by their numbers.
+    /// let picked = Program::build("picked", |t| {
+    ///     let x = t.input(Element::F32, "x", "(K,2):(2,1)")?;
+    ///     let (numbers, y) = (t.input(Element::I32, "numbers", "(M,1):(1,1)")?, t.output(Element::F32, "y", "(M,2):(2,1)")?);
+    ///     t.grid(&["ceil(M/4)"])?;
+    ///     let at = [Index::block(Axis::X), 0.into()];
+    ///     let rows = t.load_or(numbers, &[4, 1], &at, -1.0);
+    ///     t.store(y, &at, t.gather(x, &[4, 2], &at, (0, rows), 0.0));
+    ///     Ok(())
+    /// })?;
+    /// let inputs = [("x", vec![1.0, 2.0, 3.0, 4.0]), ("numbers", vec![1.0, 0.0, 5.0])];
+    /// let outputs = interpret::run(&picked, &[("K", 2), ("M", 3)], &inputs)?;
+    /// assert_eq!(outputs[0].1, [3.0, 4.0, 1.0, 2.0, 0.0, 0.0].map(Some));
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
+    #[track_caller]
+    pub fn gather(
+        &self,
+        tensor: TensorId,
+        shape: &[i64],
+        at: &[Index],
+        rows: (usize, Value<'_>),
+        other: f64,
+    ) -> Value<'_> {
+        self.gathered(tensor, shape, at, (rows.0, rows.1.id), other, here())
+    }
+
+    pub(crate) fn gathered(
+        &self,
+        tensor: TensorId,
+        shape: &[i64],
+        at: &[Index],
+        (mode, rows): (usize, ValueId),
+        other: f64,
+        place: Location,
+    ) -> Value<'_> {
+        self.reads(tensor, "load", place);
+        let mut at = at.to_vec();
+        if let Some(own) = at.get_mut(mode) {
+            *own = Index::from(0);
+        }
+        let operation = Operation::Gather { tensor: tensor.0, shape: shape.to_vec(), at, mode, other };
+        self.made("load", operation, &[rows], place)
+    }
+
+    /// Writes a tile to rows of a tensor, which is an [`Build::inout`]: `rows` says the coordinate
+    /// of each element along a mode. Coordinates that the tensor does not have are passed over; no
+    /// two of all blocks may be the same.
+    #[track_caller]
+    pub fn scatter(&self, tensor: TensorId, at: &[Index], rows: (usize, Value<'_>), value: Value<'_>) {
+        self.stored(tensor, (at, Some((rows.0, rows.1.id))), None, value.id, here());
+    }
+
+    /// Combines a tile with what a tensor has, an [`Build::inout`], each element indivisibly: sums of
+    /// f32 and i32, the least and the greatest of i32. With `rows`, the coordinates along a mode are
+    /// what that tile says. In which order blocks come is open.
+    #[track_caller]
+    pub fn atomic(
+        &self,
+        reduction: Reduction,
+        tensor: TensorId,
+        at: &[Index],
+        rows: Option<(usize, Value<'_>)>,
+        value: Value<'_>,
+    ) {
+        let rows = rows.map(|(mode, rows)| (mode, rows.id));
+        self.stored(tensor, (at, rows), Some(reduction), value.id, here());
+    }
+
+    pub(crate) fn stored(
+        &self,
+        tensor: TensorId,
+        (at, rows): (&[Index], Option<(usize, ValueId)>),
+        with: Option<Reduction>,
+        value: ValueId,
+        place: Location,
+    ) {
+        let program = self.program();
+        let known = |value: ValueId| program.types.get(value.index());
+        let refused = match rows.map(|(mode, rows)| (mode, known(rows))) {
+            Some((_, None)) => {
+                Err(Reason::Unknown { what: "value of this program", name: "the tile of coordinates".to_string() })
+            }
+            Some((mode, Some(ty))) => can_store(&program, tensor.0, at, Some((mode, ty)), with, program.type_of(value)),
+            None => can_store(&program, tensor.0, at, None, with, program.type_of(value)),
+        };
+        drop(program);
+        let mut at = at.to_vec();
+        if let Some(own) = rows.and_then(|(mode, _)| at.get_mut(mode)) {
+            *own = Index::from(0);
+        }
+        match refused {
+            Ok(()) => self.push(Statement::Store { tensor: tensor.0, at, rows, with, value, place }),
+            Err(reason) => self.complain(reason.at(with.map_or("store", atomic), place)),
+        }
+    }
+}

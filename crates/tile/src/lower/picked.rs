@@ -1,0 +1,129 @@
+//! Tiles along one of whose modes another tile says the coordinates.
+//!
+//! Law: for each coordinate that a thread has, its values there are a tile of the tensor whose place
+//! is that number, so they move as any tile does. Of threads with the same elements one writes.
+
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::{Distributed, KernelError, Num, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Slot, Tree};
+
+use super::{Lowering, Own, over, reductions, refused};
+use crate::held::Held;
+use crate::picked::{groups, part_shape};
+use crate::program::{Index, Name, Operation, Statement, ValueId};
+
+impl<'k> Lowering<'k, '_> {
+    /// The tile of a tensor at a place, along one mode at an index that the thread has.
+    pub(super) fn tile(
+        &self,
+        tensor: usize,
+        shape: &[i64],
+        at: &[Index],
+        picked: Option<(usize, Expr)>,
+    ) -> Result<View<'k>, KernelError> {
+        let mut slots = Vec::new();
+        for (mode, index) in at.iter().enumerate() {
+            if let Some((_, own)) = picked.as_ref().filter(|(own, _)| *own == mode) {
+                slots.push(Slot::At(own.clone()));
+                continue;
+            }
+            let own = self.index(index)?;
+            // The kernel language takes a block's number for one of as many blocks as the tensor
+            // has tiles. A tile program says how many blocks there are; where that is another
+            // number, the index is one of which nothing is known.
+            slots.push(Slot::At(match index.terms.as_slice() {
+                [(Name::Block(axis), 1)]
+                    if self.block.is_none()
+                        && index.constant == 0
+                        && !self.has_tiles(tensor, mode, shape[mode], *axis) =>
+                {
+                    self.k.index_of(self.k.index(&own)?)?
+                }
+                _ => own,
+            }));
+        }
+        let extents: Vec<String> = shape.iter().map(ToString::to_string).collect();
+        let view = &self.tensors[tensor];
+        match slots.as_slice() {
+            [one] => view.local_tile(&extents[0], Coord::<Expr>::leaf(one.clone())),
+            _ => view.local_tile(&format!("({})", extents.join(",")), Tree::flat(slots)?),
+        }
+    }
+
+    /// Whether a mode of a tensor has as many tiles as there are blocks along an axis, at all
+    /// sizes.
+    fn has_tiles(&self, tensor: usize, mode: usize, extent: i64, axis: Axis) -> bool {
+        use tilewright_layout::{Extent, Stride, Truth};
+        let program = &self.placed.program;
+        let blocks = Axis::ALL.iter().position(|own| *own == axis).and_then(|at| program.grid.get(at));
+        let blocks = blocks.map_or(Ok(Expr::from(1)), |text| self.k.size(text));
+        let shape = self.tensors[tensor].shape();
+        let own = if shape.is_leaf() { Some(shape) } else { shape.mode(mode) };
+        let tiles = own.and_then(|own| own.product().ok()).and_then(|own| Extent::divide_up(&own, &Expr::from(extent)));
+        matches!((blocks, tiles), (Ok(blocks), Some(tiles)) if blocks.same(&tiles) == Truth::Proved)
+    }
+
+    /// Reads rows.
+    pub(super) fn gathered(
+        &self,
+        result: ValueId,
+        operation: &Operation,
+        rows: ValueId,
+    ) -> Result<Own<'k>, KernelError> {
+        let Operation::Gather { tensor, shape, at, mode, other } = operation else { return Err(over()) };
+        let (part, groups) = groups(shape, *mode, self.held(result)?);
+        let shape = part_shape(shape, *mode);
+        let held = part.distribution(&shape).map_err(refused)?;
+        let other = self.k.number_of(self.placed.program.tensors[*tensor].element, *other);
+        let rows = self.numbers(rows)?;
+        let mut found: Vec<Option<Num<'k>>> = vec![None; groups.iter().map(Vec::len).sum()];
+        // A single row stays as it was read, several elements in a register.
+        if let ([row], [_]) = (rows.as_slice(), groups.as_slice()) {
+            let view = self.tile(*tensor, &shape, at, Some((*mode, self.k.index_of(*row)?)))?;
+            let tile = view.load_distributed_or(&held, other)?;
+            return Ok(Own::Tile(tile.fragment().distributed(&self.distribution(result)?)?));
+        }
+        for (row, group) in rows.iter().zip(&groups) {
+            let view = self.tile(*tensor, &shape, at, Some((*mode, self.k.index_of(*row)?)))?;
+            let tile = view.load_distributed_or(&held, other)?;
+            for (value, number) in group.iter().zip(tile.fragment().numbers()?) {
+                found[*value] = Some(number);
+            }
+        }
+        Ok(Own::Numbers(found.into_iter().flatten().collect()))
+    }
+
+    /// Writes a tile, or combines it with what is there.
+    pub(super) fn store(&mut self, statement: &Statement) -> Result<(), KernelError> {
+        let Statement::Store { tensor, at, rows, with, value, .. } = statement else { return Err(over()) };
+        let shape = &self.placed.program.type_of(*value).shape;
+        let whole = self.distribution(*value)?;
+        let Some((mode, rows)) = rows else {
+            if with.is_none() && self.leave(*tensor, at, *value)? {
+                return Ok(());
+            }
+            let tile = self.tiled(&self.numbers(*value)?, &whole)?;
+            let view = self.tile(*tensor, shape, at, None)?;
+            return match with {
+                None => view.store_distributed_predicated(&tile),
+                Some(with) => view.accumulate_distributed(&tile, reductions(*with)),
+            };
+        };
+        let held: &Held = self.held(*value)?;
+        let (part, groups) = groups(shape, *mode, held);
+        let part_shape = part_shape(shape, *mode);
+        let part = part.distribution(&part_shape).map_err(refused)?;
+        let numbers = self.numbers(*value)?;
+        for (row, group) in self.numbers(*rows)?.iter().zip(&groups) {
+            let own: Vec<Num<'k>> = group.iter().filter_map(|value| numbers.get(*value).copied()).collect();
+            let tile: Distributed<'k> = self.tiled(&own, &part)?;
+            let view = self.tile(*tensor, &part_shape, at, Some((*mode, self.k.index_of(*row)?)))?;
+            match with {
+                None => view.store_part_of(&tile, &whole)?,
+                Some(with) => view.accumulate_part_of(&tile, &whole, reductions(*with))?,
+            }
+        }
+        Ok(())
+    }
+}

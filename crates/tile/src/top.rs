@@ -1,0 +1,160 @@
+//! The greatest elements along a mode: which bits a sorting network goes along.
+//!
+//! Law: some bits of the mode, as many as the result has, are sorted: each set of elements that
+//! differ in them alone becomes descending. Of two sorted sets, the greater of each element and its
+//! opposite are the greatest of both, and steps along the sorted bits put them in order again. So
+//! every other bit of the mode is merged away: a bit of a value's number first, since it leaves half
+//! of the values, then those of lanes, which leaves copies, and at last those of warps, which come to
+//! lanes that have copies by one trip through shared memory.
+
+use crate::held::Held;
+
+/// Where a bit of an element's number is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Slot {
+    /// A bit of a value's number.
+    Value(usize),
+    /// A bit of a thread's number.
+    Thread(usize),
+}
+
+/// A network for a tile in one layout.
+#[derive(Debug, Clone)]
+pub(crate) struct Network {
+    /// The layout in which it begins: that of the tile, or another one that it comes to first.
+    pub(crate) begins: Held,
+    /// The bits that are sorted, the lowest of the result first.
+    pub(crate) sorted: Vec<Slot>,
+    /// The bits that are merged within warps, in their order.
+    pub(crate) merged: Vec<Slot>,
+    /// What is left then, where something is between warps: the layout of a tile whose mode has the
+    /// sorted bits and then those of warps, and the layout to which it comes.
+    pub(crate) moved: Option<(Held, Held)>,
+    /// The bits that are merged there.
+    pub(crate) merged_then: Vec<Slot>,
+    /// The layout of the result.
+    pub(crate) result: Held,
+}
+
+/// How many bits of a thread's number count lanes.
+fn lanes(held: &Held) -> usize {
+    held.threads.len().min(5)
+}
+
+/// The first bit of a mode, and how many it has.
+fn bits_of(shape: &[i64], mode: usize) -> (u8, u8) {
+    let before: u32 = shape[..mode].iter().map(|extent| extent.trailing_zeros()).sum();
+    (before as u8, shape[mode].trailing_zeros() as u8)
+}
+
+/// A layout whose lanes have bits of a mode, as many as go, so that warps have others.
+fn arranged(held: &Held, (first, count): (u8, u8), total: u8) -> Held {
+    let own = (first..first + count).collect::<Vec<u8>>();
+    let others: Vec<u8> = (0..total).filter(|bit| !own.contains(bit)).collect();
+    let in_lanes = own.len().min(lanes(held));
+    let mut threads: Vec<Option<u8>> = own[..in_lanes].iter().copied().map(Some).collect();
+    let room = held.threads.len() - in_lanes;
+    threads.extend(others.iter().copied().map(Some).take(room));
+    threads.resize(held.threads.len(), None);
+    let rest = others.iter().skip(room);
+    Held { threads, values: own[in_lanes..].iter().chain(rest).copied().collect() }
+}
+
+impl Network {
+    /// The network for the `1 << kept` greatest along a mode of a tile in a layout.
+    pub(crate) fn new(shape: &[i64], mode: usize, kept: u32, held: &Held) -> Network {
+        let (first, count) = bits_of(shape, mode);
+        let along = |bit: u8| first <= bit && bit < first + count;
+        let places = |held: &Held| {
+            let values = held.values.iter().enumerate().filter(|(_, bit)| along(**bit)).map(|(at, _)| Slot::Value(at));
+            let threads = held.threads.iter().enumerate().filter(|(_, bit)| bit.is_some_and(along));
+            let (lane, warp): (Vec<usize>, Vec<usize>) = threads.map(|(at, _)| at).partition(|at| *at < lanes(held));
+            let within: Vec<Slot> = values.chain(lane.into_iter().map(Slot::Thread)).collect();
+            (within, warp.into_iter().map(Slot::Thread).collect::<Vec<_>>())
+        };
+        let total = shape.iter().map(|extent| extent.trailing_zeros()).sum::<u32>() as u8;
+        let mut begins = held.clone();
+        let (mut within, mut across) = places(&begins);
+        if within.len() < kept as usize {
+            begins = arranged(held, (first, count), total);
+            (within, across) = places(&begins);
+        }
+        let merged = within.split_off((kept as usize).min(within.len()));
+        let sorted = within;
+        // What is left: the sorted bits are those of the mode, then those of warps.
+        let gone = count - (sorted.len() + across.len()) as u8;
+        let left = |slots: &[Slot], gone: u8| {
+            let place = |slot: Slot, bit: u8| match slots.iter().position(|own| *own == slot) {
+                Some(at) => Some(first + at as u8),
+                None if along(bit) => None,
+                None => Some(if bit < first { bit } else { bit - gone }),
+            };
+            let threads = begins.threads.iter().enumerate();
+            let threads = threads.map(|(at, bit)| bit.and_then(|bit| place(Slot::Thread(at), bit))).collect();
+            let values = begins.values.iter().enumerate().filter_map(|(at, bit)| place(Slot::Value(at), *bit));
+            Held { threads, values: values.collect() }
+        };
+        if across.is_empty() {
+            let result = left(&sorted, gone);
+            return Network { begins, sorted, merged, moved: None, merged_then: Vec::new(), result };
+        }
+        let all: Vec<Slot> = sorted.iter().chain(&across).copied().collect();
+        let from = left(&all, gone);
+        // Lanes that have copies take the bits of warps, as many as there are; values take the rest.
+        let mut to = from.clone();
+        for slot in &across {
+            let Slot::Thread(warp) = *slot else { continue };
+            let bit = to.threads[warp].take();
+            match (0..lanes(&to)).find(|lane| to.threads[*lane].is_none()) {
+                Some(lane) => to.threads[lane] = bit,
+                None => to.values.extend(bit),
+            }
+        }
+        let of_warps = |bit: &u8| {
+            let low = first + sorted.len() as u8;
+            (low..low + across.len() as u8).contains(bit)
+        };
+        let values = to.values.iter().enumerate().filter(|(_, bit)| of_warps(bit)).map(|(at, _)| Slot::Value(at));
+        let threads = to.threads.iter().enumerate().filter(|(_, bit)| bit.as_ref().is_some_and(of_warps));
+        let merged_then = values.chain(threads.map(|(at, _)| Slot::Thread(at))).collect();
+        let warps = across.len() as u8;
+        let low = first + sorted.len() as u8;
+        let result = to.mapped(|bit| match bit {
+            bit if bit < low => Some(bit),
+            bit if bit < low + warps => None,
+            bit => Some(bit - warps),
+        });
+        // The sorted bits have places of their own behind the bits of values that were merged.
+        Network { begins, sorted, merged, moved: Some((from, to)), merged_then, result }
+    }
+
+    /// Where the sorted bits are once some bits of values are merged away.
+    pub(crate) fn after(slots: &[Slot], merged: &[Slot]) -> Vec<Slot> {
+        let below = |at: usize| merged.iter().filter(|own| matches!(own, Slot::Value(gone) if *gone < at)).count();
+        let one = |slot: &Slot| match slot {
+            Slot::Value(at) => Slot::Value(at - below(*at)),
+            other => *other,
+        };
+        slots.iter().map(one).collect()
+    }
+
+    /// About how many instructions a thread executes that has so many values.
+    pub(crate) fn instructions(&self) -> u64 {
+        let each = |slot: &Slot| match slot {
+            Slot::Value(_) => 1,
+            Slot::Thread(_) => 4,
+        };
+        let sort: u64 = (0..self.sorted.len()).map(|at| self.sorted[..=at].iter().map(each).sum::<u64>()).sum();
+        let again: u64 = self.sorted.iter().map(each).sum();
+        let mut values = 1_u64 << self.begins.values.len();
+        let mut total = values * sort;
+        for slot in self.merged.iter().chain(&self.merged_then) {
+            total += values * 4;
+            if let Slot::Value(_) = slot {
+                values /= 2;
+            }
+            total += values.max(1) * again;
+        }
+        total
+    }
+}

@@ -1,0 +1,152 @@
+//! Programs that move rows, count, sort and sum, beside plain loops.
+
+use super::{agrees, compare, numbers, program};
+use crate::run::{Case, kernel};
+use tilewright_tile::{Program, interpret};
+
+/// The tile interpreter, the placed program and the kernel, each bit for bit.
+fn exactly(program: &Program, case: &Case<'_>, wanted: &[(&str, Vec<f64>)]) {
+    let meant = interpret::run(program, &case.sizes, &case.inputs).unwrap_or_else(|error| panic!("{error}"));
+    let compiled = program.compile().unwrap_or_else(|error| panic!("{error}"));
+    compiled.placed().verify().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(interpret::run(compiled.placed(), &case.sizes, &case.inputs).unwrap(), meant);
+    for (name, wanted) in wanted {
+        let (_, found) = meant.iter().find(|(own, _)| own == name).unwrap();
+        compare(&format!("the interpreter's {name}"), found, wanted, 0.0);
+        let found: Vec<Option<f64>> = kernel(&compiled, case, name).into_iter().map(Some).collect();
+        compare(&format!("the kernel's {name}"), &found, wanted, 0.0);
+    }
+}
+
+/// A program of the library for rows of another length, and other numbers of blocks.
+fn with(name: &str, changes: &[(&str, &str)]) -> Program {
+    let text = tilewright_tile::LIBRARY.iter().find(|(own, _)| *own == name).unwrap().1;
+    let text = changes.iter().fold(text.to_string(), |text, (from, to)| text.replace(from, to));
+    text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+#[test]
+fn the_greatest_of_rows_come_in_order_and_with_their_places() {
+    for (columns, tile, kept) in [(100, 128, 8), (512, 512, 64), (700, 1024, 16)] {
+        let x = numbers(7, 3 * columns, 3.0);
+        let (mut values, mut places) = (Vec::new(), Vec::new());
+        for row in x.chunks(columns) {
+            let mut order: Vec<usize> = (0..columns).collect();
+            order.sort_by(|a, b| row[*b].partial_cmp(&row[*a]).unwrap().then(a.cmp(b)));
+            values.extend(order[..kept].iter().map(|at| row[*at]));
+            places.extend(order[..kept].iter().map(|at| *at as f64));
+        }
+        let (columns, tile, kept) = (columns.to_string(), format!("(1,{tile})"), kept.to_string());
+        let changes = [("(1,4096)", tile.as_str()), ("4096", &columns), ("64", &kept)];
+        let program = with("top_rows", &changes);
+        exactly(&program, &Case::new(&[("M", 3)], &[("x", x)]), &[("values", values), ("places", places)]);
+    }
+}
+
+#[test]
+fn numbers_are_counted_and_added_to_what_was_there() {
+    let x: Vec<f64> = (0..5000_u64).map(|at| ((at * 2_654_435_761) >> 7 & 0x1ff) as f64 - 100.0).collect();
+    let before: Vec<f64> = (0..256).map(f64::from).collect();
+    let mut wanted = before.clone();
+    for value in &x {
+        if let Some(count) = wanted.get_mut(*value as usize).filter(|_| *value >= 0.0) {
+            *count += 1.0;
+        }
+    }
+    let program = with("histogram", &[("8192", "1024"), ("528", "3"), ("4325376", "3072")]);
+    let case = Case::new(&[("N", 5000)], &[("x", x), ("counts", before)]);
+    exactly(&program, &case, &[("counts", wanted)]);
+}
+
+#[test]
+fn sums_of_chunks_make_sums_of_all_before() {
+    let count = 5000;
+    // Whole numbers, whose sums are exact in any order.
+    let x: Vec<f64> = (0..count as u64).map(|at| ((at * 40_503) >> 3 & 15) as f64 - 7.0).collect();
+    let changes = [("16384", "256"), ("4096", "256"), ("131072", "2048"), ("i < 32", "i < 8"), ("*32", "*8")];
+    let mut sums = Vec::new();
+    for chunk in x.chunks(2048) {
+        sums.push(chunk.iter().sum::<f64>());
+    }
+    let sizes = [("N", count), ("C", sums.len() as i64)];
+    let inputs = [("x", x.clone())];
+    exactly(&with("chunk_sums", &changes), &Case::new(&sizes, &inputs), &[("sums", sums.clone())]);
+    let mut sum = 0.0;
+    let wanted = x.iter().map(|value| {
+        sum += value;
+        sum
+    });
+    let wanted = wanted.collect();
+    let inputs = [("x", x.clone()), ("sums", sums)];
+    exactly(&with("prefix_sum", &changes), &Case::new(&sizes, &inputs), &[("y", wanted)]);
+}
+
+#[test]
+fn rows_go_where_their_numbers_say() {
+    let (columns, tokens, picked) = (64, 6, 5);
+    let x = numbers(3, tokens * columns, 2.0);
+    let rows = vec![4.0, 0.0, 9.0, 4.0, -1.0];
+    let row = |x: &[f64], at: f64| match at {
+        at if (0.0..tokens as f64).contains(&at) => x[at as usize * columns..][..columns].to_vec(),
+        _ => vec![0.0; columns],
+    };
+    let wanted: Vec<f64> = rows.iter().flat_map(|at| row(&x, *at)).collect();
+    let sizes = [("T", tokens as i64), ("M", picked)];
+    let case = Case::new(&sizes, &[("x", x), ("rows", rows)]);
+    exactly(&with("gather_rows", &[("4096", "64")]), &case, &[("y", wanted)]);
+    // Back, to rows of their own; the others stay.
+    let (moved, before) = (numbers(4, picked as usize * columns, 2.0), numbers(5, tokens * columns, 2.0));
+    let rows = vec![3.0, 5.0, -2.0, 0.0, 6.0];
+    let weight = vec![0.5, 2.0, 1.0, -1.0, 4.0];
+    let mut wanted = before.clone();
+    for (at, row) in rows.iter().enumerate() {
+        if let Some(to) = wanted.chunks_mut(columns).nth(*row as usize).filter(|_| *row >= 0.0) {
+            to.iter_mut().zip(&moved[at * columns..]).for_each(|(to, from)| *to = from * weight[at]);
+        }
+    }
+    let case = Case::new(&sizes, &[("x", moved), ("rows", rows), ("weight", weight), ("y", before)]);
+    exactly(&with("scatter_rows", &[("4096", "64")]), &case, &[("y", wanted)]);
+}
+
+#[test]
+fn weights_of_four_bits_multiply() {
+    for m in [1, 11] {
+        let (n, k) = (48, 1024 + 128);
+        let groups = k / 128;
+        let x: Vec<f64> = numbers(1, k * m, 1.0).into_iter().map(|x| half::f16::from_f64(x).to_f64()).collect();
+        let scale = numbers(2, n * groups, 0.5);
+        let weight: Vec<i32> = (0..(n * k) as i64).map(|at| ((at * 2_654_435_761) >> 9 & 15) as i32 - 8).collect();
+        let mut words = Vec::new();
+        for row in weight.chunks(k) {
+            for word in row.chunks(8) {
+                let order = [0, 2, 4, 6, 1, 3, 5, 7];
+                let bits = order.iter().enumerate().map(|(at, from)| (word[*from] as u32 & 15) << (4 * at));
+                words.push(f64::from(bits.sum::<u32>() as i32));
+            }
+        }
+        let mut wanted = Vec::new();
+        for column in 0..m {
+            for row in 0..n {
+                let term = |at: usize| f64::from(weight[row * k + at]) * scale[row + at / 128 * n] * x[column * k + at];
+                wanted.push((0..k).map(term).sum::<f64>());
+            }
+        }
+        let sizes = [("K8", k as i64 / 8), ("K", k as i64), ("N", n as i64), ("G", groups as i64), ("M", m as i64)];
+        let case = Case::new(&sizes, &[("w", words), ("scale", scale), ("x", x)]);
+        agrees(&program("int4_product"), &case, &wanted, 1.0 / 256.0);
+    }
+}
+
+#[test]
+fn random_bits_are_those_of_the_published_generator() {
+    // The known answer for a counter and a key of zeros.
+    for (word, bits) in [0x6627_e8d5_u32, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8].into_iter().enumerate() {
+        let text =
+            format!("tile t {{\noutput y: i32 32:1\nwarps 1\nstore(y, (0), random(arange((32), 0), 0, {word}))\n}}");
+        let program: Program = text.parse().unwrap();
+        let wanted = interpret::run(&program, &[], &[]).unwrap().remove(0).1.into_iter().map(Option::unwrap);
+        let wanted: Vec<f64> = wanted.collect();
+        assert_eq!(wanted[0], f64::from(bits as i32), "word {word}");
+        exactly(&program, &Case::new(&[], &[]), &[("y", wanted)]);
+    }
+}
