@@ -233,9 +233,14 @@ impl<'t> Body<'t> {
                 let random = self.build.random(one.value, seed.value, chance.below(4) as u8);
                 self.add(random.bits(Binary::ShiftDown, self.build.integer(25)), 127.0);
             }
-            21 if integer && modes > 0 && ty.shape.iter().product::<i64>() <= 256 => {
+            21 if integer && modes > 0 => {
                 let element = chance.one(&[Element::F32, Element::I32, Element::Bf16, Element::F16]);
-                let found = one.value.unpack(element, chance.below(2) == 0);
+                let large = ty.shape.iter().product::<i64>() > 256;
+                let words = if large { one.value.reduce(Reduction::Maximum, &[modes - 1]) } else { one.value };
+                if words.type_of().shape.iter().product::<i64>() > 256 {
+                    return;
+                }
+                let found = words.unpack(element, chance.below(2) == 0);
                 let narrow = matches!(element, Element::Bf16 | Element::F16);
                 self.add(if narrow { found.to(Element::F32) } else { found }, 15.0);
             }

@@ -83,6 +83,7 @@ impl<'k> Distributed<'k> {
             .held
             .thread_digits()
             .into_iter()
+            .flat_map(|digit| within_and_across(digit, self.held.threads()))
             .map(Part::Thread)
             .chain(values)
             .filter_map(|part| {
@@ -96,17 +97,34 @@ impl<'k> Distributed<'k> {
             true => vec![build.number_of(self.element(), reduction.neutral()); totals.len()],
             false => totals.clone(),
         };
+        let mut done: Vec<(i64, i64)> = Vec::new();
         for (_, part) in parts {
             match part {
                 Part::Value(digit) => in_registers(&digit, &mut scanned, &mut totals, reduction),
                 Part::Thread(digit) => {
-                    build.in_threads(self, &digit, &mut scanned, &mut totals, reduction).map_err(refuse)?
+                    let numbers = (scanned.as_mut_slice(), totals.as_mut_slice());
+                    build.in_threads(self, &digit, &done, numbers, reduction).map_err(refuse)?;
+                    done.push((digit.below, digit.extent));
                 }
             }
         }
         build.core().begin(Source { statement, location });
         self.made(&scanned).map_err(refuse)
     }
+}
+
+/// A digit of a thread's number as one that counts lanes and one that counts warps, where it counts
+/// both.
+fn within_and_across(digit: Digit, threads: i64) -> Vec<Digit> {
+    let lanes = LANES as i64;
+    let in_warps = threads % lanes == 0 && digit.below < lanes && lanes % digit.below == 0;
+    let within = if in_warps { digit.extent.min(lanes / digit.below) } else { 1 };
+    if within == 1 || within == digit.extent || digit.extent % within != 0 {
+        return vec![digit];
+    }
+    let steps = digit.steps.iter().map(|(mode, step)| (*mode, step * within)).collect();
+    let across = Digit { below: digit.below * within, extent: digit.extent / within, steps };
+    vec![Digit { extent: within, ..digit }, across]
 }
 
 /// The values that differ in a digit alone, in its order.
@@ -129,8 +147,8 @@ impl Build {
         &'k self,
         tile: &Distributed<'k>,
         digit: &Digit,
-        scanned: &mut [Num<'k>],
-        totals: &mut [Num<'k>],
+        scanned_before: &[(i64, i64)],
+        (scanned, totals): (&mut [Num<'k>], &mut [Num<'k>]),
         reduction: Reduction,
     ) -> Result<(), Reason> {
         let lanes = LANES as i64;
@@ -138,7 +156,7 @@ impl Build {
         if tile.held.threads() % lanes == 0 && within <= lanes && lanes % within == 0 {
             self.in_warp(digit, scanned, totals, reduction)
         } else {
-            self.across(tile, digit, scanned, totals, reduction)
+            self.across(tile, digit, scanned_before, (scanned, totals), reduction)
         }
     }
 
@@ -202,14 +220,21 @@ impl Build {
         &'k self,
         tile: &Distributed<'k>,
         digit: &Digit,
-        scanned: &mut [Num<'k>],
-        totals: &mut [Num<'k>],
+        scanned_before: &[(i64, i64)],
+        (scanned, totals): (&mut [Num<'k>], &mut [Num<'k>]),
         reduction: Reduction,
     ) -> Result<(), Reason> {
         let (member, members) = Exchange::number(self, [digit])?;
-        let others: Vec<Digit> =
-            tile.held.thread_digits().into_iter().filter(|own| own != digit && !own.copies()).collect();
+        // Threads that differ in digits that have been scanned have one total, which one of them
+        // leaves.
+        let others = tile.held.thread_digits().into_iter().filter(|own| !own.copies());
+        let others = others.flat_map(|own| within_and_across(own, tile.held.threads()));
+        let others =
+            others.filter(|own| own.below != digit.below && !scanned_before.contains(&(own.below, own.extent)));
+        let others: Vec<Digit> = others.collect();
         let (set, sets) = Exchange::number(self, &others)?;
+        let mut same = tile.held.copy_digits();
+        same.extend(scanned_before);
         let exchange = Exchange { member, members, set, sets };
         // Values of one part have one total, which is left once.
         let mut lists: Vec<Num<'k>> = Vec::new();
@@ -222,7 +247,7 @@ impl Build {
             }
         }
         let left = [(tile.element(), lists.clone())];
-        let arrays = self.leave(&exchange, &tile.held.copy_digits(), &left)?;
+        let arrays = self.leave(&exchange, &same, &left)?;
         for list in 0..lists.len() {
             let parts = self.taken(&arrays, &exchange, list, &Slot::All)?.remove(0);
             // All parts before this thread's, of which the first has none.

@@ -132,7 +132,7 @@ fn weights_of_four_bits_multiply() {
             }
         }
         let sizes = [("K8", k as i64 / 8), ("K", k as i64), ("N", n as i64), ("G", groups as i64), ("M", m as i64)];
-        let case = Case::new(&sizes, &[("w", words), ("scale", scale), ("x", x)]);
+        let case = Case::new(&sizes, &[("w", words), ("scale", scale), ("x", x), ("y", vec![0.0; n * m])]);
         agrees(&program("int4_product"), &case, &wanted, 1.0 / 256.0);
     }
 }
