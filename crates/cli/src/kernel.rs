@@ -63,7 +63,8 @@ pub enum Action {
     /// conversions between.
     Explain {
         /// The file of the program, or the name of one of the library: softmax,
-        /// layer_norm_residual, rms_norm_gate, product, attention.
+        /// layer_norm_residual, rms_norm_gate, product, attention, int4_product, top_rows,
+        /// histogram, chunk_sums, prefix_sum, gather_rows, scatter_rows.
         #[arg(value_name = "FILE")]
         file: PathBuf,
         /// Sizes, as M=1024: with --json, what a launch at these passes.

@@ -273,6 +273,14 @@ fn every_thread_gets_what_a_scan_promises() {
                 let before = fellows(tile, element, &[mode]).into_iter().filter(|other| *other <= element);
                 assert_eq!(found, before.map(number).sum::<i32>(), "{from:?} along {mode}, place {place}");
             }
+            // The same without the element itself, and by the greatest.
+            let found: Vec<i32> = exchanged(&from, values, number, |tile| tile.scan_before(mode, Reduction::Maximum));
+            for (place, found) in found.into_iter().enumerate() {
+                let element = from.element(place as i64 / values, place as i64 % values);
+                let before = fellows(tile, element, &[mode]).into_iter().filter(|other| *other < element);
+                let wanted = before.map(number).max().unwrap_or(i32::MIN);
+                assert_eq!(found, wanted, "before {from:?} along {mode}, place {place}");
+            }
             seen += 1;
         }
     }

@@ -21,8 +21,8 @@ impl<'k> Num<'k> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let kernel = Kernel::build("bits", |k| {
     ///     k.threads(32)?;
-    ///     let x = k.input::<f32>("x", "32:1")?.thread_part()?;
-    ///     let y = k.output::<i32>("y", "32:1")?.thread_part()?;
+    ///     let x = k.input::<f32>("x", "(32,1):(1,32)")?.thread_part()?;
+    ///     let y = k.output::<i32>("y", "(32,1):(1,32)")?.thread_part()?;
     ///     let bits = x.load()?.numbers()?[0].recast(Element::I32);
     ///     let own = k.register(Element::I32, "1")?;
     ///     own.fill(bits.bit_and(bits.like(255.0)).shift_left(bits.like(4.0)))?;
@@ -130,8 +130,8 @@ impl Build {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let kernel = Kernel::build("unpacked", |k| {
     ///     k.threads(32)?;
-    ///     let words = k.input::<i32>("words", "32:1")?.thread_part()?.load()?.numbers()?;
-    ///     let y = k.output::<f32>("y", "(8,32):(1,8)")?.compose("(32,8):(8,1)")?.thread_part()?;
+    ///     let words = k.input::<i32>("words", "(32,1):(1,32)")?.thread_part()?.load()?.numbers()?;
+    ///     let y = k.output::<f32>("y", "(32,8):(8,1)")?.thread_part()?;
     ///     y.store(&k.nibbles(&words, Element::F32, true)?)
     /// })?;
     /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
