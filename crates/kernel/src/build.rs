@@ -37,6 +37,7 @@ mod reduction;
 mod role;
 mod scan;
 mod scratch;
+mod shifted;
 mod staged;
 mod tensor;
 mod tile;
@@ -298,7 +299,19 @@ impl Build {
         drop(core);
         let whole = layout.shape();
         let place = tensor::whole(&whole)?;
-        Ok(View { build: self, buffer, element, map, offset, layout, place, whole, recast: false, rank: None })
+        Ok(View {
+            build: self,
+            buffer,
+            element,
+            map,
+            offset,
+            layout,
+            place,
+            whole,
+            ends: Vec::new(),
+            recast: false,
+            rank: None,
+        })
     }
 
     /// The coordinate of this block: a tuple of `x`, `y` and `z`, of numbers, and of `_` for modes

@@ -9,6 +9,8 @@
 //! alone by a model of the machine; a [`Product`] is the kernels of both.
 //!
 //! ```text
+//! fold       factors whose modes are folded, as boxes
+//! groups     groups of rows with matrices of their own
 //! matrix     where the elements of a tensor lie      fused      elements of further tensors beside sums
 //! problem    types, sizes, batch                     schedule   which tile a block takes when
 //! pairs      columns of B that make one of D         mainloop   the kernel: one warp copies, groups multiply
@@ -20,7 +22,9 @@
 mod byproduct;
 mod definition;
 mod epilogue;
+mod fold;
 mod fused;
+mod groups;
 mod mainloop;
 mod matrix;
 mod model;
@@ -78,7 +82,9 @@ impl Product {
     /// Errors: there is no instruction for the type of the factors; K or N is no multiple of 8.
     pub fn new(problem: &Problem) -> Result<Product, PlanError> {
         let prepared = Prepared::of(problem)?;
-        let plan = Plan::of(&prepared.inner, &machine()?);
+        let machine = machine()?;
+        let plan = model::fastest(&prepared.inner.even()?, &machine, admitted(&prepared.inner));
+        let plan = groups::with_blocks(&prepared.inner, plan, machine.multiprocessors.into());
         Product::made(problem, prepared, &plan)
     }
 
@@ -94,7 +100,12 @@ impl Product {
     ///
     /// Errors: as [`Product::new`].
     pub fn candidates(problem: &Problem) -> Result<Vec<(f64, Plan)>, PlanError> {
-        Ok(Plan::candidates(&Prepared::of(problem)?.inner, &machine()?))
+        let (inner, machine) = (Prepared::of(problem)?.inner, machine()?);
+        let plans = Plan::candidates(&inner.even()?, &machine);
+        let admitted = admitted(&inner);
+        let plans = plans.into_iter().filter(|(_, plan)| admitted(plan));
+        let processors = i64::from(machine.multiprocessors);
+        Ok(plans.map(|(seconds, plan)| (seconds, groups::with_blocks(&inner, plan, processors))).collect())
     }
 
     fn made(problem: &Problem, prepared: Prepared, plan: &Plan) -> Result<Product, PlanError> {
@@ -107,6 +118,14 @@ impl Product {
         let does = "multiplies".to_string();
         // A, B, and what is read beside the sums, then D.
         let (given, d) = operands.split_at(operands.len().saturating_sub(1));
+        let mut operands = operands.clone();
+        if inner.groups().is_some() {
+            workspaces.push(groups::bytes(&inner, plan));
+            let tiles = Operand::Workspace(workspaces.len() - 1);
+            let does = "writes where the tiles of the groups are".to_string();
+            steps.push(Step::new(groups::table(&inner, plan)?, vec![Operand::Ends, tiles], does));
+            operands.insert(given.len(), tiles);
+        }
         if plan.splits > 1 {
             workspaces.push(plan.workspace(&inner));
             let sums = Operand::Workspace(workspaces.len() - 1);
@@ -122,7 +141,7 @@ impl Product {
             let operands = [&vec![sums; copies], inputs, d].concat();
             steps.push(Step::new(kernel, operands, "adds the sums of blocks that share a tile".to_string()));
         } else {
-            let mut made = Step::new(kernel, operands.clone(), does);
+            let mut made = Step::new(kernel, operands, does);
             let mut then = Vec::new();
             for (number, by) in inner.by_products().enumerate() {
                 let kept = byproduct::made(by, number, (&inner, plan), &mut workspaces)?;
@@ -192,6 +211,11 @@ pub(crate) fn alone(name: &str, problem: &Problem) -> Result<Planned, PlanError>
     let mut lines: Vec<String> = plan.to_string().lines().map(str::to_string).collect();
     lines.extend(mainloop::lines(problem, &plan));
     Ok(Planned::new(kernel, lines, Meaning::Product).sized(&problem.named()))
+}
+
+/// Whether a problem can be multiplied by a plan that may have been made for its even groups.
+fn admitted(problem: &Problem) -> impl Fn(&Plan) -> bool + '_ {
+    |plan| problem.groups().is_none() || plan.refusal(problem).is_none()
 }
 
 /// What the number of blocks and the stages are chosen for.

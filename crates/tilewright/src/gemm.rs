@@ -112,7 +112,7 @@ impl DeviceProduct {
     }
 
     /// Multiplies on a stream, and returns at once: `given` are A, B, the inputs of the function of
-    /// the sums in their order, and scales, those of A first. Launches on other streams use the
+    /// the sums in their order, scales, those of A first, and where groups of rows end. Launches on other streams use the
     /// same workspace: wait for them where there is one.
     ///
     /// Errors: as [`SizedKernel::launch`]: memory that is missing, too small, or of another device.
@@ -129,7 +129,9 @@ impl DeviceProduct {
         given: &[&Memory],
         written: &mut [&mut Memory],
     ) -> Result<(), GpuError> {
-        let inputs = self.product.problem().function().map_or(0, |fused| fused.inputs.len());
+        let problem = self.product.problem();
+        let inputs = problem.function().map_or(0, |fused| fused.inputs.len());
+        let ends = inputs + if problem.scales().is_some() { 4 } else { 2 };
         for (step, kernel) in self.product.steps().iter().zip(&self.kernels) {
             let (from, to) = step.read_and_written();
             // Those of the workspace that are written are taken out meanwhile.
@@ -147,6 +149,7 @@ impl DeviceProduct {
                 Operand::Input(number) => given.get(number + 2).copied(),
                 Operand::Scales(Side::A) => given.get(inputs + 2).copied(),
                 Operand::Scales(Side::B) => given.get(inputs + 3).copied(),
+                Operand::Ends => given.get(ends).copied(),
                 Operand::Workspace(number) => self.workspaces.get(*number).and_then(Option::as_ref),
                 Operand::D | Operand::ByProduct(_) => None,
             };

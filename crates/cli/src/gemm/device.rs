@@ -4,11 +4,13 @@
 //! printed but the plan, where that is asked for.
 
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
 use tilewright::gemm::{Tuned, TunedPlans};
 use tilewright::gpu::Device;
+use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernels::gemm::{Operand, Product, Side};
 
 use super::measured::measured;
@@ -28,6 +30,9 @@ pub struct OnDevice {
     /// The plan: the kernels, and how the product is cut. Without --device on any machine.
     #[arg(long)]
     plan: bool,
+    /// A folder into which the PTX of each kernel of the plan is written: `1-product_groups.ptx`, ..
+    #[arg(long, value_name = "FOLDER", requires = "plan")]
+    ptx: Option<PathBuf>,
     /// So many plans are measured on the device, those first that the model takes for the fastest;
     /// the winner is kept in a file, which --device and --plan read afterwards.
     #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", value_parser = clap::value_parser!(u32).range(1..))]
@@ -42,6 +47,10 @@ pub struct OnDevice {
     /// How many products of these sizes, one after the other in memory.
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub batch: u32,
+    /// The rows of A and of the result are in groups, each with a matrix of B of its own, (K,N,G):
+    /// the rows of each, `512,0,96`, or how many groups of sizes by chance.
+    #[arg(long, value_name = "ROWS", value_parser = task::Groups::read, conflicts_with = "batch")]
+    pub groups: Option<task::Groups>,
     /// The type of the result: that of the factors, i32 of bytes, bf16 of floats of 8 bits, where
     /// nothing is said.
     #[arg(long, value_name = "TYPE")]
@@ -99,6 +108,7 @@ impl OnDevice {
             .or(self.scales.then_some("--scales"))
             .or(self.fast.then_some("--fast"))
             .or((self.batch > 1).then_some("--batch"))
+            .or(self.groups.as_ref().map(|_| "--groups"))
     }
 }
 
@@ -118,6 +128,7 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         return super::random::run(count.into(), options.device.first.into(), largest, device, terminal);
     }
     let (problem, names) = task::problem(options)?;
+    let ends = task::ends(options, &problem)?;
     let device = match (options.device.device, options.device.plan) {
         (true, _) => Some(Device::open(0)?),
         // A plan may have been kept for a device, if there is one.
@@ -125,7 +136,7 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         _ => None,
     };
     let tuned = match (&device, options.device.tune) {
-        (Some(device), Some(count)) => Some(tune::tuned(device, &problem, count as usize, terminal)?),
+        (Some(device), Some(count)) => Some(tune::tuned(device, &problem, ends.as_deref(), count as usize, terminal)?),
         (Some(device), None) => TunedPlans::from_environment().find(device, &problem),
         (None, _) => None,
     };
@@ -134,9 +145,13 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         Some((product, tuned)) => (product, Some(tuned)),
         None => (Product::new(&problem).map_err(|error| Failure::refused(&error))?, None),
     };
+    if let Some(folder) = &options.device.ptx {
+        write_ptx(folder, &product)?;
+    }
     let named = |operand: Operand| match operand {
         Operand::A => "A".to_owned(),
         Operand::B => "B".to_owned(),
+        Operand::Ends => "ends of groups".to_owned(),
         Operand::D => "D".to_owned(),
         Operand::Input(number) => names.get(number).map_or_else(|| format!("x{number}"), |name| (*name).to_owned()),
         Operand::Scales(Side::A) => "scales of A".to_owned(),
@@ -145,7 +160,7 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         Operand::Workspace(number) => format!("workspace {number}"),
     };
     let measured = match &device {
-        Some(device) if options.device.device => Some(measured(device, &product)?),
+        Some(device) if options.device.device => Some(measured(device, &product, ends.as_deref())?),
         _ => None,
     };
     if terminal.json {
@@ -198,6 +213,17 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
     Ok(terminal.text(&text)?)
 }
 
+/// Writes the PTX of each kernel, in the order in which they run.
+fn write_ptx(folder: &Path, product: &Product) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
+    for (number, kernel) in product.kernels().into_iter().enumerate() {
+        let path = folder.join(format!("{}-{}.ptx", number + 1, kernel.name()));
+        let text = ptx::write(kernel.program(), Target::Sm90a).map_err(|error| Failure::refused(&error))?;
+        std::fs::write(&path, text).map_err(|error| Failure::file(&path, error))?;
+    }
+    Ok(())
+}
+
 /// The sizes, types, layouts and plan.
 fn described(product: &Product, named: &dyn Fn(Operand) -> String) -> serde_json::Value {
     let problem = product.problem();
@@ -212,6 +238,7 @@ fn described(product: &Product, named: &dyn Fn(Operand) -> String) -> serde_json
     json!({
         "m": m, "n": n, "k": k,
         "batch": problem.batch(),
+        "groups": problem.groups(),
         "types": { "factors": problem.factors().name(), "tf32": problem.is_tf32(), "sums": problem.sums().name(), "result": problem.result().name() },
         "layouts": layouts,
         "epilogue": problem.function().map(|fused| fused.expression.to_string()),

@@ -90,7 +90,7 @@ impl Measured {
 
 /// Checks a product on a device and times it, beside cuBLAS and the bare product where there are
 /// such.
-pub(super) fn measured(device: &Device, product: &Product) -> Result<Measured, Failure> {
+pub(super) fn measured(device: &Device, product: &Product, ends: Option<&[u8]>) -> Result<Measured, Failure> {
     let problem = product.problem();
     let stream = device.stream()?;
     let kernels = ready(device, product)?;
@@ -105,7 +105,7 @@ pub(super) fn measured(device: &Device, product: &Product) -> Result<Measured, F
     } else {
         None
     };
-    let (mut tensors, blocks) = Tensors::filled(device, &stream, problem, product.workspaces())?;
+    let (mut tensors, blocks) = Tensors::filled(device, &stream, problem, ends, product.workspaces())?;
     tensors.launch(&stream, &kernels)?;
     stream.synchronize()?;
     let elements = wanted(problem, &blocks, CHECKED)?;
@@ -164,8 +164,8 @@ struct Rival {
 impl Rival {
     fn of(device: &Device, problem: &Problem) -> Result<Rival, String> {
         let library = Cublas::open(device).ok_or("none was found")?;
-        if problem.pairs().is_some() || problem.scales().is_some() {
-            return Err("its interface has no pairs and no scales of blocks".into());
+        if problem.pairs().is_some() || problem.scales().is_some() || problem.groups().is_some() {
+            return Err("its interface has no pairs, no scales of blocks and no groups".into());
         }
         let lies = |matrix: &Matrix, turned: bool| {
             let folded = || "its layouts are none of its interface".to_string();

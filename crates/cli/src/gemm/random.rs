@@ -13,7 +13,7 @@ use tilewright::kernel::Element;
 use tilewright::kernels::gemm::{ByProduct, Each, Fused, Matrix, Operand, Pairs, Problem, Product, Scales};
 use tilewright::kernels::{Expression, PlanError, Statistic, Unchecked, any_numbers, bits_at};
 
-use super::tensors::{Tensors, compare_kept, ready};
+use super::tensors::{Tensors, compare_kept, group_of, ready};
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
@@ -127,6 +127,9 @@ fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
         };
         sizes[most] = (sizes[most] / 2).max(1);
     }
+    if number % 8 == 7 {
+        return grouped(chance, [factors, result], sizes);
+    }
     let [m, n, k] = sizes;
     let a = matrix(chance, factors, [m, k, batch])?;
     // One matrix for all, now and then.
@@ -198,6 +201,23 @@ fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
     Ok(Task { problem, numbers })
 }
 
+/// Rows in groups.
+fn grouped(chance: &mut Chance, [factors, result]: [Element; 2], [m, n, k]: [i64; 3]) -> Result<Task, PlanError> {
+    let groups = 1 + chance.below(9) as i64;
+    let n = (n / groups).max(1);
+    let a = matrix(chance, factors, [m, k, 1])?;
+    let b = matrix(chance, factors, [n, k, groups])?;
+    let d = matrix(chance, result, [m, n, 1])?;
+    let mut problem = Problem::grouped(a, b, d)?;
+    if result.is_float() && chance.below(2) == 0 {
+        let bias = Matrix::strided(result, [m, n, groups], [0, 1, n])?;
+        let other = matrix(chance, Element::Bf16, [m, n, 1])?;
+        let expression = Expression::parse("relu(x + a) + b", &["x", "a", "b"])?;
+        problem = problem.fused(Fused { expression, inputs: vec![bias, other] })?;
+    }
+    Ok(Task { problem, numbers: Numbers::Small })
+}
+
 /// Numbers of a tensor.
 fn block(numbers: Numbers, operand: Operand, element: Element, count: usize) -> Vec<u8> {
     let seed = match operand {
@@ -205,7 +225,7 @@ fn block(numbers: Numbers, operand: Operand, element: Element, count: usize) -> 
         Operand::B => 2,
         Operand::Input(number) => 3 + number as u64,
         Operand::Scales(side) => 101 + side as u64,
-        Operand::D | Operand::ByProduct(_) | Operand::Workspace(_) => 0,
+        Operand::Ends | Operand::D | Operand::ByProduct(_) | Operand::Workspace(_) => 0,
     };
     let mut bytes = any_numbers(element, count, seed);
     let width = element.bytes() as usize;
@@ -237,9 +257,12 @@ fn wrong(unchecked: Unchecked) -> Failure {
 }
 
 /// Checks a problem in the interpreter.
-fn interpreted(task: &Task) -> Result<u64, Failure> {
+fn interpreted(task: &Task, number: u64) -> Result<u64, Failure> {
     let product = Product::new(&task.problem).map_err(|error| Failure::refused(&error))?;
-    let report = product.check_on(&|operand, element, count| block(task.numbers, operand, element, count));
+    let report = product.check_on(&|operand, element, count| match operand {
+        Operand::Ends => task.problem.any_ends(number),
+        _ => block(task.numbers, operand, element, count),
+    });
     let report = report.map_err(wrong)?;
     Ok(report.compared as u64)
 }
@@ -260,7 +283,10 @@ fn launched(device: &Device, task: &Task, number: u64) -> Result<u64, Failure> {
     for operand in problem.given() {
         let Some(matrix) = problem.matrix(operand) else { continue };
         let width = matrix.element().bytes() as usize;
-        let block = block(task.numbers, operand, matrix.element(), PERIOD);
+        let block = match operand {
+            Operand::Ends => problem.any_ends(number),
+            _ => block(task.numbers, operand, matrix.element(), PERIOD),
+        };
         let bytes = matrix.reach()? as u64 * width as u64;
         let mut memory = allocate(bytes as i64)?;
         for from in (0..bytes).step_by(block.len()) {
@@ -295,7 +321,16 @@ fn launched(device: &Device, task: &Task, number: u64) -> Result<u64, Failure> {
             0 => [m - 1, n - 1, batch - 1],
             _ => [m, n, batch].map(|size| chance.below(size as u64) as i64),
         };
-        let wanted = problem.expected(&input, place)?;
+        let own = if problem.groups().is_some() { group_of(problem, &input, place[0]) } else { Some(place[2]) };
+        let Some(matrix) = own else {
+            // A row of no group is as it was.
+            let at = problem.d().place(place)? as usize;
+            if bits_at(&left, width, at) != u64::MAX >> (64 - 8 * width) {
+                return Err(Failure::Value(format!("D has a number at {at}, in a row of no group")));
+            }
+            continue;
+        };
+        let wanted = problem.expected(&input, [place[0], place[1], matrix])?;
         wanted.distance(bits_at(&left, width, wanted.place as usize)).map_err(wrong)?;
     }
     let kept = compare_kept(problem, &stream, &input, &tensors, &mut 0.0)?;
@@ -317,7 +352,7 @@ pub fn run(count: u64, first: u64, largest: i64, device: bool, terminal: &mut Te
             let task = task(number, largest).map_err(|error| Failure::refused(&error))?;
             let checked = match &device {
                 Some(device) => launched(device, &task, number),
-                None => interpreted(&task),
+                None => interpreted(&task, number),
             };
             match checked {
                 Ok(elements) => {
@@ -362,7 +397,8 @@ mod tests {
     fn problems_by_chance_are_right() {
         for number in 0..24 {
             let task = task(number, 80).unwrap();
-            interpreted(&task).unwrap_or_else(|failure| panic!("{number}: {}: {}", task.problem, failure.text(false)));
+            interpreted(&task, number)
+                .unwrap_or_else(|failure| panic!("{number}: {}: {}", task.problem, failure.text(false)));
         }
     }
 }

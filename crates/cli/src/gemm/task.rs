@@ -30,6 +30,48 @@ pub enum Paired {
     Halves,
 }
 
+/// Rows in groups: how many each has, or how many groups there are.
+#[derive(Debug, Clone)]
+pub enum Groups {
+    Sizes(Vec<i64>),
+    Count(i64),
+}
+
+impl Groups {
+    pub fn read(text: &str) -> Result<Groups, String> {
+        let sizes: Option<Vec<i64>> =
+            text.split(',').map(|part| part.trim().parse::<u32>().ok().map(i64::from)).collect();
+        match sizes.as_deref() {
+            Some([count]) if *count > 0 => Ok(Groups::Count(*count)),
+            Some(sizes @ [_, _, ..]) => Ok(Groups::Sizes(sizes.to_vec())),
+            _ => Err("the rows of each group, `512,0,96`, or how many groups".to_string()),
+        }
+    }
+
+    fn count(&self) -> i64 {
+        match self {
+            Groups::Sizes(sizes) => sizes.len() as i64,
+            Groups::Count(count) => *count,
+        }
+    }
+}
+
+/// The bytes of where groups end, where their sizes are given.
+pub fn ends(options: &Options, problem: &Problem) -> Result<Option<Vec<u8>>, Failure> {
+    let Some(Groups::Sizes(sizes)) = &options.device.groups else { return Ok(None) };
+    let rows = problem.sizes()[0];
+    let mut end = 0_i64;
+    let mut bytes = Vec::with_capacity(4 * sizes.len());
+    for size in sizes {
+        end = end.saturating_add(*size);
+        if end > rows {
+            return Err(Failure::Usage(format!("--groups: they have {end} rows or more, and A has {rows}")));
+        }
+        bytes.extend_from_slice(&(end as i32).to_le_bytes());
+    }
+    Ok(Some(bytes))
+}
+
 /// What is kept of rows or columns, from text.
 fn kept(text: &str) -> Result<ByProduct, Failure> {
     let wrong = || Failure::Usage(format!("--keep {text:?}: `row` or `column`, `sum` or `max`, and perhaps of what"));
@@ -133,7 +175,8 @@ pub fn problem(options: &Options) -> Result<(Problem, Vec<&'static str>), Failur
         },
     };
     let a = matrix("--lies-a", &own.lies_a, element, [m, k, batch])?;
-    let b = matrix("--lies-b", &own.lies_b, element, [k, columns, batch])?;
+    let matrices = own.groups.as_ref().map_or(batch, Groups::count);
+    let b = matrix("--lies-b", &own.lies_b, element, [k, columns, matrices])?;
     let d = matrix("--lies-d", &own.lies_d, result, [m, n, batch])?;
     let modes: &[usize] = if b.layout().rank() == 3 { &[1, 0, 2] } else { &[1, 0] };
     let turned = b.layout().select(modes).map_err(|error| refused(&error.into()))?;
@@ -145,6 +188,11 @@ pub fn problem(options: &Options) -> Result<(Problem, Vec<&'static str>), Failur
             Paired::Halves => Pairs::Halves,
         });
         let mut problem = match (pairs, fused) {
+            (None, fused) if own.groups.is_some() => {
+                let problem = Problem::grouped(a, b, d)?;
+                fused.map_or(Ok(problem.clone()), |fused| problem.fused(fused))?
+            }
+            (Some(pairs), Some(fused)) if own.groups.is_some() => Problem::grouped_pairs(a, b, d, pairs, fused)?,
             (Some(pairs), Some(fused)) => Problem::gated(a, b, d, pairs, fused)?,
             (_, Some(fused)) => Problem::of(a, b, d)?.fused(fused)?,
             _ => Problem::of(a, b, d)?,

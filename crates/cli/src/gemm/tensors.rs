@@ -26,11 +26,13 @@ pub(super) struct Tensors {
 pub(super) type Block = (Operand, usize, Vec<u8>);
 
 impl Tensors {
-    /// Inputs that repeat a block of numbers, and poisoned memory for the rest.
+    /// Inputs that repeat a block of numbers, and poisoned memory for the rest; groups end where
+    /// `ends` says, or by chance.
     pub(super) fn filled(
         device: &Device,
         stream: &Stream,
         problem: &Problem,
+        ends: Option<&[u8]>,
         workspaces: &[i64],
     ) -> Result<(Tensors, Vec<Block>), Failure> {
         let mut tensors = Tensors { memory: Vec::new() };
@@ -38,7 +40,10 @@ impl Tensors {
         let bytes_of = |matrix: &Matrix| matrix.reach().map(|reach| reach as u64 * u64::from(matrix.element().bytes()));
         for (number, operand) in problem.given().into_iter().enumerate() {
             let Some(matrix) = problem.matrix(operand) else { continue };
-            let block = any_numbers(matrix.element(), PERIOD, number as u64 + 1);
+            let block = match operand {
+                Operand::Ends => ends.map_or_else(|| problem.any_ends(number as u64), <[u8]>::to_vec),
+                _ => any_numbers(matrix.element(), PERIOD, number as u64 + 1),
+            };
             let bytes = bytes_of(matrix)?;
             // Kernels may ask for more than the last element, up to a line.
             let mut memory = device.allocate(bytes + 256)?;
@@ -109,7 +114,8 @@ pub(super) fn ready(device: &Device, product: &Product) -> Result<Vec<Ready>, Fa
     compiled.collect()
 }
 
-/// What elements of D should be, spread over all of it: as many as so many multiplications tell.
+/// What elements of D should be, spread over all of it: as many as so many multiplications tell,
+/// less those of rows that are in no group.
 pub(super) fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) -> Result<Vec<Expected>, Failure> {
     let [m, n, k] = problem.sizes();
     let all = m * n * problem.batch();
@@ -119,9 +125,16 @@ pub(super) fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) 
         // The first, the last, and steps of equal length between; all, where they are few.
         let index =
             if taken < 2 { 0 } else { (i128::from(number) * i128::from(all - 1) / i128::from(taken - 1)) as i64 };
-        Ok(problem.expected(&input, [index / n % m, index % n, index / (n * m)])?)
+        let (row, column, matrix) = (index / n % m, index % n, index / (n * m));
+        let own = if problem.groups().is_some() { group_of(problem, &input, row) } else { Some(matrix) };
+        own.map(|matrix| Ok(problem.expected(&input, [row, column, matrix])?)).transpose()
     };
-    (0..taken).map(of).collect()
+    (0..taken).filter_map(|number| of(number).transpose()).collect()
+}
+
+/// The group of a row, if it is in one.
+pub(super) fn group_of(problem: &Problem, input: &dyn Fn(Operand, i64) -> u64, row: i64) -> Option<i64> {
+    problem.group_of(row, |group| i64::from(input(Operand::Ends, group) as u32 as i32))
 }
 
 /// The bits of an element of an input.

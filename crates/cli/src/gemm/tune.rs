@@ -24,7 +24,13 @@ const TURN: f64 = 0.004;
 const CHECKED: i64 = 1 << 23;
 
 /// Measures so many plans of a problem, and keeps the fastest.
-pub fn tuned(device: &Device, problem: &Problem, count: usize, terminal: &mut Terminal) -> Result<Tuned, Failure> {
+pub fn tuned(
+    device: &Device,
+    problem: &Problem,
+    ends: Option<&[u8]>,
+    count: usize,
+    terminal: &mut Terminal,
+) -> Result<Tuned, Failure> {
     let refused = |error| Failure::refused(&error);
     let candidates = Product::candidates(problem).map_err(refused)?;
     let products =
@@ -39,7 +45,7 @@ pub fn tuned(device: &Device, problem: &Problem, count: usize, terminal: &mut Te
         }
     }
     let stream = device.stream()?;
-    let (mut tensors, blocks) = Tensors::filled(device, &stream, problem, &workspaces)?;
+    let (mut tensors, blocks) = Tensors::filled(device, &stream, problem, ends, &workspaces)?;
     let wanted = wanted(problem, &blocks, CHECKED)?;
     let mut progress = Progress::new("measuring", (products.len() * (TURNS + 1)) as u64);
     let mut all = Vec::new();

@@ -171,10 +171,15 @@ impl View<'_> {
         self.build.core().buffers[self.buffer.index()].space == Space::Shared
     }
 
-    /// The paths of the modes of the whole tensor, and their extents.
+    /// The paths of the modes of the whole tensor, and their extents, or where they end before.
     pub(super) fn bounds(&self) -> Vec<(ModePath, Expr)> {
         let mut found = Vec::new();
         gather(&self.whole, ModePath::ROOT, &mut found);
+        for (path, extent) in &mut found {
+            if let Some((_, end)) = self.ends.iter().find(|(own, _)| own == path) {
+                *extent = end.clone();
+            }
+        }
         found
     }
 

@@ -80,6 +80,9 @@ impl Build {
         if global.is_shared() || !shared.is_shared() {
             return Err(refuse("one side is in global memory, the other in shared memory"));
         }
+        if !global.ends.is_empty() {
+            return Err(refuse("it goes to the edges of a tensor, and this one ends before"));
+        }
         if global.element != shared.element {
             return Err(Reason::Elements { wanted: shared.element, given: global.element });
         }

@@ -112,7 +112,8 @@ impl View<'_> {
             return Ok(());
         }
         let bounds = self.bounds();
-        let size = self.layout.size().known().filter(|size| *size <= MAX_LISTED as i64);
+        // What is left out of a tensor that ends before is not known.
+        let size = self.layout.size().known().filter(|size| *size <= MAX_LISTED as i64 && self.ends.is_empty());
         let mut elements = size.map(|_| Vec::new());
         for index in 0..size.unwrap_or(0) {
             let at = self.place.layout.eval(&Expr::from(index))?;

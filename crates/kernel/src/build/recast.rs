@@ -51,6 +51,10 @@ impl<'k> View<'k> {
     fn recast_to(&self, element: Element, text: &str) -> Result<View<'k>, Reason> {
         let (map, offset, layout) = tensor::read(&mut self.build.core(), text)?;
         let overflow = || Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "recast" });
+        if !self.ends.is_empty() {
+            let because = "memory of a tensor that ends before is seen as the elements that it has".to_string();
+            return Err(Reason::Instruction { name: text.to_string(), because });
+        }
         if map.is_some() {
             let because = "memory is seen as other elements through a layout without a swizzle".to_string();
             return Err(Reason::Instruction { name: text.to_string(), because });
@@ -83,6 +87,7 @@ impl<'k> View<'k> {
             layout,
             place,
             whole,
+            ends: Vec::new(),
             rank: self.rank,
             recast: true,
         })

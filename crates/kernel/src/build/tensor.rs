@@ -10,7 +10,7 @@ use std::fmt;
 use tilewright_atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::{Expr, Symbolic};
 use tilewright_layout::{
-    Composed, Coord, Coordinate, Extent, Layout, LayoutError, OuterMap, Slot, Stride, Swizzle, Tiler, Tree,
+    Composed, Coord, Coordinate, Extent, Layout, LayoutError, ModePath, OuterMap, Slot, Stride, Swizzle, Tiler, Tree,
 };
 
 use super::Build;
@@ -48,6 +48,8 @@ pub struct View<'k> {
     pub(crate) place: Place,
     /// The shape of the whole tensor.
     pub(crate) whole: Tree<Expr>,
+    /// Modes of it that end before, by their paths, and where.
+    pub(crate) ends: Vec<(ModePath, Expr)>,
     /// Whether that is not the tensor that was declared, but its memory as other elements.
     pub(crate) recast: bool,
     /// The rank of the block whose shared memory it is in, where that may be another.

@@ -70,6 +70,9 @@ fn greatest(element: Element) -> f64 {
     }
 }
 
+/// What memory of D has before a product of groups, which may leave some of it.
+const POISON: u8 = 0xa5;
+
 /// Bits of an element of a tensor, counted from its beginning.
 type Bits<'a> = dyn Fn(Operand, i64) -> u64 + 'a;
 
@@ -152,7 +155,7 @@ impl Problem {
 
     /// What the element of D at a row, a column and a matrix should be, where `input` has the bits
     /// of an element of A, B, scales or an input of the function, counted from the beginning of its
-    /// tensor.
+    /// tensor. Of rows in groups the matrix is that of the group ([`Problem::group_of`]).
     ///
     /// Errors: an offset is not representable.
     pub fn expected(&self, input: &Bits<'_>, at: [i64; 3]) -> Result<Expected, LayoutError> {
@@ -200,17 +203,19 @@ impl Problem {
             Operand::D => Some(self.d()),
             Operand::Input(number) => self.function().and_then(|fused| fused.inputs.get(number)),
             Operand::Scales(side) => self.scales().map(|scales| if side == Side::A { &scales.a } else { &scales.b }),
+            Operand::Ends => self.ends(),
             Operand::ByProduct(number) => self.kept(number),
             Operand::Workspace(_) => None,
         }
     }
 
-    /// A, B, the inputs of the function, and scales.
+    /// A, B, the inputs of the function, scales, and where groups end.
     pub fn given(&self) -> Vec<Operand> {
         let inputs = self.function().map_or(0, |fused| fused.inputs.len());
         let scales = self.scales().map_or(&[][..], |_| &[Operand::Scales(Side::A), Operand::Scales(Side::B)]);
         let inputs = (0..inputs).map(Operand::Input);
-        [Operand::A, Operand::B].into_iter().chain(inputs).chain(scales.iter().copied()).collect()
+        let ends = self.ends().map(|_| Operand::Ends);
+        [Operand::A, Operand::B].into_iter().chain(inputs).chain(scales.iter().copied()).chain(ends).collect()
     }
 
     /// D and the by-products.
@@ -293,12 +298,14 @@ impl Product {
     ///
     /// Errors: the interpreter finds a defect; D is not what the definition says.
     pub fn check(&self) -> Result<Report, Unchecked> {
+        let problem = self.problem();
         let numbers = |operand: Operand, element: Element, count: usize| {
             let seed = match operand {
                 Operand::A => 1,
                 Operand::B => 2,
                 Operand::Input(number) => number as u64 + 3,
                 Operand::Scales(side) => 101 + side as u64,
+                Operand::Ends => return problem.any_ends(5),
                 Operand::D | Operand::ByProduct(_) | Operand::Workspace(_) => 0,
             };
             any_numbers(element, count, seed)
@@ -323,6 +330,11 @@ impl Product {
         for step in self.steps() {
             let mut interpreter = Interpreter::new(step.kernel().program(), step.sizes()).map_err(setup)?;
             let (from, written) = step.read_and_written();
+            if problem.groups().is_some() && written.contains(&Operand::D) {
+                // Rows behind the last group keep what they have.
+                let bytes = interpreter.bytes_of(from.len()).map_err(setup)?;
+                interpreter.bytes(from.len(), &vec![POISON; bytes]).map_err(setup)?;
+            }
             for (tensor, operand) in from.iter().enumerate() {
                 let Some((_, bytes)) = memory.iter().find(|(known, _)| known == operand) else { continue };
                 let mut bytes = bytes.clone();
@@ -353,7 +365,20 @@ impl Product {
             let extent = |by: &ByProduct| if by.each == Each::Row { m } else { n };
             let kept = problem.by_products().map(|by| (by, vec![Gathered::default(); extent(by) as usize]));
             let mut kept: Vec<(&ByProduct, Vec<Gathered>)> = kept.collect();
+            let end = |group: i64| i64::from(input(Operand::Ends, group) as u32 as i32);
             for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+                let own = if problem.groups().is_some() { problem.group_of(row, end) } else { Some(matrix) };
+                let Some(matrix) = own else {
+                    let place = problem.d().place([row, column, 0]).map_err(Unchecked::Layout)? as usize;
+                    let poison = vec![POISON; width];
+                    if left.get(place * width..(place + 1) * width) != Some(&poison[..]) {
+                        let found = meaning::value(problem.result(), bits_at(left, width, place));
+                        let wanted = meaning::value(problem.result(), bits_at(&poison, width, 0));
+                        return Err(Unchecked::Wrong { element: place, found, wanted });
+                    }
+                    compared += 1;
+                    continue;
+                };
                 let at = [row, column, matrix];
                 let number = problem.number(&input, at).map_err(Unchecked::Layout)?;
                 for (by, all) in &mut kept {

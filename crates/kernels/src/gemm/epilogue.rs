@@ -19,6 +19,7 @@ use tilewright_kernel::{Element, Pipeline, View};
 use tilewright_layout::{Layout, Tiler};
 
 use super::byproduct::Taker;
+use super::fold::Fold;
 use super::fused::{self, Fetch, Input};
 use super::matrix::Contiguous;
 use super::plan::Plan;
@@ -67,6 +68,10 @@ pub(super) struct Epilogue {
     takers: Vec<Taker>,
     /// Sums that make one number of D: two of pairs.
     each: usize,
+    /// Whether rows are in groups, of which some may belong to none.
+    grouped: bool,
+    /// The axes of folded modes.
+    fold: Option<Fold>,
 }
 
 /// What the sums of a kernel are written to, and what is read beside them.
@@ -128,15 +133,24 @@ impl Epilogue {
         };
         let spread = match staged {
             Some((_, false)) => {
-                let one = CopyAtom::named("UniversalCopy<uint16_t>")?;
-                let threads = neighbours(part.threads(), [rows, columns / parts], along_rows)?;
-                Some(TiledCopy::new(one, 16, &threads.parse::<Layout>()?, &"(1,1)".parse::<Layout>()?)?)
+                let widths = [8, 4, 2, 1].into_iter().filter(|width| *width <= problem.spread());
+                let found =
+                    widths.map(|width| (width, neighbours(part.threads(), [rows, columns / parts], along_rows, width)));
+                let found = found.into_iter().find_map(|(width, threads)| Some((width, threads?)));
+                let because = "threads that write neighbours do not divide a tile";
+                let (width, threads) = found.ok_or(PlanError::Plan { because })?;
+                let bits = width * i64::from(problem.result().bits());
+                let one = CopyAtom::named(&format!("UniversalCopy<uint{bits}_t>"))?;
+                let own = if along_rows { format!("({width},1)") } else { format!("(1,{width})") };
+                let (threads, own) = (threads.parse::<Layout>()?, own.parse::<Layout>()?);
+                Some(TiledCopy::new(one, problem.result().bits().into(), &threads, &own)?)
             }
             _ => None,
         };
         let function = problem.function().filter(|_| splits == 1);
         let fetches = match (function, stored) {
-            (Some(fused), Some(stored)) => {
+            // Tiles of groups begin anywhere, and those of folded modes have boxes.
+            (Some(fused), Some(stored)) if problem.groups().is_none() && problem.fold().is_none() => {
                 fused::fetches(fused, problem.d(), (stored, parts == 1), swapped, [rows, columns])
             }
             _ => Vec::new(),
@@ -173,18 +187,20 @@ impl Epilogue {
             load,
             takers,
             each: if problem.pairs().is_some() { 2 } else { 1 },
+            grouped: problem.groups().is_some(),
+            fold: problem.fold(),
         })
     }
 }
 
-/// Threads that write neighbours of a part of a tile: 32 side by side, or as many as divide it.
-fn neighbours(threads: i64, [rows, columns]: [i64; 2], along_rows: bool) -> Result<String, PlanError> {
+/// Threads that write neighbours of a part of a tile, so many elements each: 32 side by side, or as
+/// many as divide it, if there are such.
+fn neighbours(threads: i64, [rows, columns]: [i64; 2], along_rows: bool, width: i64) -> Option<String> {
     let (along, across) = if along_rows { (rows, columns) } else { (columns, rows) };
-    let whole = |side: &i64| along % side == 0 && threads % side == 0 && across % (threads / side) == 0;
-    let side = [32, 16, 8, 64, 48, 24, 96, 128].into_iter().find(whole);
-    let side = side.ok_or(PlanError::Plan { because: "threads that write neighbours do not divide a tile" })?;
+    let whole = |side: &i64| along % (side * width) == 0 && threads % side == 0 && across % (threads / side) == 0;
+    let side = [32, 16, 8, 64, 48, 24, 96, 128, 4, 2, 1].into_iter().find(whole)?;
     let others = threads / side;
-    Ok(if along_rows { format!("({side},{others}):(1,{side})") } else { format!("({others},{side}):({side},1)") })
+    Some(if along_rows { format!("({side},{others}):(1,{side})") } else { format!("({others},{side}):({side},1)") })
 }
 
 /// Elements of so many bytes of a line of a panel: up to 128 bytes.

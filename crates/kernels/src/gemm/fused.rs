@@ -92,9 +92,10 @@ pub(super) fn inputs<'k>(
     swapped: bool,
     [tile_rows, tile_columns]: [i64; 2],
     (fetches, staged): (&[Option<Fetch>], Option<&View<'k>>),
+    declared: impl Fn(&Matrix) -> String,
 ) -> Result<Vec<Input<'k>>, KernelError> {
     let declare = |(number, input): (usize, &Matrix)| {
-        let view = k.tensor_of(input.element(), &format!("x{}", number + 1), &input.declared(), Role::Input)?;
+        let view = k.tensor_of(input.element(), &format!("x{}", number + 1), &declared(input), Role::Input)?;
         let repeated =
             |mode: usize| input.extents()[mode] > 1 && input.strides().is_some_and(|strides| strides[mode] == 0);
         let [rows, columns] = [repeated(0), repeated(1)];
@@ -139,6 +140,10 @@ impl<'k> Input<'k> {
                 self.view.slice(Tree::flat([Slot::All, Slot::All, Slot::At(matrix.clone())])?)?
             }
             _ => self.view.clone(),
+        };
+        let matrix = match &unit.rows {
+            None => matrix,
+            Some(rows) => rows.of(&matrix)?,
         };
         if swapped { matrix.select(&[1, 0]) } else { Ok(matrix) }
     }
@@ -204,7 +209,10 @@ impl<'k> Input<'k> {
         let ahead = self.fetched.as_ref().map(|(_, shared)| shared);
         let tile = match ahead {
             Some(shared) => shared.local_tile(&tiler, tile_at(&Expr::from(0), Some(&Expr::from(number)))?)?,
-            None => self.matrix(swapped, unit)?.local_tile(&tiler, tile_at(&unit.row, Some(column))?)?,
+            None => match &unit.boxed {
+                None => self.matrix(swapped, unit)?.local_tile(&tiler, tile_at(&unit.row, Some(column))?)?,
+                Some(boxed) => boxed.of(&self.matrix(swapped, unit)?, columns, column)?,
+            },
         };
         let part = tile.partition_mma(mma, Operand::C)?;
         // Values of an instruction are two columns, two rows, and blocks of eight columns; then

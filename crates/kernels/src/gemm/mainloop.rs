@@ -12,6 +12,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Extent, Layout, Slot, Tiler, Tree};
 
 use super::epilogue::{Epilogue, swizzle, width};
+use super::groups::Tiles;
 use super::matrix::Contiguous;
 use super::plan::{Plan, WARPS};
 use super::problem::Problem;
@@ -77,21 +78,36 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
     // With names for sizes, K is contiguous in A and B, and N in D.
     let whole = |found: Result<Contiguous, &'static str>| if exact { found } else { Ok(Contiguous::Columns) };
     let because = |because| PlanError::Plan { because };
-    let lies_a = whole(problem.readable(problem.a())).map_err(because)?;
+    let lies_a = whole(problem.readable_a()).map_err(because)?;
     let lies_b = whole(problem.readable_b()).map_err(because)?;
     let batched = [problem.a(), problem.b()].map(|factor| !exact || factor.is_batch());
     let bulk = !exact || problem.stored().is_ok();
     let staged = if exact { problem.staged() } else { Some(Contiguous::Columns) }.map(|contiguous| (contiguous, bulk));
     let epilogue = Epilogue::of(problem, plan, staged)?;
     let facts = (!exact).then(|| facts(problem, plan));
-    let written = problem.written(facts.as_ref());
+    let mut written = problem.written(facts.as_ref());
+    let fold = if exact { problem.fold() } else { None };
+    if let Some(fold) = &fold {
+        let [a, b] = fold.factors(problem.sizes()[1]);
+        let d = fold.beside(problem.d()).ok_or(PlanError::Plan { because: "folded modes of D are moved after" })?;
+        written.tensors = [a, b, d];
+        written.sizes[0] = fold.padded(rows).to_string();
+        written.sizes[2] = (fold.steps(depth) * depth).to_string();
+    }
     let [m, n, steps] = &written.sizes;
     let [m, n] = if swapped { [n, m] } else { [m, n] };
     let kernel = Kernel::build(name, |k| {
         let a = k.tensor_of(factors, "a", &written.tensors[0], Role::Input)?;
         let b = k.tensor_of(factors, "b", &written.tensors[1], Role::Input)?;
-        let a = Factor { view: a, lies: lies_a, batch: batched[0], paired: false, halved: false };
-        let b = Factor { view: b, lies: lies_b, batch: batched[1], paired, halved: paired };
+        let a = Factor {
+            view: a,
+            lies: lies_a,
+            batch: batched[0],
+            paired: false,
+            halved: false,
+            grouped: problem.groups().is_some(),
+        };
+        let b = Factor { view: b, lies: lies_b, batch: batched[1], paired, halved: paired, grouped: false };
         let (left, mut right) = if swapped { (b, a) } else { (a, b) };
         right.halved |= halved;
         k.threads(i64::from(warps + copiers) * 32)?;
@@ -103,6 +119,8 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
         let ring_right = k.shared_of(factors, &ring(problem, right.lies, [columns, own_columns], stages))?;
         let beside = epilogue.inputs(k)?;
         let scaling = Scaling::declare(k, problem, plan)?;
+        let step_count = k.size(&format!("ceil({steps}/{depth})"))?;
+        let groups = Tiles::declare(k, problem, plan, &step_count)?;
         let ends = epilogue.ends(k, &written, beside)?;
         let pipeline = k.pipeline(stages, warps * cluster as u32)?;
         let grid = Grid {
@@ -111,11 +129,10 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             bands: k.size(&format!("ceil({m}/{})", rows * group))?,
             group,
             batch: if problem.batch() > 1 { Some(k.size(&written.batch)?) } else { None },
-            steps: k.size(&format!("ceil({steps}/{depth})"))?,
+            steps: step_count,
             splits,
             blocks,
         };
-        let own = grid.own(&block)?;
         let (rank, all) = (if cluster == 1 { Expr::from(0) } else { k.rank() }, format!("{cluster}:1"));
 
         if plan.overlaps {
@@ -123,6 +140,19 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             k.wait_launches();
             k.launch_next();
         }
+        let groups = groups.map(Tiles::read).transpose()?;
+        let own = match &groups {
+            None => grid.own(&block)?,
+            Some(tiles) => tiles.own(k, &block)?,
+        };
+        let unit_of = |turn: &Expr| -> Result<Unit, KernelError> {
+            let mut unit = match &groups {
+                None => grid.unit(k, &block, turn)?,
+                Some(tiles) => tiles.unit(k, &block, turn)?,
+            };
+            unit.boxed = fold.as_ref().map(|fold| fold.at(k, rows, &unit.row)).transpose()?;
+            Ok(unit)
+        };
         k.role(warps..warps + copiers, || {
             if let Some([few, _]) = plan.shares(problem) {
                 k.registers(few)?;
@@ -131,7 +161,7 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 let cursor = pipeline.cursor()?;
                 let inputs = epilogue.cursor(&ends, true)?;
                 k.range(own.clone(), |turn| {
-                    let unit = grid.unit(k, &block, &turn)?;
+                    let unit = unit_of(&turn)?;
                     // Each block of a cluster loads a part of the factor that they share, for all.
                     let part = |tile: &Expr| plus(&times(tile, &Expr::from(cluster))?, &rank);
                     let shared = |side: bool| cluster > 1 && side == plan.side_by_side();
@@ -140,12 +170,28 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                     let columns_loaded = if own_right { columns } else { columns / cluster };
                     let row = if own_left { unit.row.clone() } else { part(&unit.row)? };
                     let column = if own_right { unit.column.clone() } else { part(&unit.column)? };
-                    let tiles_left = left.tiles(&unit, [rows_loaded, depth], &row)?;
-                    let tiles_right = right.tiles(&unit, [columns_loaded, depth], &column)?;
+                    // Tiles of folded modes are found at each step.
+                    let (tiles_left, tiles_right) = match &fold {
+                        None => (
+                            left.tiles(&unit, [rows_loaded, depth], &row)?,
+                            right.tiles(&unit, [columns_loaded, depth], &column)?,
+                        ),
+                        Some(_) => (Vec::new(), Vec::new()),
+                    };
                     let load = |step: Expr| -> Result<(), KernelError> {
-                        let step = at(&plus(&unit.first, &step)?)?;
+                        let number = plus(&unit.first, &step)?;
+                        let step = at(&number)?;
                         let stage = cursor.stage()?;
                         stage.acquire()?;
+                        if let (Some(fold), Some(boxed)) = (&fold, &unit.boxed) {
+                            let here = at(stage.index())?;
+                            let from = fold.of_a(k, &left.view, boxed, (&number, depth))?;
+                            stage.load(&from, &ring_left.slice(here.clone())?)?;
+                            let from = fold.of_b(k, &right.view, (columns, &column), (&number, depth))?;
+                            stage.load(&from, &ring_right.slice(here)?)?;
+                            stage.publish()?;
+                            return cursor.advance();
+                        }
                         for (factor, from, ring, loaded, own) in [
                             (&left, &tiles_left, &ring_left, rows_loaded, own_left),
                             (&right, &tiles_right, &ring_right, columns_loaded, own_right),
@@ -214,7 +260,7 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 behind.advance()
             };
             k.range(own.clone(), |turn| {
-                let unit = grid.unit(k, &block, &turn)?;
+                let unit = unit_of(&turn)?;
                 let left = minus(&unit.steps, &Expr::from(1))?;
                 if !promoted {
                     sums.iter().for_each(Fragment::clear);
@@ -296,6 +342,8 @@ struct Factor<'k> {
     paired: bool,
     /// Whether halves of its tiles are multiplied by instructions of their own.
     halved: bool,
+    /// Whether its rows are in groups.
+    grouped: bool,
 }
 
 impl<'k> Factor<'k> {
@@ -310,6 +358,10 @@ impl<'k> Factor<'k> {
             let factor = match others.is_empty() {
                 true => self.view.clone(),
                 false => self.view.slice(Tree::flat([Slot::All, Slot::All].into_iter().chain(others))?)?,
+            };
+            let factor = match unit.rows.as_ref().filter(|_| self.grouped) {
+                None => factor,
+                Some(rows) => rows.of(&factor)?,
             };
             factor.local_tile(&format!("({},{depth})", rows / count), tile_at(row, None)?)
         };
@@ -350,10 +402,14 @@ pub(super) fn lines(problem: &Problem, plan: &Plan) -> Vec<String> {
     };
     let instruction = atom(problem, plan.tile_of_d(problem)[1]);
     let warps = format!("{instruction}, {} warps; bulk copies by one more", WARPS * plan.groups);
+    let folded = problem.fold().map(|fold| {
+        let sides = fold.boxes(plan.rows).iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
+        format!("the rows of a tile are a box along the axes of folded modes, {sides}, and read where they lie")
+    });
     let along = if plan.swapped { "rows" } else { "columns" };
     let pairs = problem.pairs().map(|_| format!("of the {along} of a tile two make one of D, in one thread"));
     let promoted = problem.is_promoted().then(|| "the sums of 128 steps along K are added in f32".to_string());
     let shares =
         plan.shares(problem).map(|[few, many]| format!("{many} registers for those who multiply, {few} for others"));
-    [warps].into_iter().chain(pairs).chain(promoted).chain(shares).chain([stored]).collect()
+    [warps].into_iter().chain(folded).chain(pairs).chain(promoted).chain(shares).chain([stored]).collect()
 }

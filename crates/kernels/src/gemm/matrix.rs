@@ -139,14 +139,15 @@ impl Matrix {
         self.extents
     }
 
-    /// Where an element lies in its tensor, in elements.
+    /// Where an element lies in its tensor, in elements. One matrix stands for all of a batch.
     ///
     /// Errors: the offset is not representable.
     pub fn place(&self, [row, column, matrix]: [i64; 3]) -> Result<i64, LayoutError> {
         let inside = match self.strides {
             Some([rows, columns, matrices]) => row * rows + column * columns + matrix * matrices,
             None => {
-                let [rows, columns, _] = self.extents;
+                let [rows, columns, matrices] = self.extents;
+                let matrix = matrix.min(matrices - 1);
                 self.layout.eval(&(row + rows * (column + columns * matrix)))?
             }
         };

@@ -64,6 +64,9 @@ impl Problem {
 
     /// In which mode the copy engine reads B, or why it cannot be multiplied as it lies.
     pub(super) fn readable_b(&self) -> Result<Contiguous, &'static str> {
+        if self.fold().is_some() {
+            return Ok(Contiguous::Columns);
+        }
         if self.pairs().is_none() {
             return self.readable(self.b());
         }

@@ -157,6 +157,9 @@ impl Plan {
 
     /// M, N and K as the kernel sees them: the first along the rows of tiles.
     pub(crate) fn extents(&self, problem: &Problem) -> [i64; 3] {
+        if let Some(fold) = problem.fold().filter(|_| !self.swapped) {
+            return [fold.padded(self.rows), problem.sizes()[1], fold.steps(problem.depth()) * problem.depth()];
+        }
         let [m, n, k] = problem.multiplied();
         if self.swapped { [n, m, k] } else { [m, n, k] }
     }
@@ -319,6 +322,12 @@ impl Plan {
         }
         if self.splits > 1 && (problem.pairs().is_some() || problem.by_products().next().is_some()) {
             return Some("blocks share no tiles of pairs, or with by-products");
+        }
+        if problem.groups().is_some() && (self.splits > 1 || self.cluster > 1) {
+            return Some("blocks share no tiles of groups, and make no clusters");
+        }
+        if problem.fold().is_some() && (self.swapped || self.splits > 1 || self.cluster > 1) {
+            return Some("folded rows lie along the rows of tiles, which no blocks share and no clusters have");
         }
         if problem.by_products().next().is_some() && self.tile_of_d(problem)[1] % 16 != 0 {
             return Some("by-products are taken of a multiple of 16 columns");

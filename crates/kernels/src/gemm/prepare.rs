@@ -61,7 +61,7 @@ impl Prepared {
                 }
             }
         };
-        let a = factor(problem.a(), "A", Operand::A, problem.readable(problem.a()))?;
+        let a = factor(problem.a(), "A", Operand::A, problem.readable_a())?;
         let b = factor(problem.b(), "B", Operand::B, problem.readable_b())?;
         let mut inputs = Vec::new();
         for (number, input) in problem.function().iter().flat_map(|fused| &fused.inputs).enumerate() {
@@ -126,7 +126,9 @@ impl Prepared {
         let Some([down, across, apart]) = matrix.strides() else { return Ok(None) };
         let (lines, length, line, turned) = match (across, down) {
             (1, _) => (rows, columns, down, false),
-            (_, 1) if element.bytes() == 2 => (columns, rows, across, true),
+            (_, 1) if element.bytes() == 2 && !(from == Operand::A && self.inner.groups().is_some()) => {
+                (columns, rows, across, true)
+            }
             _ => return Ok(None),
         };
         // Blocks are counted along three axes, of which two are short.

@@ -12,6 +12,7 @@ mod text;
 use tilewright_kernel::Element;
 
 use super::byproduct::ByProduct;
+use super::fold::Fold;
 use super::matrix::{Contiguous, Matrix};
 use super::pairs::Pairs;
 use super::scales::Scales;
@@ -34,6 +35,7 @@ pub struct Problem {
     fused: Option<Fused>,
     kept: Vec<(ByProduct, Matrix)>,
     scales: Option<Scales>,
+    ends: Option<Matrix>,
     tf32: bool,
     fast: bool,
 }
@@ -100,6 +102,11 @@ impl Problem {
         self.scales.as_ref()
     }
 
+    /// Where groups of rows end, if there are groups.
+    pub fn ends(&self) -> Option<&Matrix> {
+        self.ends.as_ref()
+    }
+
     /// Whether factors are floating-point numbers of 8 bits.
     fn is_small(&self) -> bool {
         matches!(self.factors(), Element::E4M3 | Element::E5M2)
@@ -152,13 +159,19 @@ impl Problem {
     /// The bytes of the tensors, each element once.
     pub fn bytes(&self) -> i64 {
         let inputs = self.fused.iter().flat_map(|fused| &fused.inputs).chain(self.kept.iter().map(|(_, to)| to));
-        let inputs = inputs.chain(self.scales.iter().flat_map(|scales| [&scales.a, &scales.b]));
+        let inputs = inputs.chain(&self.ends).chain(self.scales.iter().flat_map(|scales| [&scales.a, &scales.b]));
         [&self.a, &self.b, &self.d].into_iter().chain(inputs).map(Matrix::bytes).fold(0, i64::saturating_add)
     }
 
     /// Steps along K of a stage: rows of 128 bytes.
     pub(crate) fn depth(&self) -> i64 {
         LINE_BYTES / i64::from(self.factors().bytes())
+    }
+
+    /// The axes of its rows and of K, where modes of A or B are folded and the copy engine reads
+    /// both as they lie.
+    pub(super) fn fold(&self) -> Option<Fold> {
+        Fold::of(self)
     }
 
     /// In which mode the copy engine reads a factor, or why it cannot be multiplied as it lies.
@@ -171,8 +184,22 @@ impl Problem {
         }
     }
 
+    /// The same of A, whose rows may be in groups.
+    pub(crate) fn readable_a(&self) -> Result<Contiguous, &'static str> {
+        if self.fold().is_some() {
+            return Ok(Contiguous::Columns);
+        }
+        match self.readable(&self.a)? {
+            Contiguous::Rows if self.ends.is_some() => Err("groups begin at any of its rows, which are contiguous"),
+            contiguous => Ok(contiguous),
+        }
+    }
+
     /// In which mode D is stored by bulk copies, or why from registers.
     pub(crate) fn stored(&self) -> Result<Contiguous, &'static str> {
+        if self.ends.is_some() {
+            return Err("a group may end within a tile");
+        }
         if !matches!(self.d.element().bytes(), 2 | 4) {
             return Err("its elements have 8 bits");
         }
@@ -186,10 +213,23 @@ impl Problem {
             return Some(contiguous);
         }
         match self.d.strides() {
+            Some([_, 1, _]) if self.ends.is_some() && self.spread() > 1 => Some(Contiguous::Columns),
             Some([_, 1, _]) if self.d.element().bytes() == 2 => Some(Contiguous::Columns),
             Some([1, _, _]) if self.d.element().bytes() == 2 => Some(Contiguous::Rows),
             _ => None,
         }
+    }
+
+    /// How many neighbours of D a thread writes together, where threads write them.
+    pub(crate) fn spread(&self) -> i64 {
+        let bytes = i64::from(self.d.element().bytes());
+        let widest = [16 / bytes, 8 / bytes, 4 / bytes].into_iter().filter(|width| *width > 1 && bytes > 1);
+        let whole = |width: &i64| {
+            let strides = self.d.strides().unwrap_or([1; 3]);
+            let lines = strides[0] % width == 0 && strides[1] == 1 && strides[2] % width == 0;
+            lines && self.sizes[1] % width == 0 && self.d.offset() % width == 0
+        };
+        if self.ends.is_some() { widest.into_iter().find(whole).unwrap_or(1) } else { 1 }
     }
 
     /// Whether each line of a factor begins at a line of the cache.

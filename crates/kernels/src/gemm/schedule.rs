@@ -11,6 +11,9 @@ use tilewright_kernel::{Build, KernelError};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, LayoutError, Stride};
 
+use super::fold::Boxed;
+use super::groups::Rows;
+
 /// The work of a launch, in expressions over its sizes.
 pub(super) struct Grid {
     /// Tiles along the columns, of so many side by side in one cluster.
@@ -45,6 +48,17 @@ pub(super) struct Unit {
     pub(super) first: Expr,
     /// How many steps.
     pub(super) steps: Expr,
+    /// The rows of a group, in which the tile along them is the first one.
+    pub(super) rows: Option<Rows>,
+    /// The rows of the tile along the axes of folded modes.
+    pub(super) boxed: Option<Boxed>,
+}
+
+impl Unit {
+    /// All steps of a tile.
+    pub(super) fn of(Place { row, column, matrix, split }: Place, steps: Expr, rows: Option<Rows>) -> Unit {
+        Unit { row, column, matrix, split, first: Expr::from(0), steps, rows, boxed: None }
+    }
 }
 
 impl Grid {
@@ -95,7 +109,7 @@ impl Grid {
                 (first, steps)
             }
         };
-        Ok(Unit { row, column, matrix, split, first, steps })
+        Ok(Unit { row, column, matrix, split, first, steps, rows: None, boxed: None })
     }
 
     /// The extents of the coordinates of a part, where they are known: the tile in its cluster,
@@ -123,11 +137,11 @@ impl Grid {
 }
 
 /// Where a part of the work is.
-struct Place {
-    row: Expr,
-    column: Expr,
-    matrix: Option<Expr>,
-    split: Option<Expr>,
+pub(super) struct Place {
+    pub(super) row: Expr,
+    pub(super) column: Expr,
+    pub(super) matrix: Option<Expr>,
+    pub(super) split: Option<Expr>,
 }
 
 pub(super) fn overflow() -> KernelError {

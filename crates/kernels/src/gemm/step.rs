@@ -13,6 +13,8 @@ pub enum Operand {
     Input(usize),
     /// The scales of the blocks of A, and of B.
     Scales(Side),
+    /// Where the groups of rows end.
+    Ends,
     /// D.
     D,
     /// What is kept of rows or columns, counted from 0.

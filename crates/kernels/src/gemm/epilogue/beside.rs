@@ -11,6 +11,7 @@ use tilewright_layout::symbolic::Expr;
 
 use super::{Beside, Ends, Epilogue};
 use crate::gemm::fused::{self, Fetch};
+use crate::gemm::matrix::Matrix;
 use crate::gemm::problem::Written;
 use crate::gemm::schedule::{Unit, minus, overflow, plus, times};
 
@@ -24,9 +25,14 @@ impl Epilogue {
         let staged = (0..buffers).map(|_| k.shared_of(self.result, &self.panels));
         let staged: Vec<View<'k>> = staged.collect::<Result<_, _>>()?;
         let (tile, fetches) = ([self.rows, self.columns], (&self.fetches[..], staged.first()));
-        let declared = |fused| fused::inputs(k, fused, self.swapped, tile, fetches);
+        let declared = |fused| fused::inputs(k, fused, self.swapped, tile, fetches, |input| self.declared_of(input));
         let inputs = self.fused.as_ref().map_or(Ok(Vec::new()), declared)?;
         Ok(Beside { staged, inputs })
+    }
+
+    /// How a kernel declares a matrix beside the sums.
+    fn declared_of(&self, matrix: &Matrix) -> String {
+        self.fold.as_ref().and_then(|fold| fold.beside(matrix)).unwrap_or_else(|| matrix.declared())
     }
 
     /// What is written: D, or the sums of each range of steps, and what is kept besides.
@@ -37,6 +43,8 @@ impl Epilogue {
         Beside { staged, inputs }: Beside<'k>,
     ) -> Result<Ends<'k>, KernelError> {
         let d = match self.splits {
+            // Rows that belong to no group keep what they have.
+            1 if self.grouped => k.tensor_of(self.result, "d", &written.tensors[2], Role::Both)?,
             1 => k.tensor_of(self.result, "d", &written.tensors[2], Role::Output)?,
             splits => k.tensor_of(Element::F32, "sums", &written.sums(splits), Role::Output)?,
         };

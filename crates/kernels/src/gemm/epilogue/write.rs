@@ -64,6 +64,13 @@ impl Epilogue {
             1 => d.clone(),
             _ => d.slice(Tree::flat([Slot::All, Slot::All, Slot::At(number)])?)?,
         };
+        if let Some(boxed) = &unit.boxed {
+            return boxed.of(&d, columns, column);
+        }
+        let d = match &unit.rows {
+            None => d,
+            Some(rows) => rows.written(&d)?,
+        };
         let d = if self.swapped { d.select(&[1, 0])? } else { d };
         d.local_tile(&format!("({},{columns})", self.rows), tile_at(&unit.row, Some(column))?)
     }

@@ -115,20 +115,45 @@ impl Problem {
             return Err(PlanError::Overlap { layout: d.layout().to_string() });
         }
         let sizes = [m, columns, k];
-        let (fused, kept, scales) = (None, Vec::new(), None);
-        Ok(Problem { sizes, batch, a, b, d, pairs, fused, kept, scales, tf32: false, fast: false })
+        let (fused, kept, scales, ends) = (None, Vec::new(), None, None);
+        Ok(Problem { sizes, batch, a, b, d, pairs, fused, kept, scales, ends, tf32: false, fast: false })
+    }
+
+    /// The product of groups of rows that end where `ends` says, with the matrix of B of each.
+    pub(crate) fn checked_groups(
+        a: Matrix,
+        b: Matrix,
+        d: Matrix,
+        ends: Matrix,
+        pairs: Option<Pairs>,
+    ) -> Result<Problem, PlanError> {
+        // As the product with one matrix of B; then with all.
+        let [n, k, groups] = b.extents();
+        let one = Matrix::strided(b.element(), [n, k, 1], [k, 1, 0])?;
+        let problem = Problem::checked(a, one, d, pairs)?;
+        if ends.extents() != [groups, 1, 1] {
+            let (layout, shape) = (ends.layout().to_string(), groups.to_string());
+            return Err(PlanError::Shape { layout, shape });
+        }
+        Ok(Problem { b, ends: Some(ends), ..problem })
+    }
+
+    /// The same with groups of so many rows each, as a batch.
+    pub(crate) fn parted_evenly(&self, rows: i64, a: Matrix, d: Matrix) -> Problem {
+        let batch = self.groups().unwrap_or(1);
+        Problem { sizes: [rows, self.sizes[1], self.sizes[2]], batch, a, d, ends: None, ..self.clone() }
     }
 
     /// So many of them, one after the other in memory.
     ///
-    /// Errors: fewer than one ([`PlanError::Size`]); the matrices have folded modes, or something
-    /// is fused already ([`PlanError::Rank`]).
+    /// Errors: fewer than one ([`PlanError::Size`]); the matrices have folded modes, rows are in
+    /// groups, or something is fused already ([`PlanError::Rank`]).
     pub fn batched(self, batch: i64) -> Result<Problem, PlanError> {
         at_least_one("L", batch)?;
         let many = |matrix: &Matrix| {
             let [rows, columns, matrices] = matrix.extents();
             let folded = || PlanError::Rank { layout: matrix.layout().to_string() };
-            let strides = matrix.strides().filter(|_| matrices == 1).ok_or_else(folded)?;
+            let strides = matrix.strides().filter(|_| matrices == 1 && self.ends.is_none()).ok_or_else(folded)?;
             let step = matrix.reach()?.max(rows.saturating_mul(columns));
             Matrix::strided(matrix.element(), [rows, columns, batch], [strides[0], strides[1], step])
         };
@@ -161,7 +186,10 @@ impl Problem {
     /// number, or is not given ([`PlanError::Unknown`]).
     pub fn fused(self, fused: Fused) -> Result<Problem, PlanError> {
         for input in &fused.inputs {
-            if input.extents() != self.d.extents() {
+            // Each group may have its own.
+            let [m, n, _] = self.d.extents();
+            let own = self.groups().map(|groups| [m, n, groups]);
+            if input.extents() != self.d.extents() && Some(input.extents()) != own {
                 let (layout, shape) = (input.layout().to_string(), self.d.layout().shape().to_string());
                 return Err(PlanError::Shape { layout, shape });
             }
@@ -192,7 +220,8 @@ impl Problem {
 
     /// The same product, of whose rows or columns something is kept besides.
     ///
-    /// Errors: sums are whole numbers, or another statistic is asked for ([`PlanError::Unknown`]).
+    /// Errors: sums are whole numbers, rows are in groups, or another statistic is asked for
+    /// ([`PlanError::Unknown`]).
     pub fn keeping(mut self, by: ByProduct) -> Result<Problem, PlanError> {
         if !matches!(by.statistic, Statistic::Sum | Statistic::Maximum) {
             let given = format!("{:?}", by.statistic);
@@ -205,6 +234,10 @@ impl Problem {
         if by.of.inputs() > 1 {
             let (given, known) = (format!("x{}", by.of.inputs() - 1), "the number of D, x0".to_string());
             return Err(PlanError::Unknown { what: "input", given, known });
+        }
+        if self.ends.is_some() {
+            let known = "products without groups".to_string();
+            return Err(PlanError::Unknown { what: "by-product", given: by.to_string(), known });
         }
         let matrix = by.matrix([self.sizes[0], self.sizes[1]], self.batch)?;
         self.kept.push((by, matrix));
@@ -230,8 +263,8 @@ impl Problem {
     /// ```
     ///
     /// Errors: scales that are not in f32, or factors of other types ([`PlanError::Unknown`]);
-    /// other extents than those of [`Scales`] ([`PlanError::Shape`]); pairs, or folded modes of
-    /// scales ([`PlanError::Rank`]).
+    /// other extents than those of [`Scales`] ([`PlanError::Shape`]); pairs, groups, or folded modes
+    /// of scales ([`PlanError::Rank`]).
     pub fn scaled(self, scales: Scales) -> Result<Problem, PlanError> {
         if !self.is_small() {
             let (given, known) = (self.factors().to_string(), "e4m3 and e5m2".to_string());
@@ -243,7 +276,7 @@ impl Problem {
                 let (given, known) = (matrix.element().to_string(), "f32".to_string());
                 return Err(PlanError::Unknown { what: "type of a scale", given, known });
             }
-            if matrix.strides().is_none() || self.pairs.is_some() {
+            if matrix.strides().is_none() || self.pairs.is_some() || self.ends.is_some() {
                 return Err(PlanError::Rank { layout: matrix.layout().to_string() });
             }
             Scales::rows(matrix, [rows, k, self.batch])?;
@@ -263,7 +296,10 @@ impl Problem {
     pub(crate) fn moved(&self, a: Matrix, b: Matrix, d: Matrix, inputs: Vec<Matrix>) -> Result<Problem, PlanError> {
         let fused = self.fused.as_ref().map(|fused| Fused { expression: fused.expression.clone(), inputs });
         let (kept, scales) = (self.kept.clone(), self.scales.clone());
-        let inner = Problem::checked(a, b, d, self.pairs)?;
+        let inner = match &self.ends {
+            None => Problem::checked(a, b, d, self.pairs)?,
+            Some(ends) => Problem::checked_groups(a, b, d, ends.clone(), self.pairs)?,
+        };
         Ok(Problem { fused, kept, scales, tf32: self.tf32, fast: self.fast, ..inner })
     }
 

@@ -79,6 +79,9 @@ impl std::fmt::Display for Problem {
             Some(Pairs::Halves) => write!(f, " of columns of both halves")?,
             None => {}
         }
+        if let Some(groups) = self.groups() {
+            write!(f, ", rows in {groups} groups")?;
+        }
         if self.scales.is_some() {
             write!(f, ", blocks of 128 steps have scales")?;
         }

@@ -1,0 +1,162 @@
+//! Parts of a tensor whose beginning and end are numbers that a kernel reads.
+//!
+//! Law: the view of `t` behind an offset `o` has at `c` what `t` has at `c + o`, and the view that
+//! ends at `e` has what `t` has at coordinates below `e`. Both know the coordinates of the whole
+//! tensor: a predicated access leaves out what lies past the end of either, whatever was read.
+
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Extent, Layout, ModePath, Stride};
+
+use super::Build;
+use super::number::Num;
+use super::tensor::View;
+use crate::element::Element;
+use crate::error::{KernelError, Reason};
+use crate::program::operation::{Binary, Number, Operation};
+use crate::program::register::Width;
+use crate::program::{Location, Source};
+
+fn overflow() -> Reason {
+    Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "domain_offset" })
+}
+
+/// A mode that is one leaf.
+fn leaf<D: Stride<Extent = Expr>>(layout: &Layout<D>, mode: usize) -> Option<Layout<D>> {
+    layout.mode(mode).filter(|mode| mode.profile().is_leaf())
+}
+
+impl<'k> View<'k> {
+    /// The same modes from a coordinate on (CuTe `domain_offset`): a number for each mode, which
+    /// may be read while the kernel runs ([`Build::index_up_to`]).
+    ///
+    /// The extents stay what they were, so the last elements may lie past the tensor: accesses
+    /// there are predicated, and bulk copies read zeros.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // The 32 elements from a place on that is read; 0 where there are none.
+    /// let kernel = Kernel::build("window", |k| {
+    ///     let (x, from) = (k.input::<f32>("x", "100:1")?, k.input::<i32>("from", "1:1")?);
+    ///     let y = k.output::<f32>("y", "32:1")?.thread_part()?;
+    ///     let from = k.index_up_to(from.load()?.numbers()?[0], 100)?;
+    ///     let own = x.domain_offset(&[from])?.local_tile("32", tilewright_layout::coord!(0)?)?;
+    ///     y.store(&own.thread_part()?.load_predicated()?)
+    /// })?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
+    /// interpreter.tensor(0, &(0..100).map(|at| at as f32).collect::<Vec<f32>>())?;
+    /// interpreter.tensor(1, &[98_i32])?;
+    /// assert_eq!(interpreter.check()?.run.tensor::<f32>("y")?[..3], [98.0, 99.0, 0.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: not one number for each mode; a mode that is moved has modes of its own, along which
+    /// neither coordinates nor offsets add up.
+    #[track_caller]
+    pub fn domain_offset(&self, at: &[Expr]) -> Result<View<'k>, KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "domain_offset", location });
+        self.moved_by(at).map_err(|refusal| refusal.at("domain_offset", location))
+    }
+
+    fn moved_by(&self, at: &[Expr]) -> Result<View<'k>, Reason> {
+        let refuse = |because: &str| Reason::Instruction { name: self.text(), because: because.to_string() };
+        if at.len() != self.layout.rank() {
+            return Err(refuse("an offset has a number for each mode"));
+        }
+        let (mut offset, mut start) = (self.offset.clone(), self.place.start.clone());
+        for (mode, by) in at.iter().enumerate().filter(|(_, by)| by.known() != Some(0)) {
+            let (Some(own), Some(place)) = (leaf(&self.layout, mode), leaf(&self.place.layout, mode)) else {
+                return Err(refuse("a mode that is moved has no modes of its own"));
+            };
+            offset = Stride::plus(&offset, &own.eval(by)?).ok_or_else(overflow)?;
+            start = start.plus(&place.eval(by)?).ok_or_else(overflow)?;
+        }
+        Ok(View { offset, place: super::tensor::Place { start, layout: self.place.layout.clone() }, ..self.clone() })
+    }
+
+    /// The same tensor, of which a mode ends at a number where that is less than its extent:
+    /// predicated accesses to it, and to parts of it, leave out what lies from there on. The number
+    /// may be read while the kernel runs.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, interpret, program::memory::Role, Element};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // The first elements are set; the others stay.
+    /// let kernel = Kernel::build("head", |k| {
+    ///     let (x, end) = (k.input::<f32>("x", "64:1")?, k.input::<i32>("end", "1:1")?);
+    ///     let y = k.tensor_of(Element::F32, "y", "64:1", Role::Both)?;
+    ///     let end = k.index_up_to(end.load()?.numbers()?[0], 64)?;
+    ///     y.ending_at(0, &end)?.thread_part()?.store_predicated(&x.thread_part()?.load()?)
+    /// })?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
+    /// interpreter.tensor(0, &[1.0_f32; 64])?.tensor(1, &[40_i32])?.tensor(2, &[0.0_f32; 64])?;
+    /// let checked = interpreter.check()?;
+    /// assert_eq!(checked.run.tensor::<f32>("y")?[38..42], [1.0, 1.0, 0.0, 0.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: it is not a whole tensor, as it was declared; the mode has modes of its own.
+    #[track_caller]
+    pub fn ending_at(&self, mode: usize, end: &Expr) -> Result<View<'k>, KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "ending_at", location });
+        self.ended(mode, end).map_err(|refusal| refusal.at("ending_at", location))
+    }
+
+    fn ended(&self, mode: usize, end: &Expr) -> Result<View<'k>, Reason> {
+        let refuse = |because: &str| Reason::Instruction { name: self.text(), because: because.to_string() };
+        let path = ModePath::ROOT;
+        let path = if self.layout.profile().is_leaf() { path } else { path.then(mode)? };
+        let is_whole =
+            self.place.start == tilewright_layout::Coordinate::zero() && self.place.layout.shape() == self.whole;
+        let Some((_, extent)) = self.bounds().into_iter().find(|(own, _)| *own == path).filter(|_| is_whole) else {
+            return Err(refuse("a mode that ends is a leaf of a whole tensor"));
+        };
+        let register = {
+            let mut core = self.build.core();
+            let (end, extent) = (core.lower(end, Width::Bits32)?, core.lower(&extent, Width::Bits32)?);
+            core.pure(Operation::Binary(Binary::Minimum, Number::I32), [end, extent], Width::Bits32)
+        };
+        let greatest = extent.range().1.unwrap_or(i32::MAX.into());
+        let below = Stride::plus(&extent, &Expr::from(1));
+        let least = self.build.core().new_variable(register, greatest, below);
+        let mut ends = self.ends.clone();
+        ends.retain(|(own, _)| *own != path);
+        ends.push((path, least));
+        Ok(View { ends, ..self.clone() })
+    }
+}
+
+impl Build {
+    /// As [`Build::index_of`], where greater numbers, and negative ones, count as `greatest`: so
+    /// what is computed of the index has bounds.
+    ///
+    /// Errors: the number is of another type; `greatest` is negative, or does not fit in 32 bits.
+    #[track_caller]
+    pub fn index_up_to(&self, number: Num<'_>, greatest: i64) -> Result<Expr, KernelError> {
+        let location = Location::caller();
+        let refusal = match number.element() {
+            Element::I32 | Element::U32 if (0..=i64::from(i32::MAX)).contains(&greatest) => None,
+            Element::I32 | Element::U32 => {
+                let (asked, limit) = (greatest.unsigned_abs(), i32::MAX as u64);
+                Some(Reason::TooMuch { what: "values of an index", asked, limit })
+            }
+            given => Some(Reason::Elements { wanted: Element::I32, given }),
+        };
+        if let Some(refusal) = refusal {
+            return Err(refusal.at("index_up_to", location));
+        }
+        let mut core = self.core();
+        core.begin(Source { statement: "index_up_to", location });
+        // Without a sign, negative numbers are greater than all others.
+        let most = core.constant(greatest as u64, Width::Bits32);
+        let least = Operation::Binary(Binary::Minimum, Number::U32);
+        let register = core.pure(least, [number.register(), most], Width::Bits32);
+        Ok(core.new_variable(register, greatest, None))
+    }
+}

@@ -1,0 +1,127 @@
+//! Products of factors with folded modes, read where they lie: convolutions, permuted operands. The
+//! interpreter runs their kernels, and each number is compared with a plain loop over layouts.
+
+use tilewright_kernel::Element;
+use tilewright_kernels::Expression;
+use tilewright_kernels::gemm::{Fused, Matrix, Plan, Problem, Product};
+
+const BF16: Element = Element::Bf16;
+
+fn matrix(element: Element, layout: &str) -> Matrix {
+    Matrix::new(element, &layout.parse().unwrap()).unwrap()
+}
+
+fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
+    Plan {
+        swapped: false,
+        rows,
+        columns,
+        groups,
+        stages: 3,
+        splits: 1,
+        cluster: 1,
+        group: 1,
+        resident: 1,
+        blocks: 2,
+        overlaps: true,
+    }
+}
+
+/// Runs a plan; so many kernels carry it out.
+fn right(problem: &Problem, plan: &Plan, kernels: usize) {
+    let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{problem}: {error}"));
+    assert_eq!(product.kernels().len(), kernels, "{:?}", product.lines());
+    let report = product.check().unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
+    let [m, n, _] = problem.sizes();
+    assert_eq!(report.compared as i64, m * n);
+}
+
+/// A convolution of `images` of `(columns,rows)` results, of `channels` each, by filters of a size,
+/// all with the channels contiguous.
+fn convolution(
+    element: Element,
+    [images, columns, rows]: [i64; 3],
+    [channels, filters]: [i64; 2],
+    [s, r]: [i64; 2],
+) -> Problem {
+    let (width, height) = (columns + s - 1, rows + r - 1);
+    let (line, image) = (channels * width, channels * width * height);
+    let k = channels * s * r;
+    let a = format!(
+        "(({columns},{rows},{images}),({channels},{s},{r})):(({channels},{line},{image}),(1,{channels},{line}))"
+    );
+    let d = Matrix::rows(BF16, [columns * rows * images, filters]).unwrap();
+    Problem::of(matrix(element, &a), Matrix::rows(element, [filters, k]).unwrap(), d).unwrap()
+}
+
+#[test]
+fn convolutions_read_images_where_they_lie() {
+    // Boxes that are whole, and such that reach past the edges of images; channels that fill no
+    // stage.
+    for (images, size, [channels, filters], filter) in [
+        (2, [8, 8], [64, 24], [3, 3]),
+        (3, [7, 5], [72, 40], [3, 2]),
+        (1, [20, 3], [40, 16], [1, 5]),
+        (2, [16, 4], [40, 8], [3, 1]),
+    ] {
+        let own = convolution(BF16, [images, size[0], size[1]], [channels, filters], filter);
+        let group = if filter[0] > 1 { 2 } else { 1 };
+        right(&own, &Plan { group, ..plan(64, 32, 1) }, 1);
+        right(&own, &Plan { blocks: 3, ..plan(128, 40, 2) }, 1);
+    }
+    // Steps of two pixels. Channels and columns of the filter are one axis, as they lie.
+    let a = matrix(BF16, "((4,4,2),(40,3,3)):((80,800,4000),(1,40,400))");
+    let [b, d] = [[24, 360], [32, 24]].map(|extents| Matrix::rows(BF16, extents).unwrap());
+    right(&Problem::of(a, b, d).unwrap(), &plan(64, 24, 1), 1);
+    // Other types; a function of the sums with a bias, and a residual that lies as the result.
+    right(&convolution(Element::E4M3, [1, 6, 6], [80, 16], [3, 3]), &plan(64, 16, 1), 1);
+    let own = convolution(BF16, [2, 6, 5], [40, 24], [3, 3]);
+    let inputs = vec![matrix(BF16, "(60,24):(0,1)"), matrix(BF16, "(60,24):(24,1)")];
+    let expression = Expression::parse("relu(x + bias) + c", &["x", "bias", "c"]).unwrap();
+    right(&own.fused(Fused { expression, inputs }).unwrap(), &plan(64, 24, 1), 1);
+    // Lines of the result that no bulk copy writes.
+    let own = convolution(BF16, [1, 6, 5], [40, 24], [3, 3]);
+    let odd = Problem::of(own.a().clone(), own.b().clone(), matrix(BF16, "(30,24):(27,1)")).unwrap();
+    right(&odd, &plan(64, 24, 1), 1);
+    let wide = Problem::of(own.a().clone(), own.b().clone(), matrix(Element::F32, "(30,24):(24,1)")).unwrap();
+    right(&wide, &plan(64, 24, 1), 1);
+}
+
+#[test]
+fn permuted_operands_are_read_where_they_lie() {
+    // Rows of two axes in the other order; K of two axes, of A alone, of B alone.
+    for (a, b) in [
+        ("((8,20),40):((800,40),1)", "(24,40):(40,1)"),
+        ("(160,(40,2)):(40,(1,6400))", "(24,80):(80,1)"),
+        ("(160,80):(80,1)", "(24,(40,2)):(40,(1,960))"),
+        ("((10,16),(64,2)):((64,1280),(1,640))", "(24,(32,4)):(32,(1,768))"),
+    ] {
+        let d = matrix(BF16, "(160,24):(24,1)");
+        let own = Problem::of(matrix(BF16, a), matrix(BF16, b), d).unwrap();
+        right(&own, &plan(64, 24, 1), 1);
+    }
+}
+
+#[test]
+fn what_tensor_maps_do_not_take_is_moved_before() {
+    // Steps of three pixels, and of two within a filter: six dimensions. Channels that are no multiple of 16 bytes. Columns of
+    // B that are folded.
+    for (a, b) in [
+        ("((4,4,2),(40,3,3)):((120,1680,7840),(1,80,1120))", "(24,360):(360,1)"),
+        ("((4,4,2),(36,3,3)):((36,216,1296),(1,36,216))", "(24,324):(328,1)"),
+        ("((4,8),16):((16,64),1)", "((3,8),16):((128,16),1)"),
+    ] {
+        let (a, b) = (matrix(BF16, a), matrix(BF16, b));
+        let d = Matrix::rows(BF16, [32, 24]).unwrap();
+        let product = Product::planned(&Problem::of(a, b, d).unwrap(), &plan(64, 24, 1)).unwrap();
+        assert!(product.kernels().len() > 1, "{:?}", product.lines());
+        product.check().unwrap();
+    }
+    let own = convolution(BF16, [2, 6, 5], [40, 24], [3, 3]);
+    for refused in [Plan { swapped: true, ..plan(64, 24, 1) }, Plan { splits: 2, ..plan(64, 24, 1) }] {
+        assert_eq!(Product::planned(&own, &refused).unwrap_err().code(), "E0940");
+    }
+    let product = Product::new(&convolution(BF16, [32, 56, 56], [64, 64], [3, 3])).unwrap();
+    assert_eq!(product.kernels().len(), 1);
+    assert!(product.lines().iter().any(|line| line.contains("where they lie")), "{:?}", product.lines());
+}

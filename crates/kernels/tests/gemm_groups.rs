@@ -1,0 +1,125 @@
+//! Products of groups of rows. The interpreter runs their kernels, and each number is compared with
+//! a plain loop; rows of no group keep what they have.
+
+use tilewright_kernel::Element;
+use tilewright_kernels::Expression;
+use tilewright_kernels::gemm::{Fused, Matrix, Operand, Pairs, Plan, Problem, Product};
+
+const BF16: Element = Element::Bf16;
+
+fn matrix(element: Element, layout: &str) -> Matrix {
+    Matrix::new(element, &layout.parse().unwrap()).unwrap()
+}
+
+fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
+    Plan {
+        swapped: false,
+        rows,
+        columns,
+        groups,
+        stages: 3,
+        splits: 1,
+        cluster: 1,
+        group: 1,
+        resident: 1,
+        blocks: 2,
+        overlaps: true,
+    }
+}
+
+/// Runs a plan with groups that end at these rows.
+fn right(problem: &Problem, plan: &Plan, ends: &[i32]) {
+    let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{problem}: {error}"));
+    let numbers = |operand: Operand, element: Element, count: usize| match operand {
+        Operand::Ends => ends.iter().flat_map(|end| end.to_le_bytes()).collect(),
+        Operand::Input(number) => tilewright_kernels::any_numbers(element, count, number as u64 + 3),
+        operand => tilewright_kernels::any_numbers(element, count, 1 + u64::from(operand == Operand::B)),
+    };
+    let report = product.check_on(&numbers).unwrap_or_else(|error| panic!("{problem}, {plan}, {ends:?}: {error}"));
+    let [m, n, _] = problem.sizes();
+    assert_eq!(report.compared as i64, m * n);
+}
+
+fn problem(element: Element, result: Element, [m, n, k]: [i64; 3], groups: i64) -> Problem {
+    let a = Matrix::rows(element, [m, k]).unwrap();
+    let b = Matrix::strided(element, [n, k, groups], [k, 1, n * k]).unwrap();
+    Problem::grouped(a, b, Matrix::rows(result, [m, n]).unwrap()).unwrap()
+}
+
+#[test]
+fn each_group_has_its_matrix() {
+    let own = problem(BF16, BF16, [150, 72, 72], 4);
+    for ends in [[40, 40, 149, 150], [0, 64, 128, 140], [150, 150, 150, 150], [0, 0, 0, 0], [1, 2, 3, 4]] {
+        right(&own, &plan(64, 32, 1), &ends);
+        right(&own, &Plan { group: 2, ..plan(64, 40, 1) }, &ends);
+        right(&own, &Plan { swapped: true, ..plan(64, 24, 1) }, &ends);
+    }
+    right(&own, &Plan { group: 2, blocks: 3, ..plan(128, 64, 2) }, &[40, 130, 130, 150]);
+}
+
+#[test]
+fn inputs_types_and_layouts() {
+    let ends = [30, 30, 97, 100];
+    // A bias of each group, a residual of all rows, lines of D that no vector divides.
+    let fused = |problem: Problem, n: i64, element: Element| {
+        let inputs =
+            vec![matrix(element, &format!("(100,{n},4):(0,1,{n})")), matrix(element, &format!("(100,{n}):({n},1)"))];
+        let expression = Expression::parse("relu(x + bias) + c", &["x", "bias", "c"]).unwrap();
+        problem.fused(Fused { expression, inputs }).unwrap()
+    };
+    right(&fused(problem(BF16, BF16, [100, 68, 40], 4), 68, BF16), &plan(64, 32, 1), &ends);
+    right(&fused(problem(BF16, BF16, [100, 67, 40], 4), 67, BF16), &Plan { swapped: true, ..plan(64, 32, 1) }, &ends);
+    for (element, result) in [(Element::F16, Element::F32), (Element::E4M3, BF16), (Element::I8, Element::I32)] {
+        right(&problem(element, result, [100, 64, 48], 4), &plan(64, 48, 1), &ends);
+    }
+    right(&problem(Element::F32, Element::F32, [100, 40, 24], 4), &plan(64, 40, 1), &ends);
+    right(&problem(BF16, Element::E5M2, [100, 40, 24], 4), &plan(64, 40, 1), &ends);
+    // Rows that are contiguous are moved; so are rows that begin at no multiple of 16 bytes.
+    let b = matrix(BF16, "(48,36,4):(1,48,1728)");
+    let a = matrix(BF16, "(100,36):(1,104)");
+    for (a, d) in [(a, "(100,48):(1,100)"), (matrix(BF16, "(100,36):(37,1)"), "(100,48):(50,1)")] {
+        let lies = Problem::grouped(a, b.clone(), matrix(BF16, d)).unwrap();
+        right(&lies, &plan(64, 32, 1), &ends);
+        right(&lies, &Plan { swapped: true, ..plan(64, 16, 1) }, &ends);
+    }
+}
+
+#[test]
+fn ends_that_fall_or_go_too_far_are_bounded() {
+    let own = problem(BF16, BF16, [150, 72, 72], 4);
+    for ends in [[40, -3, 150, 7], [40, 40, i32::MAX, i32::MIN], [151, 3, 9, 1000], [-1, -1, -1, -1]] {
+        right(&own, &plan(64, 32, 1), &ends);
+    }
+}
+
+#[test]
+fn groups_of_pairs() {
+    let [a, d] = ["(100,40):(40,1)", "(100,32):(32,1)"].map(|lies| matrix(BF16, lies));
+    let b = matrix(BF16, "(64,40,3):(40,1,2560)");
+    for pairs in [Pairs::Neighbours, Pairs::Halves] {
+        let expression = Expression::parse("silu(x) * y", &["x", "y"]).unwrap();
+        let gate = Fused { expression, inputs: vec![] };
+        let own = Problem::grouped_pairs(a.clone(), b.clone(), d.clone(), pairs, gate).unwrap();
+        right(&own, &plan(64, 32, 1), &[30, 30, 97]);
+        right(&own, &Plan { swapped: true, ..plan(128, 24, 1) }, &[30, 30, 97]);
+    }
+}
+
+#[test]
+fn plans_are_found_and_refused() {
+    for (sizes, groups) in [([4096, 1024, 512], 8), ([64, 2048, 1024], 16), ([100, 64, 64], 1)] {
+        let own = problem(BF16, BF16, sizes, groups);
+        let product = Product::new(&own).unwrap();
+        assert_eq!(product.kernels().len(), 2);
+        let plans = Product::candidates(&own).unwrap();
+        assert!(plans.len() > 10 && plans.iter().all(|(_, plan)| plan.splits == 1 && plan.cluster == 1));
+    }
+    let own = problem(BF16, BF16, [100, 64, 64], 2);
+    assert_eq!(Product::planned(&own, &Plan { splits: 2, ..plan(64, 32, 1) }).unwrap_err().code(), "E0940");
+    let [a, b] = [Matrix::rows(BF16, [100, 64]).unwrap(), matrix(BF16, "(64,64,2):(64,1,4096)")];
+    let folded = matrix(BF16, "((10,10),64):((64,1280),1)");
+    assert_eq!(Problem::grouped(a.clone(), b.clone(), folded).unwrap_err().code(), "E0941");
+    let batch = matrix(BF16, "(100,64,2):(64,1,6400)");
+    assert_eq!(Problem::grouped(a, b, batch).unwrap_err().code(), "E0942");
+    assert_eq!(own.batched(3).unwrap_err().code(), "E0941");
+}
