@@ -83,8 +83,13 @@ impl Product {
     pub fn new(problem: &Problem) -> Result<Product, PlanError> {
         let prepared = Prepared::of(problem)?;
         let machine = machine()?;
-        let plan = model::fastest(&prepared.inner.even()?, &machine, admitted(&prepared.inner));
-        let plan = groups::with_blocks(&prepared.inner, plan, machine.multiprocessors.into());
+        let plan =
+            match prepared.inner.groups() {
+                None => Plan::of(&prepared.inner, &machine),
+                Some(_) => groups::plans(&prepared.inner, &machine)?.into_iter().next().map(|(_, plan)| plan).ok_or(
+                    PlanError::Plan { because: "no tile divides the groups so that copies and stores take it" },
+                )?,
+            };
         Product::made(problem, prepared, &plan)
     }
 
@@ -101,11 +106,10 @@ impl Product {
     /// Errors: as [`Product::new`].
     pub fn candidates(problem: &Problem) -> Result<Vec<(f64, Plan)>, PlanError> {
         let (inner, machine) = (Prepared::of(problem)?.inner, machine()?);
-        let plans = Plan::candidates(&inner.even()?, &machine);
-        let admitted = admitted(&inner);
-        let plans = plans.into_iter().filter(|(_, plan)| admitted(plan));
-        let processors = i64::from(machine.multiprocessors);
-        Ok(plans.map(|(seconds, plan)| (seconds, groups::with_blocks(&inner, plan, processors))).collect())
+        match inner.groups() {
+            None => Ok(Plan::candidates(&inner, &machine)),
+            Some(_) => groups::plans(&inner, &machine),
+        }
     }
 
     fn made(problem: &Problem, prepared: Prepared, plan: &Plan) -> Result<Product, PlanError> {
@@ -211,11 +215,6 @@ pub(crate) fn alone(name: &str, problem: &Problem) -> Result<Planned, PlanError>
     let mut lines: Vec<String> = plan.to_string().lines().map(str::to_string).collect();
     lines.extend(mainloop::lines(problem, &plan));
     Ok(Planned::new(kernel, lines, Meaning::Product).sized(&problem.named()))
-}
-
-/// Whether a problem can be multiplied by a plan that may have been made for its even groups.
-fn admitted(problem: &Problem) -> impl Fn(&Plan) -> bool + '_ {
-    |plan| problem.groups().is_none() || plan.refusal(problem).is_none()
 }
 
 /// What the number of blocks and the stages are chosen for.

@@ -11,7 +11,9 @@
 //! the product read the entry of a tile and shift A and D to its rows. Tiles begin where their
 //! group does, so one may end within: what lies behind is left out as it is written.
 
+use tilewright_kernel::cost::Machine;
 use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Slot, Tree};
@@ -148,14 +150,24 @@ fn rows_of(plan: &Plan) -> i64 {
     if plan.swapped { plan.columns } else { plan.rows }
 }
 
-/// The same plan with as many blocks as groups of any sizes may need.
-pub(super) fn with_blocks(problem: &Problem, mut plan: Plan, processors: i64) -> Plan {
-    if problem.groups().is_some() {
+/// The plans of a problem whose rows are in groups, the fastest one first by the model, each with
+/// its seconds: those of groups that have as many rows each, where the last tile of each is half
+/// full.
+pub(super) fn plans(problem: &Problem, machine: &Machine) -> Result<Vec<(f64, Plan)>, PlanError> {
+    let (even, processors) = (problem.even()?, i64::from(machine.multiprocessors));
+    let [rows, ..] = even.sizes();
+    let plans = Plan::candidates(&even, machine).into_iter().filter(|(_, plan)| plan.refusal(problem).is_none());
+    let likely = |(seconds, mut plan): (f64, Plan)| {
         let (own, across) = (rows_of(&plan), if plan.swapped { plan.rows } else { plan.columns });
+        // As many blocks as groups of any sizes may need.
         let units = most_tiles(problem, own).saturating_mul(count(problem.multiplied()[1], across));
         plan.blocks = units.min(processors * plan.resident.max(1)).max(1);
-    }
-    plan
+        let tiles = (rows as f64 / own as f64 + 0.5).max(1.0);
+        (seconds * tiles / count(rows, own) as f64, plan)
+    };
+    let mut plans: Vec<(f64, Plan)> = plans.map(likely).collect();
+    plans.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    Ok(plans)
 }
 
 /// Bytes of the entries.
@@ -188,10 +200,7 @@ pub(super) fn table(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError>
         k.launch_next();
         let block = k.block("(x,0)")?;
         let entry = table.local_tile(&format!("({THREADS},{NUMBERS})"), block)?.thread_part()?;
-        let tile = plus(
-            &times(&k.block_number(tilewright_kernel::program::operation::Axis::X), &THREADS.into())?,
-            &k.thread()?,
-        )?;
+        let tile = plus(&times(&k.block_number(Axis::X), &THREADS.into())?, &k.thread()?)?;
         let tile = k.index(&tile)?;
         // Tiles and rows of the groups before; then the first row of this tile, where its group
         // ends, and which it is.
