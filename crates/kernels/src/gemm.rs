@@ -130,7 +130,16 @@ impl Product {
             steps.push(Step::new(groups::table(&inner, plan)?, vec![Operand::Ends, tiles], does));
             operands.insert(given.len(), tiles);
         }
-        if plan.splits > 1 {
+        if plan.tail > 0 {
+            workspaces.push(plan.workspace(&inner));
+            let sums = Operand::Workspace(workspaces.len() - 1);
+            let mut made = Step::new(kernel, operands, does);
+            made.operands.push(sums);
+            made.writes = 2;
+            steps.push(made);
+            let does = "adds the sums of blocks that share the last tiles".to_string();
+            steps.push(Step::new(partials::last(&inner, plan)?, [&[sums], d].concat(), does));
+        } else if plan.splits > 1 {
             workspaces.push(plan.workspace(&inner));
             let sums = Operand::Workspace(workspaces.len() - 1);
             let inputs = inner.function().map_or(0, |fused| fused.inputs.len());

@@ -62,6 +62,7 @@ fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
         groups,
         stages: 3,
         splits: 1,
+        tail: 0,
         cluster: 1,
         group: 2,
         resident: 1,
@@ -180,4 +181,34 @@ fn the_model_plans_what_fits() {
         assert!(plan.blocks <= 132 * plan.resident && plan.blocks % plan.cluster == 0, "{problem}: {plan}");
         assert_eq!(plan, Plan::candidates(&problem, &machine)[0].1, "{problem}");
     }
+}
+
+#[test]
+fn blocks_share_the_last_tiles() {
+    // Tiles of whole turns have a block each; those that are left are shared, in the order of the
+    // steps along K.
+    let plan = |rows, columns, groups| Plan { group: 1, ..plan(rows, columns, groups) };
+    let right = |problem: &Problem, plan: &Plan| {
+        let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
+        assert_eq!(product.kernels().len(), 2);
+        assert_eq!(product.workspace(), plan.tail * plan.splits * plan.rows * plan.columns * 4);
+        let report = product.check().unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
+        let [m, n, _] = problem.sizes();
+        assert_eq!(report.compared as i64, m * n);
+    };
+    let own = Problem::new(Element::Bf16, [180, 72, 328]).unwrap();
+    right(&own, &Plan { splits: 3, tail: 1, blocks: 4, ..plan(64, 32, 1) });
+    right(&own, &Plan { splits: 2, tail: 3, blocks: 3, group: 3, ..plan(64, 32, 1) });
+    right(&own, &Plan { splits: 6, tail: 1, blocks: 1, ..plan(128, 40, 2) });
+    right(&Problem::new(Element::E4M3, [100, 96, 272]).unwrap(), &Plan { splits: 2, tail: 2, blocks: 2, ..plan(64, 48, 1) });
+    for refused in [
+        Plan { splits: 1, tail: 1, blocks: 4, ..plan(64, 32, 1) },
+        Plan { splits: 2, tail: 2, blocks: 4, ..plan(64, 32, 1) },
+        Plan { splits: 2, tail: 9, blocks: 4, ..plan(64, 32, 1) },
+        Plan { splits: 2, tail: -1, blocks: 5, ..plan(64, 32, 1) },
+        Plan { splits: 2, tail: 1, blocks: 4, swapped: true, ..plan(64, 32, 1) },
+    ] {
+        assert_eq!(Product::planned(&own, &refused).unwrap_err().code(), "E0940", "{refused}");
+    }
+    assert_eq!(Plan::from_line(&plan(64, 32, 1).line()), Some(plan(64, 32, 1)));
 }

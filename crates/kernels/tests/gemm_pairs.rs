@@ -19,6 +19,7 @@ fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
         groups,
         stages: 3,
         splits: 1,
+        tail: 0,
         cluster: 1,
         group: 1,
         resident: 1,

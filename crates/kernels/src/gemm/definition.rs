@@ -330,10 +330,13 @@ impl Product {
         for step in self.steps() {
             let mut interpreter = Interpreter::new(step.kernel().program(), step.sizes()).map_err(setup)?;
             let (from, written) = step.read_and_written();
-            if problem.groups().is_some() && written.contains(&Operand::D) {
-                // Rows behind the last group keep what they have.
-                let bytes = interpreter.bytes_of(from.len()).map_err(setup)?;
-                interpreter.bytes(from.len(), &vec![POISON; bytes]).map_err(setup)?;
+            // What a kernel writes a part of keeps the rest: rows of no group, tiles that are shared.
+            let parts = problem.groups().is_some() || self.plan().tail > 0;
+            if let Some(at) = written.iter().position(|operand| *operand == Operand::D).filter(|_| parts) {
+                let bytes = interpreter.bytes_of(from.len() + at).map_err(setup)?;
+                let before = memory.iter().find(|(known, _)| *known == Operand::D);
+                let before = before.map_or_else(|| vec![POISON; bytes], |(_, bytes)| bytes.clone());
+                interpreter.bytes(from.len() + at, &before).map_err(setup)?;
             }
             for (tensor, operand) in from.iter().enumerate() {
                 let Some((_, bytes)) = memory.iter().find(|(known, _)| known == operand) else { continue };
@@ -344,6 +347,7 @@ impl Product {
             let found = interpreter.check();
             let found = found.map_err(|findings| Unchecked::Interpreter(CheckError::Findings(findings)))?;
             for (at, to) in written.iter().enumerate() {
+                memory.retain(|(known, _)| known != to);
                 memory.push((*to, found.run.bytes(from.len() + at).map_err(setup)?.to_vec()));
             }
             checked.push(found);

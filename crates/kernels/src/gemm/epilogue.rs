@@ -72,6 +72,9 @@ pub(super) struct Epilogue {
     grouped: bool,
     /// The axes of folded modes.
     fold: Option<Fold>,
+    /// How many of the last tiles are shared, where others are not; and whether others are.
+    tail: i64,
+    before: bool,
 }
 
 /// What the sums of a kernel are written to, and what is read beside them.
@@ -189,7 +192,22 @@ impl Epilogue {
             each: if problem.pairs().is_some() { 2 } else { 1 },
             grouped: problem.groups().is_some(),
             fold: problem.fold(),
+            tail: 0,
+            before: false,
         })
+    }
+}
+
+impl Epilogue {
+    /// The same of the last tiles, so many, whose sums blocks share.
+    pub(super) fn of_last(problem: &Problem, plan: &Plan, tail: i64) -> Result<Epilogue, PlanError> {
+        Ok(Epilogue { tail, ..Epilogue::of(problem, plan, None)? })
+    }
+
+    /// The same of tiles behind which there are others, that are written otherwise.
+    #[must_use]
+    pub(super) fn before_others(self) -> Epilogue {
+        Epilogue { before: true, ..self }
     }
 }
 

@@ -29,6 +29,8 @@ use crate::product::count;
 
 /// Threads of a block that writes where tiles are.
 const THREADS: i64 = 128;
+/// The most tiles along the rows that are taken one after the other.
+const BAND: i64 = 8;
 /// Numbers of an entry: the first row of a tile, where its group ends, the number of the group, and
 /// how many tiles there are.
 const NUMBERS: i64 = 4;
@@ -162,6 +164,8 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Result<Vec<(f64, Pl
         // As many blocks as groups of any sizes may need.
         let units = most_tiles(problem, own).saturating_mul(count(problem.multiplied()[1], across));
         plan.blocks = units.min(processors * plan.resident.max(1)).max(1);
+        // Those of a group one after the other read its matrix of B together.
+        plan.group = if plan.swapped { 1 } else { count(rows, own).min(BAND) };
         let tiles = (rows as f64 / own as f64 + 0.5).max(1.0);
         (seconds * tiles / count(rows, own) as f64, plan)
     };

@@ -11,7 +11,7 @@ use tilewright_kernel::{Element, Fragment, Kernel, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Extent, Layout, Slot, Tiler, Tree};
 
-use super::epilogue::{Epilogue, swizzle, width};
+use super::epilogue::{Ends, Epilogue, swizzle, width};
 use super::groups::Tiles;
 use super::matrix::Contiguous;
 use super::plan::{Plan, WARPS};
@@ -83,7 +83,15 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
     let batched = [problem.a(), problem.b()].map(|factor| !exact || factor.is_batch());
     let bulk = !exact || problem.stored().is_ok();
     let staged = if exact { problem.staged() } else { Some(Contiguous::Columns) }.map(|contiguous| (contiguous, bulk));
-    let epilogue = Epilogue::of(problem, plan, staged)?;
+    // Of the last tiles blocks share the steps, where the plan says so: they are written otherwise.
+    let (whole_plan, last_plan) = plan.parted();
+    let (epilogue, last) = match plan.tail {
+        0 => (Epilogue::of(problem, plan, staged)?, None),
+        tail => {
+            let before = Epilogue::of(problem, &whole_plan, staged)?.before_others();
+            (before, Some(Epilogue::of_last(problem, &last_plan, tail)?))
+        }
+    };
     let facts = (!exact).then(|| facts(problem, plan));
     let mut written = problem.written(facts.as_ref());
     let fold = if exact { problem.fold() } else { None };
@@ -122,6 +130,10 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
         let step_count = k.size(&format!("ceil({steps}/{depth})"))?;
         let groups = Tiles::declare(k, problem, plan, &step_count)?;
         let ends = epilogue.ends(k, &written, beside)?;
+        let last_ends = match &last {
+            None => None,
+            Some(last) => Some(last.ends(k, &written, last.inputs(k)?)?),
+        };
         let pipeline = k.pipeline(stages, warps * cluster as u32)?;
         let grid = Grid {
             across: k.size(&format!("ceil({n}/{})", columns * neighbours))?,
@@ -130,9 +142,13 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             group,
             batch: if problem.batch() > 1 { Some(k.size(&written.batch)?) } else { None },
             steps: step_count,
-            splits,
+            splits: if last.is_some() { 1 } else { splits },
             blocks,
+            some: None,
         };
+        let tiles = plan.tiles(problem).iter().product::<i64>();
+        let grid = if last.is_some() { Grid { some: Some([0, tiles - plan.tail]), ..grid } } else { grid };
+        let last_grid = Grid { splits, some: Some([tiles - plan.tail, plan.tail]), ..grid.clone() };
         let (rank, all) = (if cluster == 1 { Expr::from(0) } else { k.rank() }, format!("{cluster}:1"));
 
         if plan.overlaps {
@@ -141,11 +157,11 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             k.launch_next();
         }
         let groups = groups.map(Tiles::read).transpose()?;
-        let own = match &groups {
-            None => grid.own(&block)?,
-            Some(tiles) => tiles.own(k, &block)?,
+        let own = |grid: &Grid| match &groups {
+            None => grid.own(&block),
+            Some(tiles) => tiles.own(k, &block),
         };
-        let unit_of = |turn: &Expr| -> Result<Unit, KernelError> {
+        let unit_of = |grid: &Grid, turn: &Expr| -> Result<Unit, KernelError> {
             let mut unit = match &groups {
                 None => grid.unit(k, &block, turn)?,
                 Some(tiles) => tiles.unit(k, &block, turn)?,
@@ -160,66 +176,70 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             k.single(|| {
                 let cursor = pipeline.cursor()?;
                 let inputs = epilogue.cursor(&ends, true)?;
-                k.range(own.clone(), |turn| {
-                    let unit = unit_of(&turn)?;
-                    // Each block of a cluster loads a part of the factor that they share, for all.
-                    let part = |tile: &Expr| plus(&times(tile, &Expr::from(cluster))?, &rank);
-                    let shared = |side: bool| cluster > 1 && side == plan.side_by_side();
-                    let (own_left, own_right) = (!shared(true), !shared(false));
-                    let rows_loaded = if own_left { rows } else { rows / cluster };
-                    let columns_loaded = if own_right { columns } else { columns / cluster };
-                    let row = if own_left { unit.row.clone() } else { part(&unit.row)? };
-                    let column = if own_right { unit.column.clone() } else { part(&unit.column)? };
-                    // Tiles of folded modes are found at each step.
-                    let (tiles_left, tiles_right) = match &fold {
-                        None => (
-                            left.tiles(&unit, [rows_loaded, depth], &row)?,
-                            right.tiles(&unit, [columns_loaded, depth], &column)?,
-                        ),
-                        Some(_) => (Vec::new(), Vec::new()),
-                    };
-                    let load = |step: Expr| -> Result<(), KernelError> {
-                        let number = plus(&unit.first, &step)?;
-                        let step = at(&number)?;
-                        let stage = cursor.stage()?;
-                        stage.acquire()?;
-                        if let (Some(fold), Some(boxed)) = (&fold, &unit.boxed) {
-                            let here = at(stage.index())?;
-                            let from = fold.of_a(k, &left.view, boxed, (&number, depth))?;
-                            stage.load(&from, &ring_left.slice(here.clone())?)?;
-                            let from = fold.of_b(k, &right.view, (columns, &column), (&number, depth))?;
-                            stage.load(&from, &ring_right.slice(here)?)?;
-                            stage.publish()?;
-                            return cursor.advance();
-                        }
-                        for (factor, from, ring, loaded, own) in [
-                            (&left, &tiles_left, &ring_left, rows_loaded, own_left),
-                            (&right, &tiles_right, &ring_right, columns_loaded, own_right),
-                        ] {
-                            let to = ring.slice(at(stage.index())?)?;
-                            if own {
-                                for (number, from) in (0..).zip(from) {
-                                    let to = match factor.paired {
-                                        true => factor.part(&to, [loaded, depth], number)?,
-                                        false => to.clone(),
-                                    };
-                                    stage.load(&from.slice(step.clone())?, &to)?;
-                                }
-                            } else {
-                                let from = from[0].slice(step.clone())?;
-                                let at = tile_at(&rank, Some(&Expr::from(0)))?;
-                                let to = to.local_tile(&format!("({loaded},{depth})"), at)?;
-                                stage.load_multicast(&from, &to, &all, 0)?;
+                let fill = |grid: &Grid| {
+                    k.range(own(grid)?, |turn| {
+                        let unit = unit_of(grid, &turn)?;
+                        // Each block of a cluster loads a part of the factor that they share, for all.
+                        let part = |tile: &Expr| plus(&times(tile, &Expr::from(cluster))?, &rank);
+                        let shared = |side: bool| cluster > 1 && side == plan.side_by_side();
+                        let (own_left, own_right) = (!shared(true), !shared(false));
+                        let rows_loaded = if own_left { rows } else { rows / cluster };
+                        let columns_loaded = if own_right { columns } else { columns / cluster };
+                        let row = if own_left { unit.row.clone() } else { part(&unit.row)? };
+                        let column = if own_right { unit.column.clone() } else { part(&unit.column)? };
+                        // Tiles of folded modes are found at each step.
+                        let (tiles_left, tiles_right) = match &fold {
+                            None => (
+                                left.tiles(&unit, [rows_loaded, depth], &row)?,
+                                right.tiles(&unit, [columns_loaded, depth], &column)?,
+                            ),
+                            Some(_) => (Vec::new(), Vec::new()),
+                        };
+                        let load = |step: Expr| -> Result<(), KernelError> {
+                            let number = plus(&unit.first, &step)?;
+                            let step = at(&number)?;
+                            let stage = cursor.stage()?;
+                            stage.acquire()?;
+                            if let (Some(fold), Some(boxed)) = (&fold, &unit.boxed) {
+                                let here = at(stage.index())?;
+                                let from = fold.of_a(k, &left.view, boxed, (&number, depth))?;
+                                stage.load(&from, &ring_left.slice(here.clone())?)?;
+                                let from = fold.of_b(k, &right.view, (columns, &column), (&number, depth))?;
+                                stage.load(&from, &ring_right.slice(here)?)?;
+                                stage.publish()?;
+                                return cursor.advance();
                             }
-                        }
-                        stage.publish()?;
-                        cursor.advance()
-                    };
-                    let Some(inputs) = &inputs else { return k.range(unit.steps.clone(), load) };
-                    epilogue.fetch(&ends, inputs, &unit, |from, to| {
-                        k.range(minus(&to, &from)?, |step| load(plus(&from, &step)?))
+                            for (factor, from, ring, loaded, own) in [
+                                (&left, &tiles_left, &ring_left, rows_loaded, own_left),
+                                (&right, &tiles_right, &ring_right, columns_loaded, own_right),
+                            ] {
+                                let to = ring.slice(at(stage.index())?)?;
+                                if own {
+                                    for (number, from) in (0..).zip(from) {
+                                        let to = match factor.paired {
+                                            true => factor.part(&to, [loaded, depth], number)?,
+                                            false => to.clone(),
+                                        };
+                                        stage.load(&from.slice(step.clone())?, &to)?;
+                                    }
+                                } else {
+                                    let from = from[0].slice(step.clone())?;
+                                    let at = tile_at(&rank, Some(&Expr::from(0)))?;
+                                    let to = to.local_tile(&format!("({loaded},{depth})"), at)?;
+                                    stage.load_multicast(&from, &to, &all, 0)?;
+                                }
+                            }
+                            stage.publish()?;
+                            cursor.advance()
+                        };
+                        let Some(inputs) = &inputs else { return k.range(unit.steps.clone(), load) };
+                        epilogue.fetch(&ends, inputs, &unit, |from, to| {
+                            k.range(minus(&to, &from)?, |step| load(plus(&from, &step)?))
+                        })
                     })
-                })
+                };
+                fill(&grid)?;
+                if last.is_some() { fill(&last_grid) } else { Ok(()) }
             })
         })?;
         k.role(0..warps, || {
@@ -259,67 +279,73 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 if cluster == 1 { stage.release() } else { stage.release_to(&all, 0) }?;
                 behind.advance()
             };
-            k.range(own.clone(), |turn| {
-                let unit = unit_of(&turn)?;
-                let left = minus(&unit.steps, &Expr::from(1))?;
-                if !promoted {
-                    sums.iter().for_each(Fragment::clear);
-                    let others = |count: Expr| {
-                        k.range(count, |_| {
-                            multiply()?;
-                            k.wait_mma(sums.len() as u32);
-                            release()
-                        })
-                    };
-                    multiply()?;
-                    if inputs.is_none() {
-                        others(left)?;
-                    } else {
-                        // Inputs are fetched in the middle of a tile: by then the tile before has
-                        // left their place in shared memory, so no warp waits for it.
-                        let early = unit.steps.divide_up(&Expr::from(4)).ok_or_else(overflow)?;
-                        others(minus(&early, &Expr::from(1))?)?;
-                        epilogue.let_come(k, inputs.as_ref())?;
-                        others(minus(&unit.steps, &early)?)?;
-                    }
-                    k.wait_mma(0);
-                    release()?;
-                    return epilogue.write(k, &sums, (&ends, inputs.as_ref()), &unit);
-                }
-                // While one half is added to its totals, the other one is multiplied.
-                totals.iter().for_each(Fragment::clear);
-                let scales = |step: &Expr| match &scaling {
-                    Some(scaling) => scaling.of_block(&whole_mma, &unit, &plus(&unit.first, step)?),
-                    None => Ok(Vec::new()),
-                };
-                let add = |number: usize, scales: &[Num<'_>]| -> Result<(), KernelError> {
-                    let (total, scales) = match halved {
-                        true => (epilogue.half_of(&totals[0], number)?, epilogue.half_of_numbers(scales, number)),
-                        false => (totals[number].clone(), scales.to_vec()),
-                    };
-                    promote(&total, &sums[number], scales)
-                };
-                let block = |now: &[Num<'_>]| -> Result<(), KernelError> {
-                    for number in 0..sums.len() {
-                        k.wait_mma((sums.len() - 1 - number) as u32);
-                        if number + 1 == sums.len() {
-                            release()?;
+            let consume = |grid: &Grid, epilogue: &Epilogue, ends: &Ends<'_>| {
+                k.range(own(grid)?, |turn| {
+                    let unit = unit_of(grid, &turn)?;
+                    let left = minus(&unit.steps, &Expr::from(1))?;
+                    if !promoted {
+                        sums.iter().for_each(Fragment::clear);
+                        let others = |count: Expr| {
+                            k.range(count, |_| {
+                                multiply()?;
+                                k.wait_mma(sums.len() as u32);
+                                release()
+                            })
+                        };
+                        multiply()?;
+                        if inputs.is_none() {
+                            others(left)?;
+                        } else {
+                            // Inputs are fetched in the middle of a tile: by then the tile before has
+                            // left their place in shared memory, so no warp waits for it.
+                            let early = unit.steps.divide_up(&Expr::from(4)).ok_or_else(overflow)?;
+                            others(minus(&early, &Expr::from(1))?)?;
+                            epilogue.let_come(k, inputs.as_ref())?;
+                            others(minus(&unit.steps, &early)?)?;
                         }
-                        add(number, now)?;
+                        k.wait_mma(0);
+                        release()?;
+                        return epilogue.write(k, &sums, (ends, inputs.as_ref()), &unit);
                     }
-                    Ok(())
-                };
-                let now = scales(&Expr::from(0))?;
-                multiply()?;
-                block(&now)?;
-                epilogue.let_come(k, inputs.as_ref())?;
-                k.range(left, |step| {
-                    let now = scales(&plus(&step, &Expr::from(1))?)?;
+                    // While one half is added to its totals, the other one is multiplied.
+                    totals.iter().for_each(Fragment::clear);
+                    let scales = |step: &Expr| match &scaling {
+                        Some(scaling) => scaling.of_block(&whole_mma, &unit, &plus(&unit.first, step)?),
+                        None => Ok(Vec::new()),
+                    };
+                    let add = |number: usize, scales: &[Num<'_>]| -> Result<(), KernelError> {
+                        let (total, scales) = match halved {
+                            true => (epilogue.half_of(&totals[0], number)?, epilogue.half_of_numbers(scales, number)),
+                            false => (totals[number].clone(), scales.to_vec()),
+                        };
+                        promote(&total, &sums[number], scales)
+                    };
+                    let block = |now: &[Num<'_>]| -> Result<(), KernelError> {
+                        for number in 0..sums.len() {
+                            k.wait_mma((sums.len() - 1 - number) as u32);
+                            if number + 1 == sums.len() {
+                                release()?;
+                            }
+                            add(number, now)?;
+                        }
+                        Ok(())
+                    };
+                    let now = scales(&Expr::from(0))?;
                     multiply()?;
-                    block(&now)
-                })?;
-                epilogue.write(k, &totals, (&ends, inputs.as_ref()), &unit)
-            })?;
+                    block(&now)?;
+                    epilogue.let_come(k, inputs.as_ref())?;
+                    k.range(left, |step| {
+                        let now = scales(&plus(&step, &Expr::from(1))?)?;
+                        multiply()?;
+                        block(&now)
+                    })?;
+                    epilogue.write(k, &totals, (ends, inputs.as_ref()), &unit)
+                })
+            };
+            consume(&grid, &epilogue, &ends)?;
+            if let (Some(last), Some(ends)) = (&last, &last_ends) {
+                consume(&last_grid, last, ends)?;
+            }
             epilogue.end(k)
         })?;
         if cluster > 1 {
@@ -393,7 +419,7 @@ fn facts(problem: &Problem, plan: &Plan) -> [String; 3] {
 /// What a kernel does, as lines of its plan.
 pub(super) fn lines(problem: &Problem, plan: &Plan) -> Vec<String> {
     let stored = match problem.stored() {
-        _ if plan.splits > 1 => "sums from registers to the workspace".to_string(),
+        _ if plan.is_shared() => "sums from registers to the workspace".to_string(),
         Ok(_) => format!("D through shared memory, in panels of {} bytes, by bulk stores", plan.panel_bytes(problem)),
         Err(because) if problem.staged().is_some() => {
             format!("D through shared memory, by threads that write neighbours: {because}")

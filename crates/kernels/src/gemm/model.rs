@@ -34,6 +34,8 @@ const STEP: f64 = 120.0;
 /// Cycles of a tile in which nothing is multiplied, and for each 64 sums of it.
 const TILE: f64 = 130.0;
 const SUMS: f64 = 3.4;
+/// Cycles for each 64 sums of a tile that is shared, which are written from registers.
+const SHARED: f64 = 6.0;
 /// How much longer tiles take that read their factors more often than those of 128 x 256, the
 /// widest, and those between.
 const NARROW: f64 = 1.07;
@@ -60,6 +62,9 @@ const OVERLAPPED: f64 = 0.8e-6;
 const SECOND: f64 = 0.9e-6;
 /// The bandwidth at which sums of shared tiles are written and read again, of the data sheet's.
 const SUMS_REACHED: f64 = 0.5;
+
+/// How many blocks may share a tile that is left of whole turns.
+const SHARES: [i64; 5] = [2, 3, 4, 5, 6];
 
 /// Cycles of a step along K of the blocks of one processor.
 fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
@@ -98,9 +103,10 @@ pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
     let [m, n, k] = plan.extents(problem);
     let processors = f64::from(machine.multiprocessors);
     let [along, across] = plan.tiles(problem);
-    let units = along as f64 * across as f64 * problem.batch() as f64 * plan.splits as f64;
+    let alone = if plan.tail > 0 { 1 } else { plan.splits };
+    let units = (along * across - plan.tail) as f64 * problem.batch() as f64 * alone as f64;
     let turns = (units / plan.blocks as f64).ceil();
-    let steps = count(count(k, problem.depth()), plan.splits) as f64;
+    let steps = count(count(k, problem.depth()), alone) as f64;
     let together = (units / processors).ceil().min(plan.resident as f64);
     let sums = (plan.rows * plan.columns / 64) as f64;
     let parts = if plan.parts(problem).0 > 1 { PARTS } else { 1.0 };
@@ -118,7 +124,12 @@ pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
         _ => 1.0,
     };
     let own = waiting * (steps * step(plan, problem, together) + tile * together) * read_often;
-    let work = turns * own / (machine.clock * LOADED);
+    // The last tiles, which blocks share.
+    let last_turns = count(plan.tail * plan.splits, plan.blocks) as f64;
+    let last_steps = count(count(k, problem.depth()), plan.splits) as f64;
+    let last = waiting * (last_steps * step(plan, problem, together) + TILE + SHARED * sums) * read_often;
+    let last = if plan.tail > 0 { last_turns * last } else { 0.0 };
+    let work = (turns * own + last) / (machine.clock * LOADED);
     let idle = 1.0 + IDLE * (1.0 - plan.blocks as f64 / processors).max(0.0);
     let idle = if 2 * m <= plan.rows { idle + OUTSIDE } else { idle };
     // What several tiles of columns read is in the cache, mostly.
@@ -171,6 +182,8 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                         for cluster in clusters.iter().copied() {
                             let plan = Plan::tiled(problem, machine, tile(splits, cluster));
                             if plan.refusal(problem).is_none() {
+                                let lasts = SHARES.iter().filter_map(|own| plan.sharing_last(problem, machine, *own));
+                                plans.extend(lasts.map(|last| (seconds(&last, problem, machine), last)));
                                 plans.push((seconds(&plan, problem, machine), plan));
                             }
                         }

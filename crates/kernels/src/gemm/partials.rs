@@ -4,13 +4,17 @@
 //! ran when: so the result has the same bits each time.
 
 use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Distribution, Element, Kernel};
 use tilewright_layout::{Layout, Slot, Tree};
 
+use super::plan::Plan;
 use super::problem::Problem;
+use super::schedule::{Grid, overflow, plus, times};
 use crate::error::PlanError;
 use crate::expression::Expression;
 use crate::map::{Placed, map_at};
+use crate::product::tile_at;
 
 /// Threads of a block.
 const THREADS: i64 = 256;
@@ -41,6 +45,62 @@ pub(super) fn added(problem: &Problem, splits: i64) -> Result<Kernel, PlanError>
             total = total.zip(&of(split)?, |a, b| Ok(a + b))?;
         }
         d.local_tile(&tile.to_string(), k.block("x")?)?.store_distributed_predicated(&total.to(problem.result())?)
+    })?;
+    Ok(kernel)
+}
+
+/// Rows of a tile that a block of the kernel that adds the last tiles has, and columns of a thread.
+const ROWS: i64 = 16;
+const WIDTH: i64 = 8;
+
+/// The layout of the sums of so many tiles that are shared: rows, columns, blocks, tiles.
+pub(super) fn lies([rows, columns]: [i64; 2], splits: i64, tiles: i64) -> String {
+    let tile = rows * columns;
+    format!("({rows},{columns},{splits},{tiles}):({columns},1,{tile},{})", tile * splits)
+}
+
+/// The kernel that adds the sums of the last tiles of a plan, [`lies`], into D.
+pub(super) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> {
+    let Plan { rows, columns, splits, tail, group, .. } = *plan;
+    let [along, across] = plan.tiles(problem);
+    let (chunks, pieces) = (columns / WIDTH, rows / ROWS);
+    let held = Distribution::new(
+        &format!("({ROWS},{columns})"),
+        &format!("(({chunks},{ROWS}),{WIDTH}):(({},1),{ROWS})", WIDTH * ROWS),
+    )?;
+    let tiler = format!("({ROWS},{columns})");
+    let kernel = Kernel::build("product_last", |k| {
+        let sums = k.tensor_of(Element::F32, "sums", &lies([rows, columns], splits, tail), Role::Input)?;
+        let d = k.tensor_of(problem.result(), "d", &problem.d().declared(), Role::Both)?;
+        k.threads(chunks * ROWS)?;
+        k.grid(Axis::X, &(pieces * tail).to_string())?;
+        k.wait_launches();
+        k.launch_next();
+        let digits = k.coordinate(&k.block_number(Axis::X), &[pieces, tail])?;
+        let [piece, tile] = &digits[..] else { return Err(overflow()) };
+        let of = |split: i64| {
+            let own = Tree::flat([Slot::All, Slot::All, Slot::At(split.into()), Slot::At(tile.clone())])?;
+            sums.slice(own)?.local_tile(&tiler, tile_at(piece, Some(&0.into()))?)?.load_distributed(&held)
+        };
+        let mut total = of(0)?;
+        for split in 1..splits {
+            total = total.zip(&of(split)?, |a, b| Ok(a + b))?;
+        }
+        let grid = Grid {
+            across: across.into(),
+            beside: 1,
+            bands: (along / group).into(),
+            group,
+            batch: None,
+            steps: 1.into(),
+            splits: 1,
+            blocks: 1,
+            some: None,
+        };
+        let place = grid.at(k, plus(tile, &(along * across - tail).into())?)?;
+        let row = plus(&times(&place.row, &pieces.into())?, piece)?;
+        let to = d.local_tile(&tiler, tile_at(&row, Some(&place.column))?)?;
+        to.store_distributed_predicated(&total.to(problem.result())?)
     })?;
     Ok(kernel)
 }

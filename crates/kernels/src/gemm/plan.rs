@@ -65,6 +65,8 @@ pub struct Plan {
     /// How many blocks share the steps along K of a tile; their sums are added by a second kernel,
     /// in a fixed order.
     pub splits: i64,
+    /// How many tiles are shared: the last ones, which fill no turn of all blocks; 0 for all.
+    pub tail: i64,
     /// Blocks of a cluster, 1 or 2: they have neighbouring tiles, and each loads half of what both
     /// read, the rows' factor where a tile has more rows than columns, else the columns' factor.
     pub cluster: i64,
@@ -120,9 +122,9 @@ impl Plan {
     /// The plan of a tile, with as many stages as fit and as many blocks as a machine runs at once.
     pub fn tiled(problem: &Problem, machine: &Machine, tile: Tile) -> Plan {
         let Tile { swapped, rows, columns, groups, splits, cluster, resident } = tile;
-        let (stages, group, blocks, overlaps) = (1, 1, 1, false);
+        let (stages, group, blocks, overlaps, tail) = (1, 1, 1, false, 0);
         let mut plan =
-            Plan { swapped, rows, columns, groups, stages, splits, cluster, group, resident, blocks, overlaps };
+            Plan { swapped, rows, columns, groups, stages, splits, tail, cluster, group, resident, blocks, overlaps };
         let [m, ..] = plan.extents(problem);
         // Whole clusters.
         let cluster = cluster.max(1);
@@ -236,7 +238,7 @@ impl Plan {
 
     /// Bytes of shared memory through which a tile of D is stored.
     fn staged_bytes(&self, problem: &Problem) -> i64 {
-        if self.splits > 1 || problem.staged().is_none() {
+        if self.is_shared() || problem.staged().is_none() {
             0
         } else {
             // Vectors that come ahead have up to 1 KB each.
@@ -250,7 +252,7 @@ impl Plan {
     /// How much longer stores of D take than those of whole lines, by the panels of a tile.
     pub(crate) fn panels(&self, problem: &Problem) -> f64 {
         match self.panel_bytes(problem) {
-            _ if self.splits > 1 => 1.0,
+            _ if self.is_shared() => 1.0,
             128 => 1.0,
             64 => 1.1,
             32 => 1.3,
@@ -279,7 +281,46 @@ impl Plan {
     pub fn workspace(&self, problem: &Problem) -> i64 {
         let [m, n, _] = problem.sizes();
         let sums = m.saturating_mul(n).saturating_mul(problem.batch()).saturating_mul(4);
+        let tile = self.rows.saturating_mul(self.columns).saturating_mul(4);
+        if self.tail > 0 {
+            return tile.saturating_mul(self.tail).saturating_mul(self.splits);
+        }
         if self.splits > 1 { sums.saturating_mul(self.splits) } else { 0 }
+    }
+
+    /// The same plan on all processors, in which so many blocks share the tiles that are left of
+    /// whole turns; none where no turn is whole, or none is left.
+    pub(crate) fn sharing_last(&self, problem: &Problem, machine: &Machine, splits: i64) -> Option<Plan> {
+        let (tiles, blocks) = (self.tiles(problem).iter().product::<i64>(), i64::from(machine.multiprocessors));
+        let tail = tiles % blocks;
+        if self.splits > 1 || self.resident > 1 || tail == 0 || tail == tiles {
+            return None;
+        }
+        let plan = Plan { splits, tail, blocks, ..self.clone() };
+        plan.refusal(problem).is_none().then_some(plan)
+    }
+
+    /// Whether all tiles are shared.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.splits > 1 && self.tail == 0
+    }
+
+    /// The plan of the tiles that a block has alone, and of the last ones that are shared.
+    pub(crate) fn parted(&self) -> (Plan, Plan) {
+        (Plan { splits: 1, tail: 0, ..self.clone() }, Plan { tail: 0, ..self.clone() })
+    }
+
+    /// Why blocks cannot share the last tiles, if so.
+    fn tail_refusal(&self, problem: &Problem) -> Option<&'static str> {
+        let [along, across] = self.tiles(problem);
+        let plain = problem.function().is_none() && problem.scales().is_none() && problem.batch() == 1;
+        if !plain || self.swapped || self.cluster > 1 {
+            return Some("the last tiles are shared of one product, without a function, a cluster or other rows");
+        }
+        if self.splits < 2 || (along * across - self.tail) % self.blocks.max(1) != 0 || self.tail >= along * across {
+            return Some("blocks share the tiles that are left of whole turns");
+        }
+        (16 * self.columns / 8 > 1024).then_some("a block adds 16 rows")
     }
 
     /// Whether columns of a tile are in several blocks that have scales: each thread would load as
@@ -322,6 +363,9 @@ impl Plan {
         }
         if self.splits > 1 && (problem.pairs().is_some() || problem.by_products().next().is_some()) {
             return Some("blocks share no tiles of pairs, or with by-products");
+        }
+        if self.tail != 0 && (self.tail < 0 || self.tail_refusal(problem).is_some()) {
+            return self.tail_refusal(problem).or(Some("there are no fewer tiles than none"));
         }
         if problem.groups().is_some() && (self.splits > 1 || self.cluster > 1) {
             return Some("blocks share no tiles of groups, and make no clusters");
@@ -380,13 +424,14 @@ impl Plan {
 
 impl Plan {
     /// The numbers of a plan, by name.
-    fn numbers(&mut self) -> [(&'static str, &mut i64); 9] {
+    fn numbers(&mut self) -> [(&'static str, &mut i64); 10] {
         [
             ("rows", &mut self.rows),
             ("columns", &mut self.columns),
             ("groups", &mut self.groups),
             ("stages", &mut self.stages),
             ("splits", &mut self.splits),
+            ("tail", &mut self.tail),
             ("cluster", &mut self.cluster),
             ("group", &mut self.group),
             ("resident", &mut self.resident),
@@ -430,9 +475,9 @@ impl Plan {
         }
         let none = Tile { swapped: false, rows: 0, columns: 0, groups: 0, splits: 0, cluster: 0, resident: 0 };
         let Tile { swapped, rows, columns, groups, splits, cluster, resident } = none;
-        let (stages, group, blocks, overlaps) = (0, 0, 0, false);
+        let (stages, group, blocks, overlaps, tail) = (0, 0, 0, false, 0);
         let mut plan =
-            Plan { swapped, rows, columns, groups, stages, splits, cluster, group, resident, blocks, overlaps };
+            Plan { swapped, rows, columns, groups, stages, splits, tail, cluster, group, resident, blocks, overlaps };
         for (name, number) in plan.numbers() {
             *number = given.remove(name)?.parse().ok()?;
         }
@@ -482,7 +527,13 @@ impl fmt::Display for Plan {
             f,
             "{blocks} blocks{clusters}{resident}, which take tiles in turn; {group} tiles along the rows one after the other, then along the columns"
         )?;
-        if self.splits > 1 {
+        if self.tail > 0 {
+            writeln!(
+                f,
+                "of the last {} tiles {} blocks share the steps along K; a second kernel adds their sums, in the order of the steps",
+                self.tail, self.splits
+            )?;
+        } else if self.splits > 1 {
             writeln!(
                 f,
                 "{} blocks share the steps along K of a tile; a second kernel adds their sums, in the order of the steps",

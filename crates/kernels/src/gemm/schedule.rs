@@ -15,6 +15,7 @@ use super::fold::Boxed;
 use super::groups::Rows;
 
 /// The work of a launch, in expressions over its sizes.
+#[derive(Clone)]
 pub(super) struct Grid {
     /// Tiles along the columns, of so many side by side in one cluster.
     pub(super) across: Expr,
@@ -32,6 +33,9 @@ pub(super) struct Grid {
     pub(super) splits: i64,
     /// Blocks.
     pub(super) blocks: i64,
+    /// The tiles that come before, which are taken otherwise, and how many there are of these; else
+    /// all.
+    pub(super) some: Option<[i64; 2]>,
 }
 
 /// A part of the work.
@@ -52,12 +56,14 @@ pub(super) struct Unit {
     pub(super) rows: Option<Rows>,
     /// The rows of the tile along the axes of folded modes.
     pub(super) boxed: Option<Boxed>,
+    /// The number among the last tiles, which are shared.
+    pub(super) last: Option<Expr>,
 }
 
 impl Unit {
     /// All steps of a tile.
     pub(super) fn of(Place { row, column, matrix, split }: Place, steps: Expr, rows: Option<Rows>) -> Unit {
-        Unit { row, column, matrix, split, first: Expr::from(0), steps, rows, boxed: None }
+        Unit { row, column, matrix, split, first: Expr::from(0), steps, rows, boxed: None, last: None }
     }
 }
 
@@ -69,6 +75,9 @@ impl Grid {
 
     /// How many parts there are.
     pub(super) fn units(&self) -> Result<Expr, KernelError> {
+        if let Some([_, own]) = self.some {
+            return Ok(Expr::from(own * self.splits));
+        }
         let tiles = times(&self.tiles()?, &Expr::from(self.splits))?;
         self.batch.as_ref().map_or(Ok(tiles.clone()), |batch| times(&tiles, batch))
     }
@@ -82,19 +91,38 @@ impl Grid {
     /// The part that a block takes in a turn.
     pub(super) fn unit(&self, k: &Build, block: &Expr, turn: &Expr) -> Result<Unit, KernelError> {
         let number = plus(&times(turn, &Expr::from(self.blocks))?, block)?;
-        let Place { row, column, matrix, split } = match self.shape() {
+        let (place, last) = match self.some {
+            None => (self.at(k, number)?, None),
+            Some([before, own]) => {
+                let digits = k.coordinate(&number, &[own, self.splits])?;
+                let [last, split] = &digits[..] else { return Err(overflow()) };
+                let place = self.at(k, plus(last, &Expr::from(before))?)?;
+                (Place { split: (self.splits > 1).then(|| split.clone()), ..place }, Some(last.clone()))
+            }
+        };
+        self.ranged(place, last)
+    }
+
+    /// The place of a part of the work.
+    pub(super) fn at(&self, k: &Build, number: Expr) -> Result<Place, KernelError> {
+        match self.shape() {
             Some(shape) => {
                 let digits = k.coordinate(&number, &shape)?;
                 let [beside, row, column, band, matrix, split] = &digits[..] else { return Err(overflow()) };
-                Place {
+                Ok(Place {
                     row: plus(&times(band, &Expr::from(self.group))?, row)?,
                     column: plus(&times(column, &Expr::from(self.beside))?, beside)?,
                     matrix: self.batch.is_some().then(|| matrix.clone()),
-                    split: (self.splits > 1).then(|| split.clone()),
-                }
+                    split: (self.splits > 1 && self.some.is_none()).then(|| split.clone()),
+                })
             }
-            None => self.place(number)?,
-        };
+            None => self.place(number),
+        }
+    }
+
+    /// The steps of a part of the work.
+    fn ranged(&self, place: Place, last: Option<Expr>) -> Result<Unit, KernelError> {
+        let Place { row, column, matrix, split } = place;
         let (first, steps) = match &split {
             None => (Expr::from(0), self.steps.clone()),
             Some(split) => {
@@ -109,14 +137,21 @@ impl Grid {
                 (first, steps)
             }
         };
-        Ok(Unit { row, column, matrix, split, first, steps, rows: None, boxed: None })
+        Ok(Unit { row, column, matrix, split, first, steps, rows: None, boxed: None, last })
     }
 
     /// The extents of the coordinates of a part, where they are known: the tile in its cluster,
     /// that in its group, the column, the group, the matrix, the range of steps.
     fn shape(&self) -> Option<[i64; 6]> {
         let batch = self.batch.as_ref().map_or(Some(1), Extent::known)?;
-        Some([self.beside, self.group, self.across.known()?, self.bands.known()?, batch, self.splits])
+        Some([
+            self.beside,
+            self.group,
+            self.across.known()?,
+            self.bands.known()?,
+            batch,
+            if self.some.is_some() { 1 } else { self.splits },
+        ])
     }
 
     /// The place of a part by quotients of numbers known at launch.

@@ -12,6 +12,7 @@ use tilewright_layout::symbolic::Expr;
 use super::{Beside, Ends, Epilogue};
 use crate::gemm::fused::{self, Fetch};
 use crate::gemm::matrix::Matrix;
+use crate::gemm::partials;
 use crate::gemm::problem::Written;
 use crate::gemm::schedule::{Unit, minus, overflow, plus, times};
 
@@ -43,9 +44,13 @@ impl Epilogue {
         Beside { staged, inputs }: Beside<'k>,
     ) -> Result<Ends<'k>, KernelError> {
         let d = match self.splits {
-            // Rows that belong to no group keep what they have.
-            1 if self.grouped => k.tensor_of(self.result, "d", &written.tensors[2], Role::Both)?,
+            // Rows that belong to no group, and tiles that are shared, keep what they have.
+            1 if self.grouped || self.before => k.tensor_of(self.result, "d", &written.tensors[2], Role::Both)?,
             1 => k.tensor_of(self.result, "d", &written.tensors[2], Role::Output)?,
+            splits if self.tail > 0 => {
+                let layout = partials::lies([self.rows, self.columns], splits, self.tail);
+                k.tensor_of(Element::F32, "sums", &layout, Role::Output)?
+            }
             splits => k.tensor_of(Element::F32, "sums", &written.sums(splits), Role::Output)?,
         };
         let kept = self.takers.iter().enumerate().map(|(at, taker)| taker.declare(k, &format!("kept{at}")));

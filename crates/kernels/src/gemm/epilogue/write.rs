@@ -158,7 +158,14 @@ impl Epilogue {
         if ends.staged.is_empty() {
             for number in 0..count {
                 let values = self.values(k, sums, &ends.kept, unit, (number, &read(number)?), taken)?;
-                let tile = self.tile(&ends.d, unit, self.strip, &self.column(unit, number)?)?;
+                let tile = match (&unit.last, &unit.split) {
+                    (Some(last), Some(split)) => {
+                        let at = Tree::flat([Slot::All, Slot::All, Slot::At(split.clone()), Slot::At(last.clone())])?;
+                        let at_strip = tile_at(&Expr::from(0), Some(&Expr::from(number)))?;
+                        ends.d.slice(at)?.local_tile(&format!("({},{})", self.rows, self.strip), at_strip)?
+                    }
+                    _ => self.tile(&ends.d, unit, self.strip, &self.column(unit, number)?)?,
+                };
                 tile.partition_mma(&self.part, Operand::C)?.store_predicated(&values)?;
             }
             return Ok(());
