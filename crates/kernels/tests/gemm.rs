@@ -200,7 +200,10 @@ fn blocks_share_the_last_tiles() {
     right(&own, &Plan { splits: 3, tail: 1, blocks: 4, ..plan(64, 32, 1) });
     right(&own, &Plan { splits: 2, tail: 3, blocks: 3, group: 3, ..plan(64, 32, 1) });
     right(&own, &Plan { splits: 6, tail: 1, blocks: 1, ..plan(128, 40, 2) });
-    right(&Problem::new(Element::E4M3, [100, 96, 272]).unwrap(), &Plan { splits: 2, tail: 2, blocks: 2, ..plan(64, 48, 1) });
+    right(
+        &Problem::new(Element::E4M3, [100, 96, 272]).unwrap(),
+        &Plan { splits: 2, tail: 2, blocks: 2, ..plan(64, 48, 1) },
+    );
     for refused in [
         Plan { splits: 1, tail: 1, blocks: 4, ..plan(64, 32, 1) },
         Plan { splits: 2, tail: 2, blocks: 4, ..plan(64, 32, 1) },
