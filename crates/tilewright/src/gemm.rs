@@ -237,3 +237,62 @@ pub fn gemm<S: DeviceElement, T: DeviceElement>(
     product.launch(stream, &[a.memory(), b.memory()], d.memory_mut())?;
     Ok(())
 }
+
+/// Products of groups of rows on a device, in one call and one launch: A `(M,K)`, a matrix of B for
+/// each group, `(N,K,G)`, D `(M,N)`, and where the groups end, `G:1`, rising. Group `g` has the rows
+/// from the end of the group before to its own; rows behind the last keep what they have.
+///
+/// The ends are read as the product runs, so whoever computes them on the same stream need not be
+/// waited for. It returns when the kernels are launched; as [`gemm`] it plans each time.
+///
+/// ```
+/// use half::bf16;
+/// use tilewright::Layout;
+/// use tilewright::gemm::{ProductError, gemm_groups};
+/// use tilewright::gpu::{Device, DeviceTensor};
+/// use tilewright::tensor::Tensor;
+///
+/// let product = || -> Result<Tensor<f32>, ProductError> {
+///     let device = Device::open(0)?;
+///     let stream = device.stream()?;
+///     let layout = |text: &str| text.parse::<Layout>().unwrap();
+///     let a = DeviceTensor::filled(&stream, layout("(100,64):(64,1)"), bf16::from_f32(0.5))?;
+///     let b = DeviceTensor::filled(&stream, layout("(40,64,3):(64,1,2560)"), bf16::from_f32(2.0))?;
+///     let mut d = DeviceTensor::filled(&stream, layout("(100,40):(40,1)"), 0.0_f32)?;
+///     // Groups of 30, 50 and 20 rows.
+///     let ends = Tensor::from_fn(layout("3:1"), |at| [30, 80, 100][at as usize]).unwrap();
+///     let ends = DeviceTensor::from_tensor(&stream, &ends)?;
+///     gemm_groups(&stream, &a, &b, &ends, &mut d)?;
+///     Ok(d.read(&stream)?)
+/// };
+/// match product() {
+///     Ok(d) => assert_eq!(*d.get([99, 39]).unwrap(), 64.0),
+///     // On a machine without a device for these kernels.
+///     Err(error) => println!("{error}"),
+/// }
+/// ```
+///
+/// Errors: as [`Problem::grouped`], [`DeviceProduct::new`] and [`DeviceProduct::launch`]; the ends
+/// are not one for each group, side by side ([`PlanError::Shape`]).
+pub fn gemm_groups<S: DeviceElement, T: DeviceElement>(
+    stream: &Stream,
+    a: &DeviceTensor<S>,
+    b: &DeviceTensor<S>,
+    ends: &DeviceTensor<i32>,
+    d: &mut DeviceTensor<T>,
+) -> Result<(), ProductError> {
+    let matrix = |kind: ElementType, layout: &Layout| Matrix::new(element(kind)?, layout);
+    let [rows, columns, result] =
+        [matrix(S::TYPE, a.layout())?, matrix(S::TYPE, b.layout())?, matrix(T::TYPE, d.layout())?];
+    let problem = Problem::grouped(rows, columns, result)?;
+    let groups = problem.groups().unwrap_or(0);
+    let joined = ends.layout().coalesce().map_err(PlanError::from)?;
+    let side_by_side = matches!(joined.leaves(), [leaf] if leaf.extent == groups && (groups == 1 || leaf.stride == 1));
+    if !side_by_side {
+        let (layout, shape) = (ends.layout().to_string(), groups.to_string());
+        return Err(PlanError::Shape { layout, shape }.into());
+    }
+    let mut product = DeviceProduct::new(&stream.device(), &problem)?;
+    product.launch(stream, &[a.memory(), b.memory(), ends.memory()], d.memory_mut())?;
+    Ok(())
+}

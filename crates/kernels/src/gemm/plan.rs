@@ -81,7 +81,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan that takes the least time by the model of a machine.
+    /// The plan that takes the least time by the model of a machine, of those without a
+    /// [`Plan::tail`]: the model does not know them well yet, and `--tune` measures them.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -95,7 +96,7 @@ impl Plan {
     /// assert_eq!(plan.workspace(&problem), 0);
     /// ```
     pub fn of(problem: &Problem, machine: &Machine) -> Plan {
-        model::fastest(problem, machine, |_| true)
+        model::fastest(problem, machine, |plan| plan.tail == 0)
     }
 
     /// The plans that the model looks at, the fastest one first, each with the seconds that it
