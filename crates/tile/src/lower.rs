@@ -267,6 +267,11 @@ impl<'k, 'p> Lowering<'k, 'p> {
         {
             return Ok(Own::Tile(tile.fragment().distributed(&self.distribution(result)?)?));
         }
+        if let (Operation::Held(_), Some(Own::Tile(tile))) =
+            (operation, operands.first().and_then(|own| self.values.get(own)))
+        {
+            return Ok(Own::Tile(tile.convert(&self.distribution(result)?)?));
+        }
         if let (Operation::Unpack { element, signed }, [words]) = (operation, operands) {
             return self.unpacked(result, *words, *element, *signed);
         }

@@ -1,7 +1,8 @@
 //! Programs that move rows, count, sort and sum, beside plain loops.
 
-use super::{agrees, compare, numbers, program};
+use super::{agrees, compare, numbers};
 use crate::run::{Case, kernel};
+use tilewright_kernel::Route;
 use tilewright_tile::{Program, interpret};
 
 /// The tile interpreter, the placed program and the kernel, each bit for bit.
@@ -111,7 +112,7 @@ fn rows_go_where_their_numbers_say() {
 #[test]
 fn weights_of_four_bits_multiply() {
     for m in [1, 11] {
-        let (n, k) = (48, 1024 + 128);
+        let (n, k) = (48, 4096);
         let groups = k / 128;
         let x: Vec<f64> = numbers(1, k * m, 1.0).into_iter().map(|x| half::f16::from_f64(x).to_f64()).collect();
         let scale = numbers(2, n * groups, 0.5);
@@ -131,9 +132,16 @@ fn weights_of_four_bits_multiply() {
                 wanted.push((0..k).map(term).sum::<f64>());
             }
         }
-        let sizes = [("K8", k as i64 / 8), ("K", k as i64), ("N", n as i64), ("G", groups as i64), ("M", m as i64)];
-        let case = Case::new(&sizes, &[("w", words), ("scale", scale), ("x", x), ("y", vec![0.0; n * m])]);
-        agrees(&program("int4_product"), &case, &wanted, 1.0 / 256.0);
+        let case = Case::new(
+            &[("N", n as i64), ("M", m as i64)],
+            &[("w", words), ("scale", scale), ("x", x), ("y", vec![0.0; n * m])],
+        );
+        let changes = [("2048", "512"), ("16384", "4096"), ("(N,128)", "(N,32)"), ("k < 8", "k < 2")];
+        let program = with("int4_product", &changes);
+        agrees(&program, &case, &wanted, 1.0 / 256.0);
+        // Weights are taken as they were read.
+        let explained = program.compile().and_then(|compiled| compiled.explain()).unwrap();
+        assert!(explained.conversions.iter().all(|own| own.route == Route::Registers), "{explained}");
     }
 }
 
