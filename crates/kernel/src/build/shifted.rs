@@ -39,10 +39,10 @@ impl<'k> View<'k> {
     /// // The 32 elements from a place on that is read; 0 where there are none.
     /// let kernel = Kernel::build("window", |k| {
     ///     let (x, from) = (k.input::<f32>("x", "100:1")?, k.input::<i32>("from", "1:1")?);
-    ///     let y = k.output::<f32>("y", "32:1")?.thread_part()?;
-    ///     let from = k.index_up_to(from.load()?.numbers()?[0], 100)?;
-    ///     let own = x.domain_offset(&[from])?.local_tile("32", tilewright_layout::coord!(0)?)?;
-    ///     y.store(&own.thread_part()?.load_predicated()?)
+    ///     let y = k.output::<f32>("y", "32:1")?;
+    ///     k.threads(32)?;
+    ///     let (thread, from) = (k.thread()?, k.index_up_to(from.load()?.numbers()?[0], 100)?);
+    ///     y.at(&thread)?.store(&x.domain_offset(&[from])?.at(&thread)?.load_predicated()?)
     /// })?;
     /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
     /// interpreter.tensor(0, &(0..100).map(|at| at as f32).collect::<Vec<f32>>())?;
@@ -89,8 +89,9 @@ impl<'k> View<'k> {
     /// let kernel = Kernel::build("head", |k| {
     ///     let (x, end) = (k.input::<f32>("x", "64:1")?, k.input::<i32>("end", "1:1")?);
     ///     let y = k.tensor_of(Element::F32, "y", "64:1", Role::Both)?;
-    ///     let end = k.index_up_to(end.load()?.numbers()?[0], 64)?;
-    ///     y.ending_at(0, &end)?.thread_part()?.store_predicated(&x.thread_part()?.load()?)
+    ///     k.threads(64)?;
+    ///     let (thread, end) = (k.thread()?, k.index_up_to(end.load()?.numbers()?[0], 64)?);
+    ///     y.ending_at(0, &end)?.at(&thread)?.store_predicated(&x.at(&thread)?.load()?)
     /// })?;
     /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
     /// interpreter.tensor(0, &[1.0_f32; 64])?.tensor(1, &[40_i32])?.tensor(2, &[0.0_f32; 64])?;
