@@ -15,12 +15,14 @@
 //! problem    types, sizes, batch                     schedule   which tile a block takes when
 //! pairs      columns of B that make one of D         mainloop   the kernel: one warp copies, groups multiply
 //! scales     scales of blocks, and promoted sums     epilogue   how sums leave a block
-//! plan       tile, stages, groups, splits, order     byproduct  sums and greatest numbers of rows and columns
-//! model      how long a plan takes                   partials   sums of blocks that share a tile
+//! plan       tile, stages, groups, splits            order      groups that take tiles in turn
+//! model      how long a plan takes                   byproduct  sums and greatest numbers of rows and columns
+//! edges      what is loaded of the last tiles        partials   sums of blocks that share a tile
 //! ```
 
 mod byproduct;
 mod definition;
+mod edges;
 mod epilogue;
 mod fold;
 mod fused;
@@ -28,6 +30,7 @@ mod groups;
 mod mainloop;
 mod matrix;
 mod model;
+mod order;
 mod pack;
 mod pairs;
 mod partials;
@@ -219,7 +222,8 @@ impl Product {
 
 /// The plan of one kernel, without a workspace, that takes the least time on an H200.
 pub(crate) fn alone(name: &str, problem: &Problem) -> Result<Planned, PlanError> {
-    let plan = model::fastest(problem, &machine()?, |plan| plan.splits == 1 && !plan.side_by_side());
+    let plan =
+        model::fastest(problem, &machine()?, |plan| plan.splits == 1 && !plan.side_by_side() && !plan.alternates);
     let kernel = mainloop::kernel(name, problem, &plan, false)?;
     let mut lines: Vec<String> = plan.to_string().lines().map(str::to_string).collect();
     lines.extend(mainloop::lines(problem, &plan));

@@ -68,6 +68,7 @@ fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
         resident: 1,
         blocks: 2,
         overlaps: true,
+        alternates: false,
     }
 }
 
@@ -129,6 +130,34 @@ fn clusters_load_the_factor_of_the_columns_together() {
     multiplied(&problem([136, 72, 72]).batched(3).unwrap(), &cluster(64, 64, 1));
 }
 
+/// Blocks with an odd and an even number of tiles, with one, and with none; D in parts, along its
+/// rows and along its columns; fewer steps than stages, as many, and more.
+#[test]
+fn groups_take_tiles_in_turn() {
+    let turns = |rows, columns| Plan { alternates: true, stages: 4, ..plan(rows, columns, 2) };
+    for (sizes, blocks) in [([200, 136, 200], 1), ([136, 136, 256], 2), ([136, 72, 328], 4), ([72, 136, 600], 9)] {
+        multiplied(&problem(sizes), &Plan { blocks, ..turns(64, 64) });
+    }
+    multiplied(&problem([264, 264, 72]), &turns(128, 192));
+    multiplied(&problem([264, 264, 328]), &Plan { swapped: true, stages: 5, ..turns(128, 208) });
+    multiplied(&problem([72, 72, 72]).batched(3).unwrap(), &Plan { group: 1, ..turns(64, 96) });
+}
+
+/// Once all stages were filled as a whole, of the last tiles what lies inside alone is loaded: along
+/// the rows, along the columns, along both, of what the blocks of a cluster do not load together,
+/// and by groups in turn.
+#[test]
+fn tails_are_loaded_alone() {
+    let long = |rows, columns| Plan { blocks: 2, ..plan(rows, columns, 1) };
+    for (sizes, swapped) in [([136, 136, 520], false), ([72, 128, 520], false), ([50, 136, 520], true)] {
+        multiplied(&problem(sizes), &Plan { swapped, group: 1, ..long(64, 64) });
+    }
+    multiplied(&problem([136, 136, 328]), &Plan { cluster: 2, blocks: 4, ..long(64, 64) });
+    multiplied(&problem([136, 136, 328]), &Plan { cluster: 2, blocks: 4, group: 1, ..plan(128, 64, 2) });
+    multiplied(&problem([136, 136, 520]), &Plan { alternates: true, stages: 4, ..plan(64, 64, 2) });
+    multiplied(&problem([72, 72, 328]).batched(3).unwrap(), &long(64, 64));
+}
+
 #[test]
 fn batches_are_right() {
     let batch = problem([72, 72, 72]).batched(3).unwrap();
@@ -152,6 +181,9 @@ fn plans_are_refused() {
         (Plan { cluster: 2, columns: 72, ..plan(64, 64, 1) }, "halves"),
         (Plan { cluster: 2, blocks: 3, ..plan(64, 64, 1) }, "clusters divide"),
         (Plan { blocks: 0, ..plan(64, 64, 1) }, "blocks"),
+        (Plan { alternates: true, stages: 4, ..plan(64, 64, 1) }, "two groups of one block"),
+        (Plan { alternates: true, ..plan(64, 64, 2) }, "four stages"),
+        (Plan { alternates: true, stages: 4, ..plan(128, 256, 2) }, "registers"),
     ];
     for (plan, because) in wrong {
         let error = Product::planned(&product, &plan).unwrap_err();

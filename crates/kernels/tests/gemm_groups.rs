@@ -25,6 +25,7 @@ fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
         resident: 1,
         blocks: 2,
         overlaps: true,
+        alternates: false,
     }
 }
 

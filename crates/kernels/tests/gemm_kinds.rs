@@ -28,6 +28,7 @@ fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
         resident: 1,
         blocks: 2,
         overlaps: true,
+        alternates: false,
     }
 }
 
@@ -168,6 +169,8 @@ fn inputs_come_in_pieces() {
         let fused = problem.fused(Fused { expression, inputs }).unwrap();
         right(&fused, &Plan { swapped, ..plan(128, 128, 2) });
         right(&fused, &Plan { swapped, ..plan(64, 72, 1) });
+        // Groups that take tiles in turn read them from where they are.
+        right(&fused, &Plan { swapped, alternates: true, stages: 4, ..plan(64, 128, 2) });
     }
 }
 

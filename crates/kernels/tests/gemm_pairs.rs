@@ -25,6 +25,7 @@ fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
         resident: 1,
         blocks: 2,
         overlaps: true,
+        alternates: false,
     }
 }
 
@@ -123,6 +124,17 @@ fn blocks_have_scales() {
             right(problem, if plan.splits as usize > plans { &all[0] } else { plan });
         }
     }
+    // Halves of a tile of 256 columns one after the other, in registers for one: each half of B has
+    // a scale of its own; each column has one; there are none; and pairs.
+    let problem = Problem::of(factor(136, 300), factor(264, 300), Matrix::rows(BF16, [136, 264]).unwrap()).unwrap();
+    for (a, b) in [(scales(136, 3), scales(3, 3)), (scales(2, 3), scales(264, 3))] {
+        right(&problem.clone().scaled(Scales { a, b }).unwrap(), &plan(128, 256, 2));
+    }
+    right(&problem, &plan(128, 256, 2));
+    let d = Matrix::rows(BF16, [136, 132]).unwrap();
+    let gate = function("relu(x) * y", &["x", "y"], vec![]);
+    let pairs = Problem::gated(factor(136, 300), factor(264, 300), d, Pairs::Halves, gate).unwrap();
+    right(&pairs, &plan(128, 256, 2));
     // Each matrix of a batch has scales of its own.
     let [a, b] =
         [(40, 256), (24, 256)].map(|(rows, k)| Matrix::strided(Element::E5M2, [rows, k, 3], [k, 1, rows * k]).unwrap());

@@ -194,20 +194,67 @@ impl Build {
     #[track_caller]
     pub fn store_bulk<'k>(&'k self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
         let location = Location::caller();
-        self.core().begin(Source { statement: "store_bulk", location });
-        let store = || {
-            destination.writable()?;
-            let boxes = self.boxes(destination, source)?;
-            // The boxes are the tile, and what they have past the edges is left out.
-            destination.remember_write(None)?;
-            for at in &boxes.boxes {
-                let (from, address, corner) = self.placed(at, source)?;
-                let inputs: Vec<Register> = address.into_iter().chain(corner).collect();
-                self.core().effect(Operation::BulkStore { map: boxes.map, from }, inputs, &[], None);
-            }
-            Ok(())
-        };
-        store().map_err(|refusal: Reason| refusal.at("store_bulk", location))
+        self.stored_bulk(source, destination, Cache::Default).map_err(|refusal| refusal.at("store_bulk", location))
+    }
+
+    /// As [`Build::store_bulk`], of what nobody reads soon: its lines are the first that leave the
+    /// second-level cache (`L2::evict_first`).
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, interpret, ptx};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // What is copied once need not stay in the cache.
+    /// let kernel = Kernel::build("moved", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(64,32):(32,1)")?, k.output::<f32>("y", "(64,32):(32,1)")?);
+    ///     k.threads(32)?;
+    ///     let tile = k.shared::<f32>("(64,32):(32,1)")?;
+    ///     let stage = k.pipeline(1, 1)?.cursor()?.stage()?;
+    ///     k.single(|| {
+    ///         stage.acquire()?;
+    ///         stage.load_once(&x, &tile)?;
+    ///         stage.publish()
+    ///     })?;
+    ///     stage.wait()?;
+    ///     k.single(|| {
+    ///         k.store_bulk_once(&tile, &y)?;
+    ///         k.commit_bulk();
+    ///         k.wait_bulk(0);
+    ///         Ok(())
+    ///     })?;
+    ///     stage.release()
+    /// })?;
+    /// let run = interpret::check(kernel.program(), &[])?.run;
+    /// assert_eq!(run.tensor::<f32>(0)?, run.tensor::<f32>(1)?);
+    /// let text = ptx::write(kernel.program(), ptx::Target::Sm90a)?;
+    /// assert_eq!(text.matches(".L2::cache_hint").count(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn store_bulk_once<'k>(&'k self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.stored_bulk(source, destination, Cache::Streaming)
+            .map_err(|refusal| refusal.at("store_bulk_once", location))
+    }
+
+    #[track_caller]
+    fn stored_bulk<'k>(&'k self, source: &View<'k>, destination: &View<'k>, cache: Cache) -> Result<(), Reason> {
+        let statement = if cache == Cache::Streaming { "store_bulk_once" } else { "store_bulk" };
+        self.core().begin(Source { statement, location: Location::caller() });
+        destination.writable()?;
+        let boxes = self.boxes(destination, source)?;
+        // The boxes are the tile, and what they have past the edges is left out.
+        destination.remember_write(None)?;
+        for at in &boxes.boxes {
+            let (from, address, corner) = self.placed(at, source)?;
+            let inputs: Vec<Register> = address.into_iter().chain(corner).collect();
+            let from = Access { cache, ..from };
+            self.core().effect(Operation::BulkStore { map: boxes.map, from }, inputs, &[], None);
+        }
+        Ok(())
     }
 
     /// The bulk stores of this thread since the last call are a group

@@ -195,6 +195,93 @@ impl<'k> Cursor<'k> {
     }
 }
 
+impl Cursor<'_> {
+    /// Goes on by so many stages, as [`Cursor::advance`] so many times: past those that others use.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, KernelError, interpret};
+    /// use tilewright_layout::symbolic::Expr;
+    /// use tilewright_layout::{Slot, Tree};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // One warp fills a ring, and two others use its stages in turn.
+    /// let kernel = Kernel::build("turns", |k| {
+    ///     let x = k.input::<f32>("x", "(32,4,6):(4,1,128)")?;
+    ///     let y = k.output::<f32>("y", "(32,4,2,3):(4,1,128,256)")?;
+    ///     k.threads(96)?;
+    ///     let ring = k.shared::<f32>("(32,4,4):(4,1,128)")?;
+    ///     let pipeline = k.pipeline(4, 1)?;
+    ///     let at = |index: &Expr| {
+    ///         Ok::<_, KernelError>(Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())])?)
+    ///     };
+    ///     k.role(2..3, || {
+    ///         k.single(|| {
+    ///             let cursor = pipeline.cursor()?;
+    ///             k.range(6, |turn| {
+    ///                 let stage = cursor.stage()?;
+    ///                 stage.acquire()?;
+    ///                 stage.load(&x.slice(at(&turn)?)?, &ring.slice(at(stage.index())?)?)?;
+    ///                 stage.publish()?;
+    ///                 cursor.advance()
+    ///             })
+    ///         })
+    ///     })?;
+    ///     for warp in 0..2 {
+    ///         k.role(warp..warp + 1, || {
+    ///             let cursor = pipeline.cursor()?;
+    ///             cursor.advance_by(warp.into())?;
+    ///             let own = y.slice(Tree::flat([Slot::All, Slot::All, Slot::At(i64::from(warp).into()), Slot::All])?)?;
+    ///             k.range(3, |turn| {
+    ///                 let stage = cursor.stage()?;
+    ///                 stage.wait()?;
+    ///                 let part = ring.slice(at(stage.index())?)?.thread_part()?.load()?;
+    ///                 stage.release()?;
+    ///                 own.slice(at(&turn)?)?.thread_part()?.store(&part)?;
+    ///                 cursor.advance_by(2)
+    ///             })
+    ///         })?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// let run = interpret::check(kernel.program(), &[])?.run;
+    /// assert_eq!(run.tensor::<f32>(0)?, run.tensor::<f32>(1)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: as [`Cursor::stage`]; fewer than none.
+    #[track_caller]
+    pub fn advance_by(&self, count: i64) -> Result<(), KernelError> {
+        let location = Location::caller();
+        let mut core = self.pipeline.build.core();
+        core.begin(Source { statement: "advance_by", location });
+        let stages = self.pipeline.stages;
+        let mut advance = || {
+            if count < 0 {
+                let because = "a cursor goes on, not back".to_string();
+                return Err(Reason::Instruction { name: format!("advance_by {count}"), because });
+            }
+            let (index, parity) = (core.element_register(self.cell, 0)?, core.element_register(self.cell, 1)?);
+            let (rounds, rest) = (count / stages % 2, count % stages);
+            let constants = [0, 1, rest, stages - 1, -stages, rounds];
+            let [zero, one, rest, last, back, rounds] =
+                constants.map(|value| core.constant(value as i32 as u32 as u64, Width::Bits32));
+            let add = Operation::Binary(Binary::Add, Number::I32);
+            let next = core.pure(add.clone(), [index, rest], Width::Bits32);
+            let over = core.pure(Operation::Compare(Comparison::Greater, Number::I32), [next, last], Width::Predicate);
+            let around = core.pure(add, [next, back], Width::Bits32);
+            let index = core.pure(Operation::Select, [over, around, next], Width::Bits32);
+            let turned = core.pure(Operation::Select, [over, one, zero], Width::Bits32);
+            let xor = Operation::Binary(Binary::Xor, Number::U32);
+            let parity = core.pure(xor.clone(), [parity, turned], Width::Bits32);
+            let parity = core.pure(xor, [parity, rounds], Width::Bits32);
+            core.cells[self.cell].slots = vec![Slot::Whole(index), Slot::Whole(parity)];
+            Ok(())
+        };
+        advance().map_err(|refusal: Reason| refusal.at("advance_by", location))
+    }
+}
+
 impl<'k> Stage<'k> {
     /// Which stage it is: the index in tensors of shared memory that have a mode of stages.
     pub fn index(&self) -> &Expr {

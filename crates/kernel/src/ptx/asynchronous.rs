@@ -86,8 +86,9 @@ impl Writer<'_> {
             }
             None => ("", String::new()),
         };
+        let (hint, policy) = self.hint_of(to);
         let text = format!(
-            "cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes{cast} {write}, {place}, {wait}{mask};"
+            "cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes{cast}{hint} {write}, {place}, {wait}{mask}{policy};"
         );
         self.guarded(instruction.guard, &text);
         Ok(())
@@ -155,9 +156,21 @@ impl Writer<'_> {
         let mut inputs = instruction.inputs.iter().copied();
         let read = self.place(from, &mut inputs);
         let (rank, place) = self.box_of(map, inputs);
-        let text = format!("cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group {place}, {read};");
+        let (hint, policy) = self.hint_of(from);
+        let text = format!("cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group{hint} {place}, {read}{policy};");
         self.guarded(instruction.guard, &text);
         Ok(())
+    }
+
+    /// What a bulk copy says to the cache: the name of its hint, and the operand.
+    fn hint_of(&mut self, shared: &Access) -> (&'static str, String) {
+        if shared.cache != Cache::Streaming {
+            return ("", String::new());
+        }
+        self.needs(7, 4);
+        let policy = self.temporary(Width::Bits64);
+        self.line(&format!("createpolicy.fractional.L2::evict_first.b64 {policy}, 1.0;"));
+        (".L2::cache_hint", format!(", {policy}"))
     }
 
     /// How many coordinates a box has, and the map with them, in brackets.

@@ -29,6 +29,9 @@ use crate::error::PlanError;
 /// The most columns of a strip.
 const STRIP: i64 = 64;
 
+/// Bytes of tensors that stay in the cache together, about.
+const CACHED: i64 = 32 << 20;
+
 /// How the sums of a tile are written.
 pub(super) struct Epilogue {
     result: Element,
@@ -41,6 +44,8 @@ pub(super) struct Epilogue {
     /// In how many parts a tile goes through shared memory, and through how many buffers in turn.
     parts: i64,
     buffers: i64,
+    /// Tiles of a block at once, each of which has such buffers.
+    tiles: usize,
     /// The product of which a strip is the result.
     part: TiledMma,
     /// Rows and columns of D change places.
@@ -58,6 +63,8 @@ pub(super) struct Epilogue {
     spread: Option<TiledCopy>,
     /// The layout of shared memory.
     panels: String,
+    /// Whether D leaves the cache first, so that factors stay there.
+    once: bool,
     /// What is done with the sums; nothing where a block shares its tile.
     fused: Option<Fused>,
     /// How the inputs come ahead of the sums.
@@ -82,7 +89,7 @@ pub(super) struct Ends<'k> {
     d: View<'k>,
     /// What tiles leave of their rows and columns.
     kept: Vec<View<'k>>,
-    /// The buffers through which it goes.
+    /// The buffers through which it goes: those of each tile that a block has at once.
     staged: Vec<View<'k>>,
     inputs: Vec<Input<'k>>,
     /// The one stage of inputs that come ahead.
@@ -103,7 +110,7 @@ impl Epilogue {
         plan: &Plan,
         staged: Option<(Contiguous, bool)>,
     ) -> Result<Epilogue, PlanError> {
-        let Plan { groups, swapped, splits, .. } = *plan;
+        let (swapped, splits, groups) = (plan.swapped, plan.splits, plan.together());
         let [rows, columns] = plan.tile_of_d(problem);
         let staged = staged.filter(|_| splits == 1);
         let stored = staged.map(|(contiguous, _)| contiguous);
@@ -152,8 +159,11 @@ impl Epilogue {
         };
         let function = problem.function().filter(|_| splits == 1);
         let fetches = match (function, stored) {
-            // Tiles of groups begin anywhere, and those of folded modes have boxes.
-            (Some(fused), Some(stored)) if problem.groups().is_none() && problem.fold().is_none() => {
+            // Tiles of groups begin anywhere, those of folded modes have boxes, and where groups of
+            // warps take tiles in turn there are several at once.
+            (Some(fused), Some(stored))
+                if !plan.alternates && problem.groups().is_none() && problem.fold().is_none() =>
+            {
                 fused::fetches(fused, problem.d(), (stored, parts == 1), swapped, [rows, columns])
             }
             _ => Vec::new(),
@@ -176,6 +186,7 @@ impl Epilogue {
             strip,
             parts,
             buffers,
+            tiles: plan.tiles_at_once() as usize,
             through: stored.is_some(),
             along_rows,
             part,
@@ -184,6 +195,7 @@ impl Epilogue {
             batch: problem.batch(),
             store,
             spread,
+            once: problem.bytes() > CACHED,
             panels: panels(rows, columns / parts, along_rows, (width, bytes)),
             fused: function.cloned(),
             fetches,

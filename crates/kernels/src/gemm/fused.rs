@@ -166,7 +166,7 @@ impl<'k> Input<'k> {
                 let tiler = format!("({rows},{})", columns / pieces);
                 let column = plus(&times(&unit.column, &Expr::from(pieces))?, &Expr::from(piece))?;
                 let to = to.local_tile(&tiler, tile_at(&Expr::from(0), Some(&Expr::from(piece)))?)?;
-                stage.load(&matrix.local_tile(&tiler, tile_at(&unit.row, Some(&column))?)?, &to)
+                stage.load_once(&matrix.local_tile(&tiler, tile_at(&unit.row, Some(&column))?)?, &to)
             }
             _ if piece > 0 => Ok(()),
             Fetch::Columns => {
@@ -197,7 +197,7 @@ impl<'k> Input<'k> {
     }
 
     /// The same, those that repeat once.
-    fn loaded(
+    pub(super) fn loaded(
         &self,
         mma: &TiledMma,
         swapped: bool,
@@ -227,7 +227,7 @@ impl<'k> Input<'k> {
     }
 
     /// What was loaded, once for each sum of a thread.
-    fn spread(&self, found: &[Num<'k>], mma: &TiledMma, [rows, columns]: [i64; 2]) -> Vec<Num<'k>> {
+    pub(super) fn spread(&self, found: &[Num<'k>], mma: &TiledMma, [rows, columns]: [i64; 2]) -> Vec<Num<'k>> {
         let (blocks, row_blocks) = ((columns / 8) as usize, count_of(mma, rows));
         let mut numbers = Vec::with_capacity(4 * blocks * row_blocks);
         for row_block in 0..row_blocks {

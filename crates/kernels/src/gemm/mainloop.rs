@@ -11,15 +11,17 @@ use tilewright_kernel::{Element, Fragment, Kernel, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Extent, Layout, Slot, Tiler, Tree};
 
+use super::edges::{Edges, Loaded};
 use super::epilogue::{Ends, Epilogue, swizzle, width};
 use super::groups::Tiles;
 use super::matrix::Contiguous;
+use super::order::Order;
 use super::plan::{Plan, WARPS};
 use super::problem::Problem;
-use super::scales::{Scaling, promote};
+use super::scales::{Kept, Scaling, promote};
 use super::schedule::{Grid, Unit, minus, overflow, plus, times};
 use crate::error::PlanError;
-use crate::product::{at, fact, tile_at};
+use crate::product::{at, count, fact, tile_at};
 
 /// The instruction of a plan, by name.
 pub(super) fn atom(problem: &Problem, columns: i64) -> String {
@@ -68,13 +70,10 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
     let [own_rows, own_columns] = plan.tile_of_d(problem);
     let promoted = problem.is_promoted();
     let halved = promoted && !paired && columns % 16 == 0;
-    let made = |columns: i64| -> Result<TiledMma, PlanError> {
-        let order: Tiler = format!("[{own_rows}:1;{columns}:1;{}:1]", depth / 4).parse()?;
-        let instruction = MmaAtom::named(&atom(problem, columns))?;
-        Ok(TiledMma::new(instruction, &format!("({groups},1,1)").parse::<Layout>()?, &order)?)
-    };
-    let whole_mma = made(own_columns)?;
-    let mma = if halved { made(own_columns / 2)? } else { whole_mma.clone() };
+    let together = if halved { own_columns / 2 } else { own_columns };
+    let order: Tiler = format!("[{own_rows}:1;{together}:1;{}:1]", depth / 4).parse()?;
+    let instruction = MmaAtom::named(&atom(problem, together))?;
+    let mma = TiledMma::new(instruction, &format!("({},1,1)", plan.together()).parse::<Layout>()?, &order)?;
     // With names for sizes, K is contiguous in A and B, and N in D.
     let whole = |found: Result<Contiguous, &'static str>| if exact { found } else { Ok(Contiguous::Columns) };
     let because = |because| PlanError::Plan { because };
@@ -134,7 +133,12 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             None => None,
             Some(last) => Some(last.ends(k, &written, last.inputs(k)?)?),
         };
-        let pipeline = k.pipeline(stages, warps * cluster as u32)?;
+        let users = (WARPS * plan.together()) as u32;
+        let pipeline = k.pipeline(stages, users * cluster as u32)?;
+        let all_steps = count(problem.sizes()[2], depth);
+        let order = Order::new(k, plan, all_steps)?;
+        let lies = [left.lies, right.lies];
+        let edges = if exact { Edges::of(problem, plan, lies) } else { Edges::none() };
         let grid = Grid {
             across: k.size(&format!("ceil({n}/{})", columns * neighbours))?,
             beside: neighbours,
@@ -180,22 +184,16 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                     k.range(own(grid)?, |turn| {
                         let unit = unit_of(grid, &turn)?;
                         // Each block of a cluster loads a part of the factor that they share, for all.
-                        let part = |tile: &Expr| plus(&times(tile, &Expr::from(cluster))?, &rank);
                         let shared = |side: bool| cluster > 1 && side == plan.side_by_side();
-                        let (own_left, own_right) = (!shared(true), !shared(false));
-                        let rows_loaded = if own_left { rows } else { rows / cluster };
-                        let columns_loaded = if own_right { columns } else { columns / cluster };
-                        let row = if own_left { unit.row.clone() } else { part(&unit.row)? };
-                        let column = if own_right { unit.column.clone() } else { part(&unit.column)? };
                         // Tiles of folded modes are found at each step.
                         let (tiles_left, tiles_right) = match &fold {
                             None => (
-                                left.tiles(&unit, [rows_loaded, depth], &row)?,
-                                right.tiles(&unit, [columns_loaded, depth], &column)?,
+                                left.tiles(&unit, [rows, depth], &unit.row)?,
+                                right.tiles(&unit, [columns, depth], &unit.column)?,
                             ),
                             Some(_) => (Vec::new(), Vec::new()),
                         };
-                        let load = |step: Expr| -> Result<(), KernelError> {
+                        let load = |step: Expr, tails: Loaded| -> Result<(), KernelError> {
                             let number = plus(&unit.first, &step)?;
                             let step = at(&number)?;
                             let stage = cursor.stage()?;
@@ -204,53 +202,78 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                                 let here = at(stage.index())?;
                                 let from = fold.of_a(k, &left.view, boxed, (&number, depth))?;
                                 stage.load(&from, &ring_left.slice(here.clone())?)?;
-                                let from = fold.of_b(k, &right.view, (columns, &column), (&number, depth))?;
+                                let from = fold.of_b(k, &right.view, (columns, &unit.column), (&number, depth))?;
                                 stage.load(&from, &ring_right.slice(here)?)?;
                                 stage.publish()?;
                                 return cursor.advance();
                             }
-                            for (factor, from, ring, loaded, own) in [
-                                (&left, &tiles_left, &ring_left, rows_loaded, own_left),
-                                (&right, &tiles_right, &ring_right, columns_loaded, own_right),
+                            for (factor, from, ring, lines, shared, tail) in [
+                                (&left, &tiles_left, &ring_left, rows, shared(true), tails[0]),
+                                (&right, &tiles_right, &ring_right, columns, shared(false), tails[1]),
                             ] {
                                 let to = ring.slice(at(stage.index())?)?;
-                                if own {
-                                    for (number, from) in (0..).zip(from) {
-                                        let to = match factor.paired {
-                                            true => factor.part(&to, [loaded, depth], number)?,
-                                            false => to.clone(),
-                                        };
-                                        stage.load(&from.slice(step.clone())?, &to)?;
+                                if shared {
+                                    let own = [tail.unwrap_or(lines / cluster), depth];
+                                    let (from, to) = (from[0].slice(step.clone())?, part_of(&to, own, &rank)?);
+                                    stage.load_multicast(&part_of(&from, own, &rank)?, &to, &all, 0)?;
+                                    continue;
+                                }
+                                for (number, from) in (0..).zip(from) {
+                                    let to = match factor.paired {
+                                        true => factor.part(&to, [lines, depth], number)?,
+                                        false => to.clone(),
+                                    };
+                                    let (from, zero) = (from.slice(step.clone())?, Expr::from(0));
+                                    match tail.map(|lines| [lines, depth]) {
+                                        None => stage.load(&from, &to)?,
+                                        Some(own) => {
+                                            stage.load(&part_of(&from, own, &zero)?, &part_of(&to, own, &zero)?)?
+                                        }
                                     }
-                                } else {
-                                    let from = from[0].slice(step.clone())?;
-                                    let at = tile_at(&rank, Some(&Expr::from(0)))?;
-                                    let to = to.local_tile(&format!("({loaded},{depth})"), at)?;
-                                    stage.load_multicast(&from, &to, &all, 0)?;
                                 }
                             }
                             stage.publish()?;
                             cursor.advance()
                         };
-                        let Some(inputs) = &inputs else { return k.range(unit.steps.clone(), load) };
-                        epilogue.fetch(&ends, inputs, &unit, |from, to| {
-                            k.range(minus(&to, &from)?, |step| load(plus(&from, &step)?))
-                        })
+                        let whole = |from: &Expr, to: &Expr| {
+                            k.range(minus(to, from)?, |step| load(plus(from, &step)?, [None; 2]))
+                        };
+                        // From a step on by which all stages have been filled as a whole.
+                        let cases = edges.cases(&unit)?;
+                        let rest = |from: &Expr, to: &Expr| {
+                            let all = minus(to, from)?;
+                            let mut cases = cases.iter();
+                            cases.try_for_each(|(tails, is)| {
+                                k.range(times(&all, is)?, |step| load(plus(from, &step)?, *tails))
+                            })
+                        };
+                        let (zero, filled) = (Expr::from(0), Expr::from(stages));
+                        match &inputs {
+                            None if edges.is_none() => whole(&zero, &unit.steps),
+                            None => whole(&zero, &filled).and_then(|()| rest(&filled, &unit.steps)),
+                            Some(inputs) => epilogue.fetch(&ends, inputs, &unit, |from, to| {
+                                // The first half comes before, of at least so many steps.
+                                let late = from.known() != Some(0) && all_steps >= 2 * stages;
+                                if edges.is_none() || !late { whole(&from, &to) } else { rest(&from, &to) }
+                            }),
+                        }
                     })
                 };
                 fill(&grid)?;
                 if last.is_some() { fill(&last_grid) } else { Ok(()) }
             })
         })?;
-        k.role(0..warps, || {
+        let work = |group: usize| -> Result<(), KernelError> {
             if let Some([_, many]) = plan.shares(problem) {
                 k.registers(many)?;
             }
             // Sums that are promoted are added to the totals after each step.
             let totals = if promoted { epilogue.sums(k)? } else { Vec::new() };
+            let parts = if promoted { plan.halves(problem) as usize } else { epilogue.each() };
+            let held = if promoted { plan.at_once(problem) as usize } else { parts };
             let sums = match halved {
-                true => (0..2).map(|_| epilogue.half(k)).collect::<Result<Vec<_>, _>>()?,
-                false => epilogue.sums(k)?,
+                true => (0..held).map(|_| epilogue.half(k)).collect::<Result<Vec<_>, _>>()?,
+                false => epilogue.sums(k)?.into_iter().take(held).collect(),
             };
             // A stage is released when the products of the next one are set off: so there are
             // always some under way.
@@ -259,29 +282,36 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             // Each product of sums that are promoted begins anew, in the same registers.
             sums.iter().for_each(Fragment::clear);
             let product = |number: usize, here: &Coord<Expr>| -> Result<(), KernelError> {
-                let at = number as i64;
+                let (own, at) = (&sums[number % held], number as i64);
                 let of_left = left.part(&ring_left.slice(here.clone())?, [rows, depth], at)?;
                 let of_right = right.part(&ring_right.slice(here.clone())?, [columns, depth], at)?;
                 match promoted {
-                    true => k.mma_anew(&mma, &sums[number], &of_left, &of_right),
-                    false => k.mma(&mma, &sums[number], &of_left, &of_right, &sums[number]),
+                    true => k.mma_anew(&mma, own, &of_left, &of_right),
+                    false => k.mma(&mma, own, &of_left, &of_right, own),
                 }
             };
-            let multiply = || -> Result<(), KernelError> {
+            // What is full next.
+            let filled = || -> Result<Coord<Expr>, KernelError> {
                 let stage = ahead.stage()?;
                 stage.wait()?;
                 let here = at(stage.index())?;
-                (0..sums.len()).try_for_each(|number| product(number, &here))?;
-                ahead.advance()
+                ahead.advance()?;
+                Ok(here)
+            };
+            let multiply = || -> Result<(), KernelError> {
+                let here = filled()?;
+                (0..parts).try_for_each(|number| product(number, &here))
             };
             let release = || -> Result<(), KernelError> {
                 let stage = behind.stage()?;
                 if cluster == 1 { stage.release() } else { stage.release_to(&all, 0) }?;
                 behind.advance()
             };
+            order.begin(group, [&ahead, &behind])?;
             let consume = |grid: &Grid, epilogue: &Epilogue, ends: &Ends<'_>| {
-                k.range(own(grid)?, |turn| {
-                    let unit = unit_of(grid, &turn)?;
+                k.range(order.own(&own(grid)?, group)?, |turn| {
+                    let unit = unit_of(grid, &order.turn(&turn, group)?)?;
+                    order.wait(group);
                     let left = minus(&unit.steps, &Expr::from(1))?;
                     if !promoted {
                         sums.iter().for_each(Fragment::clear);
@@ -303,51 +333,73 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                             epilogue.let_come(k, inputs.as_ref())?;
                             others(minus(&unit.steps, &early)?)?;
                         }
+                        order.pass(group);
                         k.wait_mma(0);
                         release()?;
-                        return epilogue.write(k, &sums, (ends, inputs.as_ref()), &unit);
+                        order.skip([&ahead, &behind])?;
+                        return epilogue.write(k, &sums, (ends, inputs.as_ref()), &unit, group);
                     }
-                    // While one half is added to its totals, the other one is multiplied.
+                    // While one half is added to its totals, the other one is multiplied, or another group
+                    // multiplies.
                     totals.iter().for_each(Fragment::clear);
-                    let scales = |step: &Expr| match &scaling {
-                        Some(scaling) => scaling.of_block(&whole_mma, &unit, &plus(&unit.first, step)?),
-                        None => Ok(Vec::new()),
-                    };
-                    let add = |number: usize, scales: &[Num<'_>]| -> Result<(), KernelError> {
-                        let (total, scales) = match halved {
-                            true => (epilogue.half_of(&totals[0], number)?, epilogue.half_of_numbers(scales, number)),
-                            false => (totals[number].clone(), scales.to_vec()),
+                    let add = |number: usize, scales: &[Vec<Num<'_>>]| -> Result<(), KernelError> {
+                        let total = match halved {
+                            true => epilogue.half_of(&totals[0], number)?,
+                            false => totals[number].clone(),
                         };
-                        promote(&total, &sums[number], scales)
+                        let scales = scaling.as_ref().map(|scaling| scaling.of_part(&mma, scales, number));
+                        promote(&total, &sums[number % held], scales.unwrap_or_default())
                     };
-                    let block = |now: &[Num<'_>]| -> Result<(), KernelError> {
-                        for number in 0..sums.len() {
-                            k.wait_mma((sums.len() - 1 - number) as u32);
-                            if number + 1 == sums.len() {
+                    let block = |scales: &[Vec<Num<'_>>]| -> Result<(), KernelError> {
+                        let here = filled()?;
+                        (0..held).try_for_each(|number| product(number, &here))?;
+                        for number in 0..parts {
+                            if number >= held {
+                                product(number, &here)?;
+                            }
+                            let others = if held == parts { parts - 1 - number } else { 0 };
+                            k.wait_mma(others as u32);
+                            if number + 1 == parts {
                                 release()?;
                             }
-                            add(number, now)?;
+                            add(number, scales)?;
                         }
                         Ok(())
                     };
-                    let now = scales(&Expr::from(0))?;
-                    multiply()?;
-                    block(&now)?;
-                    epilogue.let_come(k, inputs.as_ref())?;
-                    k.range(left, |step| {
-                        let now = scales(&plus(&step, &Expr::from(1))?)?;
-                        multiply()?;
-                        block(&now)
-                    })?;
-                    epilogue.write(k, &totals, (ends, inputs.as_ref()), &unit)
+                    let scales = |step: &Expr| match &scaling {
+                        Some(scaling) => scaling.ask(&mma, &unit, &plus(&unit.first, step)?),
+                        None => Ok(Vec::new()),
+                    };
+                    // The scales of a block are there, or asked for, when the one before it begins.
+                    let ahead = plan.asks_ahead(problem) && scaling.is_some();
+                    let first = scales(&Expr::from(0))?;
+                    let kept = if ahead { Some(Kept::new(k, &first)?) } else { None };
+                    if let Some(kept) = &kept {
+                        epilogue.let_come(k, inputs.as_ref())?;
+                        k.range(left, |step| {
+                            let now = kept.get()?;
+                            kept.set(&scales(&plus(&step, &Expr::from(1))?)?)?;
+                            block(&now)
+                        })?;
+                        block(&kept.get()?)?;
+                    } else {
+                        block(&first)?;
+                        epilogue.let_come(k, inputs.as_ref())?;
+                        k.range(left, |step| block(&scales(&plus(&step, &Expr::from(1))?)?))?;
+                    }
+                    epilogue.write(k, &totals, (ends, inputs.as_ref()), &unit, group)
                 })
             };
             consume(&grid, &epilogue, &ends)?;
             if let (Some(last), Some(ends)) = (&last, &last_ends) {
                 consume(&last_grid, last, ends)?;
             }
+            order.end(k, &own(&grid)?, group)?;
             epilogue.end(k)
-        })?;
+        };
+        for group in 0..plan.tiles_at_once() as u32 {
+            k.role(group * users..(group + 1) * users, || work(group as usize))?;
+        }
         if cluster > 1 {
             // Nobody ends while the others still arrive at its stages.
             k.cluster_barrier();
@@ -355,6 +407,11 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
         Ok(())
     })?;
     Ok(kernel)
+}
+
+/// One of the parts of so many lines of a tile.
+fn part_of<'k>(tile: &View<'k>, [lines, depth]: [i64; 2], number: &Expr) -> Result<View<'k>, KernelError> {
+    tile.local_tile(&format!("({lines},{depth})"), tile_at(number, Some(&Expr::from(0)))?)
 }
 
 /// A factor as the kernel reads it.
@@ -426,7 +483,9 @@ pub(super) fn lines(problem: &Problem, plan: &Plan) -> Vec<String> {
         }
         Err(because) => format!("D from registers: {because}"),
     };
-    let instruction = atom(problem, plan.tile_of_d(problem)[1]);
+    let columns = plan.tile_of_d(problem)[1];
+    let halved = problem.is_promoted() && problem.pairs().is_none() && plan.halves(problem) == 2;
+    let instruction = atom(problem, if halved { columns / 2 } else { columns });
     let warps = format!("{instruction}, {} warps; bulk copies by one more", WARPS * plan.groups);
     let folded = problem.fold().map(|fold| {
         let sides = fold.boxes(plan.rows).iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use tilewright_kernel::cost::Machine;
 
-use super::plan::{Plan, Tile};
+use super::plan::{CACHED, Plan, SHORT, Tile};
 use super::problem::{LINE_BYTES, Problem};
 use crate::product::count;
 
@@ -24,6 +24,11 @@ const RECEIVED: f64 = 154.0;
 const TOGETHER: f64 = 60.0;
 /// How much longer copies take of which the rows begin in the middle of a line.
 const MISALIGNED: f64 = 2.05;
+/// Cycles that the copy engine takes for a line that lies outside of a factor, more than for one
+/// inside.
+const PAST: f64 = 4.5;
+/// How much of that is seen in the first stages of a tile, which wait for memory.
+const FIRST: f64 = 0.5;
 /// Instructions for each sum that is promoted, cycles of the load of a scale by four warps, and how
 /// much of both is to be seen where others multiply meanwhile.
 const PROMOTED: f64 = 1.0;
@@ -41,6 +46,12 @@ const SHARED: f64 = 6.0;
 const NARROW: f64 = 1.07;
 const WIDE: f64 = 0.985;
 const BETWEEN: f64 = 1.02;
+/// The same of groups that take tiles in turn.
+const IN_TURN: f64 = 1.03;
+/// Cycles until the other group multiplies, where groups take tiles in turn, and of a part or a
+/// panel of a tile that one of them stores.
+const HANDED: f64 = 900.0;
+const PART: f64 = 900.0;
 /// How much longer a tile takes that is stored in parts, and a cluster that has few stages.
 const PARTS: f64 = 1.4;
 const WAITING: f64 = 1.08;
@@ -56,6 +67,12 @@ const IDLE: f64 = 0.02;
 const FROM_MEMORY: i64 = 120 << 20;
 /// Share of the bytes that a second tile of columns reads from memory again.
 const AGAIN: f64 = 0.05;
+/// The fewest columns of tiles that groups take in turn.
+const ALTERNATING: i64 = 128;
+/// Bytes of D that the cache takes at once.
+const AT_ONCE: i64 = 4 << 20;
+/// The bandwidth at which the rest of the last tiles is written, of the data sheet's.
+const LAST_REACHED: f64 = 0.6;
 /// Seconds of a launch, of one that overlaps the one before, and of a second kernel.
 const LAUNCH: f64 = 1.4e-6;
 const OVERLAPPED: f64 = 0.8e-6;
@@ -82,7 +99,23 @@ fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
         1 => lines(whole) / FILL,
         _ => (lines(whole - rows.max(columns) / 2.0) / FILL).max(lines(whole) / RECEIVED) + TOGETHER,
     };
-    (products * together + promotion(plan, problem) * together).max(fill * together).max(STEP)
+    let multiplied = (products + promotion(plan, problem)) * together;
+    let of = |past: i64| multiplied.max((fill + PAST * past as f64) * together).max(STEP);
+    // Of the tiles of the slowest block one at least is at an edge. Where tails are loaded alone,
+    // its first stages are not.
+    let alone = problem.pairs().is_none() && problem.by_products().next().is_none();
+    let [m, n, k] = plan.extents(problem);
+    if plan.splits > 1 || !problem.begins_at_lines() {
+        return of(0);
+    }
+    let first = plan.stages as f64 / count(k, problem.depth()) as f64;
+    let seen = if alone && first < 1.0 { FIRST * first } else { 1.0 };
+    let edge = |extent: i64, of_tile: i64| {
+        let tiles = count(extent, of_tile);
+        let share = (1.0 / tiles as f64).max(1.0 / plan.turns(problem) as f64);
+        (of(tiles * of_tile - count(extent, 8) * 8) - of(0)) * share * seen
+    };
+    of(0) + edge(m, plan.rows) + edge(n, plan.columns)
 }
 
 /// Cycles of a step in which sums are promoted and nothing is multiplied.
@@ -102,16 +135,17 @@ fn promotion(plan: &Plan, problem: &Problem) -> f64 {
 pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 {
     let [m, n, k] = plan.extents(problem);
     let processors = f64::from(machine.multiprocessors);
-    let [along, across] = plan.tiles(problem);
     let alone = if plan.tail > 0 { 1 } else { plan.splits };
-    let units = (along * across - plan.tail) as f64 * problem.batch() as f64 * alone as f64;
-    let turns = (units / plan.blocks as f64).ceil();
+    let units = plan.units(problem) as f64;
+    let turns = plan.turns(problem) as f64;
     let steps = count(count(k, problem.depth()), alone) as f64;
     let together = (units / processors).ceil().min(plan.resident as f64);
     let sums = (plan.rows * plan.columns / 64) as f64;
-    let parts = if plan.parts(problem).0 > 1 { PARTS } else { 1.0 };
+    let stored = plan.parts(problem).0;
+    let parts = if stored > 1 && !plan.alternates { PARTS } else { 1.0 };
     let tile = TILE + SUMS * sums * plan.panels(problem) * parts;
     let read_often = match plan.rows * plan.columns {
+        _ if plan.alternates => IN_TURN,
         area if area < 128 * 256 => NARROW,
         area if area >= 256 * 192 => WIDE,
         area if area > 128 * 256 => BETWEEN,
@@ -123,13 +157,21 @@ pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
         3 if plan.cluster > 1 => WAITING,
         _ => 1.0,
     };
-    let own = waiting * (steps * step(plan, problem, together) + tile * together) * read_often;
+    let multiplied = steps * step(plan, problem, together);
+    let cycles = match plan.alternates {
+        // One group writes while the other one multiplies, but for the last tile.
+        true => {
+            let written = tile + PART * plan.pieces(problem) as f64;
+            turns * (multiplied + HANDED).max((multiplied + written) / 2.0) + tile
+        }
+        false => turns * (multiplied + tile * together),
+    };
     // The last tiles, which blocks share.
     let last_turns = count(plan.tail * plan.splits, plan.blocks) as f64;
     let last_steps = count(count(k, problem.depth()), plan.splits) as f64;
-    let last = waiting * (last_steps * step(plan, problem, together) + TILE + SHARED * sums) * read_often;
+    let last = last_steps * step(plan, problem, together) + TILE + SHARED * sums;
     let last = if plan.tail > 0 { last_turns * last } else { 0.0 };
-    let work = (turns * own + last) / (machine.clock * LOADED);
+    let work = waiting * (cycles + last) * read_often / (machine.clock * LOADED);
     let idle = 1.0 + IDLE * (1.0 - plan.blocks as f64 / processors).max(0.0);
     let idle = if 2 * m <= plan.rows { idle + OUTSIDE } else { idle };
     // What several tiles of columns read is in the cache, mostly.
@@ -143,13 +185,30 @@ pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
         1 => 0.0,
         _ => SECOND + 2.0 * plan.workspace(problem) as f64 / (machine.bandwidth * SUMS_REACHED),
     };
+    // The last tiles are stored when nothing else is done: what the cache does not take at once.
+    let stored = plan.rows * plan.columns * plan.blocks * i64::from(problem.result().bytes());
+    let last = match plan.splits {
+        1 if problem.bytes() > CACHED && problem.operations() < SHORT => {
+            (stored - AT_ONCE).max(0) as f64 / (machine.bandwidth * LAST_REACHED)
+        }
+        _ => 0.0,
+    };
     let launch = if plan.overlaps { OVERLAPPED } else { LAUNCH };
-    launch + both + second
+    launch + both + second + last
 }
 
 /// The plan of which the time is least, among those that are admitted.
 pub(super) fn fastest(problem: &Problem, machine: &Machine, admitted: impl Fn(&Plan) -> bool) -> Plan {
-    let first = Tile { swapped: false, rows: 64, columns: 64, groups: 1, splits: 1, cluster: 1, resident: 1 };
+    let first = Tile {
+        swapped: false,
+        rows: 64,
+        columns: 64,
+        groups: 1,
+        splits: 1,
+        cluster: 1,
+        resident: 1,
+        alternates: false,
+    };
     let plans = plans(problem, machine).into_iter().filter(|(_, plan)| admitted(plan));
     let least = plans.min_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(Ordering::Equal));
     least.map_or_else(|| Plan::tiled(problem, machine, first), |(_, plan)| plan)
@@ -163,8 +222,25 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
         let [m, n] = if swapped { [n, m] } else { [m, n] };
         for (rows, groups) in [(128, 2), (64, 1), (256, 2), (128, 1)] {
             for columns in widths(n) {
+                if (rows, groups) == (128, 2) && columns >= ALTERNATING {
+                    let tile =
+                        Tile { swapped, rows, columns, groups, splits: 1, cluster: 1, resident: 1, alternates: true };
+                    let plan = Plan::tiled(problem, machine, tile);
+                    if plan.refusal(problem).is_none() && plan.turns(problem) > 1 {
+                        plans.push((seconds(&plan, problem, machine), plan));
+                    }
+                }
                 for resident in 1..=3 {
-                    let tile = |splits, cluster| Tile { swapped, rows, columns, groups, splits, cluster, resident };
+                    let tile = |splits, cluster| Tile {
+                        swapped,
+                        rows,
+                        columns,
+                        groups,
+                        splits,
+                        cluster,
+                        resident,
+                        alternates: false,
+                    };
                     let tiles = count(m, rows).saturating_mul(count(n, columns)).saturating_mul(problem.batch());
                     let slots = i64::from(machine.multiprocessors) * resident;
                     for splits in shares(tiles, slots, count(k, problem.depth())) {
@@ -175,13 +251,14 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                         let once = half && rows > columns && problem.bytes() > FROM_MEMORY;
                         let clusters: &[i64] = match problem.begins_at_lines() {
                             true if once => &[2],
-                            true if half && columns % 16 != 0 => &[],
                             true => &[1],
                             false => &[1, 2],
                         };
                         for cluster in clusters.iter().copied() {
                             let plan = Plan::tiled(problem, machine, tile(splits, cluster));
-                            if plan.refusal(problem).is_none() {
+                            // Fewer blocks on a processor have more stages.
+                            let fewer = plan.blocks <= i64::from(machine.multiprocessors) * (resident - 1);
+                            if !fewer && plan.refusal(problem).is_none() {
                                 let lasts = SHARES.iter().filter_map(|own| plan.sharing_last(problem, machine, *own));
                                 plans.extend(lasts.map(|last| (seconds(&last, problem, machine), last)));
                                 plans.push((seconds(&plan, problem, machine), plan));

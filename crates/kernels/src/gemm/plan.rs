@@ -29,9 +29,9 @@ const MAX_COLUMNS: i64 = 256;
 /// Tiles along the rows that are taken one after the other, if nothing is in the way.
 const GROUP: i64 = 8;
 /// Bytes of tensors that stay in the cache from one launch to the next, about.
-const CACHED: i64 = 12 << 20;
+pub(super) const CACHED: i64 = 12 << 20;
 /// Multiplications and additions of short work.
-const SHORT: i64 = 40_000_000_000;
+pub(super) const SHORT: i64 = 40_000_000_000;
 /// Multiplications and additions a byte where memory does not decide.
 const INTENSE: i64 = 300;
 /// Registers of a processor.
@@ -42,8 +42,17 @@ const OTHER_REGISTERS: i64 = 32;
 /// multiple of 8, together three times what each had.
 const FEW_REGISTERS: u32 = 40;
 const MANY_REGISTERS: u32 = 232;
+/// The same where sums need more, and what copies has few numbers of its own.
+const FEWEST_REGISTERS: u32 = 24;
+const MOST_REGISTERS: u32 = 240;
+/// The most scales of a thread that are asked for ahead.
+const SCALES_AHEAD: i64 = 8;
+/// Sums of a tile of which a step takes as long as a load.
+const LONG_STEP: i64 = 128 * 128;
 /// The most bytes of shared memory through which a tile of D goes.
 const STAGED_BYTES: i64 = 65_536;
+/// Parts of a tile beyond which more of them take no longer, where lines go along its rows.
+const FEW_PARTS: i64 = 4;
 /// The most bytes of two buffers through which a tile goes in parts.
 const TURNED_BYTES: i64 = 32_768;
 /// The most stages: as many barriers are enough for any latency.
@@ -78,6 +87,9 @@ pub struct Plan {
     pub blocks: i64,
     /// Blocks begin while the launch before still runs, and wait for it before they read.
     pub overlaps: bool,
+    /// Groups take tiles in turn, each all rows of its own: while one writes a tile, the other one
+    /// multiplies.
+    pub alternates: bool,
 }
 
 impl Plan {
@@ -122,16 +134,28 @@ impl Plan {
 
     /// The plan of a tile, with as many stages as fit and as many blocks as a machine runs at once.
     pub fn tiled(problem: &Problem, machine: &Machine, tile: Tile) -> Plan {
-        let Tile { swapped, rows, columns, groups, splits, cluster, resident } = tile;
+        let Tile { swapped, rows, columns, groups, splits, cluster, resident, alternates } = tile;
         let (stages, group, blocks, overlaps, tail) = (1, 1, 1, false, 0);
-        let mut plan =
-            Plan { swapped, rows, columns, groups, stages, splits, tail, cluster, group, resident, blocks, overlaps };
+        let mut plan = Plan {
+            swapped,
+            rows,
+            columns,
+            groups,
+            stages,
+            splits,
+            tail,
+            cluster,
+            group,
+            resident,
+            blocks,
+            overlaps,
+            alternates,
+        };
         let [m, ..] = plan.extents(problem);
         // Whole clusters.
         let cluster = cluster.max(1);
         plan.group = raster(count(m, rows), if plan.side_by_side() { 1 } else { cluster }, problem.batch());
-        let [along, across] = plan.tiles(problem);
-        let units = along.saturating_mul(across).saturating_mul(problem.batch()).saturating_mul(splits);
+        let units = plan.units(problem);
         let processors = i64::from(machine.multiprocessors);
         let slots = processors * resident;
         // As many blocks as take no more turns, and no more: idle processors leave their power to
@@ -198,6 +222,19 @@ impl Plan {
         ]
     }
 
+    /// The parts of the work that blocks take in turn, but for last tiles that they share.
+    pub(crate) fn units(&self, problem: &Problem) -> i64 {
+        let [along, across] = self.tiles(problem);
+        let alone = if self.tail > 0 { 1 } else { self.splits };
+        let tiles = along.saturating_mul(across).saturating_sub(self.tail);
+        tiles.saturating_mul(problem.batch()).saturating_mul(alone)
+    }
+
+    /// How many of them a block takes, at most.
+    pub(crate) fn turns(&self, problem: &Problem) -> i64 {
+        count(self.units(problem), self.blocks.max(1)).max(1)
+    }
+
     /// Registers that a thread may have: those of a processor are given to four warps at a time.
     fn registers(&self) -> i64 {
         let threads = 32 * WARPS * (self.groups + 1) * self.resident.max(1);
@@ -206,15 +243,62 @@ impl Plan {
 
     /// Sums of a thread, and those of a block along K where they are promoted.
     fn sums(&self, problem: &Problem) -> i64 {
-        let own = self.rows / (64 * self.groups.max(1)) * self.columns / 2;
-        if problem.is_promoted() { 2 * own } else { own }
+        let own = self.own_sums();
+        if problem.is_promoted() { own + own / self.halves(problem) * self.at_once(problem) } else { own }
+    }
+
+    /// Sums of a thread, of a tile.
+    fn own_sums(&self) -> i64 {
+        self.rows / (64 * self.together().max(1)) * self.columns / 2
+    }
+
+    /// Groups that multiply one tile together.
+    pub(crate) fn together(&self) -> i64 {
+        if self.alternates { 1 } else { self.groups }
+    }
+
+    /// Tiles that a block has at once: those of the groups, if they take tiles in turn.
+    pub(crate) fn tiles_at_once(&self) -> i64 {
+        if self.alternates { self.groups } else { 1 }
+    }
+
+    /// In how many parts the columns of a tile are multiplied: of pairs each half by instructions
+    /// of its own; so are halves of the columns where sums are promoted.
+    pub(crate) fn halves(&self, problem: &Problem) -> i64 {
+        let halved = problem.is_promoted() && self.columns % 16 == 0;
+        if problem.pairs().is_some() || halved { 2 } else { 1 }
+    }
+
+    /// Of how many of these parts the sums of a block along K are in registers at once, where sums
+    /// are promoted: of both, so that one is multiplied while the other one is added; or of one,
+    /// where there are not so many registers, and another group multiplies meanwhile.
+    pub(crate) fn at_once(&self, problem: &Problem) -> i64 {
+        let all = self.own_sums() * 2 + OTHER_REGISTERS;
+        if all > self.most_registers() && self.groups * self.resident > 1 { 1 } else { self.halves(problem) }
+    }
+
+    /// Whether the scales of the next block along K are asked for while this one is multiplied: a
+    /// few, for which there are registers, where that takes longer than they do.
+    pub(crate) fn asks_ahead(&self, problem: &Problem) -> bool {
+        self.scale_loads(problem) <= SCALES_AHEAD && self.rows * self.columns >= LONG_STEP
+    }
+
+    /// Registers that a thread may have that multiplies, if those who copy leave them theirs.
+    fn most_registers(&self) -> i64 {
+        match self.groups == 2 && self.resident == 1 {
+            true if self.alternates => i64::from(MOST_REGISTERS),
+            true => i64::from(MANY_REGISTERS),
+            false => self.registers(),
+        }
     }
 
     /// Registers of those who copy, and of those who multiply, where they do not share alike: four
     /// warps copy then.
     pub(crate) fn shares(&self, problem: &Problem) -> Option<[u32; 2]> {
-        let few = self.sums(problem) + OTHER_REGISTERS > self.registers();
-        (few && self.groups == 2 && self.resident == 1).then_some([FEW_REGISTERS, MANY_REGISTERS])
+        let wanted = self.sums(problem) + OTHER_REGISTERS;
+        let few = wanted > self.registers() && self.groups == 2 && self.resident == 1;
+        let most = self.alternates && wanted > i64::from(MANY_REGISTERS);
+        few.then_some(if most { [FEWEST_REGISTERS, MOST_REGISTERS] } else { [FEW_REGISTERS, MANY_REGISTERS] })
     }
 
     /// In how many parts a tile of D goes through shared memory, and through how many buffers in
@@ -229,6 +313,9 @@ impl Plan {
             (1..=columns / step).find(fits).map(|parts| (parts, buffers))
         };
         let turned = || if problem.result().bytes() == 4 { fits(2, TURNED_BYTES) } else { None };
+        if self.alternates {
+            return fits(2, TURNED_BYTES).unwrap_or((1, 1));
+        }
         if bytes <= STAGED_BYTES { (1, 1) } else { turned().or_else(|| fits(1, STAGED_BYTES)).unwrap_or((1, 1)) }
     }
 
@@ -246,7 +333,8 @@ impl Plan {
             let inputs = problem.function().map_or(0, |fused| fused.inputs.len() as i64);
             let (parts, buffers) = self.parts(problem);
             let [rows, columns] = self.tile_of_d(problem);
-            rows * columns * i64::from(problem.result().bytes()) / parts * buffers + inputs * VECTOR_BYTES
+            let tile = rows * columns * i64::from(problem.result().bytes()) / parts * buffers;
+            tile * self.tiles_at_once() + inputs * VECTOR_BYTES
         }
     }
 
@@ -266,6 +354,14 @@ impl Plan {
     pub(crate) fn panel(&self, problem: &Problem) -> i64 {
         let [rows, columns] = self.tile_of_d(problem);
         width(if self.along_rows(problem) { rows } else { columns }, i64::from(problem.result().bytes().max(2)))
+    }
+
+    /// In how many pieces columns of a tile are stored: parts, or panels that are side by side.
+    pub(crate) fn pieces(&self, problem: &Problem) -> i64 {
+        match self.along_rows(problem) {
+            true => self.parts(problem).0.min(FEW_PARTS),
+            false => self.tile_of_d(problem)[1] / self.panel(problem).max(1),
+        }
     }
 
     /// Bytes of a row of a panel.
@@ -324,14 +420,14 @@ impl Plan {
         (16 * self.columns / 8 > 1024).then_some("a block adds 16 rows")
     }
 
-    /// Whether columns of a tile are in several blocks that have scales: each thread would load as
-    /// many.
+    /// Whether columns that are multiplied together are in several blocks that have scales: each
+    /// thread would load as many.
     fn splits_scales(&self, problem: &Problem) -> bool {
         let Some(scales) = problem.scales() else { return false };
         let ([m, n, _], swapped) = (problem.sizes(), self.swapped);
         let (across, extent) = if swapped { (&scales.a, m) } else { (&scales.b, n) };
         let blocks = across.extents()[0];
-        blocks > 1 && blocks != extent && BLOCK % self.columns != 0
+        blocks > 1 && blocks != extent && BLOCK % (self.columns / self.halves(problem)) != 0
     }
 
     /// Scales that a thread loads in a step along K.
@@ -342,13 +438,13 @@ impl Plan {
         let (a, b) = (each(&scales.a, m), each(&scales.b, n));
         let (rows, columns) = if self.swapped { (b, a) } else { (a, b) };
         let of = |each: bool, count: i64| if each { count } else { 1 };
-        of(rows, self.rows / (32 * self.groups)) + of(columns, self.columns / 4)
+        of(rows, self.rows / (32 * self.groups)) + of(columns, self.columns / 4).max(self.halves(problem))
     }
 
     /// Why it cannot be carried out, if so.
     pub(crate) fn refusal(&self, problem: &Problem) -> Option<&'static str> {
         let steps = count(problem.sizes()[2], problem.depth());
-        if self.groups < 1 || self.rows < 64 || self.rows % (64 * self.groups) != 0 {
+        if self.groups < 1 || self.rows < 64 || self.rows % (64 * self.together()) != 0 {
             return Some("each group of four warps multiplies a multiple of 64 rows");
         }
         if !(8..=MAX_COLUMNS).contains(&self.columns) || self.columns % 8 != 0 {
@@ -360,6 +456,16 @@ impl Plan {
             }
             if self.cluster > 1 {
                 return Some("the blocks of a cluster load halves of what pairs divide");
+            }
+        }
+        if self.alternates {
+            let more = problem.pairs().is_some() || problem.by_products().next().is_some() || problem.is_promoted();
+            let more = more || problem.groups().is_some() || problem.fold().is_some();
+            if self.groups != 2 || self.resident > 1 || self.cluster > 1 || self.splits > 1 || more {
+                return Some("two groups of one block take tiles in turn, of sums that are as they are multiplied");
+            }
+            if self.stages < 4 {
+                return Some("fewer than four stages are not enough for groups that take tiles in turn");
             }
         }
         if self.splits > 1 && (problem.pairs().is_some() || problem.by_products().next().is_some()) {
@@ -378,7 +484,7 @@ impl Plan {
             return Some("by-products are taken of a multiple of 16 columns");
         }
         if self.splits_scales(problem) {
-            return Some("the columns of a tile are within one block that has a scale");
+            return Some("columns that are multiplied together are within one block that has a scale");
         }
         let instruction = self.tile_of_d(problem)[1];
         if problem.sums() == Element::I32 && instruction > 24 && instruction % 16 != 0 {
@@ -441,8 +547,8 @@ impl Plan {
     }
 
     /// What it may be or not be, by name.
-    fn choices(&mut self) -> [(&'static str, &mut bool); 2] {
-        [("swapped", &mut self.swapped), ("overlaps", &mut self.overlaps)]
+    fn choices(&mut self) -> [(&'static str, &mut bool); 3] {
+        [("swapped", &mut self.swapped), ("overlaps", &mut self.overlaps), ("alternates", &mut self.alternates)]
     }
 
     /// The plan as one line, which [`Plan::from_line`] reads.
@@ -474,11 +580,21 @@ impl Plan {
                 return None;
             }
         }
-        let none = Tile { swapped: false, rows: 0, columns: 0, groups: 0, splits: 0, cluster: 0, resident: 0 };
-        let Tile { swapped, rows, columns, groups, splits, cluster, resident } = none;
-        let (stages, group, blocks, overlaps, tail) = (0, 0, 0, false, 0);
-        let mut plan =
-            Plan { swapped, rows, columns, groups, stages, splits, tail, cluster, group, resident, blocks, overlaps };
+        let mut plan = Plan {
+            swapped: false,
+            rows: 0,
+            columns: 0,
+            groups: 0,
+            stages: 0,
+            splits: 0,
+            tail: 0,
+            cluster: 0,
+            group: 0,
+            resident: 0,
+            blocks: 0,
+            overlaps: false,
+            alternates: false,
+        };
         for (name, number) in plan.numbers() {
             *number = given.remove(name)?.parse().ok()?;
         }
@@ -515,6 +631,8 @@ pub struct Tile {
     pub cluster: i64,
     /// Blocks that run on one processor at once.
     pub resident: i64,
+    /// Groups take tiles in turn.
+    pub alternates: bool,
 }
 
 impl fmt::Display for Plan {
@@ -540,6 +658,9 @@ impl fmt::Display for Plan {
                 "{} blocks share the steps along K of a tile; a second kernel adds their sums, in the order of the steps",
                 self.splits
             )?;
+        }
+        if self.alternates {
+            writeln!(f, "two groups of four warps take tiles in turn: one multiplies while the other one writes")?;
         }
         if self.overlaps {
             writeln!(f, "blocks begin while the launch before still runs, and wait for it before they read")?;

@@ -5,9 +5,11 @@
 //! bits of the greatest of their terms; so the sum of each block is added in f32 to what there is
 //! ([`Problem::fast`](super::Problem::fast) leaves that out where there are no scales).
 //!
-//! A stage has the steps of one block. The columns of a tile are multiplied in two halves, each
-//! into sums of its own: while the first is added to what there is, the second is multiplied. The
-//! scales of a block are asked for before its stage is waited for.
+//! A stage has the steps of one block. The columns of a tile are multiplied in two halves: each
+//! into sums of its own, so that while the first is added to what there is, the second is
+//! multiplied; or, where a thread has no registers for both, one after the other into the same,
+//! while other groups multiply. The scales of a block are asked for while the block before it is
+//! multiplied, where they are few; else before its stage is waited for.
 
 use tilewright_atoms::TiledMma;
 use tilewright_kernel::program::memory::Role;
@@ -19,7 +21,7 @@ use super::fused::Input;
 use super::matrix::Matrix;
 use super::plan::Plan;
 use super::problem::Problem;
-use super::schedule::Unit;
+use super::schedule::{Unit, plus, times};
 use crate::error::PlanError;
 use crate::product::count;
 
@@ -62,7 +64,10 @@ impl Scales {
 pub(super) struct Scaling<'k> {
     scales: [Input<'k>; 2],
     swapped: bool,
+    /// Rows of a tile, and columns that are multiplied together.
     tile: [i64; 2],
+    /// How many parts of so many columns a tile has.
+    parts: i64,
 }
 
 impl<'k> Scaling<'k> {
@@ -70,6 +75,8 @@ impl<'k> Scaling<'k> {
     pub(super) fn declare(k: &'k Build, problem: &Problem, plan: &Plan) -> Result<Option<Scaling<'k>>, KernelError> {
         let Some(scales) = problem.scales() else { return Ok(None) };
         let [m, n, _] = problem.sizes();
+        let parts = plan.halves(problem);
+        let part = [plan.rows, plan.columns / parts];
         let of = |matrix: &Matrix, rows: i64, first: bool| -> Result<Input<'k>, KernelError> {
             let [blocks, steps, matrices] = matrix.extents();
             let [down, along, step] = matrix.strides().unwrap_or([0; 3]);
@@ -92,25 +99,77 @@ impl<'k> Scaling<'k> {
                 offset => format!("S<0,0,0> o {offset} o {layout}"),
             };
             let view = k.tensor_of(Element::F32, if first { "scales_a" } else { "scales_b" }, &layout, Role::Input)?;
-            let tile = if first != plan.swapped { plan.rows } else { plan.columns };
+            let tile = if first != plan.swapped { part[0] } else { part[1] };
             let same = blocks == 1 || blocks != rows && BLOCK % tile == 0;
             let repeats = if first != plan.swapped { [same, true] } else { [true, same] };
             Ok(Input::of(view, matrix.is_batch(), repeats))
         };
         let scales = [of(&scales.a, m, true)?, of(&scales.b, n, false)?];
-        Ok(Some(Scaling { scales, swapped: plan.swapped, tile: [plan.rows, plan.columns] }))
+        Ok(Some(Scaling { scales, swapped: plan.swapped, tile: part, parts }))
     }
 
-    /// The scale of each sum of a thread, of a block along K.
-    pub(super) fn of_block(&self, mma: &TiledMma, unit: &Unit, block: &Expr) -> Result<Vec<Num<'k>>, KernelError> {
-        let of = |scale: &Input<'k>| {
+    /// The scales of a block along K that a thread reads: those beside its rows, then those beside
+    /// its columns, part after part.
+    pub(super) fn ask(&self, mma: &TiledMma, unit: &Unit, block: &Expr) -> Result<Vec<Vec<Num<'k>>>, KernelError> {
+        let of = |scale: &Input<'k>, part: i64| {
             let at = [Slot::All, Slot::All, Slot::At(block.clone())];
             let at = at.into_iter().chain(scale.is_batch().then_some(Slot::All));
             let input = scale.sliced(Tree::flat(at)?)?;
-            input.numbers(mma, self.swapped, unit, self.tile, (0, &unit.column))
+            let column = plus(&times(&unit.column, &Expr::from(self.parts))?, &Expr::from(part))?;
+            input.loaded(mma, self.swapped, unit, self.tile, (part, &column))
         };
-        let [a, b] = [of(&self.scales[0])?, of(&self.scales[1])?];
-        Ok(a.into_iter().zip(b).map(|(a, b)| a * b).collect())
+        let [rows, columns] = self.sides();
+        let beside = (0..self.parts).map(|part| of(columns, part));
+        std::iter::once(of(rows, 0)).chain(beside).collect()
+    }
+
+    /// The scale of each sum of a thread, of a part of the columns.
+    pub(super) fn of_part(&self, mma: &TiledMma, asked: &[Vec<Num<'k>>], part: usize) -> Vec<Num<'k>> {
+        let [rows, columns] = self.sides();
+        let (Some(own), Some(beside)) = (asked.first(), asked.get(1 + part)) else { return Vec::new() };
+        let (own, beside) = (rows.spread(own, mma, self.tile), columns.spread(beside, mma, self.tile));
+        own.into_iter().zip(beside).map(|(row, column)| row * column).collect()
+    }
+
+    /// Those along the rows of tiles, and those along the columns.
+    fn sides(&self) -> [&Input<'k>; 2] {
+        let [a, b] = &self.scales;
+        if self.swapped { [b, a] } else { [a, b] }
+    }
+}
+
+/// Numbers that are kept in registers from one turn of a loop to the next.
+pub(super) struct Kept<'k> {
+    fragment: Option<Fragment<'k>>,
+    counts: Vec<usize>,
+}
+
+impl<'k> Kept<'k> {
+    /// Keeps numbers in f32.
+    pub(super) fn new(k: &'k Build, numbers: &[Vec<Num<'k>>]) -> Result<Kept<'k>, KernelError> {
+        let counts: Vec<usize> = numbers.iter().map(Vec::len).collect();
+        let all: usize = counts.iter().sum();
+        let fragment = if all > 0 { Some(k.register(Element::F32, &all.to_string())?) } else { None };
+        let kept = Kept { fragment, counts };
+        kept.set(numbers)?;
+        Ok(kept)
+    }
+
+    /// Keeps others instead.
+    pub(super) fn set(&self, numbers: &[Vec<Num<'k>>]) -> Result<(), KernelError> {
+        self.fragment.as_ref().map_or(Ok(()), |fragment| fragment.set(&numbers.concat()))
+    }
+
+    /// The numbers.
+    pub(super) fn get(&self) -> Result<Vec<Vec<Num<'k>>>, KernelError> {
+        let numbers = self.fragment.as_ref().map_or(Ok(Vec::new()), Fragment::numbers)?;
+        let mut rest = &numbers[..];
+        let mut part = |count: &usize| {
+            let (own, others) = rest.split_at((*count).min(rest.len()));
+            rest = others;
+            own.to_vec()
+        };
+        Ok(self.counts.iter().map(&mut part).collect())
     }
 }
 

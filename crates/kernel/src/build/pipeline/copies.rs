@@ -11,7 +11,7 @@ use super::super::cluster::Ranks;
 use super::super::tensor::View;
 use super::Stage;
 use crate::error::{KernelError, Reason};
-use crate::program::memory::Access;
+use crate::program::memory::{Access, Cache};
 use crate::program::operation::Operation;
 use crate::program::register::{Register, Width};
 use crate::program::{Location, Source};
@@ -28,7 +28,18 @@ impl<'k> Stage<'k> {
     pub fn load(&self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
         let location = Location::caller();
         self.build.core().begin(Source { statement: "load", location });
-        self.filled(source, destination, None).map_err(|refusal| refusal.at("load", location))
+        self.filled(source, destination, None, Cache::Default).map_err(|refusal| refusal.at("load", location))
+    }
+
+    /// As [`Stage::load`], of what nobody else reads soon: its lines are the first that leave the
+    /// second-level cache (`L2::evict_first`).
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn load_once(&self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "load_once", location });
+        self.filled(source, destination, None, Cache::Streaming).map_err(|refusal| refusal.at("load_once", location))
     }
 
     /// As [`Stage::load`], into the same place in several blocks of the cluster at once: the
@@ -99,18 +110,25 @@ impl<'k> Stage<'k> {
         let first = first.into();
         let load = || {
             let ranks = self.build.core().ranks(receivers, &first)?;
-            self.filled(source, destination, Some(&ranks))
+            self.filled(source, destination, Some(&ranks), Cache::Default)
         };
         load().map_err(|refusal: Reason| refusal.at("load_multicast", location))
     }
 
     /// Sets off bulk copies of a tile, for one block or for several.
-    fn filled(&self, source: &View<'k>, destination: &View<'k>, to_all: Option<&Ranks>) -> Result<(), Reason> {
+    fn filled(
+        &self,
+        source: &View<'k>,
+        destination: &View<'k>,
+        to_all: Option<&Ranks>,
+        cache: Cache,
+    ) -> Result<(), Reason> {
         source.readable()?;
         let boxes = self.build.boxes(source, destination)?;
         let (barrier, object) = self.build.object(self.full, &self.index)?;
         for at in &boxes.boxes {
             let (to, address, corner) = self.build.placed(at, destination)?;
+            let to = Access { cache, ..to };
             let mut core = self.build.core();
             let mask = to_all.map(|ranks| core.mask_of(ranks)).transpose()?;
             let inputs: Vec<Register> = address.into_iter().chain(object).chain(corner).chain(mask).collect();

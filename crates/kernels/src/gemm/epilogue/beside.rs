@@ -22,7 +22,7 @@ const PIECES: i64 = 8;
 impl Epilogue {
     /// The tensors of the inputs of the function, and shared memory through which a tile is stored.
     pub(in crate::gemm) fn inputs<'k>(&self, k: &'k Build) -> Result<Beside<'k>, KernelError> {
-        let buffers = if self.through { self.buffers } else { 0 };
+        let buffers = if self.through { self.buffers as usize * self.tiles } else { 0 };
         let staged = (0..buffers).map(|_| k.shared_of(self.result, &self.panels));
         let staged: Vec<View<'k>> = staged.collect::<Result<_, _>>()?;
         let (tile, fetches) = ([self.rows, self.columns], (&self.fetches[..], staged.first()));

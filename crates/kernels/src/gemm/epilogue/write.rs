@@ -23,6 +23,11 @@ impl Epilogue {
         (0..self.each).map(|_| k.register(self.sums, &shape)).collect()
     }
 
+    /// How many sums make one number of D.
+    pub(in crate::gemm) fn each(&self) -> usize {
+        self.each
+    }
+
     /// The sums of half of the columns of a tile, in registers.
     pub(in crate::gemm) fn half<'k>(&self, k: &'k Build) -> Result<Fragment<'k>, KernelError> {
         let blocks = fused::count_of(&self.part, self.rows);
@@ -35,13 +40,6 @@ impl Epilogue {
         let all: Layout =
             format!("((2,2,{}),{blocks},1,2):((1,2,4),{own},0,{})", self.columns / 16, own / 2).parse()?;
         sums.with_layout(&all)?.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(number as i64)])?)
-    }
-
-    /// The same of numbers, of which there is one for each sum; none of none.
-    pub(in crate::gemm) fn half_of_numbers<'k>(&self, numbers: &[Num<'k>], number: usize) -> Vec<Num<'k>> {
-        // Of each block of rows one half of its columns.
-        let own = self.columns as usize / 2;
-        numbers.chunks(own).flat_map(|block| &block[number * own / 2..(number + 1) * own / 2]).copied().collect()
     }
 
     /// The sums of a strip.
@@ -129,16 +127,18 @@ impl Epilogue {
         made.to(result)
     }
 
-    /// Writes the sums of a part of the work.
+    /// Writes the sums of a part of the work, by the group that has so many tiles of a block before
+    /// its own.
     pub(in crate::gemm) fn write<'k>(
         &self,
         k: &'k Build,
         sums: &[Fragment<'k>],
         (ends, cursor): (&Ends<'k>, Option<&Cursor<'k>>),
         unit: &Unit,
+        group: usize,
     ) -> Result<(), KernelError> {
         let mut taken: Vec<Option<Distributed<'k>>> = vec![None; self.takers.len()];
-        self.write_strips(k, sums, (ends, cursor), unit, &mut taken)?;
+        self.write_strips(k, sums, (ends, cursor), (unit, group), &mut taken)?;
         for ((taker, to), taken) in self.takers.iter().zip(&ends.kept).zip(taken) {
             taker.leave(to, unit, taken)?;
         }
@@ -150,7 +150,7 @@ impl Epilogue {
         k: &'k Build,
         sums: &[Fragment<'k>],
         (ends, cursor): (&Ends<'k>, Option<&Cursor<'k>>),
-        unit: &Unit,
+        (unit, group): (&Unit, usize),
         taken: &mut [Option<Distributed<'k>>],
     ) -> Result<(), KernelError> {
         let count = self.columns / self.strip;
@@ -172,7 +172,7 @@ impl Epilogue {
         }
         for part in 0..self.parts {
             // Buffers take turns, from the first one on in each tile.
-            let staged = &ends.staged[(part % self.buffers) as usize];
+            let staged = &ends.staged[group * self.buffers as usize + (part % self.buffers) as usize];
             let last = (self.parts - 1) % self.buffers;
             let under_way = if part == 0 && last == 0 { 0 } else { self.buffers as u32 - 1 };
             match cursor.filter(|_| part == 0) {
@@ -214,7 +214,10 @@ impl Epilogue {
             k.fence_async();
             k.barrier();
             k.single(|| {
-                k.store_bulk(staged, &tile)?;
+                match self.once {
+                    true => k.store_bulk_once(staged, &tile)?,
+                    false => k.store_bulk(staged, &tile)?,
+                }
                 k.commit_bulk();
                 Ok(())
             })?;

@@ -1,0 +1,85 @@
+//! Tiles at an edge: what is loaded of them.
+//!
+//! Law: a tile at the last rows or columns has a tail, and what lies past it is not written to D.
+//! The copy engine takes some three times longer for a line outside of a tensor, which it fills with
+//! zeros, than for one inside. So of a tile at an edge, once its first stages have been filled as
+//! a whole, the tail alone is loaded; what shared memory has past it is what an earlier copy left
+//! there, and makes rows and columns that nobody stores.
+
+use tilewright_kernel::KernelError;
+use tilewright_layout::symbolic::Expr;
+
+use super::matrix::Contiguous;
+use super::plan::Plan;
+use super::problem::Problem;
+use super::schedule::{Unit, minus, overflow, plus, times};
+use crate::product::count;
+
+/// The tails of a problem's tiles.
+pub(super) struct Edges {
+    /// Of the factor along the rows of tiles, and of that along the columns: how many tiles there
+    /// are, and lines that a block loads of the last one, in whole blocks of 8; none where it is
+    /// loaded as a whole.
+    tails: [Option<(i64, i64)>; 2],
+}
+
+/// What is loaded of both factors: lines of a tail, or whole tiles.
+pub(super) type Loaded = [Option<i64>; 2];
+
+impl Edges {
+    /// Those of a plan for the sizes of a problem, of factors that lie so.
+    pub(super) fn of(problem: &Problem, plan: &Plan, lies: [Contiguous; 2]) -> Edges {
+        let steps = count(problem.sizes()[2], problem.depth());
+        // By-products are taken of all columns of a tile, and pairs are loaded in halves.
+        let more = problem.pairs().is_some() || problem.by_products().next().is_some();
+        // Tiles of groups begin anywhere, and those of folded modes are boxes.
+        let more = more || problem.groups().is_some() || problem.fold().is_some();
+        if more || plan.splits > 1 || steps <= plan.stages {
+            return Edges::none();
+        }
+        let [m, n, _] = plan.extents(problem);
+        // What the blocks of a cluster load for each other comes in parts of as many lines.
+        let parts = |side: usize| if plan.side_by_side() == (side == 0) { plan.cluster } else { 1 };
+        let tail = |side: usize, extent: i64, tile: i64| {
+            let (tiles, parts) = (count(extent, tile), parts(side));
+            let lines = count(extent - (tiles - 1) * tile, 8 * parts) * 8;
+            (matches!(lies[side], Contiguous::Columns) && lines * parts < tile).then_some((tiles, lines))
+        };
+        Edges { tails: [tail(0, m, plan.rows), tail(1, n, plan.columns)] }
+    }
+
+    /// Tiles that are loaded as a whole.
+    pub(super) fn none() -> Edges {
+        Edges { tails: [None; 2] }
+    }
+
+    /// Whether no tile has a tail.
+    pub(super) fn is_none(&self) -> bool {
+        self.tails == [None; 2]
+    }
+
+    /// What may be loaded of a part of the work, and for each 1 where it is, else 0.
+    pub(super) fn cases(&self, unit: &Unit) -> Result<Vec<(Loaded, Expr)>, KernelError> {
+        let one = Expr::from(1);
+        // 1 at the last tile and past it.
+        let at_edge = |tail: Option<(i64, i64)>, tile: &Expr| match tail {
+            None => Ok(Expr::from(0)),
+            Some((tiles, _)) => plus(tile, &one)?.floor_div(&Expr::from(tiles)).ok_or_else(overflow),
+        };
+        let at = [at_edge(self.tails[0], &unit.row)?, at_edge(self.tails[1], &unit.column)?];
+        let mut cases = Vec::new();
+        for rows in [false, true] {
+            for columns in [false, true] {
+                let chosen = [rows, columns];
+                let there = (0..2).all(|side| !chosen[side] || self.tails[side].is_some());
+                if !there {
+                    continue;
+                }
+                let is = |side: usize| if chosen[side] { Ok(at[side].clone()) } else { minus(&one, &at[side]) };
+                let loaded = |side: usize| self.tails[side].filter(|_| chosen[side]).map(|(_, lines)| lines);
+                cases.push(([loaded(0), loaded(1)], times(&is(0)?, &is(1)?)?));
+            }
+        }
+        Ok(cases)
+    }
+}
