@@ -15,6 +15,9 @@ use super::problem::Problem;
 use super::schedule::{Unit, minus, overflow, plus, times};
 use crate::product::count;
 
+/// Lines outside from which on a tail is loaded alone.
+const LEAST: i64 = 16;
+
 /// The tails of a problem's tiles.
 pub(super) struct Edges {
     /// Of the factor along the rows of tiles, and of that along the columns: how many tiles there
@@ -43,7 +46,7 @@ impl Edges {
         let tail = |side: usize, extent: i64, tile: i64| {
             let (tiles, parts) = (count(extent, tile), parts(side));
             let lines = count(extent - (tiles - 1) * tile, 8 * parts) * 8;
-            (matches!(lies[side], Contiguous::Columns) && lines * parts < tile).then_some((tiles, lines))
+            (matches!(lies[side], Contiguous::Columns) && lines * parts + LEAST <= tile).then_some((tiles, lines))
         };
         Edges { tails: [tail(0, m, plan.rows), tail(1, n, plan.columns)] }
     }

@@ -258,7 +258,9 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                             let plan = Plan::tiled(problem, machine, tile(splits, cluster));
                             // Fewer blocks on a processor have more stages.
                             let fewer = plan.blocks <= i64::from(machine.multiprocessors) * (resident - 1);
-                            if !fewer && plan.refusal(problem).is_none() {
+                            // Half of the columns alone pays where rows of D are stored as wholes.
+                            let thin = cluster == 1 && half && columns % 16 != 0 && plan.panel_bytes(problem) < 64;
+                            if !fewer && !thin && plan.refusal(problem).is_none() {
                                 let lasts = SHARES.iter().filter_map(|own| plan.sharing_last(problem, machine, *own));
                                 plans.extend(lasts.map(|last| (seconds(&last, problem, machine), last)));
                                 plans.push((seconds(&plan, problem, machine), plan));
