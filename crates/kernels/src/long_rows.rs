@@ -12,6 +12,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
+use crate::rows::{placed, widest};
 
 /// Threads of a block, and vectors of each in a chunk.
 const THREADS: i64 = 512;
@@ -21,6 +22,7 @@ const VECTORS: i64 = 4;
 pub(crate) struct LongRows {
     columns: i64,
     element: Element,
+    alignment: i64,
     chunk: i64,
     run: i64,
     /// A chunk `(1,A,V)`, a run of it `(1,A)`, and one number of each thread.
@@ -36,18 +38,16 @@ pub(crate) struct Stretch<'k> {
 }
 
 impl LongRows {
-    /// The plan for rows of so many elements.
+    /// The plan for rows of so many elements, in tensors that begin at multiples of `alignment`
+    /// elements.
     ///
     /// Errors: columns do not fit into 31 bits.
-    pub(crate) fn new(columns: i64, element: Element) -> Result<LongRows, PlanError> {
+    pub(crate) fn new(columns: i64, element: Element, alignment: i64) -> Result<LongRows, PlanError> {
         let limit = i64::from(i32::MAX) / 2;
         if columns > limit {
             return Err(PlanError::TooLarge { what: "elements of a row", asked: columns, limit });
         }
-        let mut vector = 16 / i64::from(element.bytes());
-        while columns % vector != 0 {
-            vector /= 2;
-        }
+        let vector = widest(columns, element, alignment);
         let run = THREADS * vector;
         let held = Distribution::new(
             &format!("(1,{run},{VECTORS})"),
@@ -55,7 +55,7 @@ impl LongRows {
         )?;
         let one = Distribution::new(&format!("(1,{run})"), &format!("({THREADS},{vector}):({vector},1)"))?;
         let single = Distribution::new(&format!("(1,{THREADS})"), &format!("({THREADS},1):(1,0)"))?;
-        Ok(LongRows { columns, element, chunk: run * VECTORS, run, held, one, single })
+        Ok(LongRows { columns, element, alignment, chunk: run * VECTORS, run, held, one, single })
     }
 
     /// What was chosen, in a sentence.
@@ -71,12 +71,14 @@ impl LongRows {
     pub(crate) fn matrix<'k>(&self, k: &'k Build, name: &str, role: Role) -> Result<Stretch<'k>, KernelError> {
         let columns = self.columns;
         let tensor = k.tensor_of(self.element, name, &format!("(M,{columns}):({columns},1)"), role)?;
+        let tensor = placed(tensor, self.element, self.alignment)?;
         Ok(Stretch { tensor, row: k.block_number(Axis::X) })
     }
 
     /// What is one for each column.
     pub(crate) fn row<'k>(&self, k: &'k Build, name: &str) -> Result<Stretch<'k>, KernelError> {
         let tensor = k.tensor_of(self.element, name, &format!("(1,{0}):({0},1)", self.columns), Role::Input)?;
+        let tensor = placed(tensor, self.element, self.alignment)?;
         Ok(Stretch { tensor, row: Expr::from(0) })
     }
 

@@ -19,7 +19,7 @@ use crate::error::PlanError;
 use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::{Beside, Held, Rows};
+use crate::rows::{Beside, Held, Rows, WHOLE};
 
 /// A kernel that divides each row of a matrix `(M,N)`, rows one after another, by the root of the
 /// mean of its squares, and multiplies it by weights.
@@ -34,12 +34,20 @@ use crate::rows::{Beside, Held, Rows};
 ///
 /// Errors: elements of this type have no roots; there are too many columns.
 pub fn rms_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
-    let alone = match Rows::new(columns, element) {
-        Err(PlanError::TooLarge { .. }) => long_rms_norm(columns, element, epsilon)?,
+    rms_norm_at(columns, element, epsilon, WHOLE)
+}
+
+/// As [`rms_norm`], of tensors that begin at multiples of so many elements, where those are less
+/// than 16 bytes: accesses are narrower then.
+///
+/// Errors: as there.
+pub fn rms_norm_at(columns: i64, element: Element, epsilon: f64, alignment: i64) -> Result<Planned, PlanError> {
+    let alone = match Rows::new(columns, element, alignment) {
+        Err(PlanError::TooLarge { .. }) => long_rms_norm(columns, element, epsilon, alignment)?,
         // One block is faster where it holds a row: it has a single pass to make.
         rows => return held_rms_norm(rows?, element, epsilon),
     };
-    Ok(match Rows::in_cluster(columns, element)? {
+    Ok(match Rows::in_cluster(columns, element, alignment)? {
         Some(rows) => held_rms_norm(rows, element, epsilon)?.otherwise(alone),
         None => alone,
     })
@@ -78,11 +86,19 @@ fn held_rms_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned, 
 ///
 /// Errors: elements of this type have no roots; there are too many columns.
 pub fn layer_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
-    let alone = match Rows::new(columns, element) {
-        Err(PlanError::TooLarge { .. }) => long_layer_norm(columns, element, epsilon)?,
+    layer_norm_at(columns, element, epsilon, WHOLE)
+}
+
+/// As [`layer_norm`], of tensors that begin at multiples of so many elements, where those are less
+/// than 16 bytes: accesses are narrower then.
+///
+/// Errors: as there.
+pub fn layer_norm_at(columns: i64, element: Element, epsilon: f64, alignment: i64) -> Result<Planned, PlanError> {
+    let alone = match Rows::new(columns, element, alignment) {
+        Err(PlanError::TooLarge { .. }) => long_layer_norm(columns, element, epsilon, alignment)?,
         rows => held_layer_norm(rows?, element, epsilon)?,
     };
-    Ok(match Rows::in_cluster(columns, element)? {
+    Ok(match Rows::in_cluster(columns, element, alignment)? {
         Some(rows) => held_layer_norm(rows, element, epsilon)?.otherwise(alone),
         None => alone,
     })
@@ -171,8 +187,8 @@ fn moments<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>) -> Result<[Distribute
 }
 
 /// Rows that the registers of a block do not hold.
-fn long_rms_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
-    let rows = LongRows::new(columns, element)?;
+fn long_rms_norm(columns: i64, element: Element, epsilon: f64, alignment: i64) -> Result<Planned, PlanError> {
+    let rows = LongRows::new(columns, element, alignment)?;
     let plan = vec![format!("rows of {columns} {element} by the root of their mean square"), rows.plan()];
     let kernel = Kernel::build("rms_norm_long", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
@@ -201,8 +217,8 @@ fn together<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
 }
 
 /// Rows that the registers of a block do not hold.
-fn long_layer_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
-    let rows = LongRows::new(columns, element)?;
+fn long_layer_norm(columns: i64, element: Element, epsilon: f64, alignment: i64) -> Result<Planned, PlanError> {
+    let rows = LongRows::new(columns, element, alignment)?;
     let plan = vec![format!("rows of {columns} {element} less their mean by the root of their variance"), rows.plan()];
     let kernel = Kernel::build("layer_norm_long", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;

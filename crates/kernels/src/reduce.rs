@@ -21,7 +21,7 @@ use tilewright_layout::Layout;
 use crate::error::PlanError;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::Rows;
+use crate::rows::{Rows, WHOLE};
 use anywhere::{THREADS, Walk};
 use problem::Problem;
 pub use statistic::Statistic;
@@ -49,10 +49,19 @@ const BUSY: i64 = 256;
 ///
 /// Errors: there is no such mode, or it is named twice; an element lies before the tensor; elements
 /// of this type are only stored; there are more of them than a launch takes.
-pub fn reduce(
+pub fn reduce(statistic: Statistic, tensor: (&Layout, Element), modes: &[usize]) -> Result<Planned, PlanError> {
+    reduce_at(statistic, tensor, modes, WHOLE)
+}
+
+/// As [`reduce`], of tensors that begin at multiples of so many elements, where those are less than
+/// 16 bytes: accesses are narrower then.
+///
+/// Errors: as there.
+pub fn reduce_at(
     statistic: Statistic,
     (layout, element): (&Layout, Element),
     modes: &[usize],
+    alignment: i64,
 ) -> Result<Planned, PlanError> {
     let problem = Problem::new(layout, modes, statistic == Statistic::ArgMaximum)?;
     let (count, results) = problem.sizes();
@@ -72,7 +81,8 @@ pub fn reduce(
         to: Box::new(problem.to.clone()),
         along: Box::new(problem.along.clone()),
     };
-    let rows = problem.as_rows().filter(|_| problem.ascends()).map(|row| Rows::in_registers(THREADS, row, element));
+    let rows =
+        problem.as_rows().filter(|_| problem.ascends()).map(|row| Rows::in_registers(THREADS, row, element, alignment));
     if let Some(Ok(rows)) = rows {
         let short = count.saturating_mul(element.bytes().into()) <= SHORT;
         if short || results / rows.of_block() >= BUSY {
@@ -80,7 +90,7 @@ pub fn reduce(
             return Ok(Planned::new(kernel, vec![first, rows.plan()], meaning).moving(bytes).sized(&[("M", results)]));
         }
     }
-    let walk = Walk::new(statistic, &problem, element)?;
+    let walk = Walk::new(statistic, &problem, element, alignment)?;
     let planned = Planned::new(walk.kernel()?, vec![first, walk.plan()], meaning).moving(bytes);
     if walk.shares == 1 {
         return Ok(planned);

@@ -59,12 +59,33 @@ fn at_run(run: usize) -> Result<Coord<Expr>, KernelError> {
     Ok(Tree::flat([Slot::All, Slot::All, Slot::At(Expr::from(run as i64)), Slot::All])?)
 }
 
+/// How many elements a thread reads at once of rows of so many, in tensors that begin at multiples
+/// of `alignment` elements.
+pub(crate) fn widest(columns: i64, element: Element, alignment: i64) -> i64 {
+    let mut vector = VECTOR / i64::from(element.bytes());
+    while vector > 1 && (columns % vector != 0 || alignment % vector != 0) {
+        vector /= 2;
+    }
+    vector
+}
+
+/// A tensor that begins at a multiple of `alignment` elements, or of 16 bytes.
+pub(crate) fn placed<'k>(tensor: View<'k>, element: Element, alignment: i64) -> Result<View<'k>, KernelError> {
+    let bytes = alignment.saturating_mul(element.bytes().into()).clamp(0, VECTOR);
+    if bytes == VECTOR { Ok(tensor) } else { tensor.aligned(bytes as u32) }
+}
+
+/// The alignment of tensors that begin at multiples of 16 bytes, in elements of any type.
+pub(crate) const WHOLE: i64 = VECTOR;
+
 /// How a block holds rows of one length.
 #[derive(Debug, Clone)]
 pub(crate) struct Rows {
     /// How many elements a row has.
     pub(crate) columns: i64,
     element: Element,
+    /// How many elements its tensors begin at multiples of.
+    pub(crate) alignment: i64,
     vector: i64,
     /// Lanes that hold a run, vectors of each, warps that hold a row, rows of a block.
     lanes: i64,
@@ -82,32 +103,39 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// The plan for rows of so many elements.
+    /// The plan for rows of so many elements, in tensors that begin at multiples of `alignment`
+    /// elements.
     ///
     /// Errors: a row does not fit into the registers of a block.
-    pub(crate) fn new(columns: i64, element: Element) -> Result<Rows, PlanError> {
-        Rows::holding(2 * MOST, THREADS, columns, element)
+    pub(crate) fn new(columns: i64, element: Element, alignment: i64) -> Result<Rows, PlanError> {
+        Rows::holding(2 * MOST, THREADS, (columns, alignment), element)
     }
 
     /// The same without shared memory, where a block whose warps have rows of their own has so many
     /// threads.
     ///
     /// Errors: as there.
-    pub(crate) fn in_registers(threads: i64, columns: i64, element: Element) -> Result<Rows, PlanError> {
-        Rows::holding(MOST, threads, columns, element)
+    pub(crate) fn in_registers(
+        threads: i64,
+        columns: i64,
+        element: Element,
+        alignment: i64,
+    ) -> Result<Rows, PlanError> {
+        Rows::holding(MOST, threads, (columns, alignment), element)
     }
 
     /// The plan for rows that several blocks hold together, as a cluster; none for rows that one
     /// holds well, or whose ends are at no multiple of 16 bytes, or that are too long.
     ///
     /// Errors: a layout is not representable.
-    pub(crate) fn in_cluster(columns: i64, element: Element) -> Result<Option<Rows>, PlanError> {
+    pub(crate) fn in_cluster(columns: i64, element: Element, alignment: i64) -> Result<Option<Rows>, PlanError> {
         let vector = VECTOR / i64::from(element.bytes());
         let count = columns / vector;
         let most = 2 * MOST;
         let over = |number: i64, by: i64| (number + by - 1) / by;
         let blocks = [2, 4, 8].into_iter().find(|blocks| over(count, blocks * FULL) <= most);
-        let Some(blocks) = blocks.filter(|blocks| columns % vector == 0 && over(count, blocks / 2 * FULL) > most)
+        let Some(blocks) = blocks
+            .filter(|blocks| widest(columns, element, alignment) == vector && over(count, blocks / 2 * FULL) > most)
         else {
             return Ok(None);
         };
@@ -118,14 +146,24 @@ impl Rows {
         let held = Distribution::new(&format!("(1,{run},{warps})"), &layout)?;
         let stored = vectors - KEPT;
         let (lanes, rows, each) = (LANES, 1, 1);
-        Ok(Some(Rows { columns, element, vector, lanes, vectors, stored, warps, rows, blocks, each, run: held }))
+        Ok(Some(Rows {
+            columns,
+            element,
+            alignment,
+            vector,
+            lanes,
+            vectors,
+            stored,
+            warps,
+            rows,
+            blocks,
+            each,
+            run: held,
+        }))
     }
 
-    fn holding(most: i64, threads: i64, columns: i64, element: Element) -> Result<Rows, PlanError> {
-        let mut vector = VECTOR / i64::from(element.bytes());
-        while columns % vector != 0 {
-            vector /= 2;
-        }
+    fn holding(most: i64, threads: i64, (columns, alignment): (i64, i64), element: Element) -> Result<Rows, PlanError> {
+        let vector = widest(columns, element, alignment);
         let count = (columns + vector - 1) / vector;
         // What is copied to shared memory goes in whole vectors.
         let most = if vector * i64::from(element.bytes()) == VECTOR { most } else { MOST };
@@ -145,7 +183,8 @@ impl Rows {
         }
         let run = vector * lanes;
         // Where a lane has one short vector of a row, it has those of several rows.
-        let each = if vectors == 1 && most == MOST && threads > THREADS && count < LANES { EACH.min(lanes) } else { 1 };
+        let several = vectors == 1 && most == MOST && threads > THREADS && count < LANES && alignment % EACH == 0;
+        let each = if several { EACH.min(lanes) } else { 1 };
         let rows = if warps == 1 { rows * each } else { rows };
         let layout = format!(
             "(({lanes},{},{warps}),({vector},{each})):(({},{each},{}),({rows},1))",
@@ -155,7 +194,20 @@ impl Rows {
         );
         let held = Distribution::new(&format!("({rows},{run},{warps})"), &layout)?;
         let stored = if most > MOST { (vectors - KEPT).max(0) } else { 0 };
-        Ok(Rows { columns, element, vector, lanes, vectors, stored, warps, rows, blocks: 1, each, run: held })
+        Ok(Rows {
+            columns,
+            element,
+            alignment,
+            vector,
+            lanes,
+            vectors,
+            stored,
+            warps,
+            rows,
+            blocks: 1,
+            each,
+            run: held,
+        })
     }
 
     /// What was chosen, in a sentence.
@@ -225,12 +277,14 @@ impl Rows {
     /// A matrix `(M,N)`, rows one after another.
     pub(crate) fn matrix<'k>(&self, k: &'k Build, name: &str, role: Role) -> Result<View<'k>, KernelError> {
         let columns = self.columns;
-        k.tensor_of(self.element, name, &format!("(M,{columns}):({columns},1)"), role)
+        let tensor = k.tensor_of(self.element, name, &format!("(M,{columns}):({columns},1)"), role)?;
+        placed(tensor, self.element, self.alignment)
     }
 
     /// What is one for each column.
     pub(crate) fn row<'k>(&self, k: &'k Build, name: &str) -> Result<View<'k>, KernelError> {
-        k.tensor_of(self.element, name, &format!("(1,{0}):({0},1)", self.columns), Role::Input)
+        let tensor = k.tensor_of(self.element, name, &format!("(1,{0}):({0},1)", self.columns), Role::Input)?;
+        placed(tensor, self.element, self.alignment)
     }
 
     /// Says how many blocks should run at once: as many as fill a processor where a thread has few

@@ -16,7 +16,7 @@ use crate::error::PlanError;
 use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::{Held, Rows};
+use crate::rows::{Held, Rows, WHOLE};
 
 /// The least number that the greatest of a part is taken for: multiplied by log2(e) it is finite.
 const LEAST: f64 = -2.3e38;
@@ -39,11 +39,19 @@ fn power<'k>(x: Num<'k>, greatest: Num<'k>) -> Num<'k> {
 ///
 /// Errors: elements of this type have no powers; there are too many columns.
 pub fn softmax(columns: i64, element: Element) -> Result<Planned, PlanError> {
-    let alone = match Rows::new(columns, element) {
-        Err(PlanError::TooLarge { .. }) => long(columns, element)?,
+    softmax_at(columns, element, WHOLE)
+}
+
+/// As [`softmax`], of tensors that begin at multiples of so many elements, where those are less
+/// than 16 bytes: accesses are narrower then.
+///
+/// Errors: as there.
+pub fn softmax_at(columns: i64, element: Element, alignment: i64) -> Result<Planned, PlanError> {
+    let alone = match Rows::new(columns, element, alignment) {
+        Err(PlanError::TooLarge { .. }) => long(columns, element, alignment)?,
         rows => held(rows?, element)?,
     };
-    Ok(match Rows::in_cluster(columns, element)? {
+    Ok(match Rows::in_cluster(columns, element, alignment)? {
         Some(rows) => held(rows, element)?.otherwise(alone),
         None => alone,
     })
@@ -114,8 +122,8 @@ fn in_one_pass<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>, y: &View<'k>) -> 
 }
 
 /// Rows that the registers of a block do not hold.
-fn long(columns: i64, element: Element) -> Result<Planned, PlanError> {
-    let rows = LongRows::new(columns, element)?;
+fn long(columns: i64, element: Element, alignment: i64) -> Result<Planned, PlanError> {
+    let rows = LongRows::new(columns, element, alignment)?;
     let plan = vec![format!("softmax of rows of {columns} {element}"), rows.plan()];
     let kernel = Kernel::build("softmax_long", |k| {
         let (x, y) = (rows.matrix(k, "x", Role::Input)?, rows.matrix(k, "y", Role::Output)?);

@@ -2,7 +2,9 @@
 
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::Interpreter;
-use tilewright_kernels::{Planned, Statistic, named, reduce};
+use tilewright_kernels::{
+    Planned, Statistic, layer_norm_at, named, reduce, reduce_at, rms_norm_at, softmax, softmax_at,
+};
 use tilewright_layout::Layout;
 
 const STATISTICS: [Statistic; 5] =
@@ -106,6 +108,66 @@ fn the_first_of_equal_elements_counts_and_nan_does_not() {
     let mut x = [0.0_f32; 16];
     (x[3], x[8]) = (7.0, 7.0);
     assert_eq!(places(&run(&matrix, &bytes(&x))), [1]);
+}
+
+/// Whether no launch asks for more than tensors that begin at multiples of so many elements.
+fn asks_for(planned: &Planned, elements: u32) -> bool {
+    let launches = || planned.launches().flat_map(|kernel| kernel.program().tensors());
+    launches().all(|tensor| tensor.alignment <= elements * u32::from(tensor.element.bytes()))
+}
+
+#[test]
+fn tensors_that_begin_anywhere_are_reduced() {
+    let cases: [(&str, &[usize]); 6] = [
+        ("(40,24):(24,1)", &[1]),
+        ("(40,24):(24,1)", &[0]),
+        ("(3,9000):(9000,1)", &[1]),
+        ("(2048,8):(8,1)", &[1]),
+        ("(6,16,8):(128,8,1)", &[0, 1]),
+        ("65536:1", &[0]),
+    ];
+    for (number, (layout, modes)) in cases.into_iter().enumerate() {
+        for (turn, statistic) in STATISTICS.into_iter().enumerate() {
+            let element = [Element::F32, Element::Bf16, Element::F16][(number + turn) % 3];
+            let alignment = 1 << (number + turn) % 2;
+            let tensor = &layout.parse::<Layout>().unwrap();
+            let planned = reduce_at(statistic, (tensor, element), modes, alignment).unwrap();
+            assert!(asks_for(&planned, alignment as u32), "{planned}");
+            planned.check().unwrap_or_else(|error| panic!("{planned}{error}"));
+        }
+    }
+}
+
+#[test]
+fn rows_of_tensors_that_begin_anywhere_are_normalised() {
+    for (columns, element) in [(24, Element::F32), (1000, Element::Bf16), (8192, Element::F16), (70_000, Element::F32)]
+    {
+        for alignment in [1, 2] {
+            let plans = [
+                softmax_at(columns, element, alignment).unwrap(),
+                rms_norm_at(columns, element, 1e-5, alignment).unwrap(),
+                layer_norm_at(columns, element, 1e-5, alignment).unwrap(),
+            ];
+            assert!(plans.iter().all(|planned| asks_for(planned, alignment as u32)), "{columns} {alignment}");
+        }
+    }
+    assert!(!asks_for(&softmax(24, Element::F32).unwrap(), 2));
+    let numbers = |columns: i64| (0..2 * columns).map(|at| if at % 2 == 0 { 0.0 } else { 1.0_f32 });
+    for columns in [24, 1000, 9001] {
+        let planned = softmax_at(columns, Element::F32, 1).unwrap();
+        let mut interpreter = Interpreter::new(planned.kernel().program(), &[("M", 2)]).unwrap();
+        let bytes: Vec<u8> = numbers(columns).flat_map(f32::to_le_bytes).collect();
+        interpreter.bytes(0, &bytes).unwrap();
+        let run = interpreter.check().unwrap_or_else(|found| panic!("{planned}: {found}")).run;
+        let rows: Vec<f64> = numbers(columns).map(|x| f64::from(x).exp()).collect();
+        let left = run.bytes(1).unwrap().chunks_exact(4);
+        for (at, bytes) in left.enumerate() {
+            let row = at as i64 / columns * columns;
+            let sum: f64 = rows[row as usize..(row + columns) as usize].iter().sum();
+            let found = f64::from(f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+            assert!((found * sum / rows[at] - 1.0).abs() < 1e-5, "{planned}: {at}");
+        }
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 use super::problem::{Axis, Problem};
 use super::statistic::Statistic;
 use crate::error::PlanError;
-use crate::rows::Rows;
+use crate::rows::{Rows, placed, widest};
 
 /// Threads of a block.
 pub(super) const THREADS: i64 = 512;
@@ -43,6 +43,8 @@ pub(super) struct Walk {
     element: Element,
     problem: Problem,
     vector: i64,
+    /// How many elements the tensors begin at multiples of.
+    alignment: i64,
     /// Whether vectors go along a reduced axis.
     inner: bool,
     across: i64,
@@ -86,19 +88,21 @@ fn over(number: i64, by: i64) -> i64 {
 }
 
 impl Walk {
-    /// The plan for a problem.
+    /// The plan for a problem, of tensors that begin at multiples of `alignment` elements.
     ///
     /// Errors: there are more vectors or results than a launch takes.
-    pub(super) fn new(statistic: Statistic, problem: &Problem, element: Element) -> Result<Walk, PlanError> {
+    pub(super) fn new(
+        statistic: Statistic,
+        problem: &Problem,
+        element: Element,
+        alignment: i64,
+    ) -> Result<Walk, PlanError> {
         let one = |axes: &[Axis]| axes.first().is_some_and(|axis| axis.stride == 1);
         let inner = one(&problem.reduced);
         let vectors =
             if inner { problem.reduced.first() } else { problem.kept.first().filter(|axis| axis.stride == 1) };
         let bytes = i64::from(element.bytes());
-        let mut vector = if vectors.is_some() { VECTOR / bytes } else { 1 };
-        while vectors.is_some_and(|axis| axis.extent % vector != 0) {
-            vector /= 2;
-        }
+        let vector = vectors.map_or(1, |axis| widest(axis.extent, element, alignment));
         let (count, results) = problem.sizes();
         let limit = i64::from(i32::MAX) / 2;
         let (turns, places) = if inner { (count / vector, results) } else { (count, results / vector) };
@@ -130,7 +134,7 @@ impl Walk {
         let steps = over(all, shares);
         let shares = over(all, steps);
         let problem = problem.clone();
-        Ok(Walk { statistic, element, problem, vector, inner, across, along, loads, steps, shares })
+        Ok(Walk { statistic, element, problem, vector, alignment, inner, across, along, loads, steps, shares })
     }
 
     /// What was chosen, in a sentence.
@@ -185,7 +189,7 @@ impl Walk {
         };
         let held = Distribution::new(&format!("({tile},{})", self.along), &layout)?;
         Kernel::build("reduce", |k| {
-            let x = k.tensor_of(self.element, "x", &self.text(), Role::Input)?;
+            let x = placed(k.tensor_of(self.element, "x", &self.text(), Role::Input)?, self.element, self.alignment)?;
             let outputs = self.outputs(k, results)?;
             k.threads(THREADS)?;
             k.grid(GridAxis::X, &blocks.to_string())?;
@@ -251,7 +255,8 @@ impl Walk {
     fn outputs<'k>(&self, k: &'k Build, results: i64) -> Result<Vec<View<'k>>, KernelError> {
         if self.shares == 1 {
             let y = (self.statistic.result(self.element), "y");
-            return Ok(vec![k.tensor_of(y.0, y.1, &format!("({results},1):(1,{results})"), Role::Output)?]);
+            let tensor = k.tensor_of(y.0, y.1, &format!("({results},1):(1,{results})"), Role::Output)?;
+            return Ok(vec![placed(tensor, y.0, self.alignment)?]);
         }
         let parts = self.statistic.kept().iter().zip(PARTS);
         let text = format!("({results},{0}):({0},1)", self.shares);
@@ -267,7 +272,7 @@ impl Walk {
         let rows: Vec<Rows> = statistic
             .kept()
             .iter()
-            .map(|element| Rows::in_registers(THREADS, self.shares, *element))
+            .map(|element| Rows::in_registers(THREADS, self.shares, *element, self.alignment))
             .collect::<Result<_, _>>()?;
         let kernel = Kernel::build("reduce_shares", |k| {
             let matrices: Vec<_> = rows
@@ -280,6 +285,7 @@ impl Walk {
                 .collect::<Result<_, _>>()?;
             let element = statistic.result(self.element);
             let y = k.tensor_of(element, "y", &format!("({results},1):(1,{results})"), Role::Output)?;
+            let y = placed(y, element, self.alignment)?;
             let mut held = Vec::new();
             for (part, (rows, matrix)) in rows.iter().zip(&matrices).enumerate() {
                 let loaded = rows.load(k, matrix, Some(statistic.nothing(k, part)))?;

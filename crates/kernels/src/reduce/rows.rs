@@ -4,14 +4,15 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Distributed, Element, Kernel, KernelError, Num, Reduction, View};
 
 use super::statistic::Statistic;
-use crate::rows::{Held, Rows};
+use crate::rows::{Held, Rows, placed};
 
 /// The kernel for any number of rows.
 pub(super) fn kernel(statistic: Statistic, rows: &Rows) -> Result<Kernel, KernelError> {
     let element = rows.element();
     Kernel::build("reduce_rows", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
-        let y = k.tensor_of(statistic.result(element), "y", "(M,1):(1,M)", Role::Output)?;
+        let result = statistic.result(element);
+        let y = placed(k.tensor_of(result, "y", "(M,1):(1,M)", Role::Output)?, result, rows.alignment)?;
         let held = rows.load(k, &x, Some(k.number_of(element, statistic.neutral())))?;
         if statistic == Statistic::ArgMaximum {
             return rows.store_results(k, &y, &place(k, rows, &x, &held)?);

@@ -78,6 +78,29 @@ impl fmt::Display for Place {
 }
 
 impl Place {
+    /// The same, so many elements further on in its tensor.
+    ///
+    /// ```
+    /// use tilewright_kernels::Place;
+    /// use tilewright_layout::Layout;
+    ///
+    /// let rows = Place::from(&"(4,8):(8,1)".parse::<Layout>().unwrap()).at(3).unwrap();
+    /// assert_eq!((rows.offset(4).unwrap(), rows.reach().unwrap()), (4, 35));
+    /// ```
+    ///
+    /// Errors: it begins before its tensor ([`PlanError::Before`]); it has a swizzle, or is a map
+    /// over bits, and begins where its tensor does ([`PlanError::Kind`]).
+    pub fn at(self, offset: i64) -> Result<Place, PlanError> {
+        if offset != 0 && (self.bits.is_some() || self.map.is_some()) {
+            return Err(PlanError::Kind { layout: self.to_string() });
+        }
+        let base = self.base.checked_add(offset).ok_or(LayoutError::Overflow { op: "offset" })?;
+        match offset {
+            0.. => Ok(Place { base, ..self }),
+            least => Err(PlanError::Before { layout: self.layout.to_string(), least }),
+        }
+    }
+
     /// How many elements there are.
     pub fn size(&self) -> i64 {
         self.layout.size()

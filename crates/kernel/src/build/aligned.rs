@@ -1,0 +1,51 @@
+//! Tensors that begin at less than 16 bytes.
+//!
+//! Law: the launch promises of each tensor of device memory that its address is a multiple of 16
+//! bytes, or of what is said here, and no access asks for more: the interpreter finds one that does.
+
+use super::Build;
+use super::tensor::View;
+use crate::error::{KernelError, Reason};
+use crate::program::memory::Space;
+use crate::program::{Location, Source};
+
+impl<'k> View<'k> {
+    /// The tensor, of whose address the launch need promise no more than a multiple of so many
+    /// bytes.
+    ///
+    /// ```
+    /// use tilewright_kernel::Kernel;
+    ///
+    /// let kernel = Kernel::build("copy", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "128:1")?.aligned(4)?, k.output::<f32>("y", "128:1")?);
+    ///     k.threads(128)?;
+    ///     let thread = k.thread()?;
+    ///     y.at(&thread)?.store(&x.at(&thread)?.load()?)
+    /// });
+    /// let kernel = kernel.unwrap();
+    /// let alignments: Vec<u32> = kernel.program().tensors().map(|tensor| tensor.alignment).collect();
+    /// assert_eq!(alignments, [4, 16]);
+    /// ```
+    ///
+    /// Errors: it is no power of two from the bytes of an element to 16; the memory is shared.
+    #[track_caller]
+    pub fn aligned(self, bytes: u32) -> Result<View<'k>, KernelError> {
+        let location = Location::caller();
+        let build: &Build = self.build;
+        let mut core = build.core();
+        core.begin(Source { statement: "aligned", location });
+        let buffer = &mut core.buffers[self.buffer.index()];
+        let fits = bytes.is_power_of_two() && (buffer.element.bytes()..=16).contains(&bytes);
+        if !fits || buffer.space == Space::Shared {
+            let because = match buffer.space {
+                Space::Shared => "shared memory is placed by the kernel".to_string(),
+                Space::Global => format!("a power of two from {} to 16 is wanted", buffer.element.bytes()),
+            };
+            let name = format!("{} at multiples of {bytes} bytes", buffer.name);
+            return Err(Reason::Instruction { name, because }.at("aligned", location));
+        }
+        buffer.alignment = bytes;
+        drop(core);
+        Ok(self)
+    }
+}
