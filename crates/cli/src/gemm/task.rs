@@ -6,8 +6,8 @@
 use clap::ValueEnum;
 use tilewright::Layout;
 use tilewright::kernel::Element;
-use tilewright::kernels::gemm::{ByProduct, Each, Fused, Matrix, Pairs, Problem, Scales};
-use tilewright::kernels::{Expression, PlanError, Statistic};
+use tilewright::kernels::gemm::{ByProduct, Fused, Matrix, Pairs, Problem, Scales};
+use tilewright::kernels::{Expression, PlanError};
 
 use super::{Kind, Options};
 use crate::output::Failure;
@@ -70,24 +70,6 @@ pub fn ends(options: &Options, problem: &Problem) -> Result<Option<Vec<u8>>, Fai
         bytes.extend_from_slice(&(end as i32).to_le_bytes());
     }
     Ok(Some(bytes))
-}
-
-/// What is kept of rows or columns, from text.
-fn kept(text: &str) -> Result<ByProduct, Failure> {
-    let wrong = || Failure::Usage(format!("--keep {text:?}: `row` or `column`, `sum` or `max`, and perhaps of what"));
-    let mut words = text.trim().splitn(3, char::is_whitespace);
-    let each = match words.next() {
-        Some("row") => Each::Row,
-        Some("column") => Each::Column,
-        _ => return Err(wrong()),
-    };
-    let statistic = match words.next() {
-        Some("sum") => Statistic::Sum,
-        Some("max") => Statistic::Maximum,
-        _ => return Err(wrong()),
-    };
-    let of = Expression::parse(words.next().unwrap_or("d"), &["d"]);
-    Ok(ByProduct { each, statistic, of: of.map_err(|error| Failure::refused_about("--keep", &error))? })
 }
 
 /// The scales of blocks of 128 steps along K: of each row of A, and of 128 columns of B.
@@ -207,7 +189,8 @@ pub fn problem(options: &Options) -> Result<(Problem, Vec<&'static str>), Failur
     };
     let mut problem = made().map_err(|error| refused(&error))?;
     for text in &own.keep {
-        problem = problem.keeping(kept(text)?).map_err(|error| refused(&error))?;
+        let kept: ByProduct = text.parse().map_err(|error: PlanError| Failure::refused_about("--keep", &error))?;
+        problem = problem.keeping(kept).map_err(|error| refused(&error))?;
     }
     Ok((problem, names))
 }

@@ -9,6 +9,7 @@
 //! the same bits each time.
 
 use std::fmt;
+use std::str::FromStr;
 
 use tilewright_atoms::TiledMma;
 use tilewright_kernel::program::memory::Role;
@@ -68,6 +69,45 @@ impl ByProduct {
             Each::Row => Matrix::strided(Element::F32, [m, 1, batch], [1, 0, m]),
             Each::Column => Matrix::strided(Element::F32, [1, n, batch], [0, 1, n]),
         }
+    }
+}
+
+impl FromStr for ByProduct {
+    type Err = PlanError;
+
+    /// From text: `row` or `column`, `sum` or `max`, and perhaps of what, an expression of the
+    /// number `d` that is written.
+    ///
+    /// ```
+    /// use tilewright_kernels::gemm::ByProduct;
+    ///
+    /// let magnitude: ByProduct = "row max abs(d)".parse().unwrap();
+    /// assert_eq!(magnitude.to_string(), "greatest of abs(x0) of each row");
+    /// assert_eq!("row mean".parse::<ByProduct>().unwrap_err().code(), "E0936");
+    /// ```
+    ///
+    /// Errors: other words ([`PlanError::Unknown`]); as [`Expression::parse`].
+    fn from_str(text: &str) -> Result<ByProduct, PlanError> {
+        let mut words = text.trim().splitn(3, char::is_whitespace);
+        let each = match words.next() {
+            Some("row") => Some(Each::Row),
+            Some("column") => Some(Each::Column),
+            _ => None,
+        };
+        let statistic = match words.next() {
+            Some("sum") => Some(Statistic::Sum),
+            Some("max") => Some(Statistic::Maximum),
+            _ => None,
+        };
+        let (Some(each), Some(statistic)) = (each, statistic) else {
+            let known = "`row` and `column`, followed by `sum` or `max`, and perhaps of what: `row max abs(d)`";
+            return Err(PlanError::Unknown {
+                what: "by-product",
+                given: format!("`{text}`"),
+                known: known.to_string(),
+            });
+        };
+        Ok(ByProduct { each, statistic, of: Expression::parse(words.next().unwrap_or("d"), &["d"])? })
     }
 }
 
