@@ -60,7 +60,41 @@ impl From<MorphismError> for Fault {
 pub(crate) struct Arguments<'a> {
     /// The name of the function, for errors.
     pub(crate) function: &'static str,
-    pub(crate) values: &'a [Value],
+    pub(crate) values: Values<'a>,
+}
+
+/// Values where they are: one after the other, or each for itself, as those of another language
+/// are, which costs no copies.
+#[derive(Clone, Copy)]
+pub(crate) enum Values<'a> {
+    Beside(&'a [Value]),
+    Each(&'a [&'a Value]),
+}
+
+impl<'a> Values<'a> {
+    pub(crate) fn len(self) -> usize {
+        match self {
+            Values::Beside(values) => values.len(),
+            Values::Each(values) => values.len(),
+        }
+    }
+
+    pub(crate) fn get(self, number: usize) -> Option<&'a Value> {
+        match self {
+            Values::Beside(values) => values.get(number),
+            Values::Each(values) => values.get(number).copied(),
+        }
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = &'a Value> {
+        (0..self.len()).filter_map(move |number| self.get(number))
+    }
+}
+
+impl<'a, T: AsRef<[Value]> + ?Sized> From<&'a T> for Values<'a> {
+    fn from(values: &'a T) -> Values<'a> {
+        Values::Beside(values.as_ref())
+    }
 }
 
 /// A layout or a tuple: what can be rearranged.

@@ -285,8 +285,8 @@ impl<'a> Evaluator<'a> {
 
     /// A function of arguments that stand in its order.
     fn run(&self, function: &functions::Function, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
-        let run = functions::of_first(function, values);
-        run(Arguments { function: function.name, values }).map_err(|fault| {
+        let run = functions::of_first(function, values.first());
+        run(Arguments { function: function.name, values: values.into() }).map_err(|fault| {
             let diagnostic = self.operation(function.name, id, operands, values).diagnose(fault);
             self.with_unbound(diagnostic, operands, values)
         })
@@ -417,7 +417,7 @@ impl<'a> Evaluator<'a> {
 
     /// `a[k]`: mode `k`.
     fn index(&self, id: NodeId, operands: &[NodeId; 2], values: &[Value]) -> Evaluated {
-        functions::get(Arguments { function: "get", values }).map_err(|fault| {
+        functions::get(Arguments { function: "get", values: values.into() }).map_err(|fault| {
             let mut diagnostic = self.operation("get", id, operands, values).diagnose(fault);
             if diagnostic.code == "E0105" {
                 diagnostic.span = self.program.span(operands[1]);
@@ -431,7 +431,7 @@ impl<'a> Evaluator<'a> {
     /// layout: `a o offset o b`. Any other `a o b` is a composition.
     fn compose(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
         let step = |operands: &[NodeId], values: &[Value]| {
-            let arguments = Arguments { function: "composition", values };
+            let arguments = Arguments { function: "composition", values: values.into() };
             let value =
                 if values.len() == 3 { functions::composed(arguments, 1, 2) } else { functions::compose(arguments) };
             value.map_err(|fault| {
@@ -445,7 +445,7 @@ impl<'a> Evaluator<'a> {
         // Maps of offsets with offsets between, the last of them before the layout.
         let offsets = values.iter().skip(1).step_by(2).all(|value| single(value).is_some());
         if values.len() % 2 == 1 && values.len() > 3 && offsets {
-            let chained = functions::chained(Arguments { function: "composition", values });
+            let chained = functions::chained(Arguments { function: "composition", values: values.into() });
             return chained.map_err(|fault| self.operation("composition", id, operands, values).diagnose(fault));
         }
         let (Some((left, mut values)), Some((first, mut operands))) = (values.split_first(), operands.split_first())

@@ -123,8 +123,8 @@ pub fn find(name: &str) -> Option<&'static Function> {
 
 /// How a function is run: morphisms and linear layouts have operations of their own under the same
 /// names.
-pub(crate) fn of_first(function: &Function, values: &[Value]) -> Run {
-    match values.first() {
+pub(crate) fn of_first(function: &Function, first: Option<&Value>) -> Run {
+    match first {
         Some(Value::Morphism(_)) => of_morphism(function.name).unwrap_or(function.run),
         Some(Value::Linear(_)) => of_linear(function.name).unwrap_or(function.run),
         _ => function.run,

@@ -10,12 +10,12 @@ use crate::value::Value;
 
 /// The values that pairs of a name and a number give; the number of the first argument that is not
 /// so.
-pub(crate) fn values_of(pairs: &[Value]) -> Result<Values, usize> {
+pub(crate) fn values_of(pairs: &[&Value]) -> Result<Values, usize> {
     let mut values = Values::new();
     for (number, pair) in pairs.chunks(2).enumerate() {
         let is_name = |value: &Value| matches!(value, Value::Tree(AnyTree::Launch(name)) if name.is_leaf());
         let [Value::Tree(name), Value::Int(value)] = pair else {
-            return Err(2 * number + usize::from(pair.first().is_some_and(is_name)));
+            return Err(2 * number + usize::from(pair.first().is_some_and(|value| is_name(value))));
         };
         let name = name.number().filter(|_| name.is_leaf()).ok_or(2 * number)?;
         match tilewright_layout::symbolic::Symbolic::parameters(&*name).as_slice() {

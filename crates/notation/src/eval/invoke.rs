@@ -7,7 +7,7 @@
 
 use super::Evaluator;
 use super::keywords::{in_place, ways};
-use crate::arguments::{Arguments, Fault};
+use crate::arguments::{Arguments, Fault, Values};
 use crate::ast::{Node, NodeId, Program};
 use crate::blame::Operation;
 use crate::diagnostic::Diagnostic;
@@ -84,7 +84,7 @@ impl Function {
     /// ```
     pub fn call(&self, arguments: &[Value], named: &[(&str, Value)]) -> Result<Value, Box<Refused>> {
         if named.is_empty() {
-            return self.fits(arguments).unwrap_or_else(|| Err(self.refusal(arguments, named)));
+            return self.fits(arguments.into()).unwrap_or_else(|| Err(self.refusal(arguments, named)));
         }
         let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
         let places = self.ways().find_map(|way| in_place(&way, arguments.len(), &names));
@@ -93,20 +93,40 @@ impl Function {
             let values: Vec<&Value> = all().collect();
             places.iter().filter_map(|place| values.get(*place).map(|value| (*value).clone())).collect::<Vec<Value>>()
         });
-        match placed.and_then(|values| self.fits(&values)) {
+        match placed.and_then(|values| self.fits((&values).into())) {
             Some(Ok(value)) => Ok(value),
             // The program is the one with the names.
             Some(Err(_)) | None => Err(self.refusal(arguments, named)),
         }
     }
 
+    /// As [`Function::call`], of values that are each somewhere else and are not copied.
+    ///
+    /// Errors: as there.
+    ///
+    /// ```
+    /// use tilewright_notation::{Value, function};
+    ///
+    /// let (least, most) = (Value::from(4), Value::from(9));
+    /// let value = function("max").unwrap().call_each(&[&least, &most]).unwrap();
+    /// assert_eq!(value, most);
+    /// ```
+    pub fn call_each(&self, arguments: &[&Value]) -> Result<Value, Box<Refused>> {
+        let copied = || arguments.iter().map(|value| (*value).clone()).collect::<Vec<Value>>();
+        self.fits(Values::Each(arguments)).unwrap_or_else(|| Err(self.refusal(&copied(), &[])))
+    }
+
     /// The value at as many arguments as the function takes; none where it takes another number.
-    fn fits(&self, values: &[Value]) -> Option<Result<Value, Box<Refused>>> {
+    fn fits(&self, values: Values<'_>) -> Option<Result<Value, Box<Refused>>> {
         if values.len() < self.least || values.len() > self.most {
             return None;
         }
-        let run = functions::of_first(self, values);
-        Some(run(Arguments { function: self.name, values }).map_err(|_| self.refusal(values, &[])))
+        let run = functions::of_first(self, values.get(0));
+        let refused = |_| {
+            let values: Vec<Value> = values.iter().cloned().collect();
+            self.refusal(&values, &[])
+        };
+        Some(run(Arguments { function: self.name, values }).map_err(refused))
     }
 
     /// Why the call is refused.
@@ -125,8 +145,8 @@ impl Function {
         });
         let diagnostic = diagnostic.unwrap_or_else(|| {
             // The text is no program: it is too long, or a number has the name of a function.
-            let run = functions::of_first(self, &values);
-            told(self.name, &source, &values, run(Arguments { function: self.name, values: &values }).err())
+            let run = functions::of_first(self, values.first());
+            told(self.name, &source, &values, run(Arguments { function: self.name, values: (&values).into() }).err())
         });
         Box::new(Refused { source, diagnostic })
     }

@@ -43,7 +43,7 @@ pub(crate) fn composed(a: Arguments<'_>, offset: usize, inner: usize) -> Result<
             return a.kind(offset, "0, for a map whose values are coordinates");
         }
         let parts: Vec<Value> = [a.get(0), a.get(inner)].into_iter().flatten().cloned().collect();
-        return compose(Arguments { function: a.function, values: &parts });
+        return compose(Arguments { function: a.function, values: (&parts).into() });
     }
     if let Some(Value::Layout(AnyLayout::Coordinate(inner))) = a.get(inner) {
         return Ok(Composed::new(outer(&a, 0)?, Step::of_tree(&between)?, (**inner).clone())?.into());
@@ -213,7 +213,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| match a.len() {
             1 => Ok(a.layout(0)?.complement_open()?.into()),
-            _ => Ok(a.layout(0)?.complement(&*a.shape(1)?)?.into()),
+            _ => match (a.get(0), a.get(1)) {
+                (Some(Value::Layout(AnyLayout::Integer(layout))), Some(Value::Int(target))) => {
+                    Ok(layout.complement(target)?.into())
+                }
+                _ => Ok(a.layout(0)?.complement(&*a.shape(1)?)?.into()),
+            },
         },
     },
     Function {

@@ -123,11 +123,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: MANY,
         run: |a| {
-            let (value, pairs) = match a.values.split_first() {
-                Some((value, pairs)) => (value, pairs),
-                None => return a.kind(0, "a value"),
-            };
-            match values_of(pairs) {
+            let Some(value) = a.get(0) else { return a.kind(0, "a value") };
+            let pairs: Vec<&Value> = a.values.iter().skip(1).collect();
+            match values_of(&pairs) {
                 Ok(values) => Ok(value.substitute(&values)?),
                 Err(argument) if argument % 2 == 0 => a.kind(argument + 1, "a name that becomes known at launch"),
                 Err(argument) => a.kind(argument + 1, "an integer"),

@@ -22,7 +22,7 @@ const PARTS: &str = "Tiles of blocks and parts of threads";
 /// the last argument.
 fn call(a: &Arguments<'_>, name: &str, values: &[Value]) -> Result<Value, Fault> {
     let Some(function) = find(name) else { return a.kind(0, "a function of the language") };
-    (function.run)(Arguments { function: function.name, values }).map_err(|fault| match fault {
+    (function.run)(Arguments { function: function.name, values: values.into() }).map_err(|fault| match fault {
         Fault::At(_, error) => Fault::Refused(error),
         Fault::Kind { wanted, .. } => Fault::Kind { argument: a.len().saturating_sub(1), wanted },
         fault => fault,
@@ -31,7 +31,7 @@ fn call(a: &Arguments<'_>, name: &str, values: &[Value]) -> Result<Value, Fault>
 
 /// How a value nests: a tuple of ones.
 fn nesting(a: &Arguments<'_>, value: &Value) -> Result<Tree<i64>, Fault> {
-    let profile = Arguments { function: a.function, values: std::slice::from_ref(value) }.profile(0)?;
+    let profile = Arguments { function: a.function, values: std::slice::from_ref(value).into() }.profile(0)?;
     let ones = (0..profile.leaves()).map(|_| 1);
     Ok(Tree::new(profile, ones)?)
 }
@@ -53,7 +53,7 @@ fn part_at(a: &Arguments<'_>, map: Value, coord: Value) -> Result<Value, Fault> 
         [part, offset] if single(offset).is_some_and(|offset| offset.known() == Some(0)) => Ok(part.clone()),
         [part @ Value::Layout(AnyLayout::Integer(_) | AnyLayout::Launch(_)), offset] => {
             let values = [Layout::mode_of(1, 1)?.into(), offset.clone(), part.clone()];
-            super::composed(Arguments { function: a.function, values: &values }, 1, 2)
+            super::composed(Arguments { function: a.function, values: (&values).into() }, 1, 2)
         }
         _ => Ok(list_of(parts)?),
     }

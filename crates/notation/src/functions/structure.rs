@@ -370,7 +370,7 @@ fn pad(a: &Arguments<'_>, side: Side) -> Result<Value, Fault> {
         None => Value::Layout(AnyLayout::Integer(Layout::unit())),
     };
     let values: Vec<Value> = a.get(0).into_iter().cloned().chain([filler]).collect();
-    let padded = Arguments { function: a.function, values: &values };
+    let padded = Arguments { function: a.function, values: (&values).into() };
     match side {
         Side::Begin => nested_with!(padded, 1, (x, by) => x.prepend_to_rank(rank, &by)),
         Side::End => nested_with!(padded, 1, (x, by) => x.append_to_rank(rank, &by)),
@@ -398,7 +398,7 @@ fn product(a: &Arguments<'_>, value: &Value) -> Result<AnyTree, Fault> {
 
 /// How a value nests.
 fn nesting(a: &Arguments<'_>, value: &Value) -> Result<Profile, Fault> {
-    Arguments { function: a.function, values: std::slice::from_ref(value) }
+    Arguments { function: a.function, values: std::slice::from_ref(value).into() }
         .profile(0)
         .or_else(|_| a.kind(0, "a layout or a tuple"))
 }

@@ -82,7 +82,7 @@ fn copy(a: &Arguments<'_>) -> Result<TiledCopy, Fault> {
 
 /// The tiled instruction that a list is.
 fn tiled(a: &Arguments<'_>, parts: &[Value]) -> Result<Tiled, Fault> {
-    let own = Arguments { function: a.function, values: parts };
+    let own = Arguments { function: a.function, values: parts.into() };
     match parts.len() {
         3 if matches!(parts.get(1), Some(Value::List(_))) => Ok(Tiled::Copy(Box::new(copy_of_operand(&own)?))),
         3 => Ok(Tiled::Mma(Box::new(mma(&own)?))),
@@ -110,7 +110,7 @@ fn get_slice(a: Arguments<'_>) -> Result<Value, Fault> {
         Tiled::Mma(mma) => mma.get_slice(&thread).map(|_| ())?,
         Tiled::Copy(copy) => copy.get_slice(&thread).map(|_| ())?,
     }
-    Ok(list_of(a.values.to_vec())?)
+    Ok(list_of(a.values.iter().cloned().collect())?)
 }
 
 fn make_tiled_mma(a: Arguments<'_>) -> Result<Value, Fault> {
@@ -129,9 +129,9 @@ fn make_tiled_copy_tv(a: Arguments<'_>) -> Result<Value, Fault> {
 
 /// The copy of an operand of a tiled product: its atom, the product and the operand's number.
 fn make_tiled_copy(a: Arguments<'_>, operand: i64) -> Result<Value, Fault> {
-    let mut parts = a.values.to_vec();
+    let mut parts: Vec<Value> = a.values.iter().cloned().collect();
     parts.push(operand.into());
-    copy_of_operand(&Arguments { function: a.function, values: &parts })?;
+    copy_of_operand(&Arguments { function: a.function, values: (&parts).into() })?;
     Ok(list_of(parts)?)
 }
 
