@@ -85,7 +85,28 @@ impl Program {
     ///
     /// Errors: the first statement that is refused, with its line and column.
     pub fn read(file: &str, text: &str) -> Result<Program, TileError> {
-        let mut text = Text::new(file, text);
+        Program::of_text(Text::new(file, text, &[]))
+    }
+
+    /// Reads a program that was written from something else: each line of the text, the first one
+    /// first, stands for a place there, which messages name.
+    ///
+    /// ```
+    /// use tilewright_kernel::program::Location;
+    /// use tilewright_tile::Program;
+    ///
+    /// let text = "tile add {\n input x: f32 8:1\n y = load(x, (8), (0)) + z\n}";
+    /// let places = [10, 11, 14, 15].map(|line| Location::new("add.py", line, 5, None));
+    /// let refused = Program::read_from(&places, text).unwrap_err();
+    /// assert_eq!(refused.place().map(|place| (place.file(), place.line())), Some(("add.py", 14)));
+    /// ```
+    ///
+    /// Errors: as [`Program::read`].
+    pub fn read_from(places: &[Location], text: &str) -> Result<Program, TileError> {
+        Program::of_text(Text::new("<text>", text, places))
+    }
+
+    fn of_text(mut text: Text<'_>) -> Result<Program, TileError> {
         text.word("tile")?;
         let name = text.name("the name of the program")?;
         text.sign("{")?;

@@ -10,11 +10,13 @@ pub(super) struct Text<'t> {
     file: String,
     text: &'t str,
     at: usize,
+    /// What its lines stand for, if that is elsewhere.
+    places: &'t [Location],
 }
 
 impl<'t> Text<'t> {
-    pub(super) fn new(file: &str, text: &'t str) -> Text<'t> {
-        let mut own = Text { file: file.to_string(), text, at: 0 };
+    pub(super) fn new(file: &str, text: &'t str, places: &'t [Location]) -> Text<'t> {
+        let mut own = Text { file: file.to_string(), text, at: 0, places };
         own.skip();
         own
     }
@@ -37,7 +39,11 @@ impl<'t> Text<'t> {
 
     pub(super) fn place(&self) -> Location {
         let before = &self.text[..self.at];
-        let line = before.matches('\n').count() as u32 + 1;
+        let number = before.matches('\n').count();
+        if let Some(place) = self.places.get(number) {
+            return *place;
+        }
+        let line = number as u32 + 1;
         let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) as u32 + 1;
         Location::new(&self.file, line, column, None)
     }
