@@ -30,7 +30,7 @@ import tilewright as tw  # noqa: E402
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "tests")]
 import in_triton  # noqa: E402
-from page_kernels import tiled_add, tiled_gemm  # noqa: E402
+from page_kernels import staged_gemm, tiled_add, tiled_gemm  # noqa: E402
 
 functional = torch.nn.functional
 
@@ -79,6 +79,9 @@ def products_of_the_post():
         a, b, c = whole(m, k), whole(k, n), poisoned(m, n)
         tiled_gemm(a, b.T, c)
         same(c, a @ b, f"tiled_gemm {m}x{n}x{k}")
+        c = poisoned(m, n)
+        staged_gemm(a, b.T, c)
+        same(c, a @ b, f"staged_gemm {m}x{n}x{k}")
 
 
 def rows():
@@ -138,6 +141,85 @@ def products_of_every_kind():
     same(found, (wanted + bias.double()).clamp(min=0) - residual.double(), "gemm with a function")
     many, others = whole(5, 130, 72, dtype=torch.float16), whole(5, 88, 72, dtype=torch.float16)
     same(tw.gpu.gemm(many, others), many.double() @ others.double().transpose(1, 2), "a batch of gemm")
+
+
+def pairs_and_what_is_kept():
+    """Products of pairs of columns, with numbers of rows and columns, and with scales of blocks."""
+    for m, n, k in [(300, 264, 136), (4096, 2048, 1024), (64, 48, 2048)]:
+        a, b = whole(m, k, dtype=torch.bfloat16), whole(2 * n, k, dtype=torch.bfloat16)
+        sums = a.double() @ b.double().T
+        for pairs, first, second in [("halves", sums[:, :n], sums[:, n:]), ("neighbours", sums[:, ::2], sums[:, 1::2])]:
+            found = tw.gpu.gemm(a, b, pairs=pairs, function="max(x, 0) - y", out=poisoned(m, n))
+            same(found, first.clamp(min=0) - second, f"pairs, {pairs}, {m}x{n}x{k}")
+        keep = ["row sum", "column max", "row max abs(d)", "column sum d * d"]
+        out = (poisoned(m, 2 * n), poisoned(m), poisoned(2 * n), poisoned(m), poisoned(2 * n))
+        found = tw.gpu.gemm(a, b, keep=keep, out=out)
+        for one, wanted, what in zip(found, [sums, sums.sum(1), sums.amax(0), sums.abs().amax(1), (sums**2).sum(0)], ["d", *keep]):
+            close(one, wanted, f"{what} of {m}x{2 * n}x{k}", 1e-5)
+    m, n, k = 300, 264, 1000
+    a, b = whole(m, k).to(torch.float8_e4m3fn), whole(n, k).to(torch.float8_e4m3fn)
+    blocks = lambda rows: 2.0 ** torch.randint(-2, 3, (rows, 8), device="cuda").float()  # noqa: E731
+    of_a, of_b = blocks(m), blocks(3)
+    wide_a = a.double() * of_a.double().repeat_interleave(128, 1)[:, :k]
+    wide_b = b.double() * of_b.double().repeat_interleave(128, 0)[:n].repeat_interleave(128, 1)[:, :k]
+    same(tw.gpu.gemm(a[:, :992], b[:, :992], scales=(of_a, of_b), out=poisoned(m, n)), wide_a[:, :992] @ wide_b[:, :992].T, "scales of blocks")
+    same(tw.gpu.gemm(a, b, scales=(of_a, of_b), out=poisoned(m, n)), wide_a @ wide_b.T, "scales of blocks, lines moved")
+
+
+def views():
+    """Tensors that begin at no multiple of 16 bytes."""
+
+    def view(*shape, dtype, at, make=numbers):
+        count = 1
+        for extent in shape:
+            count *= extent
+        return make(count + at, dtype=dtype)[at:].view(*shape)
+
+    for dtype in (torch.float32, torch.bfloat16):
+        for at in (1, 2, 3):
+            for m, n in [(33, 1024), (50, 300), (7, 40000)]:
+                x, y = view(m, n, dtype=dtype, at=at), view(m, n, dtype=dtype, at=4 - at, make=poisoned)
+                weight = view(n, dtype=dtype, at=at)
+                what = f"at {at}, {m}x{n} {dtype}"
+                close(tw.gpu.softmax(x, out=y), x.double().softmax(1), f"softmax {what}")
+                close(tw.gpu.rms_norm(x, weight, out=y), functional.rms_norm(x.double(), (n,), weight.double(), 1e-5), f"rms_norm {what}")
+                wanted = functional.layer_norm(x.double(), (n,), weight.double(), weight.double(), 1e-5)
+                close(tw.gpu.layer_norm(x, weight, weight, out=y), wanted, f"layer_norm {what}")
+                for axis in (0, 1):
+                    left = view(n if axis == 0 else m, dtype=dtype, at=at, make=poisoned)
+                    same(tw.gpu.reduce(x, "max", axis=axis, out=left), x.amax(axis), f"max along {axis} {what}")
+                z = view(n, m, dtype=dtype, at=at, make=poisoned)
+                same(tw.gpu.relayout(x.T, z), x.T, f"transposition {what}")
+                same(tw.gpu.relayout(x, y), x, f"copy {what}")
+
+
+def tile_programs():
+    """Programs without layouts, of every size of rows and edges."""
+
+    @tw.tile(grid="M")
+    def softmax(x: tw.Input("bf16", "(M,N{div=8}):(N,1)"), y: tw.Output("bf16", "(M,N):(N,1)")):
+        at = (tw.tile.block.x, 0)
+        a = x.load((1, 4096), at, other=-float("inf")).to("f32")
+        e = (a - a.reduce_max(1)).exp()
+        y.store(at, (e / e.reduce_sum(1)).to("bf16"))
+
+    @tw.tile(grid=("ceil(M/64)", "ceil(N/64)"))
+    def linear(a: tw.Input("bf16", "(M,K{div=8}):(K,1)"), b: tw.Input("bf16", "(N,K{div=8}):(K,1)"), c: tw.Output("f32", "(M,N):(N,1)")):
+        i, j = tw.tile.block.x, tw.tile.block.y
+        total = tw.tile.carry(tw.tile.full((64, 64), 0.0))
+        for k in tw.tile.range("ceil(K/64)", total):
+            right = b.load((64, 64), (j, k)).transpose((1, 0))
+            total.set(tw.tile.dot(a.load((64, 64), (i, k)), right, total))
+        c.store((i, j), tw.tile.where(total < 0, 0.0, total))
+
+    for m, n in [(100, 4096), (33, 4000)]:
+        x, y = numbers(m, n, dtype=torch.bfloat16), poisoned(m, n, dtype=torch.bfloat16)
+        softmax(x, y)
+        close(y, x.double().softmax(1), f"softmax as a tile program, {m}x{n}")
+    for m, n, k in [(64, 64, 64), (300, 264, 136), (1000, 520, 1024)]:
+        a, b, c = whole(m, k, dtype=torch.bfloat16), whole(n, k, dtype=torch.bfloat16), poisoned(m, n)
+        linear(a, b, c)
+        same(c, (a.double() @ b.double().T).clamp(min=0), f"a product as a tile program, {m}x{n}x{k}")
 
 
 def tensors_of_the_package():
@@ -354,6 +436,10 @@ def work():
     c.fill_(float("nan"))
     tiled_gemm(a, b.T, c)
     close(c, a.double() @ b.double(), "the product that was timed", 1e-3)
+    line("the same with three stages and vectors, f32, 4096 cubed", 2 * size**3 / tera, lambda: staged_gemm(a, b.T, c), lambda: torch.mm(a, b, out=c), lambda: in_triton.gemm(a, b.T, c))
+    c.fill_(float("nan"))
+    staged_gemm(a, b.T, c)
+    close(c, a.double() @ b.double(), "the staged product that was timed", 1e-3)
     table(["work", "here, us", "TB/s, TFLOP/s", "times as fast as PyTorch", "as Triton"], lines)
 
 
@@ -363,7 +449,7 @@ def main():
     if "--quick" not in sys.argv:
         made()
     failed = 0
-    checks = (adds, products_of_the_post, rows, relayouts, products, products_of_every_kind, tensors_of_the_package, streams, threads, freed, refusals)
+    checks = (adds, products_of_the_post, rows, relayouts, products, products_of_every_kind, pairs_and_what_is_kept, views, tile_programs, tensors_of_the_package, streams, threads, freed, refusals)
     for check in checks:
         begun = time.perf_counter()
         try:

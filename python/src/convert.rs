@@ -4,11 +4,14 @@
 //! tuple of the same nesting, and `None` is `_`. So `(8,)` is the tuple of one extent and `(8)` the
 //! extent. Text is a program of the language. What goes to Python and comes back is the same value.
 
+use std::cell::RefCell;
+
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
-use tilewright_layout::{AnyCoord, AnyTree, Coord, LayoutError, Limit, MAX_DEPTH, Slot, Tree, symbolic::Expr};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{AnyCoord, AnyTree, Coord, Layout, LayoutError, Leaf, Limit, MAX_DEPTH, Profile, Slot, Tree};
 use tilewright_notation::{Environment, Value, evaluate};
 
 use crate::object::{self, Object};
@@ -86,6 +89,72 @@ fn integers(items: &Bound<'_, PyTuple>, depth: usize) -> Option<Tree<i64>> {
         Err(_) => number(&item).map(Tree::leaf),
     });
     Tree::tuple(&modes.collect::<Option<SmallVec<[Tree<i64>; 4]>>>()?).ok()
+}
+
+/// The layout of a shape and strides that are integers of 64 bits, or tuples of nothing but such and
+/// such tuples and nested alike; none of others, and of what is no layout.
+pub fn pairs(shape: &Bound<'_, PyAny>, stride: &Bound<'_, PyAny>) -> Option<Layout> {
+    let mut written = Written::default();
+    written.write(shape, stride, 0)?;
+    let profile = LAST.with_borrow_mut(|last| match last {
+        Some((nodes, profile)) if *nodes == written.nodes => Some(profile.clone()),
+        last => {
+            let profile = nested_as(&mut written.nodes.iter().copied())?;
+            *last = Some((written.nodes, profile.clone()));
+            Some(profile)
+        }
+    })?;
+    Layout::from_tree(Tree::new(profile, written.leaves).ok()?).ok()
+}
+
+/// Nodes of a profile in preorder, as [`Profile::nodes`] has them.
+type Nodes = SmallVec<[u16; 16]>;
+
+thread_local! {
+    /// The profile that was made last: layouts come in series of the same nesting.
+    static LAST: RefCell<Option<(Nodes, Profile)>> = const { RefCell::new(None) };
+}
+
+/// The profile whose nodes come next.
+fn nested_as(nodes: &mut impl ExactSizeIterator<Item = u16>) -> Option<Profile> {
+    let rest = nodes.len();
+    let node = usize::from(nodes.next()?);
+    if node == 0 {
+        return Some(Profile::leaf());
+    }
+    let mut modes = Vec::new();
+    while rest - nodes.len() < node {
+        modes.push(nested_as(nodes)?);
+    }
+    Profile::tuple(&modes).ok()
+}
+
+/// Pairs of extents and strides on their way into a layout, and the nodes of its profile.
+#[derive(Default)]
+struct Written {
+    nodes: Nodes,
+    leaves: SmallVec<[Leaf; 8]>,
+}
+
+impl Written {
+    fn write(&mut self, shape: &Bound<'_, PyAny>, stride: &Bound<'_, PyAny>, depth: usize) -> Option<()> {
+        let at = self.nodes.len();
+        self.nodes.push(0);
+        if let Ok(extent) = shape.cast_exact::<PyInt>() {
+            let (extent, stride) = (extent.extract().ok()?, stride.cast_exact::<PyInt>().ok()?.extract().ok()?);
+            self.leaves.push(Leaf { extent, stride });
+            return Some(());
+        }
+        let (shape, stride) = (shape.cast_exact::<PyTuple>().ok()?, stride.cast_exact::<PyTuple>().ok()?);
+        if shape.len() != stride.len() || depth > MAX_DEPTH {
+            return None;
+        }
+        for (extent, stride) in shape.iter_borrowed().zip(stride.iter_borrowed()) {
+            self.write(&extent, &stride, depth + 1)?;
+        }
+        *self.nodes.get_mut(at)? = u16::try_from(self.nodes.len() - at).ok()?;
+        Some(())
+    }
 }
 
 /// An integer of 64 bits.

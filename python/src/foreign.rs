@@ -199,6 +199,35 @@ impl Array {
         last.checked_add(1)
     }
 
+    /// How many elements memory is aligned to, as copies of 16 bytes need it: the greatest power of
+    /// two of which the first one is at a multiple, up to 16 bytes. On the host, where nothing
+    /// depends on it, 16.
+    pub fn alignment(&self) -> i64 {
+        match self.before() {
+            0 => 16,
+            before => 1 << before.trailing_zeros().min(4),
+        }
+    }
+
+    /// How many elements before the first one memory is at a multiple of 16 bytes; 0 on the host.
+    pub fn before(&self) -> i64 {
+        match self.device {
+            Some(_) => (self.address % 16 / u64::from(self.element.bytes())).cast_signed(),
+            None => 0,
+        }
+    }
+
+    /// Whether elements lie one after another, the last axis fastest.
+    pub fn is_dense(&self) -> bool {
+        let mut step = 1_i64;
+        self.layout.is_none()
+            && self.shape.iter().zip(&self.strides).rev().all(|(extent, stride)| {
+                let fits = *stride == step || *extent <= 1;
+                step = step.saturating_mul(*extent);
+                fits
+            })
+    }
+
     /// Refuses an array without elements, or with an axis that goes backwards (`ValueError`).
     pub fn check_ascending(&self) -> PyResult<()> {
         if self.span().is_some() {

@@ -9,7 +9,6 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use smallvec::SmallVec;
 use tilewright_layout::symbolic::Values;
 use tilewright_notation::{self as notation, Value};
 
@@ -132,16 +131,13 @@ impl Function {
         let py = arguments.py();
         if named.is_none() {
             // As most calls are: of a layout, or of layouts, integers and tuples.
-            let mut given: SmallVec<[Value; 2]> = SmallVec::new();
-            let called = if arguments.len() == 1
-                && let Ok(first) = arguments.get_borrowed_item(0)
-                && let Ok(layout) = first.cast_exact::<Layout>()
-            {
-                Some(self.row.call(std::slice::from_ref(&layout.as_super().get().value), &[]))
-            } else {
-                plain(arguments, &mut given).map(|()| self.row.call(&given, &[]))
-            };
-            if let Some(called) = called {
+            let mut own = [const { Value::Bool(false) }; FEW];
+            if let Some(layouts) = plain(arguments, &mut own) {
+                let given: [&Value; FEW] = std::array::from_fn(|at| match &layouts[at] {
+                    Some(layout) => &layout.as_super().get().value,
+                    None => &own[at],
+                });
+                let called = self.row.call_each(given.get(..arguments.len()).unwrap_or_default());
                 return python(py, called.map_err(|refused| refusal::of_call(py, &refused))?);
             }
         }
@@ -212,16 +208,23 @@ impl Function {
     }
 }
 
-/// Puts down the values of arguments that are layouts, integers and tuples of integers; none where
-/// one is anything else.
-fn plain(arguments: &Bound<'_, PyTuple>, given: &mut SmallVec<[Value; 2]>) -> Option<()> {
-    for argument in arguments.iter_borrowed() {
-        given.push(match argument.cast_exact::<Layout>() {
-            Ok(layout) => layout.as_super().get().value.clone(),
-            Err(_) => convert::plain(&argument)?,
-        });
+/// How many arguments most calls have at most.
+const FEW: usize = 3;
+
+/// The arguments that are layouts, where all are layouts, integers and tuples of integers and there
+/// are few; the values of the others are put down.
+fn plain<'py>(arguments: &Bound<'py, PyTuple>, own: &mut [Value; FEW]) -> Option<[Option<Bound<'py, Layout>>; FEW]> {
+    if arguments.len() > FEW {
+        return None;
     }
-    Some(())
+    let mut layouts = [const { None }; FEW];
+    for ((argument, layout), own) in arguments.iter_borrowed().zip(&mut layouts).zip(own) {
+        match argument.cast_exact::<Layout>() {
+            Ok(found) => *layout = Some(found.to_owned()),
+            Err(_) => *own = convert::plain(&argument)?,
+        }
+    }
+    Some(layouts)
 }
 
 impl Function {

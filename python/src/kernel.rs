@@ -12,6 +12,7 @@
 //! * `program`: kernels that are written
 //! * `drawing`: what their lanes reach, as pictures
 //! * `library`: those that are planned from layouts
+//! * `tiles`: tile programs, whose layouts are assigned
 
 pub mod body;
 pub mod drawing;
@@ -25,5 +26,6 @@ pub mod program;
 pub mod statement;
 pub mod tile;
 pub mod tiled;
+pub mod tiles;
 pub mod trace;
 pub mod view;

@@ -37,14 +37,10 @@ impl Layout {
         shape: &Bound<'_, PyAny>,
         stride: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let shape = convert::value(shape)?;
-        if let (Value::Tree(AnyTree::Integer(extents)), Some(stride)) = (&shape, stride)
-            && let Some(Value::Tree(AnyTree::Integer(strides))) = convert::plain(stride)
-            && let Ok(layout) = tilewright_layout::Layout::new(extents, &strides)
-        {
+        if let Some(layout) = stride.and_then(|stride| convert::pairs(shape, stride)) {
             return Ok(Object { value: AnyLayout::from(layout).into() }.of(Layout));
         }
-        let value = match (shape, stride) {
+        let value = match (convert::value(shape)?, stride) {
             (shape @ Value::Layout(_), None) => shape,
             (shape, None) => function::value(py, "make_layout", &[shape])?,
             (shape, Some(stride)) => paired(py, &shape, &convert::value(stride)?)?,

@@ -14,6 +14,7 @@
 //! * `tensor`: memory under layouts, of other packages or of its own
 //! * `picture`, `claim`, `analysis`: pictures, laws that are tested, costs of memory
 //! * `kernel`: kernels that are written in Python
+//! * `mesh`: tensors sharded over devices
 //! * `foreign`: arrays of other libraries; `device`: kernels on devices
 
 mod analysis;
@@ -27,6 +28,7 @@ mod interrupt;
 mod kernel;
 mod layout;
 mod maps;
+mod mesh;
 mod numbers;
 mod object;
 mod picture;
@@ -53,7 +55,7 @@ mod _native {
     use super::kernel::fragment::Fragment;
     #[pymodule_export]
     use super::kernel::library::{
-        Plan, plan_layer_norm, plan_product, plan_reduce, plan_relayout, plan_rms_norm, plan_softmax,
+        Plan, array_rows, plan_layer_norm, plan_product, plan_reduce, plan_relayout, plan_rms_norm, plan_softmax,
     };
     #[pymodule_export]
     use super::kernel::number::{Flag, Number, maximum, minimum, where_};
@@ -72,6 +74,8 @@ mod _native {
     #[pymodule_export]
     use super::kernel::tiled::{TiledCopy, TiledMma};
     #[pymodule_export]
+    use super::kernel::tiles::{TileProgram, element_name, read_tiles};
+    #[pymodule_export]
     use super::kernel::trace::is_tracing;
     #[pymodule_export]
     use super::kernel::view::View;
@@ -79,6 +83,8 @@ mod _native {
     use super::layout::Layout;
     #[pymodule_export]
     use super::maps::{BitMatrix, LinearLayout, Morphism, Swizzle, Tiler};
+    #[pymodule_export]
+    use super::mesh::{Mesh, Resharding, Sharded};
     #[pymodule_export]
     use super::numbers::{Expr, Step, Xor};
     #[pymodule_export]

@@ -44,12 +44,14 @@ impl Object {
     }
 
     fn __hash__(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
         match &self.value {
-            Value::Layout(layout) => layout.hash(&mut hasher),
-            value => value.to_string().hash(&mut hasher),
+            Value::Layout(layout) => {
+                let mut hasher = DefaultHasher::new();
+                layout.hash(&mut hasher);
+                hasher.finish()
+            }
+            value => hash_of(&value.to_string()),
         }
-        hasher.finish()
     }
 
     fn __eq__<'py>(&self, py: Python<'py>, other: &Bound<'py, PyAny>) -> Py<PyAny> {
@@ -106,6 +108,13 @@ impl Object {
     fn substitute<'py>(&self, py: Python<'py>, numbers: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
         python(py, function::substituted(py, &self.value, numbers)?)
     }
+}
+
+/// The hash of a text.
+pub fn hash_of(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn composed(py: Python<'_>, a: Value, b: Value) -> PyResult<Bound<'_, PyAny>> {

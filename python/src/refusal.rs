@@ -138,6 +138,8 @@ pub fn page(code: &str) -> Option<&'static str> {
         tilewright_kernel::explanation,
         tilewright_kernels::explanation,
         tilewright_gpu::explanation,
+        tilewright_tile::explanation,
+        tilewright_mesh::explanation,
     ];
     pages.into_iter().find_map(|page| page(code))
 }

@@ -67,3 +67,49 @@ def tiled_gemm(
         tw.barrier()
 
     tCgC.store(tCrC, predicated=True)
+
+
+@tw.jit
+def staged_gemm(
+    mA: tw.Input("f32", "(M,K):(K,1)"),
+    mB: tw.Input("f32", "(N{div=4},K):(1,N)"),
+    mC: tw.Output("f32", "(M,N):(N,1)"),
+    num_threads=256,
+    stages=3,
+):
+    """The post's product with copies that run ahead, and registers that are filled by vectors."""
+    b_m, b_n, b_k = 128, 128, 8
+    # Four elements behind each column put the neighbours along K that are copied together into banks of their own.
+    sA = tw.shared("f32", tw.make_layout((b_m, b_k, stages), stride=(1, b_m + 4, (b_m + 4) * b_k)))
+    sB = tw.shared("f32", tw.make_layout((b_n, b_k, stages)))
+    tiled_copy_A = tw.TiledCopy("SM80_CP_ASYNC_CACHEALWAYS<uint32_t>", "f32", tw.make_layout((32, b_k), stride=(b_k, 1)), (1, 1))
+    tiled_copy_B = tw.TiledCopy("SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", "f32", tw.make_layout((32, b_k), stride=(1, 32)), (4, 1))
+    # A thread has rows and columns in groups of four neighbours.
+    atoms = tw.make_layout((num_threads // 16, 16, 1), stride=(16, 1, 0))
+    tiled_mma = tw.TiledMma("UniversalFMA<F32,F32,F32,F32>", atoms, tw.Tiler("[(16,4):(4,1);(16,4):(4,1);_]"))
+
+    bidx, bidy = tw.block("(y,x)")
+    block_tiler, cta_coords = (b_m, b_n, b_k), (bidx, bidy, None)
+    gA = tw.local_tile(mA, block_tiler, cta_coords, proj=(1, None, 1))
+    gB = tw.local_tile(mB, block_tiler, cta_coords, proj=(None, 1, 1))
+    gC = tw.local_tile(mC, block_tiler, cta_coords, proj=(1, 1, None))
+    thr_mma = tiled_mma.get_slice(tw.thread)
+    tCsA, tCsB, tCgC = thr_mma.partition_A(sA), thr_mma.partition_B(sB), thr_mma.partition_C(gC)
+    tCrC = tiled_mma.make_fragment_C(tCgC)
+    tCrC.fill(0.0)
+
+    def copies(step, stage):
+        tw.copy(tiled_copy_A, gA[None, None, step], sA[None, None, stage], predicated=True)
+        tw.copy(tiled_copy_B, gB[None, None, step], sB[None, None, stage], predicated=True)
+        tw.commit_async()
+
+    for stage in range(stages - 1):
+        copies(stage, stage)
+    for k in tw.range(tw.size(gA, mode=[2])):
+        tw.wait_async(stages - 2)
+        tw.barrier()
+        # What was multiplied in the turn before is free; past the end zeros are copied.
+        copies(k + stages - 1, (k + stages - 1) % stages)
+        tw.gemm(tiled_mma, tCrC, tCsA[None, None, None, k % stages], tCsB[None, None, None, k % stages], tCrC)
+
+    tCgC.store(tCrC, predicated=True)

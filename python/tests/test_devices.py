@@ -118,6 +118,31 @@ def main(library):
         assert {bits, 0xFFFFFFFD} <= given, given
     y = tw.gpu.softmax(Tensor((5, 300)), out=Tensor((5, 300), address=5 * MiB))
     assert y.address == 5 * MiB and last(2)[8:10] == [MiB, 5 * MiB]
+    # Memory that begins anywhere: accesses are narrower, and of relayouts it is known from a multiple of 16 bytes on.
+    tw.gpu.softmax(Tensor((5, 300), address=MiB + 4), out=Tensor((5, 300), address=5 * MiB))
+    assert last(2)[8:10] == [MiB + 4, 5 * MiB]
+    tw.gpu.softmax(Tensor((5, 304), BF16), out=Tensor((5, 304), BF16, address=5 * MiB + 2))
+    assert last(2)[8:10] == [MiB, 5 * MiB + 2]
+    weight = Tensor((300,), address=6 * MiB + 8)
+    tw.gpu.layer_norm(Tensor((5, 300)), weight, weight, out=Tensor((5, 300), address=5 * MiB))
+    assert last(4)[8:12] == [MiB, 6 * MiB + 8, 6 * MiB + 8, 5 * MiB]
+    for axis, results in ((0, 300), (1, 5)):
+        tw.gpu.reduce(Tensor((5, 300), address=MiB + 12), axis=axis, out=Tensor((results,), address=5 * MiB + 4))
+        assert last(2)[8:10] == [MiB + 12, 5 * MiB + 4]
+    tw.gpu.relayout(Tensor((300, 40), strides=(1, 300), address=MiB + 4), Tensor((300, 40), address=5 * MiB + 8))
+    assert last(2)[8:10] == [MiB, 5 * MiB]
+    # Products with pairs, with what is kept, with scales.
+    half, e4m3 = Dtype("float16"), Dtype("float8_e4m3fn")
+    before = driver.all_launches()
+    a, b = Tensor((64, 128), half), Tensor((48, 128), half, address=2 * MiB)
+    tw.gpu.gemm(a, b, pairs="halves", function="silu(x) * y", out=Tensor((64, 24), half, address=3 * MiB))
+    outs = Tensor((64, 48), half, address=3 * MiB), Tensor((64,), address=4 * MiB)
+    assert tw.gpu.gemm(a, b, keep="row max abs(d)", out=outs) == outs
+    factors = Tensor((64, 256), e4m3), Tensor((128, 256), e4m3, address=2 * MiB)
+    scales = Tensor((64, 2), address=4 * MiB + 4), Tensor((1, 2), address=5 * MiB)
+    tw.gpu.gemm(*factors, scales=scales, out=Tensor((64, 128), BF16, address=3 * MiB))
+    assert driver.all_launches() == before + 3
+    a, b, c = (Tensor((50, 260), address=at * MiB) for at in (1, 2, 3))
     assert tw.gpu.device_name(1) == "imitation 1"
 
     before = driver.all_launches()
@@ -136,6 +161,10 @@ def main(library):
         (lambda: tiled_add(*(Tensor((50, 260), device=7) for _ in range(3))), tw.GpuError, "E0803"),
         (lambda: scaled(x, 1.0, 1 << 40), ValueError, "no number of type i32"),
         (lambda: scaled(x, 1.0), TypeError, "misses its argument 'count'"),
+        (lambda: tw.gpu.softmax(a, out=Tensor((50, 260), strides=(1, 50))), ValueError, "rows of out"),
+        (lambda: tw.gpu.softmax(a, out=Tensor((260, 50))), ValueError, "out is (260,50)"),
+        (lambda: tw.gpu.rms_norm(a, Tensor((50,))), ValueError, "weight"),
+        (lambda: tw.gpu.reduce(a, out=Tensor((260,))), ValueError, "out is"),
         (lambda: tw.gpu.softmax(Tensor((5, 300), device=-1), out=Tensor((5, 300), device=-1)), TypeError, "interpreter"),
     ]:
         try:

@@ -10,6 +10,7 @@ import pytest
 import tilewright as tw
 
 HERE = {"on": "interpreter"}
+PLAIN = {"function": None, "inputs": [], "pairs": None, "scales": None, "keep": [], "tf32": False, "fast": False}
 
 
 def whole(source, *shape, dtype=np.float16):
@@ -131,6 +132,75 @@ def test_functions_of_the_sums():
             refused()
 
 
+@pytest.mark.parametrize("pairs", ["halves", "neighbours"])
+def test_pairs_of_columns(pairs):
+    source = np.random.default_rng(14)
+    a, b, bias = whole(source, 72, 40), whole(source, 112, 40), whole(source, 56)
+    sums = wide(a) @ wide(b).T
+    first, second = (sums[:, :56], sums[:, 56:]) if pairs == "halves" else (sums[:, ::2], sums[:, 1::2])
+    found = tw.gpu.gemm(a, b, pairs=pairs, function="max(x + bias, 0) - 2 * y", bias=bias, out=np.empty((72, 56), np.float32), **HERE)
+    assert np.array_equal(found, np.maximum(first + bias, 0) - 2 * second)
+    many = tw.gpu.gemm(np.stack([a, a]), np.stack([b, -b]), pairs=pairs, function="x - y", **HERE)
+    assert np.array_equal(many, np.stack([first - second, second - first]))
+    for refused, told in [
+        (lambda: tw.gpu.gemm(a, b, pairs=pairs, **HERE), "both sums"),
+        (lambda: tw.gpu.gemm(a, b[1:], pairs=pairs, function="x * y", **HERE), "no pairs"),
+        (lambda: tw.gpu.gemm(a, b, pairs="thirds", function="x * y", **HERE), "thirds"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=told):
+            refused()
+
+
+def test_what_is_kept_of_rows_and_columns():
+    source = np.random.default_rng(15)
+    a, b = whole(source, 150, 40), whole(source, 136, 40)
+    sums = wide(a) @ wide(b).T
+    c, greatest = tw.gpu.gemm(a, b, keep="row max abs(d)", **HERE)
+    assert np.array_equal(c, sums) and greatest.dtype == np.float32 and np.array_equal(greatest, np.abs(sums).max(1))
+    keep = ["column sum", "row sum d * d", "column max -d"]
+    c, columns, squares, least = tw.gpu.gemm(a, b, function="max(x, 0)", keep=keep, **HERE)
+    positive = np.maximum(sums, 0)
+    assert np.array_equal(c, positive) and np.array_equal(columns, positive.sum(0))
+    assert np.array_equal(squares, (positive**2).sum(1)) and np.array_equal(least, (-positive).max(0))
+    many, others = whole(source, 2, 70, 24), whole(source, 2, 48, 24)
+    out = np.full((2, 70, 48), np.nan, np.float32), np.full((2, 70), np.nan, np.float32), np.full((2, 48), np.nan, np.float32)
+    assert tw.gpu.gemm(many, others, keep=("row sum", "column max"), out=out, **HERE) == out
+    batch = wide(many) @ wide(others).transpose(0, 2, 1)
+    assert all(map(np.array_equal, out, (batch, batch.sum(2), batch.max(1))))
+    for refused, told in [
+        (lambda: tw.gpu.gemm(a, b, keep="row mean", **HERE), "row mean"),
+        (lambda: tw.gpu.gemm(a, b, keep="row sum", out=out[:1], **HERE), "1 tensors, and 2"),
+        (lambda: tw.gpu.gemm(many, others, keep=["row sum"], out=(out[0], out[2]), **HERE), "its tensor"),
+        (lambda: tw.gpu.gemm(a.astype(np.int8), b.astype(np.int8), keep="row sum", **HERE), "by-product"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=told):
+            refused()
+
+
+def test_scales_of_blocks():
+    source = np.random.default_rng(16)
+    kind = ml_dtypes.float8_e4m3fn
+    a, b = whole(source, 150, 300, dtype=kind), whole(source, 136, 300, dtype=kind)
+    # Powers of two, so that sums are exact.
+    powers = lambda *shape: (2.0 ** source.integers(-2, 3, shape)).astype(np.float32)  # noqa: E731
+    for of_a, of_b in [(powers(150, 3), powers(2, 3)), (powers(2, 3), powers(136, 3)), (np.asfortranarray(powers(150, 3)), powers(2, 3))]:
+        every = [s if len(s) == len(m) else np.repeat(s, 128, 0)[: len(m)] for s, m in ((of_a, a), (of_b, b))]
+        every = [np.repeat(s, 128, 1)[:, :300] for s in every]
+        out = np.full((150, 136), np.nan, np.float32)
+        assert tw.gpu.gemm(a, b, scales=(of_a, of_b), out=out, **HERE) is out
+        assert np.array_equal(out, (wide(a) * every[0]) @ (wide(b) * every[1]).T)
+    fast = tw.gpu.gemm(a, b, fast=True, **HERE)
+    assert np.array_equal(wide(fast.numpy()), (wide(a) @ wide(b).T).astype(ml_dtypes.bfloat16).astype(np.float64))
+    for refused, told in [
+        (lambda: tw.gpu.gemm(a, b, scales=(of_a,), **HERE), "two tensors"),
+        (lambda: tw.gpu.gemm(a, b, scales=(of_a, of_a), **HERE), "136"),
+        (lambda: tw.gpu.gemm(a, b, scales=(of_a[0], of_b), **HERE), "each 128 steps"),
+        (lambda: tw.gpu.gemm(wide(a).astype(np.float16), wide(b).astype(np.float16), scales=(of_a, of_b), **HERE), "scales"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=told):
+            refused()
+
+
 def test_tensors_of_the_package():
     source = np.random.default_rng(13)
     a, b = whole(source, 40, 32, dtype=ml_dtypes.bfloat16), whole(source, 24, 32, dtype=ml_dtypes.bfloat16)
@@ -153,13 +223,13 @@ def test_plans_are_for_the_device():
     from tilewright import _native
 
     for target, cluster in [("sm_90a", True), ("sm_80", False)]:
-        long = _native.plan_softmax(131072, "bf16", target)
+        long = _native.plan_softmax(131072, "bf16", 16, target)
         assert (".reqnctapercluster" in long.launches[0][0].ptx(target)) == cluster
         matrix = ("bf16", [256, 256, 1], [256, 1, 0], 0)
-        product = _native.plan_product(matrix, matrix, matrix, None, [], False, target)
+        product = _native.plan_product(matrix, matrix, matrix, PLAIN, target)
         assert ("wgmma" in product.launches[0][0].ptx(target)) == cluster
     batch = ("bf16", [256, 256, 2], [256, 1, 65536], 0)
     with pytest.raises(ValueError, match="needs sm_90a"):
-        _native.plan_product(batch, batch, batch, None, [], False, "sm_80")
+        _native.plan_product(batch, batch, batch, PLAIN, "sm_80")
     with pytest.raises(ValueError, match="no target 'sm_1'"):
-        _native.plan_softmax(128, "f32", "sm_1")
+        _native.plan_softmax(128, "f32", 16, "sm_1")

@@ -96,6 +96,7 @@ from ._study import (
     suggest,
 )
 from ._tensor import tensor_composition, transform
+from ._tile import tile
 from ._types import Argument, IntTuple, LayoutLike
 
 __version__: str = _native.__version__
@@ -111,11 +112,11 @@ __all__ = sorted(
 
 
 def __getattr__(name: str) -> object:
-    if name == "gpu":
+    if name in ("gpu", "mesh"):
         # Only who asks for it pays for it.
         from importlib import import_module
 
-        return import_module("tilewright.gpu")
+        return import_module(f"tilewright.{name}")
     from ._more import unknown
 
     raise AttributeError(unknown(name), name=name)

@@ -2,6 +2,7 @@
 from typing import Any, overload
 
 from . import gpu as gpu
+from . import mesh as mesh
 from ._errors import GpuError as GpuError
 from ._errors import KernelError as KernelError
 from ._errors import LayoutError as LayoutError
@@ -90,6 +91,7 @@ from ._study import footprint as footprint
 from ._study import suggest as suggest
 from ._tensor import tensor_composition as tensor_composition
 from ._tensor import transform as transform
+from ._tile import tile as tile
 from ._types import Argument as Argument
 from ._types import IntTuple as IntTuple
 from ._types import LayoutLike as LayoutLike
@@ -358,6 +360,7 @@ __all__ = [
     "tensor_zipped_divide",
     "thread",
     "threads",
+    "tile",
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",

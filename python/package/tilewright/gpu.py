@@ -14,8 +14,8 @@ interpreter, which checks every access and is slow, is meant; it runs the kernel
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from . import _native
 from ._arrays import empty, result_type
@@ -37,9 +37,6 @@ class _Kept:
 
 
 _kept: dict[tuple[Any, ...], _Kept] = {}
-# The plan for rows, by how x lies, with how many rows and columns it has.
-_kept_rows: dict[tuple[Any, ...], tuple[_Kept, int, int]] = {}
-_Made = TypeVar("_Made")
 _lock = threading.Lock()
 # A plan is small; what a program would have to hold on to for ever is not.
 _MOST = 1024
@@ -49,24 +46,11 @@ _local = threading.local()
 def _planned(make: Callable[..., _native.Plan], *key: Any) -> _Kept:
     known = _kept.get((make, *key))
     if known is None:
-        known = _keep(_kept, (make, *key), _Kept(make(*key)))
-    return known
-
-
-def _keep(among: dict[tuple[Any, ...], _Made], key: tuple[Any, ...], made: _Made) -> _Made:
-    with _lock:
-        if len(among) >= _MOST:
-            among.clear()
-        return among.setdefault(key, made)
-
-
-def _planned_rows(make: Callable[..., _native.Plan], axes: Axes, *more: Any) -> tuple[_Kept, int, int]:
-    """The plan for the rows of a matrix x, which lie one after another, and how many rows and columns there are."""
-    key = (make, axes, *more)
-    known = _kept_rows.get(key)
-    if known is None:
-        rows, columns = _rows(axes, "x")
-        known = _keep(_kept_rows, key, (_planned(make, columns, axes[0], *more, _target(axes[3])), rows, columns))
+        known = _Kept(make(*key))
+        with _lock:
+            if len(_kept) >= _MOST:
+                _kept.clear()
+            known = _kept.setdefault((make, *key), known)
     return known
 
 
@@ -125,22 +109,13 @@ def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> _native
     return asked[0]
 
 
-def _rows(axes: Axes, name: str) -> tuple[int, int]:
-    """The rows and columns of a matrix whose rows lie one after another."""
-    shape = axes[1]
-    if len(shape) != 2:
-        raise ValueError(f"{name} is a matrix, and has {len(shape)} axes")
-    _contiguous(axes, name, "the rows")
-    return shape[0], shape[1]
-
-
-def _contiguous(axes: Axes, name: str, what: str = "the elements") -> None:
+def _contiguous(axes: Axes, name: str) -> None:
     _, shape, strides, _, _ = axes
     step = 1
     for extent, stride in zip(reversed(shape), reversed(strides)):
         if stride != step and extent > 1:
             text = f"({','.join(map(str, shape))}):({','.join(map(str, strides))})"
-            raise ValueError(f"{what} of {name} must lie one after another, and it lies as {text}: pass `.contiguous()`")
+            raise ValueError(f"the elements of {name} must lie one after another, and it lies as {text}: pass `.contiguous()`")
         step *= extent
 
 
@@ -148,21 +123,28 @@ def relayout(source: Any, destination: Any, *, on: str | None = None) -> Any:
     """Copies every element to the place of the same index, whatever the strides and types of both are: a transposition, a
     permutation of axes, a conversion. Returns the destination.
     """
-    of, shape, strides, device, _ = _native.array_axes(source)
-    to, other, into, _, _ = _native.array_axes(destination)
+    of, shape, strides, device, before = _native.array_axes(source)
+    to, other, into, _, skipped = _native.array_axes(destination)
     if shape != other:
         raise ValueError(f"the shapes differ: {shape} and {other}")
-    _run(_planned(_relayout, of, shape, strides, to, into, _target(device)), [source, destination], {}, on)
+    kept = _planned(_relayout, of, shape, strides, before, to, into, skipped, _target(device))
+    tensors = [source, destination]
+    if on is None and (before or skipped):
+        tensors = [(source, before), (destination, skipped)]
+    _run(kept, tensors, {}, on)
     return destination
 
 
-def _relayout(of: str, shape: tuple[int, ...], strides: tuple[int, ...], to: str, into: tuple[int, ...], target: str) -> _native.Plan:
-    return _native.plan_relayout(Layout(shape, strides), of, Layout(shape, into), to, target)
+def _relayout(
+    of: str, shape: tuple[int, ...], strides: tuple[int, ...], before: int, to: str, into: tuple[int, ...], skipped: int, target: str
+) -> _native.Plan:
+    return _native.plan_relayout((of, Layout(shape, strides), before), (to, Layout(shape, into), skipped), target)
 
 
 def softmax(x: Any, *, out: Any = None, on: str | None = None) -> Any:
     """``exp(x)`` over its sum, row by row of a matrix."""
-    kept, rows, columns = _planned_rows(_native.plan_softmax, _native.array_axes(x))
+    element, rows, columns, device, alignment = _native.array_rows(x, (), out)
+    kept = _planned(_native.plan_softmax, columns, element, alignment, _target(device))
     out = empty(x, (rows, columns)) if out is None else out
     _run(kept, [x, out], {"M": rows}, on)
     return out
@@ -170,8 +152,8 @@ def softmax(x: Any, *, out: Any = None, on: str | None = None) -> Any:
 
 def rms_norm(x: Any, weight: Any, *, epsilon: float = 1e-5, out: Any = None, on: str | None = None) -> Any:
     """The rows of a matrix by the root of their mean square + epsilon, times weights."""
-    kept, rows, columns = _planned_rows(_native.plan_rms_norm, _native.array_axes(x), float(epsilon))
-    _vector(weight, "weight", columns)
+    element, rows, columns, device, alignment = _native.array_rows(x, ((weight, "weight"),), out)
+    kept = _planned(_native.plan_rms_norm, columns, element, float(epsilon), alignment, _target(device))
     out = empty(x, (rows, columns)) if out is None else out
     _run(kept, [x, weight, out], {"M": rows}, on)
     return out
@@ -179,9 +161,8 @@ def rms_norm(x: Any, weight: Any, *, epsilon: float = 1e-5, out: Any = None, on:
 
 def layer_norm(x: Any, weight: Any, bias: Any, *, epsilon: float = 1e-5, out: Any = None, on: str | None = None) -> Any:
     """The rows of a matrix less their mean, by the root of their variance + epsilon, times weights plus a bias."""
-    kept, rows, columns = _planned_rows(_native.plan_layer_norm, _native.array_axes(x), float(epsilon))
-    _vector(weight, "weight", columns)
-    _vector(bias, "bias", columns)
+    element, rows, columns, device, alignment = _native.array_rows(x, ((weight, "weight"), (bias, "bias")), out)
+    kept = _planned(_native.plan_layer_norm, columns, element, float(epsilon), alignment, _target(device))
     out = empty(x, (rows, columns)) if out is None else out
     _run(kept, [x, weight, bias, out], {"M": rows}, on)
     return out
@@ -193,24 +174,35 @@ def reduce(x: Any, statistic: str = "sum", *, axis: int | tuple[int, ...] | None
     """
     axes = _native.array_axes(x)
     _contiguous(axes, "x")
-    element, shape, _, device, _ = axes
+    element, shape, _, device, before = axes
     given = tuple(range(len(shape))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if not all(-len(shape) <= number < len(shape) for number in given):
         raise ValueError(f"x has the axes 0 to {len(shape) - 1}, not {axis}")
     along = tuple(number % len(shape) for number in given)
-    kept = _planned(_reduction, statistic, shape, element, along, _target(device))
+    left = tuple(extent for number, extent in enumerate(shape) if number not in along)
+    result = "i32" if statistic == "argmax" else element
     if out is None:
-        left = tuple(extent for number, extent in enumerate(shape) if number not in along)
-        out = empty(x, left, "i32" if statistic == "argmax" else None)
+        out = empty(x, left, result)
+    else:
+        written = _native.array_axes(out)
+        if written[:2] != (result, left):
+            raise ValueError(f"out is {written[1]} of {written[0]}, and the result {left} of {result}")
+        _contiguous(written, "out")
+        before |= written[4]
+    # The greatest power of two that all begin at a multiple of, in elements.
+    alignment = before & -before or 16
+    kept = _planned(_reduction, statistic, shape, element, along, alignment, _target(device))
     _run(kept, [x, out], {}, on)
     return out
 
 
-def _reduction(statistic: str, shape: tuple[int, ...], element: str, along: tuple[int, ...], target: str) -> _native.Plan:
+def _reduction(
+    statistic: str, shape: tuple[int, ...], element: str, along: tuple[int, ...], alignment: int, target: str
+) -> _native.Plan:
     strides = [1]
     for extent in reversed(shape[1:]):
         strides.insert(0, strides[0] * extent)
-    return _native.plan_reduce(statistic, Layout(shape, tuple(strides)), element, list(along), target)
+    return _native.plan_reduce(statistic, Layout(shape, tuple(strides)), element, list(along), alignment, target)
 
 
 def gemm(
@@ -219,7 +211,11 @@ def gemm(
     *,
     out: Any = None,
     function: str | None = None,
+    pairs: str | None = None,
+    scales: tuple[Any, Any] | None = None,
+    keep: str | Sequence[str] | None = None,
     tf32: bool = False,
+    fast: bool = False,
     on: str | None = None,
     **inputs: Any,
 ) -> Any:
@@ -228,7 +224,20 @@ def gemm(
 
     ``function`` is what is written in place of the sum, ``x``, with the elements of further tensors, which are keywords and broadcast
     to the result: ``gemm(a, b, function="gelu_tanh(x + bias) + residual", bias=bias, residual=residual)``.
-    ``tf32``: of factors of f32, 10 bits behind the point count, and it is faster.
+
+    ``pairs``: two rows of B (2 N,K) make a column of the result, which is a function of both sums, ``x`` and ``y``:
+    ``gemm(a, gate_and_up, pairs="halves", function="silu(x) * y")``, where the first half of the rows is the gate; "neighbours" are
+    rows 2 j and 2 j + 1.
+
+    ``scales``: of factors of e4m3 or e5m2, those of the blocks of a and of b, in f32: (M,K/128) or (M/128,K/128), and (N,K/128) or
+    (N/128,K/128), rounded up; the sums of each 128 steps along K are multiplied by both.
+
+    ``keep``: numbers of rows or of columns, taken of the result before it is rounded, in f32: "row" or "column", "sum" or "max", and
+    perhaps of what, ``c, greatest = gemm(a, b, keep="row max abs(d)")``. Several are a list. Returned is a tuple then, and ``out``, if
+    it is given, is one.
+
+    ``tf32``: of factors of f32, 10 bits behind the point count, and it is faster. ``fast``: of e4m3 and e5m2, sums are left to the
+    instructions, which keep 13 bits of the greatest of their terms.
 
     How it is cut is planned by a model of an H200, and may take several launches and memory besides: ``print(plan(gemm, a, b))``.
     """
@@ -238,29 +247,67 @@ def gemm(
         raise ValueError(f"a and b are matrices (M,K) and (N,K), or batches of them, and have the shapes {shape_a} and {shape_b}")
     if (shape_a[-1], shape_a[:-2], of) != (shape_b[-1], shape_b[:-2], other):
         raise ValueError(f"a is {shape_a} of {of}, and b is {shape_b} of {other}: both have the same K and type")
-    shape = (*shape_a[:-1], shape_b[-2])
-    out = empty(a, shape, result_type(of)) if out is None else out
-    to, shape_d, strides_d, _, before_d = _native.array_axes(out)
+    rows = shape_b[-2]
+    if pairs is not None:
+        if rows % 2:
+            raise ValueError(f"b has {rows} rows, which make no pairs")
+        rows //= 2
+    shape = (*shape_a[:-1], rows)
+    kept = () if keep is None else (keep,) if isinstance(keep, str) else tuple(keep)
+    outs = (out,) if keep is None or out is None else tuple(out)
+    if out is None:
+        outs = (empty(a, shape, result_type(of)), *(empty(a, _kept_shape(what, shape), "f32") for what in kept))
+    elif len(outs) != 1 + len(kept):
+        raise ValueError(f"out has {len(outs)} tensors, and {1 + len(kept)} are written: the result, and what is kept")
+    to, shape_d, strides_d, _, before_d = _native.array_axes(outs[0])
     if shape_d != shape:
         raise ValueError(f"out is {shape_d}, and the product {shape}")
+    for what, array in zip(kept, outs[1:]):
+        axes = _native.array_axes(array)
+        if axes[:2] != ("f32", _kept_shape(what, shape)):
+            raise ValueError(f"'{what}' is {_kept_shape(what, shape)} of f32, and its tensor {axes[1]} of {axes[0]}")
+        _contiguous(axes, f"'{what}'")
     further = tuple((name, _native.array_axes(tensor)) for name, tensor in inputs.items())
     if further and function is None:
         raise TypeError(f"'{further[0][0]}' is a tensor of a function of the sums: say function=\"x + {further[0][0]}\"")
+    of_blocks = () if scales is None else tuple(_native.array_axes(each) for each in scales)
+    if len(of_blocks) not in (0, 2):
+        raise TypeError(f"scales are those of a and those of b, two tensors, not {len(of_blocks)}")
     matrices = ((of, shape_a, strides_a, before_a), (other, shape_b, strides_b, before_b), (to, shape, strides_d, before_d))
-    kept = _planned(_product, *matrices, function, further, bool(tf32), _target(device))
-    tensors = [a, b, *inputs.values(), out]
-    if on is None and (before_a or before_b or before_d or any(axes[4] for _, axes in further)):
+    planned = _planned(_product, *matrices, function, further, pairs, of_blocks, kept, bool(tf32), bool(fast), _target(device))
+    tensors = [a, b, *inputs.values(), *(scales or ()), *outs]
+    if on is None:
         # Kernels know tensors from a multiple of 16 bytes on.
-        skipped = [before_a, before_b, *(axes[4] for _, axes in further), before_d]
-        tensors = [(tensor, before) if before else tensor for tensor, before in zip(tensors, skipped)]
-    _run(kept, tensors, {"M": shape[-2], "N": shape[-1], "K": shape_a[-1]}, on)
-    return out
+        skipped = [before_a, before_b, *(axes[4] for _, axes in further), *(axes[4] for axes in of_blocks), before_d]
+        if any(skipped):
+            skipped += [0] * len(kept)
+            tensors = [(tensor, before) if before else tensor for tensor, before in zip(tensors, skipped)]
+    _run(planned, tensors, {}, on)
+    return outs[0] if keep is None else outs
 
 
 _Matrix = tuple[str, tuple[int, ...], tuple[int, ...], int]
 
 
-def _product(a: _Matrix, b: _Matrix, d: _Matrix, function: str | None, further: tuple[Any, ...], tf32: bool, target: str) -> _native.Plan:
+def _kept_shape(what: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of what is kept of a result: a number for each row, or for each column, of each matrix."""
+    axis = -2 if what.split()[:1] == ["row"] else -1
+    return (*shape[:-2], shape[axis])
+
+
+def _product(
+    a: _Matrix,
+    b: _Matrix,
+    d: _Matrix,
+    function: str | None,
+    further: tuple[tuple[str, Axes], ...],
+    pairs: str | None,
+    scales: tuple[Axes, ...],
+    keep: tuple[str, ...],
+    tf32: bool,
+    fast: bool,
+    target: str,
+) -> _native.Plan:
     shape = d[1]
     given = []
     for name, (element, extents, strides, _, before) in further:
@@ -269,7 +316,20 @@ def _product(a: _Matrix, b: _Matrix, d: _Matrix, function: str | None, further: 
         # Where an extent is 1, or there is no such axis, each element counts for the whole axis.
         steps = [0] * (len(shape) - len(extents)) + [step if extent > 1 else 0 for extent, step in zip(extents, strides)]
         given.append((name, _batch((element, shape, tuple(steps), before))))
-    return _native.plan_product(_batch(a), _batch(b), _batch(d), function, given, tf32, target)
+    for name, (_, extents, *_) in zip(("a", "b"), scales):
+        if len(extents) != len(shape) or extents[:-2] != shape[:-2]:
+            raise ValueError(f"the scales of {name} are {extents}, of which {name} has {len(shape)} axes: one for each 128 steps along K")
+    of_blocks = [_batch((element, extents, strides, before)) for element, extents, strides, _, before in scales]
+    asked: _native._Asked = {
+        "function": function,
+        "inputs": given,
+        "pairs": pairs,
+        "scales": (of_blocks[0], of_blocks[1]) if of_blocks else None,
+        "keep": list(keep),
+        "tf32": tf32,
+        "fast": fast,
+    }
+    return _native.plan_product(_batch(a), _batch(b), _batch(d), asked, target)
 
 
 def _batch(matrix: _Matrix) -> tuple[str, list[int], list[int], int]:
@@ -277,12 +337,6 @@ def _batch(matrix: _Matrix) -> tuple[str, list[int], list[int], int]:
     element, shape, strides, before = matrix
     many = shape[0] if len(shape) == 3 else 1
     return element, [*shape[-2:], many], [*strides[-2:], strides[0] if len(shape) == 3 else 0], before
-
-
-def _vector(array: Any, name: str, columns: int) -> None:
-    shape = _native.array_axes(array)[1]
-    if shape != (columns,):
-        raise ValueError(f"{name} has an element for each of the {columns} columns, not the shape {shape}")
 
 
 def device_count() -> int:

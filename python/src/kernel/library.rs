@@ -1,16 +1,17 @@
 //! Kernels that are planned from layouts, sizes and types.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use tilewright_kernel::Kernel;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::ptx::Target;
-use tilewright_kernels::gemm::{Fused, Matrix, Operand, Problem, Product};
-use tilewright_kernels::{self as kernels, Expression, PlanError, Planned, Statistic};
+use tilewright_kernels::gemm::{Fused, Matrix, Operand, Pairs, Problem, Product, Scales, Side};
+use tilewright_kernels::{self as kernels, Expression, Place, PlanError, Planned, Statistic};
 use tilewright_layout::Layout;
 
 use super::operand;
 use super::program::{Program, of_setup};
+use crate::foreign::Array;
 use crate::refusal;
 
 /// Launches in their order, and what each reads and writes.
@@ -74,6 +75,62 @@ impl Plan {
     }
 }
 
+/// The rows of a matrix as kernels take them: the type, how many rows and columns there are, the
+/// device, and how many elements its tensors begin at multiples of.
+type RowsOf = (&'static str, i64, i64, Option<usize>, i64);
+
+/// What kernels have to know of a matrix `x` whose rows lie one after another, of vectors that go
+/// with each row, and of the matrix `out` that is written, if there is one already.
+///
+/// Errors: another shape, type or order (`ValueError`).
+#[pyfunction]
+#[pyo3(signature = (x, vectors, out = None))]
+pub fn array_rows(
+    x: &Bound<'_, PyAny>,
+    vectors: Vec<(Bound<'_, PyAny>, String)>,
+    out: Option<&Bound<'_, PyAny>>,
+) -> PyResult<RowsOf> {
+    let refuse = |text: String| PyValueError::new_err(text);
+    let read = Array::of(x)?;
+    let shape = |array: &Array| {
+        let extents = array.shape.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+        format!("({extents}) of {}", array.element)
+    };
+    let &[rows, columns] = &read.shape[..] else {
+        return Err(refuse(format!("x is a matrix, and has {} axes", read.shape.len())));
+    };
+    let mut alignment = read.alignment();
+    let whole = |array: &Array, name: &str| match array.is_dense() {
+        true => array.check_ascending(),
+        false => Err(refuse(format!(
+            "the rows of {name} must lie one after another, and it lies as {}: pass `.contiguous()`",
+            array.text()
+        ))),
+    };
+    whole(&read, "x")?;
+    for (vector, name) in vectors {
+        let vector = Array::of(&vector)?;
+        if vector.shape[..] != [columns] || vector.element != read.element {
+            let has = shape(&vector);
+            return Err(refuse(format!(
+                "{name} has an element of {} for each of the {columns} columns, not the shape {has}",
+                read.element
+            )));
+        }
+        whole(&vector, &name)?;
+        alignment = alignment.min(vector.alignment());
+    }
+    if let Some(out) = out {
+        let out = Array::of(out)?;
+        if out.shape != read.shape || out.element != read.element {
+            return Err(refuse(format!("out is {}, and the result {}", shape(&out), shape(&read))));
+        }
+        whole(&out, "out")?;
+        alignment = alignment.min(out.alignment());
+    }
+    Ok((read.element.name(), rows, columns, read.device, alignment))
+}
+
 /// The target of a name; by itself, that of Hopper.
 fn target(name: &str) -> PyResult<Target> {
     let known = || Target::ALL.map(Target::name).join(", ");
@@ -107,36 +164,49 @@ fn planned(py: Python<'_>, planned: Result<Planned, PlanError>, name: &str) -> P
     Plan::of(py, inputs + 1, planned.plan().to_vec(), launches, &bytes)
 }
 
+/// A tensor of a relayout: the type, the layout, and how many elements come before it.
+type Placed<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, i64);
+
 /// A kernel that copies elements from one layout to another, and converts them.
 #[pyfunction]
-pub fn plan_relayout(
-    from: &Bound<'_, PyAny>,
-    source: &Bound<'_, PyAny>,
-    to: &Bound<'_, PyAny>,
-    destination: &Bound<'_, PyAny>,
-    target: &str,
-) -> PyResult<Plan> {
-    let (source, destination) = (operand::element(source)?, operand::element(destination)?);
-    let found = kernels::relayout(&operand::layout(from)?, source, &operand::layout(to)?, destination);
-    planned(from.py(), found, target)
+pub fn plan_relayout(py: Python<'_>, from: Placed<'_>, to: Placed<'_>, target: &str) -> PyResult<Plan> {
+    let place = |(element, layout, before): &Placed<'_>| {
+        let place = Place::from(&operand::layout(layout)?).at(*before).map_err(|error| refusal::of(py, &error))?;
+        PyResult::Ok((place, operand::element(element)?))
+    };
+    let ((from, source), (to, destination)) = (place(&from)?, place(&to)?);
+    planned(py, kernels::relayout(from, source, to, destination), target)
 }
 
-/// A kernel that takes the softmax of rows.
+/// A kernel that takes the softmax of rows, in tensors that begin at multiples of `alignment`
+/// elements.
 #[pyfunction]
-pub fn plan_softmax(columns: i64, element: &Bound<'_, PyAny>, target: &str) -> PyResult<Plan> {
-    planned(element.py(), kernels::softmax(columns, operand::element(element)?), target)
+pub fn plan_softmax(columns: i64, element: &Bound<'_, PyAny>, alignment: i64, target: &str) -> PyResult<Plan> {
+    planned(element.py(), kernels::softmax_at(columns, operand::element(element)?, alignment), target)
 }
 
 /// A kernel that divides rows by the root of their mean square.
 #[pyfunction]
-pub fn plan_rms_norm(columns: i64, element: &Bound<'_, PyAny>, epsilon: f64, target: &str) -> PyResult<Plan> {
-    planned(element.py(), kernels::rms_norm(columns, operand::element(element)?, epsilon), target)
+pub fn plan_rms_norm(
+    columns: i64,
+    element: &Bound<'_, PyAny>,
+    epsilon: f64,
+    alignment: i64,
+    target: &str,
+) -> PyResult<Plan> {
+    planned(element.py(), kernels::rms_norm_at(columns, operand::element(element)?, epsilon, alignment), target)
 }
 
 /// A kernel that takes the mean from rows, and divides them by the root of their variance.
 #[pyfunction]
-pub fn plan_layer_norm(columns: i64, element: &Bound<'_, PyAny>, epsilon: f64, target: &str) -> PyResult<Plan> {
-    planned(element.py(), kernels::layer_norm(columns, operand::element(element)?, epsilon), target)
+pub fn plan_layer_norm(
+    columns: i64,
+    element: &Bound<'_, PyAny>,
+    epsilon: f64,
+    alignment: i64,
+    target: &str,
+) -> PyResult<Plan> {
+    planned(element.py(), kernels::layer_norm_at(columns, operand::element(element)?, epsilon, alignment), target)
 }
 
 /// The kernels that compute a statistic along modes of a tensor.
@@ -146,6 +216,7 @@ pub fn plan_reduce(
     layout: &Bound<'_, PyAny>,
     element: &Bound<'_, PyAny>,
     modes: Vec<usize>,
+    alignment: i64,
     target: &str,
 ) -> PyResult<Plan> {
     let statistic = match statistic {
@@ -160,7 +231,8 @@ pub fn plan_reduce(
         }
     };
     let layout: Layout = operand::layout(layout)?;
-    planned(element.py(), kernels::reduce(statistic, (&layout, operand::element(element)?), &modes), target)
+    let found = kernels::reduce_at(statistic, (&layout, operand::element(element)?), &modes, alignment);
+    planned(element.py(), found, target)
 }
 
 /// A matrix of a product, or a batch of them: the type, the extents and the steps of rows, columns
@@ -174,48 +246,105 @@ fn matrix(py: Python<'_>, (element, extents, strides, before): &Given) -> PyResu
     matrix.map_err(|error| refusal::of(py, &error))
 }
 
-/// The kernels that multiply A (M,K) by B (N,K) into D (M,N), or batches of them. `function` is of
-/// the sum, `x`, and of the elements of further tensors, by their names.
-#[pyfunction]
-#[pyo3(signature = (a, b, d, function, inputs, tf32, target))]
-#[expect(clippy::too_many_arguments, reason = "what a product is")]
-pub fn plan_product(
-    py: Python<'_>,
-    a: Given,
-    b: Given,
-    d: Given,
-    function: Option<&str>,
+/// What is asked of a product besides its matrices.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Asked {
+    /// A function of the sum, `x`, or of both sums of a pair, `x` and `y`, and of further tensors.
+    function: Option<String>,
+    /// Those tensors, by their names.
     inputs: Vec<(String, Given)>,
+    /// Which columns of B make a column of D: "neighbours" or "halves".
+    pairs: Option<String>,
+    /// The scales of the blocks of A and of B.
+    scales: Option<(Given, Given)>,
+    /// What is kept of rows and columns, in words.
+    keep: Vec<String>,
+    /// Whether factors of f32 are rounded to tf32.
     tf32: bool,
-    target: &str,
-) -> PyResult<Plan> {
-    let refuse = |error: PlanError| refusal::of(py, &error);
-    let problem = Problem::of(matrix(py, &a)?, matrix(py, &b)?, matrix(py, &d)?).map_err(refuse)?;
-    let problem = if tf32 { problem.in_tf32() } else { problem };
-    let problem = match function {
-        None => problem,
-        Some(text) => {
-            let names: Vec<&str> = ["x"].into_iter().chain(inputs.iter().map(|(name, _)| name.as_str())).collect();
-            let expression = Expression::parse(text, &names).map_err(refuse)?;
-            let inputs = inputs.iter().map(|(_, given)| matrix(py, given)).collect::<PyResult<_>>()?;
-            problem.fused(Fused { expression, inputs }).map_err(refuse)?
+    /// Whether sums of factors of 8 bits are left to the instructions.
+    fast: bool,
+}
+
+impl Asked {
+    /// The product of matrices that is asked for.
+    fn problem(&self, py: Python<'_>, [a, b, d]: [&Given; 3]) -> PyResult<Problem> {
+        let refuse = |error: PlanError| refusal::of(py, &error);
+        let (a, b, d) = (matrix(py, a)?, matrix(py, b)?, matrix(py, d)?);
+        let pairs = match self.pairs.as_deref() {
+            None => None,
+            Some("neighbours") => Some(Pairs::Neighbours),
+            Some("halves") => Some(Pairs::Halves),
+            Some(other) => {
+                let text = format!("pairs are \"neighbours\" or \"halves\", not '{other}'");
+                return Err(PyValueError::new_err(text));
+            }
+        };
+        let fused = match &self.function {
+            None => None,
+            Some(text) => {
+                let sums: &[&str] = if pairs.is_some() { &["x", "y"] } else { &["x"] };
+                let inputs = self.inputs.iter().map(|(name, _)| name.as_str());
+                let names: Vec<&str> = sums.iter().copied().chain(inputs).collect();
+                let expression = Expression::parse(text, &names).map_err(refuse)?;
+                let inputs = self.inputs.iter().map(|(_, given)| matrix(py, given)).collect::<PyResult<_>>()?;
+                Some(Fused { expression, inputs })
+            }
+        };
+        let mut problem = match (pairs, fused) {
+            (Some(_), None) => {
+                return Err(PyTypeError::new_err(
+                    "of pairs a function of both sums is written: function=\"silu(x) * y\"",
+                ));
+            }
+            (Some(pairs), Some(fused)) => Problem::gated(a, b, d, pairs, fused).map_err(refuse)?,
+            (None, Some(fused)) => Problem::of(a, b, d).and_then(|problem| problem.fused(fused)).map_err(refuse)?,
+            (None, None) => Problem::of(a, b, d).map_err(refuse)?,
+        };
+        if let Some((of_a, of_b)) = &self.scales {
+            let scales = Scales { a: matrix(py, of_a)?, b: matrix(py, of_b)? };
+            problem = problem.scaled(scales).map_err(refuse)?;
         }
-    };
+        for text in &self.keep {
+            problem = text.parse().and_then(|by| problem.keeping(by)).map_err(refuse)?;
+        }
+        let problem = if self.tf32 { problem.in_tf32() } else { problem };
+        Ok(if self.fast { problem.fast() } else { problem })
+    }
+}
+
+/// The kernels that multiply A (M,K) by B (N,K) into D (M,N), or batches of them. Tensors are A, B,
+/// the inputs of the function, the scales of A and of B, D, and what is kept.
+#[pyfunction]
+pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: Asked, target: &str) -> PyResult<Plan> {
+    let problem = asked.problem(py, [&a, &b, &d])?;
     if self::target(target)? != Target::Sm90a {
         return before_hopper(py, &problem, target);
     }
-    let product = py.detach(|| Product::new(&problem)).map_err(refuse)?;
-    let tensors = inputs.len() + 3;
-    let number = |operand: &Operand| match operand {
-        Operand::A => Ok(0),
-        Operand::B => Ok(1),
-        Operand::Input(number) => Ok(2 + number),
-        Operand::D => Ok(tensors - 1),
-        Operand::Workspace(number) => Ok(tensors + number),
-        other => Err(PyValueError::new_err(format!("this product takes tensors that are not passed: {other:?}"))),
+    let product = py.detach(|| Product::new(&problem)).map_err(|error| refusal::of(py, &error))?;
+    let scales = 2 + asked.inputs.len();
+    let result = if asked.scales.is_some() { scales + 2 } else { scales };
+    let tensors = result + 1 + asked.keep.len();
+    let number = |operand: &Operand| {
+        Ok(match operand {
+            Operand::A => 0,
+            Operand::B => 1,
+            Operand::Input(number) => 2 + number,
+            Operand::Scales(Side::A) => scales,
+            Operand::Scales(Side::B) => scales + 1,
+            Operand::D => result,
+            Operand::ByProduct(number) => result + 1 + number,
+            Operand::Workspace(number) => tensors + number,
+            // No groups of rows are asked for.
+            other => {
+                let text = format!("this product takes tensors that are not passed: {other:?}");
+                return Err(PyValueError::new_err(text));
+            }
+        })
     };
     let launches = product.steps().iter().map(|step| {
-        let program = Program { kernel: step.kernel().clone(), plan: product.lines().to_vec(), fixed: Vec::new() };
+        let fixed = step.sizes().iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
+        let program = Program { kernel: step.kernel().clone(), plan: product.lines().to_vec(), fixed };
         Ok((program, step.operands().iter().map(number).collect::<PyResult<_>>()?))
     });
     Plan::of(py, tensors, product.lines().to_vec(), launches.collect::<PyResult<_>>()?, product.workspaces())

@@ -465,9 +465,8 @@ type Axes<'py> = (&'static str, Bound<'py, PyTuple>, Bound<'py, PyTuple>, Option
 pub fn array_axes<'py>(array: &Bound<'py, PyAny>) -> PyResult<Axes<'py>> {
     let (py, read) = (array.py(), Array::of(array)?);
     read.check_ascending()?;
-    let before = if read.device.is_some() { read.address % 16 / u64::from(read.element.bytes()) } else { 0 };
     let (shape, strides) = (PyTuple::new(py, &read.shape)?, PyTuple::new(py, &read.strides)?);
-    Ok((read.element.name(), shape, strides, read.device, before.cast_signed()))
+    Ok((read.element.name(), shape, strides, read.device, read.before()))
 }
 
 /// The type of the elements of an array, and the layout that it has.

@@ -1,0 +1,23 @@
+"""Tensors sharded over a mesh of devices: layouts whose value is a device and an offset in its memory.
+
+>>> import tilewright as tw
+>>> mesh = tw.mesh.Mesh("dp=2,tp=4")
+>>> rows = mesh.layout("((64,4),256):((1,1@tp),64) copied 2:1@dp")
+>>> columns = mesh.layout("(256,(64,4)):(1,(256,1@tp)) copied 2:1@dp")
+>>> plan = rows.reshard(columns, bytes=2)
+>>> plan.kinds, plan.received(0)
+(['all-to-all'], 24576)
+
+Layouts of JAX and PyTorch are read and written:
+
+>>> mesh = tw.mesh.Mesh.row_major(dp=2, tp=4)
+>>> layout = mesh.of_partition_spec((8, 6), "P('tp', None)")
+>>> str(layout), layout.placements()
+('((2,4),6):((6,1@tp),1) copied 2:1@dp', '[Replicate(), Shard(0)]')
+"""
+
+from __future__ import annotations
+
+from ._native import Mesh, Resharding, Sharded
+
+__all__ = ["Mesh", "Resharding", "Sharded"]

@@ -1,0 +1,240 @@
+//! Tensors sharded over a mesh of devices, and the moves between their layouts.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use tilewright_layout::Tree;
+use tilewright_mesh::{self as mesh, Machine, MeshError, ShardedLayout};
+
+use crate::convert::python;
+use crate::object::hash_of;
+use crate::refusal;
+
+fn refused(py: Python<'_>) -> impl Fn(MeshError) -> PyErr {
+    move |error| refusal::of(py, &error)
+}
+
+/// Devices in a grid with named axes: `Mesh("dp=2,tp=4")`, the first axis fastest, or with strides
+/// in ranks, `Mesh("dp=2:4,tp=4:1")`.
+#[pyclass(frozen, eq, module = "tilewright")]
+#[derive(PartialEq)]
+pub struct Mesh {
+    mesh: mesh::Mesh,
+}
+
+/// A text, or what `repr` says of an object of JAX or PyTorch, or of each of a list of them.
+fn said(object: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(text) = object.cast::<PyString>() {
+        return Ok(text.to_str()?.to_owned());
+    }
+    if object.get_type().name()?.to_str()? == "PartitionSpec" {
+        return Ok(object.repr()?.to_str()?.to_owned());
+    }
+    let each = object.try_iter()?.map(|item| Ok(item?.repr()?.to_str()?.to_owned()));
+    Ok(format!("[{}]", each.collect::<PyResult<Vec<String>>>()?.join(", ")))
+}
+
+#[pymethods]
+impl Mesh {
+    #[new]
+    fn new(py: Python<'_>, axes: &str) -> PyResult<Mesh> {
+        Ok(Mesh { mesh: axes.parse().map_err(refused(py))? })
+    }
+
+    /// The mesh with these axes, the last fastest, as JAX and PyTorch number devices:
+    /// `Mesh.row_major(dp=2, tp=4)`.
+    #[staticmethod]
+    #[pyo3(signature = (**axes))]
+    fn row_major(py: Python<'_>, axes: Option<&Bound<'_, PyDict>>) -> PyResult<Mesh> {
+        let axes = axes.into_iter().flatten();
+        let axes = axes.map(|(name, extent)| Ok((name.extract::<String>()?, extent.extract::<i64>()?)));
+        let axes = axes.collect::<PyResult<Vec<_>>>()?;
+        let named: Vec<(&str, i64)> = axes.iter().map(|(name, extent)| (name.as_str(), *extent)).collect();
+        Ok(Mesh { mesh: mesh::Mesh::row_major(&named).map_err(refused(py))? })
+    }
+
+    /// The name of each axis, and how many devices lie along it.
+    #[getter]
+    fn axes(&self) -> Vec<(String, i64)> {
+        self.mesh.axes().iter().map(|axis| (axis.name.clone(), axis.extent)).collect()
+    }
+
+    /// How many devices there are.
+    #[getter]
+    fn size(&self) -> usize {
+        self.mesh.size()
+    }
+
+    /// The rank of the device at a coordinate.
+    fn rank(&self, coordinate: Vec<i64>) -> PyResult<usize> {
+        let missing = || PyValueError::new_err(format!("{} has no device at {coordinate:?}", self.mesh));
+        self.mesh.rank(&coordinate).ok_or_else(missing)
+    }
+
+    /// The coordinate of the device of a rank.
+    fn coordinate(&self, rank: usize) -> PyResult<Vec<i64>> {
+        match rank < self.mesh.size() {
+            true => Ok(self.mesh.coordinate(rank)),
+            false => Err(PyValueError::new_err(format!("{} has no device of rank {rank}", self.mesh))),
+        }
+    }
+
+    /// A layout over the mesh, as text: `mesh.layout("((2,4),3):((1,1@tp),2) copied 2:1@dp")`.
+    fn layout(&self, py: Python<'_>, text: &str) -> PyResult<Sharded> {
+        Ok(Sharded { layout: ShardedLayout::parse(&self.mesh, text).map_err(refused(py))? })
+    }
+
+    /// The layout that a `PartitionSpec` of JAX stands for, or its text: `P('dp', None)`.
+    fn of_partition_spec(&self, shape: Vec<i64>, spec: &Bound<'_, PyAny>) -> PyResult<Sharded> {
+        let layout = ShardedLayout::of_partition_spec(&self.mesh, &shape, &said(spec)?);
+        Ok(Sharded { layout: layout.map_err(refused(spec.py()))? })
+    }
+
+    /// The layout that placements of DTensor stand for, one for each axis of the mesh, or their
+    /// text: `[Shard(0), Replicate()]`.
+    fn of_placements(&self, shape: Vec<i64>, placements: &Bound<'_, PyAny>) -> PyResult<Sharded> {
+        let layout = ShardedLayout::of_placements(&self.mesh, &shape, &said(placements)?);
+        Ok(Sharded { layout: layout.map_err(refused(placements.py()))? })
+    }
+
+    fn __str__(&self) -> String {
+        self.mesh.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Mesh('{}')", self.mesh)
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of(&self.mesh.to_string())
+    }
+}
+
+/// A layout whose value is a device and an offset in its memory.
+#[pyclass(frozen, eq, module = "tilewright")]
+#[derive(PartialEq)]
+pub struct Sharded {
+    layout: ShardedLayout,
+}
+
+#[pymethods]
+impl Sharded {
+    /// The devices.
+    #[getter]
+    fn mesh(&self) -> Mesh {
+        Mesh { mesh: self.layout.mesh().clone() }
+    }
+
+    /// The extents of the tensor.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let shape: Tree<i64> = self.layout.shape();
+        python(py, shape.into())
+    }
+
+    /// How many elements there are.
+    #[getter]
+    fn size(&self) -> i64 {
+        self.layout.size()
+    }
+
+    /// How often each element is held.
+    #[getter]
+    fn copies(&self) -> i64 {
+        self.layout.copies()
+    }
+
+    /// Of how many summands each element is the sum.
+    #[getter]
+    fn sums(&self) -> i64 {
+        self.layout.sums()
+    }
+
+    /// How many elements a device holds.
+    #[getter]
+    fn local_size(&self) -> i64 {
+        self.layout.local_size()
+    }
+
+    /// The rank of each device that has an element, and the offset there.
+    fn places(&self, py: Python<'_>, element: i64) -> PyResult<Vec<(usize, i64)>> {
+        self.layout.places(element).map_err(refused(py))
+    }
+
+    /// As a `PartitionSpec` of JAX, in text.
+    fn partition_spec(&self, py: Python<'_>) -> PyResult<String> {
+        self.layout.partition_spec().map_err(refused(py))
+    }
+
+    /// As placements of DTensor, in text.
+    fn placements(&self, py: Python<'_>) -> PyResult<String> {
+        self.layout.placements().map_err(refused(py))
+    }
+
+    /// The plan that takes a tensor with elements of so many bytes from this layout to another, on
+    /// a machine such as "8 x 450 GB/s 5 us, 50 GB/s 10 us": nodes of eight devices, their links
+    /// inside, and those between nodes; by itself nodes of eight H200.
+    #[pyo3(signature = (to, bytes, machine = None))]
+    fn reshard(&self, py: Python<'_>, to: &Sharded, bytes: i64, machine: Option<&str>) -> PyResult<Resharding> {
+        let machine: Machine = machine.map_or(Ok(Machine::HGX_H200), str::parse).map_err(refused(py))?;
+        let plan = py.detach(|| mesh::reshard(&self.layout, &to.layout, bytes, &machine));
+        Ok(Resharding { plan: plan.map_err(refused(py))? })
+    }
+
+    fn __str__(&self) -> String {
+        self.layout.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Mesh('{}').layout('{}')", self.layout.mesh(), self.layout)
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of(&self.layout.to_string())
+    }
+}
+
+/// How a tensor gets from one layout over a mesh to another.
+#[pyclass(frozen, module = "tilewright")]
+pub struct Resharding {
+    plan: mesh::Plan,
+}
+
+#[pymethods]
+impl Resharding {
+    /// What each step is called: "all-gather" and so on.
+    #[getter]
+    fn kinds(&self) -> Vec<String> {
+        self.plan.steps().iter().map(|step| step.kind.to_string()).collect()
+    }
+
+    /// The time that the links need by the model, in seconds.
+    #[getter]
+    fn seconds(&self) -> f64 {
+        self.plan.seconds()
+    }
+
+    /// How many bytes a device receives.
+    fn received(&self, rank: usize) -> i64 {
+        self.plan.received(rank)
+    }
+
+    /// How many bytes a device has to receive whatever the plan is.
+    fn least(&self, rank: usize) -> i64 {
+        self.plan.least(rank)
+    }
+
+    /// The memory of each device after the plan, from what each has before, computed in this
+    /// process in f64.
+    fn simulate(&self, py: Python<'_>, memory: Vec<Vec<f64>>) -> PyResult<Vec<Vec<f64>>> {
+        py.detach(|| self.plan.simulate(&memory)).map_err(refused(py))
+    }
+
+    fn __str__(&self) -> String {
+        self.plan.to_string().trim_end().to_owned()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<plan of {}, {} to {}>", self.kinds().join(", "), self.plan.from(), self.plan.to())
+    }
+}

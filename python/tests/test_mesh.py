@@ -1,0 +1,100 @@
+# mypy: ignore-errors
+"""Layouts over meshes, and the plans between them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import tilewright as tw
+from tilewright.mesh import Mesh
+
+
+def test_meshes():
+    mesh = Mesh("dp=2,tp=4")
+    assert mesh.axes == [("dp", 2), ("tp", 4)] and mesh.size == 8 and str(mesh) == "dp=2,tp=4"
+    # The first axis is fastest; as JAX and PyTorch number devices the last one.
+    assert [mesh.rank(mesh.coordinate(rank)) for rank in range(8)] == list(range(8)) and mesh.rank((1, 3)) == 7
+    rows = Mesh.row_major(dp=2, tp=4)
+    assert rows == Mesh("dp=2:4,tp=4:1") != mesh and hash(rows) == hash(Mesh("dp=2:4,tp=4:1")) and rows.rank([1, 0]) == 4
+    assert eval(repr(rows)) == rows
+    with pytest.raises(ValueError, match="no device"):
+        mesh.rank((2, 0))
+    with pytest.raises(ValueError, match="no device"):
+        mesh.coordinate(8)
+    for refused in ("", "dp", "dp=0", "dp=2,dp=2", "dp=2:2,tp=4:1", "dp=100000"):
+        with pytest.raises(tw.LayoutError) as error:
+            Mesh(refused)
+        assert error.value.code.startswith("E") and tw.explain(error.value)
+
+
+class PartitionSpec(tuple):
+    """As JAX prints it."""
+
+    def __repr__(self):
+        return "PartitionSpec" + super().__repr__()
+
+
+class Placement:
+    """As PyTorch prints it."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __repr__(self):
+        return self.text
+
+
+def test_forms_of_other_libraries():
+    mesh = Mesh.row_major(dp=2, tp=4)
+    layout = mesh.of_partition_spec((8, 6), PartitionSpec(("tp", None)))
+    assert str(layout) == "((2,4),6):((6,1@tp),1) copied 2:1@dp" and layout == mesh.of_partition_spec((8, 6), "P('tp', None)")
+    assert layout.partition_spec() == "P('tp', None)" and layout.placements() == "[Replicate(), Shard(0)]"
+    assert layout == mesh.of_placements((8, 6), [Placement("Replicate()"), Placement("Shard(dim=0)")])
+    sums = mesh.of_placements([6, 8], "[Partial(), Shard(1)]")
+    assert (sums.sums, sums.copies, sums.local_size, sums.shape, sums.size) == (2, 1, 12, (6, (2, 4)), 48)
+    assert sums == mesh.of_placements([6, 8], (Placement("Partial(sum)"), Placement("Shard(1)")))
+    with pytest.raises(tw.LayoutError, match="summands"):
+        sums.partition_spec()
+    for refused in (lambda: mesh.of_partition_spec((8, 6), "P('xx')"), lambda: mesh.of_placements((7, 6), "[Shard(0), Shard(1)]"), lambda: mesh.layout("(8,6")):
+        with pytest.raises(tw.LayoutError):
+            refused()
+    with pytest.raises(TypeError):
+        mesh.of_placements((8, 6), 5)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_plans_move_what_they_should(seed):
+    """What lies where after a plan is what the layout says, element by element."""
+    source = random.Random(seed)
+    mesh = Mesh.row_major(a=2, b=source.choice([2, 4]))
+    shape = (8, 16)
+    kinds = ["Shard(0)", "Shard(1)", "Replicate()"]
+    before, after = (mesh.of_placements(shape, f"[{source.choice(kinds)}, {source.choice(kinds)}]") for _ in range(2))
+    plan = before.reshard(after, bytes=4)
+
+    def memory(layout, of):
+        held = [[0.0] * layout.local_size for _ in range(mesh.size)]
+        for element in range(layout.size):
+            for rank, offset in layout.places(element):
+                held[rank][offset] = of(element)
+        return held
+
+    assert plan.simulate(memory(before, lambda element: element + 1.0)) == memory(after, lambda element: element + 1.0)
+    assert all(plan.received(rank) >= plan.least(rank) for rank in range(mesh.size))
+    assert (plan.seconds > 0) == (max(map(plan.received, range(mesh.size))) > 0) and str(plan)
+
+
+def test_sums_are_reduced():
+    mesh = Mesh("tp=4")
+    sums, whole = mesh.layout("16:1 summed 4:1@tp"), mesh.layout("16:1 copied 4:1@tp")
+    plan = sums.reshard(whole, bytes=4, machine="8 x 450 GB/s 5 us")
+    assert plan.simulate([[float(rank + 1)] * 16 for rank in range(4)]) == [[10.0] * 16] * 4
+    assert set(plan.kinds) <= {"reduce-scatter", "all-gather", "all-reduce"} and "plan of" in repr(plan)
+    with pytest.raises(tw.LayoutError):
+        sums.reshard(whole, bytes=0)
+    with pytest.raises(tw.LayoutError):
+        sums.reshard(whole, bytes=4, machine="fast")
+    with pytest.raises(tw.LayoutError):
+        plan.simulate([[1.0]])
