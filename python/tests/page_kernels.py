@@ -112,4 +112,5 @@ def staged_gemm(
         copies(k + stages - 1, (k + stages - 1) % stages)
         tw.gemm(tiled_mma, tCrC, tCsA[None, None, None, k % stages], tCsB[None, None, None, k % stages], tCrC)
 
+    tw.wait_async(0)
     tCgC.store(tCrC, predicated=True)

@@ -13,7 +13,7 @@ import pytest
 
 import tilewright as tw
 
-from page_kernels import tiled_add, tiled_gemm
+from page_kernels import staged_gemm, tiled_add, tiled_gemm
 
 HERE = Path(__file__).resolve().parent
 
@@ -40,9 +40,11 @@ def test_the_gemm_of_the_tiling_post(shape):
     a, b = source.integers(-5, 6, (m, k)).astype(np.float32), source.integers(-5, 6, (k, n)).astype(np.float32)
     c = np.full((m, n), np.nan, np.float32)
     # B is (N,K), contiguous along N: the transposed matrix of K rows.
-    tiled_gemm(a, b.T, c)
-    assert np.array_equal(c, a @ b)
-    tiled_gemm.check(a, b.T, c)
+    for product in (tiled_gemm, staged_gemm):
+        c.fill(np.nan)
+        product(a, b.T, c)
+        assert np.array_equal(c, a @ b)
+        product.check(a, b.T, c)
 
 
 def test_the_program_is_that_of_rust():

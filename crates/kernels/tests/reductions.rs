@@ -110,10 +110,12 @@ fn the_first_of_equal_elements_counts_and_nan_does_not() {
     assert_eq!(places(&run(&matrix, &bytes(&x))), [1]);
 }
 
-/// Whether no launch asks for more than tensors that begin at multiples of so many elements.
+/// Whether no launch asks for more than tensors that begin at multiples of so many elements; what
+/// the first leaves for the second is memory of its own.
 fn asks_for(planned: &Planned, elements: u32) -> bool {
-    let launches = || planned.launches().flat_map(|kernel| kernel.program().tensors());
-    launches().all(|tensor| tensor.alignment <= elements * u32::from(tensor.element.bytes()))
+    let tensors = planned.launches().flat_map(|kernel| kernel.program().tensors());
+    let mut given = tensors.filter(|tensor| !matches!(tensor.name.as_str(), "parts" | "places"));
+    given.all(|tensor| tensor.alignment <= elements * tensor.element.bytes())
 }
 
 #[test]
@@ -129,7 +131,7 @@ fn tensors_that_begin_anywhere_are_reduced() {
     for (number, (layout, modes)) in cases.into_iter().enumerate() {
         for (turn, statistic) in STATISTICS.into_iter().enumerate() {
             let element = [Element::F32, Element::Bf16, Element::F16][(number + turn) % 3];
-            let alignment = 1 << (number + turn) % 2;
+            let alignment = 1 << ((number + turn) % 2);
             let tensor = &layout.parse::<Layout>().unwrap();
             let planned = reduce_at(statistic, (tensor, element), modes, alignment).unwrap();
             assert!(asks_for(&planned, alignment as u32), "{planned}");
