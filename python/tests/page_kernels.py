@@ -18,7 +18,8 @@ def tiled_add(
 
     def part(tensor):
         tiles = tw.tensor_zipped_divide(tensor, tiler_mn)
-        block = tiles[((None, None), tw.block("(x,y)"))]
+        # Neighbours among blocks are neighbours along the rows, in memory.
+        block = tiles[((None, None), tw.block("(y,x)"))]
         return tw.composition(block, tv_layout, tiler_mn)[(tw.thread, None)]
 
     thrA, thrB, thrC = part(mA), part(mB), part(mC)

@@ -94,7 +94,7 @@ def main(library):
     a, b, c = (Tensor((50, 260), address=at * MiB) for at in (1, 2, 3))
     stream.handle = 4096
     tiled_add(a, b, c)
-    grid, block, at = (4, 2, 1), (256, 1, 1), [MiB, 2 * MiB, 3 * MiB]
+    grid, block, at = (2, 4, 1), (256, 1, 1), [MiB, 2 * MiB, 3 * MiB]
     assert last(3) == [*grid, *block, 0, 4096, *at], last(3)
     # Another address and another stream, of the same shape; then another shape.
     stream.handle = 8192
@@ -102,7 +102,7 @@ def main(library):
     assert last(3)[7:] == [8192, MiB, 7 * MiB, 3 * MiB]
     tiled_add(*(Tensor((1, 4), address=at * MiB) for at in (1, 2, 3)))
     assert last(0)[:3] == [1, 1, 1]
-    tiled_add[4, 2](a, b, c)
+    tiled_add[2, 4](a, b, c)
     # By the interface of CuPy.
     tiled_add(*(Interface((50, 260), at * MiB) for at in (1, 2, 3)))
     assert last(3) == [*grid, *block, 0, 8192, *at]
@@ -160,7 +160,7 @@ def main(library):
         (lambda: tiled_add(a, b, a), tw.GpuError, "E0815"),
         (lambda: tiled_add(a, b, Tensor((50, 260), address=3 * MiB + 4)), tw.GpuError, "E0813"),
         (lambda: tiled_add(*(Tensor((4, 6), address=at * MiB) for at in (1, 2, 3))), tw.KernelError, "N"),
-        (lambda: tiled_add[5, 2](a, b, c), tw.KernelError, "asked for"),
+        (lambda: tiled_add[2, 5](a, b, c), tw.KernelError, "asked for"),
         (lambda: tiled_add(a, b, None), TypeError, "expected an array"),
         (lambda: tiled_add(a, b, Tensor((50, 260), device=7)), TypeError, "device 7"),
         (lambda: tiled_add(*(Tensor((50, 260), device=7) for _ in range(3))), tw.GpuError, "E0803"),

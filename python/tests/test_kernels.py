@@ -26,7 +26,7 @@ def test_the_tiled_add_of_the_page(shape):
     assert np.array_equal(c, a + b)
     tiled_add.check(M=shape[0], N=shape[1])
     # The grid may be said, and is then compared.
-    grid = (-(-shape[0] // 16), -(-shape[1] // 256))
+    grid = (-(-shape[1] // 256), -(-shape[0] // 16))
     tiled_add[grid](b, b, c)
     assert np.array_equal(c, b + b)
     with pytest.raises(tw.KernelError, match="are asked for"):

@@ -25,15 +25,14 @@ fn refused(py: Python<'_>, error: &TileError) -> PyErr {
     refusal::of_run(py, error.code(), &error.reason().to_string(), error.help().as_deref(), error.place())
 }
 
+/// A place in Python: the file, the line and the column, and where the expression ends.
+type Said = (String, u32, u32, Option<(u32, u32)>);
+
 /// Reads a program, assigns layouts, and makes the kernel.
 ///
 /// Errors: what the language refuses, at the place that its line comes from.
 #[pyfunction]
-pub fn read_tiles(
-    py: Python<'_>,
-    text: &str,
-    places: Vec<(String, u32, u32, Option<(u32, u32)>)>,
-) -> PyResult<TileProgram> {
+pub fn read_tiles(py: Python<'_>, text: &str, places: Vec<Said>) -> PyResult<TileProgram> {
     let places: Vec<Location> =
         places.iter().map(|(file, line, column, end)| Location::new(file, *line, *column, *end)).collect();
     let compiled = py.detach(|| tile::Program::read_from(&places, text)?.compile());
