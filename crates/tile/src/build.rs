@@ -261,6 +261,12 @@ impl Build {
         self.made("index", Operation::Number(index), &[], here())
     }
 
+    /// An expression of sizes as a number of i32: `size("S")` is how many rows there are.
+    #[track_caller]
+    pub fn size(&self, text: &str) -> Value<'_> {
+        self.made("size", Operation::Size(text.to_string()), &[], here())
+    }
+
     /// The coordinate of each element of a tile along a mode, as i32.
     #[track_caller]
     pub fn arange(&self, shape: &[i64], mode: usize) -> Value<'_> {

@@ -235,6 +235,9 @@ impl Run<'_> {
         if let Operation::Number(index) = operation {
             return Ok(vec![f64::from(self.index(index)? as i32)]);
         }
+        if let Operation::Size(text) = operation {
+            return Ok(vec![f64::from(number_of(text, &self.values)? as i32)]);
+        }
         if let Operation::Load { tensor, shape, at, other } = operation {
             let other = number::rounded(*other, ty.element);
             let offsets = self.offsets(*tensor, shape, at, None)?;

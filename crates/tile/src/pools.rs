@@ -76,7 +76,7 @@ pub(crate) fn weights(nodes: &[Node<'_>]) -> HashMap<ValueId, u64> {
 /// Whether a value is made anew in any layout more cheaply than it is converted.
 pub(crate) fn is_anywhere(program: &Program, operation: &Operation, operands: &[ValueId]) -> bool {
     match operation {
-        Operation::Constant(..) | Operation::Number(_) | Operation::Arange { .. } => true,
+        Operation::Constant(..) | Operation::Number(_) | Operation::Size(_) | Operation::Arange { .. } => true,
         Operation::Broadcast(_) => operands.iter().all(|value| program.type_of(*value).shape.is_empty()),
         _ => false,
     }
@@ -287,9 +287,12 @@ impl Pools {
                 let place = Place::new(program, *tensor, shape, sizes)?;
                 let place = rows.map_or(place.clone(), |(mode, _)| place.picked(shape, mode));
                 let found = place.coalesced(thread_bits);
-                found.iter().for_each(|held| {
-                    self.add(*value, held.clone());
-                });
+                // With roles, tiles leave as they lie.
+                if roles.is_none() {
+                    found.iter().for_each(|held| {
+                        self.add(*value, held.clone());
+                    });
+                }
                 self.stores.insert(number, found);
                 self.places.insert(number, place);
             }

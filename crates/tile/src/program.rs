@@ -249,6 +249,8 @@ pub enum Operation {
     Constant(Element, f64),
     /// An index of the block or of a loop, as i32.
     Number(Index),
+    /// An expression of sizes, as i32: how many rows there are.
+    Size(String),
     /// The coordinate of each element along a mode, as i32.
     Arange {
         /// The shape of the tile.

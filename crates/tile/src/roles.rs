@@ -296,10 +296,19 @@ impl Roles {
         turns.sort_by_key(|own| own.0);
         for (turn, own) in turns {
             lines.push(format!("loop i{turn}: the last product of a turn goes on while the next one begins"));
-            if own.first > 0 && !own.masks.is_empty() {
+            if !own.masks.early.is_empty() {
+                let first = own.masks.first;
                 lines.push(format!(
-                    "loop i{turn}: what is masked is shown to be whole from turn {} on, and is taken as it is there",
-                    own.first
+                    "loop i{turn}: a mask is shown to be whole from turn {first} on, and left out there"
+                ));
+            }
+            if !own.masks.late.is_empty() {
+                let last = match own.masks.last {
+                    1 => "turn".to_string(),
+                    last => format!("{last} turns"),
+                };
+                lines.push(format!(
+                    "loop i{turn}: a mask is shown to be whole but in the last {last}, and left out there"
                 ));
             }
         }

@@ -105,9 +105,11 @@ pub(super) fn made(operation: &Operation, given: &[(&[f64], &Type)], ty: &Type) 
             })
         }
         // These hang on the block, and are made there.
-        Operation::Number(_) | Operation::Load { .. } | Operation::Gather { .. } | Operation::Stage { .. } => {
-            Vec::new()
-        }
+        Operation::Number(_)
+        | Operation::Size(_)
+        | Operation::Load { .. }
+        | Operation::Gather { .. }
+        | Operation::Stage { .. } => Vec::new(),
     }
 }
 

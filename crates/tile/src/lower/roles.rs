@@ -43,7 +43,7 @@ pub(super) struct Groups<'k, 'p> {
     pub(super) overlaps: HashMap<u32, Overlap>,
     /// Rings whose stage is held over statements, until this value is used no more.
     pub(super) kept: HashMap<usize, ValueId>,
-    /// Shared memory through which results leave, by its layout.
+    /// Shared memory through which results leave, by its extents.
     pub(super) leaving: HashMap<[i64; 2], View<'k>>,
 }
 

@@ -114,7 +114,7 @@ fn converted(from: Element, to: Element) -> Result<(), Reason> {
 /// The type of the result; `element` is that of the tensor of a load.
 pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Element>) -> Result<Type, Reason> {
     let count = match operation {
-        Operation::Constant(..) | Operation::Number(_) | Operation::Arange { .. } => 0,
+        Operation::Constant(..) | Operation::Number(_) | Operation::Size(_) | Operation::Arange { .. } => 0,
         Operation::Load { .. } | Operation::Stage { .. } => 0,
         Operation::Binary(_) | Operation::Random(_) => 2,
         Operation::MultiplyAdd | Operation::Dot => 3,
@@ -132,6 +132,10 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
             of(&[], *element)
         }
         Operation::Number(_) => of(&[], Element::I32),
+        Operation::Size(text) => {
+            text.parse::<tilewright_layout::symbolic::Expr>()?;
+            of(&[], Element::I32)
+        }
         Operation::Arange { shape, mode } => {
             is_shape("the range", shape)?;
             is_mode(*mode, shape)?;

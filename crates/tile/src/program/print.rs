@@ -83,6 +83,7 @@ impl Printer<'_> {
         match operation {
             Operation::Constant(element, value) => format!("{element}({})", number(*value)),
             Operation::Number(index) => format!("index({})", self.index(index)),
+            Operation::Size(text) => format!("size({text})"),
             Operation::Arange { shape, mode } => format!("arange({}, {mode})", tuple(shape)),
             Operation::Load { tensor, shape, at, other } => {
                 let other = if *other == 0.0 { String::new() } else { format!(", {}", number(*other)) };

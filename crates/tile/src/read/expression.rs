@@ -278,6 +278,10 @@ impl<'b> Reader<'_, 'b> {
                 let index = self.index()?;
                 build.made("index", Operation::Number(index), &[], place)
             }
+            "size" => {
+                let text = self.text.enclosed()?;
+                build.made("size", Operation::Size(text), &[], place)
+            }
             "held" => {
                 let tile = self.expression()?;
                 self.text.sign(",")?;

@@ -175,6 +175,19 @@ impl<'t> Text<'t> {
         rest[..end].trim().to_string()
     }
 
+    /// What stands before the parenthesis that closes one before.
+    pub(super) fn enclosed(&mut self) -> Result<String, TileError> {
+        let mut open = 0;
+        let end = self.rest().find(|sign: char| {
+            open += i64::from(sign == '(') - i64::from(sign == ')');
+            open < 0
+        });
+        let end = end.ok_or_else(|| self.refuse("`)`"))?;
+        let inner = self.rest()[..end].trim().to_string();
+        self.at += end;
+        Ok(inner)
+    }
+
     /// What stands between two quotes.
     pub(super) fn quoted(&mut self) -> Result<String, TileError> {
         let inner = self.rest().strip_prefix('"').and_then(|rest| rest.find('"').map(|end| &rest[..end]));

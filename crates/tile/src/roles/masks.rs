@@ -2,26 +2,51 @@
 //!
 //! Law: a selection whose comparison is of sums of blocks, turns and coordinates is true for all
 //! elements of a turn where the greatest difference of both sides is below its bound. Where that
-//! difference falls from turn to turn, it holds from one turn on.
+//! difference falls from turn to turn, it holds from one turn on. Where it grows, it holds in all
+//! turns but some last ones: those in which it is seen from the last turn not to hold, and where a
+//! turn takes `j*64 + 0..63 < S` in `ceil(S/64)` turns, the last one, for there are fewer than
+//! `S/64 + 1` of them.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::program::{Binary, Comparison, Loop, Name, Operation, Program, Statement, ValueId};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Stride, Truth};
+
+use crate::program::{Binary, Comparison, Count, Index, Loop, Name, Operation, Program, Statement, ValueId};
 
 /// The most turns that are written for themselves.
 const TURNS: i64 = 4;
 
-/// A sum of names, and a number between two.
+/// What a sum is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Term {
+    Name(Name),
+    Size(String),
+}
+
+/// Masks of a loop that its turns need not take.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Masks {
+    /// From this turn on those of `early` are whole.
+    pub(crate) first: i64,
+    pub(crate) early: HashSet<ValueId>,
+    /// How many turns are the last in which those of `late` may not be whole.
+    pub(crate) last: i64,
+    pub(crate) late: HashSet<ValueId>,
+}
+
+/// A sum of terms, and a number between two.
 #[derive(Debug, Clone)]
 struct Sum {
-    terms: HashMap<Name, i64>,
+    terms: HashMap<Term, i64>,
     least: i64,
     greatest: i64,
 }
 
 impl Sum {
     fn scaled(&self, by: i64) -> Option<Sum> {
-        let terms = self.terms.iter().map(|(name, own)| Some((*name, own.checked_mul(by)?))).collect::<Option<_>>()?;
+        let terms =
+            self.terms.iter().map(|(name, own)| Some((name.clone(), own.checked_mul(by)?))).collect::<Option<_>>()?;
         let (a, b) = (self.least.checked_mul(by)?, self.greatest.checked_mul(by)?);
         Some(Sum { terms, least: a.min(b), greatest: a.max(b) })
     }
@@ -29,7 +54,7 @@ impl Sum {
     fn plus(&self, other: &Sum) -> Option<Sum> {
         let mut terms = self.terms.clone();
         for (name, by) in &other.terms {
-            let own = terms.entry(*name).or_insert(0);
+            let own = terms.entry(name.clone()).or_insert(0);
             *own = own.checked_add(*by)?;
         }
         terms.retain(|_, by| *by != 0);
@@ -60,8 +85,9 @@ fn sum(given: &Given<'_>, value: ValueId) -> Option<Sum> {
         Operation::Constant(element, value) if !element.is_float() && value.fract() == 0.0 && value.abs() < 1e9 => {
             Some(number(*value as i64, *value as i64))
         }
-        Operation::Number(index) => {
-            Some(Sum { terms: index.terms.iter().copied().collect(), ..number(index.constant, index.constant) })
+        Operation::Number(index) => Some(sum_of(index)),
+        Operation::Size(text) => {
+            Some(Sum { terms: HashMap::from([(Term::Size(text.trim().to_string()), 1)]), ..number(0, 0) })
         }
         Operation::Arange { shape, mode } => Some(number(0, shape.get(*mode)? - 1)),
         Operation::Broadcast(_) | Operation::Reshape(_) | Operation::Transpose(_) | Operation::Held(_) => {
@@ -73,13 +99,12 @@ fn sum(given: &Given<'_>, value: ValueId) -> Option<Sum> {
     }
 }
 
-/// From which turn on the selections of a loop take their first tile alone, and which they are;
-/// 0 and none where there are none, or where that is not shown for few turns.
-pub(super) fn whole_from(program: &Program, own: &Loop) -> (i64, HashSet<ValueId>) {
+/// Which selections of a loop take their first tile alone in most turns.
+pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
     let mut given = Given::new();
     collect(&program.body, &mut given);
-    let turn = Name::Turn(own.turn);
-    let (mut first, mut masks) = (0, HashSet::new());
+    let turn = Term::Name(Name::Turn(own.turn));
+    let mut found = Masks::default();
     for statement in &own.body {
         let Statement::Let { result, operation: Operation::Select(comparison), operands, .. } = statement else {
             continue;
@@ -94,15 +119,54 @@ pub(super) fn whole_from(program: &Program, own: &Loop) -> (i64, HashSet<ValueId
             Comparison::Equal => continue,
         };
         let Some(difference) = difference() else { continue };
-        let falls = difference.terms.get(&turn).copied().unwrap_or(0);
-        if difference.terms.keys().any(|name| *name != turn) || falls > 0 {
+        let Some(most) = difference.greatest.checked_sub(bound) else { continue };
+        let by = difference.terms.get(&turn).copied().unwrap_or(0);
+        if by <= 0 {
+            let whole = (0..=TURNS).find(|at| most.saturating_add(by.saturating_mul(*at)) <= 0);
+            if let Some(whole) = whole.filter(|_| difference.terms.keys().all(|term| *term == turn)) {
+                found.first = found.first.max(whole);
+                found.early.insert(*result);
+            }
             continue;
         }
-        let whole = (0..=TURNS).find(|at| difference.greatest.saturating_add(falls.saturating_mul(*at)) <= bound);
-        if let Some(whole) = whole {
-            first = first.max(whole);
-            masks.insert(*result);
+        let last = match &own.count {
+            Count::Index(count) => {
+                let behind = || {
+                    let count = sum_of(count).scaled(by)?;
+                    let turns = Sum { terms: HashMap::from([(turn.clone(), 1)]), least: 0, greatest: 0 };
+                    difference.plus(&turns.scaled(by.checked_neg()?)?)?.plus(&count)
+                };
+                let behind = behind().filter(|behind| behind.terms.is_empty());
+                let most = behind.and_then(|behind| behind.greatest.checked_sub(bound));
+                // So many turns before the last.
+                let before = |most: i64, last: &i64| most.saturating_sub(by.saturating_mul(1 + last)) <= 0;
+                most.and_then(|most| (1..=TURNS).find(|last| before(most, last)))
+            }
+            Count::Sizes(_) => {
+                let mut others = difference.terms.iter().filter(|own| *own.0 != turn);
+                match (others.next(), others.next()) {
+                    (Some((Term::Size(size), -1)), None) if most <= by && turns(own, size, by) => Some(1),
+                    _ => None,
+                }
+            }
+        };
+        if let Some(last) = last {
+            found.last = found.last.max(last);
+            found.late.insert(*result);
         }
     }
-    (first, masks)
+    found
+}
+
+/// An index as a sum.
+fn sum_of(index: &Index) -> Sum {
+    let terms = index.terms.iter().map(|(name, by)| (Term::Name(*name), *by)).collect();
+    Sum { terms, least: index.constant, greatest: index.constant }
+}
+
+/// Whether a loop has as many turns as a size has parts of so many.
+fn turns(own: &Loop, size: &str, by: i64) -> bool {
+    let Count::Sizes(text) = &own.count else { return false };
+    let (count, parts) = (text.parse::<Expr>(), format!("ceil(({size})/{by})").parse::<Expr>());
+    matches!((count, parts), (Ok(count), Ok(parts)) if count.same(&parts) == Truth::Proved)
 }

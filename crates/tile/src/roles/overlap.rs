@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::masks;
+use super::masks::{self, Masks};
 use crate::program::{Loop, Operation, Program, Statement, ValueId};
 
 /// Such a loop.
@@ -21,10 +21,8 @@ pub(crate) struct Overlap {
     pub(crate) sums: usize,
     /// Values that are given when the late product of the turn before is over.
     pub(crate) behind: HashSet<ValueId>,
-    /// From this turn on masks are taken to be whole.
-    pub(crate) first: i64,
-    /// Which selections these are.
-    pub(crate) masks: HashSet<ValueId>,
+    /// What need not be masked in most turns.
+    pub(crate) masks: Masks,
 }
 
 /// The overlap of a loop, if it is such a one.
@@ -77,8 +75,7 @@ pub(super) fn overlap(program: &Program, own: &Loop) -> Option<Overlap> {
     if is_behind(&factor) || given.get(&given[late].1[1]).is_none_or(|own| !matches!(own.0, Operation::Stage { .. })) {
         return None;
     }
-    let (first, masks) = masks::whole_from(program, own);
-    Some(Overlap { early: *early, late: *late, sums, behind, first, masks })
+    Some(Overlap { early: *early, late: *late, sums, behind, masks: masks::masks(program, own) })
 }
 
 /// Whether a value is a tile of zeros.

@@ -131,7 +131,8 @@ fn a_product_is_that_of_matrices() {
     for row in 0..m {
         for column in 0..n {
             let sum: f64 = (0..k).map(|at| a[row * k + at] * b[at * n + column]).sum();
-            wanted.push((sum + bias[column]).max(0.0));
+            let x = sum + bias[column];
+            wanted.push(x * 0.5 * (1.0 + (x * 0.797_884_560_8 * (1.0 + x * x * 0.044_715)).tanh()));
         }
     }
     let sizes = [("M", m as i64), ("N", n as i64), ("K", k as i64)];
@@ -140,21 +141,24 @@ fn a_product_is_that_of_matrices() {
 
 #[test]
 fn attention_is_that_of_heads() {
-    let (length, heads) = (100, 2);
-    let [q, k, v] = [1, 2, 3].map(|seed| numbers(seed, length * 64 * heads, 1.0));
+    // Two heads with the same keys and values.
+    let (length, group, heads) = (100, 2, 1);
+    let q = numbers(1, length * 64 * group * heads, 1.0);
+    let [k, v] = [2, 3].map(|seed| numbers(seed, length * 64 * heads, 1.0));
     let mut wanted = vec![0.0; q.len()];
-    for head in 0..heads {
-        let at = |row: usize, column: usize| head * 64 * length + row * 64 + column;
+    for (head, which) in (0..heads).flat_map(|head| (0..group).map(move |which| (head, which))) {
+        let of_query = |row: usize, column: usize| ((head * group + which) * length + row) * 64 + column;
+        let at = |row: usize, column: usize| (head * length + row) * 64 + column;
         for row in 0..length {
-            let score = |key: usize| (0..64).map(|d| q[at(row, d)] * k[at(key, d)]).sum::<f64>() / 8.0;
+            let score = |key: usize| (0..64).map(|d| q[of_query(row, d)] * k[at(key, d)]).sum::<f64>() / 8.0;
             let powers: Vec<f64> = (0..=row).map(|key| score(key).exp()).collect();
             let sum: f64 = powers.iter().sum();
             for d in 0..64 {
-                wanted[at(row, d)] =
+                wanted[of_query(row, d)] =
                     powers.iter().enumerate().map(|(key, power)| power * v[at(key, d)]).sum::<f64>() / sum;
             }
         }
     }
-    let sizes = [("S", length as i64), ("H", heads as i64)];
+    let sizes = [("S", length as i64), ("G", group as i64), ("H", heads as i64)];
     agrees(&program("attention"), &Case::new(&sizes, &[("q", q), ("k", k), ("v", v)]), &wanted, 1.0 / 64.0);
 }

@@ -66,20 +66,33 @@ fn groups_multiply_matrices() {
     }
 }
 
-fn attention(head: usize, keys: usize, causal: bool) -> String {
+/// Which turn takes which keys, and which of them it masks.
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    /// All keys, those past the last left out.
+    All,
+    /// Causal, from the first keys on.
+    Up,
+    /// Causal, from the diagonal on.
+    Down,
+}
+
+fn attention(head: usize, keys: usize, order: Order) -> String {
     let each = 128 / keys as i64;
-    let (at, count) = match (causal, each) {
-        (false, _) => ("j".to_string(), format!("ceil(S/{keys})")),
-        (true, 1) => ("block.x - j".to_string(), "[block.x + 1]".to_string()),
-        (true, _) => (format!("block.x*{each} + {} - j", each - 1), format!("[block.x*{each} + {each}]")),
+    let (at, count) = match order {
+        Order::All => ("j".to_string(), format!("ceil(S/{keys})")),
+        Order::Up => ("j".to_string(), format!("[block.x*{each} + {each}]")),
+        Order::Down => (format!("block.x*{each} + {} - j", each - 1), format!("[block.x*{each} + {each}]")),
     };
-    let masked = match causal {
-        true => format!(
-            "scores = select(index(block.x*128 + {} - j*{keys}) + arange((128,{keys}), 1) <= index(block.x*128) + arange((128,{keys}), 0), scores, -1e9)",
-            (each - 1) * keys as i64
-        ),
-        false => String::new(),
+    let first = match order {
+        Order::Down => format!("block.x*128 + {} - j*{keys}", (each - 1) * keys as i64),
+        _ => format!("j*{keys}"),
     };
+    let bound = match order {
+        Order::All => "< size(S)".to_string(),
+        _ => format!("<= index(block.x*128) + arange((128,{keys}), 0)"),
+    };
+    let masked = format!("scores = select(index({first}) + arange((128,{keys}), 1) {bound}, scores, -1e9)");
     let scale = std::f64::consts::LOG2_E / (head as f64).sqrt();
     format!(
         "
@@ -108,15 +121,18 @@ tile attention {{
 
 #[test]
 fn groups_attend() {
-    for (head, keys, causal, length, heads) in
-        [(64, 128, true, 300, 2), (64, 64, true, 200, 1), (128, 128, false, 256, 1), (64, 32, false, 128, 1)]
-    {
+    for (head, keys, order, length, heads) in [
+        (64, 128, Order::Up, 300, 1),
+        (64, 64, Order::Down, 130, 1),
+        (128, 128, Order::All, 150, 1),
+        (64, 32, Order::All, 60, 2),
+    ] {
         let [q, k, v] = [1, 2, 3].map(|seed| numbers(seed, length * head * heads, 1.0));
         let mut wanted = vec![0.0; q.len()];
         for which in 0..heads {
             let at = |row: usize, column: usize| which * head * length + row * head + column;
             for row in 0..length {
-                let last = if causal { row } else { length - 1 };
+                let last = if order != Order::All { row } else { length - 1 };
                 let score = |key: usize| (0..head).map(|d| q[at(row, d)] * k[at(key, d)]).sum::<f64>();
                 let powers: Vec<f64> = (0..=last).map(|key| (score(key) / (head as f64).sqrt()).exp()).collect();
                 let sum: f64 = powers.iter().sum();
@@ -128,9 +144,18 @@ fn groups_attend() {
         }
         let sizes = [("S", length as i64), ("H", heads as i64)];
         let case = Case::new(&sizes, &[("q", q), ("k", k), ("v", v)]);
-        let roles = agrees(&attention(head, keys, causal), &case, &wanted, 1.0 / 64.0);
+        let roles = agrees(&attention(head, keys, order), &case, &wanted, 1.0 / 64.0);
         assert!(says(&roles, "wgmma") && says(&roles, "goes on while the next one begins"));
-        assert_eq!(says(&roles, "is shown to be whole"), causal);
+        let words = if order == Order::Down { "whole from turn 2 on" } else { "whole but in the last turn" };
+        assert!(says(&roles, words), "{roles:?}");
+    }
+}
+
+#[test]
+fn programs_of_the_library_have_roles() {
+    for name in ["product", "attention"] {
+        let roles = super::program(name).compile_for(Target::Sm90a).unwrap().explain().unwrap().roles;
+        assert!(says(&roles, "wgmma"), "{roles:?}");
     }
 }
 
@@ -140,4 +165,73 @@ fn what_does_not_fit_is_said() {
     let roles = program.compile_for(Target::Sm90a).unwrap().explain().unwrap().roles;
     assert!(says(&roles, "all warps do the same: "), "{roles:?}");
     assert!(program.compile().unwrap().explain().unwrap().roles.is_empty());
+}
+
+/// Programs by chance: tiles, orders of the factors, types, what is made of the sums, and whether a
+/// product of computed factors follows. All numbers are small integers, so all sums are exact.
+#[test]
+fn programs_by_chance_agree() {
+    let rounds = std::env::var("TILEWRIGHT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut below = |count: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % count
+    };
+    let mut with_roles = 0;
+    for round in 0..rounds {
+        let [m, n, k] = [[64, 128, 256][below(3)], [16, 32, 64, 128][below(4)], [16, 32, 64][below(3)]];
+        let element = ["bf16", "f16"][below(2)];
+        let (left, right) = (["(K,1)", "(1,M)"][below(2)], ["(N,1)", "(1,K)"][below(2)]);
+        let made = ["sum", "sum * 2 - 1", "max(sum, load(c, (M_,N_), (block.x, block.y)))"][below(3)];
+        let (output, stored) = [("f32", "made"), (element, "cut(made)")][below(2)];
+        let second = below(2) == 1;
+        let mut text = format!(
+            "
+tile chance {{
+    input  a: {element} (M{{div=8}},K{{div=8}}):{left}
+    input  b: {element} (K,N{{div=8}}):{right}
+    input  c: f32 (M,N):(N,1)
+    output d: {output} (M,N):(N,1)
+    grid ceil(M/{m}), ceil(N/{n})
+    loop j < ceil(K/{k}) with sum = broadcast(f32(0), ({m},{n})) {{
+        next dot(load(a, ({m},{k}), (block.x, j)), load(b, ({k},{n}), (j, block.y)), sum)
+    }} -> sum
+    made = {}
+",
+            made.replace("M_", &m.to_string()).replace("N_", &n.to_string())
+        );
+        if second {
+            // A factor that was computed, times a part of B.
+            text += &format!(
+                "    small = {element}(min(made, 4))
+    again = load(b, ({n},{n}), (0, 0))
+    made = dot(small, again, broadcast(f32(1), ({m},{n})))
+"
+            );
+        }
+        text += &format!(
+            "    store(d, (block.x, block.y), {})\n}}",
+            stored.replace("cut(made)", &format!("{element}(min(made, 200))"))
+        );
+        let sizes = [
+            ("M", 8 * (1 + below(m / 4)) as i64),
+            ("N", 8 * (1 + below(n / 4)) as i64),
+            ("K", 8 * (1 + below(k / 4)) as i64),
+        ];
+        let [rows, columns, depth] = sizes.map(|own| own.1 as usize);
+        let mut numbers = |count: usize| -> Vec<f64> { (0..count).map(|_| below(4) as f64).collect() };
+        let inputs = [("a", numbers(rows * depth)), ("b", numbers(depth * columns)), ("c", numbers(rows * columns))];
+        let program: Program = text.parse().unwrap_or_else(|error| panic!("program {round}: {error}\n{text}"));
+        let meant = interpret::run(&program, &sizes, &inputs).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let compiled = program.compile_for(Target::Sm90a).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(interpret::run(compiled.placed(), &sizes, &inputs).unwrap(), meant, "program {round}\n{text}");
+        let found = kernel(&compiled, &Case::new(&sizes, &inputs), "d");
+        for (at, (found, wanted)) in found.iter().zip(&meant[0].1).enumerate() {
+            assert_eq!(Some(*found), *wanted, "program {round}: element {at} with {sizes:?}\n{text}");
+        }
+        let roles = compiled.explain().unwrap().roles;
+        with_roles += usize::from(says(&roles, "wgmma"));
+        assert!(says(&roles, "wgmma") || says(&roles, "all warps do the same"), "{text}");
+    }
+    assert!(with_roles * 2 > rounds, "{with_roles} of {rounds}");
 }

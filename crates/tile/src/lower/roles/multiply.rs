@@ -76,7 +76,17 @@ impl<'k> Lowering<'k, '_> {
         Ok(fragment)
     }
 
-    /// Sets a product off, once its factors have come: A in registers where it is given.
+    /// Waits until the factors of a product have come.
+    pub(super) fn await_factors(&self, operands: &[ValueId]) -> Result<(), KernelError> {
+        let groups = self.by_groups()?;
+        let mut rings: Vec<usize> =
+            operands[..2].iter().filter_map(|value| groups.plan.of.get(value)).map(|own| own.0).collect();
+        rings.dedup();
+        let new = rings.into_iter().filter(|ring| !groups.kept.contains_key(ring));
+        new.into_iter().try_for_each(|ring| groups.cursors[ring].stage()?.wait())
+    }
+
+    /// Sets a product off whose factors have come: A in registers where it is given.
     pub(super) fn set_off(
         &self,
         result: ValueId,
@@ -93,7 +103,6 @@ impl<'k> Lowering<'k, '_> {
                 let stage = groups.cursors[ring].stage()?;
                 let kept = groups.kept.contains_key(&ring);
                 if !kept {
-                    stage.wait()?;
                     groups.cursors[ring].advance()?;
                 }
                 stages.push((ring, stage, kept));
@@ -127,6 +136,7 @@ impl<'k> Lowering<'k, '_> {
             true => None,
             false => Some(self.rows_of(result, operands[0])?),
         };
+        self.await_factors(operands)?;
         let under_way = self.set_off(result, operands, (&sums, adds), rows.as_ref())?;
         self.k.wait_mma(0);
         under_way.release()?;

@@ -20,9 +20,16 @@ enum Part {
     Behind,
 }
 
+/// Which masks of a turn are whole.
+#[derive(Clone, Copy)]
+struct Whole {
+    early: bool,
+    late: bool,
+}
+
 impl<'k> Lowering<'k, '_> {
     /// The values of statements of a turn, but products and tiles that are brought.
-    fn part(&mut self, own: &Loop, overlap: &Overlap, part: Part, whole: bool) -> Result<(), KernelError> {
+    fn part(&mut self, own: &Loop, overlap: &Overlap, part: Part, whole: Whole) -> Result<(), KernelError> {
         for statement in &own.body {
             let Statement::Let { result, operation, operands, place } = statement else { continue };
             if matches!(operation, Operation::Dot | Operation::Stage { .. })
@@ -30,7 +37,8 @@ impl<'k> Lowering<'k, '_> {
             {
                 continue;
             }
-            if whole && overlap.masks.contains(result) {
+            let masks = &overlap.masks;
+            if whole.early && masks.early.contains(result) || whole.late && masks.late.contains(result) {
                 let numbers = self.numbers(operands[2])?;
                 self.values.insert(*result, Own::Numbers(numbers));
                 continue;
@@ -58,7 +66,7 @@ impl<'k> Lowering<'k, '_> {
         let early = product(overlap.early).ok_or_else(over)?;
         let late = product(overlap.late).ok_or_else(over)?;
         // Turns that are written for themselves, the first among them.
-        let apart = if overlap.masks.is_empty() { 1 } else { overlap.first.max(1) };
+        let apart = overlap.masks.first.max(1);
         let k = self.k;
         // Which turns there are is known for few counts.
         if !self.has(count, apart)? {
@@ -66,10 +74,10 @@ impl<'k> Lowering<'k, '_> {
             let some = k.index(&Expr::from(0))?.lt(there);
             return k.when(some, || {
                 // The turns behind the first may be none.
-                self.turns_of(own, overlap, (&early, &late), (count, 1, apart > 1), carried)
+                self.turns_of(own, overlap, (&early, &late), (count, 1, apart == 1), carried)
             });
         }
-        self.turns_of(own, overlap, (&early, &late), (count, apart, false), carried)
+        self.turns_of(own, overlap, (&early, &late), (count, apart, true), carried)
     }
 
     /// Whether there are as many turns at least.
@@ -82,7 +90,7 @@ impl<'k> Lowering<'k, '_> {
         own: &Loop,
         overlap: &Overlap,
         (early, late): (&[ValueId], &[ValueId]),
-        (count, apart, masked): (&Expr, i64, bool),
+        (count, apart, early_whole): (&Expr, i64, bool),
         carried: &[Fragment<'k>],
     ) -> Result<(), KernelError> {
         let k = self.k;
@@ -93,24 +101,28 @@ impl<'k> Lowering<'k, '_> {
         for (parameter, fragment) in own.parameters.iter().zip(carried) {
             self.values.insert(*parameter, Own::Numbers(fragment.numbers()?));
         }
+        self.await_factors(early)?;
         let first = self.begin_product(overlap.early, early)?;
         k.wait_mma(0);
         first.release()?;
         self.values.insert(overlap.early, Own::Numbers(first.sums.numbers()?));
-        self.part(own, overlap, Part::Before, overlap.first == 0)?;
-        self.part(own, overlap, Part::Behind, overlap.first == 0)?;
+        let masked = Whole { early: overlap.masks.first == 0, late: false };
+        self.part(own, overlap, Part::Before, masked)?;
+        self.part(own, overlap, Part::Behind, masked)?;
         let rows = self.rows_of(overlap.late, late[0])?;
         let held = k.register(rows.element(), &rows.shape().to_string())?;
         self.hand_on(own, overlap, late, (carried, &begun, &held))?;
 
-        let turn = |this: &mut Self, at: Expr, whole: bool| -> Result<(), KernelError> {
+        let turn = |this: &mut Self, at: Expr, whole: Whole| -> Result<(), KernelError> {
             this.turns.insert(own.turn, at);
             for (number, (parameter, fragment)) in own.parameters.iter().zip(carried).enumerate() {
                 if number != sums {
                     this.values.insert(*parameter, Own::Numbers(fragment.numbers()?));
                 }
             }
+            this.await_factors(early)?;
             let first = this.begin_product(overlap.early, early)?;
+            this.await_factors(late)?;
             let second = this.set_off(overlap.late, late, (&begun, true), Some(&held))?;
             k.wait_mma(1);
             first.release()?;
@@ -123,13 +135,26 @@ impl<'k> Lowering<'k, '_> {
             this.hand_on(own, overlap, late, (carried, &begun, &held))
         };
         for at in 1..apart {
-            turn(self, Expr::from(at), false)?;
+            turn(self, Expr::from(at), Whole { early: false, late: false })?;
         }
         let rest = count.minus(&Expr::from(apart)).ok_or_else(over)?;
-        k.range(rest, |at| {
-            let at = Stride::plus(&at, &Expr::from(apart)).ok_or_else(over)?;
-            turn(self, at, !masked)
-        })?;
+        let behind = |at: &Expr, by: &Expr| Stride::plus(at, by).ok_or_else(over);
+        if overlap.masks.late.is_empty() {
+            let whole = Whole { early: early_whole, late: true };
+            k.range(rest, |at| turn(self, behind(&at, &Expr::from(apart))?, whole))?;
+        } else {
+            // The last turns, those that are none of those before, are masked.
+            let there = k.index(&rest)?;
+            let [none, last] = [0, overlap.masks.last].map(|number| there.like(number as f64));
+            let there = k.index_of(there.max(none).min(last))?;
+            let between = rest.minus(&there).ok_or_else(over)?;
+            let whole = Whole { early: early_whole, late: true };
+            k.range(between.clone(), |at| turn(self, behind(&at, &Expr::from(apart))?, whole))?;
+            let last = behind(&between, &Expr::from(apart))?;
+            let whole = Whole { early: early_whole, late: false };
+            k.range(there, |at| turn(self, behind(&at, &last)?, whole))?;
+        }
+        self.await_factors(late)?;
         let last = self.set_off(overlap.late, late, (&begun, true), Some(&held))?;
         k.wait_mma(0);
         last.release()?;
