@@ -347,6 +347,14 @@ fn layouts_over_any_bits_are_right() {
             compared_by(&planned, size, (source, &over), (destination, &over));
         }
     }
+    // A swizzle that leaves no two elements side by side goes by such tiles, too.
+    let swizzled: Composed = "S<2,0,5> o 0 o (64,64):(64,1)".parse().unwrap();
+    let columns: Layout = "(64,64):(1,64)".parse().unwrap();
+    for element in [Element::U8, Element::F32] {
+        let planned = relayout(&columns, element, Place::try_from(&swizzled).unwrap(), element).unwrap();
+        assert!(planned.to_string().contains("tiles over bits"), "{planned}");
+        assert_eq!(planned.check().unwrap().worst, 0.0);
+    }
     let twice: Layout<Xor> = "(2,2,2):(^1,^2,^3)".parse().unwrap();
     let place = Place::try_from(&twice.composed().unwrap()).unwrap();
     let rows: Layout = "8:1".parse().unwrap();

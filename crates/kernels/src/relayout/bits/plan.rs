@@ -14,9 +14,10 @@ use super::space::{Basis, Vector, chosen, complement};
 const VECTOR: u32 = 16;
 /// How many bytes side by side are as good as any.
 const RUN: u64 = 256;
-/// The most bytes of a tile, and how many are enough.
+/// The most bytes of a tile, how many are enough, and how many a small tensor still has.
 const MOST: u64 = 32 << 10;
 const ENOUGH: u64 = 16 << 10;
+const LEAST: u64 = 4 << 10;
 /// The most threads of a block, and the fewest, as powers of two.
 const THREADS: (u32, u32) = (8, 5);
 /// Vectors that a thread should have at least, so that several are under way, as a power of two.
@@ -133,12 +134,18 @@ impl Bits {
         if bytes << vector < 4 || from.len() > NUMBER + vector as usize {
             return None;
         }
+        // Tiles are as large as leaves each processor some.
+        let all = u64::from(bytes) << from.len();
+        let most = (all / sides.blocks.unsigned_abs().max(1)).clamp(LEAST, MOST);
         let mut best: Option<((u64, u64, i64), Bits)> = None;
         for a in vector as usize..=runs.0.len() {
             for b in vector as usize..=runs.1.len() {
                 let Some(found) = Bits::new((&from, &to), (&runs.0[..a], &runs.1[..b]), element, vector) else {
-                    break;
+                    continue;
                 };
+                if found.bytes() > most {
+                    break;
+                }
                 let side = |elements: u64| (elements * u64::from(bytes)).min(RUN);
                 let size = found.bytes() as i64;
                 let rate = (side(found.runs.0) * side(found.runs.1), found.bytes().min(ENOUGH), -size);
