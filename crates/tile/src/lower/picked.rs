@@ -6,7 +6,7 @@
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Distributed, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Tree};
+use tilewright_layout::{Coord, Extent, Slot, Stride, Tree, Truth};
 
 use super::{Lowering, Own, over, reductions, refused};
 use crate::held::Held;
@@ -32,10 +32,10 @@ impl<'k> Lowering<'k, '_> {
             // The kernel language takes a block's number for one of as many blocks as the tensor
             // has tiles. A tile program says how many blocks there are; where that is another
             // number, the index is one of which nothing is known.
-            slots.push(Slot::At(match index.terms.as_slice() {
+            slots.push(Slot::At(match self.without_known_turns(index).terms.as_slice() {
                 [(Name::Block(axis), 1)]
                     if self.block.is_none()
-                        && index.constant == 0
+                        && own == self.k.block_number(*axis)
                         && !self.has_tiles(tensor, mode, shape[mode], *axis) =>
                 {
                     self.k.index_of(self.k.index(&own)?)?
@@ -51,10 +51,22 @@ impl<'k> Lowering<'k, '_> {
         }
     }
 
+    /// An index with the turns as numbers that are known here, as in loops that are written out.
+    fn without_known_turns(&self, index: &Index) -> Index {
+        let mut found = index.clone();
+        for (name, by) in &index.terms {
+            let Name::Turn(turn) = name else { continue };
+            if let Some(known) = self.turns.get(turn).and_then(Extent::known) {
+                found.constant = found.constant.saturating_add(known.saturating_mul(*by));
+                found.terms.retain(|(own, _)| own != name);
+            }
+        }
+        found
+    }
+
     /// Whether a mode of a tensor has as many tiles as there are blocks along an axis, at all
     /// sizes.
     fn has_tiles(&self, tensor: usize, mode: usize, extent: i64, axis: Axis) -> bool {
-        use tilewright_layout::{Extent, Stride, Truth};
         let program = &self.placed.program;
         let blocks = Axis::ALL.iter().position(|own| *own == axis).and_then(|at| program.grid.get(at));
         let blocks = blocks.map_or(Ok(Expr::from(1)), |text| self.k.size(text));

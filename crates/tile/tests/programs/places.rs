@@ -158,3 +158,17 @@ fn random_bits_are_those_of_the_published_generator() {
         exactly(&program, &Case::new(&[], &[]), &[("y", wanted)]);
     }
 }
+
+#[test]
+fn a_loop_that_is_written_out_may_begin_at_the_block() {
+    // Tile 0 of the first turn is that of the block, of which there are fewer than tiles.
+    let program: Program = "tile t {\ninput x: f32 N:1\noutput y: f32 64:1\ngrid 2\nwarps 1\n\
+         loop i < 3 with sum = broadcast(f32(0), (32)) { next sum + load(x, (32), (i*2 + block.x)) } -> sum\n\
+         store(y, (block.x), sum)\n}"
+        .parse()
+        .unwrap();
+    let x: Vec<f64> = (0..170).map(f64::from).collect();
+    let at = |index: usize| x.get(index).copied().unwrap_or(0.0);
+    let wanted = (0..64).map(|own| (0..3).map(|turn| at(turn * 64 + own)).sum()).collect();
+    exactly(&program, &Case::new(&[("N", 170)], &[("x", x.clone())]), &[("y", wanted)]);
+}
