@@ -136,7 +136,7 @@ fn weights_of_four_bits_multiply() {
             &[("N", n as i64), ("M", m as i64)],
             &[("w", words), ("scale", scale), ("x", x), ("y", vec![0.0; n * m])],
         );
-        let changes = [("2048", "512"), ("16384", "4096"), ("(N,128)", "(N,32)"), ("k < 8", "k < 2")];
+        let changes = [("2048", "512"), ("16384", "4096"), ("(N,128)", "(N,32)"), ("k < 4", "k < 1")];
         let program = with("int4_product", &changes);
         agrees(&program, &case, &wanted, 1.0 / 256.0);
         // Weights are taken as they were read.
