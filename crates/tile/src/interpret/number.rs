@@ -98,8 +98,9 @@ pub(super) fn unary(function: Unary, x: f64, element: Element) -> f64 {
         Unary::Recip => 1.0 / x,
         Unary::Tanh => x.tanh(),
     };
-    // There is one zero among integers.
-    rounded(value + 0.0 * f64::from(element == Element::I32), element)
+    // There is one zero among integers; among others the sign counts.
+    let value = if element == Element::I32 { value + 0.0 } else { value };
+    rounded(value, element)
 }
 
 pub(super) fn binary(function: Binary, a: f64, b: f64, element: Element) -> f64 {
