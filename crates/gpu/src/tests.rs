@@ -1,6 +1,7 @@
 //! Tests without a device: the same code over a driver that is written here.
 
 mod allocations;
+mod bad_input;
 mod failures;
 mod fake;
 mod kernels;

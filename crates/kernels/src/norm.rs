@@ -10,16 +10,18 @@
 //!   n + 1 of the rounding, for the first vector's own squares are among those that remain.
 //!
 //! A row that the registers and shared memory of a block hold, or of a cluster of blocks, is read
-//! once and written once, and kept there as it was read. A longer one is read twice.
+//! once and written once, and kept there as it was read. A longer one is read twice. Where clusters
+//! hold the longest rows, weights would be read as often as rows: such clusters stay, keep their
+//! part of the weights in registers, and take rows in turn.
 
 use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::{Build, Distributed, Element, Kernel, KernelError, Num, Reduction, View};
+use tilewright_kernel::{Build, Distributed, Element, Flag, Kernel, KernelError, Num, Reduction, View};
 
 use crate::error::PlanError;
 use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::{Beside, Held, Rows, WHOLE};
+use crate::rows::{Beside, Held, Rows, Turns, WHOLE, counted, together};
 
 /// A kernel that divides each row of a matrix `(M,N)`, rows one after another, by the root of the
 /// mean of its squares, and multiplies it by weights.
@@ -47,10 +49,35 @@ pub fn rms_norm_at(columns: i64, element: Element, epsilon: f64, alignment: i64)
         // One block is faster where it holds a row: it has a single pass to make.
         rows => return held_rms_norm(rows?, element, epsilon),
     };
+    if let Some(turns) = Turns::new(columns, element, alignment)? {
+        return Ok(rms_norm_in_turn(&turns, element, epsilon)?.otherwise(alone));
+    }
     Ok(match Rows::in_cluster(columns, element, alignment)? {
         Some(rows) => held_rms_norm(rows, element, epsilon)?.otherwise(alone),
         None => alone,
     })
+}
+
+/// Rows that clusters take in turn.
+fn rms_norm_in_turn(turns: &Turns, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
+    let (rows, columns) = (turns.rows(), turns.rows().columns);
+    let plan = vec![format!("rows of {columns} {element} by the root of their mean square"), turns.plan()];
+    let kernel = Kernel::build("rms_norm_in_turn", |k| {
+        let x = rows.matrix(k, "x", Role::Input)?;
+        let weights = rows.row(k, "weights")?;
+        let y = rows.matrix(k, "y", Role::Output)?;
+        let beside = turns.begin(k, &[&weights])?;
+        turns.each(k, &x, |turn| {
+            let squares = together(turn.runs().map(|run| run?.to(Element::F32)?.map(|x| Ok(x * x))), Reduction::Sum)?;
+            let squares = squares.reduce(&[1, 2], Reduction::Sum)?;
+            let sum = turn.across(vec![squares], |a, b| vec![a[0] + b[0]])?[0];
+            let factor = (sum * (1.0 / columns as f64) + epsilon).rsqrt();
+            turn.write(&beside, &y, |run, beside| {
+                run.map(|x| Ok(x * factor))?.zip(&beside[0], |x, weight| Ok(x * weight))
+            })
+        })
+    })?;
+    Ok(Planned::new(kernel, plan, Meaning::RmsNorm { columns, epsilon }))
 }
 
 /// Rows that the registers of blocks hold.
@@ -98,6 +125,9 @@ pub fn layer_norm_at(columns: i64, element: Element, epsilon: f64, alignment: i6
         Err(PlanError::TooLarge { .. }) => long_layer_norm(columns, element, epsilon, alignment)?,
         rows => held_layer_norm(rows?, element, epsilon)?,
     };
+    if let Some(turns) = Turns::new(columns, element, alignment)? {
+        return Ok(layer_norm_in_turn(&turns, element, epsilon)?.otherwise(alone));
+    }
     Ok(match Rows::in_cluster(columns, element, alignment)? {
         Some(rows) => held_layer_norm(rows, element, epsilon)?.otherwise(alone),
         None => alone,
@@ -116,17 +146,41 @@ fn held_layer_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned
         let (weights, bias) = (rows.beside(k, &weights)?, rows.beside(k, &bias)?);
         let part = 1.0 / columns as f64;
         if rows.rereads() {
-            let [mean, squares] = moments(k, &rows, &held)?;
+            let all = moments(k, &rows, held.runs(k), |number| rows.counts(k, number))?;
+            let mut all = rows.across(k, all, joined)?;
+            let (squares, mean) = (all.remove(2), all.remove(1));
             let factor = squares.map(|sum| Ok((sum * part + epsilon).rsqrt()))?;
             return write_normal(k, &rows, &held, [weights, bias], &y, [&mean, &factor]);
         }
         let mean = rows.sum(k, &held, &[1, 2], |_, run| Ok(run))?.map(|sum| Ok(sum * part))?;
         let squares = rows.sum(k, &held, &[1, 2], |number, run| {
-            let left = rows.counted(k, number, run.zip(&mean, |x, mean| Ok(x - mean))?)?;
+            let left = counted(run.zip(&mean, |x, mean| Ok(x - mean))?, rows.counts(k, number)?)?;
             left.map(|x| Ok(x * x))
         })?;
         let factor = squares.map(|sum| Ok((sum * part + epsilon).rsqrt()))?;
         write_normal(k, &rows, &held, [weights, bias], &y, [&mean, &factor])
+    })?;
+    Ok(Planned::new(kernel, plan, Meaning::LayerNorm { columns, epsilon }))
+}
+
+/// Rows that clusters take in turn.
+fn layer_norm_in_turn(turns: &Turns, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
+    let (rows, columns) = (turns.rows(), turns.rows().columns);
+    let plan = vec![format!("rows of {columns} {element} less their mean by the root of their variance"), turns.plan()];
+    let kernel = Kernel::build("layer_norm_in_turn", |k| {
+        let x = rows.matrix(k, "x", Role::Input)?;
+        let (weights, bias) = (rows.row(k, "weights")?, rows.row(k, "bias")?);
+        let y = rows.matrix(k, "y", Role::Output)?;
+        let beside = turns.begin(k, &[&weights, &bias])?;
+        turns.each(k, &x, |turn| {
+            let moments = moments(k, rows, turn.runs(), |_| Ok(None))?;
+            let all = turn.across(moments, joined)?;
+            let (mean, factor) = (all[1], (all[2] * (1.0 / columns as f64) + epsilon).rsqrt());
+            turn.write(&beside, &y, |run, beside| {
+                let left = run.map(|x| Ok((x - mean) * factor))?.zip(&beside[0], |x, weight| Ok(x * weight))?;
+                left.zip(&beside[1], |x, bias| Ok(x + bias))
+            })
+        })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::LayerNorm { columns, epsilon }))
 }
@@ -146,28 +200,33 @@ fn write_normal<'k>(
     })
 }
 
-/// The mean of each row, and the sum of the squares of what is left of its elements, in one pass:
-/// a thread takes the mean of its first run from its elements, and sums of what is left and of its
-/// squares are the mean and the squares of the thread, which are put together as those of sets.
-fn moments<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>) -> Result<[Distributed<'k>; 2], KernelError> {
+/// How many elements a block has of a row, their mean, and the sum of the squares of what is left
+/// of them, in one pass: a thread takes the mean of its first run from its elements, and sums of
+/// what is left and of its squares are the mean and the squares of the thread, which are put
+/// together as those of sets.
+fn moments<'k>(
+    k: &'k Build,
+    rows: &Rows,
+    runs: impl Iterator<Item = Result<Distributed<'k>, KernelError>>,
+    counts: impl Fn(usize) -> Result<Option<Flag<'k>>, KernelError>,
+) -> Result<Vec<Distributed<'k>>, KernelError> {
     let zero = k.number_of(Element::F32, 0.0);
     let (mut shift, mut sum, mut squares, mut whole, mut count) = (zero, zero, zero, 0.0, zero);
-    for (number, run) in held.runs(k).enumerate() {
+    for (number, run) in runs.enumerate() {
         let run = run?.to(Element::F32)?;
         let numbers = run.fragment().numbers()?;
         if number == 0 {
             let sum = numbers[1..].iter().fold(numbers[0], |sum, x| sum + *x);
             shift = sum * (1.0 / numbers.len() as f64);
         }
-        let left = rows.counted(k, number, run.map(|x| Ok(x - shift))?)?;
+        let inside = counts(number)?;
+        let left = counted(run.map(|x| Ok(x - shift))?, inside)?;
         for x in left.fragment().numbers()? {
             (sum, squares) = (sum + x, x.multiply_add(x, squares));
         }
-        if rows.ends_in(number) {
-            let ones = rows.counted(k, number, run.map(|x| Ok(x.like(1.0)))?)?;
-            count = ones.fragment().numbers()?.into_iter().fold(count, |count, one| count + one);
-        } else {
-            whole += numbers.len() as f64;
+        match inside {
+            None => whole += numbers.len() as f64,
+            Some(inside) => count = count + inside.select(zero.like(numbers.len() as f64), zero),
         }
     }
     let count = count + zero.like(whole);
@@ -180,10 +239,7 @@ fn moments<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>) -> Result<[Distribute
         rows.of_threads(&fragment)
     });
     let [count, mean, squares] = tiles;
-    let all = k.reduce_together(&[&count?, &mean?, &squares?], &[1, 2], |a, b| Ok(together(a, b)))?;
-    let mut all = rows.across(k, all, together)?;
-    let squares = all.remove(2);
-    Ok([all.remove(1), squares])
+    k.reduce_together(&[&count?, &mean?, &squares?], &[1, 2], |a, b| Ok(joined(a, b)))
 }
 
 /// Rows that the registers of a block do not hold.
@@ -210,7 +266,7 @@ fn long_rms_norm(columns: i64, element: Element, epsilon: f64, alignment: i64) -
 }
 
 /// The number, the mean and the squares of what is left of two sets together.
-fn together<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
+fn joined<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
     let count = a[0] + b[0];
     let (weight, apart) = (b[0] / count.max(count.like(1.0)), b[1] - a[1]);
     vec![count, apart.multiply_add(weight, a[1]), a[2] + b[2] + apart * apart * (a[0] * weight)]
@@ -237,10 +293,10 @@ fn long_layer_norm(columns: i64, element: Element, epsilon: f64, alignment: i64)
             let squares = squares - (count.like(whole) - count) * mean * mean;
             let before = [0, 1, 2].map(|part: usize| kept[part].fragment().numbers());
             let [a, b, c] = before;
-            let now = together(&[a?[0], b?[0], c?[0]], &[count, mean, squares]);
+            let now = joined(&[a?[0], b?[0], c?[0]], &[count, mean, squares]);
             kept.iter().zip(now).try_for_each(|(kept, now)| kept.fragment().set(&[now]))
         })?;
-        let all = k.reduce_together(&[&kept[0], &kept[1], &kept[2]], &[1], |a, b| Ok(together(a, b)))?;
+        let all = k.reduce_together(&[&kept[0], &kept[1], &kept[2]], &[1], |a, b| Ok(joined(a, b)))?;
         let factor = all[2].map(|squares| Ok((squares * (1.0 / columns as f64) + epsilon).rsqrt()))?;
         rows.second(k, [&x, &y], &[&weights, &bias], |run, beside| {
             let left = run.zip(&all[1], |x, mean| Ok(x - mean))?.zip(&factor, |x, factor| Ok(x * factor))?;
@@ -248,4 +304,50 @@ fn long_layer_norm(columns: i64, element: Element, epsilon: f64, alignment: i64)
         })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::LayerNorm { columns, epsilon }))
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_kernel::Written;
+
+    use super::*;
+
+    /// Clusters that take several rows each, the last turn not all of them.
+    #[test]
+    fn rows_taken_in_turn_are_right() {
+        for (columns, element, blocks, clusters, rows) in [
+            (4096, Element::F32, 2, 2, 7),
+            (2048, Element::F32, 2, 3, 2),
+            (4096, Element::F16, 2, 1, 5),
+            (16384, Element::Bf16, 4, 3, 8),
+            (16384, Element::Bf16, 8, 2, 5),
+        ] {
+            let turns = Turns::of((columns, WHOLE), element, blocks, clusters).unwrap().unwrap();
+            for planned in [rms_norm_in_turn(&turns, element, 1e-5), layer_norm_in_turn(&turns, element, 1e-5)] {
+                let planned = planned.unwrap().sized(&[("M", rows)]);
+                let report = planned.check().unwrap_or_else(|error| panic!("{columns} {element}: {planned}{error}"));
+                assert_eq!(report.compared as i64, rows * columns);
+                let mut outputs = planned.kernel().outputs().iter();
+                assert!(outputs.all(|output| output.written == Written::Once), "{planned}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_longest_rows_that_fill_clusters_are_taken_in_turn() {
+        let in_turn = |columns, element| Turns::new(columns, element, WHOLE).unwrap().is_some();
+        for (columns, element, taken) in [
+            (131_072, Element::F32, true),
+            (98_304, Element::F32, true),
+            (65_536, Element::F32, false),
+            (114_688, Element::F32, false),
+            (100_000, Element::F32, false),
+            (131_072 + 8192, Element::F32, false),
+            (262_144, Element::Bf16, true),
+            (131_072, Element::Bf16, false),
+            (i64::MAX, Element::Bf16, false),
+        ] {
+            assert_eq!(in_turn(columns, element), taken, "{columns} {element}");
+        }
+    }
 }

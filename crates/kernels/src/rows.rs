@@ -17,9 +17,11 @@
 //! * Where a block of 512 threads has more than that, the blocks of a cluster hold a row together,
 //!   each a part of it. What they have of it passes through their shared memory, behind one
 //!   barrier.
+//! * Norms of the longest such rows are taken in turn by clusters that stay (`turns.rs`).
 
 mod held;
 mod passes;
+mod turns;
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
@@ -29,7 +31,8 @@ use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
 pub(crate) use held::{Beside, Held};
-pub(crate) use passes::together;
+pub(crate) use passes::{counted, together};
+pub(crate) use turns::Turns;
 
 /// The widest access of a thread, in bytes.
 const VECTOR: i64 = 16;
@@ -144,7 +147,9 @@ impl Rows {
         let run = vector * LANES;
         let layout = format!("(({LANES},1,{warps}),({vector},1)):(({vector},1,{run}),(1,1))");
         let held = Distribution::new(&format!("(1,{run},{warps})"), &layout)?;
-        let stored = vectors - KEPT;
+        // Where rows end within a run, what says where takes registers too.
+        let kept = if blocks * warps * vectors * run == columns { KEPT } else { KEPT - 2 };
+        let stored = vectors - kept;
         let (lanes, rows, each) = (LANES, 1, 1);
         Ok(Some(Rows {
             columns,

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use tilewright_atoms::{CopyAtom, TiledCopy};
-use tilewright_kernel::{Build, Distributed, Distribution, KernelError, Num, View};
+use tilewright_kernel::{Build, Distributed, Distribution, Flag, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
@@ -23,8 +23,8 @@ pub(crate) struct Held<'k> {
     under_way: RefCell<Vec<Option<u32>>>,
 }
 
-/// What lies past the end of a row, and the columns of the elements and of the end.
-type End<'k> = (Num<'k>, Distributed<'k>, Num<'k>);
+/// What lies past the end of a row, and whether a thread's elements are in the row.
+pub(super) type End<'k> = (Num<'k>, Flag<'k>);
 
 impl<'k> Held<'k> {
     /// The runs, each as `(R,A,W)`, read when they are wanted.
@@ -48,7 +48,7 @@ impl<'k> Held<'k> {
                 let run = array.load_distributed(&self.run)?;
                 match &self.ends[number] {
                     None => Ok(run),
-                    Some((other, columns, end)) => run.zip(columns, |x, column| Ok(column.lt(*end).select(x, *other))),
+                    Some((other, inside)) => run.map(|x| Ok(inside.select(x, *other))),
                 }
             }
             None => Ok(self.kept[number - self.stored.len()].clone()),
@@ -133,12 +133,9 @@ impl Rows {
                 None => part.load_distributed_predicated(&self.run)?,
             });
         }
-        let end = |run: usize| match other.filter(|_| self.ends_in(run)) {
-            None => Ok(None),
-            Some(other) => {
-                let columns = self.columns_of(k, run, &kept[0])?;
-                Ok(Some((other, columns, k.number(self.columns as i32))))
-            }
+        let end = |run: usize| {
+            let Some(other) = other else { return Ok(None) };
+            Ok(self.counts(k, run)?.map(|inside| (other, inside)))
         };
         let ends = (0..stored.len()).map(end).collect::<Result<Vec<_>, KernelError>>()?;
         Ok(Held { stored, kept, run: self.run.clone(), ends, under_way })

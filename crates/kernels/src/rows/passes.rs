@@ -1,7 +1,7 @@
 //! Passes over the rows that a block holds: what they are reduced to, and what becomes of them.
 
 use tilewright_kernel::program::operation;
-use tilewright_kernel::{Build, Distributed, Element, KernelError, Num, Reduction, View};
+use tilewright_kernel::{Build, Distributed, Element, Flag, KernelError, Num, Reduction, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, LayoutError, Slot, Tree};
 
@@ -36,10 +36,11 @@ impl Rows {
         let tile = self.tile(k, matrix)?;
         let ahead = match (self.vectors, self.blocks) {
             (..=2, _) => 0,
+            (_, ..=1) => AHEAD,
             // What blocks of a cluster read is spread over more memory, and comes later. Where rows
-            // end within a run, there are no registers for more.
-            (runs, 2..) if !self.ends_in(runs as usize - 1) => AHEAD + 1,
-            _ => AHEAD,
+            // end within a run, there are registers for less.
+            (runs, _) if self.ends_in(runs as usize - 1) => AHEAD - 1,
+            _ => AHEAD + 1,
         };
         let mut read: Vec<Vec<Distributed<'k>>> = Vec::new();
         for (number, run) in held.runs(k).enumerate() {
@@ -116,22 +117,21 @@ impl Rows {
         all.to(Element::F32)?.reduce(&[1], Reduction::Maximum)
     }
 
-    /// The column of each element of a run.
-    pub(crate) fn columns_of<'k>(
-        &self,
-        k: &'k Build,
-        run: usize,
-        tile: &Distributed<'k>,
-    ) -> Result<Distributed<'k>, KernelError> {
+    /// Whether a thread's elements of a run are in the row, those of a part of it; none where all
+    /// threads' are. A vector divides a row, so it is in it as a whole, or not at all.
+    pub(super) fn inside<'k>(&self, k: &'k Build, run: usize, part: &Expr) -> Result<Option<Flag<'k>>, KernelError> {
+        if !self.ends_in(run) {
+            return Ok(None);
+        }
         let length = self.vector * self.lanes;
         let integer = |value: i64| k.number(value as i32);
-        let mut before = integer(run as i64 * length * self.warps);
+        let [lane, _, warp] = self.place_of(k)?;
+        let before = integer(run as i64 * length * self.warps);
+        let mut column = k.index(&lane)? * integer(self.vector) + k.index(&warp)? * integer(length) + before;
         if self.blocks > 1 {
-            let [_, part] = self.at(k)?;
-            before = before + k.index(&part)? * integer(length * self.warps * self.vectors);
+            column = column + k.index(part)? * integer(length * self.warps * self.vectors);
         }
-        let warp = tile.index(2)?.map(|w| Ok(w * integer(length) + before))?;
-        tile.index(1)?.zip(&warp, |a, w| Ok(a + w))
+        Ok(Some(column.lt(integer(self.columns))))
     }
 
     /// Writes one number for each row, `(R,1,1)`, to a column `(M,1)`.
@@ -153,18 +153,17 @@ impl Rows {
         ((self.blocks - 1) * self.vectors + run as i64 + 1) * length > self.columns
     }
 
-    /// Numbers of a run that count, and 0 for those past the end of a row.
-    pub(crate) fn counted<'k>(
-        &self,
-        k: &'k Build,
-        run: usize,
-        tile: Distributed<'k>,
-    ) -> Result<Distributed<'k>, KernelError> {
-        if !self.ends_in(run) {
-            return Ok(tile);
-        }
-        let column = self.columns_of(k, run, &tile)?;
-        let end = k.number(self.columns as i32);
-        tile.zip(&column, |x, column| Ok(column.lt(end).select(x, x.like(0.0))))
+    /// Whether a thread's elements of a run of this block's rows count; none where all do.
+    pub(crate) fn counts<'k>(&self, k: &'k Build, run: usize) -> Result<Option<Flag<'k>>, KernelError> {
+        let part = if self.blocks > 1 { self.at(k)?[1].clone() } else { Expr::from(0) };
+        self.inside(k, run, &part)
+    }
+}
+
+/// Numbers of a run where they count, and 0 elsewhere.
+pub(crate) fn counted<'k>(tile: Distributed<'k>, counts: Option<Flag<'k>>) -> Result<Distributed<'k>, KernelError> {
+    match counts {
+        None => Ok(tile),
+        Some(counts) => tile.map(|x| Ok(counts.select(x, x.like(0.0)))),
     }
 }

@@ -3,6 +3,7 @@
 //! Law: the bytes that a stage waits for are those of the copies that were set off into it, of all
 //! blocks that fill it.
 
+use tilewright_atoms::SwizzleMode;
 use tilewright_layout::Extent;
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 
@@ -216,7 +217,9 @@ impl View<'_> {
         }
         let bits = i64::from(self.element.bits());
         let mode = mode_of(self, bits).ok_or_else(|| refuse("the swizzle is none of the copy engine"))?;
-        let (unit, bytes) = (mode.period().max(16), layout.size() * bits / 8);
+        // The copy takes units of 16 bytes.
+        let unit = if mode == SwizzleMode::None { 16 } else { mode.period() };
+        let bytes = layout.size() * bits / 8;
         let period = Expr::from((unit * 8 / bits).max(1));
         // Whole patterns of the swizzle, so that both sides are permuted alike.
         if bytes % unit != 0 || [self, other].iter().any(|view| !period.divides(&view.offset).proved()) {

@@ -1,0 +1,271 @@
+//! Rows that clusters of blocks take in turn.
+//!
+//! Law: cluster `c` of `C` takes the rows `c, c + C, c + 2C, ..`, and each of its blocks the same
+//! part of every row. What goes with all rows is read once, and stays in registers. A thread copies
+//! what it will read itself, so nobody waits for others' copies; a run of a row that has been read
+//! for the last time makes room for that run of a row to come. What the blocks find out about a row
+//! goes from each to each by copies that arrive at a barrier in memory, so no stores are waited
+//! for. There is room for the numbers of two rows: a block that sends those of a row knows that all
+//! have read those of the row before the last.
+
+use tilewright_atoms::{CopyAtom, TiledCopy};
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::{Build, Cursor, Distributed, Distribution, Element, KernelError, Num, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
+
+use super::{FULL, LANES, Rows, VECTOR, at_run, widest};
+use crate::error::PlanError;
+
+/// The most vectors of a thread.
+const VECTORS: i64 = 8;
+/// Blocks of a cluster.
+const BLOCKS: i64 = 8;
+/// Clusters: as many as run at once on a device of 132 multiprocessors, however these lie together.
+/// One more than run at once would take as long as all.
+const CLUSTERS: i64 = 14;
+/// Warps of a group that has registers together.
+const GROUPED: i64 = 4;
+/// Rows for which a block has room.
+const STAGES: i64 = 2;
+/// Numbers that a block gives the others of a row: what a copy moves at least.
+const GIVEN: i64 = 4;
+/// Rows whose numbers there is room for.
+const ROOM: i64 = 2;
+
+/// How clusters take rows of one length.
+pub(crate) struct Turns {
+    rows: Rows,
+    clusters: i64,
+}
+
+/// What goes with all rows: the part of this block, run by run.
+pub(crate) struct Kept<'k> {
+    runs: Vec<Distributed<'k>>,
+}
+
+/// The row of a turn: the part of it that this block has.
+pub(crate) struct Turn<'a, 'k> {
+    k: &'k Build,
+    turns: &'a Turns,
+    runs: Vec<View<'k>>,
+    at: [Expr; 2],
+    exchange: &'a Exchange<'k>,
+    refill: &'a dyn Fn(usize) -> Result<(), KernelError>,
+}
+
+/// Where the blocks of a cluster leave numbers for each other.
+struct Exchange<'k> {
+    array: View<'k>,
+    cursor: Cursor<'k>,
+}
+
+fn overflow() -> KernelError {
+    LayoutError::Overflow { op: "turn" }.into()
+}
+
+impl Turns {
+    /// The plan for rows that clusters take in turn; none for those that fewer blocks hold well, for
+    /// those that are too long or begin at no multiple of 16 bytes, and for those that the vectors of
+    /// all threads do not fill, in blocks of whole groups of four warps, among which a multiprocessor shares out its registers.
+    ///
+    /// Errors: a layout is not representable.
+    pub(crate) fn new(columns: i64, element: Element, alignment: i64) -> Result<Option<Turns>, PlanError> {
+        let thread = VECTORS * VECTOR / i64::from(element.bytes());
+        let (most, group) = (BLOCKS * FULL * thread, BLOCKS * GROUPED * LANES * thread);
+        match most / 2 < columns && columns <= most && columns % group == 0 {
+            true => Turns::of((columns, alignment), element, BLOCKS, CLUSTERS),
+            false => Ok(None),
+        }
+    }
+
+    /// The same by clusters of so many blocks, and so many of these.
+    ///
+    /// Errors: as there.
+    pub(crate) fn of(
+        (columns, alignment): (i64, i64),
+        element: Element,
+        blocks: i64,
+        clusters: i64,
+    ) -> Result<Option<Turns>, PlanError> {
+        let vector = VECTOR / i64::from(element.bytes());
+        let warps = columns / (blocks * LANES * VECTORS * vector);
+        if blocks * warps * LANES * VECTORS * vector != columns || widest(columns, element, alignment) != vector {
+            return Ok(None);
+        }
+        let run = vector * LANES;
+        let layout = format!("(({LANES},1,{warps}),({vector},1)):(({vector},1,{run}),(1,1))");
+        let held = Distribution::new(&format!("(1,{run},{warps})"), &layout)?;
+        let (lanes, vectors, rows, each, stored) = (LANES, VECTORS, 1, 1, VECTORS);
+        let rows =
+            Rows { columns, element, alignment, vector, lanes, vectors, stored, warps, rows, blocks, each, run: held };
+        Ok(Some(Turns { rows, clusters }))
+    }
+
+    /// What was chosen, in a sentence.
+    pub(crate) fn plan(&self) -> String {
+        let Rows { blocks, vectors, vector, .. } = self.rows;
+        let (clusters, threads) = (self.clusters, self.threads());
+        format!(
+            "{clusters} clusters of {blocks} blocks of {threads} threads take rows in turn, {vectors} vectors of \
+             {vector} a thread, with room for {STAGES} rows in shared memory"
+        )
+    }
+
+    /// How rows are held.
+    pub(crate) fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    fn threads(&self) -> i64 {
+        self.rows.lanes * self.rows.warps
+    }
+
+    /// The number of the cluster of this block, and which part of a row the block has.
+    fn place(&self, k: &Build) -> Result<[Expr; 2], KernelError> {
+        let digits = k.coordinate(&k.block_number(Axis::X), &[self.rows.blocks, 1])?;
+        Ok([digits[1].clone(), digits[0].clone()])
+    }
+
+    /// Says how many blocks there are, and reads the parts of this block of rows that go with all.
+    pub(crate) fn begin<'k>(&self, k: &'k Build, beside: &[&View<'k>]) -> Result<Vec<Kept<'k>>, KernelError> {
+        k.threads(self.threads())?;
+        k.resident(1)?;
+        k.grid(Axis::X, &(self.rows.blocks * self.clusters).to_string())?;
+        k.cluster(self.rows.blocks as u32)?;
+        let [_, part] = self.place(k)?;
+        let held = self.rows.run.reduced(&[0])?;
+        let read = |row: &&View<'k>| {
+            let tile = self.rows.cut(row, 1, [Expr::from(0), part.clone()])?;
+            let runs =
+                (0..self.rows.vectors as usize).map(|run| tile.slice(at_run(run)?)?.load_distributed_predicated(&held));
+            Ok(Kept { runs: runs.collect::<Result<_, KernelError>>()? })
+        };
+        beside.iter().map(read).collect()
+    }
+
+    /// All turns: what becomes of the row of each.
+    pub(crate) fn each<'k>(
+        &self,
+        k: &'k Build,
+        x: &View<'k>,
+        body: impl FnOnce(&Turn<'_, 'k>) -> Result<(), KernelError>,
+    ) -> Result<(), KernelError> {
+        let Rows { element, vector, vectors, warps, blocks, .. } = self.rows;
+        let [cluster, part] = self.place(k)?;
+        let (threads, length) = (self.threads(), self.threads() * vector);
+        let copy = TiledCopy::new(
+            CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
+            i64::from(element.bits()),
+            &format!("(1,{threads}):({threads},1)").parse()?,
+            &format!("(1,{vector}):({vector},1)").parse()?,
+        )?;
+        let layout = format!("(1,{length},{vectors},{STAGES}):({length},1,{length},{})", length * vectors);
+        let room = k.shared_of(element, &layout)?;
+        let run_at = |stage: &Expr, run: i64| -> Result<View<'k>, KernelError> {
+            let at: Coord<Expr> =
+                Tree::flat([Slot::All, Slot::All, Slot::At(Expr::from(run)), Slot::At(stage.clone())])?;
+            room.slice(at)
+        };
+        let row_of = |turn: &Expr| {
+            let before = Stride::times(turn, &Expr::from(self.clusters)).ok_or_else(overflow)?;
+            Stride::plus(&before, &cluster).ok_or_else(overflow)
+        };
+        let fetch = |turn: &Expr, stage: &Expr, run: i64| -> Result<(), KernelError> {
+            let before = Stride::times(&part, &Expr::from(vectors)).ok_or_else(overflow)?;
+            let column = Stride::plus(&before, &Expr::from(run)).ok_or_else(overflow)?;
+            let at: Coord<Expr> = Tree::flat([Slot::At(row_of(turn)?), Slot::At(column)])?;
+            k.copy_predicated(&copy, &x.local_tile(&format!("(1,{length})"), at)?, &run_at(stage, run)?)
+        };
+        for turn in (0..STAGES).map(Expr::from) {
+            (0..vectors).try_for_each(|run| fetch(&turn, &turn, run))?;
+            k.commit_async();
+        }
+        let layout = format!("({GIVEN},{blocks},{ROOM}):(1,{GIVEN},{})", GIVEN * blocks);
+        let array = k.shared_of(Element::F32, &layout)?;
+        let exchange = Exchange { array, cursor: k.pipeline(ROOM, (warps * blocks) as u32)?.cursor()? };
+        let modes: Layout = format!("(1,{0},{warps}):(0,1,{0})", vector * LANES).parse()?;
+        k.range(k.size(&format!("ceil(M/{})", self.clusters))?, |turn| {
+            k.wait_async(STAGES as u32 - 1);
+            let stage = k.remainder(&turn, STAGES)?;
+            let runs = (0..vectors).map(|run| run_at(&stage, run)?.compose_layout(&modes));
+            let runs = runs.collect::<Result<Vec<_>, KernelError>>()?;
+            let next = Stride::plus(&turn, &Expr::from(STAGES)).ok_or_else(overflow)?;
+            let (at, exchange) = ([row_of(&turn)?, part.clone()], &exchange);
+            let refill = |run: usize| fetch(&next, &stage, run as i64);
+            body(&Turn { k, turns: self, runs, at, exchange, refill: &refill })?;
+            k.commit_async();
+            Ok(())
+        })?;
+        k.wait_async(0);
+        // Nobody ends while the others still write to it.
+        k.cluster_barrier();
+        Ok(())
+    }
+}
+
+impl<'k> Turn<'_, 'k> {
+    /// The runs, each as `(R,A,W)`, read when they are wanted.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = Result<Distributed<'k>, KernelError>> + '_ {
+        // Read again each time: kept from the last time, they would fill the registers.
+        self.k.warp_barrier();
+        self.runs.iter().map(|run| run.load_distributed(&self.turns.rows.run))
+    }
+
+    /// What the blocks of the cluster have of the row, together: numbers that all threads of a block
+    /// hold, one for each tile.
+    pub(crate) fn across(
+        &self,
+        parts: Vec<Distributed<'k>>,
+        combine: impl Fn(&[Num<'k>], &[Num<'k>]) -> Vec<Num<'k>>,
+    ) -> Result<Vec<Num<'k>>, KernelError> {
+        let k = self.k;
+        let numbers = parts.iter().map(|part| Ok(part.fragment().numbers()?[0]));
+        let mut numbers = numbers.collect::<Result<Vec<_>, KernelError>>()?;
+        let count = numbers.len();
+        let Exchange { array, cursor } = self.exchange;
+        numbers.resize(GIVEN as usize, k.number_of(Element::F32, 0.0));
+        let own = k.register(Element::F32, &GIVEN.to_string())?;
+        own.set(&numbers)?;
+        let blocks = self.turns.rows.blocks;
+        let stage = cursor.stage()?;
+        let of = |rank: Expr| -> Result<View<'k>, KernelError> {
+            let at: Coord<Expr> = Tree::flat([Slot::All, Slot::At(rank), Slot::At(stage.index().clone())])?;
+            array.slice(at)
+        };
+        k.single(|| {
+            stage.acquire()?;
+            let mine = of(k.rank())?;
+            mine.store(&own)?;
+            k.fence_async();
+            (1..blocks as u32).try_for_each(|by| stage.send(&mine, &mine, k.rank_after(by)?))?;
+            stage.publish()
+        })?;
+        stage.wait()?;
+        let given = (0..blocks).map(|rank| of(Expr::from(rank))?.load()?.numbers());
+        let given = given.collect::<Result<Vec<_>, KernelError>>()?;
+        stage.release_to(&format!("{blocks}:1"), 0)?;
+        cursor.advance()?;
+        let given = given.into_iter().map(|numbers| numbers[..count].to_vec());
+        Ok(given.reduce(|all, next| combine(&all, &next)).unwrap_or_default())
+    }
+
+    /// Writes to a matrix what becomes of each run in f32, by what goes with it. The place of a run
+    /// is filled anew as soon as it has been read.
+    pub(crate) fn write(
+        &self,
+        beside: &[Kept<'k>],
+        matrix: &View<'k>,
+        each: impl Fn(Distributed<'k>, &[Distributed<'k>]) -> Result<Distributed<'k>, KernelError>,
+    ) -> Result<(), KernelError> {
+        let tile = self.turns.rows.cut(matrix, 1, self.at.clone())?;
+        for (number, run) in self.runs().enumerate() {
+            let others: Vec<Distributed<'k>> =
+                beside.iter().map(|row| row.runs[number].to(Element::F32)).collect::<Result<_, _>>()?;
+            let result = each(run?.to(Element::F32)?, &others)?;
+            (self.refill)(number)?;
+            tile.slice(at_run(number)?)?.store_distributed_predicated(&result.to(self.turns.rows.element)?)?;
+        }
+        Ok(())
+    }
+}
