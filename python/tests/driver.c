@@ -90,7 +90,7 @@ uint64_t all_launches(void) { return launches; }
 DONE(cuDevicePrimaryCtxRelease_v2) DONE(cuCtxSetCurrent) DONE(cuCtxPushCurrent_v2) DONE(cuCtxPopCurrent_v2)
 DONE(cuCtxSynchronize) DONE(cuCtxEnablePeerAccess) DONE(cuMemAlloc_v2) DONE(cuMemFree_v2)
 DONE(cuMemcpyHtoDAsync_v2) DONE(cuMemcpyDtoHAsync_v2)
-DONE(cuMemcpyDtoDAsync_v2) DONE(cuMemsetD8Async) DONE(cuMemsetD16Async) DONE(cuMemsetD32Async)
+DONE(cuMemcpyDtoDAsync_v2) DONE(cuMemcpy2DAsync_v2) DONE(cuMemsetD8Async) DONE(cuMemsetD16Async) DONE(cuMemsetD32Async)
 DONE(cuStreamDestroy_v2) DONE(cuStreamSynchronize) DONE(cuStreamQuery) DONE(cuStreamWaitEvent)
 DONE(cuStreamBeginCapture_v2) DONE(cuStreamEndCapture) DONE(cuEventCreate) DONE(cuEventDestroy_v2)
 DONE(cuEventRecord) DONE(cuEventSynchronize) DONE(cuEventQuery) DONE(cuEventElapsedTime)

@@ -20,7 +20,7 @@ pub(crate) use open::version_text;
 pub use status::Status;
 pub(crate) use status::code;
 #[cfg(test)]
-pub(crate) use table::{Code, LaunchConfig, SYMBOLS};
+pub(crate) use table::{Code, CopyLines, LaunchConfig, SYMBOLS};
 pub(crate) use table::{
     ContextHandle, DeviceHandle, EventHandle, GraphHandle, ModuleHandle, ReplayHandle, StreamHandle, TensorMapBytes,
 };

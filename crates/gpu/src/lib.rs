@@ -61,7 +61,7 @@
 //!   it takes.
 //! * [`Memory`] and [`DeviceTensor`]: bytes on a device, and elements under a layout;
 //!   [`BorrowedMemory`] and [`Stream::borrowed`]: those of another library; [`PeerMemory`]: those
-//!   of another device.
+//!   of another device, or a part.
 //! * [`DeviceKernel`], [`SizedKernel`]: kernels that were written with layouts, compiled by
 //!   [`Device::compile`].
 //! * [`Module`], [`Function`], [`Parameter`]: kernels of PTX text or machine code, and what they
@@ -119,6 +119,6 @@ pub use memory::Memory;
 pub use module::{Module, ModuleOptions, Origin};
 pub use nccl::{Nccl, NcclError, Transfer};
 pub use parameter::{Access, Argument, Parameter, ParameterKind};
-pub use peer::PeerMemory;
+pub use peer::{Lines, PeerMemory, PeerMemoryMut};
 pub use stream::Stream;
 pub use tensor_map::{EncodedTensorMap, Outside, Promotion};

@@ -113,11 +113,11 @@ impl Stream {
     }
 
     /// What is given to this stream from now on waits for the place that an event marks, on any
-    /// stream of this device.
+    /// stream of this device or of another.
     ///
-    /// Errors: the event is of another device (E0814).
+    /// Errors: the driver refused (E0807).
     pub fn wait(&self, event: &Event) -> Result<(), GpuError> {
-        self.context.same(event.context(), "the event")?;
+        event.context().usable()?;
         self.enqueue(|driver, handle| driver.wait_event(handle, event.handle()))
     }
 }

@@ -28,6 +28,33 @@ pub(crate) struct Entry<F> {
     pub(crate) function: F,
 }
 
+/// `CUDA_MEMCPY2D`: lines of bytes, each side with the step from line to line.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CopyLines {
+    pub(crate) from: Lines,
+    pub(crate) to: Lines,
+    pub(crate) bytes: usize,
+    pub(crate) count: usize,
+}
+
+/// One side of such a copy.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Lines {
+    pub(crate) x: usize,
+    pub(crate) y: usize,
+    /// `CUmemorytype`.
+    pub(crate) kind: c_uint,
+    pub(crate) host: usize,
+    pub(crate) device: u64,
+    pub(crate) array: usize,
+    pub(crate) step: usize,
+}
+
+/// `CU_MEMORYTYPE_DEVICE`.
+pub(crate) const ON_DEVICE: c_uint = 2;
+
 macro_rules! handles {
     ($($(#[$about:meta])* $name:ident($inner:ty);)+) => {$(
         $(#[$about])*
@@ -154,6 +181,7 @@ functions! {
     to_device: "cuMemcpyHtoDAsync_v2"(u64, *const c_void, usize, StreamHandle);
     to_host: "cuMemcpyDtoHAsync_v2"(*mut c_void, u64, usize, StreamHandle);
     on_device: "cuMemcpyDtoDAsync_v2"(u64, u64, usize, StreamHandle);
+    copy_lines: "cuMemcpy2DAsync_v2"(*const CopyLines, StreamHandle);
     set_bytes: "cuMemsetD8Async"(u64, u8, usize, StreamHandle);
     set_pairs: "cuMemsetD16Async"(u64, u16, usize, StreamHandle);
     set_words: "cuMemsetD32Async"(u64, c_uint, usize, StreamHandle);

@@ -1,7 +1,7 @@
 //! Memory of the device.
 
 use super::{Driver, Refused};
-use crate::driver::table::StreamHandle;
+use crate::driver::table::{CopyLines, Lines, ON_DEVICE, StreamHandle};
 
 impl Driver {
     /// The bytes that are free and those that there are.
@@ -37,6 +37,20 @@ impl Driver {
 
     pub(crate) fn on_device(&self, into: u64, from: u64, bytes: usize, stream: StreamHandle) -> Result<(), Refused> {
         call!(self, on_device(into, from, bytes, stream))
+    }
+
+    /// Copies `count` lines of `bytes` bytes; each side is the first address and the step from line to
+    /// line.
+    pub(crate) fn copy_lines(
+        &self,
+        (into, into_step): (u64, usize),
+        (from, from_step): (u64, usize),
+        (bytes, count): (usize, usize),
+        stream: StreamHandle,
+    ) -> Result<(), Refused> {
+        let side = |device, step| Lines { kind: ON_DEVICE, device, step, ..Lines::default() };
+        let copy = CopyLines { from: side(from, from_step), to: side(into, into_step), bytes, count };
+        call!(self, copy_lines(&raw const copy, stream))
     }
 
     pub(crate) fn set_bytes(&self, at: u64, value: u8, count: usize, stream: StreamHandle) -> Result<(), Refused> {

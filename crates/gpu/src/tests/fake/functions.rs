@@ -191,6 +191,15 @@ fakes! {
         std::ptr::copy(from, std::ptr::with_exposed_provenance_mut::<u8>(to as usize), count);
         Ok(())
     }
+    fn cuMemcpy2DAsync_v2 true (copy: *const crate::driver::CopyLines, _stream: usize) |_| {
+        let copy = &*copy;
+        for line in 0..copy.count {
+            let from = std::ptr::with_exposed_provenance::<u8>(copy.from.device as usize + line * copy.from.step);
+            let to = std::ptr::with_exposed_provenance_mut::<u8>(copy.to.device as usize + line * copy.to.step);
+            std::ptr::copy(from, to, copy.bytes);
+        }
+        Ok(())
+    }
     fn cuMemsetD8Async true (at: u64, value: u8, count: usize, _stream: usize) |_| {
         std::slice::from_raw_parts_mut(std::ptr::with_exposed_provenance_mut::<u8>(at as usize), count).fill(value);
         Ok(())
