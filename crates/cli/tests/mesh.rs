@@ -102,6 +102,21 @@ fn a_rank_that_dies_or_hangs_is_named_by_all_others() {
 }
 
 #[test]
+fn a_rank_that_is_interrupted_says_so_and_is_named_by_all_others() {
+    let port = free_port();
+    let arguments = [TURNED.as_slice(), &["--turns", "100000000"]].concat();
+    let children: Vec<_> = (0..3).map(|rank| (rank, start(rank, 3, port, &arguments))).collect();
+    std::thread::sleep(Duration::from_millis(1500));
+    let id = rustix::process::Pid::from_child(&children[1].1);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    for (rank, status, told) in ended(children) {
+        assert_eq!(status, Some(1), "rank {rank}: {told}");
+        let said = if rank == 1 { "error[E1114]: rank 1 was interrupted, " } else { "error[E1111]: rank 1 is lost, " };
+        assert!(told.contains(said) && told.contains("step"), "rank {rank}: {told}");
+    }
+}
+
+#[test]
 fn a_rank_that_is_about_to_do_something_else_is_named_by_all() {
     for (other, what) in [
         (["tp=3", "((200,3),3):((1,1@tp),200)", "(600,3):(2,1@tp)"].to_vec(), "layout after"),

@@ -8,6 +8,8 @@
 
 mod environment;
 mod frame;
+#[cfg(all(feature = "mpi", unix))]
+mod mpi;
 mod processes;
 
 use std::any::type_name;
@@ -16,7 +18,9 @@ use std::ops::AddAssign;
 use bytemuck::Pod;
 
 pub use environment::Place;
-pub use processes::Processes;
+#[cfg(all(feature = "mpi", unix))]
+pub use mpi::Mpi;
+pub use processes::{Interrupter, Processes};
 
 use crate::error::MeshError;
 use crate::plan::Plan;
@@ -50,6 +54,10 @@ pub trait Engine {
     /// Errors: a process that says something else ([`MeshError::Differs`]), is gone, or does not
     /// answer.
     fn agree(&mut self, step: &str, text: &str) -> Result<(), MeshError>;
+
+    /// Tells all others why this process gives up: their calls end with the same error, and so does
+    /// every later call of this process.
+    fn give_up(&mut self, error: MeshError) -> MeshError;
 }
 
 impl Plan {
@@ -64,13 +72,13 @@ impl Plan {
             return Err(MeshError::Processes { processes: engine.ranks(), devices: size });
         }
         engine.agree("before step 1", &self.contract(type_name::<T>()))?;
-        let mut memory = memory.to_vec();
+        let mut held: Option<Vec<T>> = None;
         for (number, step) in self.steps().iter().enumerate() {
             let told = format!("step {}, {}", number + 1, step.kind);
-            memory = step.exchange.run(engine, &told, &memory)?;
+            held = Some(step.exchange.run(engine, &told, held.as_deref().unwrap_or(memory))?);
         }
         engine.agree("after the last step", "")?;
-        Ok(memory)
+        Ok(held.unwrap_or_else(|| memory.to_vec()))
     }
 
     /// What all processes have to agree on.
@@ -92,15 +100,30 @@ impl Plan {
 impl Exchange {
     /// The memory of this process after the step.
     fn run<T: Pod + AddAssign>(&self, engine: &mut impl Engine, step: &str, memory: &[T]) -> Result<Vec<T>, MeshError> {
+        match self.run_with(engine, step, memory) {
+            // What the engine itself did not find out the others do not know yet.
+            Err(error @ (MeshError::Memory { .. } | MeshError::OutOfMemory { .. })) => Err(engine.give_up(error)),
+            done => done,
+        }
+    }
+
+    fn run_with<T: Pod + AddAssign>(
+        &self,
+        engine: &mut impl Engine,
+        step: &str,
+        memory: &[T],
+    ) -> Result<Vec<T>, MeshError> {
         let (own, needed) = (engine.rank(), self.from().reach());
         let incoming = self.messages_to(own);
         let mut sends = Vec::new();
         for rank in (0..engine.ranks()).filter(|rank| *rank != own) {
-            let mut bytes = Vec::new();
-            for message in self.messages_to(rank).iter().filter(|message| message.from == own) {
-                if (memory.len() as i64) < needed {
-                    return Err(MeshError::Memory { rank: own, elements: memory.len(), needed });
-                }
+            let messages: Vec<_> = self.messages_to(rank).into_iter().filter(|message| message.from == own).collect();
+            if !messages.is_empty() && (memory.len() as i64) < needed {
+                return Err(MeshError::Memory { rank: own, elements: memory.len(), needed });
+            }
+            let all: usize = messages.iter().map(|message| elements(message.footprint.size())).sum();
+            let mut bytes: Vec<u8> = room(own, step, all.saturating_mul(size_of::<T>()))?;
+            for message in messages {
                 message.footprint.each(|read, _| {
                     if let Some(element) = usize::try_from(read).ok().and_then(|read| memory.get(read)) {
                         bytes.extend_from_slice(bytemuck::bytes_of(element));
@@ -112,15 +135,23 @@ impl Exchange {
             }
         }
         let mut receives: Vec<(usize, Vec<u8>)> = Vec::new();
+        let mut wanted: Vec<(usize, usize)> = Vec::new();
         for message in incoming.iter().filter(|message| message.from != own) {
-            let bytes = usize::try_from(message.footprint.size()).unwrap_or(0) * size_of::<T>();
-            match receives.iter_mut().find(|(rank, _)| *rank == message.from) {
-                Some((_, place)) => place.resize(place.len() + bytes, 0),
-                None => receives.push((message.from, vec![0; bytes])),
+            let bytes = elements(message.footprint.size()).saturating_mul(size_of::<T>());
+            match wanted.iter_mut().find(|(rank, _)| *rank == message.from) {
+                Some((_, all)) => *all = all.saturating_add(bytes),
+                None => wanted.push((message.from, bytes)),
             }
         }
+        for (rank, bytes) in wanted {
+            let mut place = room(own, step, bytes)?;
+            place.resize(bytes, 0);
+            receives.push((rank, place));
+        }
+        let all = elements(self.to().reach());
+        let mut result = room(own, step, all)?;
+        result.resize(all, T::zeroed());
         engine.exchange(step, &sends, &mut receives)?;
-        let mut result = vec![T::zeroed(); usize::try_from(self.to().reach()).unwrap_or(0)];
         let mut taken = vec![0; receives.len()];
         for message in &incoming {
             let from = receives.iter().position(|(rank, _)| *rank == message.from);
@@ -141,4 +172,40 @@ impl Exchange {
         }
         Ok(result)
     }
+}
+
+/// A number of elements as one of memory; one that memory cannot have is refused there.
+fn elements(count: i64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+/// Room for so many elements, if there is memory.
+fn room<T>(rank: usize, step: &str, count: usize) -> Result<Vec<T>, MeshError> {
+    let mut room = Vec::new();
+    let bytes = count.saturating_mul(size_of::<T>());
+    let refused = |_| MeshError::OutOfMemory { rank, step: step.into(), bytes };
+    room.try_reserve_exact(count).map_err(refused)?;
+    Ok(room)
+}
+
+/// The first line in which what a process says differs from what the first says.
+fn difference(own: &str, other: &str, rank: usize) -> Option<MeshError> {
+    if own == other {
+        return None;
+    }
+    let (mut ours, mut theirs) = (own.lines(), other.lines());
+    loop {
+        match (ours.next(), theirs.next()) {
+            (Some(one), Some(another)) if one == another => {}
+            (one, another) => {
+                let ((what, own), (_, other)) = (part(one.or(another)), part(another));
+                return Some(MeshError::Differs { rank, what: what.into(), own: own.into(), other: other.into() });
+            }
+        }
+    }
+}
+
+/// Name and value of a line.
+fn part(line: Option<&str>) -> (&str, &str) {
+    line.and_then(|line| line.split_once(": ")).unwrap_or(("text", "nothing"))
 }

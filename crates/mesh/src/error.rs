@@ -146,6 +146,27 @@ pub enum MeshError {
         /// What is missing or wrong.
         what: Box<str>,
     },
+    /// E1113: a process without memory for what it has to hold.
+    OutOfMemory {
+        /// Its rank.
+        rank: usize,
+        /// What was going on.
+        step: Box<str>,
+        /// How many bytes it asked for.
+        bytes: usize,
+    },
+    /// E1114: a process that was interrupted.
+    Interrupted {
+        /// Its rank.
+        rank: usize,
+        /// What was going on.
+        step: Box<str>,
+    },
+    /// E1115: what would carry bytes between processes is missing, or is not what it should be.
+    Engine {
+        /// What.
+        what: Box<str>,
+    },
     /// An operation of the algebra refused.
     Layout(LayoutError),
 }
@@ -190,6 +211,9 @@ impl MeshError {
             MeshError::Differs { .. } | MeshError::Processes { .. } => "E1110",
             MeshError::Lost { .. } => "E1111",
             MeshError::Environment { .. } => "E1112",
+            MeshError::OutOfMemory { .. } => "E1113",
+            MeshError::Interrupted { .. } => "E1114",
+            MeshError::Engine { .. } => "E1115",
             MeshError::Layout(error) => error.code(),
         }
     }
@@ -208,6 +232,10 @@ impl MeshError {
                 "start one process for each device: `tilewright launch -n`, mpirun, torchrun"
             }
             MeshError::Environment { .. } => "start it by `tilewright launch -n 2 -- ...`, mpirun, srun or torchrun",
+            MeshError::OutOfMemory { .. } => "cut the tensor along more devices, or start fewer processes on a machine",
+            MeshError::Engine { .. } => {
+                "install Open MPI 4 or 5, `apt-get install openmpi-bin`, or let sockets connect them"
+            }
             MeshError::Layout(error) => return error.help(),
             _ => return None,
         };
@@ -261,6 +289,11 @@ impl fmt::Display for MeshError {
                 write!(f, "a mesh of {devices} devices wants as many processes or GPUs, and has {processes}")
             }
             MeshError::Lost { rank, step, why } => write!(f, "rank {rank} is lost, {step}: {why}"),
+            MeshError::OutOfMemory { rank, step, bytes } => {
+                write!(f, "rank {rank} has no memory for {bytes} bytes more, {step}")
+            }
+            MeshError::Interrupted { rank, step } => write!(f, "rank {rank} was interrupted, {step}"),
+            MeshError::Engine { what } => f.write_str(what),
             MeshError::Environment { what } => write!(f, "which process this is cannot be told: {what}"),
             MeshError::Layout(error) => error.fmt(f),
         }

@@ -38,7 +38,7 @@
 //! Every element is held as often as a layout says, or the layout is refused. A device receives
 //! what it must and no more, or the plan says why. Plans are carried out by [`Plan::simulate`] in
 //! one process, and by [`Plan::run`] in one process for each device, which are connected by sockets
-//! ([`Processes`]); each of these ends with its result, or with an error that names a rank and a
+//! ([`Processes`]) or, with the feature `mpi`, by Open MPI; each of these ends with its result, or with an error that names a rank and a
 //! step. Work is limited ([`MAX_DEVICES`], [`MAX_MESSAGES`], [`MAX_LISTED`]).
 
 mod engine;
@@ -48,6 +48,7 @@ mod held;
 mod machine;
 mod mesh;
 mod pair;
+mod pieces;
 mod plan;
 mod product;
 mod sharded;
@@ -59,12 +60,15 @@ mod text;
 mod traffic;
 mod way;
 
-pub use engine::{Engine, Place, Processes};
+#[cfg(all(feature = "mpi", unix))]
+pub use engine::Mpi;
+pub use engine::{Engine, Interrupter, Place, Processes};
 pub use error::{Flaw, MeshError};
 pub use explanation::explanation;
 pub use machine::{Link, Machine};
 pub use mesh::{Axis, MAX_AXES, MAX_DEVICES, Mesh};
 pub use pair::{Footprint, MAX_LISTED};
+pub use pieces::{Block, Piece};
 pub use plan::{Plan, PlannedStep, reshard};
 pub use product::{MAX_SCHEDULES, MAX_SIMULATED, ProductPlan, Role, multiply};
 pub use sharded::{Along, MeshMode, Parts, ShardedLayout, Step};

@@ -151,7 +151,7 @@ fn needed(own: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) -> Resul
 /// A matrix whose modes are cut by the axes of their roles, in whole blocks, the columns of a
 /// device one after another; summed along the axes that cut neither but cut the depth, copied along
 /// the others.
-fn part(of: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) -> Result<ShardedLayout, MeshError> {
+pub(crate) fn part(of: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) -> Result<ShardedLayout, MeshError> {
     let axes = of.mesh().axes();
     let with = |role: Role| (0..axes.len()).filter(move |axis| roles.get(*axis) == Some(&role));
     let extent = |axis: usize| axes.get(axis).map_or(1, |axis| axis.extent);
@@ -181,6 +181,21 @@ impl ProductPlan {
     /// The role of each axis of the mesh.
     pub fn roles(&self) -> &[Role] {
         &self.roles
+    }
+
+    /// M, N and K.
+    pub fn sizes(&self) -> [i64; 3] {
+        self.sizes
+    }
+
+    /// M, N and K of what each device multiplies.
+    pub fn local_sizes(&self) -> [i64; 3] {
+        let cut = |role: Role| {
+            let axes = self.a.from().mesh().axes().iter().zip(&self.roles).filter(|(_, own)| **own == role);
+            axes.map(|(axis, _)| axis.extent).product::<i64>()
+        };
+        let [m, n, k] = self.sizes;
+        [m / cut(Role::Rows), n / cut(Role::Columns), k / cut(Role::Depth)]
     }
 
     /// What moves: A and B before the multiplication, D after it.

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use tilewright::mesh::{Engine, Machine, Mesh, MeshError, Place, Processes, ShardedLayout, reshard};
 
 use crate::output::Failure;
@@ -26,23 +26,60 @@ pub struct Options {
     /// How often the plan is carried out.
     #[arg(long, default_value = "1", value_parser = clap::value_parser!(u64).range(1..))]
     turns: u64,
+    /// What carries bytes between the processes: sockets, or Open MPI.
+    #[arg(long, value_enum, default_value = "sockets")]
+    through: Through,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Through {
+    Sockets,
+    Mpi,
 }
 
 pub fn run(mesh: &str, layouts: [&String; 2], options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let mesh: Mesh = mesh.parse()?;
     let [from, to] = layouts.map(|text| ShardedLayout::parse(&mesh, text));
     let (from, to) = (from?, to?);
-    let place = Place::of_environment()?;
-    let mut engine = Processes::connect(&place, Duration::from_secs(options.patience))?;
+    let patience = Duration::from_secs(options.patience);
+    // Ctrl-C ends the call that goes on, so that every process learns of it. Where no handler can be
+    // set, this process ends, and the others learn that.
+    match options.through {
+        Through::Sockets => {
+            let mut engine = Processes::connect(&Place::of_environment()?, patience)?;
+            let interrupter = engine.interrupter();
+            let _ = ctrlc::set_handler(move || interrupter.interrupt());
+            between(&from, &to, options, &mut engine, terminal)
+        }
+        #[cfg(unix)]
+        Through::Mpi => {
+            let mut engine = tilewright::mesh::Mpi::open(patience)?;
+            let interrupter = engine.interrupter();
+            let _ = ctrlc::set_handler(move || interrupter.interrupt());
+            between(&from, &to, options, &mut engine, terminal)
+        }
+        #[cfg(not(unix))]
+        Through::Mpi => Err(MeshError::Engine { what: "there is no Open MPI on this system".into() }.into()),
+    }
+}
+
+fn between(
+    from: &ShardedLayout,
+    to: &ShardedLayout,
+    options: &Options,
+    engine: &mut impl Engine,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     let done = match options.element.as_str() {
-        "i32" => carry_out(&from, &to, options.turns, &mut engine, |value| value as i32),
-        "f32" => carry_out(&from, &to, options.turns, &mut engine, |value| value as f32),
-        "f64" => carry_out(&from, &to, options.turns, &mut engine, |value| value as f64),
-        _ => carry_out(&from, &to, options.turns, &mut engine, |value| value),
+        "i32" => carry_out(from, to, options.turns, engine, |value| value as i32),
+        "f32" => carry_out(from, to, options.turns, engine, |value| value as f32),
+        "f64" => carry_out(from, to, options.turns, engine, |value| value as f64),
+        _ => carry_out(from, to, options.turns, engine, |value| value),
     };
     let checked = done?;
-    if place.rank == 0 {
-        let told = format!("{} processes: what each of them holds after the plan is right, bit by bit\n", place.ranks);
+    if engine.rank() == 0 {
+        let told =
+            format!("{} processes: what each of them holds after the plan is right, bit by bit\n", engine.ranks());
         let words = format!("{told}  rank 0 holds {checked} elements in memory\n");
         terminal.prose(&words)?;
     }
@@ -54,7 +91,7 @@ fn carry_out<T>(
     from: &ShardedLayout,
     to: &ShardedLayout,
     turns: u64,
-    engine: &mut Processes,
+    engine: &mut impl Engine,
     number: impl Fn(i64) -> T,
 ) -> Result<usize, Failure>
 where

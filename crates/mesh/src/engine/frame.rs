@@ -36,6 +36,8 @@ pub(super) enum Failure {
     Gone(String),
     /// Nothing came, or nothing could be sent, for too long; whether in the midst of a frame.
     Late { midway: bool },
+    /// There is no memory for so many bytes that come.
+    NoMemory(usize),
     /// The other end tells what is wrong.
     Told(MeshError),
 }
@@ -90,7 +92,9 @@ pub(super) fn receive(
     let Some(own) = fits.filter(|own| is_failure || length.is_none_or(|length| length == *own)) else {
         return Err(Failure::Gone(format!("it sends {its_length} bytes where {limit} belong")));
     };
-    let mut bytes = vec![0; own];
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(own).map_err(|_| Failure::NoMemory(own))?;
+    bytes.resize(own, 0);
     stream.read_exact(&mut bytes).map_err(|error| Failure::of_io(&error, true))?;
     if is_failure { Err(Failure::Told(decoded(&String::from_utf8_lossy(&bytes)))) } else { Ok(bytes) }
 }
@@ -106,11 +110,17 @@ pub(super) fn encoded(error: &MeshError) -> String {
             format!("differs{between}{rank}{between}{what}{between}{own}{between}{other}")
         }
         MeshError::Lost { rank, step, why } => format!("lost{between}{rank}{between}{step}{between}{why}"),
+        MeshError::OutOfMemory { rank, step, bytes } => {
+            format!("memory{between}{rank}{between}{step}{between}{bytes}")
+        }
+        MeshError::Memory { rank, elements, needed } => {
+            format!("small{between}{rank}{between}{elements}{between}{needed}")
+        }
         other => other.to_string(),
     }
 }
 
-fn decoded(text: &str) -> MeshError {
+pub(super) fn decoded(text: &str) -> MeshError {
     let parts: Vec<&str> = text.split(BETWEEN).collect();
     let number = |text: &str| text.parse().unwrap_or(usize::MAX);
     match parts.as_slice() {
@@ -119,6 +129,13 @@ fn decoded(text: &str) -> MeshError {
             MeshError::Differs { rank: number(rank), what, own, other }
         }
         ["lost", rank, step, why] => MeshError::Lost { rank: number(rank), step: (*step).into(), why: (*why).into() },
+        ["memory", rank, step, bytes] => {
+            MeshError::OutOfMemory { rank: number(rank), step: (*step).into(), bytes: number(bytes) }
+        }
+        ["small", rank, elements, needed] => {
+            let needed = needed.parse().unwrap_or(i64::MAX);
+            MeshError::Memory { rank: number(rank), elements: number(elements), needed }
+        }
         _ => MeshError::Environment { what: text.into() },
     }
 }

@@ -8,11 +8,13 @@
 
 use std::io::Read;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::frame::{Failure, Kind, encoded, receive, send};
-use super::{Engine, Place};
+use super::{Engine, Place, difference};
 use crate::error::MeshError;
 
 /// What is going on while no plan is.
@@ -30,6 +32,49 @@ pub struct Processes {
     peers: Vec<Option<TcpStream>>,
     calls: u64,
     failed: Option<MeshError>,
+    interrupter: Interrupter,
+}
+
+/// Ends the calls of an engine from another thread, such as that of a handler of signals.
+///
+/// ```
+/// use std::time::Duration;
+/// use tilewright_mesh::{Engine, MeshError, Place, Processes};
+///
+/// let place = Place { rank: 0, ranks: 1, address: "127.0.0.1".to_owned(), port: 29_500 };
+/// let mut engine = Processes::connect(&place, Duration::from_secs(1)).unwrap();
+/// engine.interrupter().interrupt();
+/// let refused = engine.agree("step 1", "").unwrap_err();
+/// assert_eq!(refused, MeshError::Interrupted { rank: 0, step: "step 1".into() });
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Interrupter {
+    connections: Arc<Mutex<Vec<TcpStream>>>,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Interrupter {
+    /// Closes all connections: the call that goes on, and every later one, ends with
+    /// [`MeshError::Interrupted`], and those of other processes with [`MeshError::Lost`].
+    pub fn interrupt(&self) {
+        self.interrupted.store(true, Ordering::SeqCst);
+        for stream in self.connections.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::SeqCst)
+    }
+
+    /// Notes a connection; one that comes too late is closed at once.
+    fn note(&self, stream: &TcpStream) {
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_interrupted() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        connections.extend(stream.try_clone());
+    }
 }
 
 /// The frames that a call sends, and those that it waits for: rank, kind and bytes, or length.
@@ -49,7 +94,14 @@ impl Processes {
     /// another version; an address at which nothing can listen.
     pub fn connect(place: &Place, patience: Duration) -> Result<Processes, MeshError> {
         let rank = place.rank;
-        let mut all = Processes { rank, patience, peers: Vec::new(), calls: 0, failed: None };
+        let mut all = Processes {
+            rank,
+            patience,
+            peers: Vec::new(),
+            calls: 0,
+            failed: None,
+            interrupter: Interrupter::default(),
+        };
         all.peers.resize_with(place.ranks, || None);
         let until = Instant::now() + patience;
         if place.ranks == 1 {
@@ -60,6 +112,11 @@ impl Processes {
             Ok(()) => Ok(all),
             Err(error) => Err(all.fail(error)),
         }
+    }
+
+    /// What ends the calls of this engine from another thread.
+    pub fn interrupter(&self) -> Interrupter {
+        self.interrupter.clone()
     }
 
     /// What the first process does: it waits for all others, and tells each where the others are.
@@ -184,6 +241,7 @@ impl Processes {
         let set = stream.set_read_timeout(patience).and_then(|()| stream.set_write_timeout(patience));
         set.and_then(|()| stream.set_nodelay(true))
             .map_err(|error| MeshError::Environment { what: error.to_string().into() })?;
+        self.interrupter.note(&stream);
         Ok(stream)
     }
 
@@ -191,6 +249,9 @@ impl Processes {
     fn transfer(&mut self, step: &str, sends: Sends<'_>, receives: Receives) -> Result<Vec<Vec<u8>>, MeshError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
+        }
+        if self.interrupter.is_interrupted() {
+            return Err(MeshError::Interrupted { rank: self.rank, step: step.into() });
         }
         let (call, peers) = (self.calls, &self.peers);
         let gone = || Failure::Gone("there is no connection".to_owned());
@@ -229,8 +290,9 @@ impl Processes {
     fn blamed(&mut self, step: &str, mut failures: Vec<(usize, Failure)>) -> MeshError {
         failures.sort_by_key(|(_, failure)| match failure {
             Failure::Told(_) => 0,
-            Failure::Gone(_) => 1,
-            Failure::Late { .. } => 2,
+            Failure::NoMemory(_) => 1,
+            Failure::Gone(_) => 2,
+            Failure::Late { .. } => 3,
         });
         let Some((rank, failure)) = failures.into_iter().next() else {
             return MeshError::Lost { rank: self.rank, step: step.into(), why: "nothing is known".into() };
@@ -250,8 +312,14 @@ impl Processes {
     }
 
     fn lost(&self, rank: usize, step: &str, failure: &Failure) -> MeshError {
+        if self.interrupter.is_interrupted() {
+            return MeshError::Interrupted { rank: self.rank, step: step.into() };
+        }
         let why = match failure {
             Failure::Told(error) => return error.clone(),
+            Failure::NoMemory(bytes) => {
+                return MeshError::OutOfMemory { rank: self.rank, step: step.into(), bytes: *bytes };
+            }
             Failure::Gone(why) => why.clone(),
             Failure::Late { .. } => format!("it did not answer within {} s", self.patience.as_secs_f64()),
         };
@@ -313,6 +381,8 @@ impl Engine for Processes {
     ) -> Result<(), MeshError> {
         let outgoing = sends.iter().map(|(rank, bytes)| (*rank, Kind::Data, bytes.as_slice())).collect();
         let incoming = receives.iter().map(|(rank, bytes)| (*rank, Kind::Data, Some(bytes.len()))).collect();
+        // What comes takes the place of what was made ready for it.
+        receives.iter_mut().for_each(|(_, place)| *place = Vec::new());
         let frames = self.call(step, outgoing, incoming)?;
         receives.iter_mut().zip(frames).for_each(|((_, place), frame)| *place = frame);
         Ok(())
@@ -333,26 +403,8 @@ impl Engine for Processes {
             .map_err(|error| if self.failed.is_some() { error } else { self.fail(error) })
             .map(drop)
     }
-}
 
-/// The first line in which what a process says differs from what the first says.
-fn difference(own: &str, other: &str, rank: usize) -> Option<MeshError> {
-    if own == other {
-        return None;
+    fn give_up(&mut self, error: MeshError) -> MeshError {
+        if self.failed.is_some() { error } else { self.fail(error) }
     }
-    let (mut ours, mut theirs) = (own.lines(), other.lines());
-    loop {
-        match (ours.next(), theirs.next()) {
-            (Some(one), Some(another)) if one == another => {}
-            (one, another) => {
-                let ((what, own), (_, other)) = (part(one.or(another)), part(another));
-                return Some(MeshError::Differs { rank, what: what.into(), own: own.into(), other: other.into() });
-            }
-        }
-    }
-}
-
-/// Name and value of a line.
-fn part(line: Option<&str>) -> (&str, &str) {
-    line.and_then(|line| line.split_once(": ")).unwrap_or(("text", "nothing"))
 }

@@ -1,0 +1,138 @@
+//! `tilewright mesh run --through mpi` under Open MPI's `mpirun`: what processes hold is right, and
+//! when one is killed, hangs or is about to do something else, every other ends with an error that
+//! names it, within a stated time. Where there is no `mpirun`, nothing is tried, and that is said.
+
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const TILEWRIGHT: &str = env!("CARGO_BIN_EXE_tilewright");
+/// The patience and three seconds, as promised, and what a busy machine needs to start and to end.
+const BOUND: Duration = Duration::from_secs(2 + 3 + 20);
+
+/// Processes of which one that dies does not end the others.
+fn mpirun(ranks: usize) -> Option<Command> {
+    let mut command = Command::new("mpirun");
+    command.args(["--allow-run-as-root", "--oversubscribe", "--enable-recovery", "-n", &ranks.to_string()]);
+    let there = Command::new("mpirun").arg("--version").stdout(Stdio::null()).status();
+    if there.is_ok_and(|status| status.success()) {
+        return Some(command);
+    }
+    eprintln!("there is no mpirun: nothing was tried");
+    None
+}
+
+/// A sum that is made in parts, and columns that become rows, over so many devices.
+fn plans(ranks: usize) -> [Vec<String>; 2] {
+    let text = |text: String| text.replace("RANKS", &ranks.to_string());
+    let all = |parts: [&str; 3]| parts.iter().map(|part| text((*part).to_owned())).collect();
+    [
+        all(["tp=RANKS", "25200:1 summed RANKS:1@tp", "25200:1 copied RANKS:1@tp"]),
+        all(["tp=RANKS", "((60,RANKS),RANKS):((1,1@tp),60)", &format!("({},RANKS):(1,1@tp)", 60 * ranks)]),
+    ]
+}
+
+/// What it says, and its status, within the bound.
+fn ended(mut child: Child) -> (bool, String) {
+    let since = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if since.elapsed() > BOUND {
+            let _ = child.kill();
+            panic!("it does not end");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    (status.success(), told)
+}
+
+fn random(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *seed >> 33
+}
+
+#[test]
+fn what_processes_hold_is_what_the_simulation_says() {
+    for ranks in 2..=8 {
+        for plan in plans(ranks) {
+            let Some(mut command) = mpirun(ranks) else { return };
+            command.args([TILEWRIGHT, "mesh", "run", "--through", "mpi", "--turns", "3"]).args(&plan);
+            let done = command.output().unwrap();
+            let told = String::from_utf8_lossy(&done.stdout);
+            assert!(done.status.success(), "{plan:?}: {}", String::from_utf8_lossy(&done.stderr));
+            assert!(told.starts_with(&format!("{ranks} processes")) && told.contains("bit by bit"), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_is_killed_or_hangs_is_named_by_all_others() {
+    let mut seed = 20_261_123;
+    for (case, ranks) in [2, 3, 5, 4, 3].into_iter().enumerate() {
+        let Some(mut command) = mpirun(ranks) else { return };
+        // Each process says its number before it becomes the program.
+        let script = "echo $OMPI_COMM_WORLD_RANK $$; exec \"$0\" mesh run --through mpi \"$@\"";
+        command.args(["sh", "-c", script, TILEWRIGHT]).args(&plans(ranks)[case % 2]);
+        command.args(["--turns", "100000000", "--patience", "2"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut numbers = vec![0_i32; ranks];
+        for _ in 0..ranks {
+            let line = lines.next().unwrap().unwrap();
+            let (rank, number) = line.split_once(' ').unwrap();
+            numbers[rank.parse::<usize>().unwrap()] = number.parse().unwrap();
+        }
+        // They have begun by then, also on a busy machine.
+        std::thread::sleep(Duration::from_millis(4000 + random(&mut seed) % 500));
+        let victim = random(&mut seed) as usize % ranks;
+        let id = rustix::process::Pid::from_raw(numbers[victim]).unwrap();
+        let hangs = case >= 3;
+        let signal = if hangs { rustix::process::Signal::STOP } else { rustix::process::Signal::KILL };
+        rustix::process::kill_process(id, signal).unwrap();
+        if hangs {
+            // When the others have ended, it is ended too, so that mpirun ends.
+            std::thread::sleep(Duration::from_secs(12));
+            let _ = rustix::process::kill_process(id, rustix::process::Signal::KILL);
+        }
+        let (success, told) = ended(child);
+        let named = format!("error[E1111]: rank {victim} is lost, step");
+        let named = told.matches(&named).count()
+            + told.matches(&named.replace("step", "before step")).count()
+            + told.matches(&named.replace("step", "after")).count();
+        assert_eq!((success, named), (false, ranks - 1), "case {case}, rank {victim} of {ranks}: {told}");
+    }
+}
+
+#[test]
+fn a_rank_that_is_about_to_do_something_else_is_named_by_all() {
+    let Some(mut command) = mpirun(2) else { return };
+    let plan = &plans(3)[1];
+    let program = [TILEWRIGHT, "mesh", "run", "--through", "mpi", "--patience", "2"];
+    command.args(program).args(plan).args([":", "-n", "1"]).args(program).args(plan).args(["--type", "f32"]);
+    let (success, told) = ended(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    assert!(!success);
+    assert_eq!(told.matches("error[E1110]: rank 2 has another element").count(), 3, "{told}");
+}
+
+#[test]
+fn a_library_that_is_no_open_mpi_is_refused() {
+    // A library of that name which is something else is found first.
+    let folder = std::env::temp_dir().join(format!("tilewright-mpi-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let other = ["/lib/x86_64-linux-gnu/libm.so.6", "/usr/lib64/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6"];
+    let Some(other) = other.iter().find(|path| std::path::Path::new(path).exists()) else { return };
+    std::fs::copy(other, folder.join("libmpi.so.40")).unwrap();
+    let done = Command::new(TILEWRIGHT)
+        .args(["mesh", "run", "--through", "mpi", "tp=1", "4:1", "4:1"])
+        .env("LD_LIBRARY_PATH", &folder)
+        .output();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let told = String::from_utf8(done.unwrap().stderr).unwrap();
+    assert!(told.contains("error[E1115]: this MPI lacks a function"), "{told}");
+}

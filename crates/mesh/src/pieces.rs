@@ -1,0 +1,247 @@
+//! What each device multiplies, in which order, while the rest is still on its way.
+//!
+//! Law: the pieces of a device are products of blocks. A block of a factor lies on one device, which
+//! may be another; a block of the result belongs to one device, which may be another. Each element
+//! of the result is the sum of one piece, or of one piece of each device that makes a summand,
+//! added in the order of ranks. A device begins with pieces whose factors it has, and with those
+//! whose sums others wait for, so that blocks are on their way while it multiplies.
+//!
+//! There are pieces where each factor comes in one step, in blocks of whole rows or columns that
+//! have all of the depth, and where each sum goes to one device. Elsewhere things move one after
+//! another ([`ProductPlan::moves`]).
+
+use std::collections::BTreeMap;
+
+use tilewright_layout::{Layout, Leaf, Tree};
+
+use crate::error::MeshError;
+use crate::product::{ProductPlan, Role, part};
+use crate::sharded::ShardedLayout;
+use crate::step::{Exchange, Message};
+
+/// The most rows and columns of a block.
+const MAX_LINES: i64 = 1 << 22;
+
+/// A part of a matrix in the memory of a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// The device.
+    pub rank: usize,
+    /// Where its rows and columns lie: two modes.
+    pub layout: Layout,
+    /// The offset of the first element.
+    pub start: i64,
+}
+
+/// A product of two blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// The block of A, `(M,K)`.
+    pub a: Block,
+    /// The block of B, `(N,K)`.
+    pub b: Block,
+    /// The block of the result, `(M,N)`.
+    pub d: Block,
+    /// The devices that make a summand of this block of the result, in the order in which they are
+    /// added.
+    pub makers: Vec<usize>,
+}
+
+/// A row or column of what a device multiplies, and its offset in the memory where it lies.
+type Line = (i64, i64);
+
+/// Rows and columns that lie on one device.
+struct Lines {
+    rank: usize,
+    start: i64,
+    rows: Vec<Line>,
+    columns: Vec<Line>,
+}
+
+impl ProductPlan {
+    /// The pieces of each device, in their order; none where factors or sums come in other ways than
+    /// blocks.
+    ///
+    /// Errors: as [`Exchange::new`].
+    ///
+    /// ```
+    /// use tilewright_mesh::{Machine, Mesh, ShardedLayout, multiply};
+    ///
+    /// let mesh: Mesh = "x=2".parse().unwrap();
+    /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
+    /// let (a, b) = (parse("((4,2),8):((8,1@x),1)"), parse("(8,(4,2)):(1,(8,1@x))"));
+    /// let d = parse("(8,(4,2)):(4,(1,1@x))");
+    /// let plan = multiply(&a, &b, &d, 2, 7e14, &Machine::HGX_H200).unwrap();
+    /// let pieces = plan.pieces().unwrap().unwrap();
+    /// // Device 1 multiplies its own rows of A first, then those of device 0.
+    /// let of: Vec<(usize, i64)> = pieces[1].iter().map(|piece| (piece.a.rank, piece.d.start)).collect();
+    /// assert_eq!(of, [(1, 16), (0, 0)]);
+    /// ```
+    pub fn pieces(&self) -> Result<Option<Vec<Vec<Piece>>>, MeshError> {
+        let [a, b, d] = self.moves();
+        if [a, b, d].iter().any(|plan| plan.steps().len() > 1) {
+            return Ok(None);
+        }
+        let ([m, n, k], roles) = (self.local_sizes(), self.roles());
+        if m.max(n).max(k) > MAX_LINES {
+            return Ok(None);
+        }
+        let compact = |of: &ShardedLayout, modes| part(of, modes, roles);
+        let [m_all, n_all, k_all] = self.sizes();
+        let of_a = Exchange::new(a.from(), &compact(a.from(), [(m_all, Role::Rows), (k_all, Role::Depth)])?)?;
+        let of_b = Exchange::new(b.from(), &compact(b.from(), [(k_all, Role::Depth), (n_all, Role::Columns)])?)?;
+        let of_d = Exchange::new(&compact(d.to(), [(m_all, Role::Rows), (n_all, Role::Columns)])?, d.to())?;
+        if of_a.added() > 1 || of_b.added() > 1 {
+            return Ok(None);
+        }
+        let ranks = a.from().mesh().size();
+        let mut made: Vec<Vec<(Lines, Vec<usize>)>> = (0..ranks).map(|_| Vec::new()).collect();
+        for rank in 0..ranks {
+            let messages = of_d.messages_to(rank);
+            let added = usize::try_from(of_d.added()).unwrap_or(1).max(1);
+            for summands in messages.chunks(added) {
+                let mut makers: Vec<usize> = summands.iter().map(|message| message.from).collect();
+                makers.sort_unstable();
+                for message in summands {
+                    let Some(lines) = lines(message, m, false) else { return Ok(None) };
+                    let lines = Lines { rank, ..lines };
+                    if let Some(of) = made.get_mut(message.from) {
+                        of.push((lines, makers.clone()));
+                    }
+                }
+            }
+        }
+        let mut pieces = Vec::new();
+        for (rank, made) in made.into_iter().enumerate() {
+            let rows = parts(&of_a, rank, m);
+            // The columns of B are its lines: (N,K).
+            let columns = parts(&of_b, rank, k).map(|parts| parts.into_iter().map(turned).collect::<Vec<_>>());
+            let whole = |parts: &Vec<Lines>, lines: i64| {
+                let all = parts.iter().map(|part| part.rows.len() as i64).sum::<i64>();
+                all == lines && parts.iter().all(|part| part.columns.len() as i64 == k)
+            };
+            let (rows, columns) = (rows.filter(|rows| whole(rows, m)), columns.filter(|columns| whole(columns, n)));
+            let (Some(rows), Some(columns)) = (rows, columns) else { return Ok(None) };
+            let Some(own) = pieces_of(rank, ranks, (rows, columns), made, [m, n])? else { return Ok(None) };
+            pieces.push(own);
+        }
+        Ok(Some(pieces))
+    }
+}
+
+/// The blocks of a factor that a device needs; none where one comes in several runs.
+fn parts(exchange: &Exchange, rank: usize, height: i64) -> Option<Vec<Lines>> {
+    exchange.messages_to(rank).iter().map(|message| lines(message, height, true)).collect()
+}
+
+/// Rows become columns.
+fn turned(part: Lines) -> Lines {
+    Lines { rows: part.columns, columns: part.rows, ..part }
+}
+
+/// Rows and columns of a message, one side of which is a matrix of `height` rows without gaps, whose
+/// columns follow each other: that which is written, or that which is read. Offsets are those of
+/// the other side. None where the message has several runs.
+fn lines(message: &Message, height: i64, written: bool) -> Option<Lines> {
+    let [(read, write)] = message.footprint.starts[..] else { return None };
+    let (compact, other) = if written { (write, read) } else { (read, write) };
+    let (mut rows, mut columns) = (vec![(compact % height, 0)], vec![(compact / height, 0)]);
+    for (extent, read, write) in &message.footprint.modes {
+        let (step, offset) = if written { (*write, *read) } else { (*read, *write) };
+        let (lines, step) = if step < height { (&mut rows, step) } else { (&mut columns, step / height) };
+        let of = |(line, place): &Line| {
+            let (line, place) = (*line, *place);
+            (0..*extent).map(move |at| (line + at * step, place + at * offset))
+        };
+        *lines = lines.iter().flat_map(of).collect();
+    }
+    rows.sort_unstable();
+    columns.sort_unstable();
+    Some(Lines { rank: message.from, start: other, rows, columns })
+}
+
+/// The pieces of a device: of its parts of the factors, or of parts of the result.
+fn pieces_of(
+    rank: usize,
+    ranks: usize,
+    (rows, columns): (Vec<Lines>, Vec<Lines>),
+    mut made: Vec<(Lines, Vec<usize>)>,
+    [m, n]: [i64; 2],
+) -> Result<Option<Vec<Piece>>, MeshError> {
+    let covered: i64 = made.iter().map(|(part, _)| (part.rows.len() * part.columns.len()) as i64).sum();
+    // Each sum is wanted once, by one device.
+    if covered != m * n {
+        return Ok(None);
+    }
+    let after = |other: usize| (other + ranks - rank) % ranks;
+    // What others wait for comes first.
+    made.sort_by_key(|(part, _)| (part.rank == rank, after(part.rank)));
+    let mut chosen: Vec<(Choice<'_>, Choice<'_>, &(Lines, Vec<usize>))> = Vec::new();
+    if let [part] = &made[..] {
+        for a in &rows {
+            for b in &columns {
+                chosen.push(((a, &a.rows), (b, &b.rows), part));
+            }
+        }
+        chosen.sort_by_key(|(a, b, _)| (after(a.0.rank).max(after(b.0.rank)), after(a.0.rank), after(b.0.rank)));
+    } else {
+        let ([a], [b]) = (&rows[..], &columns[..]) else { return Ok(None) };
+        chosen.extend(made.iter().map(|part| ((a, &part.0.rows), (b, &part.0.columns), part)));
+    }
+    let mut pieces = Vec::new();
+    for ((a, rows), (b, columns), (d, makers)) in chosen {
+        let piece = || {
+            Some(Piece {
+                a: block(a, rows, &a.columns, (&a.rows, &a.columns))?,
+                b: block(b, columns, &b.columns, (&b.rows, &b.columns))?,
+                d: block(d, rows, columns, (&d.rows, &d.columns))?,
+                makers: makers.clone(),
+            })
+        };
+        let Some(piece) = piece() else { return Ok(None) };
+        pieces.push(piece);
+    }
+    Ok(Some(pieces))
+}
+
+/// A part of a factor, and the lines of it that are multiplied.
+type Choice<'a> = (&'a Lines, &'a Vec<Line>);
+
+/// The block of some rows and columns of those that lie somewhere.
+fn block(of: &Lines, rows: &[Line], columns: &[Line], (all_rows, all_columns): (&[Line], &[Line])) -> Option<Block> {
+    let places = |wanted: &[Line], all: &[Line]| {
+        let table: BTreeMap<i64, i64> = all.iter().copied().collect();
+        wanted.iter().map(|(line, _)| table.get(line).copied()).collect::<Option<Vec<i64>>>()
+    };
+    let (rows, columns) = (places(rows, all_rows)?, places(columns, all_columns)?);
+    let start = of.start + rows.first()? + columns.first()?;
+    let tree = Tree::tuple([mode(&rows)?, mode(&columns)?].iter()).ok()?;
+    Some(Block { rank: of.rank, layout: Layout::from_tree(tree).ok()?, start })
+}
+
+/// The mode whose offsets, counted from the first, are these.
+fn mode(places: &[i64]) -> Option<Tree<Leaf<i64>>> {
+    let first = *places.first()?;
+    let mut rest: Vec<i64> = places.iter().map(|place| place - first).collect();
+    let mut leaves = Vec::new();
+    while rest.len() > 1 {
+        let step = *rest.get(1)?;
+        let run = rest.iter().enumerate().take_while(|(at, place)| **place == *at as i64 * step).count();
+        let extent = (2..=run).rev().find(|extent| rest.len() % extent == 0)?;
+        let next: Vec<i64> = rest.iter().step_by(extent).copied().collect();
+        let repeats = rest
+            .chunks(extent)
+            .zip(&next)
+            .all(|(chunk, begin)| chunk.iter().enumerate().all(|(at, place)| *place == begin + at as i64 * step));
+        if !repeats {
+            return None;
+        }
+        leaves.push(Leaf { extent: extent as i64, stride: step });
+        rest = next;
+    }
+    match leaves[..] {
+        [] => Some(Tree::leaf(Leaf { extent: 1, stride: 0 })),
+        [only] => Some(Tree::leaf(only)),
+        _ => Tree::flat(leaves).ok(),
+    }
+}
