@@ -1,6 +1,7 @@
 //! `tilewright mesh`: tensors sharded over devices.
 
 mod devices;
+mod multiply;
 mod picture;
 mod run;
 
@@ -53,6 +54,8 @@ pub enum Action {
         /// How many additions and multiplications a device makes in a second.
         #[arg(long, default_value = "7e14")]
         rate: f64,
+        #[command(flatten)]
+        on: multiply::Options,
     },
     /// Carry out the steps between processes, one for each device, and check what comes out.
     Run {
@@ -129,15 +132,17 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
                 Ok(terminal.prose(&format!("{plan}\n"))?)
             }
         }
-        Action::Multiply { mesh, a, b, d, options, rate } => {
+        Action::Multiply { mesh, a, b, d, options, rate, on } => {
             let mesh: Mesh = mesh.parse()?;
             let machine: Machine = options.machine.parse()?;
             if !(*rate > 0.0 && rate.is_finite()) {
                 return Err(Failure::Usage(format!("--rate is {rate}, and has to be a positive number")));
             }
             let [a, b, d] = [a, b, d].map(|text| ShardedLayout::parse(&mesh, text));
-            let plan = multiply(&a?, &b?, &d?, options.bytes, *rate, &machine)?;
-            if terminal.json {
+            let plan = multiply(&a?, &b?, &d?, on.bytes().unwrap_or(options.bytes), *rate, &machine)?;
+            if on.device {
+                multiply::run(&plan, on, terminal)
+            } else if terminal.json {
                 Ok(terminal.object(&product_json(&plan))?)
             } else {
                 Ok(terminal.prose(&format!("{plan}\n"))?)
@@ -201,7 +206,7 @@ fn layout_json(layout: &ShardedLayout) -> Json {
     })
 }
 
-fn product_json(plan: &ProductPlan) -> Json {
+pub(crate) fn product_json(plan: &ProductPlan) -> Json {
     let roles: Vec<String> = plan.roles().iter().map(|role| format!("{role:?}").to_lowercase()).collect();
     let [a, b, d] = plan.moves().map(plan_json);
     json!({ "roles": roles, "a": a, "b": b, "d": d, "seconds": plan.seconds() })

@@ -129,6 +129,20 @@ impl DeviceProduct {
         given: &[&Memory],
         written: &mut [&mut Memory],
     ) -> Result<(), GpuError> {
+        let given: Vec<Argument<'_>> = given.iter().map(|memory| Argument::from(*memory)).collect();
+        let written: Vec<Argument<'_>> = written.iter_mut().map(|memory| Argument::from(&mut **memory)).collect();
+        self.launch_with(stream, &given, &written)
+    }
+
+    /// As [`DeviceProduct::launch_into`], of parts of memory or of memory of other devices.
+    ///
+    /// Errors: as there.
+    pub fn launch_with(
+        &mut self,
+        stream: &Stream,
+        given: &[Argument<'_>],
+        written: &[Argument<'_>],
+    ) -> Result<(), GpuError> {
         let problem = self.product.problem();
         let inputs = problem.function().map_or(0, |fused| fused.inputs.len());
         let ends = inputs + if problem.scales().is_some() { 4 } else { 2 };
@@ -150,27 +164,26 @@ impl DeviceProduct {
                 Operand::Scales(Side::A) => given.get(inputs + 2).copied(),
                 Operand::Scales(Side::B) => given.get(inputs + 3).copied(),
                 Operand::Ends => given.get(ends).copied(),
-                Operand::Workspace(number) => self.workspaces.get(*number).and_then(Option::as_ref),
+                Operand::Workspace(number) => self.workspaces.get(*number).and_then(Option::as_ref).map(Argument::from),
                 Operand::D | Operand::ByProduct(_) => None,
             };
-            let mut arguments: Vec<Argument<'_>> = from.iter().filter_map(memory).map(Argument::from).collect();
+            let mut arguments: Vec<Argument<'_>> = from.iter().filter_map(memory).collect();
             // Each is written once, in the order of the kernel.
-            let (mut left, mut others) = (own.iter_mut(), written.iter_mut().enumerate());
+            let mut left = own.iter_mut();
             for operand in to {
-                let place = match operand {
-                    Operand::ByProduct(number) => number + 1,
-                    _ => 0,
-                };
                 let argument = match operand {
                     Operand::Workspace(_) => left.next().map(|(_, memory)| Argument::from(memory)),
-                    _ => others.find(|(at, _)| *at == place).map(|(_, memory)| Argument::from(&mut **memory)),
+                    Operand::ByProduct(number) => written.get(number + 1).copied(),
+                    _ => written.first().copied(),
                 };
                 arguments.extend(argument);
             }
             let launched = kernel.launch(stream, &arguments);
             drop(arguments);
             for (number, memory) in own {
-                self.workspaces[number] = Some(memory);
+                if let Some(place) = self.workspaces.get_mut(number) {
+                    *place = Some(memory);
+                }
             }
             launched?;
         }

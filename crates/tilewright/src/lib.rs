@@ -94,6 +94,7 @@
 
 pub mod gemm;
 pub mod reshard;
+pub mod sharded;
 
 pub use tilewright_analysis as analysis;
 pub use tilewright_atoms as atoms;

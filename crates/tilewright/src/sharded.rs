@@ -1,0 +1,90 @@
+//! Products of sharded matrices on several devices of one machine.
+//!
+//! Law: `D(m,n)` is the sum over k of `A(m,k) * B(k,n)`, each under its sharded layout. What each
+//! device multiplies, and in which order, follows from the layouts ([`ShardedPlan`]); blocks of
+//! other devices come, and sums for others go, while devices multiply ([`ShardedProduct`]). Sums
+//! are added in the order of ranks, so the same product gives the same bits each time.
+
+mod device;
+mod planned;
+
+use std::fmt;
+
+use tilewright_gpu::GpuError;
+use tilewright_kernels::PlanError;
+use tilewright_layout::{LayoutError, Refusal};
+use tilewright_mesh::MeshError;
+
+pub use device::ShardedProduct;
+pub use planned::{Arrival, Factor, PieceProduct, RankPlan, ShardedPlan, Target};
+
+use crate::gemm::ProductError;
+
+/// Why there is no product of sharded matrices.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum ShardedError {
+    /// The layouts, or the devices of the mesh.
+    Mesh(MeshError),
+    /// A kernel cannot be planned.
+    Plan(PlanError),
+    /// The driver, or a launch.
+    Gpu(GpuError),
+}
+
+impl From<LayoutError> for ShardedError {
+    fn from(error: LayoutError) -> ShardedError {
+        ShardedError::Mesh(error.into())
+    }
+}
+
+impl From<PlanError> for ShardedError {
+    fn from(error: PlanError) -> ShardedError {
+        ShardedError::Plan(error)
+    }
+}
+
+impl From<GpuError> for ShardedError {
+    fn from(error: GpuError) -> ShardedError {
+        ShardedError::Gpu(error)
+    }
+}
+
+impl From<ProductError> for ShardedError {
+    fn from(error: ProductError) -> ShardedError {
+        match error {
+            ProductError::Plan(error) => ShardedError::Plan(error),
+            ProductError::Gpu(error) => ShardedError::Gpu(error),
+        }
+    }
+}
+
+impl fmt::Display for ShardedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ShardedError::Mesh(error) => error.fmt(f),
+            ShardedError::Plan(error) => error.fmt(f),
+            ShardedError::Gpu(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ShardedError {}
+
+impl Refusal for ShardedError {
+    fn code(&self) -> &'static str {
+        match self {
+            ShardedError::Mesh(error) => error.code(),
+            ShardedError::Plan(error) => error.code(),
+            ShardedError::Gpu(error) => error.code(),
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        match self {
+            ShardedError::Mesh(error) => error.help(),
+            ShardedError::Plan(error) => error.help(),
+            ShardedError::Gpu(error) => Refusal::help(error),
+        }
+    }
+}

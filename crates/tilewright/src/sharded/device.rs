@@ -1,0 +1,224 @@
+//! Products over devices of this process, which reach each other's memory.
+//!
+//! Law: a device has three streams: one copies what it needs of others, one multiplies, and one
+//! multiplies what is added to sums of others, so that what is on its way holds nothing up. A piece
+//! begins when what it reads has come, which an event says, on the same device or on another; the
+//! host waits for nothing. What one product writes, the next one writes when it has been read.
+
+use std::fmt;
+
+use tilewright_gpu::{Argument, Device, Event, GpuError, Memory, ModuleOptions, PeerMemory, Stream};
+use tilewright_kernels::gemm::Product;
+use tilewright_mesh::MeshError;
+
+use super::ShardedError;
+use super::planned::{Arrival, Factor, PieceProduct, ShardedPlan, Target};
+use crate::gemm::DeviceProduct;
+
+/// A piece that was compiled, and when it has been done.
+struct Piece {
+    product: DeviceProduct,
+    factors: [Factor; 2],
+    added: Vec<usize>,
+    target: Target,
+    done: Event,
+}
+
+impl Piece {
+    /// Gives the kernels to a stream, which write memory from a byte on.
+    fn launch(
+        &mut self,
+        device: &Device,
+        stream: &Stream,
+        read: &[PeerMemory<'_>],
+        (memory, at): (&mut Memory, u64),
+    ) -> Result<(), GpuError> {
+        let bytes = memory.bytes().saturating_sub(at);
+        let mut written = memory.written_by(device)?.part(at, bytes)?;
+        let arguments: Vec<Argument<'_>> = read.iter().map(Argument::from).collect();
+        self.product.launch_with(stream, &arguments, &[Argument::from(&mut written)])?;
+        stream.record(&self.done)
+    }
+}
+
+/// What has to be copied, where to, and when it has come.
+struct Copied {
+    arrival: Arrival,
+    memory: Memory,
+    come: Event,
+}
+
+struct OnDevice {
+    device: Device,
+    multiplies: Stream,
+    adds: Stream,
+    copies: Stream,
+    arrivals: Vec<Copied>,
+    pieces: Vec<Piece>,
+    /// When all has been multiplied that is not added to sums of others, and when all has been.
+    multiplied: Event,
+    done: Event,
+}
+
+/// A product of sharded matrices on the devices of a mesh: carried out as often as wanted.
+pub struct ShardedProduct {
+    ranks: Vec<OnDevice>,
+    /// For each device, the places for sums of others.
+    places: Vec<Vec<Memory>>,
+}
+
+impl ShardedProduct {
+    /// The product of a plan, on devices in the order of ranks.
+    ///
+    /// Errors: as many devices as the plan has are needed (E1110); there is no memory for what
+    /// comes from others; devices that do not reach each other, or the driver refuses a kernel.
+    pub fn new(devices: &[Device], plan: &ShardedPlan) -> Result<ShardedProduct, ShardedError> {
+        let wanted = plan.ranks().len();
+        if devices.len() != wanted {
+            return Err(MeshError::Processes { processes: devices.len(), devices: wanted }.into());
+        }
+        let (mut ranks, mut places) = (Vec::new(), Vec::new());
+        for (device, plan) in devices.iter().zip(plan.ranks()) {
+            let options = ModuleOptions::default();
+            let product = |product: &Product| DeviceProduct::of(device, product.clone(), &options);
+            let piece = |piece: &PieceProduct| {
+                let PieceProduct { factors, added, target, .. } = piece.clone();
+                Ok(Piece { product: product(&piece.product)?, factors, added, target, done: device.event()? })
+            };
+            let copied = |arrival: &Arrival| {
+                let (arrival, memory) = (*arrival, device.allocate(arrival.bytes)?);
+                Ok(Copied { arrival, memory, come: device.event()? })
+            };
+            ranks.push(OnDevice {
+                device: device.clone(),
+                multiplies: device.stream()?,
+                adds: device.stream()?,
+                copies: device.stream()?,
+                arrivals: plan.arrivals.iter().map(copied).collect::<Result<_, GpuError>>()?,
+                pieces: plan.pieces.iter().map(piece).collect::<Result<_, ShardedError>>()?,
+                multiplied: device.event()?,
+                done: device.event()?,
+            });
+            let memory = plan.places.iter().map(|bytes| device.allocate(*bytes));
+            places.push(memory.collect::<Result<_, GpuError>>()?);
+        }
+        Ok(ShardedProduct { ranks, places })
+    }
+
+    /// Multiplies, and returns at once: the memories are those of the devices, in the order of
+    /// ranks. What was given to other streams before is not waited for.
+    ///
+    /// Errors: memory that is missing, too small, or of another device; devices that do not reach
+    /// each other; the driver refused.
+    pub fn launch(&mut self, a: &[Memory], b: &[Memory], d: &mut [Memory]) -> Result<(), ShardedError> {
+        let size = self.ranks.len();
+        for given in [a.len(), b.len(), d.len()] {
+            if given != size {
+                return Err(MeshError::Processes { processes: given, devices: size }.into());
+            }
+        }
+        for on in &mut self.ranks {
+            // What came for the last product has been read.
+            on.copies.wait(&on.done)?;
+            for Copied { arrival, memory, come } in &mut on.arrivals {
+                let from = if arrival.is_b { b } else { a };
+                let Some(from) = from.get(arrival.from) else { continue };
+                let from = from.seen_by(&on.device)?.part(arrival.at, arrival.bytes)?;
+                memory.written_by(&on.device)?.copy_from(&on.copies, &from)?;
+                on.copies.record(come)?;
+            }
+        }
+        // An event is waited for when it has been recorded: first what others wait for.
+        for first in [true, false] {
+            for rank in 0..size {
+                self.launch_pieces(rank, first, [a, b], d)?;
+            }
+        }
+        for on in &self.ranks {
+            on.multiplies.record(&on.multiplied)?;
+            on.adds.wait(&on.multiplied)?;
+            on.adds.record(&on.done)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the pieces of a device to its stream: those that add nothing of others, or those that
+    /// do.
+    fn launch_pieces(
+        &mut self,
+        rank: usize,
+        first: bool,
+        given: [&[Memory]; 2],
+        d: &mut [Memory],
+    ) -> Result<(), ShardedError> {
+        let ShardedProduct { ranks, places } = self;
+        if rank >= ranks.len() {
+            return Ok(());
+        }
+        let (before, rest) = ranks.split_at_mut(rank);
+        let Some((on, after)) = rest.split_first_mut() else { return Ok(()) };
+        let OnDevice { device, multiplies, adds, arrivals, pieces, .. } = on;
+        let stream: &Stream = if first { multiplies } else { adds };
+        for piece in pieces.iter_mut().filter(|piece| piece.added.is_empty() == first) {
+            let mut seen: Vec<PeerMemory<'_>> = Vec::new();
+            for (factor, memory) in piece.factors.iter().zip(given) {
+                let (memory, at) = match factor {
+                    Factor::Own(at) => (memory.get(rank), *at),
+                    Factor::Arrived(number, at) => {
+                        let copied = arrivals.get(*number);
+                        if let Some(copied) = copied {
+                            stream.wait(&copied.come)?;
+                        }
+                        (copied.map(|copied| &copied.memory), *at)
+                    }
+                };
+                if let Some(memory) = memory {
+                    seen.push(memory.seen_by(device)?.part(at, memory.bytes().saturating_sub(at))?);
+                }
+            }
+            match piece.target {
+                Target::Own(at) | Target::Other(_, at) => {
+                    for number in &piece.added {
+                        let sent = |other: &&Piece| other.target == Target::Place(rank, *number);
+                        for sent in before.iter().chain(&*after).flat_map(|on| &on.pieces).filter(sent) {
+                            stream.wait(&sent.done)?;
+                        }
+                        if let Some(memory) = places.get(rank).and_then(|places| places.get(*number)) {
+                            seen.push(memory.seen_by(device)?);
+                        }
+                    }
+                    let owner = if let Target::Other(other, _) = piece.target { other } else { rank };
+                    if let Some(memory) = d.get_mut(owner) {
+                        piece.launch(device, stream, &seen, (memory, at))?;
+                    }
+                }
+                Target::Place(other, number) => {
+                    // What was sent for the last product has been added.
+                    let owner = if other < rank { before.get(other) } else { after.get(other - rank - 1) };
+                    let added = owner.into_iter().flat_map(|on| &on.pieces);
+                    for added in added.filter(|own| own.added.contains(&number)) {
+                        stream.wait(&added.done)?;
+                    }
+                    let place = places.get_mut(other).and_then(|places| places.get_mut(number));
+                    if let Some(memory) = place {
+                        piece.launch(device, stream, &seen, (memory, 0))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all devices are done.
+    ///
+    /// Errors: a kernel failed.
+    pub fn wait(&self) -> Result<(), ShardedError> {
+        self.ranks.iter().try_for_each(|on| Ok(on.device.synchronize()?))
+    }
+}
+
+impl fmt::Debug for ShardedProduct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ShardedProduct({} devices)", self.ranks.len())
+    }
+}

@@ -1,0 +1,334 @@
+//! The kernels of a product over devices, planned before there is a device.
+//!
+//! Law: for each piece ([`Piece`]) of a device one product of blocks. A block that lies on another
+//! device is copied whole into memory of this one before; a summand that is wanted on another
+//! device is written there, into a place of its own, and added by the product of the device that
+//! wants it: in the order of ranks, its own sum at its own place. Such blocks are cut into parts of
+//! their rows, so that one part is added while the next is on its way.
+
+use std::fmt;
+
+use tilewright_kernel::Element;
+use tilewright_kernels::Expression;
+use tilewright_kernels::gemm::{Fused, Matrix, Problem, Product};
+use tilewright_layout::Layout;
+use tilewright_mesh::{Block, MeshError, Piece, ProductPlan};
+
+use super::ShardedError;
+
+/// Bytes at multiples of which kernels are given memory.
+const BEGIN: i64 = 256;
+/// Into how many parts blocks are cut of which sums go to others, at most, and how many tiles of 128
+/// x 256 each part has then at least: about two for each processor.
+const PARTS: i64 = 4;
+const TILES: i64 = 256;
+
+/// Bytes of the memory of a device that another copies before it multiplies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// Of B, else of A.
+    pub is_b: bool,
+    /// The rank that has them.
+    pub from: usize,
+    /// The first byte there.
+    pub at: u64,
+    /// How many.
+    pub bytes: u64,
+}
+
+/// Where a factor of a piece is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Factor {
+    /// From this byte on in the memory of the device itself.
+    Own(u64),
+    /// From this byte on in what came by the arrival of this number.
+    Arrived(usize, u64),
+}
+
+/// Where the sums of a piece go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// From this byte on in the result of the device itself.
+    Own(u64),
+    /// From this byte on in the result of another.
+    Other(usize, u64),
+    /// Into the place of this number on another device, which adds them.
+    Place(usize, usize),
+}
+
+/// A product of blocks.
+#[derive(Debug, Clone)]
+pub struct PieceProduct {
+    /// The kernels.
+    pub product: Product,
+    /// A and B.
+    pub factors: [Factor; 2],
+    /// The places on this device whose sums are added: inputs of the kernels, in their order.
+    pub added: Vec<usize>,
+    /// Where the result goes.
+    pub target: Target,
+}
+
+/// What a device does.
+#[derive(Debug, Clone, Default)]
+pub struct RankPlan {
+    /// What it copies, in this order.
+    pub arrivals: Vec<Arrival>,
+    /// What it multiplies, in this order.
+    pub pieces: Vec<PieceProduct>,
+    /// The bytes of each place for sums of others.
+    pub places: Vec<u64>,
+}
+
+/// What all devices do.
+#[derive(Debug, Clone)]
+pub struct ShardedPlan {
+    ranks: Vec<RankPlan>,
+    sums: Element,
+    /// Bytes that A, B and the result take on each device.
+    bytes: [u64; 3],
+}
+
+impl ShardedPlan {
+    /// The kernels for elements of `element`, and `sums` for what is on its way to where it is
+    /// added. None where factors or sums come in other ways than blocks ([`ProductPlan::pieces`]).
+    ///
+    /// Errors: as [`ProductPlan::pieces`] and [`Product::new`].
+    ///
+    /// ```
+    /// use tilewright::kernel::Element;
+    /// use tilewright::mesh::{Machine, Mesh, ShardedLayout, multiply};
+    /// use tilewright::sharded::{Factor, ShardedPlan};
+    ///
+    /// let mesh: Mesh = "x=2".parse().unwrap();
+    /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
+    /// let (a, b) = (parse("((512,2),256):((256,1@x),1)"), parse("(256,(512,2)):(1,(256,1@x))"));
+    /// let plan = multiply(&a, &b, &parse("(1024,(512,2)):(512,(1,1@x))"), 2, 7e14, &Machine::HGX_H200).unwrap();
+    /// let plan = ShardedPlan::new(&plan, Element::Bf16, Element::F32).unwrap().unwrap();
+    /// let first = &plan.ranks()[1].pieces[0];
+    /// assert_eq!(first.factors, [Factor::Own(0), Factor::Own(0)]);
+    /// assert_eq!(plan.ranks()[1].arrivals[0].bytes, 512 * 256 * 2);
+    /// ```
+    pub fn new(plan: &ProductPlan, element: Element, sums: Element) -> Result<Option<ShardedPlan>, ShardedError> {
+        ShardedPlan::in_parts(plan, element, sums, None)
+    }
+
+    /// As [`ShardedPlan::new`], with blocks of which sums go to others in so many parts; none where
+    /// their rows cannot be cut so.
+    ///
+    /// Errors: as there.
+    pub fn in_parts(
+        plan: &ProductPlan,
+        element: Element,
+        sums: Element,
+        parts: Option<i64>,
+    ) -> Result<Option<ShardedPlan>, ShardedError> {
+        let Some(pieces) = plan.pieces()? else { return Ok(None) };
+        let mut cut: Vec<Vec<Piece>> = Vec::new();
+        for own in pieces {
+            let mut of_rank = Vec::new();
+            for piece in own {
+                let [rows, columns] = [0, 1].map(|mode| piece.d.layout.mode(mode).map_or(1, |mode| mode.size()));
+                let tiles = |parts: i64| (rows / parts / 128) * ((columns + 255) / 256);
+                let fits = |parts: &i64| rows % (128 * parts) == 0 && tiles(*parts) >= TILES;
+                let parts = match parts {
+                    _ if piece.makers.len() < 2 => 1,
+                    Some(parts) => parts.clamp(1, rows),
+                    None => (1..=PARTS).rev().find(fits).unwrap_or(1),
+                };
+                match in_rows(&piece, rows, parts) {
+                    Some(parts) => of_rank.extend(parts),
+                    None => of_rank.push(piece),
+                }
+            }
+            // All parts that others wait for come first, as the blocks did.
+            cut.push(of_rank);
+        }
+        let pieces = cut;
+        let mut ranks = vec![RankPlan::default(); pieces.len()];
+        // A place for each summand that one device makes for another, by block, maker and owner.
+        let mut places: Vec<(Block, usize, usize)> = Vec::new();
+        for (rank, own) in pieces.iter().enumerate() {
+            for piece in own.iter().filter(|piece| piece.makers.len() > 1 && piece.d.rank != rank) {
+                let Some(owner) = ranks.get_mut(piece.d.rank) else { continue };
+                places.push((piece.d.clone(), rank, owner.places.len()));
+                owner.places.push(bytes_of(piece.d.layout.size(), sums));
+            }
+        }
+        for (rank, own) in pieces.iter().enumerate() {
+            for piece in own {
+                let Some(product) = of_piece(rank, piece, (element, sums), &places, &mut ranks)? else {
+                    return Ok(None);
+                };
+                ranks.iter_mut().skip(rank).take(1).for_each(|plan| plan.pieces.push(product.clone()));
+            }
+        }
+        let [a, b, d] = plan.moves();
+        let bytes = [a.from(), b.from(), d.to()].map(|layout| bytes_of(layout.reach(), element));
+        Ok(Some(ShardedPlan { ranks, sums, bytes }))
+    }
+
+    /// What each device does.
+    pub fn ranks(&self) -> &[RankPlan] {
+        &self.ranks
+    }
+
+    /// Bytes that A, B and the result take on each device.
+    pub fn bytes(&self) -> [u64; 3] {
+        self.bytes
+    }
+}
+
+/// A piece in so many parts of its rows; none where these do not lie at one step.
+fn in_rows(piece: &Piece, rows: i64, parts: i64) -> Option<Vec<Piece>> {
+    if parts < 2 || rows % parts != 0 {
+        return None;
+    }
+    let height = rows / parts;
+    let of = |block: &Block, part: i64| -> Option<Block> {
+        let step = match block.layout.mode(0)?.coalesce().ok()?.leaves() {
+            [leaf] => leaf.stride,
+            _ => return None,
+        };
+        let (rows, columns) = (Layout::mode_of(height, step).ok()?, block.layout.mode(1)?);
+        let layout = Layout::tuple([&rows, &columns]).ok()?;
+        Some(Block { rank: block.rank, layout, start: block.start + part * height * step })
+    };
+    let piece = |part: i64| {
+        let (a, d) = (of(&piece.a, part)?, of(&piece.d, part)?);
+        Some(Piece { a, b: piece.b.clone(), d, makers: piece.makers.clone() })
+    };
+    (0..parts).map(piece).collect()
+}
+
+/// The product of a piece; notes what has to be copied before. None where what has to be copied lies
+/// scattered.
+fn of_piece(
+    rank: usize,
+    piece: &Piece,
+    (element, sums): (Element, Element),
+    places: &[(Block, usize, usize)],
+    ranks: &mut [RankPlan],
+) -> Result<Option<PieceProduct>, ShardedError> {
+    let mut matrices = Vec::new();
+    let mut factors = [Factor::Own(0); 2];
+    for (block, (factor, is_b)) in [&piece.a, &piece.b].into_iter().zip(factors.iter_mut().zip([false, true])) {
+        if block.rank == rank {
+            let (matrix, at) = placed(block, element, block.start)?;
+            matrices.push(matrix);
+            *factor = Factor::Own(at);
+            continue;
+        }
+        // What is copied begins at a multiple of so many bytes, as the memory does in which it
+        // comes.
+        let begin = block.start - block.start % (BEGIN / i64::from(element.bytes()));
+        let elements = block.start + block.layout.range()?.1 + 1 - begin;
+        if elements - (block.start - begin) != block.layout.size() {
+            return Ok(None);
+        }
+        let at = bytes_of(begin, element);
+        let arrival = Arrival { is_b, from: block.rank, at, bytes: bytes_of(elements, element) };
+        let Some(own) = ranks.get_mut(rank) else { return Ok(None) };
+        let number = own.arrivals.iter().position(|known| *known == arrival).unwrap_or(own.arrivals.len());
+        if number == own.arrivals.len() {
+            own.arrivals.push(arrival);
+        }
+        let (matrix, at) = placed(block, element, block.start - begin)?;
+        matrices.push(matrix);
+        *factor = Factor::Arrived(number, at);
+    }
+    let [a, b] = &matrices[..] else { return Ok(None) };
+    let mut added = Vec::new();
+    let (d, target) = match (piece.makers.len() > 1, piece.d.rank == rank) {
+        (true, false) => {
+            let place = places.iter().find(|(block, maker, _)| *block == piece.d && *maker == rank);
+            let Some((.., number)) = place else { return Ok(None) };
+            (summand(&piece.d.layout, sums)?, Target::Place(piece.d.rank, *number))
+        }
+        (_, is_own) => {
+            let (matrix, at) = placed(&piece.d, element, piece.d.start)?;
+            (matrix, if is_own { Target::Own(at) } else { Target::Other(piece.d.rank, at) })
+        }
+    };
+    let mut problem = Problem::of(a.clone(), b.clone(), d)?;
+    if piece.makers.len() > 1 && piece.d.rank == rank {
+        let mut sum: Option<Expression> = None;
+        for maker in &piece.makers {
+            let term = if *maker == rank {
+                Expression::input(0)
+            } else {
+                let place = places.iter().find(|(block, own, _)| *block == piece.d && own == maker);
+                let Some((.., number)) = place else { return Ok(None) };
+                added.push(*number);
+                Expression::input(added.len())
+            };
+            sum = Some(match sum {
+                Some(sum) => sum + term,
+                None => term,
+            });
+        }
+        let inputs = added.iter().map(|_| summand(&piece.d.layout, sums)).collect::<Result<_, _>>()?;
+        problem = problem.fused(Fused { expression: sum.unwrap_or(Expression::input(0)), inputs })?;
+    }
+    Ok(Some(PieceProduct { product: Product::new(&problem)?, factors, added, target }))
+}
+
+/// A block as a matrix that begins where kernels are given memory, and the byte of that.
+fn placed(block: &Block, element: Element, start: i64) -> Result<(Matrix, u64), ShardedError> {
+    let matrix = Matrix::new(element, &block.layout)?;
+    if start * i64::from(element.bytes()) % BEGIN == 0 {
+        return Ok((matrix, bytes_of(start, element)));
+    }
+    Ok((matrix.at(start)?, 0))
+}
+
+/// A matrix without gaps of the shape of a block, whose neighbours are those of the block.
+fn summand(layout: &Layout, sums: Element) -> Result<Matrix, ShardedError> {
+    let [rows, columns] = [0, 1].map(|mode| layout.mode(mode).map_or(1, |mode| mode.size()));
+    let by_rows = layout.mode(1).is_some_and(|mode| mode.leaves().iter().any(|leaf| leaf.stride == 1));
+    let extents = [rows, columns];
+    Ok(if by_rows { Matrix::rows(sums, extents)? } else { Matrix::columns(sums, extents)? })
+}
+
+fn bytes_of(elements: i64, element: Element) -> u64 {
+    u64::try_from(elements).unwrap_or(0).saturating_mul(u64::from(element.bytes()))
+}
+
+impl fmt::Display for ShardedPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (rank, plan) in self.ranks.iter().enumerate() {
+            writeln!(f, "device {rank}")?;
+            for arrival in &plan.arrivals {
+                let Arrival { is_b, from, bytes, .. } = arrival;
+                let name = if *is_b { "B" } else { "A" };
+                writeln!(f, "  copies {bytes} bytes of {name} from device {from} meanwhile")?;
+            }
+            for piece in &plan.pieces {
+                let [m, n, k] = piece.product.problem().sizes();
+                let from = piece.factors.iter().zip(["A", "B"]).filter_map(|(factor, name)| match factor {
+                    Factor::Own(_) => None,
+                    Factor::Arrived(number, _) => {
+                        plan.arrivals.get(*number).map(|arrival| format!(", {name} of device {}", arrival.from))
+                    }
+                });
+                let from: String = from.collect();
+                let to = match piece.target {
+                    Target::Own(_) if piece.added.is_empty() => String::new(),
+                    Target::Own(_) if piece.added.len() == 1 => ", added to what the other has sent".to_owned(),
+                    Target::Own(_) => format!(", added to what {} others have sent", piece.added.len()),
+                    Target::Other(to, _) => format!(", into the result of device {to}"),
+                    Target::Place(to, _) => format!(", sums in {} into memory of device {to}", self.sums),
+                };
+                let tile = piece.product.plan();
+                writeln!(f, "  multiplies {m} x {n} x {k}{from}{to}: tiles of {} x {}", tile.rows, tile.columns)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl From<MeshError> for ShardedError {
+    fn from(error: MeshError) -> ShardedError {
+        ShardedError::Mesh(error)
+    }
+}
