@@ -54,6 +54,11 @@ fn text_is_compiled_once() {
     }
     assert_eq!(load(&device, TEXT, &options).unwrap().origin(), Origin::Compiled);
     assert_eq!(load(&device, TEXT, &options).unwrap().origin(), Origin::Cached);
+    // What would be linked without what it asks for is not kept, however often it is loaded.
+    let shares = format!("{TEXT} // setmaxnreg.inc.sync.aligned.u32 232;");
+    for _ in 0..2 {
+        assert_eq!(load(&device, &shares, &options).unwrap().notes(), "ptxas info : fine");
+    }
     // A folder that cannot be made is none.
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
