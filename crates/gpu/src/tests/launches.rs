@@ -15,6 +15,7 @@ use crate::graph::Graph;
 use crate::launch::Launch;
 use crate::module::ModuleOptions;
 use crate::parameter::{Access, Argument, Parameter};
+use crate::peer::Lines;
 use crate::stream::Stream;
 use crate::tensor_map::{EncodedTensorMap, Outside, Promotion};
 
@@ -173,6 +174,48 @@ fn memory_of_another_device_is_read_where_it_is_seen() {
         let last = books.last.as_ref().unwrap();
         assert_eq!((books.peers.len(), last.arguments[1].as_slice()), (1, address.to_ne_bytes().as_slice()));
     });
+}
+
+#[test]
+fn lines_and_parts_of_memory_of_another_device() {
+    let driver = driver_with(|books| books.devices = 2).unwrap();
+    let open = |ordinal| {
+        let device = Device::of(driver.clone(), ordinal).unwrap();
+        let stream = device.stream().unwrap();
+        (device, stream)
+    };
+    let ((device, stream), (second, other)) = (open(0), open(1));
+    let (mut here, mut there) = (device.allocate(64).unwrap(), second.allocate(64).unwrap());
+    let numbers: Vec<u8> = (0..64).collect();
+    there.write(&other, 0, &numbers).unwrap();
+    here.write(&stream, 0, &[255; 64]).unwrap();
+    // Three lines of 4 bytes, each 16 from the one before, side by side behind the first 8 bytes.
+    let lines = Lines { count: 3, bytes: 4, read: 16, written: 4 };
+    let from = there.seen_by(&device).unwrap().part(2, 40).unwrap();
+    here.written_by(&device).unwrap().part(8, 12).unwrap().copy_lines(&stream, &from, lines).unwrap();
+    let mut bytes = [0; 64];
+    here.read(&stream, 0, &mut bytes).unwrap();
+    assert_eq!(bytes[8..20], [2, 3, 4, 5, 18, 19, 20, 21, 34, 35, 36, 37]);
+    assert!(bytes[..8].iter().chain(&bytes[20..]).all(|byte| *byte == 255));
+    // Into the memory of the other device, as a whole.
+    let own = here.seen_by(&device).unwrap().part(8, 4).unwrap();
+    there.written_by(&device).unwrap().part(60, 4).unwrap().copy_from(&stream, &own).unwrap();
+    there.read(&other, 0, &mut bytes).unwrap();
+    assert_eq!(bytes[60..], [2, 3, 4, 5]);
+    // What does not fit, overlaps or is another device's is refused.
+    let refused = |lines: Lines| {
+        let from = there.seen_by(&device).unwrap();
+        let mut into = device.allocate(12).unwrap();
+        into.written_by(&device).unwrap().copy_lines(&stream, &from, lines).unwrap_err().code()
+    };
+    for lines in [Lines { count: 4, ..lines }, Lines { read: 31, ..lines }, Lines { written: 3, ..lines }] {
+        assert_eq!(refused(lines), "E0813", "{lines:?}");
+    }
+    assert_eq!(there.seen_by(&device).unwrap().part(60, 5).unwrap_err().code(), "E0813");
+    let (seen, mut own) = (there.seen_by(&second).unwrap(), device.allocate(64).unwrap());
+    let mut into = own.written_by(&device).unwrap();
+    assert_eq!(into.copy_from(&stream, &seen).unwrap_err().code(), "E0814");
+    assert_eq!(into.copy_lines(&other, &seen, lines).unwrap_err().code(), "E0814");
 }
 
 #[test]
