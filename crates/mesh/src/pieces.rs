@@ -95,7 +95,7 @@ impl ProductPlan {
             return Ok(None);
         }
         let ranks = a.from().mesh().size();
-        let mut made: Vec<Vec<(Lines, Vec<usize>)>> = (0..ranks).map(|_| Vec::new()).collect();
+        let mut made: Vec<Vec<Made>> = (0..ranks).map(|_| Vec::new()).collect();
         for rank in 0..ranks {
             let messages = of_d.messages_to(rank);
             let added = usize::try_from(of_d.added()).unwrap_or(1).max(1);
@@ -165,7 +165,7 @@ fn pieces_of(
     rank: usize,
     ranks: usize,
     (rows, columns): (Vec<Lines>, Vec<Lines>),
-    mut made: Vec<(Lines, Vec<usize>)>,
+    mut made: Vec<Made>,
     [m, n]: [i64; 2],
 ) -> Result<Option<Vec<Piece>>, MeshError> {
     let covered: i64 = made.iter().map(|(part, _)| (part.rows.len() * part.columns.len()) as i64).sum();
@@ -176,7 +176,7 @@ fn pieces_of(
     let after = |other: usize| (other + ranks - rank) % ranks;
     // What others wait for comes first.
     made.sort_by_key(|(part, _)| (part.rank == rank, after(part.rank)));
-    let mut chosen: Vec<(Choice<'_>, Choice<'_>, &(Lines, Vec<usize>))> = Vec::new();
+    let mut chosen: Vec<(Choice<'_>, Choice<'_>, &Made)> = Vec::new();
     if let [part] = &made[..] {
         for a in &rows {
             for b in &columns {
@@ -204,6 +204,9 @@ fn pieces_of(
     Ok(Some(pieces))
 }
 
+/// A part of the result, and who makes its summands.
+type Made = (Lines, Vec<usize>);
+
 /// A part of a factor, and the lines of it that are multiplied.
 type Choice<'a> = (&'a Lines, &'a Vec<Line>);
 
@@ -227,7 +230,7 @@ fn mode(places: &[i64]) -> Option<Tree<Leaf<i64>>> {
     while rest.len() > 1 {
         let step = *rest.get(1)?;
         let run = rest.iter().enumerate().take_while(|(at, place)| **place == *at as i64 * step).count();
-        let extent = (2..=run).rev().find(|extent| rest.len() % extent == 0)?;
+        let extent = (2..=run).rev().find(|extent| rest.len().is_multiple_of(*extent))?;
         let next: Vec<i64> = rest.iter().step_by(extent).copied().collect();
         let repeats = rest
             .chunks(extent)
