@@ -3,13 +3,11 @@
 //! Law: what a device receives in a step it reads itself, from the memory of the devices that have
 //! it, and puts where the layout after says: a relayout whose source lies elsewhere, or a sum of
 //! such sources ([`DeviceReshard`]). Nothing is packed or unpacked, and elements cross between
-//! devices once. Large messages that lie in lines come by copy engines ([`bulks`]). A step begins
-//! when the one before is done on all devices.
+//! devices once. A step begins when the one before is done on all devices.
 //!
 //! Devices that do not reach each other's memory go through NCCL ([`NcclReshard`]): what does not
 //! lie in one piece is packed before, and put in its place after.
 
-mod bulk;
 mod packed;
 mod through_nccl;
 
@@ -21,11 +19,8 @@ use tilewright_kernels::{Expression, Place, PlanError, Planned, map_at, relayout
 use tilewright_layout::{Composed, Layout, LayoutError, Leaf, Refusal, Tree};
 use tilewright_mesh::{Exchange, Footprint, MeshError, Message, Plan};
 
-pub use bulk::{Bulk, LEAST_BULK, bulks};
 pub use packed::{Packed, Side, packed};
 pub use through_nccl::NcclReshard;
-
-use bulk::Arriving;
 
 /// The most kernels that a device launches in a step.
 pub const MAX_LAUNCHES: usize = 4096;
@@ -141,13 +136,10 @@ pub struct Pull {
 /// # }
 /// ```
 pub fn pulls(exchange: &Exchange, rank: usize, element: Element, processors: u32) -> Result<Vec<Pull>, ReshardError> {
-    pulls_of(exchange.messages_to(rank), exchange.added(), element, processors, lying)
-}
-
-/// Where the elements of a run of a message lie in the memory of its rank.
-fn lying(message: &Message, run: usize) -> Result<(Layout, i64), ReshardError> {
-    let start = message.footprint.starts.get(run).map_or(0, |start| start.0);
-    Ok((sides(&message.footprint)?[0].clone(), start))
+    pulls_of(exchange.messages_to(rank), exchange.added(), element, processors, |message, run| {
+        let start = message.footprint.starts.get(run).map_or(0, |start| start.0);
+        Ok((sides(&message.footprint)?[0].clone(), start))
+    })
 }
 
 /// The kernels for these messages, each of `added` summands; `read` says where the elements of a
@@ -286,8 +278,6 @@ pub struct DeviceReshard {
     streams: Vec<[Stream; 2]>,
     /// For each step and device.
     steps: Vec<Vec<Vec<Loaded>>>,
-    /// What copy engines bring, for each step and device.
-    arriving: Vec<Vec<Arriving>>,
     /// Between the steps, for each device.
     between: Vec<Vec<Memory>>,
     /// Beside the tensor, for each device.
@@ -307,20 +297,16 @@ impl DeviceReshard {
             return Err(MeshError::Processes { processes: devices.len(), devices: size }.into());
         }
         let bytes = |reach: i64| (reach as u64).saturating_mul(u64::from(element.bytes()));
-        let (mut steps, mut arriving, mut between) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut steps, mut between) = (Vec::new(), Vec::new());
         let mut room = vec![0_u64; size];
         for (number, step) in plan.steps().iter().enumerate() {
-            let (mut of_devices, mut coming) = (Vec::new(), Vec::new());
+            let mut of_devices = Vec::new();
             for (rank, (device, room)) in devices.iter().zip(&mut room).enumerate() {
-                let processors = device.attributes().multiprocessors;
-                let (bulks, beside, left) = bulks(&step.exchange, rank, element, processors, LEAST_BULK)?;
-                coming.push(Arriving::new(device, bulks, beside)?);
-                let pulls = pulls_of(left, step.exchange.added(), element, processors, lying)?;
+                let pulls = pulls(&step.exchange, rank, element, device.attributes().multiprocessors)?;
                 let loaded = pulls.into_iter().map(|pull| Loaded::new(device, pull, room));
                 of_devices.push(loaded.collect::<Result<_, _>>()?);
             }
             steps.push(of_devices);
-            arriving.push(coming);
             if number + 1 < plan.steps().len() {
                 let reach = bytes(step.exchange.to().reach());
                 between.push(devices.iter().map(|device| device.allocate(reach)).collect::<Result<_, _>>()?);
@@ -331,7 +317,7 @@ impl DeviceReshard {
         let beside = devices.iter().zip(room).map(|(device, room)| device.allocate(room));
         let beside = beside.collect::<Result<_, GpuError>>()?;
         let bytes = [bytes(plan.from().reach()), bytes(plan.to().reach())];
-        Ok(DeviceReshard { devices: devices.to_vec(), streams, steps, arriving, between, beside, bytes })
+        Ok(DeviceReshard { devices: devices.to_vec(), streams, steps, between, beside, bytes })
     }
 
     /// What each device needs before and after, in bytes.
@@ -391,10 +377,6 @@ impl DeviceReshard {
             }
         }
         let kernels = self.steps.get(number).map_or(&[] as &[_], Vec::as_slice);
-        let arriving = self.arriving.get_mut(number).map_or(&mut [] as &mut [_], Vec::as_mut_slice);
-        for ((device, arriving), own) in self.devices.iter().zip(arriving).zip(&mut *to) {
-            arriving.launch(device, from, own)?;
-        }
         let devices = self.devices.iter().zip(&self.streams).zip(&mut self.beside);
         for (rank, (((device, [far, near]), beside), (kernels, own))) in devices.zip(kernels.iter().zip(to)).enumerate()
         {

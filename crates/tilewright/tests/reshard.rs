@@ -4,7 +4,7 @@
 use tilewright::kernel::Element;
 use tilewright::kernel::interpret::Interpreter;
 use tilewright::mesh::{Exchange, Machine, Mesh, ShardedLayout, reshard};
-use tilewright::reshard::{MAX_LAUNCHES, Pull, Side, bulks, packed, pulls};
+use tilewright::reshard::{MAX_LAUNCHES, Pull, Side, packed, pulls};
 
 /// A number for each element of memory of each device; small, so that sums are exact.
 fn number(rank: usize, offset: i64) -> f32 {
@@ -120,53 +120,6 @@ fn what_is_packed_and_sent_comes_to_the_same() {
         }
     }
     assert_eq!(ways.len(), 4, "{ways:?}");
-}
-
-#[test]
-fn what_copy_engines_bring_comes_to_the_same() {
-    let mut ways = std::collections::BTreeSet::new();
-    for (mesh, from, to) in [
-        // Lines to their place: gathered, and turned as they lie.
-        ("x=2", "((512,2),6):((1,1@x),512)", "(1024,6):(1,1024) copied 2:1@x"),
-        ("x=2", "((512,2),8):((1,1@x),512)", "(1024,(4,2)):(1,(1024,1@x))"),
-        // Beside, then put in place: columns become rows.
-        ("x=2", "((8,2),1024):((1024,1@x),1)", "(16,(512,2)):(1,(16,1@x))"),
-        ("x=3", "(3,(512,3)):(512,(1,1@x))", "(3,1536):(1,3) copied 3:1@x"),
-        // Lines that are too short, and sums.
-        ("x=2", "((16,2),8):((1,1@x),16)", "(32,(4,2)):(1,(32,1@x))"),
-        ("x=2", "(512,4):(1,512) summed 2:1@x", "(512,(2,2)):(1,(512,1@x))"),
-    ] {
-        let mesh: Mesh = mesh.parse().unwrap();
-        let [from, to] = [from, to].map(|text| ShardedLayout::parse(&mesh, text).unwrap());
-        let exchange = Exchange::new(&from, &to).unwrap();
-        let memory: Vec<Vec<f32>> =
-            (0..mesh.size()).map(|rank| (0..from.reach()).map(|offset| number(rank, offset)).collect()).collect();
-        let right = exchange.simulate(&memory).unwrap();
-        for (rank, right) in right.iter().enumerate() {
-            let mut left = vec![0.0_f32; right.len()];
-            let (bulks, beside, rest) = bulks(&exchange, rank, Element::F32, 4, 1).unwrap();
-            let mut aside = vec![0.0_f32; beside as usize / 4];
-            ways.insert((bulks.len().min(1), beside > 0, rest.iter().any(|message| message.from != rank)));
-            for bulk in &bulks {
-                let into = if bulk.then.is_some() { &mut aside } else { &mut left };
-                for line in 0..bulk.lines.count {
-                    let at = |first: u64, step: u64| ((first + line * step) / 4) as usize;
-                    let (read, written) = (at(bulk.read, bulk.lines.read), at(bulk.written, bulk.lines.written));
-                    let elements = bulk.lines.bytes as usize / 4;
-                    into[written..written + elements].copy_from_slice(&memory[bulk.from][read..read + elements]);
-                }
-                if let Some(then) = &bulk.then {
-                    run(then, &[&aside], &mut left);
-                }
-            }
-            // What kernels move is what the other tests are of.
-            for message in rest {
-                message.footprint.each(|read, write| left[write as usize] += memory[message.from][read as usize]);
-            }
-            assert_eq!(&left, right, "rank {rank}, {from} to {to}");
-        }
-    }
-    assert_eq!(ways.len(), 3, "{ways:?}");
 }
 
 #[test]

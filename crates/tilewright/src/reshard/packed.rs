@@ -135,7 +135,7 @@ fn lies_whole(footprint: &Footprint, written: bool) -> bool {
 }
 
 /// Where the elements of a run lie among those that are sent, mode by mode as in the footprint.
-pub(super) fn in_order(footprint: &Footprint) -> Result<Layout, ReshardError> {
+fn in_order(footprint: &Footprint) -> Result<Layout, ReshardError> {
     let mut order: Vec<usize> = (0..footprint.modes.len()).collect();
     order.sort_by_key(|mode| footprint.modes.get(*mode).map(|mode| mode.1));
     let mut leaves: Vec<Leaf<i64>> =
