@@ -36,7 +36,7 @@ pub fn of() -> Json {
 }
 
 /// Where the pages about codes are: each crate has those of its own refusals.
-const PAGES: [fn(&str) -> Option<&'static str>; 11] = [
+const PAGES: [fn(&str) -> Option<&'static str>; 9] = [
     tilewright_layout::explanation,
     tilewright_notation::explanation,
     tilewright_emit::explanation,
@@ -46,8 +46,6 @@ const PAGES: [fn(&str) -> Option<&'static str>; 11] = [
     tilewright_morphism::explanation,
     tilewright_kernel::explanation,
     tilewright_kernels::explanation,
-    tilewright_mesh::explanation,
-    tilewright_tile::explanation,
 ];
 
 /// The page about an error code.
