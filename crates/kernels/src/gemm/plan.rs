@@ -6,16 +6,15 @@
 //! reason why a plan cannot be carried out; [`Plan::of`] gives one that has such a reason only
 //! where all have.
 
-use std::fmt;
+mod refusal;
+mod text;
 
-use tilewright_kernel::Element;
 use tilewright_kernel::cost::Machine;
 
 use super::epilogue::width;
 use super::matrix::{Contiguous, Matrix};
 use super::model;
 use super::problem::{LINE_BYTES, Problem};
-use super::scales::BLOCK;
 use crate::product::count;
 
 /// Warps of a group that multiplies together.
@@ -407,29 +406,6 @@ impl Plan {
         (Plan { splits: 1, tail: 0, ..self.clone() }, Plan { tail: 0, ..self.clone() })
     }
 
-    /// Why blocks cannot share the last tiles, if so.
-    fn tail_refusal(&self, problem: &Problem) -> Option<&'static str> {
-        let [along, across] = self.tiles(problem);
-        let plain = problem.function().is_none() && problem.scales().is_none() && problem.batch() == 1;
-        if !plain || self.swapped || self.cluster > 1 {
-            return Some("the last tiles are shared of one product, without a function, a cluster or other rows");
-        }
-        if self.splits < 2 || (along * across - self.tail) % self.blocks.max(1) != 0 || self.tail >= along * across {
-            return Some("blocks share the tiles that are left of whole turns");
-        }
-        (16 * self.columns / 8 > 1024).then_some("a block adds 16 rows")
-    }
-
-    /// Whether columns that are multiplied together are in several blocks that have scales: each
-    /// thread would load as many.
-    fn splits_scales(&self, problem: &Problem) -> bool {
-        let Some(scales) = problem.scales() else { return false };
-        let ([m, n, _], swapped) = (problem.sizes(), self.swapped);
-        let (across, extent) = if swapped { (&scales.a, m) } else { (&scales.b, n) };
-        let blocks = across.extents()[0];
-        blocks > 1 && blocks != extent && BLOCK % (self.columns / self.halves(problem)) != 0
-    }
-
     /// Scales that a thread loads in a step along K.
     pub(crate) fn scale_loads(&self, problem: &Problem) -> i64 {
         let Some(scales) = problem.scales() else { return 0 };
@@ -439,169 +415,6 @@ impl Plan {
         let (rows, columns) = if self.swapped { (b, a) } else { (a, b) };
         let of = |each: bool, count: i64| if each { count } else { 1 };
         of(rows, self.rows / (32 * self.groups)) + of(columns, self.columns / 4).max(self.halves(problem))
-    }
-
-    /// Why it cannot be carried out, if so.
-    pub(crate) fn refusal(&self, problem: &Problem) -> Option<&'static str> {
-        let steps = count(problem.sizes()[2], problem.depth());
-        if self.groups < 1 || self.rows < 64 || self.rows % (64 * self.together()) != 0 {
-            return Some("each group of four warps multiplies a multiple of 64 rows");
-        }
-        if !(8..=MAX_COLUMNS).contains(&self.columns) || self.columns % 8 != 0 {
-            return Some("a tile has a multiple of 8 columns, at most 256");
-        }
-        if problem.pairs().is_some() {
-            if self.tile_of_d(problem)[0] % (64 * self.groups) != 0 || self.tile_of_d(problem)[1] % 8 != 0 {
-                return Some("each half of the pairs of a tile is multiplied by instructions of its own");
-            }
-            if self.cluster > 1 {
-                return Some("the blocks of a cluster load halves of what pairs divide");
-            }
-        }
-        if self.alternates {
-            let more = problem.pairs().is_some() || problem.by_products().next().is_some() || problem.is_promoted();
-            let more = more || problem.groups().is_some() || problem.fold().is_some();
-            if self.groups != 2 || self.resident > 1 || self.cluster > 1 || self.splits > 1 || more {
-                return Some("two groups of one block take tiles in turn, of sums that are as they are multiplied");
-            }
-            if self.stages < 4 {
-                return Some("fewer than four stages are not enough for groups that take tiles in turn");
-            }
-        }
-        if self.splits > 1 && (problem.pairs().is_some() || problem.by_products().next().is_some()) {
-            return Some("blocks share no tiles of pairs, or with by-products");
-        }
-        if self.tail != 0 && (self.tail < 0 || self.tail_refusal(problem).is_some()) {
-            return self.tail_refusal(problem).or(Some("there are no fewer tiles than none"));
-        }
-        if problem.groups().is_some() && (self.splits > 1 || self.cluster > 1) {
-            return Some("blocks share no tiles of groups, and make no clusters");
-        }
-        if problem.fold().is_some() && (self.swapped || self.splits > 1 || self.cluster > 1) {
-            return Some("folded rows lie along the rows of tiles, which no blocks share and no clusters have");
-        }
-        if problem.by_products().next().is_some() && self.tile_of_d(problem)[1] % 16 != 0 {
-            return Some("by-products are taken of a multiple of 16 columns");
-        }
-        if self.splits_scales(problem) {
-            return Some("columns that are multiplied together are within one block that has a scale");
-        }
-        let instruction = self.tile_of_d(problem)[1];
-        if problem.sums() == Element::I32 && instruction > 24 && instruction % 16 != 0 {
-            return Some("instructions for integers have a multiple of 16 columns, or 8 or 24");
-        }
-        if problem.sums() == Element::I32 && self.splits > 1 {
-            return Some("blocks share the steps of sums in f32 alone");
-        }
-        if problem.factors() == Element::F32 && !problem.is_tf32() {
-            return Some("factors of f32 are multiplied where they may be rounded to tf32");
-        }
-        let registers = self.shares(problem).map_or(self.registers(), |[_, many]| i64::from(many));
-        if self.sums(problem) + OTHER_REGISTERS > registers {
-            return Some("a thread has no registers for so many sums");
-        }
-        if self.stages < 2 {
-            return Some("fewer than two stages fit into shared memory");
-        }
-        if !(1..=steps).contains(&self.splits) {
-            return Some("each block that shares a tile has a step along K at least");
-        }
-        if self.group > count(self.extents(problem)[0], self.rows.max(1)) {
-            return Some("there are not so many tiles along the rows");
-        }
-        if !(1..=2).contains(&self.cluster) {
-            return Some("a cluster has one block or two");
-        }
-        if self.cluster == 2 {
-            let side = self.side_by_side();
-            let factor = if self.swapped == side { problem.b() } else { problem.a() };
-            if self.rows.max(self.columns) % 16 != 0 || problem.readable(factor) != Ok(Contiguous::Columns) {
-                return Some("the blocks of a cluster load halves of 8 rows or a multiple, of which K is contiguous");
-            }
-            if self.blocks % 2 != 0 || (!side && self.group % 2 != 0) {
-                return Some("clusters divide the blocks, and the tiles that are taken one after the other");
-            }
-            if side && count(self.extents(problem)[1], self.columns) < 2 {
-                return Some("the blocks of a cluster have tiles side by side, and there is one column of tiles");
-            }
-        }
-        (self.group < 1 || self.blocks < 1 || self.resident < 1).then_some("there are blocks, which take tiles")
-    }
-}
-
-impl Plan {
-    /// The numbers of a plan, by name.
-    fn numbers(&mut self) -> [(&'static str, &mut i64); 10] {
-        [
-            ("rows", &mut self.rows),
-            ("columns", &mut self.columns),
-            ("groups", &mut self.groups),
-            ("stages", &mut self.stages),
-            ("splits", &mut self.splits),
-            ("tail", &mut self.tail),
-            ("cluster", &mut self.cluster),
-            ("group", &mut self.group),
-            ("resident", &mut self.resident),
-            ("blocks", &mut self.blocks),
-        ]
-    }
-
-    /// What it may be or not be, by name.
-    fn choices(&mut self) -> [(&'static str, &mut bool); 3] {
-        [("swapped", &mut self.swapped), ("overlaps", &mut self.overlaps), ("alternates", &mut self.alternates)]
-    }
-
-    /// The plan as one line, which [`Plan::from_line`] reads.
-    ///
-    /// ```
-    /// use tilewright_kernel::Element;
-    /// use tilewright_kernel::cost::Machine;
-    /// use tilewright_kernels::gemm::{Plan, Problem};
-    ///
-    /// let problem = Problem::new(Element::Bf16, [4096, 4096, 4096]).unwrap();
-    /// let plan = Plan::of(&problem, &Machine::named("H200").unwrap());
-    /// assert!(plan.line().starts_with("rows=128 columns=256 groups=2"));
-    /// assert_eq!(Plan::from_line(&plan.line()), Some(plan));
-    /// assert_eq!(Plan::from_line("rows=128"), None);
-    /// ```
-    pub fn line(&self) -> String {
-        let mut plan = self.clone();
-        let numbers = plan.numbers().map(|(name, number)| format!("{name}={number}")).join(" ");
-        let choices = plan.choices().map(|(name, choice)| format!("{name}={choice}")).join(" ");
-        format!("{numbers} {choices}")
-    }
-
-    /// The plan that a line says, where each of its parts is there once and nothing else.
-    pub fn from_line(line: &str) -> Option<Plan> {
-        let mut given = std::collections::HashMap::new();
-        for part in line.split_whitespace() {
-            let (name, value) = part.split_once('=')?;
-            if given.insert(name, value).is_some() {
-                return None;
-            }
-        }
-        let mut plan = Plan {
-            swapped: false,
-            rows: 0,
-            columns: 0,
-            groups: 0,
-            stages: 0,
-            splits: 0,
-            tail: 0,
-            cluster: 0,
-            group: 0,
-            resident: 0,
-            blocks: 0,
-            overlaps: false,
-            alternates: false,
-        };
-        for (name, number) in plan.numbers() {
-            *number = given.remove(name)?.parse().ok()?;
-        }
-        for (name, choice) in plan.choices() {
-            *choice = given.remove(name)?.parse().ok()?;
-        }
-        given.is_empty().then_some(plan)
     }
 }
 
@@ -633,38 +446,4 @@ pub struct Tile {
     pub resident: i64,
     /// Groups take tiles in turn.
     pub alternates: bool,
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Plan { rows, columns, stages, group, blocks, .. } = self;
-        let of = if self.swapped { ", its columns along the rows of tiles" } else { "" };
-        writeln!(f, "tiles of {rows} x {columns} of D{of}, {LINE_BYTES} bytes along K at a time, {stages} stages")?;
-        let clusters = if self.cluster > 1 { " in clusters of 2, which load for each other" } else { "" };
-        let resident = if self.resident > 1 { format!(", {} on a processor", self.resident) } else { String::new() };
-        writeln!(
-            f,
-            "{blocks} blocks{clusters}{resident}, which take tiles in turn; {group} tiles along the rows one after the other, then along the columns"
-        )?;
-        if self.tail > 0 {
-            writeln!(
-                f,
-                "of the last {} tiles {} blocks share the steps along K; a second kernel adds their sums, in the order of the steps",
-                self.tail, self.splits
-            )?;
-        } else if self.splits > 1 {
-            writeln!(
-                f,
-                "{} blocks share the steps along K of a tile; a second kernel adds their sums, in the order of the steps",
-                self.splits
-            )?;
-        }
-        if self.alternates {
-            writeln!(f, "two groups of four warps take tiles in turn: one multiplies while the other one writes")?;
-        }
-        if self.overlaps {
-            writeln!(f, "blocks begin while the launch before still runs, and wait for it before they read")?;
-        }
-        Ok(())
-    }
 }
