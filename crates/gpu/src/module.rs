@@ -196,9 +196,9 @@ impl Loader<'_> {
         {
             return Ok(Some(module));
         }
-        // The driver's linker leaves the registers of all threads alike, whatever they ask for, which
-        // takes twenty times as long where sums do not fit. It notes that when it compiles, but not
-        // when it has the code from a cache of its own: then it notes nothing at all.
+        // The driver's linker leaves the registers of all threads alike, whatever they ask for,
+        // which takes twenty times as long where sums do not fit. It notes that when it compiles,
+        // but not when it has the code from a cache of its own: then it notes nothing at all.
         if has(text.to_bytes(), b"setmaxnreg") {
             return Ok(None);
         }

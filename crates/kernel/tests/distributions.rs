@@ -1,5 +1,6 @@
-//! Tiles in the registers of many threads: what conversions, reductions and scans leave in every value of every
-//! thread, beside the definition. The tables of who holds what are computed here, digit by digit.
+//! Tiles in the registers of many threads: what conversions, reductions and scans leave in every
+//! value of every thread, beside the definition. The tables of who holds what are computed here,
+//! digit by digit.
 
 use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernel::{Distributed, Distribution, ElementType, Kernel, KernelError, Reduction};
@@ -58,8 +59,8 @@ impl Held {
         Distribution::new(&format!("({})", tile.join(",")), &text).unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
-    /// A distribution of a tile over so many threads: its modes cut into prime factors, each given to threads or
-    /// values, in any order, with copies where threads are left over.
+    /// A distribution of a tile over so many threads: its modes cut into prime factors, each given
+    /// to threads or values, in any order, with copies where threads are left over.
     fn by_chance(tile: &[i64], threads: i64, chance: &mut Chance) -> Option<Held> {
         let mut factors: Vec<(i64, i64)> = Vec::new();
         let mut stride = 1;
@@ -116,7 +117,8 @@ const TILES: &[(&[i64], i64)] = &[
     (&[8, 4], 128),
 ];
 
-/// Runs a kernel that gives each thread its values of `from`, does something, and writes what each thread has then.
+/// Runs a kernel that gives each thread its values of `from`, does something, and writes what each
+/// thread has then.
 fn exchanged<I: ElementType, O: ElementType>(
     from: &Held,
     to_values: i64,
@@ -186,7 +188,8 @@ fn fellows(tile: &[i64], element: i64, modes: &[usize]) -> Vec<i64> {
     (0..tile.iter().product()).filter(alike).collect()
 }
 
-/// For each thread, the elements of a reduced tile that it has, each by one of the elements that make it.
+/// For each thread, the elements of a reduced tile that it has, each by one of the elements that
+/// make it.
 fn reduced(from: &Held, modes: &[usize]) -> Vec<Vec<i64>> {
     let first = |element: i64| fellows(&from.tile, element, modes)[0];
     let values = |thread: i64| {

@@ -1,5 +1,5 @@
-//! Pipelines of bulk copies between roles: what arrives is what was there, in every swizzle and past
-//! every edge, and a step that is missing is found.
+//! Pipelines of bulk copies between roles: what arrives is what was there, in every swizzle and
+//! past every edge, and a step that is missing is found.
 
 use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::interpret::{CheckError, Interpreter, check};
@@ -259,8 +259,8 @@ fn what_cannot_be_is_refused() {
         assert_eq!(error.source().statement, "load", "{error}");
         error.to_string()
     };
-    // Rows that are not shown to begin at multiples of 16 bytes, a swizzle with other lines, a layout in
-    // shared memory that no box has, and one with gaps.
+    // Rows that are not shown to begin at multiples of 16 bytes, a swizzle with other lines, a
+    // layout in shared memory that no box has, and one with gaps.
     assert!(refused(64, "(M,K):(K,1)", "S<3,3,3> o 0 o (16,64):(64,1)").contains("multiples of 16 bytes"));
     assert!(refused(32, "(M,K{div=8}):(K,1)", "S<3,3,3> o 0 o (16,32):(32,1)").contains("line of the swizzle"));
     assert!(refused(64, "(M,K{div=8}):(K,1)", "(16,64):(1,16)").contains("none in the tensor"));

@@ -21,8 +21,8 @@ pub struct Axis {
 
 /// The axes of two layouts, the one with the least step in the destination first.
 ///
-/// None where the shapes are not cut at the same places, so that no coordinate of one is a coordinate
-/// of the other.
+/// None where the shapes are not cut at the same places, so that no coordinate of one is a
+/// coordinate of the other.
 ///
 /// Errors: the sizes differ.
 pub(crate) fn common(source: &Layout, destination: &Layout) -> Result<Option<Vec<Axis>>, PlanError> {

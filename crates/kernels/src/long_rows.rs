@@ -96,8 +96,8 @@ impl LongRows {
         fragment.distributed(&self.single)
     }
 
-    /// The first turn: `each` is given the elements of each thread in f32, chunk by chunk, those past
-    /// the end of the row being `other`, and how many of them count.
+    /// The first turn: `each` is given the elements of each thread in f32, chunk by chunk, those
+    /// past the end of the row being `other`, and how many of them count.
     pub(crate) fn first<'k>(
         &self,
         k: &'k Build,

@@ -13,8 +13,8 @@
 //!   registers.
 //! * **windows** ([`windows`]): runs of any lengths that begin anywhere, and may share axes. A tile
 //!   goes through shared memory in words, and is read back element by element.
-//! * **bits** ([`bits`]): offsets are the exclusive or of those of the bits of an index. A tile is a
-//!   space of indices, and goes through shared memory.
+//! * **bits** ([`bits`]): offsets are the exclusive or of those of the bits of an index. A tile is
+//!   a space of indices, and goes through shared memory.
 //! * **elements**: whatever remains, in the order of the output.
 //!
 //! Before that, elements are made as wide as they can be: if four bytes always stay together, they

@@ -143,9 +143,9 @@ fn groups_take_tiles_in_turn() {
     multiplied(&problem([72, 72, 72]).batched(3).unwrap(), &Plan { group: 1, ..turns(64, 96) });
 }
 
-/// Once all stages were filled as a whole, of the last tiles what lies inside alone is loaded: along
-/// the rows, along the columns, along both, of what the blocks of a cluster do not load together,
-/// and by groups in turn.
+/// Once all stages were filled as a whole, of the last tiles what lies inside alone is loaded:
+/// along the rows, along the columns, along both, of what the blocks of a cluster do not load
+/// together, and by groups in turn.
 #[test]
 fn tails_are_loaded_alone() {
     let long = |rows, columns| Plan { blocks: 2, ..plan(rows, columns, 1) };

@@ -106,8 +106,8 @@ fn permuted_operands_are_read_where_they_lie() {
 
 #[test]
 fn what_tensor_maps_do_not_take_is_moved_before() {
-    // Steps of three pixels, and of two within a filter: six dimensions. Channels that are no multiple of 16 bytes. Columns of
-    // B that are folded.
+    // Steps of three pixels, and of two within a filter: six dimensions. Channels that are no
+    // multiple of 16 bytes. Columns of B that are folded.
     for (a, b) in [
         ("((4,4,2),(40,3,3)):((120,1680,7840),(1,80,1120))", "(24,360):(360,1)"),
         ("((4,4,2),(36,3,3)):((36,216,1296),(1,36,216))", "(24,324):(328,1)"),

@@ -1,5 +1,5 @@
-//! What is shown and counted of every kernel of the library before it runs: its outputs, and its cost
-//! beside the counts of the interpreter.
+//! What is shown and counted of every kernel of the library before it runs: its outputs, and its
+//! cost beside the counts of the interpreter.
 
 use tilewright_kernel::Written;
 use tilewright_kernel::cost::{Cost, Machine};
@@ -50,8 +50,8 @@ fn counts_are_those_of_the_interpreter() {
 fn outputs_are_shown_to_be_written_once() {
     for entry in library() {
         for planned in [entry.plan(&[], None).unwrap(), entry.plan_large(&[], None).unwrap()] {
-            // Blocks of the one take tiles in turn, by quotients of numbers known at launch; the other
-            // writes its output as words.
+            // Blocks of the one take tiles in turn, by quotients of numbers known at launch; the
+            // other writes its output as words.
             if ["group_product", "relayout_windows"].contains(&planned.kernel().name()) {
                 continue;
             }

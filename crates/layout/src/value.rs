@@ -5,7 +5,8 @@
 //! code that has a value never checks it again.
 //!
 //! * `number`: the arithmetic that the algebra is written against
-//! * `kind`: what the algebra asks of a kind of numbers besides, which the rooms of the kinds answer
+//! * `kind`: what the algebra asks of a kind of numbers besides, which the rooms of the kinds
+//!   answer
 //! * `profile`, `tree`: nesting, and nested tuples
 //! * `shape`, `division`, `compare`: arithmetic and order of shapes
 //! * `coord`, `coord_macro`: coordinates, and indices

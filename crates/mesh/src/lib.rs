@@ -38,8 +38,9 @@
 //! Every element is held as often as a layout says, or the layout is refused. A device receives
 //! what it must and no more, or the plan says why. Plans are carried out by [`Plan::simulate`] in
 //! one process, and by [`Plan::run`] in one process for each device, which are connected by sockets
-//! ([`Processes`]) or, with the feature `mpi`, by Open MPI; each of these ends with its result, or with an error that names a rank and a
-//! step. Work is limited ([`MAX_DEVICES`], [`MAX_MESSAGES`], [`MAX_LISTED`]).
+//! ([`Processes`]) or, with the feature `mpi`, by Open MPI; each of these ends with its result, or
+//! with an error that names a rank and a step. Work is limited ([`MAX_DEVICES`], [`MAX_MESSAGES`],
+//! [`MAX_LISTED`]).
 
 mod engine;
 mod error;

@@ -1,10 +1,10 @@
 //! What each device multiplies, in which order, while the rest is still on its way.
 //!
-//! Law: the pieces of a device are products of blocks. A block of a factor lies on one device, which
-//! may be another; a block of the result belongs to one device, which may be another. Each element
-//! of the result is the sum of one piece, or of one piece of each device that makes a summand,
-//! added in the order of ranks. A device begins with pieces whose factors it has, and with those
-//! whose sums others wait for, so that blocks are on their way while it multiplies.
+//! Law: the pieces of a device are products of blocks. A block of a factor lies on one device,
+//! which may be another; a block of the result belongs to one device, which may be another. Each
+//! element of the result is the sum of one piece, or of one piece of each device that makes a
+//! summand, added in the order of ranks. A device begins with pieces whose factors it has, and with
+//! those whose sums others wait for, so that blocks are on their way while it multiplies.
 //!
 //! There are pieces where each factor comes in one step, in blocks of whole rows or columns that
 //! have all of the depth, and where each sum goes to one device. Elsewhere things move one after
@@ -59,8 +59,8 @@ struct Lines {
 }
 
 impl ProductPlan {
-    /// The pieces of each device, in their order; none where factors or sums come in other ways than
-    /// blocks.
+    /// The pieces of each device, in their order; none where factors or sums come in other ways
+    /// than blocks.
     ///
     /// Errors: as [`Exchange::new`].
     ///
@@ -139,9 +139,9 @@ fn turned(part: Lines) -> Lines {
     Lines { rows: part.columns, columns: part.rows, ..part }
 }
 
-/// Rows and columns of a message, one side of which is a matrix of `height` rows without gaps, whose
-/// columns follow each other: that which is written, or that which is read. Offsets are those of
-/// the other side. None where the message has several runs.
+/// Rows and columns of a message, one side of which is a matrix of `height` rows without gaps,
+/// whose columns follow each other: that which is written, or that which is read. Offsets are those
+/// of the other side. None where the message has several runs.
 fn lines(message: &Message, height: i64, written: bool) -> Option<Lines> {
     let [(read, write)] = message.footprint.starts[..] else { return None };
     let (compact, other) = if written { (write, read) } else { (read, write) };

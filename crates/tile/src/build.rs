@@ -220,8 +220,8 @@ impl Build {
         Ok(())
     }
 
-    /// 32 random bits for each counter: word `word`, 0 to 3, of the four that Philox4x32-10 makes of
-    /// the counter `(c,0,0,0)` and the key `(seed,0)`. The same everywhere.
+    /// 32 random bits for each counter: word `word`, 0 to 3, of the four that Philox4x32-10 makes
+    /// of the counter `(c,0,0,0)` and the key `(seed,0)`. The same everywhere.
     ///
     /// ```
     /// use tilewright_tile::{Element, Program, interpret};

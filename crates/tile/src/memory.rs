@@ -93,8 +93,8 @@ impl Place {
         Ok(Place { steps, element: tensor.element })
     }
 
-    /// The same tile, where another tile says the coordinates along a mode: elements along it may be
-    /// anywhere.
+    /// The same tile, where another tile says the coordinates along a mode: elements along it may
+    /// be anywhere.
     pub(crate) fn picked(mut self, shape: &[i64], mode: usize) -> Place {
         let first: u32 = shape[..mode].iter().map(|extent| extent.trailing_zeros()).sum();
         for bit in 0..shape[mode].trailing_zeros() {

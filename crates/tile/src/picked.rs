@@ -1,7 +1,7 @@
 //! Tiles along one of whose modes another tile says the coordinates.
 //!
-//! Law: values of a thread that differ in bits of that mode alone, or in its bits and others, lie in
-//! groups: within a group the mode has one coordinate, so the group is a tile of the tensor like
+//! Law: values of a thread that differ in bits of that mode alone, or in its bits and others, lie
+//! in groups: within a group the mode has one coordinate, so the group is a tile of the tensor like
 //! any other, whose place the thread has read.
 
 use crate::held::{Held, bits};

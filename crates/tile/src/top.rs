@@ -3,9 +3,9 @@
 //! Law: some bits of the mode, as many as the result has, are sorted: each set of elements that
 //! differ in them alone becomes descending. Of two sorted sets, the greater of each element and its
 //! opposite are the greatest of both, and steps along the sorted bits put them in order again. So
-//! every other bit of the mode is merged away: a bit of a value's number first, since it leaves half
-//! of the values, then those of lanes, which leaves copies, and at last those of warps, which come to
-//! lanes that have copies by one trip through shared memory.
+//! every other bit of the mode is merged away: a bit of a value's number first, since it leaves
+//! half of the values, then those of lanes, which leaves copies, and at last those of warps, which
+//! come to lanes that have copies by one trip through shared memory.
 
 use crate::held::Held;
 
@@ -100,7 +100,8 @@ impl Network {
         }
         let all: Vec<Slot> = sorted.iter().chain(&across).copied().collect();
         let from = left(&all, gone);
-        // Lanes that have copies take the bits of warps, as many as there are; values take the rest.
+        // Lanes that have copies take the bits of warps, as many as there are; values take the
+        // rest.
         let mut to = from.clone();
         for slot in &across {
             let Slot::Thread(warp) = *slot else { continue };

@@ -112,8 +112,8 @@ impl DeviceProduct {
     }
 
     /// Multiplies on a stream, and returns at once: `given` are A, B, the inputs of the function of
-    /// the sums in their order, scales, those of A first, and where groups of rows end. Launches on other streams use the
-    /// same workspace: wait for them where there is one.
+    /// the sums in their order, scales, those of A first, and where groups of rows end. Launches on
+    /// other streams use the same workspace: wait for them where there is one.
     ///
     /// Errors: as [`SizedKernel::launch`]: memory that is missing, too small, or of another device.
     pub fn launch(&mut self, stream: &Stream, given: &[&Memory], d: &mut Memory) -> Result<(), GpuError> {
@@ -252,8 +252,8 @@ pub fn gemm<S: DeviceElement, T: DeviceElement>(
 }
 
 /// Products of groups of rows on a device, in one call and one launch: A `(M,K)`, a matrix of B for
-/// each group, `(N,K,G)`, D `(M,N)`, and where the groups end, `G:1`, rising. Group `g` has the rows
-/// from the end of the group before to its own; rows behind the last keep what they have.
+/// each group, `(N,K,G)`, D `(M,N)`, and where the groups end, `G:1`, rising. Group `g` has the
+/// rows from the end of the group before to its own; rows behind the last keep what they have.
 ///
 /// The ends are read as the product runs, so whoever computes them on the same stream need not be
 /// waited for. It returns when the kernels are launched; as [`gemm`] it plans each time.

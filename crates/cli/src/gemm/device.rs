@@ -30,7 +30,7 @@ pub struct OnDevice {
     /// The plan: the kernels, and how the product is cut. Without --device on any machine.
     #[arg(long)]
     plan: bool,
-    /// A folder into which the PTX of each kernel of the plan is written: `1-product_groups.ptx`, ..
+    /// A folder into which the PTX of each kernel of the plan is written, as `1-product_groups.ptx`
     #[arg(long, value_name = "FOLDER", requires = "plan")]
     ptx: Option<PathBuf>,
     /// So many plans are measured on the device, those first that the model takes for the fastest;

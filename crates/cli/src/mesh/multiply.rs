@@ -1,10 +1,10 @@
 //! `tilewright mesh multiply --device`: a product of sharded matrices on the GPUs of this machine.
 //!
-//! Law: the result is poisoned before, and every element of it is compared with the sum that defines
-//! it before a time counts. Factors are whole numbers that repeat after a prime number of rows,
-//! columns and steps along the depth, so there are few different sums, which are computed here in
-//! whole numbers. What is printed was measured in this run: the product, and beside it, in turns,
-//! each device's part of it without what moves.
+//! Law: the result is poisoned before, and every element of it is compared with the sum that
+//! defines it before a time counts. Factors are whole numbers that repeat after a prime number of
+//! rows, columns and steps along the depth, so there are few different sums, which are computed
+//! here in whole numbers. What is printed was measured in this run: the product, and beside it, in
+//! turns, each device's part of it without what moves.
 
 use std::fmt::Write as _;
 use std::time::Instant;

@@ -42,8 +42,8 @@ pub fn run(mesh: &str, layouts: [&String; 2], options: &Options, terminal: &mut 
     let [from, to] = layouts.map(|text| ShardedLayout::parse(&mesh, text));
     let (from, to) = (from?, to?);
     let patience = Duration::from_secs(options.patience);
-    // Ctrl-C ends the call that goes on, so that every process learns of it. Where no handler can be
-    // set, this process ends, and the others learn that.
+    // Ctrl-C ends the call that goes on, so that every process learns of it. Where no handler can
+    // be set, this process ends, and the others learn that.
     match options.through {
         Through::Sockets => {
             let mut engine = Processes::connect(&Place::of_environment()?, patience)?;

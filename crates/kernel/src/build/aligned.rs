@@ -1,7 +1,8 @@
 //! Tensors that begin at less than 16 bytes.
 //!
 //! Law: the launch promises of each tensor of device memory that its address is a multiple of 16
-//! bytes, or of what is said here, and no access asks for more: the interpreter finds one that does.
+//! bytes, or of what is said here, and no access asks for more: the interpreter finds one that
+//! does.
 
 use super::Build;
 use super::tensor::View;

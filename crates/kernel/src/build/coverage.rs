@@ -12,14 +12,14 @@
 //! in the tensor. So each element is written by one thread if
 //!
 //! 1. different coordinates are different places: the layout is injective;
-//! 2. the inner coordinates of all threads in which the store happens are a box, each once; they are
-//!    listed, with the values that the instructions of the program compute (`threads.rs`);
-//! 3. along each mode the outer variables count boxes, from the first to the last that there is, and
-//!    together they tell blocks and turns (`grid.rs`).
+//! 2. the inner coordinates of all threads in which the store happens are a box, each once; they
+//!    are listed, with the values that the instructions of the program compute (`threads.rs`);
+//! 3. along each mode the outer variables count boxes, from the first to the last that there is,
+//!    and together they tell blocks and turns (`grid.rs`).
 //!
 //! What breaks one of these for some admissible size is refused. What is not decided, because a
-//! coordinate or a condition is no such sum, is [`Written::Unproved`], and says why: the interpreter
-//! checks it at each size.
+//! coordinate or a condition is no such sum, is [`Written::Unproved`], and says why: the
+//! interpreter checks it at each size.
 
 mod grid;
 mod threads;

@@ -1,7 +1,7 @@
 //! Numbers that threads leave for each other in shared memory.
 //!
-//! Law: threads meet in sets. Each member leaves a number of each value, and after one barrier every
-//! thread of the set takes what it wants of them, in the same order.
+//! Law: threads meet in sets. Each member leaves a number of each value, and after one barrier
+//! every thread of the set takes what it wants of them, in the same order.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Stride, Tree};

@@ -1,9 +1,9 @@
 //! Matrices of 8 rows of 16 bytes, between shared memory and the registers of a warp (`ldmatrix`,
 //! `stmatrix`).
 //!
-//! Law: an instruction moves 1, 2 or 4 matrices. A lane names one row of 16 bytes, and holds 32 bits
-//! of each matrix: word `n` of instruction `i` is the part of the fragment that begins at
-//! `(i * count + n) * elements in a word`.
+//! Law: an instruction moves 1, 2 or 4 matrices. A lane names one row of 16 bytes, and holds 32
+//! bits of each matrix: word `n` of instruction `i` is the part of the fragment that begins at `(i
+//! * count + n) * elements in a word`.
 
 use super::Build;
 use super::fragment::Fragment;

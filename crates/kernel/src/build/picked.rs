@@ -56,8 +56,8 @@ impl<'k> View<'k> {
 }
 
 impl<'k> Distributed<'k> {
-    /// How often each of the numbers 0, 1, ... occurs in the tile, as many as the tile of `held` has
-    /// elements; others are passed over. It is counted in shared memory.
+    /// How often each of the numbers 0, 1, ... occurs in the tile, as many as the tile of `held`
+    /// has elements; others are passed over. It is counted in shared memory.
     ///
     /// ```
     /// use tilewright_kernel::{Distribution, Kernel, interpret};

@@ -104,7 +104,8 @@ impl<'k> View<'k> {
         cut().map_err(|refusal| refusal.at("at", location))
     }
 
-    /// As [`View::load_predicated`], in threads where a condition is true; elsewhere elements are 0.
+    /// As [`View::load_predicated`], in threads where a condition is true; elsewhere elements are
+    /// 0.
     ///
     /// Errors: an extent is not known when the kernel is built.
     #[track_caller]

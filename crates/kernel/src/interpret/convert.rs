@@ -2,8 +2,8 @@
 //!
 //! Law: a conversion takes the exact value of what it reads and rounds it once to the format that
 //! it gives. Integers that are too large for an integer format are cut; floating-point numbers that
-//! are, become its ends. NaN becomes 0, or the highest bit alone where one of both types is f64 or a
-//! 64-bit integer (PTX ISA, `cvt`).
+//! are, become its ends. NaN becomes 0, or the highest bit alone where one of both types is f64 or
+//! a 64-bit integer (PTX ISA, `cvt`).
 
 use super::lanes::{Lanes, has_sign, low, one, signed};
 use super::rounding::{BF16, E4M3, E5M2, F16, F32, F64, Narrow, from_f16, to_bf16, to_f16};

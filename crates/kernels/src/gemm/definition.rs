@@ -330,7 +330,8 @@ impl Product {
         for step in self.steps() {
             let mut interpreter = Interpreter::new(step.kernel().program(), step.sizes()).map_err(setup)?;
             let (from, written) = step.read_and_written();
-            // What a kernel writes a part of keeps the rest: rows of no group, tiles that are shared.
+            // What a kernel writes a part of keeps the rest: rows of no group, tiles that are
+            // shared.
             let parts = problem.groups().is_some() || self.plan().tail > 0;
             if let Some(at) = written.iter().position(|operand| *operand == Operand::D).filter(|_| parts) {
                 let bytes = interpreter.bytes_of(from.len() + at).map_err(setup)?;

@@ -1,10 +1,10 @@
 //! Tiles at an edge: what is loaded of them.
 //!
 //! Law: a tile at the last rows or columns has a tail, and what lies past it is not written to D.
-//! The copy engine takes some three times longer for a line outside of a tensor, which it fills with
-//! zeros, than for one inside. So of a tile at an edge, once its first stages have been filled as
-//! a whole, the tail alone is loaded; what shared memory has past it is what an earlier copy left
-//! there, and makes rows and columns that nobody stores.
+//! The copy engine takes some three times longer for a line outside of a tensor, which it fills
+//! with zeros, than for one inside. So of a tile at an edge, once its first stages have been filled
+//! as a whole, the tail alone is loaded; what shared memory has past it is what an earlier copy
+//! left there, and makes rows and columns that nobody stores.
 
 use tilewright_kernel::KernelError;
 use tilewright_layout::symbolic::Expr;

@@ -183,7 +183,8 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 let fill = |grid: &Grid| {
                     k.range(own(grid)?, |turn| {
                         let unit = unit_of(grid, &turn)?;
-                        // Each block of a cluster loads a part of the factor that they share, for all.
+                        // Each block of a cluster loads a part of the factor that they share, for
+                        // all.
                         let shared = |side: bool| cluster > 1 && side == plan.side_by_side();
                         // Tiles of folded modes are found at each step.
                         let (tiles_left, tiles_right) = match &fold {
@@ -326,8 +327,8 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                         if inputs.is_none() {
                             others(left)?;
                         } else {
-                            // Inputs are fetched in the middle of a tile: by then the tile before has
-                            // left their place in shared memory, so no warp waits for it.
+                            // Inputs are fetched in the middle of a tile: by then the tile before
+                            // has left their place in shared memory, so no warp waits for it.
                             let early = unit.steps.divide_up(&Expr::from(4)).ok_or_else(overflow)?;
                             others(minus(&early, &Expr::from(1))?)?;
                             epilogue.let_come(k, inputs.as_ref())?;
@@ -339,8 +340,8 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                         order.skip([&ahead, &behind])?;
                         return epilogue.write(k, &sums, (ends, inputs.as_ref()), &unit, group);
                     }
-                    // While one half is added to its totals, the other one is multiplied, or another group
-                    // multiplies.
+                    // While one half is added to its totals, the other one is multiplied, or
+                    // another group multiplies.
                     totals.iter().for_each(Fragment::clear);
                     let add = |number: usize, scales: &[Vec<Num<'_>>]| -> Result<(), KernelError> {
                         let total = match halved {

@@ -10,9 +10,9 @@
 //! * **Offsets.** What a thread adds to the offset of its block, and each turn to that of its
 //!   thread, are numbers of their own; where they have no bit in common, they are added.
 //! * **Banks.** Lanes store words that are a vector apart in the source, and read elements that are
-//!   a vector apart in the destination. Both spaces of indices have a complement in common, whatever
-//!   they are: it becomes the rows of shared memory, and neither lanes that store nor lanes that
-//!   read meet in a bank.
+//!   a vector apart in the destination. Both spaces of indices have a complement in common,
+//!   whatever they are: it becomes the rows of shared memory, and neither lanes that store nor
+//!   lanes that read meet in a bank.
 
 mod plan;
 mod space;

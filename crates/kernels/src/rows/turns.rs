@@ -65,9 +65,10 @@ fn overflow() -> KernelError {
 }
 
 impl Turns {
-    /// The plan for rows that clusters take in turn; none for those that fewer blocks hold well, for
-    /// those that are too long or begin at no multiple of 16 bytes, and for those that the vectors of
-    /// all threads do not fill, in blocks of whole groups of four warps, among which a multiprocessor shares out its registers.
+    /// The plan for rows that clusters take in turn; none for those that fewer blocks hold well,
+    /// for those that are too long or begin at no multiple of 16 bytes, and for those that the
+    /// vectors of all threads do not fill, in blocks of whole groups of four warps, among which a
+    /// multiprocessor shares out its registers.
     ///
     /// Errors: a layout is not representable.
     pub(crate) fn new(columns: i64, element: Element, alignment: i64) -> Result<Option<Turns>, PlanError> {
@@ -212,8 +213,8 @@ impl<'k> Turn<'_, 'k> {
         self.runs.iter().map(|run| run.load_distributed(&self.turns.rows.run))
     }
 
-    /// What the blocks of the cluster have of the row, together: numbers that all threads of a block
-    /// hold, one for each tile.
+    /// What the blocks of the cluster have of the row, together: numbers that all threads of a
+    /// block hold, one for each tile.
     pub(crate) fn across(
         &self,
         parts: Vec<Distributed<'k>>,

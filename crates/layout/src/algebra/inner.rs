@@ -17,8 +17,8 @@ use crate::value::tree::{Gatherer, TreeRef};
 /// A kind of stride whose values are places of a layout with strides `D`: what [`Layout::compose`]
 /// and the divisions take.
 ///
-/// Implemented for the extents of the layout, whose values are indices, and for coordinates. Sealed:
-/// there are no others.
+/// Implemented for the extents of the layout, whose values are indices, and for coordinates.
+/// Sealed: there are no others.
 pub trait Inner<D: Stride>: Stride<Extent = D::Extent> + InnerKind<D> {}
 
 impl<N: Extent, D: Stride<Extent = N>> Inner<D> for N {}

@@ -219,8 +219,8 @@ pub enum Condition {
 }
 
 impl Question {
-    /// The question whether a condition holds of two numbers. Of numbers known at launch it holds the
-    /// parameters, and the declaration that would settle it where a simple one does.
+    /// The question whether a condition holds of two numbers. Of numbers known at launch it holds
+    /// the parameters, and the declaration that would settle it where a simple one does.
     ///
     /// ```
     /// use tilewright_layout::{Condition, Question, symbolic::Expr};

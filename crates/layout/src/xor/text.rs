@@ -1,7 +1,7 @@
 //! Text of XOR steps.
 //!
-//! Law: `^9` and `F9` are the vector with the bits of 9, and `^9` is printed; 0 is the zero of every
-//! kind of step.
+//! Law: `^9` and `F9` are the vector with the bits of 9, and `^9` is printed; 0 is the zero of
+//! every kind of step.
 
 use core::fmt;
 use core::str::FromStr;

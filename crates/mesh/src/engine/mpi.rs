@@ -12,8 +12,8 @@
 //! one program runs with it and without. It has to be Open MPI 4 or 5, whose handles and constants
 //! are those below; another library of this name is refused by what it says of itself.
 //!
-//! Reason for unsafe code: a library is loaded, its symbols are taken for functions and handles, and
-//! addresses of bytes are passed to them.
+//! Reason for unsafe code: a library is loaded, its symbols are taken for functions and handles,
+//! and addresses of bytes are passed to them.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -38,7 +38,8 @@ const KNOWN: [&str; 2] = ["Open MPI v4.", "Open MPI v5."];
 const FUNNELED: c_int = 1;
 /// MPI_ANY_SOURCE.
 const ANY_SOURCE: c_int = -1;
-/// Tags: a failure, the question for whom one waits, its answer; from the last one on those of calls.
+/// Tags: a failure, the question for whom one waits, its answer; from the last one on those of
+/// calls.
 const FAILED: c_int = 1;
 const ASK: c_int = 2;
 const ANSWER: c_int = 3;
@@ -234,8 +235,8 @@ impl Mpi {
     /// Whether a request is done.
     fn is_done(&self, request: &mut Request) -> Result<bool, String> {
         let (mut done, mut status) = (0, Status::default());
-        // SAFETY: the handle is that of a request that was begun, and is not asked for again when it
-        // is done.
+        // SAFETY: the handle is that of a request that was begun, and is not asked for again when
+        // it is done.
         let answer = unsafe { (self.functions.test)(&mut request.handle, &mut done, &mut status) };
         if answer == 0 { Ok(done != 0) } else { Err(refused(answer)) }
     }

@@ -77,9 +77,9 @@ impl Build {
         self.stored(tensor, (at, None), None, value.id, here());
     }
 
-    /// Some rows of a tile of a tensor: `rows` says the coordinate of each element along a mode, and
-    /// has one element along the others. What lies past the edges is a number, and so is what lies
-    /// at a negative coordinate.
+    /// Some rows of a tile of a tensor: `rows` says the coordinate of each element along a mode,
+    /// and has one element along the others. What lies past the edges is a number, and so is what
+    /// lies at a negative coordinate.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
@@ -137,9 +137,9 @@ impl Build {
         self.stored(tensor, (at, Some((rows.0, rows.1.id))), None, value.id, here());
     }
 
-    /// Combines a tile with what a tensor has, an [`Build::inout`], each element indivisibly: sums of
-    /// f32 and i32, the least and the greatest of i32. With `rows`, the coordinates along a mode are
-    /// what that tile says. In which order blocks come is open.
+    /// Combines a tile with what a tensor has, an [`Build::inout`], each element indivisibly: sums
+    /// of f32 and i32, the least and the greatest of i32. With `rows`, the coordinates along a mode
+    /// are what that tile says. In which order blocks come is open.
     #[track_caller]
     pub fn atomic(
         &self,

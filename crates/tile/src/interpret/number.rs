@@ -34,8 +34,8 @@ pub(super) fn converted(value: f64, to: Element) -> f64 {
     }
 }
 
-/// A floating-point type of 8 bits: the digits behind the first, the least exponent of a number with
-/// a first digit, and the greatest number.
+/// A floating-point type of 8 bits: the digits behind the first, the least exponent of a number
+/// with a first digit, and the greatest number.
 type Narrow = (i32, i32, f64);
 
 const E4M3: Narrow = (3, -6, 448.0);

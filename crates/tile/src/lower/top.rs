@@ -1,8 +1,8 @@
 //! Sorting networks, and numbers made of bits.
 //!
-//! Law: a step of a network compares elements whose numbers differ in sorted bits, and the one whose
-//! number is lower gets the greater. Numbers of f32 are compared as whole numbers that have the same
-//! order.
+//! Law: a step of a network compares elements whose numbers differ in sorted bits, and the one
+//! whose number is lower gets the greater. Numbers of f32 are compared as whole numbers that have
+//! the same order.
 
 use tilewright_kernel::{Build, Element, Flag, KernelError, Num};
 

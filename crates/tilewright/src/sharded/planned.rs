@@ -18,8 +18,8 @@ use super::ShardedError;
 
 /// Bytes at multiples of which kernels are given memory.
 const BEGIN: i64 = 256;
-/// Into how many parts blocks are cut of which sums go to others, at most, and how many tiles of 128
-/// x 256 each part has then at least: about two for each processor.
+/// Into how many parts blocks are cut of which sums go to others, at most, and how many tiles of
+/// 128 x 256 each part has then at least: about two for each processor.
 const PARTS: i64 = 4;
 const TILES: i64 = 256;
 
@@ -201,8 +201,8 @@ fn in_rows(piece: &Piece, rows: i64, parts: i64) -> Option<Vec<Piece>> {
     (0..parts).map(piece).collect()
 }
 
-/// The product of a piece; notes what has to be copied before. None where what has to be copied lies
-/// scattered.
+/// The product of a piece; notes what has to be copied before. None where what has to be copied
+/// lies scattered.
 fn of_piece(
     rank: usize,
     piece: &Piece,

@@ -39,8 +39,8 @@ impl Driver {
         call!(self, on_device(into, from, bytes, stream))
     }
 
-    /// Copies `count` lines of `bytes` bytes; each side is the first address and the step from line to
-    /// line.
+    /// Copies `count` lines of `bytes` bytes; each side is the first address and the step from line
+    /// to line.
     pub(crate) fn copy_lines(
         &self,
         (into, into_step): (u64, usize),

@@ -263,8 +263,8 @@ impl Problem {
     /// ```
     ///
     /// Errors: scales that are not in f32, or factors of other types ([`PlanError::Unknown`]);
-    /// other extents than those of [`Scales`] ([`PlanError::Shape`]); pairs, groups, or folded modes
-    /// of scales ([`PlanError::Rank`]).
+    /// other extents than those of [`Scales`] ([`PlanError::Shape`]); pairs, groups, or folded
+    /// modes of scales ([`PlanError::Rank`]).
     pub fn scaled(self, scales: Scales) -> Result<Problem, PlanError> {
         if !self.is_small() {
             let (given, known) = (self.factors().to_string(), "e4m3 and e5m2".to_string());
