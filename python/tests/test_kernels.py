@@ -421,7 +421,7 @@ def test_pictures_show_what_lanes_reach():
         assert f"{tensor}, " in text
     assert text.count("16 sectors in 4 lines, the first of 4") == 3 and picture.svg().startswith("<svg")
     # The second row of blocks has its last row at 16: below, nothing is reached.
-    edge = str(tiled_add.draw(M=17, N=512, block=(1, 0)))
+    edge = str(tiled_add.draw(M=17, N=512, block=(0, 1)))
     assert "the first of" not in edge and edge.count("16 sectors") == 3
     a = np.zeros((128, 8), np.float32)
     b, c = np.zeros((8, 128), np.float32), np.zeros((128, 128), np.float32)
