@@ -1,6 +1,6 @@
 //! Which warps do what, where products are those of four warps.
 //!
-//! Law: one warp lets the copy engine bring tiles of tensors into rings of shared memory; groups of
+//! Law: one warp starts copies of tiles of tensors into rings of shared memory; groups of
 //! four warps multiply them, 64 rows a group and instruction, and do all else. A tile that only
 //! products take is brought once for each turn of its loop, in the order of the program; those of
 //! one product that are brought in one body share a ring. Blocks stay, and take the blocks of the
@@ -273,7 +273,7 @@ impl Roles {
             format!("{} {tile}", program.tensors[brought.tensor].name)
         };
         let mut lines = vec![format!(
-            "{groups} group{} of four warps multiply (wgmma) and do all else; one thread of four more warps lets tiles come",
+            "{groups} group{} of four warps multiply (wgmma) and do all else; one thread of four more warps starts the copies of tiles",
             if groups == 1 { "" } else { "s" }
         )];
         for ring in &self.rings {
