@@ -38,7 +38,8 @@ def answers(rounds: int) -> None:
         other = attempt(lambda: theirs.composition(theirs.Layout(a_shape, a_stride), theirs.Layout(b_shape, b_stride)))
         right = other is not None and theirs.size(other) == b.size() and [other(i) for i in range(b.size())] == wanted
         if mine is None:
-            # A function with these values and B's shape is a layout that Tilewright has missed, unless modes do not nest.
+            # A function with these values and B's shape is a layout that Tilewright has missed,
+            # unless modes do not nest.
             nested = right and nests(other.shape, b_shape)
             counts["refused here, pycute right" if nested else "refused here"] += 1
             continue

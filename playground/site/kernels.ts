@@ -226,8 +226,8 @@ export class KernelPage {
       .reduce((program, [name, usual]) => `substitute(${program}, ${name}, ${tab.sizes[name] ?? usual})`, layout);
   }
 
-  // A line of the plan, with a way to the pictures of what it names: an instruction, or who has what
-  // of a tile.
+  // A line of the plan, with a way to the pictures of what it names: an instruction, or who has
+  // what of a tile.
   private planned(tab: KernelTab, line: string): HTMLLIElement {
     const item = make("li", {}, line);
     const look = (what: string, source: string, view: Partial<View>) =>

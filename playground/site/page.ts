@@ -198,8 +198,8 @@ async function explain(code: string): Promise<void> {
   explained(code, found.page ?? found.error?.message ?? "", (source) => add(programTab(source)));
 }
 
-// Lights what is the same as what is pointed at: the same element by its offset, the same thread and
-// value, the same lanes of a bank.
+// Lights what is the same as what is pointed at: the same element by its offset, the same thread
+// and value, the same lanes of a bank.
 function point(meaning: Meaning | undefined, group: number, ordinal: number): void {
   const rows = answer?.table?.rows ?? [];
   if (!meaning || meaning.text === "") {

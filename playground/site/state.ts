@@ -134,9 +134,9 @@ export async function write(state: State): Promise<string> {
   return `v${VERSION}.${sum(packed)}.${toText(packed)}`;
 }
 
-// The fragment of a link that is written by hand: `#p=` and the program, and then, if wanted, how it
-// is looked at, by the names of the command's options: `#p=(32,32)&kind=banks&element-bits=32`. Each
-// part is percent-encoded. `#kernel=` and a name opens a kernel, `&pane=` what is shown of it.
+// The fragment of a link that is written by hand: `#p=` and the program, and then, if wanted, how
+// it is looked at, by the names of the command's options: `#p=(32,32)&kind=banks&element-bits=32`.
+// Each part is percent-encoded. `#kernel=` and a name opens a kernel, `&pane=` what is shown of it.
 export function plain(fragment: string): State | undefined {
   if (!/^(p|kernel)=/.test(fragment)) return undefined;
   const parts = fragment.split("&").map((part) => {

@@ -246,7 +246,7 @@ test("the book's links are read and answered, and their pictures are the book's"
       const shown = page.slice(0, page.indexOf(line)).match(/!\[[^\]]*\]\(pictures\/([\w.-]+)\)\n\n\[[^\]]*\]$/);
       if (!shown) continue;
       const file = readFileSync(join(book, "pictures", shown[1]), "utf8");
-      // Two programs side by side are one list here, and banks say of how many phases they show one.
+      // Two programs side by side are one list here; a picture of banks shows one of its phases.
       if (source.startsWith("((4,6):(6,1), ") || view.kind === "banks") assert.ok(found.picture.startsWith("<svg"));
       // The comments of a file say what was drawn, in the words of the one who asked.
       else assert.equal(drawn(found.picture), drawn(file), `${name}: ${shown[1]}`);

@@ -120,7 +120,7 @@ def products():
     for dtype in (torch.bfloat16, torch.float16):
         for m, n, k in cases:
             a, b = whole(m, k, dtype=dtype), whole(n, k, dtype=dtype)
-            # Sums are whole numbers below 2^24: rounded once, they are what the sum in f64 rounds to.
+            # Sums are whole numbers below 2^24, exact in f32: rounded once, as the sum in f64 is.
             found = tw.gpu.gemm(a, b, out=poisoned(m, n, dtype=dtype))
             same(found, (a.float() @ b.float().T), f"gemm {m}x{n}x{k} {dtype}")
 

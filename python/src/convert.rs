@@ -91,8 +91,8 @@ fn integers(items: &Bound<'_, PyTuple>, depth: usize) -> Option<Tree<i64>> {
     Tree::tuple(&modes.collect::<Option<SmallVec<[Tree<i64>; 4]>>>()?).ok()
 }
 
-/// The layout of a shape and strides that are integers of 64 bits, or tuples of nothing but such and
-/// such tuples and nested alike; none of others, and of what is no layout.
+/// The layout of a shape and strides that are integers of 64 bits, or tuples of nothing but such
+/// and such tuples and nested alike; none of others, and of what is no layout.
 pub fn pairs(shape: &Bound<'_, PyAny>, stride: &Bound<'_, PyAny>) -> Option<Layout> {
     let mut written = Written::default();
     written.write(shape, stride, 0)?;

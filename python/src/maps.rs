@@ -11,7 +11,8 @@ use crate::convert::{self, python};
 use crate::object::{Object, read};
 use crate::{function, refusal};
 
-/// A tiler: a layout or a shape for each mode, `None` for a mode that is kept. `Tiler(2, Layout(4, 1))`, `Tiler("[2:1;4:1]")`.
+/// A tiler: a layout or a shape for each mode, `None` for a mode that is kept.
+/// `Tiler(2, Layout(4, 1))`, `Tiler("[2:1;4:1]")`.
 #[pyclass(frozen, extends = Object, module = "tilewright")]
 pub struct Tiler;
 
@@ -47,7 +48,8 @@ impl Tiler {
     }
 }
 
-/// A swizzle, in CuTe's order: bits, base, shift. It flips the bits from `base` on by those `shift` above.
+/// A swizzle, in CuTe's order: bits, base, shift. It flips the bits from `base` on by those `shift`
+/// bits above them.
 #[pyclass(frozen, extends = Object, module = "tilewright")]
 pub struct Swizzle;
 
@@ -111,8 +113,8 @@ impl Swizzle {
     }
 }
 
-/// A linear map over bits, column by column: `BitMatrix("F2<2>[2,3]")`, or `BitMatrix(2, (2, 3))` of the number of bits of a
-/// value and the images of the bits of an index.
+/// A linear map over bits, column by column: `BitMatrix("F2<2>[2,3]")`, or `BitMatrix(2, (2, 3))`
+/// of the number of bits of a value and the images of the bits of an index.
 #[pyclass(frozen, extends = Object, module = "tilewright")]
 pub struct BitMatrix;
 
@@ -174,7 +176,8 @@ impl BitMatrix {
     }
 }
 
-/// A linear map over bits whose inputs and outputs have names: `LinearLayout("lane=[(1,0),(2,0)] -> row:4 column:2")`.
+/// A linear map over bits whose inputs and outputs have names:
+/// `LinearLayout("lane=[(1,0),(2,0)] -> row:4 column:2")`.
 #[pyclass(frozen, extends = Object, module = "tilewright")]
 pub struct LinearLayout;
 
@@ -229,8 +232,9 @@ fn sizes<'py>(py: Python<'py>, names: &[Named]) -> PyResult<Bound<'py, PyDict>> 
     Ok(sizes)
 }
 
-/// A morphism of nested tuples: `Morphism("(4,5) -> (4,16,5) : (1,3)")`, or `Morphism((4, 5), (4, 16, 5), (1, 3))`. An entry
-/// of the map is the number of the place, from 1 on, or `None` where an entry is sent nowhere.
+/// A morphism of nested tuples: `Morphism("(4,5) -> (4,16,5) : (1,3)")`, or
+/// `Morphism((4, 5), (4, 16, 5), (1, 3))`. An entry of the map is the number of the place, from 1
+/// on, or `None` where an entry is sent nowhere.
 #[pyclass(frozen, extends = Object, module = "tilewright")]
 pub struct Morphism;
 

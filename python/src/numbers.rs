@@ -13,7 +13,7 @@ use crate::convert::{self, python};
 use crate::object::{Object, read};
 use crate::refusal;
 
-/// A number that becomes known at launch: `Expr("M{div=8}")`. `+`, `-`, `*`, `//` and `%` give others.
+/// A number that is known at launch: `Expr("M{div=8}")`. `+`, `-`, `*`, `//` and `%` give others.
 #[pyclass(frozen, extends = Object, module = "tilewright")]
 pub struct Expr;
 
@@ -71,7 +71,8 @@ impl Expr {
     }
 }
 
-/// A step in a mode of a coordinate: `E(0)`, `2 * E(1, 0)`, `Step("2@0")`. Sums of steps go in several modes at once.
+/// A step in a mode of a coordinate: `E(0)`, `2 * E(1, 0)`, `Step("2@0")`. Sums of steps go in
+/// several modes at once.
 #[pyclass(frozen, extends = Object, module = "tilewright")]
 pub struct Step;
 

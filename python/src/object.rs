@@ -1,7 +1,7 @@
 //! The base class of all values, and what they have in common.
 //!
 //! Law: an object holds one value of the language and never changes. `repr` is a Python expression
-//! for it, `str` its text in the language, both of which read back; equal objects have equal hashes.
+//! for it, `str` its text in the language; both read back. Equal objects have equal hashes.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -20,7 +20,8 @@ use crate::maps::{BitMatrix, LinearLayout, Morphism, Swizzle, Tiler};
 use crate::numbers::{Expr, Step, Xor};
 use crate::picture;
 
-/// A value of the language: a layout, a tiler, a swizzle, a map over bits, a morphism, or a number that is no integer.
+/// A value of the language: a layout, a tiler, a swizzle, a map over bits, a morphism, or a number
+/// that is no integer.
 #[pyclass(frozen, subclass, module = "tilewright", name = "Value")]
 pub struct Object {
     /// The value.

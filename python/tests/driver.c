@@ -1,6 +1,7 @@
-/* A driver of CUDA devices that has none: it keeps what is launched, for test_devices.py to look at.
+/* An imitation of the CUDA driver, without devices: it keeps what is launched, for test_devices.py.
  *
- * Functions have the parameters of the driver's header. The parameters of a kernel are those that its text declares. */
+ * Functions have the parameters of the driver's header. The parameters of a kernel are those that
+ * its text declares. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

@@ -80,7 +80,8 @@ def staged_gemm(
 ):
     """The post's product with copies that run ahead, and registers that are filled by vectors."""
     b_m, b_n, b_k = 128, 128, 8
-    # Four elements behind each column put the neighbours along K that are copied together into banks of their own.
+    # Four elements behind each column put the neighbours along K that are copied together into
+    # banks of their own.
     sA = tw.shared("f32", tw.make_layout((b_m, b_k, stages), stride=(1, b_m + 4, (b_m + 4) * b_k)))
     sB = tw.shared("f32", tw.make_layout((b_n, b_k, stages)))
     tiled_copy_A = tw.TiledCopy("SM80_CP_ASYNC_CACHEALWAYS<uint32_t>", "f32", tw.make_layout((32, b_k), stride=(b_k, 1)), (1, 1))

@@ -122,7 +122,8 @@ def main(library):
         assert {bits, 0xFFFFFFFD} <= given, given
     y = tw.gpu.softmax(Tensor((5, 300)), out=Tensor((5, 300), address=5 * MiB))
     assert y.address == 5 * MiB and last(2)[8:10] == [MiB, 5 * MiB]
-    # Memory that begins anywhere: accesses are narrower, and of relayouts it is known from a multiple of 16 bytes on.
+    # Memory that begins anywhere: accesses are narrower, and of relayouts it is known from a
+    # multiple of 16 bytes on.
     tw.gpu.softmax(Tensor((5, 300), address=MiB + 4), out=Tensor((5, 300), address=5 * MiB))
     assert last(2)[8:10] == [MiB + 4, 5 * MiB]
     tw.gpu.softmax(Tensor((5, 304), BF16), out=Tensor((5, 304), BF16, address=5 * MiB + 2))

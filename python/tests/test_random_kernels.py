@@ -27,7 +27,7 @@ WORDS = ["x", "(x,y)", "f32", "bf16", "i32", "sum", "max", "(32,1):(1,0)", "32:1
 HELD = [tw.thread, (tw.thread, None), (None, 0), (32, 64), 32, 64, tw.Distribution((4, 128), "((32,4),4):((16,1),4)")]
 
 
-#: Statements of a part of 128 numbers a thread, and what was loaded of it, that are right in most places.
+#: Statements of a part of 128 numbers a thread, and what was loaded of it, mostly right ones.
 RIGHT = [
     lambda part, held: held + held,
     lambda part, held: 2.0 * held - 1,

@@ -53,7 +53,8 @@ impl fmt::Display for CopyEnd {
 /// ```
 /// use tilewright_atoms::{CopyAtom, CopyEnd};
 ///
-/// // Four 8x8 matrices of 16 bits from shared memory: a thread names a row, and gets two neighbours of each matrix.
+/// // Four 8x8 matrices of 16 bits from shared memory: a thread names a row, and gets two
+/// // neighbours of each matrix.
 /// let atom = CopyAtom::named("SM75_U32x4_LDSM_N").unwrap();
 /// assert_eq!(atom.values(CopyEnd::Source, 16).unwrap().to_string(), "(32,8):(8,1)");
 /// assert_eq!(atom.values(CopyEnd::Destination, 16).unwrap().to_string(), "(32,(2,4)):(2,(1,64))");

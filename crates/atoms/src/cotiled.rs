@@ -58,7 +58,8 @@ impl TiledCopy {
     /// use tilewright_layout::Layout;
     ///
     /// # fn main() -> Result<(), tilewright_atoms::AtomError> {
-    /// // 128 threads, with 16 bytes each, one behind the other in memory; the matrix there has rows of 64 bytes.
+    /// // 128 threads, with 16 bytes each, one behind the other in memory; the matrix there has
+    /// // rows of 64 bytes.
     /// let layout = |text: &str| text.parse::<Layout>().unwrap();
     /// let atom = || CopyAtom::named("UniversalCopy<uint128_t>");
     /// let data = layout("(32,64):(64,1)");

@@ -93,7 +93,8 @@ pub fn coordinate(shape: &Tree<Expr>, place: &Place) -> Result<Computation, Emit
 /// use tilewright_emit::{Language, Place, Style, inside};
 /// use tilewright_layout::{Coordinate, Layout, Tiler, Tree, symbolic::Expr};
 ///
-/// // Coordinates of a matrix, in tiles of 128 x 64. The last column of tiles is ragged, the last row is not.
+/// // Coordinates of a matrix, in tiles of 128 x 64. The last column of tiles is ragged, the last
+/// // row is not.
 /// let shape: Tree<Expr> = "(M{div=128},K)".parse().unwrap();
 /// let tiler: Tiler<Expr> = "[128:1;64:1]".parse().unwrap();
 /// let rows: Layout<Coordinate<Expr>> = Layout::identity(&shape).unwrap();

@@ -102,7 +102,7 @@ where
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let mut tensor = Tensor::from_fn("(4,4):(4,1)".parse::<Layout>()?, |index| index)?;
-    /// // Thread 3 of 2 x 2 has every other element of every other row. It doubles them in registers.
+    /// // Thread 3 of 2 x 2 has every other element of every other row: doubled in registers.
     /// let threads: Layout = "(2,2):(1,2)".parse()?;
     /// let mut own = tensor.view().local_partition(&threads, 3)?.load()?;
     /// update(&mut own.view_mut(), |element| *element *= 2)?;

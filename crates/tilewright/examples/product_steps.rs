@@ -1,9 +1,9 @@
-//! A product of matrices in six steps, from a thread for each element to the tensor cores fed by the
-//! copy engine: `D(m,n) = sum over k of A(m,k) * B(n,k)`, bf16 with sums in f32, for any M and N,
-//! and K and N multiples of 8. The book's chapter "A product, step by step" reads it aloud.
+//! A product of matrices in six steps, from a thread for each element to the tensor cores fed by
+//! the copy engine: `D(m,n) = sum over k of A(m,k) * B(n,k)`, bf16 with sums in f32, for any M and
+//! N, and K and N multiples of 8. The book's chapter "A product, step by step" reads it aloud.
 //!
-//! Every step is checked in the interpreter. On a machine with a Hopper GPU each is timed there at a
-//! size that is given, and compared with sums in f64.
+//! Every step is checked in the interpreter. On a machine with a Hopper GPU each is timed there at
+//! a size that is given, and compared with sums in f64.
 //!
 //! ```text
 //! cargo run --release --example product_steps            # checks, at 150 x 136 x 72
@@ -40,7 +40,7 @@ fn at(index: &Expr) -> Result<Coord<Expr>, KernelError> {
 
 // step 1
 fn elements() -> Built {
-    // 16 x 16 threads, each with an element of D; threads that are neighbours have neighbours in a row.
+    // 16 x 16 threads, each with an element of D; neighbouring threads have neighbours in a row.
     let fma = MmaAtom::named("UniversalFMA<F32,F32,F32,F32>")?;
     let mma = TiledMma::new(fma, &"(16,16,1):(16,1,0)".parse()?, &Tiler::Keep)?;
     Ok(Kernel::build("elements", |k| {
@@ -136,7 +136,7 @@ fn warps() -> Built {
         let tiles_a = a.local_tile("(128,32)", k.block("(y,_)")?)?;
         let tiles_b = b.local_tile("(128,32)", k.block("(x,_)")?)?;
         let part = d.local_tile("(128,128)", k.block("(y,x)")?)?.partition_mma(&warps.mma, Operand::C)?;
-        // Chunks of 16 bytes change places by the row, so that eight rows are in banks of their own.
+        // Chunks of 16 bytes change places by the row, so that eight rows are in separate banks.
         let tile = "S<2,3,3> o 0 o (128,32):(32,1)";
         let (left, right) = (k.shared_of(Element::Bf16, tile)?, k.shared_of(Element::Bf16, tile)?);
         let sums = part.fragment_of(Element::F32)?;

@@ -4,6 +4,10 @@
 //!
 //! The programs are in `compile_time`. The test makes packages of them beside the build's own
 //! output and runs cargo there.
+//!
+//! The `//! ` lines that begin a program in `compile_time/refused` are data, not documentation:
+//! each is a part of the compiler's message, in the order in which it stands there, and the last
+//! names the line and the column of the literal. They must not be wrapped or reworded.
 #![cfg(feature = "macros")]
 
 #[path = "compile_time/assembly.rs"]

@@ -11,7 +11,7 @@ from types import CodeType, FrameType
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
-# Of each instruction of a function that was traced: where its expression begins and ends. Columns count bytes.
+# Where the expression of each instruction of a traced function begins and ends; columns in bytes.
 _Positions = list[tuple[int | None, int | None, int | None, int | None]]
 _known: dict[CodeType, _Positions] = {}
 _KEPT = 256

@@ -7,7 +7,7 @@ from typing import Any, Callable
 from ._more import _functions
 from ._native import Layout, Tensor, copy, zeros
 
-#: The elements of a block that a function is called with: as many as a cache near the processor holds.
+#: The elements of a block that a function is called with: as many as a nearby cache holds.
 BLOCK = 1 << 16
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 #: A shape, strides or a coordinate of known numbers.
 IntTuple = Union[int, Tuple["IntTuple", ...]]
-#: What a function takes: a value, an integer, a nested tuple, None for ``_``, or a program of the language.
+#: What a function takes: a value, an integer, a nested tuple, None for ``_``, or a program as text.
 Argument = Union["Value", SupportsIndex, str, Tuple[Any, ...], List[Any], None]
 #: What stands for a layout: a shape for its compact one.
 LayoutLike = Union["Layout", "Swizzle", "BitMatrix", SupportsIndex, str, Tuple[Any, ...], List[Any]]

@@ -22,7 +22,8 @@ from ._arrays import empty, result_type
 from ._jit import interpret
 from ._native import Layout
 
-# The type of elements, extents, strides, the CUDA device, and how many elements come after a multiple of 16 bytes.
+# The type of elements, extents, strides, the CUDA device, and how many elements come after a
+# multiple of 16 bytes.
 Axes = tuple[str, tuple[int, ...], tuple[int, ...], "int | None", int]
 
 

@@ -290,7 +290,7 @@ impl Product {
     /// use tilewright_kernel::Element;
     /// use tilewright_kernels::gemm::{Matrix, Problem, Product};
     ///
-    /// // Rows of 9 elements, which the copy engine cannot read: they are moved to longer ones before.
+    /// // The copy engine cannot read rows of 9 elements: first they are moved to longer ones.
     /// let product = Product::new(&Problem::new(Element::Bf16, [10, 16, 9]).unwrap()).unwrap();
     /// assert_eq!(product.kernels().len(), 3);
     /// assert_eq!(product.check().unwrap().compared, 160);
