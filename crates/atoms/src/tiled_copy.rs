@@ -121,7 +121,7 @@ impl TiledCopy {
     /// As [`TiledCopy::of_operand`], for elements of another width than the product has: sums that
     /// are stored in fewer bits than they were added in.
     ///
-    /// Errors: as there.
+    /// Errors: as [`TiledCopy::of_operand`].
     pub fn of_operand_in(atom: CopyAtom, mma: &TiledMma, operand: Operand, bits: i64) -> Result<TiledCopy, AtomError> {
         let owned = mma.thread_values(operand)?;
         let tile = mma.tile_shape();

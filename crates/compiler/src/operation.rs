@@ -156,7 +156,7 @@ impl Interner {
     /// Whether two layouts are the same function of an index: [`AnyLayout::same_function`]. Where
     /// their coalesced forms have one handle, they are.
     ///
-    /// Errors: as there; [`InternError::Foreign`], [`InternError::Full`].
+    /// Errors: as [`AnyLayout::same_function`]; [`InternError::Foreign`], [`InternError::Full`].
     ///
     /// ```
     /// use tilewright_compiler::Interner;

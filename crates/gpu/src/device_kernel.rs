@@ -112,7 +112,7 @@ impl DeviceKernel {
     /// number by its name and its type, in the lowest places. [`SizedKernel::set_number`] changes
     /// them.
     ///
-    /// Errors: as there; a number that is not given (E1003).
+    /// Errors: as [`DeviceKernel::at`]; a number that is not given (E1003).
     pub fn at_with(
         &self,
         sizes: &[(&str, i64)],

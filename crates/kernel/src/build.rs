@@ -229,7 +229,7 @@ impl Build {
 
     /// As [`Build::shared`], for a type that is a value.
     ///
-    /// Errors: as there.
+    /// Errors: as [`Build::shared`].
     #[track_caller]
     pub fn shared_of(&self, element: Element, layout: &str) -> Result<View<'_>, KernelError> {
         let location = Location::caller();

@@ -232,7 +232,7 @@ impl<'p> Interpreter<'p> {
     /// As [`Interpreter::number`], for a type that is a value: the bits of the number, in the
     /// lowest places.
     ///
-    /// Errors: as there.
+    /// Errors: as [`Interpreter::number`].
     pub fn number_bits(&mut self, name: &str, given: Element, bits: u64) -> Result<&mut Self, SetupError> {
         let mut found = false;
         for (place, scalar) in self.scalars.iter_mut().zip(&self.program.scalars) {

@@ -89,7 +89,7 @@ impl Program {
     /// # }
     /// ```
     ///
-    /// Errors: as there; a number that is not given.
+    /// Errors: as [`Program::launch`]; a number that is not given.
     pub fn launch_with(
         &self,
         sizes: &[(&str, i64)],

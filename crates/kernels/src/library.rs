@@ -417,7 +417,7 @@ impl Entry {
 
     /// As [`Entry::plan`], with the large sizes where none are given.
     ///
-    /// Errors: as there.
+    /// Errors: as [`Entry::plan`].
     pub fn plan_large(&self, sizes: &[(&str, i64)], element: Option<Element>) -> Result<Planned, PlanError> {
         self.plan_with(self.large.to_vec(), sizes, element)
     }

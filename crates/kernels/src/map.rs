@@ -61,7 +61,7 @@ pub type Placed<'a> = (&'a Layout, Element, i64);
 
 /// As [`map`], with tensors that begin inside of their memory.
 ///
-/// Errors: as there.
+/// Errors: as [`map`].
 pub fn map_at(
     name: &str,
     expression: &Expression,

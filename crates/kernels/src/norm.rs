@@ -42,7 +42,7 @@ pub fn rms_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned,
 /// As [`rms_norm`], of tensors that begin at multiples of so many elements, where those are less
 /// than 16 bytes: accesses are narrower then.
 ///
-/// Errors: as there.
+/// Errors: as [`rms_norm`].
 pub fn rms_norm_at(columns: i64, element: Element, epsilon: f64, alignment: i64) -> Result<Planned, PlanError> {
     let alone = match Rows::new(columns, element, alignment) {
         Err(PlanError::TooLarge { .. }) => long_rms_norm(columns, element, epsilon, alignment)?,
@@ -119,7 +119,7 @@ pub fn layer_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planne
 /// As [`layer_norm`], of tensors that begin at multiples of so many elements, where those are less
 /// than 16 bytes: accesses are narrower then.
 ///
-/// Errors: as there.
+/// Errors: as [`layer_norm`].
 pub fn layer_norm_at(columns: i64, element: Element, epsilon: f64, alignment: i64) -> Result<Planned, PlanError> {
     let alone = match Rows::new(columns, element, alignment) {
         Err(PlanError::TooLarge { .. }) => long_layer_norm(columns, element, epsilon, alignment)?,

@@ -56,7 +56,7 @@ pub fn reduce(statistic: Statistic, tensor: (&Layout, Element), modes: &[usize])
 /// As [`reduce`], of tensors that begin at multiples of so many elements, where those are less than
 /// 16 bytes: accesses are narrower then.
 ///
-/// Errors: as there.
+/// Errors: as [`reduce`].
 pub fn reduce_at(
     statistic: Statistic,
     (layout, element): (&Layout, Element),

@@ -155,7 +155,7 @@ pub fn relayout(
 /// As [`relayout`], for a device of so many processors: tiles are as large as leaves each of them
 /// two or more.
 ///
-/// Errors: as there.
+/// Errors: as [`relayout`].
 pub fn relayout_for(
     processors: u32,
     from: impl Into<Place>,

@@ -114,10 +114,10 @@ impl Rows {
         Rows::holding(2 * MOST, THREADS, (columns, alignment), element)
     }
 
-    /// The same without shared memory, where a block whose warps have rows of their own has so many
-    /// threads.
+    /// As [`Rows::new`], without shared memory; `threads` is how many a block has whose warps have
+    /// rows of their own.
     ///
-    /// Errors: as there.
+    /// Errors: as [`Rows::new`].
     pub(crate) fn in_registers(
         threads: i64,
         columns: i64,

@@ -45,7 +45,7 @@ pub fn softmax(columns: i64, element: Element) -> Result<Planned, PlanError> {
 /// As [`softmax`], of tensors that begin at multiples of so many elements, where those are less
 /// than 16 bytes: accesses are narrower then.
 ///
-/// Errors: as there.
+/// Errors: as [`softmax`].
 pub fn softmax_at(columns: i64, element: Element, alignment: i64) -> Result<Planned, PlanError> {
     let alone = match Rows::new(columns, element, alignment) {
         Err(PlanError::TooLarge { .. }) => long(columns, element, alignment)?,

@@ -148,7 +148,7 @@ impl Value {
 
     /// As [`Value::to_tiler`], of numbers and steps of any kind.
     ///
-    /// Errors: as there.
+    /// Errors: as [`Value::to_tiler`].
     pub fn any_tiler(&self) -> Option<Result<AnyTiler, LayoutError>> {
         tiler_of(self)
     }

@@ -130,7 +130,7 @@ where
 {
     /// The same memory as elements of another type: [`TensorView::recast`].
     ///
-    /// Errors: as there.
+    /// Errors: as [`TensorView::recast`].
     pub fn recast<U: NoUninit + AnyBitPattern>(mut self) -> Result<TensorViewMut<'a, U, L::Derived>, TensorError> {
         let (map, distance) = recast_map::<T, U, _>(&self.layout().derived()?, self.as_ptr())?;
         // SAFETY: as for views that are read; any bits are valid for both types, and no bit is in

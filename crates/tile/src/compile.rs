@@ -103,7 +103,7 @@ impl Program {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Errors: as there.
+    /// Errors: as [`Program::compile`].
     pub fn compile_for(&self, target: Target) -> Result<Compiled, TileError> {
         if target != Target::Sm90a {
             return self.compile();

@@ -138,17 +138,17 @@ pub enum Binary {
     Minimum,
     /// The greater; the other one if one is NaN.
     Maximum,
-    /// The bits that both have, of i32.
+    /// Bitwise and, of i32.
     And,
-    /// The bits that one of both has.
+    /// Bitwise or.
     Or,
-    /// The bits that one of both has, and the other has not.
+    /// Bitwise exclusive or.
     Xor,
-    /// The first one's bits moved up by the second, taken without its sign; 0 from 32 on.
+    /// The first shifted left by the second, read as unsigned; 0 from 32 on.
     ShiftLeft,
-    /// The first one's bits moved down, filled with its sign.
+    /// The first shifted right by the second, filled with its sign (arithmetic shift).
     ShiftRight,
-    /// The first one's bits moved down, filled with zeros.
+    /// The first shifted right by the second, filled with zeros (logical shift).
     ShiftDown,
 }
 
@@ -332,14 +332,15 @@ pub enum Operation {
     /// The place of the greatest element along a mode, as i32: of equal ones the first, and NaN
     /// only where there is nothing else. The mode keeps one element.
     ArgMax(usize),
-    /// The greatest elements along a mode, so many of them, the greatest first. Of f32, NaN is
+    /// So many of the greatest elements along a mode, in descending order. Of f32, NaN is
     /// greater than all numbers (less, where its sign is set), and 0 greater than -0.
     Top(usize, i64),
-    /// How often each of the numbers 0, 1, ... occurs in the tile, so many of them.
+    /// A histogram: how often each of so many numbers, from 0 on, occurs in the tile.
     Histogram(i64),
     /// Each element combined with all before it along a mode.
     Scan(Reduction, usize),
-    /// What is before each element along a mode, combined; at the first what changes nothing.
+    /// The exclusive scan: all before each element along a mode, combined; the identity at the
+    /// first.
     ScanBefore(Reduction, usize),
     /// `a b + c` of matrices `(M,K)`, `(K,N)`, `(M,N)`: factors of 16 bits, sums of f32.
     Dot,

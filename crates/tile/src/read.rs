@@ -26,13 +26,13 @@
 //! | `unpack_i4(w, bf16)` `unpack_u4(w, bf16)` | the numbers of four bits in words of i32, eight along the first mode for each |
 //! | `neg` `abs` `exp` `exp2` `log2` `sqrt` `rsqrt` `recip` `tanh` | functions of each element |
 //! | `min(a, b)` `max(a, b)` `fma(a, b, c)` | of two elements; `a * b + c`, rounded once |
-//! | `and(a, b)` `or` `xor` `shl` `shr` `lshr` | bits of i32; moved up, down with the sign, down with zeros |
+//! | `and(a, b)` `or` `xor` `shl` `shr` `lshr` | bitwise operations and shifts of i32: left, arithmetic right, logical right |
 //! | `random(c, seed, 0)` | random bits by Philox4x32-10: word 0 to 3 of counter `(c,0,0,0)` and key `(seed,0)` |
 //! | `select(a < b, yes, no)` | also `<=` and `==` |
 //! | `reduce_sum(a, 1)` `_product` `_min` `_max` | combined along modes, which keep one element each |
-//! | `scan_sum(a, 1)` and so on | combined with all before along a mode; `scan_before_sum` without the element itself |
+//! | `scan_sum(a, 1)` and so on | the inclusive scan along a mode; `scan_before_sum` is the exclusive one |
 //! | `argmax(a, 1)` | where the greatest is along a mode, the first of equal ones |
-//! | `top(a, 1, 8)` | the greatest along a mode, so many, the greatest first |
+//! | `top(a, 1, 8)` | the eight greatest along a mode, in descending order |
 //! | `histogram(a, 256)` | how often each number from 0 occurs |
 //! | `broadcast(a, (4,64))` `reshape(a, (256))` `transpose(a, (1,0))` | other shapes |
 //! | `arange((4,64), 1)` `index(block.x*64)` | coordinates along a mode; an index, as i32 |

@@ -122,7 +122,7 @@ impl DeviceProduct {
 
     /// As [`DeviceProduct::launch`], where `written` are D and the by-products in their order.
     ///
-    /// Errors: as there.
+    /// Errors: as [`DeviceProduct::launch`].
     pub fn launch_into(
         &mut self,
         stream: &Stream,
@@ -136,7 +136,7 @@ impl DeviceProduct {
 
     /// As [`DeviceProduct::launch_into`], of parts of memory or of memory of other devices.
     ///
-    /// Errors: as there.
+    /// Errors: as [`DeviceProduct::launch_into`].
     pub fn launch_with(
         &mut self,
         stream: &Stream,

@@ -114,8 +114,8 @@ pub(super) fn ready(device: &Device, product: &Product) -> Result<Vec<Ready>, Fa
     compiled.collect()
 }
 
-/// What elements of D should be, spread over all of it: as many as so many multiplications tell,
-/// less those of rows that are in no group.
+/// What elements of D should be, at places spread over all of it: as many as so many
+/// multiplications compute, less those of rows that are in no group.
 pub(super) fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) -> Result<Vec<Expected>, Failure> {
     let [m, n, k] = problem.sizes();
     let all = m * n * problem.batch();

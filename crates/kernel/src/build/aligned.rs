@@ -11,8 +11,8 @@ use crate::program::memory::Space;
 use crate::program::{Location, Source};
 
 impl<'k> View<'k> {
-    /// The tensor, of whose address the launch need promise no more than a multiple of so many
-    /// bytes.
+    /// The tensor, at an address that need only be a multiple of `bytes`: the launch promises no
+    /// more.
     ///
     /// ```
     /// use tilewright_kernel::Kernel;
@@ -28,7 +28,8 @@ impl<'k> View<'k> {
     /// assert_eq!(alignments, [4, 16]);
     /// ```
     ///
-    /// Errors: it is no power of two from the bytes of an element to 16; the memory is shared.
+    /// Errors: `bytes` is not a power of two between the size of an element and 16; the tensor is
+    /// in shared memory.
     #[track_caller]
     pub fn aligned(self, bytes: u32) -> Result<View<'k>, KernelError> {
         let location = Location::caller();

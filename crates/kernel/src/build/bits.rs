@@ -55,19 +55,19 @@ impl<'k> Num<'k> {
         self.binary(other, operation, name)
     }
 
-    /// The bits that both have.
+    /// Bitwise and.
     #[track_caller]
     pub fn bit_and(self, other: Num<'k>) -> Num<'k> {
         self.whole(other, Binary::And, "bit_and")
     }
 
-    /// The bits that one of both has.
+    /// Bitwise or.
     #[track_caller]
     pub fn bit_or(self, other: Num<'k>) -> Num<'k> {
         self.whole(other, Binary::Or, "bit_or")
     }
 
-    /// The bits that one of both has, and the other has not.
+    /// Bitwise exclusive or.
     #[track_caller]
     pub fn bit_xor(self, other: Num<'k>) -> Num<'k> {
         self.whole(other, Binary::Xor, "bit_xor")
@@ -79,14 +79,14 @@ impl<'k> Num<'k> {
         self.whole(other, Binary::MultiplyHigh, "multiply_high")
     }
 
-    /// The bits moved up by a number of 32 bits, taken without its sign; 0 from the width on.
+    /// Shifts left by a number of 32 bits, read as unsigned. By the width or more, the result is 0.
     #[track_caller]
     pub fn shift_left(self, by: Num<'k>) -> Num<'k> {
         self.shifted(by, Binary::ShiftLeft, "shift_left")
     }
 
-    /// The bits moved down by a number of 32 bits, taken without its sign, filled with the sign of
-    /// a type that has one and with zeros else.
+    /// Shifts right by a number of 32 bits, read as unsigned. Types with a sign are filled with the
+    /// sign bit, others with zeros.
     #[track_caller]
     pub fn shift_right(self, by: Num<'k>) -> Num<'k> {
         self.shifted(by, Binary::ShiftRight, "shift_right")
@@ -111,18 +111,18 @@ impl<'k> Num<'k> {
     }
 }
 
-/// For eight numbers of four bits in a word: what is made of them.
+/// How four bits become a number without a conversion: other bits around them make the number that
+/// they add to a constant, which is subtracted.
 struct Nibbles {
-    /// The bits that stand around four bits of the word, so that they are a number with the place
-    /// of their ones.
+    /// Those other bits.
     frame: u64,
-    /// What is subtracted then.
+    /// The constant.
     less: f64,
 }
 
 impl Build {
-    /// The eight numbers of four bits in each of some words of 32, the lowest bits first, as
-    /// elements of another type: with a sign, -8 to 7, or without, 0 to 15. All are exact.
+    /// Unpacks words of 32 bits: the eight numbers of four bits in each, the lowest bits first, as
+    /// elements of another type. With a sign they are -8 to 7, without 0 to 15; all are exact.
     ///
     /// ```
     /// use tilewright_kernel::{Element, Kernel, interpret};
@@ -142,7 +142,7 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: a word is no number of 32 bits; the elements are none of bf16, f16, f32 and i32.
+    /// Errors: a word does not have 32 bits; `element` is not bf16, f16, f32 or i32.
     #[track_caller]
     pub fn nibbles<'k>(
         &'k self,

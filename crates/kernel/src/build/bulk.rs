@@ -197,8 +197,8 @@ impl Build {
         self.stored_bulk(source, destination, Cache::Default).map_err(|refusal| refusal.at("store_bulk", location))
     }
 
-    /// As [`Build::store_bulk`], of what nobody reads soon: its lines are the first that leave the
-    /// second-level cache (`L2::evict_first`).
+    /// As [`Build::store_bulk`], for data that nobody reads soon: the L2 cache evicts its lines
+    /// first (`L2::evict_first`).
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret, ptx};
@@ -232,7 +232,7 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: as there.
+    /// Errors: as [`Build::store_bulk`].
     #[track_caller]
     pub fn store_bulk_once<'k>(&'k self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
         let location = Location::caller();

@@ -164,7 +164,7 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: as there.
+    /// Errors: as [`Build::cluster`].
     #[track_caller]
     pub fn cluster_of(&self, blocks: [u32; 3]) -> Result<(), KernelError> {
         let location = Location::caller();

@@ -355,7 +355,7 @@ impl<'k> View<'k> {
 
     /// As [`View::fragment`], for elements of another type: sums in f32 for a result of 16 bits.
     ///
-    /// Errors: as there.
+    /// Errors: as [`View::fragment`].
     #[track_caller]
     pub fn fragment_of(&self, element: Element) -> Result<Fragment<'k>, KernelError> {
         let location = Location::caller();

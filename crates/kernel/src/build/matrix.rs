@@ -160,7 +160,7 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: as there.
+    /// Errors: as [`Build::mma`].
     #[track_caller]
     pub fn mma_anew<'k>(
         &'k self,

@@ -495,7 +495,7 @@ impl Build {
 
     /// As [`Build::scalar`], for a type that is a value.
     ///
-    /// Errors: as there.
+    /// Errors: as [`Build::scalar`].
     #[track_caller]
     pub fn scalar_of(&self, element: Element, name: &str) -> Result<Num<'_>, KernelError> {
         use crate::program::scalar::Scalar;

@@ -19,7 +19,7 @@ impl<'k> View<'k> {
     /// As [`View::store_distributed_predicated`], of a part of a tile: each thread writes to a view
     /// of its own, and of those that hold the same of the whole, one does.
     ///
-    /// Errors: the view has not the shape of the part; types differ.
+    /// Errors: the shape of the view is not that of the part; types differ.
     #[track_caller]
     pub fn store_part_of(&self, part: &Distributed<'k>, whole: &Distribution) -> Result<(), KernelError> {
         let location = Location::caller();
@@ -35,7 +35,7 @@ impl<'k> View<'k> {
 
     /// As [`View::accumulate_distributed`], of a part of a tile.
     ///
-    /// Errors: as [`View::accumulate`]; the view has not the shape of the part.
+    /// Errors: as [`View::accumulate`]; the shape of the view is not that of the part.
     #[track_caller]
     pub fn accumulate_part_of(
         &self,
@@ -56,8 +56,9 @@ impl<'k> View<'k> {
 }
 
 impl<'k> Distributed<'k> {
-    /// How often each of the numbers 0, 1, ... occurs in the tile, as many as the tile of `held`
-    /// has elements; others are passed over. It is counted in shared memory.
+    /// A histogram: how often each of the numbers 0, 1, ... occurs in the tile. There are as many
+    /// bins as the tile of `held` has elements; numbers without a bin are not counted. Counts are
+    /// made in shared memory.
     ///
     /// ```
     /// use tilewright_kernel::{Distribution, Kernel, interpret};

@@ -196,7 +196,7 @@ impl<'k> Cursor<'k> {
 }
 
 impl Cursor<'_> {
-    /// Goes on by so many stages, as [`Cursor::advance`] so many times: past those that others use.
+    /// Advances by `count` stages, as [`Cursor::advance`] so many times, past stages of others.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, KernelError, interpret};
@@ -249,7 +249,7 @@ impl Cursor<'_> {
     /// # }
     /// ```
     ///
-    /// Errors: as [`Cursor::stage`]; fewer than none.
+    /// Errors: as [`Cursor::stage`]; `count` is negative.
     #[track_caller]
     pub fn advance_by(&self, count: i64) -> Result<(), KernelError> {
         let location = Location::caller();

@@ -49,7 +49,8 @@ impl Reduction {
         }
     }
 
-    /// What changes no number that it is combined with, NaN aside: of integers the end of the type.
+    /// The identity, which changes no number that it is combined with, NaN aside. An infinity
+    /// stands for the end of an integer type.
     pub(crate) fn neutral(self) -> f64 {
         match self {
             Reduction::Sum => 0.0,

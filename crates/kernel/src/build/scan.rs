@@ -39,8 +39,9 @@ impl<'k> Distributed<'k> {
         self.scanned(mode, reduction, false, "scan", Location::caller())
     }
 
-    /// As [`Distributed::scan`], without the element itself: the first along the mode becomes what
-    /// changes nothing, 0 for sums, 1 for products, else the end of the numbers of the type.
+    /// The exclusive scan: as [`Distributed::scan`], without the element itself. The first along
+    /// the mode becomes the identity: 0 for sums, 1 for products; for minima and maxima an
+    /// infinity, or the greatest and the least number of an integer type.
     ///
     /// ```
     /// use tilewright_kernel::{Distribution, Kernel, Reduction, interpret};

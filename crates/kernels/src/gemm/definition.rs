@@ -315,7 +315,7 @@ impl Product {
 
     /// As [`Product::check`], where `numbers` gives the bytes of so many elements of a tensor.
     ///
-    /// Errors: as there.
+    /// Errors: as [`Product::check`].
     pub fn check_on(&self, numbers: &dyn Fn(Operand, Element, usize) -> Vec<u8>) -> Result<Report, Unchecked> {
         let problem = self.problem();
         let setup = |error| Unchecked::Interpreter(CheckError::Setup(error));

@@ -90,7 +90,7 @@ impl Problem {
         Problem::checked_groups(a, b, d, ends, pairs)
     }
 
-    /// How many groups the rows are parted in, where they are.
+    /// How many groups the rows are in; none for a product without groups.
     pub fn groups(&self) -> Option<i64> {
         self.ends().map(|ends| ends.extents()[0])
     }
@@ -100,7 +100,7 @@ impl Problem {
         (0..self.groups()?).find(|group| row < end(*group))
     }
 
-    /// Ends by chance, of which some groups are empty: the bytes of a tensor of i32.
+    /// Random ends, with some empty groups: the bytes of a tensor of i32.
     pub fn any_ends(&self, seed: u64) -> Vec<u8> {
         let (rows, groups) = (self.sizes()[0], self.groups().unwrap_or(0));
         let chance = any_numbers(Element::U32, groups as usize, seed);

@@ -21,8 +21,8 @@ use crate::error::PlanError;
 const VECTORS: i64 = 8;
 /// Blocks of a cluster.
 const BLOCKS: i64 = 8;
-/// Clusters: as many as run at once on a device of 132 multiprocessors, however these lie together.
-/// One more than run at once would take as long as all.
+/// Clusters: as many as run at once on a device of 132 multiprocessors, however its groups of
+/// multiprocessors are made up. One more would wait until one of the others ends.
 const CLUSTERS: i64 = 14;
 /// Warps of a group that has registers together.
 const GROUPED: i64 = 4;
@@ -80,9 +80,9 @@ impl Turns {
         }
     }
 
-    /// The same by clusters of so many blocks, and so many of these.
+    /// As [`Turns::new`], by `clusters` clusters of `blocks` blocks.
     ///
-    /// Errors: as there.
+    /// Errors: as [`Turns::new`].
     pub(crate) fn of(
         (columns, alignment): (i64, i64),
         element: Element,

@@ -79,7 +79,8 @@ complements! {
     /// What fills `[0, target)` together with this layout, exactly: [`Layout::complement`]. The
     /// target is a number, or a shape.
     ///
-    /// Errors: as there; a composed layout whose numbers are not known ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::complement`]; a composed layout whose numbers are not known
+    /// ([`LayoutError::Kind`]).
     complement, complement_open;
     /// What fills the gaps as far as whole copies fit: [`Layout::weak_complement`].
     ///
@@ -111,7 +112,7 @@ fn shaped_like(target: &Tree<Expr>, whole: Layout<Expr>, open: &Layout<Expr>) ->
 impl AnyLayout {
     /// The layout of `A(i) + B(i)`: [`Layout::add`].
     ///
-    /// Errors: as there; kinds that do not meet ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::add`]; kinds that do not meet ([`LayoutError::Kind`]).
     pub fn add(&self, other: &AnyLayout) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "layout_add";
         if self.is_composed() || other.is_composed() {
@@ -154,7 +155,7 @@ impl AnyLayout {
 
     /// The tile, and the layout from (thread, value) to the index in it: [`make_layout_tv`].
     ///
-    /// Errors: as there; kinds other than integers and numbers known at launch
+    /// Errors: as [`make_layout_tv`]; kinds other than integers and numbers known at launch
     /// ([`LayoutError::Kind`]).
     pub fn thread_value(&self, values: &AnyLayout) -> Result<(AnyTree, AnyLayout), LayoutError> {
         const OP: &str = "make_layout_tv";
@@ -169,7 +170,7 @@ impl AnyLayout {
 
     /// The largest layout of indices at which both are 0, 1, 2 and so on: [`max_common_layout`].
     ///
-    /// Errors: as there; coordinates ([`LayoutError::Kind`]).
+    /// Errors: as [`max_common_layout`]; coordinates ([`LayoutError::Kind`]).
     pub fn max_common_layout(&self, other: &AnyLayout) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "max_common_layout";
         if self.is_map_of_bits() || other.is_map_of_bits() {
@@ -208,7 +209,7 @@ impl AnyLayout {
     /// The compact layout of the same shape with modes in the same order of strides:
     /// [`Layout::layout_like`].
     ///
-    /// Errors: as there; coordinates or bit vectors ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::layout_like`]; coordinates or bit vectors ([`LayoutError::Kind`]).
     pub fn layout_like(&self) -> Result<AnyLayout, LayoutError> {
         match &*self.by_index()? {
             AnyLayout::Composed(map) => Ok(map.inner().layout_like()?.into()),
@@ -230,8 +231,8 @@ impl AnyLayout {
 
     /// The largest value plus one: [`Layout::cosize`].
     ///
-    /// Errors: as there; a composed layout of numbers that are not known, unless it is a layout
-    /// with an offset ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::cosize`]; a composed layout of numbers that are not known, unless it is
+    /// a layout with an offset ([`LayoutError::Kind`]).
     pub fn cosize(&self) -> Result<Expr, LayoutError> {
         match &*self.by_index()? {
             AnyLayout::Integer(layout) => Ok(layout.cosize()?.into()),

@@ -168,7 +168,8 @@ impl AnyLayout {
 
     /// The part that a tiler names: [`Layout::compose_tiler`].
     ///
-    /// Errors: as there; coordinates by mode, of a composed layout ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::compose_tiler`]; coordinates by mode, of a composed layout
+    /// ([`LayoutError::Kind`]).
     pub fn compose_tiler(&self, tiler: &AnyTiler) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "composition";
         const WANTED: &str = "a layout, or a tiler of numbers";
@@ -191,7 +192,7 @@ impl AnyLayout {
 
     /// The layout as tiles, and what runs over them, in one of the forms: [`Layout::divide`].
     ///
-    /// Errors: as there; a tiler of a kind that the layout is not divided by
+    /// Errors: as [`Layout::divide`]; a tiler of a kind that the layout is not divided by
     /// ([`LayoutError::Kind`]).
     ///
     /// ```
@@ -225,7 +226,8 @@ impl AnyLayout {
 
     /// Copies of this block, arranged by a tiler, in one of the forms: [`Layout::product`].
     ///
-    /// Errors: as there; a tiler of a kind that does not arrange the block ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::product`]; a tiler of a kind that does not arrange the block
+    /// ([`LayoutError::Kind`]).
     pub fn product(&self, form: DivideForm, tiler: &AnyTiler) -> Result<AnyLayout, LayoutError> {
         let op = form.product();
         if let AnyTiler::Map(by) = tiler {
@@ -246,7 +248,7 @@ impl AnyLayout {
 
     /// Copies side by side in every mode, `((block,copies),..)`: [`Layout::blocked_product`].
     ///
-    /// Errors: as there; a layout of a kind that does not arrange the block
+    /// Errors: as [`Layout::blocked_product`]; a layout of a kind that does not arrange the block
     /// ([`LayoutError::Kind`]).
     pub fn blocked_product(&self, by: &AnyLayout) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "blocked_product";
@@ -287,8 +289,8 @@ impl AnyLayout {
 
     /// The block repeated until it covers a shape: [`Layout::tile_to_shape`].
     ///
-    /// Errors: as there; the target is no tuple of numbers, or of numbers known at launch for XOR
-    /// strides ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::tile_to_shape`]; the target is no tuple of numbers, or of numbers known
+    /// at launch for XOR strides ([`LayoutError::Kind`]).
     pub fn tile_to_shape(&self, target: &AnyTree, order: Option<&Tree<i64>>) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "tile_to_shape";
         match (self, target.integer()) {

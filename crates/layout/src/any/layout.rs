@@ -91,7 +91,7 @@ with_another! {
 impl AnyLayout {
     /// Mode `j` of the result holds mode `j` of both: [`Layout::zip_with`].
     ///
-    /// Errors: as there; composed layouts ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::zip_with`]; composed layouts ([`LayoutError::Kind`]).
     pub fn zip_with(&self, other: &AnyLayout) -> Result<AnyLayout, LayoutError> {
         super::paired!("zip", self, other, (a, b) => Ok(a.zip_with(b)?.into()))
     }

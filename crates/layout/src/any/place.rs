@@ -59,7 +59,8 @@ macro_rules! sliced {
 sliced! {
     /// The modes where a coordinate is open: [`Layout::slice`].
     ///
-    /// Errors: as there; indices known at launch, of XOR strides ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::slice`]; indices known at launch, of XOR strides
+    /// ([`LayoutError::Kind`]).
     slice;
     /// The modes where a coordinate has an index: [`Layout::dice`].
     ///
@@ -118,7 +119,8 @@ impl AnyLayout {
 
     /// The slice, and the offset at which it begins: [`Layout::slice_and_offset`].
     ///
-    /// Errors: as there; a composed layout of numbers that are not known ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::slice_and_offset`]; a composed layout of numbers that are not known
+    /// ([`LayoutError::Kind`]).
     pub fn slice_and_offset(&self, coord: &AnyCoord) -> Result<(AnyLayout, AnyTree), LayoutError> {
         const OP: &str = "slice_and_offset";
         let whole = self.by_index()?;
@@ -153,7 +155,8 @@ impl AnyLayout {
     /// The layout seen from a coordinate on, and the offset of that coordinate; none where the
     /// layout has taken it in ([`Layout::domain_offset`]).
     ///
-    /// Errors: as there; indices known at launch, of XOR strides ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::domain_offset`]; indices known at launch, of XOR strides
+    /// ([`LayoutError::Kind`]).
     pub fn domain_offset(&self, coord: &AnyTree) -> Result<(AnyLayout, Option<AnyTree>), LayoutError> {
         const OP: &str = "domain_offset";
         if let Some(coord) = coord.integer() {

@@ -49,7 +49,8 @@ impl AnyLayout {
     /// Whether different coordinates have different values:
     /// [`Layout::is_injective`](crate::Layout::is_injective).
     ///
-    /// Errors: as there; maps after coordinates ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::is_injective`](crate::Layout::is_injective); maps after coordinates
+    /// ([`LayoutError::Kind`]).
     pub fn is_injective(&self) -> Result<bool, LayoutError> {
         match &*self.by_index()? {
             AnyLayout::Integer(layout) => layout.is_injective(),

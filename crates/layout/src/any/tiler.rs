@@ -88,7 +88,8 @@ impl AnyTiler {
 
     /// How many tiles of this tiler cover a shape: [`Tiler::tiles_of`].
     ///
-    /// Errors: as there; a tiler of coordinates, or a shape of steps ([`LayoutError::Kind`]).
+    /// Errors: as [`Tiler::tiles_of`]; a tiler of coordinates, or a shape of steps
+    /// ([`LayoutError::Kind`]).
     pub fn tiles_of(&self, shape: &AnyTree) -> Result<AnyTree, LayoutError> {
         const OP: &str = "ceil_div";
         if let (AnyTiler::Integer(tiler), AnyTree::Integer(shape)) = (self, shape) {

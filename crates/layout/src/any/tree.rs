@@ -147,14 +147,14 @@ impl AnyTree {
 
     /// The parts where a coordinate is open: [`Tree::slice`].
     ///
-    /// Errors: as there.
+    /// Errors: as [`Tree::slice`].
     pub fn slice(&self, coord: &AnyCoord) -> Result<AnyTree, LayoutError> {
         with_tree!(self, tree => Ok(tree.slice(&coord.launch())?.into()))
     }
 
     /// The parts where a coordinate has an index: [`Tree::dice`].
     ///
-    /// Errors: as there.
+    /// Errors: as [`Tree::dice`].
     pub fn dice(&self, coord: &AnyCoord) -> Result<AnyTree, LayoutError> {
         with_tree!(self, tree => Ok(tree.dice(&coord.launch())?.into()))
     }

@@ -100,12 +100,12 @@ impl Composed {
         self.logical_divide_composed(tile)
     }
 
-    /// [`Composed::logical_divide_composed`] as `(tile, rest, ..)`. Errors: as there.
+    /// [`Composed::logical_divide_composed`] as `(tile, rest, ..)`, with the same errors.
     pub fn tiled_divide_composed(&self, tile: &Composed) -> Result<Composed, LayoutError> {
         arranged(DivideForm::Tiled, self.logical_divide_composed(tile)?)
     }
 
-    /// [`Composed::logical_divide_composed`] as `(tile, .., rest, ..)`. Errors: as there.
+    /// [`Composed::logical_divide_composed`] as `(tile, .., rest, ..)`, with the same errors.
     pub fn flat_divide_composed(&self, tile: &Composed) -> Result<Composed, LayoutError> {
         arranged(DivideForm::Flat, self.logical_divide_composed(tile)?)
     }
@@ -128,17 +128,17 @@ impl Composed {
     }
 
     /// [`Composed::logical_product_composed`], the same for one arrangement: `(block, copies)`.
-    /// Errors: as there.
+    /// Errors: as [`Composed::logical_product_composed`].
     pub fn zipped_product_composed(&self, arrangement: &Composed) -> Result<Composed, LayoutError> {
         self.logical_product_composed(arrangement)
     }
 
-    /// [`Composed::logical_product_composed`] as `(block, copies, ..)`. Errors: as there.
+    /// [`Composed::logical_product_composed`] as `(block, copies, ..)`, with the same errors.
     pub fn tiled_product_composed(&self, arrangement: &Composed) -> Result<Composed, LayoutError> {
         arranged(DivideForm::Tiled, self.logical_product_composed(arrangement)?)
     }
 
-    /// [`Composed::logical_product_composed`] as `(block, .., copies, ..)`. Errors: as there.
+    /// [`Composed::logical_product_composed`] as `(block, .., copies, ..)`, with the same errors.
     pub fn flat_product_composed(&self, arrangement: &Composed) -> Result<Composed, LayoutError> {
         arranged(DivideForm::Flat, self.logical_product_composed(arrangement)?)
     }

@@ -102,7 +102,7 @@ impl Function {
 
     /// As [`Function::call`], of values that are each somewhere else and are not copied.
     ///
-    /// Errors: as there.
+    /// Errors: as [`Function::call`].
     ///
     /// ```
     /// use tilewright_notation::{Value, function};

@@ -168,7 +168,8 @@ impl<'t> Value<'t> {
         self.made("scan", Operation::Scan(reduction, mode), here())
     }
 
-    /// What is before each element along a mode, combined; at the first what changes nothing.
+    /// The exclusive scan: all before each element along a mode, combined; the identity at the
+    /// first.
     #[track_caller]
     pub fn scan_before(self, reduction: Reduction, mode: usize) -> Value<'t> {
         self.made("scan_before", Operation::ScanBefore(reduction, mode), here())
@@ -180,13 +181,14 @@ impl<'t> Value<'t> {
         self.made("argmax", Operation::ArgMax(mode), here())
     }
 
-    /// The greatest elements along a mode, so many, a power of two, the greatest first.
+    /// The `count` greatest elements along a mode, in descending order; `count` is a power of two.
     #[track_caller]
     pub fn top(self, mode: usize, count: i64) -> Value<'t> {
         self.made("top", Operation::Top(mode, count), here())
     }
 
-    /// How often each of the numbers below `bins`, a power of two, occurs in a tile of i32.
+    /// A histogram: how often each of the numbers `0..bins` occurs in a tile of i32; `bins` is a
+    /// power of two.
     #[track_caller]
     pub fn histogram(self, bins: i64) -> Value<'t> {
         self.made("histogram", Operation::Histogram(bins), here())
@@ -206,7 +208,7 @@ impl<'t> Value<'t> {
         self.made("unpack", Operation::Unpack { element, signed }, here())
     }
 
-    /// Elements of i32 combined bit by bit, or moved: [`Binary::is_of_bits`].
+    /// Bitwise operations and shifts of i32 ([`Binary::is_of_bits`]).
     #[track_caller]
     pub fn bits(self, binary: Binary, other: Value<'t>) -> Value<'t> {
         self.binary(other, binary, "bits", here())

@@ -116,7 +116,7 @@ impl ShardedPlan {
     /// As [`ShardedPlan::new`], with blocks of which sums go to others in so many parts; none where
     /// their rows cannot be cut so.
     ///
-    /// Errors: as there.
+    /// Errors: as [`ShardedPlan::new`].
     pub fn in_parts(
         plan: &ProductPlan,
         element: Element,

@@ -115,7 +115,7 @@ impl Stage<'_> {
     /// # }
     /// ```
     ///
-    /// Errors: as there.
+    /// Errors: as [`Stage::release_to`].
     #[track_caller]
     pub fn give_to(&self, fillers: &str, first: impl Into<Expr>) -> Result<(), KernelError> {
         self.arrive_at("give_to", (fillers, &first.into()), true, Location::caller())

@@ -32,10 +32,10 @@ impl<'k> Stage<'k> {
         self.filled(source, destination, None, Cache::Default).map_err(|refusal| refusal.at("load", location))
     }
 
-    /// As [`Stage::load`], of what nobody else reads soon: its lines are the first that leave the
-    /// second-level cache (`L2::evict_first`).
+    /// As [`Stage::load`], for data that nobody else reads soon: the L2 cache evicts its lines
+    /// first (`L2::evict_first`).
     ///
-    /// Errors: as there.
+    /// Errors: as [`Stage::load`].
     #[track_caller]
     pub fn load_once(&self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
         let location = Location::caller();
