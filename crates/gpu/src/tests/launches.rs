@@ -1,5 +1,7 @@
 //! Launches: what is refused before the driver is asked, what it is asked, and what fails later.
 
+use std::sync::Arc;
+
 use tilewright_atoms::{SwizzleMode, TensorMap};
 use tilewright_layout::Layout;
 
@@ -8,6 +10,7 @@ use super::fake::{Launched, books, driver_with};
 use crate::cache::Cache;
 use crate::device::Device;
 use crate::device_tensor::DeviceTensor;
+use crate::driver::Driver;
 use crate::element::ElementType;
 use crate::error::GpuError;
 use crate::function::Function;
@@ -31,7 +34,12 @@ pub(super) fn opened() -> (Device, Stream) {
 }
 
 fn opened_with(change: impl FnOnce(&mut super::fake::Books)) -> (Device, Stream) {
-    let device = Device::of(driver_with(change).unwrap(), 0).unwrap();
+    opened_at(&driver_with(change).unwrap(), 0)
+}
+
+/// One of the devices of a driver.
+fn opened_at(driver: &Arc<Driver>, ordinal: usize) -> (Device, Stream) {
+    let device = Device::of(driver.clone(), ordinal).unwrap();
     let stream = device.stream().unwrap();
     (device, stream)
 }
@@ -146,12 +154,7 @@ fn memory_that_is_written_is_an_argument_once() {
 #[test]
 fn memory_of_another_device_is_read_where_it_is_seen() {
     let driver = driver_with(|books| books.devices = 2).unwrap();
-    let open = |ordinal| {
-        let device = Device::of(driver.clone(), ordinal).unwrap();
-        let stream = device.stream().unwrap();
-        (device, stream)
-    };
-    let ((device, stream), (_, other)) = (open(0), open(1));
+    let ((device, stream), (_, other)) = (opened_at(&driver, 0), opened_at(&driver, 1));
     let list = [
         Parameter::read("x", ElementType::F32),
         Parameter::read("y", ElementType::F32),
@@ -179,12 +182,7 @@ fn memory_of_another_device_is_read_where_it_is_seen() {
 #[test]
 fn lines_and_parts_of_memory_of_another_device() {
     let driver = driver_with(|books| books.devices = 2).unwrap();
-    let open = |ordinal| {
-        let device = Device::of(driver.clone(), ordinal).unwrap();
-        let stream = device.stream().unwrap();
-        (device, stream)
-    };
-    let ((device, stream), (second, other)) = (open(0), open(1));
+    let ((device, stream), (second, other)) = (opened_at(&driver, 0), opened_at(&driver, 1));
     let (mut here, mut there) = (device.allocate(64).unwrap(), second.allocate(64).unwrap());
     let numbers: Vec<u8> = (0..64).collect();
     there.write(&other, 0, &numbers).unwrap();
@@ -221,12 +219,7 @@ fn lines_and_parts_of_memory_of_another_device() {
 #[test]
 fn things_of_another_device_are_refused() {
     let driver = driver_with(|books| books.devices = 2).unwrap();
-    let open = |ordinal| {
-        let device = Device::of(driver.clone(), ordinal).unwrap();
-        let stream = device.stream().unwrap();
-        (device, stream)
-    };
-    let ((device, stream), (second, other)) = (open(0), open(1));
+    let ((device, stream), (second, other)) = (opened_at(&driver, 0), opened_at(&driver, 1));
     let scale = scale(&device);
     let launch = Launch::new([1, 1, 1], [1, 1, 1]);
     let (mut x, mut far) = (vector(&stream, 6, 0.0), vector(&other, 6, 0.0));
@@ -241,7 +234,7 @@ fn things_of_another_device_are_refused() {
     stream.wait(&event).unwrap();
     assert_eq!(event.seconds_since(&device.event().unwrap()).unwrap_err().code(), "E0814");
     // The same device, opened once more, is the same.
-    let (_again, stream) = open(0);
+    let (_again, stream) = opened_at(&driver, 0);
     assert!(scale.launch(&stream, &launch, &[(&mut x).into(), numbers[0], numbers[1]]).is_ok());
 }
 
