@@ -155,6 +155,10 @@ impl<'k, 'p> Lowering<'k, 'p> {
 
     fn body(&mut self, body: &[Statement]) -> Result<(), KernelError> {
         for (number, statement) in body.iter().enumerate() {
+            // Behind a loop of groups each element of a tile may have coordinates of its own, which
+            // are not computed before the loop: its sums take the registers.
+            let behind = |own: &Statement| matches!(own, Statement::Loop(_));
+            let late = self.groups.is_some() && body[..number].iter().any(behind);
             match statement {
                 Statement::Let { result, operation: Operation::Stage { .. }, place, .. } if self.groups.is_some() => {
                     place.during(|| self.hold(*result, body))?;
@@ -166,10 +170,13 @@ impl<'k, 'p> Lowering<'k, 'p> {
                     }
                 }
                 Statement::Let { result, operation, operands, place } => {
-                    let own = place.during(|| self.given(*result, operation, operands))?;
+                    let k = self.k;
+                    let mut given = || place.during(|| self.given(*result, operation, operands));
+                    let is_read = matches!(operation, Operation::Load { .. } | Operation::Gather { .. });
+                    let own = if is_read && late { k.in_place(given)? } else { given()? };
                     self.values.insert(*result, own);
                 }
-                Statement::Store { place, .. } => place.during(|| self.store(statement))?,
+                Statement::Store { place, .. } => place.during(|| self.store(statement, late))?,
                 Statement::Loop(own) => self.turns(own)?,
             }
             self.let_go(&body[number..=number], &body[number + 1..])?;

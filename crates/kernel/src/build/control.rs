@@ -168,6 +168,53 @@ impl Build {
         Ok(())
     }
 
+    /// What `body` computes stands in the body that is being written. Elsewhere what does not change
+    /// in a loop is computed before it, and has registers throughout: too many, where a loop needs
+    /// them for its sums and a tile is read or written behind it.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, KernelError, program::Step};
+    /// use tilewright_layout::{Slot, Tree};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // How many steps stand before a loop of copies, and how many in it.
+    /// let steps = |in_place: bool| -> Result<[usize; 2], KernelError> {
+    ///     let kernel = Kernel::build("columns", |k| {
+    ///         let (x, y) = (k.input::<f32>("x", "(32,64):(1,32)")?, k.output::<f32>("y", "(32,64):(1,32)")?);
+    ///         k.threads(32)?;
+    ///         k.range(64, |turn| {
+    ///             let copied = || {
+    ///                 let [x, y] = [&x, &y].map(|own| own.slice(Tree::flat([Slot::All, Slot::At(turn.clone())])?));
+    ///                 y?.thread_part()?.store(&x?.thread_part()?.load()?)
+    ///             };
+    ///             if in_place { k.in_place(copied) } else { copied() }
+    ///         })
+    ///     })?;
+    ///     let body = &kernel.program().body;
+    ///     let turns = body.iter().find_map(|step| match step {
+    ///         Step::Loop(turns) => Some(turns.body.len()),
+    ///         _ => None,
+    ///     });
+    ///     Ok([body.len(), turns.unwrap_or(0)])
+    /// };
+    /// let ([before, within], [fewer, more]) = (steps(false)?, steps(true)?);
+    /// assert!(fewer < before && more > within);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: what the body refuses.
+    pub fn in_place<T>(&self, body: impl FnOnce() -> Result<T, KernelError>) -> Result<T, KernelError> {
+        let around = {
+            let mut core = self.core();
+            let depth = core.depth();
+            std::mem::replace(&mut core.least_depth, depth)
+        };
+        let done = body();
+        self.core().least_depth = around;
+        done
+    }
+
     /// A body for the threads in which a condition is true.
     ///
     /// Errors: what the body refuses.

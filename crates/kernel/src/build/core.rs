@@ -2,7 +2,8 @@
 //!
 //! Law: an instruction without side effects stands once in a program, in the outermost body in
 //! which its inputs exist; a conversion of elements once between two barriers. So what does not
-//! change in a loop is computed before it, and what two accesses share is computed once.
+//! change in a loop is computed before it, and what two accesses share is computed once. What is
+//! written within [`super::Build::in_place`] stands there and not before the loops around it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -74,6 +75,9 @@ pub(crate) struct Core {
     /// The depth of the body in which each register exists.
     homes: Vec<usize>,
     pub(crate) scopes: Vec<Scope>,
+    /// The least depth of the body in which something is computed anew: 0 where that is the
+    /// outermost one in which its inputs exist.
+    pub(crate) least_depth: usize,
     pub(crate) variables: Vec<Variable>,
     pub(crate) cells: Vec<Cell>,
     pub(crate) grid: [Option<Expr>; 3],
@@ -117,6 +121,7 @@ impl Core {
             widths: Vec::new(),
             homes: Vec::new(),
             scopes: vec![Scope::default()],
+            least_depth: 0,
             variables: Vec::new(),
             cells: Vec::new(),
             grid: [None, None, None],
@@ -218,7 +223,7 @@ impl Core {
     }
 
     /// The results of an instruction without side effects, which is computed where its inputs
-    /// exist, and once.
+    /// exist, or in the body that [`super::Build::in_place`] says, and once.
     pub(crate) fn pure_many(
         &mut self,
         operation: Operation,
@@ -228,9 +233,11 @@ impl Core {
         let inputs: Registers = inputs.into_iter().collect();
         let depth = inputs.iter().map(|input| self.home(*input)).max().unwrap_or(0);
         let key = (operation, inputs);
-        if let Some(known) = self.scopes[depth].known.get(&key) {
+        let here = depth.max(self.least_depth);
+        if let Some(known) = self.scopes[depth..=here].iter().find_map(|scope| scope.known.get(&key)) {
             return known.clone();
         }
+        let depth = here;
         let outputs: Registers = outputs.iter().map(|width| self.register_at(*width, depth)).collect();
         let (operation, inputs) = key.clone();
         let source = self.source;
@@ -269,7 +276,16 @@ impl Core {
     }
 
     pub(crate) fn special(&mut self, special: Special) -> Register {
-        self.pure(Operation::Special(special), [], Width::Bits32)
+        self.outermost(|core| core.pure(Operation::Special(special), [], Width::Bits32))
+    }
+
+    /// Computes something in the outermost body that has its inputs, as other bodies may use it,
+    /// too.
+    pub(super) fn outermost<T>(&mut self, compute: impl FnOnce(&mut Core) -> T) -> T {
+        let least = std::mem::take(&mut self.least_depth);
+        let found = compute(self);
+        self.least_depth = least;
+        found
     }
 
     /// A scalar that the launch passes, once for equal ones.
@@ -282,7 +298,7 @@ impl Core {
                 self.scalars.len() - 1
             }
         };
-        self.pure(Operation::Scalar(number), [], width)
+        self.outermost(|core| core.pure(Operation::Scalar(number), [], width))
     }
 
     /// The variable that a parameter is.

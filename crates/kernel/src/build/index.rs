@@ -131,11 +131,11 @@ impl Core {
         if let Some(known) = self.digits.get(&key) {
             return Ok(known.clone());
         }
-        let mut register = self.lower(number, Width::Bits32)?;
-        register = self.divided(register, divisor);
-        if !whole {
-            register = self.reduced(register, modulus);
-        }
+        let register = self.outermost(|core| {
+            let register = core.lower(number, Width::Bits32)?;
+            let register = core.divided(register, divisor);
+            Ok::<_, Reason>(if whole { register } else { core.reduced(register, modulus) })
+        })?;
         let digit = self.new_variable(register, modulus - 1, None);
         self.digits.insert(key, digit.clone());
         Ok(digit)
@@ -157,8 +157,10 @@ impl Core {
         if let Some(known) = self.digits.get(&key) {
             return Ok(known.clone());
         }
-        let register = self.lower(number, Width::Bits32)?;
-        let register = self.divided(register, divisor);
+        let register = self.outermost(|core| {
+            let register = core.lower(number, Width::Bits32)?;
+            Ok::<_, Reason>(core.divided(register, divisor))
+        })?;
         let rest = self.new_variable(register, greatest / divisor, None);
         self.digits.insert(key, rest.clone());
         Ok(rest)

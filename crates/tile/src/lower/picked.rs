@@ -108,14 +108,21 @@ impl<'k> Lowering<'k, '_> {
     }
 
     /// Writes a tile, or combines it with what is there.
-    pub(super) fn store(&mut self, statement: &Statement) -> Result<(), KernelError> {
+    pub(super) fn store(&mut self, statement: &Statement, late: bool) -> Result<(), KernelError> {
+        if let Statement::Store { tensor, at, rows: None, with: None, value, .. } = statement
+            && self.leave(*tensor, at, *value)?
+        {
+            return Ok(());
+        }
+        let k = self.k;
+        if late { k.in_place(|| self.stored_by_threads(statement)) } else { self.stored_by_threads(statement) }
+    }
+
+    fn stored_by_threads(&mut self, statement: &Statement) -> Result<(), KernelError> {
         let Statement::Store { tensor, at, rows, with, value, .. } = statement else { return Err(over()) };
         let shape = &self.placed.program.type_of(*value).shape;
         let whole = self.distribution(*value)?;
         let Some((mode, rows)) = rows else {
-            if with.is_none() && self.leave(*tensor, at, *value)? {
-                return Ok(());
-            }
             let tile = self.tiled(&self.numbers(*value)?, &whole)?;
             let view = self.tile(*tensor, shape, at, None)?;
             return match with {
