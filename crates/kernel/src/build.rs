@@ -19,6 +19,7 @@ mod conversion;
 mod copy;
 mod core;
 mod coverage;
+mod declare;
 mod distributed;
 mod elementwise;
 mod exchange;
@@ -49,7 +50,7 @@ use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
 
 use tilewright_layout::symbolic::{Expr, Parameter};
-use tilewright_layout::{Coord, Extent, Slot, Tree};
+use tilewright_layout::{Coord, Slot, Tree};
 
 pub use conversion::Route;
 pub use copy::Tensor;
@@ -63,14 +64,11 @@ pub use role::Meeting;
 pub use tensor::View;
 
 use self::core::Core;
-use crate::element::{Element, ElementType};
 use crate::error::{KernelError, Reason};
-use crate::program::memory::{Buffer, BufferId, Role, Space};
+use crate::program::memory::{BufferId, Space};
 use crate::program::operation::Axis;
 use crate::program::{Location, Program, Source};
 
-/// The most shared memory of a block, in bytes, that any target has.
-const MAX_SHARED: u64 = 232_448;
 /// The most elements that a thread takes in one statement, and that a fragment has. It has at most
 /// 255 registers, but not all elements need one at the same time.
 const MAX_ELEMENTS: i64 = 1 << 12;
@@ -170,149 +168,6 @@ impl Build {
     /// Errors: the first refusal of an operator.
     pub fn complaint(&self) -> Result<(), KernelError> {
         self.complaint.borrow().clone().map_or(Ok(()), Err)
-    }
-
-    /// A tensor that the kernel reads and never writes, in memory of the device: its name, and its
-    /// layout. Sizes known at launch are names, with facts in braces: `(M{div=64},N):(N,1)`.
-    ///
-    /// Errors: the layout cannot be read.
-    #[track_caller]
-    pub fn input<T: ElementType>(&self, name: &str, layout: &str) -> Result<View<'_>, KernelError> {
-        self.global("input", T::ELEMENT, name, layout, Role::Input, Location::caller())
-    }
-
-    /// A tensor each element of which the kernel writes once.
-    ///
-    /// Errors: the layout cannot be read.
-    #[track_caller]
-    pub fn output<T: ElementType>(&self, name: &str, layout: &str) -> Result<View<'_>, KernelError> {
-        self.global("output", T::ELEMENT, name, layout, Role::Output, Location::caller())
-    }
-
-    /// A tensor that the kernel reads and writes.
-    ///
-    /// Errors: the layout cannot be read.
-    #[track_caller]
-    pub fn tensor<T: ElementType>(&self, name: &str, layout: &str) -> Result<View<'_>, KernelError> {
-        self.global("tensor", T::ELEMENT, name, layout, Role::Both, Location::caller())
-    }
-
-    /// A tensor in memory of the device whose type is a value: what generators of kernels declare.
-    ///
-    /// Errors: the layout cannot be read.
-    #[track_caller]
-    pub fn tensor_of(&self, element: Element, name: &str, layout: &str, role: Role) -> Result<View<'_>, KernelError> {
-        self.global("tensor_of", element, name, layout, role, Location::caller())
-    }
-
-    fn global(
-        &self,
-        statement: &'static str,
-        element: Element,
-        name: &str,
-        layout: &str,
-        role: Role,
-        location: Location,
-    ) -> Result<View<'_>, KernelError> {
-        self.core().begin(Source { statement, location });
-        self.declare(element, name, layout, Space::Global, role).map_err(|refusal| refusal.at(statement, location))
-    }
-
-    /// An array in the shared memory of the block. Its layout is known; a swizzle in front of it
-    /// permutes the banks: `S<3,3,3> o 0 o (64,64):(64,1)`.
-    ///
-    /// Errors: the layout cannot be read, or is not known; there is not so much shared memory.
-    #[track_caller]
-    pub fn shared<T: ElementType>(&self, layout: &str) -> Result<View<'_>, KernelError> {
-        self.shared_of(T::ELEMENT, layout)
-    }
-
-    /// As [`Build::shared`], for a type that is a value.
-    ///
-    /// Errors: as [`Build::shared`].
-    #[track_caller]
-    pub fn shared_of(&self, element: Element, layout: &str) -> Result<View<'_>, KernelError> {
-        let location = Location::caller();
-        self.core().begin(Source { statement: "shared", location });
-        let name = format!("shared{}", self.core().buffers.len());
-        self.declare(element, &name, layout, Space::Shared, Role::Both)
-            .map_err(|refusal| refusal.at("shared", location))
-    }
-
-    fn declare(&self, element: Element, name: &str, text: &str, space: Space, role: Role) -> Result<View<'_>, Reason> {
-        let mut core = self.core();
-        let (map, offset, layout) = tensor::read(&mut core, text)?;
-        let steps = layout.leaves().iter().map(|leaf| &leaf.stride).chain([&offset]);
-        if let Some(step) = steps.into_iter().find(|step| !Expr::from(-1).less(step).proved()) {
-            return Err(Reason::Backwards { layout: text.to_string(), step: step.to_string() });
-        }
-        for parameter in tensor::sizes(&layout) {
-            if !core.sizes.iter().any(|own| own.stands_for(&parameter)) {
-                core.sizes.push(parameter);
-            }
-        }
-        let elements = match map {
-            // A swizzle stays within its blocks: whole ones are taken.
-            Some(swizzle) => {
-                let whole = 1_i64 << (swizzle.bits() + swizzle.base() + swizzle.shift().max(0)).clamp(0, 40);
-                let cosize = tilewright_layout::Stride::plus(&layout.cosize()?, &offset)
-                    .ok_or(tilewright_layout::LayoutError::Overflow { op: "cosize" })?;
-                let blocks = Extent::divide_up(&cosize, &Expr::from(whole));
-                blocks
-                    .and_then(|blocks| tilewright_layout::Stride::times(&blocks, &Expr::from(whole)))
-                    .ok_or(tilewright_layout::LayoutError::Overflow { op: "cosize" })?
-            }
-            None => layout.cosize()?,
-        };
-        let mut start = 0;
-        // A swizzle begins where its pattern does, so that what permutes by address finds it.
-        let period = match map {
-            Some(swizzle) => 1_u32 << (swizzle.bits() + swizzle.base() + swizzle.shift().max(0)).clamp(0, 10),
-            None => 1,
-        };
-        let alignment = match space {
-            Space::Shared => period.saturating_mul(element.bytes()).clamp(128, 1024),
-            Space::Global => 16,
-        };
-        if space == Space::Shared {
-            let open = Reason::Open { what: "the size", layout: text.to_string() };
-            let bytes = elements.known().ok_or(open)?.unsigned_abs().saturating_mul(element.bytes().into());
-            let begin = u64::from(core.shared_bytes).next_multiple_of(u64::from(alignment));
-            let end = begin.saturating_add(bytes);
-            if end > MAX_SHARED {
-                return Err(Reason::TooMuch { what: "bytes of shared memory", asked: end, limit: MAX_SHARED });
-            }
-            start = begin as u32;
-            core.shared_bytes = end as u32;
-        }
-        core.forms.push(layout.clone());
-        core.buffers.push(Buffer {
-            name: name.to_string(),
-            element,
-            space,
-            role,
-            elements,
-            alignment,
-            start,
-            layout: text.to_string(),
-        });
-        let buffer = BufferId(core.buffers.len() as u32 - 1);
-        drop(core);
-        let whole = layout.shape();
-        let place = tensor::whole(&whole)?;
-        Ok(View {
-            build: self,
-            buffer,
-            element,
-            map,
-            offset,
-            layout,
-            place,
-            whole,
-            ends: Vec::new(),
-            recast: false,
-            rank: None,
-        })
     }
 
     /// The coordinate of this block: a tuple of `x`, `y` and `z`, of numbers, and of `_` for modes

@@ -2,8 +2,8 @@
 //!
 //! Law: an access is carried out if it lies inside its buffer and is aligned; it is ordered after
 //! every access that it conflicts with; it reads what was written, and writes what may be written.
-//! Of a matrix that a warp loads or stores, the lane that gives the address of a row touches that
-//! row.
+
+mod matrix;
 
 use super::arithmetic;
 use super::clock::Event;
@@ -17,9 +17,6 @@ use super::warp::Warp;
 use crate::program::Instruction;
 use crate::program::memory::{Access, BufferId, Role, Space};
 use crate::program::operation::{AtomicOperation, Binary, Number};
-
-/// Bytes of a row of a matrix.
-const ROW: u32 = 16;
 
 /// The addresses of an access in each lane; the next input that is not an address of it.
 pub(super) fn addresses(
@@ -407,81 +404,6 @@ impl Machine<'_> {
         }
         for output in &instruction.outputs {
             warp.registers[output.index()] = old;
-        }
-        Ok(())
-    }
-
-    /// The lanes that give rows of so many matrices, and may go on.
-    fn rows(
-        &mut self,
-        warp: &Warp,
-        place: usize,
-        count: usize,
-        access: &Access,
-        addresses: &[i64; LANES],
-        touch: Touch,
-    ) -> Result<u32, Stop> {
-        let whole = Access { bits: 32, count: ROW / 4, ..*access };
-        let givers = ((1_u64 << (8 * count)) - 1) as u32;
-        self.admit(warp, place, warp.mask & givers, &whole, (addresses, &[warp.rank; LANES]), touch)
-    }
-
-    pub(super) fn load_matrix(
-        &mut self,
-        warp: &mut Warp,
-        place: usize,
-        instruction: &Instruction,
-        access: &Access,
-        transposed: bool,
-    ) -> Result<(), Stop> {
-        let addresses = addresses(warp, instruction, access, false, &mut 0);
-        let count = instruction.outputs.len();
-        let admitted = self.rows(warp, place, count, access, &addresses, Touch::Read)?;
-        for (matrix, output) in instruction.outputs.iter().enumerate() {
-            let mut elements = [[0_u64; 8]; 8];
-            for (row, elements) in elements.iter_mut().enumerate() {
-                let giver = 8 * matrix + row;
-                if admitted >> giver & 1 == 1 {
-                    let memory = Memory { buffer: access.buffer, rank: warp.rank };
-                    let bytes = self.bytes_of(memory, addresses[giver], ROW.into());
-                    for (element, bytes) in elements.iter_mut().zip(bytes.chunks_exact(2)) {
-                        *element = read_bytes(bytes);
-                    }
-                }
-            }
-            let at = |row: usize, column: usize| if transposed { elements[column][row] } else { elements[row][column] };
-            warp.registers[output.index()] =
-                std::array::from_fn(|lane| at(lane / 4, 2 * (lane % 4)) | at(lane / 4, 2 * (lane % 4) + 1) << 16);
-        }
-        Ok(())
-    }
-
-    pub(super) fn store_matrix(
-        &mut self,
-        warp: &Warp,
-        place: usize,
-        instruction: &Instruction,
-        access: &Access,
-        transposed: bool,
-    ) -> Result<(), Stop> {
-        let mut input = 0;
-        let addresses = addresses(warp, instruction, access, false, &mut input);
-        let count = instruction.inputs.len() - input;
-        let admitted = self.rows(warp, place, count, access, &addresses, Touch::Write)?;
-        for (matrix, register) in instruction.inputs[input..].iter().enumerate() {
-            let values = &warp.registers[register.index()];
-            // The element in a row and a column of what the lanes hold.
-            let at = |row: usize, column: usize| values[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
-            for row in 0..8 {
-                let giver = 8 * matrix + row;
-                if admitted >> giver & 1 == 1 {
-                    let memory = Memory { buffer: access.buffer, rank: warp.rank };
-                    let bytes = self.bytes_of(memory, addresses[giver], ROW.into());
-                    for (column, bytes) in bytes.chunks_exact_mut(2).enumerate() {
-                        write_bytes(bytes, if transposed { at(column, row) } else { at(row, column) });
-                    }
-                }
-            }
         }
         Ok(())
     }

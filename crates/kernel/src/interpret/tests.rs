@@ -3,6 +3,8 @@
 
 pub(crate) mod assembler;
 mod background;
+mod barriers;
+mod bulk;
 mod clusters;
 mod control;
 mod conversions;
@@ -10,7 +12,6 @@ mod counted;
 mod formats;
 mod memory;
 mod numbers;
-mod objects;
 mod races;
 mod registers;
 mod table;

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::assembler::FOUND;
-use super::{background, clusters, control, memory, objects, races, registers};
+use super::{background, barriers, bulk, clusters, control, memory, races, registers};
 use crate::interpret::explanation;
 
 /// Those that no kernel has by itself: a limit that the caller sets, and a request to stop.
@@ -79,23 +79,23 @@ const TESTS: &[fn()] = &[
     memory::outputs_written_by_two_threads_are_found,
     memory::outputs_that_are_not_written_are_found,
     memory::roles_are_kept,
-    objects::phases_order_those_who_arrive_before_those_who_wait,
-    objects::too_few_arrivals_are_a_deadlock,
-    objects::a_phase_that_is_left_unfinished_is_found,
-    objects::more_arrivals_than_a_phase_counts_are_found,
-    objects::barriers_have_to_be_initialised,
-    objects::bytes_of_a_barrier_are_no_ones_else,
-    objects::boxes_are_loaded_and_stored,
-    objects::swizzled_boxes_lie_as_the_swizzle_says,
-    objects::bulk_loads_are_waited_for,
-    objects::expected_bytes_are_those_that_come,
-    objects::barriers_are_published_before_the_copy_engine_uses_them,
-    objects::bulk_stores_need_a_fence_of_the_writers,
-    objects::bulk_copies_race_as_others_do,
-    objects::bulk_stores_are_waited_for_before_the_end,
-    objects::boxes_are_aligned,
-    objects::a_ring_of_full_and_empty_barriers_works,
-    objects::a_fence_before_the_stores_is_none_after_them,
+    barriers::phases_order_those_who_arrive_before_those_who_wait,
+    barriers::too_few_arrivals_are_a_deadlock,
+    barriers::a_phase_that_is_left_unfinished_is_found,
+    barriers::more_arrivals_than_a_phase_counts_are_found,
+    barriers::barriers_have_to_be_initialised,
+    barriers::bytes_of_a_barrier_are_no_ones_else,
+    bulk::boxes_are_loaded_and_stored,
+    bulk::swizzled_boxes_lie_as_the_swizzle_says,
+    bulk::bulk_loads_are_waited_for,
+    bulk::expected_bytes_are_those_that_come,
+    bulk::barriers_are_published_before_the_copy_engine_uses_them,
+    bulk::bulk_stores_need_a_fence_of_the_writers,
+    bulk::bulk_copies_race_as_others_do,
+    bulk::bulk_stores_are_waited_for_before_the_end,
+    bulk::boxes_are_aligned,
+    bulk::a_ring_of_full_and_empty_barriers_works,
+    bulk::a_fence_before_the_stores_is_none_after_them,
     registers::registers_are_shared,
     registers::four_warps_change_registers_together,
     registers::whoever_comes_early_tells_what_it_did,
