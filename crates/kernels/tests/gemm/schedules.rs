@@ -7,6 +7,8 @@ use tilewright_kernel::cost::Machine;
 use tilewright_kernel::interpret::{Checked, Interpreter};
 use tilewright_kernels::gemm::{Plan, Problem, Product};
 
+use crate::checked;
+
 /// Runs a kernel on bytes for its inputs, and gives what it leaves in its last tensor.
 fn run(product: &Product, number: usize, given: &[Vec<u8>]) -> Vec<u8> {
     let kernel = &product.kernels()[number];
@@ -53,23 +55,9 @@ fn multiplied(problem: &Problem, plan: &Plan) {
     }
 }
 
-/// A plan with few stages and blocks, so that rings go round and blocks have several tiles.
+/// As [`crate::plan`], with two tiles along the rows one after the other.
 fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
-    Plan {
-        swapped: false,
-        rows,
-        columns,
-        groups,
-        stages: 3,
-        splits: 1,
-        tail: 0,
-        cluster: 1,
-        group: 2,
-        resident: 1,
-        blocks: 2,
-        overlaps: true,
-        alternates: false,
-    }
+    Plan { group: 2, ..crate::plan(rows, columns, groups) }
 }
 
 fn problem(sizes: [i64; 3]) -> Problem {
@@ -219,14 +207,13 @@ fn the_model_plans_what_fits() {
 fn blocks_share_the_last_tiles() {
     // Tiles of whole turns have a block each; those that are left are shared, in the order of the
     // steps along K.
-    let plan = |rows, columns, groups| Plan { group: 1, ..plan(rows, columns, groups) };
+    let plan = crate::plan;
     let right = |problem: &Problem, plan: &Plan| {
-        let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
+        let (product, compared) = checked(problem, plan);
         assert_eq!(product.kernels().len(), 2);
         assert_eq!(product.workspace(), plan.tail * plan.splits * plan.rows * plan.columns * 4);
-        let report = product.check().unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
         let [m, n, _] = problem.sizes();
-        assert_eq!(report.compared as i64, m * n);
+        assert_eq!(compared, m * n);
     };
     let own = Problem::new(Element::Bf16, [180, 72, 328]).unwrap();
     right(&own, &Plan { splits: 3, tail: 1, blocks: 4, ..plan(64, 32, 1) });

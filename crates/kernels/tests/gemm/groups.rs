@@ -2,32 +2,9 @@
 //! a plain loop; rows of no group keep what they have.
 
 use tilewright_kernel::Element;
-use tilewright_kernels::Expression;
-use tilewright_kernels::gemm::{Fused, Matrix, Operand, Pairs, Plan, Problem, Product};
+use tilewright_kernels::gemm::{Matrix, Operand, Pairs, Plan, Problem, Product};
 
-const BF16: Element = Element::Bf16;
-
-fn matrix(element: Element, layout: &str) -> Matrix {
-    Matrix::new(element, &layout.parse().unwrap()).unwrap()
-}
-
-fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
-    Plan {
-        swapped: false,
-        rows,
-        columns,
-        groups,
-        stages: 3,
-        splits: 1,
-        tail: 0,
-        cluster: 1,
-        group: 1,
-        resident: 1,
-        blocks: 2,
-        overlaps: true,
-        alternates: false,
-    }
-}
+use crate::{BF16, function, matrix, plan};
 
 /// Runs a plan with groups that end at these rows.
 fn right(problem: &Problem, plan: &Plan, ends: &[i32]) {
@@ -66,8 +43,7 @@ fn inputs_types_and_layouts() {
     let fused = |problem: Problem, n: i64, element: Element| {
         let inputs =
             vec![matrix(element, &format!("(100,{n},4):(0,1,{n})")), matrix(element, &format!("(100,{n}):({n},1)"))];
-        let expression = Expression::parse("relu(x + bias) + c", &["x", "bias", "c"]).unwrap();
-        problem.fused(Fused { expression, inputs }).unwrap()
+        problem.fused(function("relu(x + bias) + c", &["x", "bias", "c"], inputs)).unwrap()
     };
     right(&fused(problem(BF16, BF16, [100, 68, 40], 4), 68, BF16), &plan(64, 32, 1), &ends);
     right(&fused(problem(BF16, BF16, [100, 67, 40], 4), 67, BF16), &Plan { swapped: true, ..plan(64, 32, 1) }, &ends);
@@ -99,8 +75,7 @@ fn groups_of_pairs() {
     let [a, d] = ["(100,40):(40,1)", "(100,32):(32,1)"].map(|lies| matrix(BF16, lies));
     let b = matrix(BF16, "(64,40,3):(40,1,2560)");
     for pairs in [Pairs::Neighbours, Pairs::Halves] {
-        let expression = Expression::parse("silu(x) * y", &["x", "y"]).unwrap();
-        let gate = Fused { expression, inputs: vec![] };
+        let gate = function("silu(x) * y", &["x", "y"], vec![]);
         let own = Problem::grouped_pairs(a.clone(), b.clone(), d.clone(), pairs, gate).unwrap();
         right(&own, &plan(64, 32, 1), &[30, 30, 97]);
         right(&own, &Plan { swapped: true, ..plan(128, 24, 1) }, &[30, 30, 97]);

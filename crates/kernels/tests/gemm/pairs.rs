@@ -2,43 +2,10 @@
 //! interpreter runs their kernels, and each number is compared with a plain loop.
 
 use tilewright_kernel::Element;
-use tilewright_kernels::gemm::{ByProduct, Each, Fused, Matrix, Pairs, Plan, Problem, Product, Scales};
+use tilewright_kernels::gemm::{ByProduct, Each, Matrix, Pairs, Plan, Problem, Product, Scales};
 use tilewright_kernels::{Expression, Statistic};
 
-const BF16: Element = Element::Bf16;
-
-fn matrix(element: Element, layout: &str) -> Matrix {
-    Matrix::new(element, &layout.parse().unwrap()).unwrap()
-}
-
-fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
-    Plan {
-        swapped: false,
-        rows,
-        columns,
-        groups,
-        stages: 3,
-        splits: 1,
-        tail: 0,
-        cluster: 1,
-        group: 1,
-        resident: 1,
-        blocks: 2,
-        overlaps: true,
-        alternates: false,
-    }
-}
-
-/// Runs a plan, and says how many kernels it has and how many numbers were compared.
-fn right(problem: &Problem, plan: &Plan) -> (usize, usize) {
-    let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{problem}: {error}"));
-    let report = product.check().unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
-    (product.kernels().len(), report.compared)
-}
-
-fn function(text: &str, names: &[&str], inputs: Vec<Matrix>) -> Fused {
-    Fused { expression: Expression::parse(text, names).unwrap(), inputs }
-}
+use crate::{BF16, checked, function, matrix, plan};
 
 #[test]
 fn pairs_of_columns_make_one() {
@@ -49,9 +16,9 @@ fn pairs_of_columns_make_one() {
             for d in [format!("({m},{n}):({n},1)"), format!("({m},{n}):(1,{m})")] {
                 let a = matrix(BF16, &format!("({m},{k}):({k},1)"));
                 let problem = Problem::gated(a, matrix(BF16, &b), matrix(BF16, &d), pairs, silu()).unwrap();
-                assert_eq!(right(&problem, &plan(64, 48, 1)).1, (m * n) as usize);
-                right(&problem, &plan(128, 128, 2));
-                right(&problem, &Plan { swapped: true, ..plan(128, 40, 1) });
+                assert_eq!(checked(&problem, &plan(64, 48, 1)).1, m * n);
+                checked(&problem, &plan(128, 128, 2));
+                checked(&problem, &Plan { swapped: true, ..plan(128, 40, 1) });
             }
         }
     }
@@ -63,12 +30,12 @@ fn pairs_of_columns_make_one() {
         Problem::gated(a, b, matrix(result, "(72,40):(40,1)"), Pairs::Halves, gate).unwrap()
     };
     for (element, result) in [(BF16, BF16), (Element::F16, Element::F32), (Element::E4M3, BF16), (Element::F32, BF16)] {
-        right(&of(element, result), &plan(64, 64, 1));
+        checked(&of(element, result), &plan(64, 64, 1));
     }
     let [a, b, d] = ["(40,24,3):(24,1,960)", "(32,24,3):(24,1,768)", "(40,16,3):(16,1,640)"].map(|of| matrix(BF16, of));
     let batch = Problem::gated(a, b, d, Pairs::Neighbours, silu()).unwrap();
-    right(&batch, &plan(64, 32, 1));
-    right(&batch, &Plan::of(&batch, &tilewright_kernel::cost::Machine::named("H200").unwrap()));
+    checked(&batch, &plan(64, 32, 1));
+    checked(&batch, &Plan::of(&batch, &tilewright_kernel::cost::Machine::named("H200").unwrap()));
 }
 
 #[test]
@@ -88,10 +55,9 @@ fn rows_and_columns_are_kept() {
         };
         let kept = all.iter().fold(dense.clone(), |problem, by| problem.keeping(by.clone()).unwrap());
         for plan in [plan(64, 48, 1), plan(128, 32, 2), Plan { swapped: true, ..plan(64, 16, 1) }] {
-            let (_, compared) = right(&kept, &plan);
-            assert_eq!(compared as i64, m * n + 2 * (m + n));
+            assert_eq!(checked(&kept, &plan).1, m * n + 2 * (m + n));
         }
-        right(&dense.keeping(all[number].clone()).unwrap(), &Plan { blocks: 3, ..plan(128, 64, 1) });
+        checked(&dense.keeping(all[number].clone()).unwrap(), &Plan { blocks: 3, ..plan(128, 64, 1) });
     }
     // Elements of 32 bits are stored from registers; of a batch each matrix has its own.
     let [a, b, d] = [(70, 24), (50, 24), (70, 50)]
@@ -99,12 +65,12 @@ fn rows_and_columns_are_kept() {
     let d = Matrix::strided(Element::F32, d.extents(), [1, 70, 3500]).unwrap();
     let batch = Problem::of(a, b, d).unwrap();
     let batch = all.iter().fold(batch, |problem, by| problem.keeping(by.clone()).unwrap());
-    assert_eq!(right(&batch, &plan(64, 32, 1)).1, 2 * (70 * 50 + 2 * (70 + 50)));
+    assert_eq!(checked(&batch, &plan(64, 32, 1)).1, 2 * (70 * 50 + 2 * (70 + 50)));
     // Of pairs, of what they make.
     let [a, b, d] = [(72, 40), (80, 40), (72, 40)].map(|extents| Matrix::rows(BF16, extents.into()).unwrap());
     let gate = function("silu(x) * y", &["x", "y"], vec![]);
     let pairs = Problem::gated(a, b, d, Pairs::Halves, gate).unwrap().keeping(all[2].clone()).unwrap();
-    right(&pairs, &plan(64, 64, 1));
+    checked(&pairs, &plan(64, 64, 1));
 }
 
 #[test]
@@ -121,27 +87,27 @@ fn blocks_have_scales() {
         let fused = scaled.clone().fused(function("relu(x)", &["x"], vec![])).unwrap();
         let all = [Plan { swapped: true, ..plan(64, 16, 1) }, plan(128, 64, 2), Plan { splits: 2, ..plan(64, 32, 1) }];
         for (problem, plan) in [scaled, fused, problem.clone(), problem.fast()].iter().zip(all.iter().cycle()) {
-            right(problem, if plan.splits as usize > plans { &all[0] } else { plan });
+            checked(problem, if plan.splits as usize > plans { &all[0] } else { plan });
         }
     }
     // Halves of a tile of 256 columns one after the other, in registers for one: each half of B has
     // a scale of its own; each column has one; there are none; and pairs.
     let problem = Problem::of(factor(136, 300), factor(264, 300), Matrix::rows(BF16, [136, 264]).unwrap()).unwrap();
     for (a, b) in [(scales(136, 3), scales(3, 3)), (scales(2, 3), scales(264, 3))] {
-        right(&problem.clone().scaled(Scales { a, b }).unwrap(), &plan(128, 256, 2));
+        checked(&problem.clone().scaled(Scales { a, b }).unwrap(), &plan(128, 256, 2));
     }
-    right(&problem, &plan(128, 256, 2));
+    checked(&problem, &plan(128, 256, 2));
     let d = Matrix::rows(BF16, [136, 132]).unwrap();
     let gate = function("relu(x) * y", &["x", "y"], vec![]);
     let pairs = Problem::gated(factor(136, 300), factor(264, 300), d, Pairs::Halves, gate).unwrap();
-    right(&pairs, &plan(128, 256, 2));
+    checked(&pairs, &plan(128, 256, 2));
     // Each matrix of a batch has scales of its own.
     let [a, b] =
         [(40, 256), (24, 256)].map(|(rows, k)| Matrix::strided(Element::E5M2, [rows, k, 3], [k, 1, rows * k]).unwrap());
     let d = Matrix::strided(BF16, [40, 24, 3], [24, 1, 960]).unwrap();
     let [of_a, of_b] = [(40, 2), (1, 2)]
         .map(|(rows, steps)| Matrix::strided(Element::F32, [rows, steps, 3], [1, rows, rows * steps]).unwrap());
-    right(&Problem::of(a, b, d).unwrap().scaled(Scales { a: of_a, b: of_b }).unwrap(), &plan(64, 24, 1));
+    checked(&Problem::of(a, b, d).unwrap().scaled(Scales { a: of_a, b: of_b }).unwrap(), &plan(64, 24, 1));
 }
 
 #[test]

@@ -2,46 +2,21 @@
 //! kernels, and each element of D is compared with a plain loop.
 
 use tilewright_kernel::Element;
-use tilewright_kernels::Expression;
-use tilewright_kernels::gemm::{Fused, Matrix, Operand, Plan, Problem, Product};
+use tilewright_kernels::gemm::{Matrix, Operand, Plan, Problem, Product};
 
-fn matrix(element: Element, layout: &str) -> Matrix {
-    Matrix::new(element, &layout.parse().unwrap()).unwrap()
-}
+use crate::{BF16, checked, function, matrix, plan};
 
 fn of(element: Element, [a, b, d]: [&str; 3], result: Element) -> Problem {
     Problem::of(matrix(element, a), matrix(element, b), matrix(result, d)).unwrap()
 }
 
-/// A plan with few stages and blocks, so that rings go round and blocks have several tiles.
-fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
-    Plan {
-        swapped: false,
-        rows,
-        columns,
-        groups,
-        stages: 3,
-        splits: 1,
-        tail: 0,
-        cluster: 1,
-        group: 1,
-        resident: 1,
-        blocks: 2,
-        overlaps: true,
-        alternates: false,
-    }
-}
-
 /// Runs a plan, and says how many kernels it has.
 fn right(problem: &Problem, plan: &Plan) -> usize {
-    let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{problem}: {error}"));
-    let report = product.check().unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
+    let (product, compared) = checked(problem, plan);
     let [m, n, _] = problem.sizes();
-    assert_eq!(report.compared as i64, m * n * problem.batch());
+    assert_eq!(compared, m * n * problem.batch());
     product.kernels().len()
 }
-
-const BF16: Element = Element::Bf16;
 
 /// Every order of both operands and of D, in both directions of tiles, with columns of each width.
 #[test]
@@ -165,8 +140,7 @@ fn inputs_come_in_pieces() {
     for (layout, swapped) in [("(136,200):(200,1)", false), ("(136,200):(200,1)", true), ("(136,200):(1,136)", false)] {
         let problem = of(BF16, ["(136,328):(328,1)", "(200,328):(328,1)", layout], BF16);
         let inputs = vec![matrix(BF16, layout), matrix(BF16, "(136,200):(0,1)")];
-        let expression = Expression::parse("relu(x + b) + c", &["x", "c", "b"]).unwrap();
-        let fused = problem.fused(Fused { expression, inputs }).unwrap();
+        let fused = problem.fused(function("relu(x + b) + c", &["x", "c", "b"], inputs)).unwrap();
         right(&fused, &Plan { swapped, ..plan(128, 128, 2) });
         right(&fused, &Plan { swapped, ..plan(64, 72, 1) });
         // Groups that take tiles in turn read them from where they are.
@@ -183,8 +157,8 @@ fn wide_elements_are_stored_in_parts() {
         right(&problem, &plan(128, columns, 2));
         right(&problem, &Plan { swapped: true, stages: 2, ..plan(128, columns, 2) });
         let inputs = vec![matrix(Element::F32, layout), matrix(Element::F32, "(136,520):(0,1)")];
-        let expression = Expression::parse("relu(x + b) + c", &["x", "c", "b"]).unwrap();
-        right(&problem.fused(Fused { expression, inputs }).unwrap(), &plan(128, columns, 2));
+        let fused = function("relu(x + b) + c", &["x", "c", "b"], inputs);
+        right(&problem.fused(fused).unwrap(), &plan(128, columns, 2));
     }
     right(
         &of(Element::I8, ["(200,80):(80,1)", "(264,80):(80,1)", "(200,264):(264,1)"], Element::I32),
@@ -213,8 +187,7 @@ fn functions_of_sums_are_right() {
         ("gelu(x) + sigmoid(a)", vec![input("(72,88):(88,1)", Element::E4M3)]),
     ];
     for (number, (text, inputs)) in cases.into_iter().enumerate() {
-        let expression = Expression::parse(text, &names[..=inputs.len()]).unwrap();
-        let problem = dense.clone().fused(Fused { expression, inputs }).unwrap();
+        let problem = dense.clone().fused(function(text, &names[..=inputs.len()], inputs)).unwrap();
         for (swapped, splits) in [(false, 1), (true, 1), (number % 2 == 0, 1 + i64::from(number % 3 == 1))] {
             right(&problem, &Plan { swapped, splits, ..plan(64, [88, 40, 24][number % 3], 1) });
         }
@@ -222,14 +195,14 @@ fn functions_of_sums_are_right() {
     // The second kernel of blocks that share tiles, for a D with columns and a function.
     let long = of(BF16, ["(40,200):(200,1)", "(24,200):(200,1)", "(40,24):(1,48)"], Element::F16);
     right(&long, &Plan { splits: 3, ..plan(64, 24, 1) });
-    let bias = Matrix::new(BF16, &"(40,24):(1,0)".parse().unwrap()).unwrap().at(7).unwrap();
-    let fused = Fused { expression: Expression::parse("relu(x + y)", &["x", "y"]).unwrap(), inputs: vec![bias] };
+    let bias = matrix(BF16, "(40,24):(1,0)").at(7).unwrap();
+    let fused = function("relu(x + y)", &["x", "y"], vec![bias]);
     right(&long.fused(fused).unwrap(), &Plan { splits: 2, ..plan(64, 24, 1) });
     // A batch: one bias for each matrix, one residual for all.
     let inputs = vec![matrix(BF16, "(40,32,3):(0,1,32)"), matrix(BF16, "(40,32,3):(32,1,0)")];
     let batch = Problem::new(BF16, [40, 32, 24]).unwrap().batched(3).unwrap();
-    let expression = Expression::parse("x + y * z", &["x", "y", "z"]).unwrap();
-    right(&batch.fused(Fused { expression, inputs }).unwrap(), &plan(64, 32, 1));
+    let fused = function("x + y * z", &["x", "y", "z"], inputs);
+    right(&batch.fused(fused).unwrap(), &plan(64, 32, 1));
 }
 
 /// f32 by six products of parts in bf16, whatever the layouts; and far more exact than tf32.
@@ -269,8 +242,8 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(code(Problem::of(a(), matrix(Element::F16, "(8,16):(16,1)"), matrix(BF16, "(32,8):(8,1)"))), "E0936");
     assert_eq!(Matrix::new(BF16, &"64:1".parse().unwrap()).unwrap_err().code(), "E0941");
     assert_eq!(Matrix::new(BF16, &"(8,8):(-8,1)".parse().unwrap()).unwrap_err().code(), "E0933");
-    let expression = Expression::parse("x + y", &["x", "y"]).unwrap();
+    let sum = |inputs| function("x + y", &["x", "y"], inputs);
     let dense = || Problem::new(BF16, [16, 16, 16]).unwrap();
-    assert_eq!(code(dense().fused(Fused { expression: expression.clone(), inputs: vec![] })), "E0936");
-    assert_eq!(code(dense().fused(Fused { expression, inputs: vec![a()] })), "E0938");
+    assert_eq!(code(dense().fused(sum(vec![]))), "E0936");
+    assert_eq!(code(dense().fused(sum(vec![a()]))), "E0938");
 }
