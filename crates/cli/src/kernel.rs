@@ -67,7 +67,7 @@ pub enum Action {
         /// histogram, chunk_sums, prefix_sum, gather_rows, scatter_rows.
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// Sizes, as M=1024: with --json, what a launch at these passes.
+        /// Sizes, as M=1024: the launch at these; with --json, what it passes.
         #[arg(value_name = "SIZE=NUMBER", value_parser = size)]
         sizes: Vec<(String, i64)>,
         /// The processor to write for: sm_80, sm_89 or sm_90a.

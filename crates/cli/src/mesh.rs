@@ -91,7 +91,7 @@ pub struct Written {
     #[arg(long, requires = "shape", value_name = "SPEC", conflicts_with = "placements")]
     spec: Option<String>,
     /// How DTensor does: `[Shard(0), Replicate()]`.
-    #[arg(long, requires = "shape", value_name = "LIST", required_unless_present_any = ["spec", "layout"])]
+    #[arg(long, requires = "shape", value_name = "LIST")]
     placements: Option<String>,
 }
 

@@ -1,11 +1,12 @@
 //! `tilewright kernel explain`: a tile program, the layouts that its values have, and why.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use tilewright::atoms::Dimension;
 use tilewright::kernel::ptx::{self, Target};
-use tilewright::kernel::{BoxMap, Kernel, Route};
+use tilewright::kernel::{BoxMap, Kernel, Launch, Route};
 use tilewright::tile::{Explanation, LIBRARY, Program};
 
 use crate::json::Json;
@@ -18,11 +19,19 @@ fn read(file: &Path) -> Result<Program, Failure> {
     if let Some((name, text)) = LIBRARY.iter().find(|(own, _)| *own == name) {
         return Ok(Program::read(name, text)?);
     }
-    let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, error))?;
+    let text = std::fs::read_to_string(file).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            let names: Vec<&str> = LIBRARY.iter().map(|(own, _)| *own).collect();
+            let known = format!("no such file, and no program of the library, which has {}", names.join(", "));
+            Failure::file(file, known)
+        }
+        _ => Failure::file(file, error),
+    })?;
     Ok(Program::read(&name, &text)?)
 }
 
-/// Explains a program; writes its kernel as PTX, if a file is named.
+/// Explains a program, and a launch of it, if sizes are given; writes its kernel as PTX, if a file is
+/// named.
 pub fn run(
     file: &Path,
     sizes: &[(String, i64)],
@@ -32,18 +41,24 @@ pub fn run(
 ) -> Result<(), Failure> {
     let compiled = read(file)?.compile_for(arch)?;
     let explained = compiled.explain()?;
+    let launch = (!sizes.is_empty()).then(|| launched(compiled.kernel(), sizes)).transpose()?;
     if let Some(output) = output {
         write_file(output, ptx::write(compiled.kernel().program(), arch)?.as_bytes(), terminal)?;
     }
     if !terminal.json {
-        return Ok(terminal.text(&explained.to_string())?);
+        let launch = launch.map_or(String::new(), |launch| {
+            let (program, [x, y, z]) = (compiled.kernel().program(), launch.grid);
+            let (threads, shared) = (program.threads, program.shared_bytes);
+            format!("\na launch: ({x},{y},{z}) blocks of {threads} threads, {shared} bytes of shared memory\n")
+        });
+        return Ok(terminal.text(&format!("{explained}{launch}"))?);
     }
     let mut object = object(&explained);
     object["name"] = json!(compiled.source().name());
     let took = compiled.times().iter().map(|(pass, time)| json!({ "pass": pass, "seconds": time.as_secs_f64() }));
     object["passes"] = took.collect();
-    if !sizes.is_empty() {
-        object["launch"] = launch(compiled.kernel(), sizes)?;
+    if let Some(launch) = launch {
+        object["launch"] = passed(compiled.kernel(), &launch);
     }
     Ok(terminal.object(&object)?)
 }
@@ -87,11 +102,15 @@ fn object(explained: &Explanation) -> Json {
     })
 }
 
-/// What a launch at sizes passes: the tensors, then the numbers, each with how many bits it has.
-fn launch(kernel: &Kernel, sizes: &[(String, i64)]) -> Result<Json, Failure> {
+/// A launch at sizes, which have to be those of the kernel.
+fn launched(kernel: &Kernel, sizes: &[(String, i64)]) -> Result<Launch, Failure> {
     let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+    kernel.program().launch(&sizes).map_err(|error| Failure::refused(&error))
+}
+
+/// What a launch passes: the tensors, then the numbers, each with how many bits it has.
+fn passed(kernel: &Kernel, launch: &Launch) -> Json {
     let program = kernel.program();
-    let launch = program.launch(&sizes).map_err(|error| Failure::refused(&error))?;
     let numbers: Vec<Json> = program
         .scalars
         .iter()
@@ -104,12 +123,12 @@ fn launch(kernel: &Kernel, sizes: &[(String, i64)]) -> Result<Json, Failure> {
         json!({ "tensor": own.tensor, "dimensions": dimensions, "swizzle_bytes": 16 * own.swizzle.units() })
     };
     let maps: Vec<Json> = launch.maps.iter().map(map).collect();
-    Ok(json!({
+    json!({
         "grid": launch.grid,
         "threads": program.threads,
         "shared_bytes": program.shared_bytes,
         "bytes": launch.bytes,
         "numbers": numbers,
         "maps": maps,
-    }))
+    })
 }
