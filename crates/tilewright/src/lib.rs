@@ -81,6 +81,7 @@
 //! * [`mesh`]: tensors sharded over a mesh of devices, and the moves between their layouts.
 //! * [`morphism`]: layouts as morphisms of tuples: standard form, mutual refinement, spans.
 //! * [`reshard`](mod@reshard): tensors on several devices, moved from one sharded layout to another.
+//! * [`sharded`]: products of sharded matrices on several devices.
 //! * [`tensor`]: data under a layout: views, tiles, copies and products of matrices.
 //! * [`tile`]: programs of tiles without layouts, which are assigned and explained.
 //!
@@ -89,6 +90,7 @@
 //! # Features
 //!
 //! * `macros` (on by default): [`layout!`] and [`tiler!`].
+//! * `mpi`: processes that Open MPI connects, which is opened at run time.
 //! * `png` and `pdf`: pictures in these formats, with the fonts that they embed.
 //! * `serde`: layouts, trees, coordinates, profiles, tilers, swizzles and composed layouts serialise as their text.
 
