@@ -2,8 +2,8 @@
 //! `stmatrix`).
 //!
 //! Law: an instruction moves 1, 2 or 4 matrices. A lane names one row of 16 bytes, and holds 32
-//! bits of each matrix: word `n` of instruction `i` is the part of the fragment that begins at `(i
-//! * count + n) * elements in a word`.
+//! bits of each matrix: word `n` of instruction `i` is the part of the fragment that begins at
+//! `(i * count + n) * elements in a word`.
 
 use super::Build;
 use super::fragment::Fragment;
