@@ -54,7 +54,11 @@ pub(super) fn convert(from: Format, to: Format, rounding: Rounding, a: &Lanes, o
         *out = *a;
         return;
     }
-    let register = low(register_bits(to));
+    // As registers of bytes are in PTX: zeros in their upper half, whatever the sign is.
+    let register = match to {
+        Format::I8 | Format::U8 => low(8),
+        other => low(register_bits(other)),
+    };
     match (from, to, rounding) {
         (Format::Number(Number::F32), Format::Number(Number::Bf16), Rounding::Nearest) => {
             return one(a, out, |a| u64::from(to_bf16(f32::from_bits(a as u32))));

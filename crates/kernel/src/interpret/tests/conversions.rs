@@ -132,6 +132,10 @@ fn integers_and_floats_convert_as_documented() {
         );
         assert_eq!(convert_one(Format::I8, i32_, Rounding::Nearest, word & 0xff), u64::from(word as i8 as i32 as u32));
         assert_eq!(convert_one(i32_, Format::U8, Rounding::Nearest, word & 0xffff_ffff), word & 0xff);
+        // Bytes are packed as they come, so that a sign may not reach into the next one.
+        assert_eq!(convert_one(i32_, Format::I8, Rounding::Nearest, word & 0xffff_ffff), word & 0xff);
+        let byte = (value as i8) as u8;
+        assert_eq!(convert_one(f32_, Format::I8, Rounding::Zero, bits), u64::from(byte), "{value}");
     }
     let nan = f64::NAN.to_bits();
     assert_eq!(convert_one(Format::Number(Number::F64), i32_, Rounding::Zero, nan), 1 << 31);

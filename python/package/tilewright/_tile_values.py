@@ -1,0 +1,400 @@
+"""What a function under ``@tile`` computes with while it is traced: tiles, tensors, indices.
+
+Every operation writes a line of the language of tile programs, and keeps the place in Python that the
+line comes from. Whether an operation takes what it is given, the reader of that language says.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from . import _native, _place
+from ._errors import KernelError
+
+Place = tuple[str, int, int, "tuple[int, int] | None"]
+
+
+class _Writing(threading.local):
+    program: Text | None = None
+
+
+writing = _Writing()
+
+
+def now(what: str) -> Text:
+    """The program that is being written."""
+    if writing.program is None:
+        raise RuntimeError(f"{what} belongs into a function under @tw.tile, while that is traced")
+    return writing.program
+
+
+class Text:
+    """The lines of a program, and where each comes from."""
+
+    def __init__(self, place: Place) -> None:
+        self.lines: list[str] = []
+        self.places: list[Place] = []
+        self.begun = place
+        self.names = 0
+        self.loops: list[int] = []
+
+    def name(self, letter: str) -> str:
+        self.names += 1
+        return f"{letter}{self.names}"
+
+    def line(self, text: str, place: Place | None = None) -> None:
+        self.lines.append(text)
+        self.places.append(_place.place() if place is None else place)
+
+    def value(self, expression: str) -> Value:
+        name = self.name("v")
+        self.line(f"{name} = {expression}")
+        return Value(self, name)
+
+    def written(self, argument: Any) -> str:
+        """An argument as the language writes it."""
+        if isinstance(argument, (Value, Index, Condition, Tensor)):
+            if argument._of is not self:
+                raise KernelError("this belongs to another program, or to one that is written already", code="E1203")
+            return argument._text
+        if isinstance(argument, (tuple, list)):
+            return f"({', '.join(map(self.written, argument))})"
+        if isinstance(argument, (str, _native.Layout)):
+            return f'"{argument}"'
+        if isinstance(argument, bool) or not hasattr(argument, "__float__"):
+            raise TypeError(f"{type(argument).__name__} is nothing that a tile program computes with: tiles, numbers, indices, tuples of them")
+        if hasattr(argument, "__index__"):
+            return str(argument.__index__())
+        return repr(float(argument))
+
+    def operand(self, argument: Any) -> str:
+        """As `written`, where a tile stands: an index is one number there."""
+        if isinstance(argument, Index):
+            return f"index({self.written(argument)})"
+        return self.written(argument)
+
+    def called(self, function: str, arguments: tuple[Any, ...]) -> Value:
+        return self.value(f"{function}({', '.join(map(self.written, arguments))})")
+
+    def computed(self, function: str, operands: tuple[Any, ...]) -> Value:
+        """A function of tiles alone."""
+        return self.value(f"{function}({', '.join(map(self.operand, operands))})")
+
+
+def _binary(sign: str, turned: bool = False) -> Callable[[Any, Any], Any]:
+    def operator(self: Value, other: Any) -> Any:
+        a, b = self._of.operand(self), self._of.operand(other)
+        return self._of.value(f"{b} {sign} {a}" if turned else f"{a} {sign} {b}")
+
+    return operator
+
+
+def _bits(function: str, turned: bool = False) -> Callable[[Any, Any], Any]:
+    def operator(self: Value, other: Any) -> Any:
+        return self._of.computed(function, (other, self) if turned else (self, other))
+
+    return operator
+
+
+def _compared(sign: str, turned: bool = False, negated: bool = False) -> Callable[[Any, Any], Any]:
+    def comparison(self: Value, other: Any) -> Any:
+        a, b = self._of.operand(self), self._of.operand(other)
+        return Condition(self._of, f"{b} {sign} {a}" if turned else f"{a} {sign} {b}", negated)
+
+    return comparison
+
+
+def _unary(function: str, does: str) -> Callable[[Any], Any]:
+    def of_each(self: Value) -> Any:
+        return self._of.computed(function, (self,))
+
+    of_each.__name__, of_each.__doc__ = function, does
+    return of_each
+
+
+def _along(function: str, does: str) -> Callable[[Any, int], Any]:
+    def along(self: Value, mode: int) -> Any:
+        return self._of.called(function, (self, mode))
+
+    along.__name__, along.__doc__ = function, does
+    return along
+
+
+def _reduced(name: str, does: str) -> Callable[..., Any]:
+    function = f"reduce_{name}"
+
+    def reduced(self: Value, *modes: int) -> Any:
+        return self._of.called(function, (self, *modes))
+
+    reduced.__name__ = function
+    reduced.__doc__ = f"{does} along these modes, which keep one element each."
+    return reduced
+
+
+class Value:
+    """A tile of a program that is being written: a shape and a type, and no layout.
+
+    ``+ - * /`` and comparisons work element by element, ``& | ^ << >>`` on the bits of i32. Every
+    function of the language whose first argument is a tile is a method: ``x.exp()``,
+    ``x.reduce_sum(1)``, ``x.transpose((1, 0))``; ``x.to("f32")`` has its elements in another type.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, of: Text, name: str) -> None:
+        self._of = of
+        self._text = name
+
+    __add__, __radd__ = _binary("+"), _binary("+", True)
+    __sub__, __rsub__ = _binary("-"), _binary("-", True)
+    __mul__, __rmul__ = _binary("*"), _binary("*", True)
+    __truediv__, __rtruediv__ = _binary("/"), _binary("/", True)
+    __and__, __rand__ = _bits("and"), _bits("and", True)
+    __or__, __ror__ = _bits("or"), _bits("or", True)
+    __xor__, __rxor__ = _bits("xor"), _bits("xor", True)
+    __lshift__, __rlshift__ = _bits("shl"), _bits("shl", True)
+    __rshift__, __rrshift__ = _bits("shr"), _bits("shr", True)
+    __lt__, __gt__ = _compared("<"), _compared("<", True)
+    __le__, __ge__ = _compared("<="), _compared("<=", True)
+    __eq__, __ne__ = _compared("=="), _compared("==", negated=True)
+
+    __neg__ = _unary("neg", "With the other sign.")
+    __abs__ = abs = _unary("abs", "The magnitude of each element.")
+    neg = _unary("neg", "Each element with the other sign.")
+    exp = _unary("exp", "``e`` to the power of each element.")
+    exp2 = _unary("exp2", "2 to the power of each element.")
+    log2 = _unary("log2", "The logarithm of each element to base 2.")
+    sqrt = _unary("sqrt", "The square root of each element.")
+    rsqrt = _unary("rsqrt", "``1 / sqrt(x)`` of each element.")
+    recip = _unary("recip", "``1 / x`` of each element.")
+    tanh = _unary("tanh", "The hyperbolic tangent of each element.")
+    as_i32 = _unary("as_i32", "The bits of each element as those of i32.")
+    as_f32 = _unary("as_f32", "The bits of each element as those of f32.")
+
+    reduce_sum = _reduced("sum", "The sums")
+    reduce_product = _reduced("product", "The products")
+    reduce_min = _reduced("min", "The least elements")
+    reduce_max = _reduced("max", "The greatest elements")
+
+    scan_sum = _along("scan_sum", "Each element plus all before it along a mode.")
+    scan_product = _along("scan_product", "Each element times all before it along a mode.")
+    scan_min = _along("scan_min", "The least of each element and all before it along a mode.")
+    scan_max = _along("scan_max", "The greatest of each element and all before it along a mode.")
+    scan_before_sum = _along("scan_before_sum", "The sum of all before each element along a mode.")
+    scan_before_product = _along("scan_before_product", "The product of all before each element.")
+    scan_before_min = _along("scan_before_min", "The least of all before each element.")
+    scan_before_max = _along("scan_before_max", "The greatest of all before each element.")
+    argmax = _along("argmax", "Where the greatest is along a mode, as i32; the first of equals.")
+
+    def __bool__(self) -> bool:
+        raise TypeError("the elements of a tile are not known while it is traced: say tw.tile.where(a < b, x, y)")
+
+    def to(self, element: Any) -> Value:
+        """The elements in another type: "f32", "bf16", "e4m3", "i32" and so on."""
+        return self._of.called(_native.element_name(element), (self,))
+
+    def min(self, other: Any) -> Value:
+        """The lesser of each two elements; the other one where one is NaN."""
+        return self._of.computed("min", (self, other))
+
+    def max(self, other: Any) -> Value:
+        """The greater of each two elements; the other one where one is NaN."""
+        return self._of.computed("max", (self, other))
+
+    def fma(self, b: Any, c: Any) -> Value:
+        """``x * b + c``, rounded once."""
+        return self._of.computed("fma", (self, b, c))
+
+    def lshr(self, by: Any) -> Value:
+        """The bits of i32 moved down, filled with zeros; ``x >> by`` fills with the sign."""
+        return self._of.computed("lshr", (self, by))
+
+    def dot(self, b: Value, c: Value) -> Value:
+        """``x b + c`` of matrices: (M,K) by (K,N) of f16 or bf16, and (M,N) of f32."""
+        return self._of.called("dot", (self, b, c))
+
+    def top(self, mode: int, count: int) -> Value:
+        """The greatest along a mode, so many, the greatest first; of all, they are sorted."""
+        return self._of.called("top", (self, mode, count))
+
+    def histogram(self, bins: int) -> Value:
+        """How often each of the numbers 0 to ``bins - 1`` occurs in a tile of i32, as i32."""
+        return self._of.called("histogram", (self, bins))
+
+    def random(self, seed: Any, word: int = 0) -> Value:
+        """32 random bits for each counter, by Philox4x32-10: one of the four words, 0 to 3, of the
+        counter ``(x,0,0,0)`` and the key ``(seed,0)``."""
+        return self._of.value(f"random({self._of.operand(self)}, {self._of.operand(seed)}, {self._of.written(word)})")
+
+    def unpack_i4(self, element: Any) -> Value:
+        """The eight numbers of four bits in each word of i32, -8 to 7, along the first mode."""
+        return self._of.value(f"unpack_i4({self._of.written(self)}, {_native.element_name(element)})")
+
+    def unpack_u4(self, element: Any) -> Value:
+        """The eight numbers of four bits in each word of i32, 0 to 15, along the first mode."""
+        return self._of.value(f"unpack_u4({self._of.written(self)}, {_native.element_name(element)})")
+
+    def broadcast(self, shape: tuple[int, ...]) -> Value:
+        """Extents of 1 become others; one number becomes any tile."""
+        return self._of.called("broadcast", (self, shape))
+
+    def reshape(self, shape: tuple[int, ...]) -> Value:
+        """As many elements in another shape, in the same order, the first mode fastest."""
+        return self._of.called("reshape", (self, shape))
+
+    def transpose(self, order: tuple[int, ...]) -> Value:
+        """Mode ``i`` of the result is mode ``order[i]`` of the tile."""
+        return self._of.called("transpose", (self, order))
+
+    def held(self, layout: Any) -> Value:
+        """Held by the threads of the block in this way: ``x.held("(32,4):(4,1)")``."""
+        return self._of.called("held", (self, layout))
+
+    def __getattr__(self, function: str) -> Callable[..., Value]:
+        if function.startswith("_"):
+            raise AttributeError(function)
+        # The language refuses what it does not have, at the line of the call.
+        return lambda *arguments: self._of.called(function, (self, *arguments))
+
+
+class Carried(Value):
+    """A tile that goes from turn to turn of the loops that it is given to: ``set``, or ``+=`` and so on, says what goes on."""
+
+    def set(self, value: Any) -> None:
+        """From here on, and in the next turn, it is this tile."""
+        if not isinstance(value, Value):
+            raise TypeError(f"a tile goes on as a tile, not as {type(value).__name__}")
+        self._text = self._of.written(value)
+
+    def _changed(self, value: Value) -> Carried:
+        self.set(value)
+        return self
+
+    def __iadd__(self, other: Any) -> Carried:
+        return self._changed(self + other)
+
+    def __isub__(self, other: Any) -> Carried:
+        return self._changed(self - other)
+
+    def __imul__(self, other: Any) -> Carried:
+        return self._changed(self * other)
+
+    def __itruediv__(self, other: Any) -> Carried:
+        return self._changed(self / other)
+
+    def __iand__(self, other: Any) -> Carried:
+        return self._changed(self & other)
+
+    def __ior__(self, other: Any) -> Carried:
+        return self._changed(self | other)
+
+    def __ixor__(self, other: Any) -> Carried:
+        return self._changed(self ^ other)
+
+    def __ilshift__(self, other: Any) -> Carried:
+        return self._changed(self << other)
+
+    def __irshift__(self, other: Any) -> Carried:
+        return self._changed(self >> other)
+
+
+class Condition:
+    """Two tiles that are compared, for ``tw.tile.where``; ``~`` holds where it does not."""
+
+    def __init__(self, of: Text, text: str, negated: bool = False) -> None:
+        self._of = of
+        self._text = text
+        self._negated = negated
+
+    def __invert__(self) -> Condition:
+        return Condition(self._of, self._text, not self._negated)
+
+    def __bool__(self) -> bool:
+        raise TypeError("whether this holds is not known while it is traced: say tw.tile.where(a < b, x, y)")
+
+    def selected(self, yes: Any, no: Any) -> Value:
+        """The one tile where it holds, the other elsewhere."""
+        if self._negated:
+            yes, no = no, yes
+        of = self._of
+        return of.value(f"select({of.written(self)}, {of.operand(yes)}, {of.operand(no)})")
+
+
+class Index:
+    """A sum of numbers times blocks and turns: which tile of a tensor."""
+
+    def __init__(self, of: Text, text: str) -> None:
+        self._of = of
+        self._text = text
+
+    def _with(self, text: str, other: Any) -> Index:
+        if not isinstance(other, Index) and (isinstance(other, bool) or not hasattr(other, "__index__")):
+            raise TypeError(f"an index goes with whole numbers and indices, not with {type(other).__name__}")
+        return Index(self._of, text.format(self._text, self._of.written(other)))
+
+    def __add__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, Value) else self._with("({} + {})", other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, Value) else self._with("({} - {})", other)
+
+    def __rsub__(self, other: Any) -> Index:
+        return self._with("({1} - {0})", other)
+
+    def __mul__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, Value) else self._with("{}*{}", other)
+
+    __rmul__ = __mul__
+
+
+class Tensor:
+    """A tensor of a tile program.
+
+    ``at`` says which tile, counted in tiles along each mode. For one mode it may be a tile of i32
+    that says the coordinate of each element along it, and has one element along the others.
+    """
+
+    def __init__(self, of: Text, name: str) -> None:
+        self._of = of
+        self._text = name
+
+    def load(self, shape: tuple[int, ...], at: tuple[Any, ...], other: float | None = None) -> Value:
+        """Tile ``at`` of the tensor. Elements past its edges are 0, or this number."""
+        return self._of.called("load", (self, shape, at) if other is None else (self, shape, at, other))
+
+    def stage(self, shape: tuple[int, ...], at: tuple[Any, ...], modes: tuple[int, int]) -> Value:
+        """A matrix in a tile of the tensor by way of shared memory, for ``dot``; ``modes`` are those of its rows and columns."""
+        return self._of.called("stage", (self, shape, at, modes))
+
+    def _changed(self, statement: str, at: tuple[Any, ...], value: Any) -> None:
+        self._of.line(f"{statement}({self._text}, {self._of.written(at)}, {self._of.operand(value)})")
+
+    def store(self, at: tuple[Any, ...], value: Any) -> None:
+        """Writes tile ``at``; what lies past the edges is left out. Where a tile says the
+        coordinates, the tensor is a `tw.InOut`, and no two elements go to the same place."""
+        self._changed("store", at, value)
+
+    def atomic_add(self, at: tuple[Any, ...], value: Any) -> None:
+        """Adds to a tile of a `tw.InOut` of f32 or i32, each element indivisibly."""
+        self._changed("atomic_add", at, value)
+
+    def atomic_min(self, at: tuple[Any, ...], value: Any) -> None:
+        """The lesser of what a `tw.InOut` of i32 has and this, each element indivisibly."""
+        self._changed("atomic_min", at, value)
+
+    def atomic_max(self, at: tuple[Any, ...], value: Any) -> None:
+        """The greater of what a `tw.InOut` of i32 has and this, each element indivisibly."""
+        self._changed("atomic_max", at, value)
+
+
+class Block:
+    """The number of the block along each axis of the grid."""
+
+    def __getattr__(self, axis: str) -> Index:
+        if axis not in ("x", "y", "z"):
+            raise AttributeError(axis)
+        return Index(now("tw.tile.block"), f"block.{axis}")

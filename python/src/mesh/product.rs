@@ -1,0 +1,90 @@
+//! Products of sharded matrices: the plan, and what it makes in this process.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use tilewright_mesh::{self as mesh, Machine, ProductPlan, Role};
+
+use super::{Resharding, Sharded, refused};
+
+/// How a product of two sharded matrices is made: which part of the work each axis of the mesh
+/// cuts, and what moves before and after.
+#[pyclass(frozen, module = "tilewright")]
+pub struct Product {
+    plan: ProductPlan,
+}
+
+/// What an axis of a mesh does in a product, in a word.
+fn word(role: Role) -> &'static str {
+    match role {
+        Role::Rows => "rows",
+        Role::Columns => "columns",
+        Role::Depth => "depth",
+        Role::Same => "same",
+    }
+}
+
+/// The plan that [`Sharded::multiply`] asks for, of layouts of A, B and D.
+pub(super) fn planned(
+    py: Python<'_>,
+    [a, b, d]: [&Sharded; 3],
+    bytes: i64,
+    rate: f64,
+    machine: Option<&str>,
+) -> PyResult<Product> {
+    if !(rate > 0.0 && rate.is_finite()) {
+        return Err(PyValueError::new_err(format!("the rate of a device is a positive number, not {rate}")));
+    }
+    let machine: Machine = machine.map_or(Ok(Machine::HGX_H200), str::parse).map_err(refused(py))?;
+    let plan = py.detach(|| mesh::multiply(&a.layout, &b.layout, &d.layout, bytes, rate, &machine));
+    Ok(Product { plan: plan.map_err(refused(py))? })
+}
+
+#[pymethods]
+impl Product {
+    /// What each axis of the mesh cuts: "rows", "columns", "depth", whose parts are summed, or
+    /// "same", where all devices along it do the same.
+    #[getter]
+    fn roles(&self) -> Vec<&'static str> {
+        self.plan.roles().iter().map(|role| word(*role)).collect()
+    }
+
+    /// M, N and K.
+    #[getter]
+    fn sizes(&self) -> [i64; 3] {
+        self.plan.sizes()
+    }
+
+    /// M, N and K of what each device multiplies.
+    #[getter]
+    fn local_sizes(&self) -> [i64; 3] {
+        self.plan.local_sizes()
+    }
+
+    /// What moves: A and B before the multiplication, D after it.
+    #[getter]
+    fn moves(&self) -> Vec<Resharding> {
+        self.plan.moves().into_iter().map(|plan| Resharding { plan: plan.clone() }).collect()
+    }
+
+    /// The time that links and devices need by the model, one after another, in seconds.
+    #[getter]
+    fn seconds(&self) -> f64 {
+        self.plan.seconds()
+    }
+
+    /// The memory of D on each device, from that of A and B, computed in this process in f64.
+    fn simulate(&self, py: Python<'_>, a: Vec<Vec<f64>>, b: Vec<Vec<f64>>) -> PyResult<Vec<Vec<f64>>> {
+        py.detach(|| self.plan.simulate(&a, &b)).map_err(refused(py))
+    }
+
+    fn __str__(&self) -> String {
+        self.plan.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        let [m, n, k] = self.plan.sizes();
+        let axes = self.plan.moves()[0].from().mesh().axes();
+        let does = axes.iter().zip(self.roles()).map(|(axis, role)| format!("{}: {role}", axis.name));
+        format!("<product of {m} x {n} x {k}, {}>", does.collect::<Vec<_>>().join(", "))
+    }
+}
