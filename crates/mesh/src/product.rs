@@ -53,8 +53,8 @@ pub struct ProductPlan {
 /// The schedule that takes least time for `D = A B` on a machine whose devices make `rate`
 /// multiplications and additions a second, with elements of `bytes` bytes.
 ///
-/// Errors: layouts that are no matrices of fitting sizes over one mesh ([`MeshError::Shapes`]);
-/// more schedules than [`MAX_SCHEDULES`]; what [`reshard`] refuses.
+/// Errors: layouts that are no matrices of fitting sizes ([`MeshError::Shapes`]), or not over one
+/// mesh ([`MeshError::Meshes`]); more schedules than [`MAX_SCHEDULES`]; what [`reshard`] refuses.
 ///
 /// ```
 /// use tilewright_mesh::{Kind, Machine, Mesh, Role, ShardedLayout, multiply};
@@ -76,6 +76,10 @@ pub fn multiply(
     rate: f64,
     machine: &Machine,
 ) -> Result<ProductPlan, MeshError> {
+    if let Some(other) = [b, d].into_iter().find(|other| other.mesh() != a.mesh()) {
+        let (from, to) = (a.mesh().to_string().into(), other.mesh().to_string().into());
+        return Err(MeshError::Meshes { from, to });
+    }
     let (sizes_a, sizes_b, sizes_d) = (a.mode_sizes(), b.mode_sizes(), d.mode_sizes());
     let sizes = match (sizes_a.as_slice(), sizes_b.as_slice(), sizes_d.as_slice()) {
         ([m, k], [k_b, n], [m_d, n_d]) if k == k_b && m == m_d && n == n_d => [*m, *n, *k],
