@@ -84,7 +84,7 @@ mod _native {
     #[pymodule_export]
     use super::maps::{BitMatrix, LinearLayout, Morphism, Swizzle, Tiler};
     #[pymodule_export]
-    use super::mesh::{Mesh, Resharding, Sharded};
+    use super::mesh::{Mesh, Product, Resharding, Sharded};
     #[pymodule_export]
     use super::numbers::{Expr, Step, Xor};
     #[pymodule_export]

@@ -1,5 +1,7 @@
 //! Tensors sharded over a mesh of devices, and the moves between their layouts.
 
+mod product;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -9,6 +11,8 @@ use tilewright_mesh::{self as mesh, Machine, MeshError, ShardedLayout};
 use crate::convert::python;
 use crate::object::hash_of;
 use crate::refusal;
+
+pub use product::Product;
 
 fn refused(py: Python<'_>) -> impl Fn(MeshError) -> PyErr {
     move |error| refusal::of(py, &error)
@@ -179,6 +183,23 @@ impl Sharded {
         let machine: Machine = machine.map_or(Ok(Machine::HGX_H200), str::parse).map_err(refused(py))?;
         let plan = py.detach(|| mesh::reshard(&self.layout, &to.layout, bytes, &machine));
         Ok(Resharding { plan: plan.map_err(refused(py))? })
+    }
+
+    /// The plan of `D = A B` that takes least time on a machine, for A under this layout, B under
+    /// `b` and D under `to`, with elements of so many bytes. `rate` is how many operations a
+    /// second a device makes, a multiplication and an addition being two; `machine` is as in
+    /// `reshard`.
+    #[pyo3(signature = (b, to, bytes, rate = 7e14, machine = None))]
+    fn multiply(
+        &self,
+        py: Python<'_>,
+        b: &Sharded,
+        to: &Sharded,
+        bytes: i64,
+        rate: f64,
+        machine: Option<&str>,
+    ) -> PyResult<Product> {
+        product::planned(py, [self, b, to], bytes, rate, machine)
     }
 
     fn __str__(&self) -> String {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 import tilewright as tw
@@ -84,6 +85,53 @@ def test_plans_move_what_they_should(seed):
     assert plan.simulate(memory(before, lambda element: element + 1.0)) == memory(after, lambda element: element + 1.0)
     assert all(plan.received(rank) >= plan.least(rank) for rank in range(mesh.size))
     assert (plan.seconds > 0) == (max(map(plan.received, range(mesh.size))) > 0) and str(plan)
+
+
+def memory_of(layout, matrix):
+    """What each device holds of a matrix, whose first mode is fastest in a layout."""
+    held = [[0.0] * layout.local_size for _ in range(layout.mesh.size)]
+    for element, value in enumerate(matrix.reshape(-1, order="F")):
+        for rank, offset in layout.places(element):
+            held[rank][offset] = float(value)
+    return held
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_products(seed):
+    """What lies where after a product is what NumPy makes of the matrices."""
+    source = random.Random(seed)
+    mesh = Mesh.row_major(a=2, b=source.choice([2, 4]))
+    m, n, k = (source.choice([8, 16]) for _ in range(3))
+    kinds = ["Shard(0)", "Shard(1)", "Replicate()"]
+    a, b, d = (mesh.of_placements(shape, f"[{source.choice(kinds)}, {source.choice(kinds)}]") for shape in ((m, k), (k, n), (m, n)))
+    plan = a.multiply(b, d, bytes=2)
+    left, right = (np.random.default_rng(seed).integers(-4, 5, shape) for shape in ((m, k), (k, n)))
+    assert plan.simulate(memory_of(a, left), memory_of(b, right)) == memory_of(d, left @ right)
+    assert plan.sizes == [m, n, k] and len(plan.roles) == 2
+    parts = {role: [extent for own, (_, extent) in zip(plan.roles, mesh.axes) if own == role] for role in ("rows", "columns", "depth")}
+    assert plan.local_sizes == [size // int(np.prod(parts[role])) for size, role in zip((m, n, k), ("rows", "columns", "depth"))]
+    # Moves begin where the factors are, and end where the product shall be.
+    of_a, of_b, of_d = plan.moves
+    assert str(a) in repr(of_a) and str(b) in repr(of_b) and str(d) in repr(of_d)
+    assert plan.seconds >= sum(move.seconds for move in plan.moves) and str(plan) and "product of" in repr(plan)
+
+
+def test_products_that_are_none():
+    mesh = Mesh("tp=2")
+    a, b, d = (mesh.of_placements(shape, "[Shard(1)]") for shape in ((8, 16), (16, 4), (8, 4)))
+    plan = a.multiply(b, d, bytes=4, rate=1e12, machine="2 x 450 GB/s 5 us")
+    with pytest.raises(tw.LayoutError, match="8"):
+        a.multiply(d, b, bytes=4)
+    with pytest.raises(tw.LayoutError):
+        a.multiply(Mesh("tp=4").of_placements((16, 4), "[Shard(1)]"), d, bytes=4)
+    with pytest.raises(tw.LayoutError):
+        a.multiply(b, d, bytes=0)
+    with pytest.raises(ValueError, match="rate"):
+        a.multiply(b, d, bytes=4, rate=float("nan"))
+    with pytest.raises(tw.LayoutError):
+        plan.simulate([[1.0]], [[1.0]])
+    with pytest.raises(TypeError):
+        plan.simulate(1, 2)
 
 
 def test_sums_are_reduced():

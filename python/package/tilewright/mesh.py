@@ -8,6 +8,14 @@
 >>> plan.kinds, plan.received(0)
 (['all-to-all'], 24576)
 
+A product of sharded matrices is planned in the same way:
+
+>>> mesh = tw.mesh.Mesh("tp=2")
+>>> a, b, d = (mesh.of_placements(shape, "[Shard(1)]") for shape in ((64, 128), (128, 32), (64, 32)))
+>>> product = a.multiply(b, d, bytes=2)
+>>> product.roles, product.local_sizes, [move.kinds for move in product.moves]
+(['columns'], [64, 16, 128], [['all-gather'], ['nothing'], ['local relayout']])
+
 Layouts of JAX and PyTorch are read and written:
 
 >>> mesh = tw.mesh.Mesh.row_major(dp=2, tp=4)
@@ -18,6 +26,6 @@ Layouts of JAX and PyTorch are read and written:
 
 from __future__ import annotations
 
-from ._native import Mesh, Resharding, Sharded
+from ._native import Mesh, Product, Resharding, Sharded
 
-__all__ = ["Mesh", "Resharding", "Sharded"]
+__all__ = ["Mesh", "Product", "Resharding", "Sharded"]
