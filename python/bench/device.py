@@ -223,6 +223,62 @@ def tile_programs():
         same(c, (a.double() @ b.double().T).clamp(min=0), f"a product as a tile program, {m}x{n}x{k}")
 
 
+def rows_and_counts():
+    """Tile programs that read and write rows by their numbers, count, search and sort, and change what is there."""
+    tile = tw.tile
+
+    @tw.tile(grid="ceil(R/4)")
+    def moved(
+        x: tw.Input("bf16", "(M,1024):(1024,1)"),
+        rows: tw.Input("i32", "(R,1):(1,1)"),
+        to: tw.Input("i32", "(R,1):(1,1)"),
+        y: tw.InOut("bf16", "(M,1024):(1024,1)"),
+    ):
+        own, other = (numbers.load((4, 1), (tile.block.x, 0), other=-1) for numbers in (rows, to))
+        y.store((other, 0), x.load((4, 1024), (own, 0)))
+
+    @tw.tile(grid="ceil(N/4096)")
+    def counted(x: tw.Input("i32", "N:1"), counts: tw.InOut("i32", "256:1"), greatest: tw.InOut("i32", "1:1"), sums: tw.InOut("f32", "256:1")):
+        own = x.load((4096,), (tile.block.x,), other=-1)
+        counts.atomic_add((0,), own.histogram(256))
+        greatest.atomic_max((0,), own.reduce_max(0))
+        sums.atomic_add((own,), own.to("f32"))
+
+    @tw.tile(grid="M")
+    def sorted_rows(x: tw.Input("f32", "(M,256):(256,1)"), y: tw.Output("f32", "(M,256):(256,1)"), best: tw.Output("f32", "(M,8):(8,1)"), upto: tw.Output("f32", "(M,256):(256,1)")):
+        at = (tile.block.x, 0)
+        a = x.load((1, 256), at)
+        y.store(at, a.top(1, 256))
+        best.store(at, a.top(1, 8))
+        upto.store(at, a.scan_sum(1))
+
+    m, r = 500, 333
+    x, y = whole(m, 1024, dtype=torch.bfloat16), whole(m, 1024, dtype=torch.bfloat16)
+    rows = torch.randint(0, m, (r, 1), device="cuda", dtype=torch.int32)
+    to = torch.randperm(m, device="cuda")[:r].to(torch.int32).view(r, 1)
+    wanted = y.clone()
+    wanted[to[:, 0].long()] = x[rows[:, 0].long()]
+    moved(x, rows, to, y)
+    same(y, wanted, "rows by their numbers")
+
+    x = torch.randint(0, 256, (1_000_003,), device="cuda", dtype=torch.int32)
+    counts, sums = (torch.ones(256, device="cuda", dtype=dtype) for dtype in (torch.int32, torch.float32))
+    greatest = torch.full((1,), -5, device="cuda", dtype=torch.int32)
+    counted(x, counts, greatest, sums)
+    found = torch.bincount(x, minlength=256)
+    same(counts, found + 1, "indivisible counts")
+    same(sums, found * torch.arange(256, device="cuda") + 1, "indivisible sums")
+    assert greatest.item() == x.max().item()
+
+    x = whole(300, 256)
+    y, best, upto = poisoned(300, 256), poisoned(300, 8), poisoned(300, 256)
+    sorted_rows(x, y, best, upto)
+    down = x.sort(1, descending=True).values
+    same(y, down, "sorted rows")
+    same(best, down[:, :8], "the greatest of each row")
+    same(upto, x.cumsum(1), "sums up to each element")
+
+
 def tensors_of_the_package():
     a, c = numbers(65, 260), poisoned(65, 260)
     t = tw.Tensor(a)
@@ -450,7 +506,7 @@ def main():
     if "--quick" not in sys.argv:
         made()
     failed = 0
-    checks = (adds, products_of_the_post, rows, relayouts, products, products_of_every_kind, pairs_and_what_is_kept, views, tile_programs, tensors_of_the_package, streams, threads, freed, refusals)
+    checks = (adds, products_of_the_post, rows, relayouts, products, products_of_every_kind, pairs_and_what_is_kept, views, tile_programs, rows_and_counts, tensors_of_the_package, streams, threads, freed, refusals)
     for check in checks:
         begun = time.perf_counter()
         try:

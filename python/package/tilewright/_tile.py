@@ -6,221 +6,13 @@ language checks it, and refuses with the place in Python where the line comes fr
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import _native, _place
+from . import _native
 from ._errors import KernelError
-from ._jit import Array, InOut, Kernel, Scalar, _def_line, _Version
-
-_Place = tuple[str, int, int, "tuple[int, int] | None"]
-
-
-class _Writing(threading.local):
-    program: _Text | None = None
-
-
-_writing = _Writing()
-
-
-def _now(what: str) -> _Text:
-    if _writing.program is None:
-        raise RuntimeError(f"{what} belongs into a function under @tw.tile, while that is traced")
-    return _writing.program
-
-
-class _Text:
-    """The lines of a program, and where each comes from."""
-
-    def __init__(self, place: _Place) -> None:
-        self.lines: list[str] = []
-        self.places: list[_Place] = []
-        self.begun = place
-        self.names = 0
-        self.loops: list[int] = []
-
-    def name(self, letter: str) -> str:
-        self.names += 1
-        return f"{letter}{self.names}"
-
-    def line(self, text: str, place: _Place | None = None) -> None:
-        self.lines.append(text)
-        self.places.append(_place.place() if place is None else place)
-
-    def value(self, expression: str) -> Value:
-        name = self.name("v")
-        self.line(f"{name} = {expression}")
-        return Value(self, name)
-
-    def written(self, argument: Any) -> str:
-        """An argument as the language writes it."""
-        if isinstance(argument, (Value, Index, Condition, Tensor)):
-            if argument._of is not self:
-                raise KernelError("this belongs to another program, or to one that is written already", code="E1203")
-            return argument._text
-        if isinstance(argument, (tuple, list)):
-            return f"({', '.join(map(self.written, argument))})"
-        if isinstance(argument, str):
-            return f'"{argument}"'
-        if isinstance(argument, bool) or not hasattr(argument, "__float__"):
-            raise TypeError(f"{type(argument).__name__} is nothing that a tile program computes with: tiles, numbers, indices, tuples of them")
-        if hasattr(argument, "__index__"):
-            return str(argument.__index__())
-        return repr(float(argument))
-
-    def called(self, function: str, arguments: tuple[Any, ...]) -> Value:
-        return self.value(f"{function}({', '.join(map(self.written, arguments))})")
-
-
-def _binary(sign: str, turned: bool = False) -> Callable[[Any, Any], Any]:
-    def operator(self: Value, other: Any) -> Any:
-        if isinstance(other, Index):
-            other = self._of.called("index", (other,))
-        a, b = self._of.written(self), self._of.written(other)
-        return self._of.value(f"{b} {sign} {a}" if turned else f"{a} {sign} {b}")
-
-    return operator
-
-
-def _compared(sign: str, turned: bool = False) -> Callable[[Any, Any], Any]:
-    def comparison(self: Value, other: Any) -> Any:
-        a, b = self._of.written(self), self._of.written(other)
-        return Condition(self._of, f"{b} {sign} {a}" if turned else f"{a} {sign} {b}")
-
-    return comparison
-
-
-class Value:
-    """A tile of a program that is being written: a shape and a type, and no layout.
-
-    ``+ - * /`` and comparisons work element by element. Every function of the language whose first argument is a tile is a method:
-    ``x.exp()``, ``x.reduce_sum(1)``, ``x.transpose((1, 0))``; ``x.to("f32")`` has its elements in another type.
-    """
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, of: _Text, name: str) -> None:
-        self._of = of
-        self._text = name
-
-    __add__, __radd__ = _binary("+"), _binary("+", True)
-    __sub__, __rsub__ = _binary("-"), _binary("-", True)
-    __mul__, __rmul__ = _binary("*"), _binary("*", True)
-    __truediv__, __rtruediv__ = _binary("/"), _binary("/", True)
-    __lt__, __gt__ = _compared("<"), _compared("<", True)
-    __le__, __ge__ = _compared("<="), _compared("<=", True)
-    __eq__ = _compared("==")
-
-    def __neg__(self) -> Value:
-        return self._of.called("neg", (self,))
-
-    def __bool__(self) -> bool:
-        raise TypeError("the elements of a tile are not known while it is traced: say tw.tile.where(a < b, x, y)")
-
-    def to(self, element: str) -> Value:
-        """The elements in another type: "f32", "bf16", "i32" and so on."""
-        return self._of.called(_native.element_name(element), (self,))
-
-    def __getattr__(self, function: str) -> Callable[..., Value]:
-        if function.startswith("_"):
-            raise AttributeError(function)
-        return lambda *arguments: self._of.called(function, (self, *arguments))
-
-
-class Carried(Value):
-    """A tile that goes from turn to turn of the loops that it is given to: ``set``, or ``+=`` and so on, says what goes on."""
-
-    def set(self, value: Any) -> None:
-        """From here on, and in the next turn, it is this tile."""
-        if not isinstance(value, Value):
-            raise TypeError(f"a tile goes on as a tile, not as {type(value).__name__}")
-        self._text = self._of.written(value)
-
-    def _changed(self, value: Value) -> Carried:
-        self.set(value)
-        return self
-
-    def __iadd__(self, other: Any) -> Carried:
-        return self._changed(self + other)
-
-    def __isub__(self, other: Any) -> Carried:
-        return self._changed(self - other)
-
-    def __imul__(self, other: Any) -> Carried:
-        return self._changed(self * other)
-
-    def __itruediv__(self, other: Any) -> Carried:
-        return self._changed(self / other)
-
-
-class Condition:
-    """Two tiles that are compared, for ``tw.tile.where``."""
-
-    def __init__(self, of: _Text, text: str) -> None:
-        self._of = of
-        self._text = text
-
-    def __bool__(self) -> bool:
-        raise TypeError("whether this holds is not known while it is traced: say tw.tile.where(a < b, x, y)")
-
-
-class Index:
-    """A sum of numbers times blocks and turns: which tile of a tensor."""
-
-    def __init__(self, of: _Text, text: str) -> None:
-        self._of = of
-        self._text = text
-
-    def _with(self, text: str, other: Any) -> Index:
-        if not isinstance(other, Index) and (isinstance(other, bool) or not hasattr(other, "__index__")):
-            raise TypeError(f"an index goes with whole numbers and indices, not with {type(other).__name__}")
-        return Index(self._of, text.format(self._text, self._of.written(other)))
-
-    def __add__(self, other: Any) -> Index:
-        return self._with("({} + {})", other)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Index:
-        return self._with("({} - {})", other)
-
-    def __rsub__(self, other: Any) -> Index:
-        return self._with("({1} - {0})", other)
-
-    def __mul__(self, other: Any) -> Index:
-        return self._with("{}*{}", other)
-
-    __rmul__ = __mul__
-
-
-class Tensor:
-    """A tensor of a tile program."""
-
-    def __init__(self, of: _Text, name: str) -> None:
-        self._of = of
-        self._text = name
-
-    def load(self, shape: tuple[int, ...], at: tuple[Any, ...], other: float | None = None) -> Value:
-        """Tile ``at`` of the tensor, counted in tiles; elements past its edges are 0, or this number."""
-        return self._of.called("load", (self, shape, at) if other is None else (self, shape, at, other))
-
-    def stage(self, shape: tuple[int, ...], at: tuple[Any, ...], modes: tuple[int, int]) -> Value:
-        """A matrix in a tile of the tensor by way of shared memory, for ``dot``; ``modes`` are those of its rows and columns."""
-        return self._of.called("stage", (self, shape, at, modes))
-
-    def store(self, at: tuple[Any, ...], value: Any) -> None:
-        """Writes tile ``at``; what lies past the edges is left out."""
-        self._of.line(f"store({self._text}, {self._of.written(at)}, {self._of.written(value)})")
-
-
-class _Block:
-    """The number of the block along each axis of the grid."""
-
-    def __getattr__(self, axis: str) -> Index:
-        if axis not in ("x", "y", "z"):
-            raise AttributeError(axis)
-        return Index(_now("tw.tile.block"), f"block.{axis}")
+from ._jit import Array, Kernel, Scalar, _def_line, _Version
+from ._tile_values import Block, Carried, Condition, Index, Tensor, Text, Value, now, writing
 
 
 class TileKernel(Kernel):
@@ -229,14 +21,14 @@ class TileKernel(Kernel):
     def __init__(self, function: Callable[..., Any], grid: tuple[Any, ...], warps: int | None, specs: dict[str, Any]) -> None:
         super().__init__(function, None, specs)
         for name, spec in self.specs.items():
-            if isinstance(spec, (InOut, Scalar)):
-                raise TypeError(f"'{name}' of {self.__name__}: tile programs take tw.Input and tw.Output, and constants")
+            if isinstance(spec, Scalar):
+                raise TypeError(f"'{name}' of {self.__name__}: tile programs take tensors and constants, not numbers of the launch")
         self._grid = grid
         self._warps = warps
         self._explained: dict[int, _native.TileProgram] = {}
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        if _writing.program is not None:
+        if writing.program is not None:
             # Within another program it is a function.
             return self.function(*arguments, **named)
         return super().__call__(*arguments, **named)
@@ -254,15 +46,15 @@ class TileKernel(Kernel):
 
     def _written(self, values: dict[str, Any], arrays: dict[str, tuple[Any, Any]], grid: tuple[int, int, int] | None) -> _Version:
         place = _def_line(self.function)
-        own = _Text(place)
+        own = Text(place)
         own.line(f"tile {self.__name__} {{", place)
         given: list[Any] = []
         for name, spec in self.specs.items():
             if name in arrays or isinstance(spec, Array):
                 element, layout = arrays[name] if name in arrays else (spec.element, spec.layout)  # type: ignore[union-attr]
-                role = getattr(spec, "role", "tensor")
-                if role == "tensor":
-                    raise TypeError(f"'{name}' of {self.__name__} is an array: say tw.Input or tw.Output")
+                if not isinstance(spec, Array):
+                    raise TypeError(f"'{name}' of {self.__name__} is an array: say tw.Input, tw.Output or tw.InOut")
+                role = _ROLES.get(spec.role, spec.role)
                 own.line(f"{role} {name}: {_native.element_name(element)} {layout}", place)
                 given.append(Tensor(own, name))
             else:
@@ -271,11 +63,11 @@ class TileKernel(Kernel):
             own.line(f"grid {', '.join(map(str, self._grid))}", place)
         if self._warps is not None:
             own.line(f"warps {self._warps}", place)
-        before, _writing.program = _writing.program, own
+        before, writing.program = writing.program, own
         try:
             self.function(*given)
         finally:
-            _writing.program = before
+            writing.program = before
         if own.loops:
             raise KernelError("a loop of a tile program is left before its end: every turn goes to the end of the body", code="E1204")
         own.line("}", place)
@@ -285,13 +77,17 @@ class TileKernel(Kernel):
         return version
 
 
+#: What the language calls the tensors that are declared otherwise here.
+_ROLES = {"tensor": "inout"}
+
+
 class Language:
     """``@tw.tile``, and the functions of tile programs under their names in the language: ``tw.tile.dot(a, b, c)``."""
 
     @property
-    def block(self) -> _Block:
+    def block(self) -> Block:
         """The number of this block along each axis: ``tw.tile.block.x``."""
-        return _Block()
+        return Block()
 
     def __call__(
         self,
@@ -320,24 +116,39 @@ class Language:
             return lambda function: TileKernel(function, counts, warps, specs)
         return TileKernel(function, counts, warps, specs)
 
-    def full(self, shape: tuple[int, ...], value: float, element: str = "f32") -> Value:
+    def full(self, shape: tuple[int, ...], value: float, element: Any = "f32") -> Value:
         """A tile of one number."""
-        of = _now("tw.tile.full")
-        return of.value(f"broadcast({element}({of.written(value)}), {of.written(shape)})")
+        of = now("tw.tile.full")
+        return of.value(f"broadcast({_native.element_name(element)}({of.written(value)}), {of.written(shape)})")
+
+    def arange(self, shape: tuple[int, ...], mode: int) -> Value:
+        """The coordinate of each element along a mode, as i32."""
+        return now("tw.tile.arange").called("arange", (shape, mode))
+
+    def index(self, index: Any) -> Value:
+        """An index, or a whole number, as a tile of one i32; in an operation an index is that."""
+        return now("tw.tile.index").called("index", (index,))
+
+    def size(self, size: str) -> Value:
+        """An expression of sizes as a tile of one i32: ``tw.tile.size("ceil(M/4)")``."""
+        return now("tw.tile.size").value(f"size({size})")
 
     def where(self, condition: Condition, yes: Any, no: Any) -> Value:
         """The one tile where a comparison holds, the other elsewhere."""
-        return _now("tw.tile.where").called("select", (condition, yes, no))
+        now("tw.tile.where")
+        if not isinstance(condition, Condition):
+            raise TypeError(f"tw.tile.where asks a comparison of tiles, such as a < b, not {type(condition).__name__}")
+        return condition.selected(yes, no)
 
     def carry(self, value: Value) -> Carried:
         """A tile that goes from turn to turn of the loops that it is given to."""
-        of = _now("tw.tile.carry")
+        of = now("tw.tile.carry")
         return Carried(of, of.written(value))
 
     def range(self, count: Any, *carried: Carried) -> Iterator[Index]:
         """Turns of a body, which is traced once, for all: as many as a number, an expression of sizes, or an index says. What goes from
         turn to turn is carried, and is named here: ``for k in tw.tile.range("ceil(K/64)", total):``."""
-        of = _now("tw.tile.range")
+        of = now("tw.tile.range")
         if not all(isinstance(own, Carried) for own in carried):
             raise TypeError("what goes from turn to turn is tw.tile.carry(x)")
         turn, number = of.name("i"), len(of.lines)
@@ -361,7 +172,19 @@ class Language:
     def __getattr__(self, function: str) -> Callable[..., Value]:
         if function.startswith("_"):
             raise AttributeError(function)
-        return lambda *arguments: _now(f"tw.tile.{function}").called(function, arguments)
+        method = vars(Value).get(function)
+
+        def written(*arguments: Any) -> Value:
+            of = now(f"tw.tile.{function}")
+            if method is not None and arguments and isinstance(arguments[0], Value):
+                found: Value = method(*arguments)
+                return found
+            return of.computed(function, arguments)
+
+        return written
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for name in vars(Value) if not name.startswith("_"))})
 
 
 tile = Language()
