@@ -11,7 +11,9 @@ from maturin import *  # noqa: F403
 
 
 def _flags() -> str:
-    root = Path(__file__).resolve().parents[2]
+    # In a source distribution the backend lies beside `crates`, in the repository beside `python`.
+    parents = Path(__file__).resolve().parents
+    root = next(parent for parent in parents[1:3] if (parent / "crates").is_dir())
     cargo = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo").resolve()
     remap = [f"--remap-path-prefix={root}=tilewright", f"--remap-path-prefix={cargo}=cargo"]
     given = os.environ.get("CARGO_ENCODED_RUSTFLAGS")
