@@ -40,7 +40,11 @@ LAYOUTS = [
     tw.Layout(text)
     for text in ["(4,8):(8,1)", "4:2", "((2,2),3):((24,2),8)", "(4,8):(1@0,1@1)", "(8,8):(^1,^9)", "S<2,0,2> o 0 o (4,8):(8,1)", "(M{div=8},K):(K,1)", "(3,5):(-1,0)", "8:0", "(2,3,1):(6,2,9)"]
 ]
+MESH = tw.mesh.Mesh("dp=2,tp=2")
+ROWS, COLUMNS = (MESH.of_placements((8, 4), placements) for placements in ("[Shard(0), Replicate()]", "[Replicate(), Shard(1)]"))
+WIDE, SQUARE = MESH.of_placements((4, 8), "[Shard(1), Shard(0)]"), MESH.of_placements((4, 4), "[Replicate(), Replicate()]")
 OTHERS = [
+    MESH, ROWS, COLUMNS, ROWS.reshard(COLUMNS, 4), WIDE.multiply(ROWS, SQUARE, 2),
     tw.Tiler("[2:1;_]"), tw.Swizzle(2, 1, 3), tw.BitMatrix(2, (2, 3)), tw.Morphism("(4,5) -> (4,16,5) : (1,3)"), tw.Param("M", div=8),
     tw.E(0), tw.Xor(9), tw.LinearLayout("register=[(0,1)] lane=[(1,0),(2,0)] -> row:4 column:2"),
 ]  # fmt: skip
@@ -72,7 +76,8 @@ def test_random_calls() -> None:
     source = random.Random(11)
     plain = [tw.Layout, tw.Tiler, tw.Swizzle, tw.BitMatrix, tw.LinearLayout, tw.Morphism, tw.Expr, tw.Step, tw.Xor, tw.evaluate, tw.explain, tw.check,
              tw.banks, tw.access, tw.suggest, tw.footprint, tw.make_composed_layout, tw.Param, tw.E, tw.make_layout,
-             tw.Tensor, tw.zeros, tw.copy, tw.gemm, tw.tensor_composition, tw.transform]  # fmt: skip
+             tw.Tensor, tw.zeros, tw.copy, tw.gemm, tw.tensor_composition, tw.transform,
+             tw.derive, tw.mesh.Mesh, tw.mesh.Mesh.row_major]  # fmt: skip
     functions: list[Any] = [*tw.functions(), *plain]
     answered = refused = 0
     for _ in range(CALLS):
