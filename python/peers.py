@@ -123,6 +123,8 @@ def speed() -> None:
     modules = {"tilewright": tw, "pycute": theirs, "tensor_layouts": meta}
     rows = {
         "`Layout(shape, stride)`": "Layout(shape, stride)",
+        "made and used once: `Layout(shape, stride)(i)`": "Layout(shape, stride)(1234)",
+        "made and composed: `composition(A, Layout(4, 3))`": "composition(a, Layout(4, 3))",
         "`composition(A, B)`": "composition(a, b)",
         "`coalesce(A)`": "coalesce(c)",
         "`complement(A, n)`": "complement(b, 24)",
