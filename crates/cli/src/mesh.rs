@@ -2,8 +2,10 @@
 
 mod devices;
 mod multiply;
+mod operations;
 mod picture;
 mod run;
+mod scale;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -56,6 +58,53 @@ pub enum Action {
         rate: f64,
         #[command(flatten)]
         on: multiply::Options,
+        #[command(flatten)]
+        between: operations::On,
+    },
+    /// How a function of elements is computed where its operands lie differently. With --run it is
+    /// the sum of the squares of the operands.
+    Map {
+        /// The axes, as in `show`.
+        mesh: String,
+        /// The layout of the result.
+        to: String,
+        /// The layouts of the operands.
+        #[arg(required = true)]
+        operands: Vec<String>,
+        #[command(flatten)]
+        options: Costs,
+        #[command(flatten)]
+        on: operations::On,
+    },
+    /// How modes are reduced, which may be cut along the mesh: what moves.
+    Reduce {
+        /// The axes, as in `show`.
+        mesh: String,
+        /// The layout of the operand.
+        from: String,
+        /// The layout of the result, in which the reduced modes have one element, or are left out.
+        to: String,
+        /// What the elements along these modes become.
+        #[arg(long, value_enum, default_value = "sum")]
+        by: operations::By,
+        #[command(flatten)]
+        options: operations::Options,
+    },
+    /// How a softmax along modes is computed, which may be cut along the mesh: what moves.
+    Softmax {
+        /// The axes, as in `show`.
+        mesh: String,
+        /// The layout of the operand.
+        from: String,
+        /// The layout of the result.
+        to: String,
+        #[command(flatten)]
+        options: operations::Options,
+    },
+    /// What moves of a matrix cost over more and more devices: a table, and a picture with -o.
+    Scale {
+        #[command(flatten)]
+        options: scale::Options,
     },
     /// Carry out the steps between processes, one for each device, and check what comes out.
     Run {
@@ -132,22 +181,31 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
                 Ok(terminal.prose(&format!("{plan}\n"))?)
             }
         }
-        Action::Multiply { mesh, a, b, d, options, rate, on } => {
+        Action::Multiply { mesh, a, b, d, options, rate, on, between } => {
             let mesh: Mesh = mesh.parse()?;
             let machine: Machine = options.machine.parse()?;
             if !(*rate > 0.0 && rate.is_finite()) {
                 return Err(Failure::Usage(format!("--rate is {rate}, and has to be a positive number")));
             }
             let [a, b, d] = [a, b, d].map(|text| ShardedLayout::parse(&mesh, text));
-            let plan = multiply(&a?, &b?, &d?, on.bytes().unwrap_or(options.bytes), *rate, &machine)?;
+            let bytes = on.bytes().unwrap_or(between.bytes(options));
+            let plan = multiply(&a?, &b?, &d?, bytes, *rate, &machine)?;
             if on.device {
                 multiply::run(&plan, on, terminal)
+            } else if between.run {
+                operations::multiplied(&plan, between, terminal)
             } else if terminal.json {
                 Ok(terminal.object(&product_json(&plan))?)
             } else {
                 Ok(terminal.prose(&format!("{plan}\n"))?)
             }
         }
+        Action::Map { mesh, to, operands, options, on } => {
+            operations::mapped(mesh, to, operands, (options, on), terminal)
+        }
+        Action::Reduce { mesh, from, to, by, options } => operations::reduced(mesh, [from, to], *by, options, terminal),
+        Action::Softmax { mesh, from, to, options } => operations::softmaxed(mesh, [from, to], options, terminal),
+        Action::Scale { options } => scale::run(options, terminal),
         Action::Devices { mesh, from, to, options } => devices::run(mesh, [from, to], options, terminal),
         Action::Run { mesh, from, to, options } => run::run(mesh, [from, to], options, terminal),
     }

@@ -70,6 +70,69 @@ fn what_processes_hold_is_what_the_simulation_says() {
     }
 }
 
+/// Products in which a factor is gathered, sums are scattered, and both; reductions, softmax and a
+/// function of elements along modes that are cut.
+const OPERATIONS: [(&str, &str); 8] = [
+    ("4", "multiply tp=4 ((12,4),64):((64,1@tp),1) (64,(16,4)):(1,(64,1@tp)) (48,(16,4)):(48,(1,1@tp))"),
+    ("3", "multiply tp=3 (48,(20,3)):(1,(48,1@tp)) ((20,3),40):((1,1@tp),20) ((16,3),40):((40,1@tp),1)"),
+    (
+        "4",
+        "multiply x=2,y=2 ((24,2),(24,2)):((1,1@x),(24,1@y)) ((24,2),(24,2)):((1,1@x),(24,1@y)) ((24,2),(24,2)):((1,1@x),(24,1@y))",
+    ),
+    ("3", "reduce tp=3 ((40,3),50):((1,1@tp),40) 50:1copied3:1@tp --over 0 --by max"),
+    ("3", "reduce tp=3 ((40,3),50):((1,1@tp),40) 50:1copied3:1@tp --over 0 --by argmax"),
+    ("2", "reduce tp=2 (40,50)summed2:1@tp ((20,2),):((1,1@tp),) --over 1 --by mean"),
+    ("3", "softmax tp=3 ((40,3),50):((1,1@tp),40) ((40,3),50):((1,1@tp),40) --over 0"),
+    ("2", "map tp=2 (40,(25,2)):(1,(40,1@tp)) (40,50)summed2:1@tp (40,50):(50,1)copied2:1@tp"),
+];
+
+/// The words of a command; `copied` and `summed` stand without spaces.
+fn words(command: &str) -> Vec<String> {
+    let word = |word: &str| word.replace("copied", " copied ").replace("summed", " summed ");
+    command.split(' ').map(word).collect()
+}
+
+#[test]
+fn what_processes_compute_is_what_defines_it() {
+    for (ranks, operation) in OPERATIONS {
+        let mut command = Command::new(TILEWRIGHT);
+        command.args(["launch", "-n", ranks, "tilewright", "mesh"]).args(words(operation));
+        let done = command.args(["--run", "--turns", "3"]).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success(), "{operation}: {}", String::from_utf8_lossy(&done.stderr));
+        assert!(said.contains(&format!("{ranks} processes: ")) && said.contains("bit by bit"), "{said}");
+        // The plan stands before it.
+        assert!(said.contains("one after another"), "{said}");
+    }
+}
+
+#[test]
+fn a_rank_that_dies_in_an_operation_is_named_by_all_others() {
+    let mut seed = 41;
+    for (ranks, operation) in OPERATIONS.into_iter().filter(|(ranks, _)| *ranks != "2") {
+        let (port, ranks) = (free_port(), ranks.parse::<usize>().unwrap());
+        let victim = random(&mut seed) as usize % ranks;
+        let process = |rank: usize| {
+            let mut command = Command::new(TILEWRIGHT);
+            command.arg("mesh").args(words(operation)).args(["--run", "--turns", "100000000"]);
+            command.arg(format!("--patience={PATIENCE}"));
+            command.env("RANK", rank.to_string()).env("WORLD_SIZE", ranks.to_string());
+            command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", port.to_string());
+            (rank, command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+        };
+        let mut children: Vec<_> = (0..ranks).map(process).collect();
+        std::thread::sleep(Duration::from_millis(1200 + random(&mut seed) % 600));
+        let (_, mut lost) = children.remove(victim);
+        lost.kill().unwrap();
+        lost.wait().unwrap();
+        for (rank, status, said) in ended(children) {
+            assert_eq!(status, Some(1), "{operation}, rank {rank}: {said}");
+            let named = said.contains("error[E1111]") && said.contains(&format!("rank {victim} is lost, "));
+            assert!(named, "{operation}: rank {victim} went, and rank {rank} says {said}");
+        }
+    }
+}
+
 #[test]
 fn a_rank_that_dies_or_hangs_is_named_by_all_others() {
     let mut seed = 20_261_123;

@@ -69,14 +69,49 @@ fn what_processes_hold_is_what_the_simulation_says() {
     }
 }
 
+/// Products in which a factor is gathered, sums are scattered, and both; reductions, softmax and a
+/// function of elements along modes that are cut.
+fn operations(ranks: usize) -> Vec<Vec<String>> {
+    let lines = [
+        "multiply|tp=R|((12,R),64):((64,1@tp),1)|(64,(16,R)):(1,(64,1@tp))|(N,(16,R)):(N,(1,1@tp))",
+        "multiply|tp=R|(N,(20,R)):(1,(N,1@tp))|((20,R),40):((1,1@tp),20)|((12,R),40):((40,1@tp),1)",
+        "reduce|tp=R|((40,R),50):((1,1@tp),40)|50:1 copied R:1@tp|--over=0|--by=max",
+        "reduce|tp=R|((40,R),50):((1,1@tp),40)|50:1 copied R:1@tp|--over=0|--by=argmax",
+        "reduce|tp=R|(N,50) summed R:1@tp|((12,R),):((1,1@tp),)|--over=1|--by=mean",
+        "softmax|tp=R|((40,R),50):((1,1@tp),40)|((40,R),50):((1,1@tp),40)|--over=0",
+        "map|tp=R|(40,(25,R)):(1,(40,1@tp))|(40,(25,R)) summed R:1@tp|((10,4),(25,R)):((1,10),(40,1@tp))",
+    ];
+    let of = |word: &str| word.replace('R', &ranks.to_string()).replace('N', &(12 * ranks).to_string());
+    lines.iter().map(|line| line.split('|').map(of).collect()).collect()
+}
+
+#[test]
+fn what_processes_compute_is_what_defines_it() {
+    for ranks in 2..=4 {
+        for operation in operations(ranks) {
+            let Some(mut command) = mpirun(ranks) else { return };
+            command.args([TILEWRIGHT, "mesh"]).args(&operation).args(["--run", "--through", "mpi", "--turns", "3"]);
+            let done = command.output().unwrap();
+            let said = String::from_utf8_lossy(&done.stdout);
+            assert!(done.status.success(), "{operation:?}: {}", String::from_utf8_lossy(&done.stderr));
+            assert!(said.contains(&format!("{ranks} processes: ")) && said.contains("bit by bit"), "{said}");
+        }
+    }
+}
+
 #[test]
 fn a_rank_that_is_killed_or_hangs_is_named_by_all_others() {
     let mut seed = 20_261_123;
-    for (case, ranks) in [2, 3, 5, 4, 3].into_iter().enumerate() {
+    // The last one in a product.
+    for (case, ranks) in [2, 3, 5, 4, 3, 3].into_iter().enumerate() {
         let Some(mut command) = mpirun(ranks) else { return };
         // Each process says its number before it becomes the program.
-        let script = "echo $OMPI_COMM_WORLD_RANK $$; exec \"$0\" mesh run --through mpi \"$@\"";
-        command.args(["sh", "-c", script, TILEWRIGHT]).args(&plans(ranks)[case % 2]);
+        let script = "echo $OMPI_COMM_WORLD_RANK $$; exec \"$0\" mesh \"$@\" --through mpi";
+        let plan = match case {
+            5 => [operations(ranks)[1].as_slice(), &["--run".to_owned()]].concat(),
+            _ => [&["run".to_owned()], plans(ranks)[case % 2].as_slice()].concat(),
+        };
+        command.args(["sh", "-c", script, TILEWRIGHT]).args(plan);
         command.args(["--turns", "100000000", "--patience", "2"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -90,7 +125,7 @@ fn a_rank_that_is_killed_or_hangs_is_named_by_all_others() {
         std::thread::sleep(Duration::from_millis(4000 + random(&mut seed) % 500));
         let victim = random(&mut seed) as usize % ranks;
         let id = rustix::process::Pid::from_raw(numbers[victim]).unwrap();
-        let hangs = case >= 3;
+        let hangs = (3..5).contains(&case);
         let signal = if hangs { rustix::process::Signal::STOP } else { rustix::process::Signal::KILL };
         rustix::process::kill_process(id, signal).unwrap();
         if hangs {

@@ -2,8 +2,8 @@
 //!
 //! Law: each process computes the messages that it sends and receives from the plan alone, so
 //! nothing but elements is sent. Before the first step all processes compare what they are about to
-//! do, and after the last they tell each other that it is done: either every process has its
-//! result, or every process has an error that names a rank and a step. What is computed is what
+//! do, and after the last one that it is done: either every process has its result, or every
+//! process has an error that names a rank and a step. What is computed is what
 //! [`Plan::simulate`] computes, to the bit.
 
 mod environment;
@@ -22,9 +22,10 @@ pub use environment::Place;
 pub use mpi::Mpi;
 pub use processes::{Interrupter, Processes};
 
+use crate::devices::{Devices, beside, holds};
 use crate::error::MeshError;
 use crate::plan::Plan;
-use crate::step::Exchange;
+use crate::step::{Exchange, Message};
 
 /// Processes that send each other bytes.
 ///
@@ -49,15 +50,56 @@ pub trait Engine {
         receives: &mut [(usize, Vec<u8>)],
     ) -> Result<(), MeshError>;
 
+    /// Does the same while this process works: what it sends is made by `meanwhile`, which takes
+    /// what comes. Each of `targets` gets one message, each of `sources` sends as many bytes.
+    ///
+    /// The patience of the other processes covers what is computed before a message goes out.
+    ///
+    /// Errors: as [`Engine::exchange`]; what `meanwhile` gives up for.
+    fn exchange_while(
+        &mut self,
+        step: &str,
+        targets: &[usize],
+        sources: &[(usize, usize)],
+        meanwhile: &mut dyn Meanwhile,
+    ) -> Result<(), MeshError>;
+
     /// Waits until every process says the same text, lines of `name: value`.
     ///
     /// Errors: a process that says something else ([`MeshError::Differs`]), is gone, or does not
     /// answer.
     fn agree(&mut self, step: &str, text: &str) -> Result<(), MeshError>;
 
-    /// Tells all others why this process gives up: their calls end with the same error, and so does
-    /// every later call of this process.
+    /// Sends all others the reason why this process gives up: their calls end with the same error,
+    /// and so does every later call of this process.
     fn give_up(&mut self, error: MeshError) -> MeshError;
+}
+
+/// What a process does while bytes are on their way.
+pub trait Meanwhile {
+    /// Works for a short while; none where there is nothing to do until more has come.
+    ///
+    /// Errors: the work cannot be done; all processes end with that.
+    fn work(&mut self) -> Result<Option<Progress>, MeshError>;
+
+    /// Takes what came from a rank.
+    ///
+    /// Errors: as [`Meanwhile::work`].
+    fn take(&mut self, rank: usize, bytes: Vec<u8>) -> Result<(), MeshError>;
+}
+
+/// What a while of work led to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// There is nothing to send yet.
+    Worked,
+    /// These bytes are for this rank.
+    Ready(usize, Vec<u8>),
+}
+
+/// That a message which others wait for was not made: a defect of what works.
+fn unmade(step: &str) -> MeshError {
+    MeshError::Operation { what: format!("{step}: a message was not made").into() }
 }
 
 impl Plan {
@@ -67,29 +109,17 @@ impl Plan {
     /// ([`MeshError::Differs`]); one that is gone or does not answer ([`MeshError::Lost`]); less
     /// memory than the layout needs; as many processes as the mesh has devices are needed.
     pub fn run<T: Pod + AddAssign>(&self, engine: &mut impl Engine, memory: &[T]) -> Result<Vec<T>, MeshError> {
-        let size = self.from().mesh().size();
-        if engine.ranks() != size {
-            return Err(MeshError::Processes { processes: engine.ranks(), devices: size });
-        }
-        engine.agree("before step 1", &self.contract(type_name::<T>()))?;
-        let mut held: Option<Vec<T>> = None;
-        for (number, step) in self.steps().iter().enumerate() {
-            let told = format!("step {}, {}", number + 1, step.kind);
-            held = Some(step.exchange.run(engine, &told, held.as_deref().unwrap_or(memory))?);
-        }
-        engine.agree("after the last step", "")?;
-        Ok(held.unwrap_or_else(|| memory.to_vec()))
+        let contract = format!("{}{}", element_line::<T>(), self.contract());
+        beside(engine, self.from().mesh(), &contract, |own| {
+            let held = own.carry(self, "", &[memory], |sum, summand| *sum += summand)?;
+            Ok(held.into_iter().next().unwrap_or_default())
+        })
     }
 
     /// What all processes have to agree on.
-    fn contract(&self, element: &str) -> String {
-        let mut contract = format!(
-            "version: {}\nmesh: {}\nelement: {element}\nlayout before: {}\nlayout after: {}\n",
-            env!("CARGO_PKG_VERSION"),
-            self.from().mesh(),
-            self.from(),
-            self.to(),
-        );
+    pub(crate) fn contract(&self) -> String {
+        let mut contract =
+            format!("mesh: {}\nlayout before: {}\nlayout after: {}\n", self.from().mesh(), self.from(), self.to());
         for (number, step) in self.steps().iter().enumerate() {
             contract.push_str(&format!("step {}: {} to {}\n", number + 1, step.kind, step.exchange.to()));
         }
@@ -97,53 +127,28 @@ impl Plan {
     }
 }
 
+/// The version and the type of elements, on which processes agree too.
+pub(crate) fn element_line<T>() -> String {
+    format!("version: {}\nelement: {}\n", env!("CARGO_PKG_VERSION"), type_name::<T>())
+}
+
 impl Exchange {
     /// The memory of this process after the step.
-    fn run<T: Pod + AddAssign>(&self, engine: &mut impl Engine, step: &str, memory: &[T]) -> Result<Vec<T>, MeshError> {
-        match self.run_with(engine, step, memory) {
-            // What the engine itself did not find out the others do not know yet.
-            Err(error @ (MeshError::Memory { .. } | MeshError::OutOfMemory { .. })) => Err(engine.give_up(error)),
-            done => done,
-        }
-    }
-
-    fn run_with<T: Pod + AddAssign>(
+    pub(crate) fn run<T: Pod>(
         &self,
         engine: &mut impl Engine,
         step: &str,
         memory: &[T],
+        combine: &impl Fn(&mut T, T),
     ) -> Result<Vec<T>, MeshError> {
-        let (own, needed) = (engine.rank(), self.from().reach());
+        let own = engine.rank();
         let incoming = self.messages_to(own);
-        let mut sends = Vec::new();
-        for rank in (0..engine.ranks()).filter(|rank| *rank != own) {
-            let messages: Vec<_> = self.messages_to(rank).into_iter().filter(|message| message.from == own).collect();
-            if !messages.is_empty() && (memory.len() as i64) < needed {
-                return Err(MeshError::Memory { rank: own, elements: memory.len(), needed });
-            }
-            let all: usize = messages.iter().map(|message| elements(message.footprint.size())).sum();
-            let mut bytes: Vec<u8> = room(own, step, all.saturating_mul(size_of::<T>()))?;
-            for message in messages {
-                message.footprint.each(|read, _| {
-                    if let Some(element) = usize::try_from(read).ok().and_then(|read| memory.get(read)) {
-                        bytes.extend_from_slice(bytemuck::bytes_of(element));
-                    }
-                });
-            }
-            if !bytes.is_empty() {
-                sends.push((rank, bytes));
-            }
+        let sends = self.packed(own, step, memory)?;
+        if incoming.iter().any(|message| message.from == own) {
+            holds(own, memory, self.from().reach())?;
         }
         let mut receives: Vec<(usize, Vec<u8>)> = Vec::new();
-        let mut wanted: Vec<(usize, usize)> = Vec::new();
-        for message in incoming.iter().filter(|message| message.from != own) {
-            let bytes = elements(message.footprint.size()).saturating_mul(size_of::<T>());
-            match wanted.iter_mut().find(|(rank, _)| *rank == message.from) {
-                Some((_, all)) => *all = all.saturating_add(bytes),
-                None => wanted.push((message.from, bytes)),
-            }
-        }
-        for (rank, bytes) in wanted {
+        for (rank, bytes) in awaited::<T>(&incoming, own) {
             let mut place = room(own, step, bytes)?;
             place.resize(bytes, 0);
             receives.push((rank, place));
@@ -152,35 +157,100 @@ impl Exchange {
         let mut result = room(own, step, all)?;
         result.resize(all, T::zeroed());
         engine.exchange(step, &sends, &mut receives)?;
-        let mut taken = vec![0; receives.len()];
-        for message in &incoming {
-            let from = receives.iter().position(|(rank, _)| *rank == message.from);
-            message.footprint.each(|read, write| {
-                let element = match from.and_then(|from| Some((receives.get(from)?, taken.get_mut(from)?))) {
-                    Some(((_, bytes), taken)) => {
-                        let element = bytes.get(*taken..*taken + size_of::<T>());
-                        *taken += size_of::<T>();
-                        element.map(bytemuck::pod_read_unaligned)
-                    }
-                    None => usize::try_from(read).ok().and_then(|read| memory.get(read)).copied(),
-                };
-                let place = usize::try_from(write).ok().and_then(|write| result.get_mut(write));
-                if let (Some(element), Some(place)) = (element, place) {
-                    if message.add { *place += element } else { *place = element }
-                }
-            });
-        }
+        unpack(&incoming, own, memory, &receives, &mut result, combine);
         Ok(result)
+    }
+
+    /// What a process sends to each other one that needs something of it.
+    pub(crate) fn packed<T: Pod>(
+        &self,
+        own: usize,
+        step: &str,
+        memory: &[T],
+    ) -> Result<Vec<(usize, Vec<u8>)>, MeshError> {
+        let mut sends = Vec::new();
+        for rank in (0..self.from().mesh().size()).filter(|rank| *rank != own) {
+            let messages: Vec<_> = self.messages_to(rank).into_iter().filter(|message| message.from == own).collect();
+            if messages.is_empty() {
+                continue;
+            }
+            holds(own, memory, self.from().reach())?;
+            let bytes = pack(&messages, own, step, memory)?;
+            if !bytes.is_empty() {
+                sends.push((rank, bytes));
+            }
+        }
+        Ok(sends)
     }
 }
 
+/// The elements of messages to one process, one after another.
+pub(crate) fn pack<T: Pod>(messages: &[Message], own: usize, step: &str, memory: &[T]) -> Result<Vec<u8>, MeshError> {
+    let all: usize = messages.iter().map(|message| elements(message.footprint.size())).sum();
+    let mut bytes: Vec<u8> = room(own, step, all.saturating_mul(size_of::<T>()))?;
+    for message in messages {
+        message.footprint.each(|read, _| {
+            if let Some(element) = usize::try_from(read).ok().and_then(|read| memory.get(read)) {
+                bytes.extend_from_slice(bytemuck::bytes_of(element));
+            }
+        });
+    }
+    Ok(bytes)
+}
+
+/// Puts the elements of messages in place, in their order: those of this process from its memory,
+/// the others from what was received.
+pub(crate) fn unpack<T: Pod>(
+    messages: &[Message],
+    own: usize,
+    memory: &[T],
+    receives: &[(usize, Vec<u8>)],
+    result: &mut [T],
+    combine: &impl Fn(&mut T, T),
+) {
+    let mut taken = vec![0; receives.len()];
+    for message in messages {
+        let from = receives.iter().position(|(rank, _)| message.from != own && *rank == message.from);
+        message.footprint.each(|read, write| {
+            let element = match from.and_then(|from| Some((receives.get(from)?, taken.get_mut(from)?))) {
+                Some(((_, bytes), taken)) => next(bytes, taken),
+                None => usize::try_from(read).ok().and_then(|read| memory.get(read)).copied(),
+            };
+            let place = usize::try_from(write).ok().and_then(|write| result.get_mut(write));
+            if let (Some(element), Some(place)) = (element, place) {
+                if message.add { combine(place, element) } else { *place = element }
+            }
+        });
+    }
+}
+
+/// How many bytes come from each other process.
+pub(crate) fn awaited<T>(incoming: &[Message], own: usize) -> Vec<(usize, usize)> {
+    let mut awaited: Vec<(usize, usize)> = Vec::new();
+    for message in incoming.iter().filter(|message| message.from != own) {
+        let bytes = elements(message.footprint.size()).saturating_mul(size_of::<T>());
+        match awaited.iter_mut().find(|(rank, _)| *rank == message.from) {
+            Some((_, all)) => *all = all.saturating_add(bytes),
+            None => awaited.push((message.from, bytes)),
+        }
+    }
+    awaited
+}
+
+/// The next element of bytes of which some are taken.
+pub(crate) fn next<T: Pod>(bytes: &[u8], taken: &mut usize) -> Option<T> {
+    let element = bytes.get(*taken..*taken + size_of::<T>());
+    *taken += size_of::<T>();
+    element.map(bytemuck::pod_read_unaligned)
+}
+
 /// A number of elements as one of memory; one that memory cannot have is refused there.
-fn elements(count: i64) -> usize {
+pub(crate) fn elements(count: i64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 /// Room for so many elements, if there is memory.
-fn room<T>(rank: usize, step: &str, count: usize) -> Result<Vec<T>, MeshError> {
+pub(crate) fn room<T>(rank: usize, step: &str, count: usize) -> Result<Vec<T>, MeshError> {
     let mut room = Vec::new();
     let bytes = count.saturating_mul(size_of::<T>());
     let refused = |_| MeshError::OutOfMemory { rank, step: step.into(), bytes };

@@ -167,6 +167,11 @@ pub enum MeshError {
         /// What.
         what: Box<str>,
     },
+    /// E1116: an operation that does not fit its operands.
+    Operation {
+        /// Why not.
+        what: Box<str>,
+    },
     /// An operation of the algebra refused.
     Layout(LayoutError),
 }
@@ -214,6 +219,7 @@ impl MeshError {
             MeshError::OutOfMemory { .. } => "E1113",
             MeshError::Interrupted { .. } => "E1114",
             MeshError::Engine { .. } => "E1115",
+            MeshError::Operation { .. } => "E1116",
             MeshError::Layout(error) => error.code(),
         }
     }
@@ -293,8 +299,8 @@ impl fmt::Display for MeshError {
                 write!(f, "rank {rank} has no memory for {bytes} bytes more, {step}")
             }
             MeshError::Interrupted { rank, step } => write!(f, "rank {rank} was interrupted, {step}"),
-            MeshError::Engine { what } => f.write_str(what),
-            MeshError::Environment { what } => write!(f, "which process this is cannot be told: {what}"),
+            MeshError::Engine { what } | MeshError::Operation { what } => f.write_str(what),
+            MeshError::Environment { what } => write!(f, "which process this is is not known: {what}"),
             MeshError::Layout(error) => error.fmt(f),
         }
     }

@@ -11,5 +11,5 @@ tilewright_layout::error_pages! {
     pub fn explanation in "error.rs":
         "E1101" "E1102" "E1103" "E1104" "E1105" "E1106" "E1107" "E1108"
         "E1109" "E1110" "E1111" "E1112"
-        "E1113" "E1114" "E1115"
+        "E1113" "E1114" "E1115" "E1116"
 }

@@ -33,6 +33,10 @@
 //! A product of sharded matrices ([`multiply`]) is planned from the layouts of its operands and its
 //! result: each axis of the mesh cuts rows, columns or the depth, and what has to move follows.
 //!
+//! Functions of elements ([`fn@map`]), reductions ([`fn@reduce`], [`argmax`]) and [`fn@softmax`]
+//! take and give tensors under any sharded layouts: what has to move is planned in the same way,
+//! printed before it runs, and carried out by the same calls.
+//!
 //! # Promises
 //!
 //! Every element is held as often as a layout says, or the layout is refused. A device receives
@@ -42,18 +46,24 @@
 //! with an error that names a rank and a step. Work is limited ([`MAX_DEVICES`], [`MAX_MESSAGES`],
 //! [`MAX_LISTED`]).
 
+mod devices;
 mod engine;
 mod error;
 mod explanation;
 mod held;
+mod local;
 mod machine;
+mod map;
 mod mesh;
+mod number;
 mod pair;
 mod pieces;
 mod plan;
 mod product;
+mod reduce;
 mod sharded;
 mod simulate;
+mod softmax;
 mod spec;
 mod step;
 mod summands;
@@ -63,15 +73,19 @@ mod way;
 
 #[cfg(all(feature = "mpi", unix))]
 pub use engine::Mpi;
-pub use engine::{Engine, Interrupter, Place, Processes};
+pub use engine::{Engine, Interrupter, Meanwhile, Place, Processes, Progress};
 pub use error::{Flaw, MeshError};
 pub use explanation::explanation;
 pub use machine::{Link, Machine};
+pub use map::{MapPlan, map};
 pub use mesh::{Axis, MAX_AXES, MAX_DEVICES, Mesh};
+pub use number::{Number, Real};
 pub use pair::{Footprint, MAX_LISTED};
 pub use pieces::{Block, Piece};
 pub use plan::{Plan, PlannedStep, reshard};
 pub use product::{MAX_SCHEDULES, MAX_SIMULATED, ProductPlan, Role, multiply};
+pub use reduce::{ArgmaxPlan, ReducePlan, Reduction, argmax, reduce};
 pub use sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
+pub use softmax::{SoftmaxPlan, softmax};
 pub use step::{Exchange, Kind, MAX_MESSAGES, Message};
 pub use traffic::{RankTraffic, Traffic};

@@ -136,6 +136,14 @@ impl Plan {
         self.steps.iter().map(|step| step.seconds).sum()
     }
 
+    /// What moves, in one line.
+    pub(crate) fn summary(&self) -> String {
+        let kinds: Vec<String> = self.steps.iter().map(|step| step.kind.to_string()).collect();
+        let most = (0..self.from.mesh().size()).map(|rank| self.received(rank)).max().unwrap_or(0);
+        let time = micros(self.seconds());
+        format!("{}: a device receives up to {most} bytes, {time} us at least", kinds.join(", "))
+    }
+
     /// Why some device receives more than it must; none where none does.
     pub fn why_more(&self) -> Option<String> {
         let size = self.from.mesh().size();
@@ -154,6 +162,11 @@ impl Plan {
     }
 }
 
+/// Microseconds, rounded to hundredths.
+pub(crate) fn micros(seconds: f64) -> f64 {
+    (seconds * 1e8).round() / 1e2
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "from  {}", self.from)?;
@@ -162,7 +175,7 @@ impl fmt::Display for Plan {
         for (at, step) in self.steps.iter().enumerate() {
             let most = step.traffic.most_received().saturating_mul(self.bytes);
             let all = step.traffic.moved().saturating_mul(self.bytes);
-            let micros = (step.seconds * 1e8).round() / 1e2;
+            let micros = micros(step.seconds);
             write!(f, "{:>4}  {}", at + 1, step.kind)?;
             if all > 0 {
                 write!(f, ": a device receives up to {most} bytes, {all} in all, {micros} us at least")?;

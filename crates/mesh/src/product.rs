@@ -7,6 +7,9 @@
 //! schedules are tried, and the one that takes least time on the machine is taken. So gathering a
 //! factor, scattering sums, and two- and three-dimensional products are not cases here but roles.
 
+mod run;
+mod tasks;
+
 use std::fmt;
 use std::ops::{AddAssign, Mul};
 
@@ -14,7 +17,7 @@ use tilewright_layout::Tree;
 
 use crate::error::MeshError;
 use crate::machine::Machine;
-use crate::plan::{Plan, reshard};
+use crate::plan::{Plan, micros, reshard};
 use crate::sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
 use crate::step::Exchange;
 
@@ -276,17 +279,10 @@ impl fmt::Display for ProductPlan {
             };
             writeln!(f, "  {} {does}", axis.name)?;
         }
-        let micros = |seconds: f64| (seconds * 1e8).round() / 1e2;
-        let told = |f: &mut fmt::Formatter<'_>, name: &str, plan: &Plan| {
-            let kinds: Vec<String> = plan.steps().iter().map(|step| step.kind.to_string()).collect();
-            let most = (0..plan.from().mesh().size()).map(|rank| plan.received(rank)).max().unwrap_or(0);
-            let time = micros(plan.seconds());
-            writeln!(f, "  {name}  {}: a device receives up to {most} bytes, {time} us at least", kinds.join(", "))
-        };
-        told(f, "A", &self.a)?;
-        told(f, "B", &self.b)?;
+        writeln!(f, "  A  {}", self.a.summary())?;
+        writeln!(f, "  B  {}", self.b.summary())?;
         writeln!(f, "     multiplied as {} by {}: {} us", self.a.to(), self.b.to(), micros(self.multiplying))?;
-        told(f, "D", &self.d)?;
+        writeln!(f, "  D  {}", self.d.summary())?;
         write!(f, "  {} us one after another", micros(self.seconds()))
     }
 }

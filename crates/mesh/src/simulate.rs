@@ -6,6 +6,7 @@
 
 use std::ops::AddAssign;
 
+use crate::devices::{holds, slices};
 use crate::error::MeshError;
 use crate::plan::Plan;
 use crate::step::Exchange;
@@ -15,26 +16,36 @@ impl Exchange {
     ///
     /// Errors: a device has less memory than the layout before needs ([`MeshError::Memory`]).
     pub fn simulate<T: Copy + Default + AddAssign>(&self, memory: &[Vec<T>]) -> Result<Vec<Vec<T>>, MeshError> {
-        (0..self.from().mesh().size()).map(|rank| self.simulate_rank(memory, rank)).collect()
+        self.simulate_by(&slices(memory), T::default(), &|sum: &mut T, summand| *sum += summand)
     }
 
-    fn simulate_rank<T: Copy + Default + AddAssign>(
+    /// The same for memory that is `zero` at first, and for summands that are combined so.
+    pub(crate) fn simulate_by<T: Copy>(
         &self,
-        memory: &[Vec<T>],
+        memory: &[&[T]],
+        zero: T,
+        combine: &impl Fn(&mut T, T),
+    ) -> Result<Vec<Vec<T>>, MeshError> {
+        (0..self.from().mesh().size()).map(|rank| self.simulate_rank(memory, rank, zero, combine)).collect()
+    }
+
+    fn simulate_rank<T: Copy>(
+        &self,
+        memory: &[&[T]],
         rank: usize,
+        zero: T,
+        combine: &impl Fn(&mut T, T),
     ) -> Result<Vec<T>, MeshError> {
         let needed = self.from().reach();
-        let mut own = vec![T::default(); usize::try_from(self.to().reach()).unwrap_or(0)];
+        let mut own = vec![zero; usize::try_from(self.to().reach()).unwrap_or(0)];
         for message in self.messages_to(rank) {
-            let source = memory.get(message.from).map_or(&[] as &[T], Vec::as_slice);
-            if (source.len() as i64) < needed {
-                return Err(MeshError::Memory { rank: message.from, elements: source.len(), needed });
-            }
+            let source = memory.get(message.from).copied().unwrap_or_default();
+            holds(message.from, source, needed)?;
             message.footprint.each(|read, write| {
                 let element = usize::try_from(read).ok().and_then(|read| source.get(read));
                 let place = usize::try_from(write).ok().and_then(|write| own.get_mut(write));
                 if let (Some(element), Some(place)) = (element, place) {
-                    if message.add { *place += *element } else { *place = *element }
+                    if message.add { combine(place, *element) } else { *place = *element }
                 }
             });
         }

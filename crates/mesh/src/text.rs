@@ -77,7 +77,7 @@ fn read_layout(mesh: &Mesh, text: &str) -> Result<Tree<(i64, Step)>, MeshError> 
     layout.tree().try_map(|leaf| Ok((leaf.extent, step_of(&leaf.stride, text)?)))
 }
 
-/// That a text is no layout. Places in it are not told, for it was read with numbers for names.
+/// That a text is no layout. No place in it is named, for it was read with numbers for names.
 fn unread(text: &str, error: LayoutError) -> MeshError {
     match error {
         LayoutError::Syntax { .. } => {

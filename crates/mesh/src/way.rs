@@ -21,12 +21,12 @@ pub(crate) fn ways(
     to: &ShardedLayout,
     machine: &Machine,
 ) -> Result<Vec<Vec<ShardedLayout>>, MeshError> {
-    let added = parted(from, true, Some(machine))?;
+    let near_sums = parted(from, true, Some(machine))?;
     let copies = [parted(to, false, None)?, parted(to, false, Some(machine))?];
     let mut ways = Vec::new();
     for number in 0..8 {
         let [whole, near] = &copies;
-        let chosen = [&added, whole, near].into_iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1);
+        let chosen = [&near_sums, whole, near].into_iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1);
         let way: Option<Vec<ShardedLayout>> = chosen.map(|(_, layout)| layout.clone()).collect();
         // A layout that there is not is on no way; nor is one twice.
         if let Some(way) = way.filter(|way| way.windows(2).all(|pair| pair.first() != pair.last())) {
@@ -34,6 +34,12 @@ pub(crate) fn ways(
         }
     }
     Ok(ways)
+}
+
+/// The layout in which the positions of the sums hold a part of the elements each, added up; none
+/// where no mode can be cut.
+pub(crate) fn added(layout: &ShardedLayout) -> Result<Option<ShardedLayout>, MeshError> {
+    parted(layout, true, None)
 }
 
 /// The layout in which the positions of the copies, or of the sums, of this one hold a part of its

@@ -1,11 +1,16 @@
 //! Plans between processes, here threads, of which one cannot go on: every one ends with the same
 //! kind of error, which names that one and the step, and none has a result.
 
-use std::net::TcpListener;
+mod processes;
+
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tilewright_mesh::{Engine, Machine, Mesh, MeshError, Place, Plan, Processes, ShardedLayout, reshard};
+use processes::between;
+use tilewright_mesh::{
+    Engine, Machine, Mesh, MeshError, Plan, Processes, ProductPlan, Reduction, ShardedLayout, map, multiply, reduce,
+    reshard, softmax,
+};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Twice the patience and two seconds, as promised.
@@ -18,18 +23,12 @@ fn plan(mesh: &str, from: &str, to: &str) -> Plan {
 }
 
 /// What each of so many processes ends with.
-fn ended(ranks: usize, work: impl Fn(usize, Processes) -> Result<Vec<i64>, MeshError> + Sync) -> Vec<MeshError> {
-    let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+fn ended<R: std::fmt::Debug + Send>(
+    ranks: usize,
+    work: impl Fn(usize, Processes) -> Result<R, MeshError> + Sync,
+) -> Vec<MeshError> {
     let since = Instant::now();
-    let errors = thread::scope(|scope| {
-        let process = |rank| {
-            let place = Place { rank, ranks, address: "127.0.0.1".to_owned(), port };
-            let work = &work;
-            scope.spawn(move || work(rank, Processes::connect(&place, PATIENCE).unwrap()).unwrap_err())
-        };
-        let all: Vec<_> = (0..ranks).map(process).collect();
-        all.into_iter().map(|process| process.join().unwrap()).collect()
-    });
+    let errors = between(ranks, PATIENCE, |rank, engine| work(rank, engine).unwrap_err());
     assert!(since.elapsed() < BOUND);
     errors
 }
@@ -45,7 +44,7 @@ fn memory_that_is_too_small_is_known_to_all() {
 fn memory_that_there_is_not_is_known_to_all() {
     // A row of the result lies 2^44 elements behind the one before.
     let plan = plan("x=2", "(4,2):(1,1@x)", "(4,2):(17592186044416,1) copied 2:1@x");
-    for error in ended(2, |_, mut engine| plan.run(&mut engine, &[1, 2, 3, 4])) {
+    for error in ended(2, |_, mut engine| plan.run(&mut engine, &[1_i64, 2, 3, 4])) {
         let MeshError::OutOfMemory { rank, step, bytes } = &error else { panic!("{error}") };
         assert!(*rank < 2 && step.contains("step 1") && *bytes > 1 << 48, "{error}");
         assert_eq!(error.code(), "E1113");
@@ -79,6 +78,84 @@ fn who_is_interrupted_is_named_by_all() {
             MeshError::Interrupted { rank: 2, step } if rank == 2 => assert!(step.contains("step"), "{step}"),
             MeshError::Lost { rank: 2, step, .. } if rank < 2 => assert!(step.contains("step"), "{step}"),
             other => panic!("rank {rank}: {other}"),
+        }
+    }
+}
+
+/// A product whose factor is gathered, or whose sums are scattered.
+fn product(sums: bool) -> ProductPlan {
+    let mesh: Mesh = "x=3".parse().unwrap();
+    let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
+    let (rows, columns) = (parse("((4,3),12):((12,1@x),1)"), parse("(12,(4,3)):(1,(12,1@x))"));
+    let (a, b, d) = if sums { (&columns, &rows, &rows) } else { (&rows, &columns, &columns) };
+    multiply(a, b, d, 8, 1e9, &Machine::HGX_H200).unwrap()
+}
+
+#[test]
+fn operations_in_which_one_has_too_little_memory_end_for_all() {
+    let mesh: Mesh = "x=3".parse().unwrap();
+    let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
+    let (rows, sums) = (parse("((4,3),12):((1,1@x),4)"), parse("12:1 copied 3:1@x"));
+    let machine = Machine::HGX_H200;
+    let few = |rank| vec![1.0_f64; if rank == 1 { 47 } else { 48 }];
+    let small = vec![MeshError::Memory { rank: 1, elements: 47, needed: 48 }; 3];
+    let plan = reduce(&rows, &[1], Reduction::Max, &sums, 8, &machine).unwrap();
+    assert_eq!(ended(3, |rank, mut engine| plan.run(&mut engine, &few(rank))), small);
+    let plan = softmax(&rows, &[0], &rows, 8, &machine).unwrap();
+    assert_eq!(ended(3, |rank, mut engine| plan.run(&mut engine, &few(rank))), small);
+    let plan = map(&[&rows, &rows], &rows, 8, &machine).unwrap();
+    assert_eq!(ended(3, |rank, mut engine| plan.run(&mut engine, &[&[1.0; 48], &few(rank)], |of| of[0])), small);
+    for sums in [false, true] {
+        let plan = product(sums);
+        assert_eq!(ended(3, |rank, mut engine| plan.run(&mut engine, &few(rank), &[1.0; 48])), small);
+    }
+}
+
+#[test]
+fn operations_of_which_one_process_does_another_end_for_all() {
+    let mesh: Mesh = "x=2".parse().unwrap();
+    let rows = ShardedLayout::parse(&mesh, "(2,4):(1@x,1)").unwrap();
+    let one = ShardedLayout::parse(&mesh, "2:1 copied 2:1@x").unwrap();
+    let machine = Machine::HGX_H200;
+    let [sum, max] = [Reduction::Sum, Reduction::Max].map(|by| reduce(&rows, &[1], by, &one, 8, &machine).unwrap());
+    let errors = ended(2, |rank, mut engine| [&sum, &max][rank].run(&mut engine, &[1_i64; 4]));
+    for error in errors {
+        let MeshError::Differs { rank: 1, what, own, other } = &error else { panic!("{error}") };
+        let said = (what.as_ref(), own.as_ref(), other.as_ref());
+        assert_eq!(said, ("operation", "sum over modes [1]", "max over modes [1]"));
+    }
+    // A mean of integers is refused by each of them.
+    let mean = reduce(&rows, &[1], Reduction::Mean, &one, 8, &machine).unwrap();
+    for error in ended(2, |_, mut engine| mean.run(&mut engine, &[1_i64; 4])) {
+        assert_eq!(error.code(), "E1116", "{error}");
+    }
+}
+
+#[test]
+fn who_leaves_a_product_is_named_by_all() {
+    for sums in [false, true] {
+        let plan = product(sums);
+        let errors = ended(3, |rank, mut engine| {
+            let interrupter = engine.interrupter();
+            let ending = thread::spawn(move || {
+                thread::sleep(Duration::from_millis(200));
+                if rank == 0 {
+                    interrupter.interrupt();
+                }
+            });
+            let mut done = Ok(Vec::new());
+            while done.is_ok() {
+                done = plan.run(&mut engine, &[1.0; 48], &[1.0; 48]);
+            }
+            ending.join().unwrap();
+            done
+        });
+        for (rank, error) in errors.iter().enumerate() {
+            match error {
+                MeshError::Interrupted { rank: 0, step } if rank == 0 => assert!(step.contains("step"), "{step}"),
+                MeshError::Lost { rank: 0, step, .. } if rank > 0 => assert!(step.contains("step"), "{step}"),
+                other => panic!("rank {rank}: {other}"),
+            }
         }
     }
 }

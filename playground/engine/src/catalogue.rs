@@ -36,6 +36,9 @@ pub fn of() -> Json {
 }
 
 /// Where the pages about codes are: each crate has those of its own refusals.
+///
+/// Those of meshes, tile programs, tensors and devices are left out: nothing in the playground is
+/// refused with their codes, and their crates would come along with their pages.
 const PAGES: [fn(&str) -> Option<&'static str>; 9] = [
     tilewright_layout::explanation,
     tilewright_notation::explanation,

@@ -34,7 +34,7 @@ const PERIOD: i64 = 127;
 #[derive(Debug, Args)]
 pub struct Options {
     /// Multiply on the GPUs of this machine, compare every element, and time it.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "run")]
     pub device: bool,
     /// The type of the elements there.
     #[arg(long = "type", requires = "device", value_parser = ["bf16", "f16"])]

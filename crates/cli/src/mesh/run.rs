@@ -20,6 +20,13 @@ pub struct Options {
     /// The type of the elements.
     #[arg(long = "type", default_value = "i64", value_parser = ["i32", "i64", "f32", "f64"])]
     element: String,
+    #[command(flatten)]
+    beside: Beside,
+}
+
+/// How processes are connected, and how often they do what they should.
+#[derive(Debug, Args)]
+pub struct Beside {
     /// How many seconds a process is waited for that does not answer.
     #[arg(long, default_value = "30", value_parser = clap::value_parser!(u64).range(1..=3600))]
     patience: u64,
@@ -37,92 +44,127 @@ enum Through {
     Mpi,
 }
 
+/// What each of several processes does.
+pub trait Job {
+    /// Does it once, and gives how much memory this process has after it. What is not right is a
+    /// failure.
+    fn once<E: Engine>(&self, engine: &mut E) -> Result<usize, Failure>;
+}
+
+impl Beside {
+    /// Connects this process with the others and does the job as often as it should be done. The
+    /// first process says `plan` before, and that all is right after.
+    pub fn carry_out(&self, job: &impl Job, plan: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+        let patience = Duration::from_secs(self.patience);
+        // Ctrl-C ends the call that goes on, so that every process learns of it. Where no handler
+        // can be set, this process ends, and the others learn that.
+        match self.through {
+            Through::Sockets => {
+                let mut engine = Processes::connect(&Place::of_environment()?, patience)?;
+                let interrupter = engine.interrupter();
+                let _ = ctrlc::set_handler(move || interrupter.interrupt());
+                self.turns(job, plan, &mut engine, terminal)
+            }
+            #[cfg(unix)]
+            Through::Mpi => {
+                let mut engine = tilewright::mesh::Mpi::open(patience)?;
+                let interrupter = engine.interrupter();
+                let _ = ctrlc::set_handler(move || interrupter.interrupt());
+                self.turns(job, plan, &mut engine, terminal)
+            }
+            #[cfg(not(unix))]
+            Through::Mpi => Err(MeshError::Engine { what: "there is no Open MPI on this system".into() }.into()),
+        }
+    }
+
+    fn turns(
+        &self,
+        job: &impl Job,
+        plan: &str,
+        engine: &mut impl Engine,
+        terminal: &mut Terminal,
+    ) -> Result<(), Failure> {
+        let mut held = 0;
+        for _ in 0..self.turns {
+            held = job.once(engine)?;
+        }
+        engine.agree("after all turns", "right: yes")?;
+        if engine.rank() == 0 {
+            let right = format!("{} processes: what each of them holds after the plan is right", engine.ranks());
+            terminal.prose(&format!("{plan}{right}, bit by bit\n  rank 0 holds {held} elements in memory\n"))?;
+        }
+        Ok(())
+    }
+}
+
+/// A plan, the memory of all devices before it, and after.
+struct Moving<T> {
+    plan: tilewright::mesh::Plan,
+    before: Vec<Vec<T>>,
+    after: Vec<Vec<T>>,
+}
+
+impl<T: bytemuck::Pod + PartialEq + std::ops::AddAssign> Job for Moving<T> {
+    fn once<E: Engine>(&self, engine: &mut E) -> Result<usize, Failure> {
+        let rank = engine.rank();
+        let before = self.before.get(rank).map_or(&[][..], Vec::as_slice);
+        right(rank, &self.plan.run(engine, before)?, &self.after)
+    }
+}
+
+/// How much memory a process has, where it holds what it should.
+pub fn right<T: PartialEq>(rank: usize, own: &[T], all: &[Vec<T>]) -> Result<usize, Failure> {
+    match all.get(rank).map(Vec::as_slice) == Some(own) {
+        true => Ok(own.len()),
+        false => Err(Failure::Value(format!("rank {rank} does not hold what the plan says"))),
+    }
+}
+
 pub fn run(mesh: &str, layouts: [&String; 2], options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let mesh: Mesh = mesh.parse()?;
     let [from, to] = layouts.map(|text| ShardedLayout::parse(&mesh, text));
-    let (from, to) = (from?, to?);
-    let patience = Duration::from_secs(options.patience);
-    // Ctrl-C ends the call that goes on, so that every process learns of it. Where no handler can
-    // be set, this process ends, and the others learn that.
-    match options.through {
-        Through::Sockets => {
-            let mut engine = Processes::connect(&Place::of_environment()?, patience)?;
-            let interrupter = engine.interrupter();
-            let _ = ctrlc::set_handler(move || interrupter.interrupt());
-            between(&from, &to, options, &mut engine, terminal)
-        }
-        #[cfg(unix)]
-        Through::Mpi => {
-            let mut engine = tilewright::mesh::Mpi::open(patience)?;
-            let interrupter = engine.interrupter();
-            let _ = ctrlc::set_handler(move || interrupter.interrupt());
-            between(&from, &to, options, &mut engine, terminal)
-        }
-        #[cfg(not(unix))]
-        Through::Mpi => Err(MeshError::Engine { what: "there is no Open MPI on this system".into() }.into()),
+    let (from, to, beside) = (from?, to?, &options.beside);
+    match options.element.as_str() {
+        "i32" => beside.carry_out(&moving(&from, &to, |value| value as i32)?, "", terminal),
+        "f32" => beside.carry_out(&moving(&from, &to, |value| value as f32)?, "", terminal),
+        "f64" => beside.carry_out(&moving(&from, &to, |value| value as f64)?, "", terminal),
+        _ => beside.carry_out(&moving(&from, &to, |value| value)?, "", terminal),
     }
 }
 
-fn between(
-    from: &ShardedLayout,
-    to: &ShardedLayout,
-    options: &Options,
-    engine: &mut impl Engine,
-    terminal: &mut Terminal,
-) -> Result<(), Failure> {
-    let done = match options.element.as_str() {
-        "i32" => carry_out(from, to, options.turns, engine, |value| value as i32),
-        "f32" => carry_out(from, to, options.turns, engine, |value| value as f32),
-        "f64" => carry_out(from, to, options.turns, engine, |value| value as f64),
-        _ => carry_out(from, to, options.turns, engine, |value| value),
-    };
-    let checked = done?;
-    if engine.rank() == 0 {
-        let told =
-            format!("{} processes: what each of them holds after the plan is right, bit by bit\n", engine.ranks());
-        let words = format!("{told}  rank 0 holds {checked} elements in memory\n");
-        terminal.prose(&words)?;
-    }
-    Ok(())
-}
-
-/// Carries out the plan, and gives how much memory this process has after it.
-fn carry_out<T>(
-    from: &ShardedLayout,
-    to: &ShardedLayout,
-    turns: u64,
-    engine: &mut impl Engine,
-    number: impl Fn(i64) -> T,
-) -> Result<usize, Failure>
+fn moving<T>(from: &ShardedLayout, to: &ShardedLayout, number: impl Fn(i64) -> T) -> Result<Moving<T>, Failure>
 where
     T: bytemuck::Pod + Default + PartialEq + std::ops::AddAssign,
 {
-    let devices = from.mesh().size();
-    let all = from.reach().max(to.reach()).saturating_mul(devices as i64);
-    if all > MAX_MEMORY {
-        return Err(MeshError::TooLarge { what: "elements of memory on all devices", limit: MAX_MEMORY }.into());
-    }
+    fits(&[from, to])?;
     let plan = reshard(from, to, size_of::<T>() as i64, &Machine::HGX_H200)?;
-    let mut memory = vec![vec![T::default(); usize::try_from(from.reach()).unwrap_or(0)]; devices];
-    let copies = usize::try_from(from.copies()).unwrap_or(1);
-    for element in 0..from.size() {
-        for (at, (rank, offset)) in from.places(element)?.into_iter().enumerate() {
+    let before = filled(from, |element, summand| number(element % 1009 + summand))?;
+    let after = plan.simulate(&before)?;
+    Ok(Moving { plan, before, after })
+}
+
+/// That the memory of all devices under each of these layouts fits in one process.
+pub fn fits(layouts: &[&ShardedLayout]) -> Result<(), MeshError> {
+    let all = |layout: &&ShardedLayout| layout.reach().saturating_mul(layout.mesh().size() as i64);
+    match layouts.iter().map(all).max() > Some(MAX_MEMORY) {
+        true => Err(MeshError::TooLarge { what: "elements of memory on all devices", limit: MAX_MEMORY }),
+        false => Ok(()),
+    }
+}
+
+/// The memory of all devices; `value` gives the summand of an element with this number.
+pub fn filled<T: Copy + Default>(
+    layout: &ShardedLayout,
+    value: impl Fn(i64, i64) -> T,
+) -> Result<Vec<Vec<T>>, MeshError> {
+    let reach = usize::try_from(layout.reach()).unwrap_or(0);
+    let mut memory = vec![vec![T::default(); reach]; layout.mesh().size()];
+    let copies = usize::try_from(layout.copies()).unwrap_or(1);
+    for element in 0..layout.size() {
+        for (at, (rank, offset)) in layout.places(element)?.into_iter().enumerate() {
             let place = usize::try_from(offset).ok().and_then(|offset| memory.get_mut(rank)?.get_mut(offset));
-            if let Some(place) = place {
-                *place = number(element % 1009 + (at / copies) as i64);
-            }
+            place.into_iter().for_each(|place| *place = value(element, (at / copies) as i64));
         }
     }
-    let rank = engine.rank();
-    let own = memory.get(rank).cloned().unwrap_or_default();
-    let right = plan.simulate(&memory)?;
-    let mut after = Vec::new();
-    for _ in 0..turns {
-        after = plan.run(engine, &own)?;
-        if right.get(rank) != Some(&after) {
-            return Err(Failure::Value(format!("rank {rank} does not hold what the plan says")));
-        }
-    }
-    engine.agree("after all turns", "right: yes")?;
-    Ok(after.len())
+    Ok(memory)
 }

@@ -38,8 +38,8 @@ pub(super) enum Failure {
     Late { midway: bool },
     /// There is no memory for so many bytes that come.
     NoMemory(usize),
-    /// The other end tells what is wrong.
-    Told(MeshError),
+    /// The other end reports what is wrong.
+    Reported(MeshError),
 }
 
 impl Failure {
@@ -96,7 +96,7 @@ pub(super) fn receive(
     bytes.try_reserve_exact(own).map_err(|_| Failure::NoMemory(own))?;
     bytes.resize(own, 0);
     stream.read_exact(&mut bytes).map_err(|error| Failure::of_io(&error, true))?;
-    if is_failure { Err(Failure::Told(decoded(&String::from_utf8_lossy(&bytes)))) } else { Ok(bytes) }
+    if is_failure { Err(Failure::Reported(decoded(&String::from_utf8_lossy(&bytes)))) } else { Ok(bytes) }
 }
 
 /// Separates the parts of an error on its way.
@@ -116,6 +116,7 @@ pub(super) fn encoded(error: &MeshError) -> String {
         MeshError::Memory { rank, elements, needed } => {
             format!("small{between}{rank}{between}{elements}{between}{needed}")
         }
+        MeshError::Operation { what } => format!("operation{between}{what}"),
         other => other.to_string(),
     }
 }
@@ -136,6 +137,7 @@ pub(super) fn decoded(text: &str) -> MeshError {
             let needed = needed.parse().unwrap_or(i64::MAX);
             MeshError::Memory { rank: number(rank), elements: number(elements), needed }
         }
+        ["operation", what] => MeshError::Operation { what: (*what).into() },
         _ => MeshError::Environment { what: text.into() },
     }
 }

@@ -4,8 +4,8 @@
 //! law of the engines says. No call of MPI is made that waits: requests are begun and asked for, so
 //! that a process that waits hears what others have to say. It waits for nothing from a process for
 //! longer than the engine's *patience*: then it asks those that it waits for whom they wait for.
-//! Who does not answer within a second is lost, and everyone is told. So every process ends with
-//! the same kind of error within the patience and three seconds. After a failure MPI is not
+//! Who does not answer within a second is lost, and that goes to all others. So every process ends
+//! with the same kind of error within the patience and three seconds. After a failure MPI is not
 //! finalised, for that would wait for the one that is lost.
 //!
 //! MPI is opened by name when it is wanted, like the driver: nothing is needed to build this, and
@@ -15,6 +15,8 @@
 //! Reason for unsafe code: a library is loaded, its symbols are taken for functions and handles,
 //! and addresses of bytes are passed to them.
 #![allow(unsafe_code)]
+
+mod meanwhile;
 
 use std::collections::BTreeSet;
 use std::ffi::{c_char, c_int, c_void};
@@ -26,7 +28,7 @@ use std::time::{Duration, Instant};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
 use super::frame::{decoded, encoded};
-use super::{Engine, Interrupter, difference};
+use super::{Engine, Interrupter, Meanwhile, difference};
 use crate::error::MeshError;
 
 /// The names of the library.
@@ -50,7 +52,7 @@ const TAGS: u64 = 16_384;
 const MESSAGE: usize = 1 << 30;
 /// The most bytes of what processes say to each other.
 const MAX_TEXT: usize = 1 << 24;
-/// How long an answer is waited for, and how long others are told of a failure.
+/// How long an answer is waited for, and how long a failure may take on its way to others.
 const GRACE: Duration = Duration::from_secs(1);
 
 type Handle = *mut c_void;
@@ -282,49 +284,62 @@ impl Mpi {
         Some(decoded(&String::from_utf8_lossy(&text)))
     }
 
+    /// Looks once at all requests, and for what others say: those that are done go to `done`.
+    /// `since` is when one was done last, or this process worked.
+    fn look(
+        &mut self,
+        step: &str,
+        requests: &mut Vec<Request>,
+        done: &mut Vec<Request>,
+        since: &mut Instant,
+    ) -> Result<(), MeshError> {
+        let (before, mut broken) = (requests.len(), None);
+        for mut request in std::mem::take(requests) {
+            match self.is_done(&mut request) {
+                Ok(true) => done.push(request),
+                Ok(false) => requests.push(request),
+                Err(why) => broken = Some((request.rank, why)),
+            }
+        }
+        if requests.len() < before {
+            *since = Instant::now();
+        }
+        let ranks: Vec<usize> = requests.iter().map(|request| request.rank).collect();
+        let mut ended = broken.map(|(rank, why)| MeshError::Lost { rank, step: step.into(), why: why.into() });
+        if ended.is_none() {
+            ended = self.listen(&ranks);
+        }
+        if self.interrupter.is_interrupted() {
+            ended = Some(MeshError::Interrupted { rank: self.rank, step: step.into() });
+        }
+        if ended.is_none() && !requests.is_empty() && since.elapsed() > self.patience {
+            ended = self.investigate(step, &ranks);
+            *since = Instant::now();
+        }
+        match ended {
+            Some(error) => Err(self.abandon(requests, error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the engine with an error while requests go on: MPI may still use their bytes.
+    fn abandon(&mut self, requests: &mut Vec<Request>, error: MeshError) -> MeshError {
+        requests.drain(..).for_each(|request| std::mem::forget(request.bytes));
+        self.fail(error)
+    }
+
     /// Waits for all requests, and gives what was received.
     fn finish(&mut self, step: &str, mut requests: Vec<Request>) -> Result<Vec<(usize, Vec<u8>)>, MeshError> {
-        let mut received = Vec::new();
-        let mut since = Instant::now();
+        let (mut done, mut since) = (Vec::new(), Instant::now());
         requests.iter_mut().enumerate().for_each(|(number, request)| request.number = number);
         while !requests.is_empty() {
-            let mut waiting = Vec::new();
-            let before = requests.len();
-            let mut broken = None;
-            for mut request in requests {
-                match self.is_done(&mut request) {
-                    Ok(true) => received.push((request.number, request.rank, request.bytes)),
-                    Ok(false) => waiting.push(request),
-                    Err(why) => broken = Some((request.rank, why)),
-                }
-            }
-            requests = waiting;
-            if requests.len() < before {
-                since = Instant::now();
-            }
-            let ranks: Vec<usize> = requests.iter().map(|request| request.rank).collect();
-            let mut ended = broken.map(|(rank, why)| MeshError::Lost { rank, step: step.into(), why: why.into() });
-            if ended.is_none() {
-                ended = self.listen(&ranks);
-            }
-            if self.interrupter.is_interrupted() {
-                ended = Some(MeshError::Interrupted { rank: self.rank, step: step.into() });
-            }
-            if ended.is_none() && !requests.is_empty() && since.elapsed() > self.patience {
-                ended = self.investigate(step, &ranks);
-                since = Instant::now();
-            }
-            if let Some(error) = ended {
-                // MPI may still write what was begun.
-                requests.into_iter().for_each(|request| std::mem::forget(request.bytes));
-                return Err(self.fail(error));
-            }
+            self.look(step, &mut requests, &mut done, &mut since)?;
             if !requests.is_empty() && since.elapsed() > Duration::from_millis(1) {
                 thread::sleep(Duration::from_micros(50));
             }
         }
-        received.sort_by_key(|(number, ..)| *number);
-        Ok(received.into_iter().map(|(_, rank, bytes)| (rank, bytes)).collect())
+        done.sort_by_key(|request| request.number);
+        Ok(done.into_iter().map(|request| (request.rank, request.bytes)).collect())
     }
 
     /// Who is lost, of those that are waited for and those that these wait for; none where all
@@ -359,16 +374,16 @@ impl Mpi {
         }
     }
 
-    /// Ends the engine with an error, which all others are told.
+    /// Ends the engine with an error, which goes to all others.
     fn fail(&mut self, error: MeshError) -> MeshError {
-        let told = match &error {
+        let text = match &error {
             MeshError::Interrupted { rank, step } => {
                 encoded(&MeshError::Lost { rank: *rank, step: step.clone(), why: "it was interrupted".into() })
             }
             other => encoded(other),
         };
         let others = (0..self.ranks).filter(|rank| *rank != self.rank);
-        let mut requests: Vec<Request> = others.filter_map(|rank| self.say(rank, FAILED, &told)).collect();
+        let mut requests: Vec<Request> = others.filter_map(|rank| self.say(rank, FAILED, &text)).collect();
         let until = Instant::now() + GRACE;
         while !requests.is_empty() && Instant::now() < until {
             requests.retain_mut(|request| self.is_done(request) == Ok(false));
@@ -425,8 +440,7 @@ impl Mpi {
             }
         }
         if let Some(error) = broken {
-            requests.into_iter().for_each(|request| std::mem::forget(request.bytes));
-            return Err(self.fail(error));
+            return Err(self.abandon(&mut requests, error));
         }
         let mut come = self.finish(step, requests)?;
         let mut filled = Vec::new();
@@ -468,6 +482,16 @@ impl Engine for Mpi {
         let filled = self.transfer(step, &sends, places)?;
         receives.iter_mut().zip(filled).for_each(|((_, place), (_, bytes))| *place = bytes);
         Ok(())
+    }
+
+    fn exchange_while(
+        &mut self,
+        step: &str,
+        targets: &[usize],
+        sources: &[(usize, usize)],
+        meanwhile: &mut dyn Meanwhile,
+    ) -> Result<(), MeshError> {
+        self.overlapped(step, targets, sources, meanwhile)
     }
 
     fn agree(&mut self, step: &str, text: &str) -> Result<(), MeshError> {

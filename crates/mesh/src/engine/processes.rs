@@ -3,18 +3,18 @@
 //! Law: a process that ends is known at once, because its connections close; one that hangs, when
 //! nothing has come from it for as long as the engine's *patience*. Whoever knows of a failure
 //! reports it to all others, and no call is answered after it. A process that waits in vain for
-//! one that itself waits learns whom that one waits for, before it blames anyone. So every process
+//! one that itself waits learns for whom, before it blames anyone. So every process
 //! ends with the same kind of error within twice the patience and two seconds.
 
 use std::io::Read;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::frame::{Failure, Kind, encoded, receive, send};
-use super::{Engine, Place, difference};
+use super::{Engine, Meanwhile, Place, Progress, difference, unmade};
 use crate::error::MeshError;
 
 /// What is going on while no plan is.
@@ -107,8 +107,8 @@ impl Processes {
         if place.ranks == 1 {
             return Ok(all);
         }
-        let told = if rank == 0 { all.gather(place, until) } else { all.join(place, until) };
-        match told {
+        let joined = if rank == 0 { all.gather(place, until) } else { all.join(place, until) };
+        match joined {
             Ok(()) => Ok(all),
             Err(error) => Err(all.fail(error)),
         }
@@ -119,7 +119,8 @@ impl Processes {
         self.interrupter.clone()
     }
 
-    /// What the first process does: it waits for all others, and tells each where the others are.
+    /// What the first process does: it waits for all others, and sends each the addresses of the
+    /// others.
     fn gather(&mut self, place: &Place, until: Instant) -> Result<(), MeshError> {
         let here = (place.address.as_str(), place.port);
         let listener = TcpListener::bind(here).map_err(|error| {
@@ -166,8 +167,8 @@ impl Processes {
         self.transfer(CONNECTING, sends, Vec::new()).map(drop)
     }
 
-    /// What the others do: they tell the first where they are, learn where the others are, connect
-    /// to those before them and wait for those behind.
+    /// What the others do: they send the first one their address, learn those of the others,
+    /// connect to those before them and wait for those behind.
     fn join(&mut self, place: &Place, until: Instant) -> Result<(), MeshError> {
         let first = self.connected(&format!("{}:{}", place.address, place.port), until, 0)?;
         let here = first.local_addr().map_or(IpAddr::from([127, 0, 0, 1]), |at| at.ip());
@@ -247,15 +248,9 @@ impl Processes {
 
     /// Sends and receives frames, all at once.
     fn transfer(&mut self, step: &str, sends: Sends<'_>, receives: Receives) -> Result<Vec<Vec<u8>>, MeshError> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        if self.interrupter.is_interrupted() {
-            return Err(MeshError::Interrupted { rank: self.rank, step: step.into() });
-        }
+        self.going(step)?;
         let (call, peers) = (self.calls, &self.peers);
-        let gone = || Failure::Gone("there is no connection".to_owned());
-        let peer = |rank: usize| peers.get(rank).and_then(Option::as_ref).ok_or_else(gone);
+        let peer = |rank: usize| peers.get(rank).and_then(Option::as_ref).ok_or_else(unconnected);
         let (sent, received) = thread::scope(|scope| {
             let sending: Vec<_> = sends
                 .into_iter()
@@ -285,11 +280,87 @@ impl Processes {
         if failures.is_empty() { Ok(frames) } else { Err(self.blamed(step, failures)) }
     }
 
-    /// Which of several failures is the cause: what others tell, then who is gone, then who is
+    /// Sends and receives while `meanwhile` works. A thread waits for each message.
+    fn overlapped(
+        &mut self,
+        step: &str,
+        targets: &[usize],
+        sources: &[(usize, usize)],
+        meanwhile: &mut dyn Meanwhile,
+    ) -> Result<(), MeshError> {
+        self.going(step)?;
+        let (call, peers) = (self.calls, &self.peers);
+        let peer = |rank: usize| peers.get(rank).and_then(Option::as_ref).ok_or_else(unconnected);
+        let (report, reports) = mpsc::channel::<(usize, Result<Option<Vec<u8>>, Failure>)>();
+        let (mut failures, mut refused, mut unsent) = (Vec::new(), None, targets.len());
+        thread::scope(|scope| {
+            for (rank, length) in sources.iter().copied() {
+                let report = report.clone();
+                scope.spawn(move || {
+                    let come = peer(rank).and_then(|peer| receive(peer, Kind::Data, call, Some(length)));
+                    // Nobody listens after a failure.
+                    let _ = report.send((rank, come.map(Some)));
+                });
+            }
+            let mut running = sources.len();
+            while failures.is_empty() && refused.is_none() {
+                let progress = meanwhile.work().unwrap_or_else(|error| {
+                    refused = Some(error);
+                    None
+                });
+                let is_idle = progress.is_none();
+                if let Some(Progress::Ready(rank, bytes)) = progress {
+                    let report = report.clone();
+                    scope.spawn(move || {
+                        let sent = peer(rank).and_then(|peer| send(peer, Kind::Data, call, &bytes));
+                        let _ = report.send((rank, sent.map(|()| None)));
+                    });
+                    running += 1;
+                    unsent = unsent.saturating_sub(1);
+                }
+                if is_idle && running == 0 || refused.is_some() {
+                    break;
+                }
+                // Who has nothing to do waits for one report; then for none.
+                let mut next = if is_idle { reports.recv().ok() } else { reports.try_recv().ok() };
+                while let Some((rank, done)) = next {
+                    running -= 1;
+                    match done {
+                        Ok(Some(bytes)) => refused = refused.take().or(meanwhile.take(rank, bytes).err()),
+                        Ok(None) => {}
+                        Err(failure) => failures.push((rank, failure)),
+                    }
+                    next = reports.try_recv().ok();
+                }
+            }
+            // The others end then, and with them the threads that wait for them.
+            refused.iter().for_each(|error| self.report(error));
+        });
+        failures.extend(reports.try_iter().filter_map(|(rank, done)| Some((rank, done.err()?))));
+        match refused {
+            Some(error) => Err(error),
+            None if !failures.is_empty() => Err(self.blamed(step, failures)),
+            None if unsent > 0 => Err(unmade(step)),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses what comes after a failure, or when the process was interrupted.
+    fn going(&self, step: &str) -> Result<(), MeshError> {
+        match &self.failed {
+            Some(error) => Err(error.clone()),
+            None if self.interrupter.is_interrupted() => {
+                Err(MeshError::Interrupted { rank: self.rank, step: step.into() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Which of several failures is the cause: what others report, then who is gone, then who is
     /// late.
     fn blamed(&mut self, step: &str, mut failures: Vec<(usize, Failure)>) -> MeshError {
         failures.sort_by_key(|(_, failure)| match failure {
-            Failure::Told(_) => 0,
+            Failure::Reported(_) => 0,
             Failure::NoMemory(_) => 1,
             Failure::Gone(_) => 2,
             Failure::Late { .. } => 3,
@@ -301,12 +372,12 @@ impl Processes {
         if !matches!(failure, Failure::Late { midway: false }) {
             return error;
         }
-        // It may be waiting itself: then it tells for whom, as this process does now.
-        self.tell(&error);
+        // It may be waiting itself: then it sends for whom, as this process does now.
+        self.report(&error);
         let Some(Some(peer)) = self.peers.get(rank) else { return error };
         let _ = peer.set_read_timeout(Some(GRACE));
         match receive(peer, Kind::Failed, self.calls, None) {
-            Err(Failure::Told(cause)) => cause,
+            Err(Failure::Reported(cause)) => cause,
             _ => error,
         }
     }
@@ -316,7 +387,7 @@ impl Processes {
             return MeshError::Interrupted { rank: self.rank, step: step.into() };
         }
         let why = match failure {
-            Failure::Told(error) => return error.clone(),
+            Failure::Reported(error) => return error.clone(),
             Failure::NoMemory(bytes) => {
                 return MeshError::OutOfMemory { rank: self.rank, step: step.into(), bytes: *bytes };
             }
@@ -326,8 +397,8 @@ impl Processes {
         MeshError::Lost { rank, step: step.into(), why: why.into() }
     }
 
-    /// Tells all others of a failure, as far as they can be told.
-    fn tell(&self, error: &MeshError) {
+    /// Sends all others the failure, as far as they are reached.
+    fn report(&self, error: &MeshError) {
         for peer in self.peers.iter().flatten() {
             let _ = peer.set_write_timeout(Some(GRACE / 2));
             let _ = send(peer, Kind::Failed, self.calls, encoded(error).as_bytes());
@@ -336,8 +407,8 @@ impl Processes {
 
     /// Ends all connections with an error, which every later call gives too.
     fn fail(&mut self, error: MeshError) -> MeshError {
-        self.tell(&error);
-        // A connection that is closed while bytes wait in it is reset, and what was told is lost.
+        self.report(&error);
+        // A connection that is closed while bytes wait in it is reset, and the failure that was sent is lost.
         let until = Instant::now() + 2 * GRACE;
         for peer in self.peers.iter().flatten() {
             let _ = peer.shutdown(Shutdown::Write);
@@ -364,6 +435,10 @@ impl Processes {
     }
 }
 
+fn unconnected() -> Failure {
+    Failure::Gone("there is no connection".to_owned())
+}
+
 impl Engine for Processes {
     fn rank(&self) -> usize {
         self.rank
@@ -386,6 +461,18 @@ impl Engine for Processes {
         let frames = self.call(step, outgoing, incoming)?;
         receives.iter_mut().zip(frames).for_each(|((_, place), frame)| *place = frame);
         Ok(())
+    }
+
+    fn exchange_while(
+        &mut self,
+        step: &str,
+        targets: &[usize],
+        sources: &[(usize, usize)],
+        meanwhile: &mut dyn Meanwhile,
+    ) -> Result<(), MeshError> {
+        self.calls += 1;
+        self.overlapped(step, targets, sources, meanwhile)
+            .map_err(|error| if self.failed.is_some() { error } else { self.fail(error) })
     }
 
     fn agree(&mut self, step: &str, text: &str) -> Result<(), MeshError> {

@@ -1,0 +1,328 @@
+//! `tilewright mesh map`, `reduce` and `softmax`, and these and `multiply` with `--run`: between
+//! processes.
+//!
+//! Law: what processes hold is what the simulated plan says, bit by bit, and what that says is
+//! compared with the definition, element by element, before anything is called right. Numbers are
+//! whole, so that sums and products are exact.
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use tilewright::mesh::{
+    ArgmaxPlan, Engine, Machine, MapPlan, Mesh, MeshError, ProductPlan, ReducePlan, Reduction, ShardedLayout,
+    SoftmaxPlan, argmax, map, reduce, softmax,
+};
+
+use super::run::{Beside, Job, filled, fits, right};
+use super::{Costs, plan_json};
+use crate::output::Failure;
+use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The modes, numbered from 0: `1`, or `0,2`.
+    #[arg(long, required = true, value_delimiter = ',', value_name = "MODES")]
+    over: Vec<usize>,
+    #[command(flatten)]
+    costs: Costs,
+    #[command(flatten)]
+    on: On,
+}
+
+/// Where it is carried out.
+#[derive(Debug, Args)]
+pub struct On {
+    /// Carry it out between processes, one for each device, on elements of f64, and check it.
+    #[arg(long)]
+    pub run: bool,
+    #[command(flatten)]
+    beside: Beside,
+}
+
+/// How the elements along modes become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    Sum,
+    Mean,
+    Max,
+    Argmax,
+}
+
+/// The bytes of elements that processes compute with.
+const BYTES: i64 = size_of::<f64>() as i64;
+
+impl On {
+    /// The bytes of an element.
+    pub fn bytes(&self, costs: &Costs) -> i64 {
+        if self.run { BYTES } else { costs.bytes }
+    }
+}
+
+/// The summand of an element with this number: few different ones.
+fn value(element: i64, summand: i64) -> f64 {
+    (element * 31 % 61 + summand) as f64
+}
+
+/// The value of an element that is the sum of so many summands.
+fn whole(element: i64, sums: i64) -> f64 {
+    (0..sums).map(|summand| value(element, summand)).sum()
+}
+
+/// Compares what is simulated with what defines it: at each place of each copy.
+fn defined(layout: &ShardedLayout, memory: &[Vec<f64>], wanted: &[f64], is_exact: bool) -> Result<(), Failure> {
+    let copies = usize::try_from(layout.copies()).unwrap_or(1);
+    for (element, wanted) in wanted.iter().enumerate() {
+        let places = layout.places(element as i64)?;
+        for copy in 0..copies {
+            let summands = places.iter().skip(copy).step_by(copies);
+            let at = |(rank, offset): &(usize, i64)| memory.get(*rank)?.get(usize::try_from(*offset).ok()?).copied();
+            let found: f64 = summands.map(|place| at(place).unwrap_or(f64::NAN)).sum();
+            let bound = if is_exact { 0.0 } else { wanted.abs() * 1e-12 };
+            // A NaN is wrong, too.
+            let is_right = (found - wanted).abs() <= bound;
+            if !is_right {
+                return Err(Failure::Value(format!("element {element} is {found}, and should be {wanted}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The elements of a tensor that go into each element of a result, in their order.
+fn groups(sizes: &[i64], over: &[usize]) -> Vec<Vec<i64>> {
+    let kept = |mode: &usize| !over.contains(mode);
+    let results: i64 = sizes.iter().enumerate().filter(|(mode, _)| kept(mode)).map(|(_, size)| size).product();
+    let mut groups = vec![Vec::new(); usize::try_from(results).unwrap_or(0)];
+    for element in 0..sizes.iter().product::<i64>() {
+        let (mut rest, mut at, mut weight) = (element, 0, 1);
+        for (mode, size) in sizes.iter().enumerate() {
+            if kept(&mode) {
+                at += rest % size * weight;
+                weight *= size;
+            }
+            rest /= size;
+        }
+        usize::try_from(at).ok().and_then(|at| groups.get_mut(at)).into_iter().for_each(|group| group.push(element));
+    }
+    groups
+}
+
+/// What is done to one operand.
+enum Single {
+    Reduce(ReducePlan),
+    Argmax(ArgmaxPlan),
+    Softmax(SoftmaxPlan),
+}
+
+/// It with the memory of all devices, before and after.
+struct Given {
+    single: Single,
+    before: Vec<Vec<f64>>,
+    after: Vec<Vec<f64>>,
+}
+
+/// Indices as numbers, which they are exactly.
+fn numbers(indices: Vec<i64>) -> Vec<f64> {
+    indices.into_iter().map(|index| index as f64).collect()
+}
+
+impl Job for Given {
+    fn once<E: Engine>(&self, engine: &mut E) -> Result<usize, Failure> {
+        let rank = engine.rank();
+        let own = self.before.get(rank).map_or(&[][..], Vec::as_slice);
+        let done = match &self.single {
+            Single::Reduce(plan) => plan.run(engine, own)?,
+            Single::Argmax(plan) => numbers(plan.run(engine, own)?),
+            Single::Softmax(plan) => plan.run(engine, own)?,
+        };
+        right(rank, &done, &self.after)
+    }
+}
+
+/// The layouts of an operand and its result.
+fn parsed(mesh: &str, layouts: [&String; 2]) -> Result<[ShardedLayout; 2], MeshError> {
+    let mesh: Mesh = mesh.parse()?;
+    let [from, to] = layouts.map(|text| ShardedLayout::parse(&mesh, text));
+    Ok([from?, to?])
+}
+
+/// `mesh reduce`.
+pub fn reduced(
+    mesh: &str,
+    layouts: [&String; 2],
+    by: By,
+    options: &Options,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let [from, to] = parsed(mesh, layouts)?;
+    let Options { over, costs, on } = options;
+    let machine: Machine = costs.machine.parse()?;
+    let bytes = on.bytes(costs);
+    let reduction = match by {
+        By::Sum => Reduction::Sum,
+        By::Mean => Reduction::Mean,
+        By::Max => Reduction::Max,
+        By::Argmax => {
+            let plan = argmax(&from, over, &to, bytes, &machine)?;
+            let (text, [operand, parts]) = (plan.to_string(), plan.moves().map(plan_json));
+            let object = json!({ "operand": operand, "parts": parts, "result": null, "seconds": plan.seconds() });
+            return one(Single::Argmax(plan), text, object, [&from, &to], options, terminal, |group| {
+                let greatest = group.iter().copied().fold(f64::MIN, f64::max);
+                group.iter().position(|value| *value == greatest).unwrap_or(0) as f64
+            });
+        }
+    };
+    let plan = reduce(&from, over, reduction, &to, bytes, &machine)?;
+    let text = plan.to_string();
+    let object = json!({
+        "operand": plan_json(plan.operand()),
+        "parts": plan_json(plan.parts()),
+        "result": plan.result().map(plan_json),
+        "seconds": plan.seconds(),
+    });
+    one(Single::Reduce(plan), text, object, [&from, &to], options, terminal, |group| match reduction {
+        Reduction::Max => group.iter().copied().fold(f64::MIN, f64::max),
+        Reduction::Mean => group.iter().sum::<f64>() / group.len() as f64,
+        _ => group.iter().sum(),
+    })
+}
+
+/// `mesh softmax`.
+pub fn softmaxed(mesh: &str, layouts: [&String; 2], options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let [from, to] = parsed(mesh, layouts)?;
+    let machine: Machine = options.costs.machine.parse()?;
+    let plan = softmax(&from, &options.over, &to, options.on.bytes(&options.costs), &machine)?;
+    let text = plan.to_string();
+    let [operand, pairs, result] = plan.moves().map(plan_json);
+    let object = json!({ "operand": operand, "pairs": pairs, "result": result, "seconds": plan.seconds() });
+    one(Single::Softmax(plan), text, object, [&from, &to], options, terminal, |_| 0.0)
+}
+
+/// Prints the plan of one operand, or carries it out; `result` is what defines an element of the
+/// result of a reduction.
+fn one(
+    single: Single,
+    text: String,
+    object: crate::json::Json,
+    [from, to]: [&ShardedLayout; 2],
+    Options { over, on, .. }: &Options,
+    terminal: &mut Terminal,
+    result: impl Fn(&[f64]) -> f64,
+) -> Result<(), Failure> {
+    if !on.run {
+        return said(&text, &object, terminal);
+    }
+    fits(&[from, to])?;
+    let before = filled(from, value)?;
+    let of_group = |group: &Vec<i64>| -> Vec<f64> { group.iter().map(|at| whole(*at, from.sums())).collect() };
+    let groups = groups(&from.mode_sizes(), over);
+    let after = match &single {
+        Single::Reduce(plan) => plan.simulate(&before)?,
+        Single::Argmax(plan) => plan.simulate(&before)?.into_iter().map(numbers).collect(),
+        Single::Softmax(plan) => plan.simulate(&before)?,
+    };
+    if let Single::Softmax(_) = single {
+        let mut wanted = vec![0.0; usize::try_from(from.size()).unwrap_or(0)];
+        for group in &groups {
+            let values = of_group(group);
+            let greatest = values.iter().copied().fold(f64::MIN, f64::max);
+            let sum: f64 = values.iter().map(|value| (value - greatest).exp()).sum();
+            for (at, value) in group.iter().zip(values) {
+                let place = usize::try_from(*at).ok().and_then(|at| wanted.get_mut(at));
+                place.into_iter().for_each(|place| *place = (value - greatest).exp() / sum);
+            }
+        }
+        defined(to, &after, &wanted, false)?;
+    } else {
+        let wanted: Vec<f64> = groups.iter().map(|group| result(&of_group(group))).collect();
+        defined(to, &after, &wanted, to.sums() == 1)?;
+    }
+    on.beside.carry_out(&Given { single, before, after }, &format!("{text}\n"), terminal)
+}
+
+fn said(text: &str, object: &crate::json::Json, terminal: &mut Terminal) -> Result<(), Failure> {
+    match terminal.json {
+        true => Ok(terminal.object(object)?),
+        false => Ok(terminal.prose(&format!("{text}\n"))?),
+    }
+}
+
+/// A function of elements, and the memory of all devices.
+struct Mapped {
+    plan: MapPlan,
+    before: Vec<Vec<Vec<f64>>>,
+    after: Vec<Vec<f64>>,
+}
+
+/// The function that `mesh map --run` computes.
+fn squares(of: &[f64]) -> f64 {
+    of.iter().map(|value| value * value).sum()
+}
+
+impl Job for Mapped {
+    fn once<E: Engine>(&self, engine: &mut E) -> Result<usize, Failure> {
+        let rank = engine.rank();
+        let own = |memory: &'_ Vec<Vec<f64>>| memory.get(rank).cloned().unwrap_or_default();
+        let own: Vec<Vec<f64>> = self.before.iter().map(own).collect();
+        let own: Vec<&[f64]> = own.iter().map(Vec::as_slice).collect();
+        right(rank, &self.plan.run(engine, &own, squares)?, &self.after)
+    }
+}
+
+/// `mesh map`.
+pub fn mapped(
+    mesh: &str,
+    to: &str,
+    operands: &[String],
+    (costs, on): (&Costs, &On),
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let mesh: Mesh = mesh.parse()?;
+    let to = ShardedLayout::parse(&mesh, to)?;
+    let layouts = operands.iter().map(|text| ShardedLayout::parse(&mesh, text)).collect::<Result<Vec<_>, _>>()?;
+    let given: Vec<&ShardedLayout> = layouts.iter().collect();
+    let plan = map(&given, &to, on.bytes(costs), &costs.machine.parse()?)?;
+    if !on.run {
+        let operands: Vec<_> = plan.operands().iter().map(plan_json).collect();
+        let object = json!({ "operands": operands, "result": plan_json(plan.result()), "seconds": plan.seconds() });
+        return said(&plan.to_string(), &object, terminal);
+    }
+    fits(&[given.as_slice(), &[&to]].concat())?;
+    let before = given.iter().map(|layout| filled(layout, value)).collect::<Result<Vec<_>, _>>()?;
+    let memory: Vec<&[Vec<f64>]> = before.iter().map(Vec::as_slice).collect();
+    let after = plan.simulate(&memory, squares)?;
+    let of = |element: i64| given.iter().map(|layout| whole(element, layout.sums())).collect::<Vec<f64>>();
+    let wanted: Vec<f64> = (0..to.size()).map(|element| squares(&of(element))).collect();
+    defined(&to, &after, &wanted, true)?;
+    let text = format!("{plan}\n");
+    on.beside.carry_out(&Mapped { plan, before, after }, &text, terminal)
+}
+
+/// A product, and the memory of all devices.
+struct Multiplied<'a> {
+    plan: &'a ProductPlan,
+    before: [Vec<Vec<f64>>; 2],
+    after: Vec<Vec<f64>>,
+}
+
+impl Job for Multiplied<'_> {
+    fn once<E: Engine>(&self, engine: &mut E) -> Result<usize, Failure> {
+        let rank = engine.rank();
+        let [a, b] = self.before.each_ref().map(|memory| memory.get(rank).map_or(&[][..], Vec::as_slice));
+        right(rank, &self.plan.run(engine, a, b)?, &self.after)
+    }
+}
+
+/// `mesh multiply --run`.
+pub fn multiplied(plan: &ProductPlan, on: &On, terminal: &mut Terminal) -> Result<(), Failure> {
+    let [a, b, d] = plan.moves();
+    let (a, b, d) = (a.from(), b.from(), d.to());
+    fits(&[a, b, d])?;
+    let before = [filled(a, value)?, filled(b, value)?];
+    let after = plan.simulate(&before[0], &before[1])?;
+    let [m, n, k] = plan.sizes();
+    let of = |layout: &ShardedLayout, element: i64| whole(element, layout.sums());
+    let sum = |row: i64, column: i64| (0..k).map(|depth| of(a, row + m * depth) * of(b, depth + k * column)).sum();
+    let wanted: Vec<f64> = (0..m * n).map(|element| sum(element % m, element / m)).collect();
+    defined(d, &after, &wanted, true)?;
+    on.beside.carry_out(&Multiplied { plan, before, after }, &format!("{plan}\n"), terminal)
+}
