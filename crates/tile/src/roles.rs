@@ -76,6 +76,7 @@ pub(crate) struct Roles {
 
 /// A product, and the body in which it stands.
 struct Product<'p> {
+    result: ValueId,
     operands: &'p [ValueId],
     body: usize,
 }
@@ -97,8 +98,8 @@ impl<'p> Seen<'p> {
         self.bodies += 1;
         for statement in body {
             match statement {
-                Statement::Let { operation: Operation::Dot, operands, .. } => {
-                    self.products.push(Product { operands, body: number });
+                Statement::Let { result, operation: Operation::Dot, operands, .. } => {
+                    self.products.push(Product { result: *result, operands, body: number });
                 }
                 Statement::Let { result, operation: Operation::Stage { tensor, shape, at, modes }, .. } => {
                     let own = Brought { tensor: *tensor, shape: shape.clone(), modes: *modes };
@@ -160,10 +161,19 @@ pub(crate) fn plan(program: &Program) -> Result<Roles, String> {
 }
 
 /// The loops of a program in which a product goes on while the next turn begins.
-pub(crate) fn overlaps(program: &Program) -> HashMap<u32, Overlap> {
+pub(crate) fn overlaps(program: &Program, roles: &Roles) -> HashMap<u32, Overlap> {
     let mut seen = Seen::default();
     seen.walk(&program.body);
-    seen.loops.iter().filter_map(|own| Some((own.turn, overlap::overlap(program, own)?))).collect()
+    // Tiles of one ring are taken in the order in which they come, turn by turn: so the products of
+    // two turns change places only where they take those of different rings.
+    let ring = |value: &ValueId| roles.of.get(value).map(|own| own.0);
+    let factors = |value: ValueId| seen.products.iter().find(|own| own.result == value).map(|own| &own.operands[..2]);
+    let apart = |own: &Overlap| {
+        let (Some(early), Some(late)) = (factors(own.early), factors(own.late)) else { return false };
+        early.iter().all(|factor| ring(factor) != ring(&late[1]))
+    };
+    let found = seen.loops.iter().filter_map(|own| Some((own.turn, overlap::overlap(program, own)?)));
+    found.filter(|(_, own)| apart(own)).collect()
 }
 
 /// Whether groups can carry out a product.
@@ -291,7 +301,7 @@ impl Roles {
             (1, false) => "blocks stay, and take those of the grid in turn".to_string(),
             (band, _) => format!("blocks stay, and take those of the grid in turn, {band} along x side by side"),
         });
-        let overlaps = overlaps(program);
+        let overlaps = overlaps(program, self);
         let mut turns: Vec<(&u32, &Overlap)> = overlaps.iter().collect();
         turns.sort_by_key(|own| own.0);
         for (turn, own) in turns {

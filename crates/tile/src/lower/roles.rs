@@ -24,10 +24,11 @@ use crate::roles::{self, Overlap, Roles};
 const PROCESSORS: i64 = 132;
 /// Warps of those who bring tiles: a group, which gives its registers to the others.
 const BRINGERS: u32 = 4;
-/// Registers of a thread of those who bring, and of those who multiply, for one and two groups of
-/// these.
+/// Registers of a thread of those who bring, and the most of one of those who multiply.
 const FEW: u32 = 24;
 const MANY: u32 = 240;
+/// Registers of a multiprocessor.
+const REGISTERS: u32 = 65_536;
 
 /// A ring in shared memory, `(first, second, stages)` for each of its parts.
 pub(super) struct Live<'k> {
@@ -73,13 +74,14 @@ pub(crate) fn lower(placed: &Placed, plan: &Roles) -> Result<Kernel, KernelError
         }
         let blocks = Blocks { k, extents, band: plan.band, last_first: plan.last_first };
         let lowering = || Lowering::new(k, placed, tensors.clone());
-        let shares = (plan.groups <= 2).then_some([FEW, MANY]);
+        // What those who bring leave of the registers that threads have at the beginning.
+        let groups = plan.groups as u32;
+        let all = REGISTERS / (groups + 1) / 1024 * 8 * (groups + 1);
+        let many = ((all - FEW) / groups / 8 * 8).min(MANY);
         let mut those = lowering();
         let leaving = if plan.leaves { those.leaving()? } else { HashMap::new() };
         k.role(warps..warps + BRINGERS, || {
-            if let Some([few, _]) = shares {
-                k.registers(few)?;
-            }
+            k.registers(FEW)?;
             k.single(|| {
                 let mut own = lowering();
                 let cursors = rings.iter().map(|ring| ring.pipeline.cursor()).collect::<Result<Vec<_>, _>>()?;
@@ -90,11 +92,9 @@ pub(crate) fn lower(placed: &Placed, plan: &Roles) -> Result<Kernel, KernelError
             })
         })?;
         k.role(0..warps, || {
-            if let Some([_, many]) = shares {
-                k.registers(many)?;
-            }
+            k.registers(many)?;
             let cursors = rings.iter().map(|ring| ring.pipeline.cursor()).collect::<Result<Vec<_>, _>>()?;
-            let overlaps = roles::overlaps(program);
+            let overlaps = roles::overlaps(program, plan);
             let leaves = !leaving.is_empty();
             those.groups = Some(Groups { plan, rings: &rings, cursors, overlaps, kept: HashMap::new(), leaving });
             blocks.each(|at| {

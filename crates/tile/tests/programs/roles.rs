@@ -2,7 +2,7 @@
 
 use super::run::{Case, kernel};
 use super::{compare, numbers};
-use tilewright_kernel::ptx::Target;
+use tilewright_kernel::ptx::{self, Target};
 use tilewright_tile::{Program, interpret};
 
 /// The tile interpreter and the kernel for Hopper, each within `near` of what is wanted; and what
@@ -45,11 +45,12 @@ tile {name} {{
 #[test]
 fn groups_multiply_matrices() {
     // One block and several, edges within tiles, one group and two, several blocks of rows.
-    for (tile, [m, n, k]) in [
-        ([128, 64, 64], [150, 136, 72]),
-        ([64, 32, 32], [60, 40, 104]),
-        ([256, 64, 32], [300, 72, 40]),
-        ([128, 256, 64], [136, 264, 64]),
+    for (tile, groups, [m, n, k]) in [
+        ([128, 64, 64], 2, [150, 136, 72]),
+        ([64, 32, 32], 1, [60, 40, 104]),
+        ([256, 64, 32], 2, [300, 72, 40]),
+        ([256, 64, 32], 4, [260, 72, 40]),
+        ([128, 256, 64], 2, [136, 264, 64]),
     ] {
         let [a, b, bias] = [(1, m * k), (2, k * n), (3, n)].map(|(seed, count)| numbers(seed, count, 1.0));
         let mut wanted = Vec::new();
@@ -61,7 +62,14 @@ fn groups_multiply_matrices() {
         }
         let sizes = [("M", m as i64), ("N", n as i64), ("K", k as i64)];
         let case = Case::new(&sizes, &[("a", a), ("b", b), ("bias", bias)]);
-        let roles = agrees(&product(tile, "product"), &case, &wanted, 1.0 / 16.0);
+        let text = product(tile, "product").replace("    grid", &format!("    warps {}\n    grid", 4 * groups));
+        let roles = agrees(&text, &case, &wanted, 1.0 / 16.0);
+        assert!(says(&roles, &format!("{groups} group")), "{roles:?}");
+        // Those who bring leave their registers to the others, as many as a multiprocessor has.
+        let kernel = text.parse::<Program>().unwrap().compile_for(Target::Sm90a).unwrap();
+        let text = ptx::write(kernel.kernel().program(), Target::Sm90a).unwrap();
+        let many = [240, 240, 0, 112][groups - 1];
+        assert!(text.contains(&format!(".sync.aligned.u32 {many};")), "{groups} groups");
         assert!(says(&roles, "wgmma") && says(&roles, "bulk stores") && says(&roles, "8 along x side by side"));
     }
 }
@@ -149,6 +157,40 @@ fn groups_attend() {
         let words = if order == Order::Down { "whole from turn 2 on" } else { "whole but in the last turn" };
         assert!(says(&roles, words), "{roles:?}");
     }
+}
+
+#[test]
+fn tiles_of_one_ring_are_taken_in_their_order() {
+    // Both products of a turn take the same tile, which comes twice through one ring: the first of
+    // the next turn may not stand before the last of this one. All sums are exact.
+    let text = "
+tile twice {
+    input  a: bf16 (M,64):(64,1)
+    input  b: bf16 (K,64):(64,1)
+    output d: f32 (M,64):(64,1)
+    grid ceil(M/128)
+    left = load(a, (128,64), (block.x, 0))
+    loop j < ceil(K/64) with sum = broadcast(f32(0), (128,64)) {
+        first = dot(left, load(b, (64,64), (j, 0)), broadcast(f32(0), (128,64)))
+        next dot(bf16(first), load(b, (64,64), (j, 0)), sum)
+    } -> sum
+    store(d, (block.x, 0), sum)
+}";
+    let (m, k) = (130, 192);
+    let small = |seed: u64, count: usize| numbers(seed, count, 2.0).into_iter().map(f64::round).collect::<Vec<_>>();
+    let (a, b) = (small(1, m * 64), small(2, k * 64));
+    let mut wanted = vec![0.0; m * 64];
+    for (row, wanted) in a.chunks(64).zip(wanted.chunks_mut(64)) {
+        for tile in b.chunks(64 * 64) {
+            let first = |at: usize| (0..64).map(|d| row[d] * tile[d * 64 + at]).sum::<f64>();
+            for (d, first) in (0..64).map(first).enumerate() {
+                wanted.iter_mut().zip(&tile[d * 64..]).for_each(|(sum, b)| *sum += first * b);
+            }
+        }
+    }
+    let case = Case::new(&[("M", m as i64), ("K", k as i64)], &[("a", a), ("b", b)]);
+    let roles = agrees(text, &case, &wanted, 0.0);
+    assert!(says(&roles, "wgmma") && !says(&roles, "goes on while the next one begins"), "{roles:?}");
 }
 
 #[test]
