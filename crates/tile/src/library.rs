@@ -11,7 +11,7 @@
 /// }
 /// # Ok::<(), tilewright_tile::TileError>(())
 /// ```
-pub const LIBRARY: [(&str, &str); 12] = [
+pub const LIBRARY: [(&str, &str); 14] = [
     ("softmax", include_str!("../programs/softmax.tile")),
     ("layer_norm_residual", include_str!("../programs/layer_norm_residual.tile")),
     ("rms_norm_gate", include_str!("../programs/rms_norm_gate.tile")),
@@ -21,7 +21,9 @@ pub const LIBRARY: [(&str, &str); 12] = [
     ("top_rows", include_str!("../programs/top_rows.tile")),
     ("histogram", include_str!("../programs/histogram.tile")),
     ("chunk_sums", include_str!("../programs/chunk_sums.tile")),
+    ("sums_before", include_str!("../programs/sums_before.tile")),
     ("prefix_sum", include_str!("../programs/prefix_sum.tile")),
+    ("prefix_rows", include_str!("../programs/prefix_rows.tile")),
     ("gather_rows", include_str!("../programs/gather_rows.tile")),
     ("scatter_rows", include_str!("../programs/scatter_rows.tile")),
 ];

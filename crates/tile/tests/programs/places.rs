@@ -64,22 +64,37 @@ fn sums_of_chunks_make_sums_of_all_before() {
     let count = 5000;
     // Whole numbers, whose sums are exact in any order.
     let x: Vec<f64> = (0..count as u64).map(|at| ((at * 40_503) >> 3 & 15) as f64 - 7.0).collect();
-    let changes = [("16384", "256"), ("4096", "256"), ("131072", "2048"), ("i < 32", "i < 8"), ("*32", "*8")];
-    let mut sums = Vec::new();
-    for chunk in x.chunks(2048) {
+    let (mut sums, mut before) = (Vec::new(), Vec::new());
+    for (at, chunk) in x.chunks(256).enumerate() {
+        before.push(x[..256 * at].iter().sum::<f64>());
         sums.push(chunk.iter().sum::<f64>());
     }
     let sizes = [("N", count), ("C", sums.len() as i64)];
-    let inputs = [("x", x.clone())];
-    exactly(&with("chunk_sums", &changes), &Case::new(&sizes, &inputs), &[("sums", sums.clone())]);
+    let chunks = [("4096", "256")];
+    let case = Case::new(&sizes, &[("x", x.clone())]);
+    exactly(&with("chunk_sums", &chunks), &case, &[("sums", sums.clone())]);
+    // Tiles of 8 of the 20 sums: several turns, the last of which ends within a tile.
+    let turns = [("8192", "8"), ("warps 16", "warps 1")];
+    let case = Case::new(&sizes[1..], &[("sums", sums)]);
+    exactly(&with("sums_before", &turns), &case, &[("before", before.clone())]);
     let mut sum = 0.0;
     let wanted = x.iter().map(|value| {
         sum += value;
         sum
     });
     let wanted = wanted.collect();
-    let inputs = [("x", x.clone()), ("sums", sums)];
-    exactly(&with("prefix_sum", &changes), &Case::new(&sizes, &inputs), &[("y", wanted)]);
+    let case = Case::new(&sizes, &[("x", x.clone()), ("before", before)]);
+    exactly(&with("prefix_sum", &chunks), &case, &[("y", wanted)]);
+    let wanted = x.chunks(250).flat_map(|row| {
+        let mut sum = 0.0;
+        row.iter().map(move |value| {
+            sum += value;
+            sum
+        })
+    });
+    let rows = [("(1,4096)", "(1,256)"), ("4096", "250")];
+    let case = Case::new(&[("M", count / 250)], &[("x", x.clone())]);
+    exactly(&with("prefix_rows", &rows), &case, &[("y", wanted.collect())]);
 }
 
 #[test]
