@@ -88,6 +88,13 @@ pub enum PlanError {
         /// The shape of D.
         d: String,
     },
+    /// E0943: two things that no kernel of a product does together.
+    Together {
+        /// The one.
+        what: &'static str,
+        /// The other one, which the product has.
+        with: &'static str,
+    },
     /// E0937: a size that is not positive.
     Size {
         /// Its name.
@@ -140,6 +147,7 @@ impl PlanError {
             PlanError::Plan { .. } => "E0940",
             PlanError::Rank { .. } => "E0941",
             PlanError::Extents { .. } => "E0942",
+            PlanError::Together { .. } => "E0943",
             PlanError::Layout(error) => error.code(),
             PlanError::Atom(error) => error.code(),
             PlanError::Kernel(error) => error.code(),
@@ -169,6 +177,7 @@ impl PlanError {
             PlanError::Extents { .. } => {
                 "give A as (M,K), B as (N,K) and D as (M,N), each with the same matrices".to_string()
             }
+            PlanError::Together { what, .. } => format!("leave out {what}, and compute them by a kernel of their own"),
             PlanError::Layout(error) => return error.help().map(|help| help.to_string()),
             PlanError::Atom(error) => return error.help(),
             PlanError::Kernel(error) => return error.help(),
@@ -197,6 +206,7 @@ impl fmt::Display for PlanError {
             }
             PlanError::Rank { layout } => write!(f, "{layout} is no matrix, and no batch of matrices"),
             PlanError::Extents { a, b, d } => write!(f, "A {a} and B {b} do not make D {d}"),
+            PlanError::Together { what, with } => write!(f, "a product with {with} has no {what}"),
             PlanError::Layout(error) => error.fmt(f),
             PlanError::Atom(error) => error.fmt(f),
             PlanError::Kernel(error) => error.fmt(f),

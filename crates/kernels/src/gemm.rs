@@ -150,9 +150,11 @@ impl Product {
             let (inputs, scales) = beside.split_at(inputs);
             steps.push(Step::new(kernel, [factors, scales, &[sums]].concat(), does));
             let plain = inner.function().is_none() && inner.is_dense();
+            let each = if inner.pairs().is_some() { 2 } else { 1 };
             let (kernel, copies) = match plain {
                 true => (partials::added(&inner, plan.splits)?, 1),
-                false => (partials::mapped(&inner, plan.splits)?, plan.splits as usize),
+                // Of pairs there are two sums.
+                false => (partials::mapped(&inner, plan.splits)?, plan.splits as usize * each),
             };
             let operands = [&vec![sums; copies], inputs, d].concat();
             steps.push(Step::new(kernel, operands, "adds the sums of blocks that share a tile".to_string()));

@@ -155,13 +155,16 @@ fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
     }
     if matches!(factors, Element::E4M3 | Element::E5M2) {
         problem = match chance.below(3) {
-            0 if !paired => {
-                let scales = |chance: &mut Chance, rows: i64| {
-                    let rows = if chance.below(2) == 0 { rows } else { (rows + 127) / 128 };
+            0 => {
+                // Blocks of columns of both halves of pairs have no scales.
+                let columns = problem.b().extents()[0];
+                let whole = problem.pairs() != Some(Pairs::Halves) || columns % 256 == 0 || columns <= 128;
+                let scales = |chance: &mut Chance, rows: i64, blocked: bool| {
+                    let rows = if chance.below(2) == 0 || !blocked { rows } else { (rows + 127) / 128 };
                     let steps = (k + 127) / 128;
                     Matrix::strided(Element::F32, [rows, steps, batch], [1, rows, rows * steps])
                 };
-                let (a, b) = (scales(chance, m)?, scales(chance, n)?);
+                let (a, b) = (scales(chance, m, true)?, scales(chance, columns, whole)?);
                 problem.scaled(Scales { a, b })?
             }
             1 => problem.fast(),
@@ -209,6 +212,12 @@ fn grouped(chance: &mut Chance, [factors, result]: [Element; 2], [m, n, k]: [i64
     let b = matrix(chance, factors, [n, k, groups])?;
     let d = matrix(chance, result, [m, n, 1])?;
     let mut problem = Problem::grouped(a, b, d)?;
+    if matches!(factors, Element::E4M3 | Element::E5M2) && chance.below(2) == 0 {
+        let steps = (k + 127) / 128;
+        let rows = if chance.below(2) == 0 { n } else { (n + 127) / 128 };
+        let of_b = Matrix::strided(Element::F32, [rows, steps, groups], [1, rows, rows * steps])?;
+        problem = problem.scaled(Scales { a: Matrix::columns(Element::F32, [m, steps])?, b: of_b })?;
+    }
     if result.is_float() && chance.below(2) == 0 {
         let bias = Matrix::strided(result, [m, n, groups], [0, 1, n])?;
         let other = matrix(chance, Element::Bf16, [m, n, 1])?;

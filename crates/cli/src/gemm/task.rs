@@ -72,13 +72,14 @@ pub fn ends(options: &Options, problem: &Problem) -> Result<Option<Vec<u8>>, Fai
     Ok(Some(bytes))
 }
 
-/// The scales of blocks of 128 steps along K: of each row of A, and of 128 columns of B.
-fn scales([m, n, k]: [i64; 3], batch: i64) -> Result<Scales, PlanError> {
-    let of = |rows: i64| {
+/// The scales of blocks of 128 steps along K: of each row of A, and of 128 columns of B, of so many
+/// matrices each.
+fn scales([m, n, k]: [i64; 3], [of_a, of_b]: [i64; 2]) -> Result<Scales, PlanError> {
+    let of = |rows: i64, matrices: i64| {
         let steps = (k + 127) / 128;
-        Matrix::strided(Element::F32, [rows, steps, batch], [1, rows, rows * steps])
+        Matrix::strided(Element::F32, [rows, steps, matrices], [1, rows, rows * steps])
     };
-    Ok(Scales { a: of(m)?, b: of((n + 127) / 128)? })
+    Ok(Scales { a: of(m, of_a)?, b: of((n + 127) / 128, of_b)? })
 }
 
 fn refused(error: &PlanError) -> Failure {
@@ -180,7 +181,7 @@ pub fn problem(options: &Options) -> Result<(Problem, Vec<&'static str>), Failur
             _ => Problem::of(a, b, d)?,
         };
         if own.scales {
-            problem = problem.scaled(scales([m, n, k], batch)?)?;
+            problem = problem.scaled(scales([m, columns, k], [batch, matrices])?)?;
         }
         if own.fast {
             problem = problem.fast();

@@ -127,7 +127,7 @@ impl Problem {
     /// The scales of A and of B of a block along K, multiplied; 1 where there are none.
     fn scale(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3], block: i64) -> Result<f64, LayoutError> {
         let Some(scales) = self.scales() else { return Ok(1.0) };
-        let [m, n, _] = self.sizes();
+        let [m, n, _] = self.multiplied();
         let of = |side, matrix_of: &Matrix, at: i64, extent: i64| {
             let own = if matrix_of.extents()[0] == extent { at } else { at / BLOCK };
             let bits = input(Operand::Scales(side), matrix_of.place([own, block, matrix])?);

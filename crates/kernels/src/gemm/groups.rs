@@ -136,7 +136,8 @@ impl Problem {
             }
             None => Err(PlanError::Rank { layout: matrix.layout().to_string() }),
         };
-        Ok(self.parted_evenly(rows, many(self.a())?, many(self.d())?))
+        let scales = self.scales().map(|scales| scales.parted_evenly(rows, groups)).transpose()?;
+        Ok(self.parted_evenly(rows, many(self.a())?, many(self.d())?, scales))
     }
 }
 

@@ -18,7 +18,7 @@ use super::matrix::Contiguous;
 use super::order::Order;
 use super::plan::{Plan, WARPS};
 use super::problem::Problem;
-use super::scales::{Kept, Scaling, promote};
+use super::scales::{Scaling, promote};
 use super::schedule::{Grid, Unit, minus, overflow, plus, times};
 use crate::error::PlanError;
 use crate::product::{at, count, fact, tile_at};
@@ -371,22 +371,14 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                         Some(scaling) => scaling.ask(&mma, &unit, &plus(&unit.first, step)?),
                         None => Ok(Vec::new()),
                     };
-                    // The scales of a block are there, or asked for, when the one before it begins.
-                    let ahead = plan.asks_ahead(problem) && scaling.is_some();
-                    let first = scales(&Expr::from(0))?;
-                    let kept = if ahead { Some(Kept::new(k, &first)?) } else { None };
-                    if let Some(kept) = &kept {
-                        epilogue.let_come(k, inputs.as_ref())?;
-                        k.range(left, |step| {
-                            let now = kept.get()?;
-                            kept.set(&scales(&plus(&step, &Expr::from(1))?)?)?;
-                            block(&now)
-                        })?;
-                        block(&kept.get()?)?;
-                    } else {
-                        block(&first)?;
-                        epilogue.let_come(k, inputs.as_ref())?;
-                        k.range(left, |step| block(&scales(&plus(&step, &Expr::from(1))?)?))?;
+                    let come = || epilogue.let_come(k, inputs.as_ref());
+                    match scaling.as_ref().and(plan.scales_ahead(problem)) {
+                        Some(ahead) => ahead.multiply(k, left, scales, block, come)?,
+                        None => {
+                            block(&scales(&Expr::from(0))?)?;
+                            come()?;
+                            k.range(left, |step| block(&scales(&plus(&step, &Expr::from(1))?)?))?;
+                        }
                     }
                     epilogue.write(k, &totals, (ends, inputs.as_ref()), &unit, group)
                 })

@@ -106,30 +106,35 @@ pub(super) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> 
 }
 
 /// The same where D lies otherwise, or where something is done with the sums: the sums of each
-/// block, `(M,N,L)`, then the inputs, into D.
+/// block, `(M,N,L)`, of pairs the first and the second ones, then the inputs, into D.
 pub(super) fn mapped(problem: &Problem, splits: i64) -> Result<Kernel, PlanError> {
     let ([m, n, _], batch) = (problem.sizes(), problem.batch());
     let same = |[rows, columns, matrices]: [i64; 3]| -> Result<Layout, PlanError> {
         Ok(format!("({m},{n},{batch}):({rows},{columns},{matrices})").parse()?)
     };
     let folded = || PlanError::Plan { because: "folded modes are moved before" };
-    let sums = same([n, 1, m.saturating_mul(n)])?;
-    let count = sums.size();
+    let (each, matrix) = (if problem.pairs().is_some() { 2 } else { 1 }, m.saturating_mul(n));
+    let sums = same([n, 1, matrix.saturating_mul(each)])?;
+    let count = sums.size().saturating_mul(each);
     let given = problem.function().map_or(&[][..], |fused| &fused.inputs);
     let layouts = given.iter().chain([problem.d()]).map(|matrix| same(matrix.strides().ok_or_else(folded)?));
     let layouts: Vec<Layout> = layouts.collect::<Result<_, _>>()?;
-    let mut inputs: Vec<Placed<'_>> = (0..splits).map(|split| (&sums, Element::F32, split * count)).collect();
+    let places = (0..splits).flat_map(|split| (0..each).map(move |sum| split * count + sum * matrix));
+    let mut inputs: Vec<Placed<'_>> = places.map(|place| (&sums, Element::F32, place)).collect();
     for (layout, matrix) in layouts.iter().zip(given) {
         inputs.push((layout, matrix.element(), matrix.offset()));
     }
-    let splits = splits as usize;
-    let total = (1..splits).fold(Expression::input(0), |total, split| total + Expression::input(split));
+    let (splits, each) = (splits as usize, each as usize);
+    let total = |sum: usize| {
+        let others = (1..splits).map(|split| Expression::input(split * each + sum));
+        others.fold(Expression::input(sum), |total, other| total + other)
+    };
     let expression = match problem.function() {
         Some(fused) => {
-            let others = (0..given.len()).map(|number| Expression::input(splits + number));
-            fused.expression.with(&std::iter::once(total).chain(others).collect::<Vec<_>>())
+            let others = (0..given.len()).map(|number| Expression::input(splits * each + number));
+            fused.expression.with(&(0..each).map(total).chain(others).collect::<Vec<_>>())
         }
-        None => total,
+        None => total(0),
     };
     let d = layouts.last().ok_or_else(folded)?;
     let output = (d, problem.result(), problem.d().offset());

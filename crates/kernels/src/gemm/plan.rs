@@ -15,10 +15,13 @@ use super::epilogue::width;
 use super::matrix::{Contiguous, Matrix};
 use super::model;
 use super::problem::{LINE_BYTES, Problem};
+use super::scales::Ahead;
 use crate::product::count;
 
 /// Warps of a group that multiplies together.
 pub(crate) const WARPS: i64 = 4;
+/// Bytes of shared memory that a block of Hopper may have.
+const BLOCK_BYTES: i64 = 232_448;
 /// Bytes that barriers take, and what aligning stages may lose.
 const BARRIER_BYTES: i64 = 2048;
 /// Bytes of a vector beside the rows or columns of a tile, at most.
@@ -44,8 +47,9 @@ const MANY_REGISTERS: u32 = 232;
 /// The same where sums need more, and what copies has few numbers of its own.
 const FEWEST_REGISTERS: u32 = 24;
 const MOST_REGISTERS: u32 = 240;
-/// The most scales of a thread that are asked for ahead.
+/// The most scales of a thread that are asked for ahead, and how many steps ahead of short ones.
 const SCALES_AHEAD: i64 = 8;
+const STEPS_AHEAD: i64 = 4;
 /// Sums of a tile of which a step takes as long as a load.
 const LONG_STEP: i64 = 128 * 128;
 /// The most bytes of shared memory through which a tile of D goes.
@@ -276,10 +280,22 @@ impl Plan {
         if all > self.most_registers() && self.groups * self.resident > 1 { 1 } else { self.halves(problem) }
     }
 
-    /// Whether the scales of the next block along K are asked for while this one is multiplied: a
-    /// few, for which there are registers, where that takes longer than they do.
-    pub(crate) fn asks_ahead(&self, problem: &Problem) -> bool {
-        self.scale_loads(problem) <= SCALES_AHEAD && self.rows * self.columns >= LONG_STEP
+    /// How far ahead the scales of blocks along K are asked for, where they are few: a step of a
+    /// large tile takes longer than a load, so one is enough; of short ones several are, as far as
+    /// there are registers for their scales and it is known how many steps there are.
+    pub(super) fn scales_ahead(&self, problem: &Problem) -> Option<Ahead> {
+        let loads = self.scale_loads(problem);
+        if loads > SCALES_AHEAD {
+            return None;
+        }
+        if self.rows * self.columns >= LONG_STEP {
+            return Some(Ahead::One);
+        }
+        let all = count(problem.sizes()[2], problem.depth());
+        let (blocks, others) = (all / self.splits, all % self.splits);
+        let left = (self.registers() - OTHER_REGISTERS - self.sums(problem)) / loads.max(1);
+        let steps = STEPS_AHEAD.min(left).min(blocks);
+        (others == 0 && steps > 1).then_some(Ahead::Several { steps, blocks })
     }
 
     /// Registers that a thread may have that multiplies, if those who copy leave them theirs.
@@ -315,7 +331,13 @@ impl Plan {
         if self.alternates {
             return fits(2, TURNED_BYTES).unwrap_or((1, 1));
         }
-        if bytes <= STAGED_BYTES { (1, 1) } else { turned().or_else(|| fits(1, STAGED_BYTES)).unwrap_or((1, 1)) }
+        if bytes <= STAGED_BYTES {
+            return (1, 1);
+        }
+        // A fourth stage counts for more than fewer parts do, where blocks wait for each other.
+        let beside = BLOCK_BYTES - BARRIER_BYTES - 4 * self.stage_bytes();
+        let fourth = || fits(1, beside.min(STAGED_BYTES)).filter(|_| self.cluster > 1);
+        turned().or_else(fourth).or_else(|| fits(1, STAGED_BYTES)).unwrap_or((1, 1))
     }
 
     /// Bytes of a stage.
@@ -381,7 +403,8 @@ impl Plan {
         if self.tail > 0 {
             return tile.saturating_mul(self.tail).saturating_mul(self.splits);
         }
-        if self.splits > 1 { sums.saturating_mul(self.splits) } else { 0 }
+        let each = if problem.pairs().is_some() { 2 } else { 1 };
+        if self.splits > 1 { sums.saturating_mul(self.splits * each) } else { 0 }
     }
 
     /// The same plan on all processors, in which so many blocks share the tiles that are left of
@@ -409,7 +432,7 @@ impl Plan {
     /// Scales that a thread loads in a step along K.
     pub(crate) fn scale_loads(&self, problem: &Problem) -> i64 {
         let Some(scales) = problem.scales() else { return 0 };
-        let [m, n, _] = problem.sizes();
+        let [m, n, _] = problem.multiplied();
         let each = |matrix: &Matrix, extent: i64| matrix.extents()[0] == extent;
         let (a, b) = (each(&scales.a, m), each(&scales.b, n));
         let (rows, columns) = if self.swapped { (b, a) } else { (a, b) };

@@ -2,7 +2,7 @@
 //! a plain loop; rows of no group keep what they have.
 
 use tilewright_kernel::Element;
-use tilewright_kernels::gemm::{Matrix, Operand, Pairs, Plan, Problem, Product};
+use tilewright_kernels::gemm::{ByProduct, Matrix, Operand, Pairs, Plan, Problem, Product, Scales};
 
 use crate::{BF16, function, matrix, plan};
 
@@ -82,6 +82,35 @@ fn groups_of_pairs() {
     }
 }
 
+/// Each row of A has scales, and each column of the matrix of a group, or 128 of them. The numbers
+/// of a group begin at any row, so blocks of 128 rows of A have none.
+#[test]
+fn groups_have_scales() {
+    let ends = [30, 30, 97, 100];
+    let scales = |a: [i64; 2], [rows, steps]: [i64; 2], groups: i64| Scales {
+        a: Matrix::columns(Element::F32, a).unwrap(),
+        b: Matrix::strided(Element::F32, [rows, steps, groups], [1, rows, rows * steps]).unwrap(),
+    };
+    for (n, k, rows) in [(128, 300, 1), (136, 640, 136), (136, 1200, 2)] {
+        let steps = (k + 127) / 128;
+        let own = problem(Element::E4M3, BF16, [100, n, k], 4);
+        let own = own.scaled(scales([100, steps], [rows, steps], 4)).unwrap();
+        right(&own, &plan(64, 32, 1), &ends);
+        right(&own, &Plan { swapped: true, ..plan(64, 16, 1) }, &ends);
+        right(&own, &plan(128, 128, 2), &ends);
+        // Lines of 300 bytes are moved before.
+        let moved = if k % 16 == 0 { 0 } else { 2 };
+        assert_eq!(Product::new(&own).unwrap().kernels().len(), 2 + moved);
+    }
+    // With a function of the sums, and one group.
+    let one = problem(Element::E5M2, BF16, [70, 64, 256], 1).scaled(scales([70, 2], [1, 2], 1)).unwrap();
+    right(&one.fused(function("relu(x)", &["x"], vec![])).unwrap(), &plan(64, 32, 1), &[50]);
+    let own = problem(Element::E4M3, BF16, [256, 128, 256], 2);
+    for wrong in [scales([2, 2], [1, 2], 2), scales([256, 2], [1, 2], 1), scales([256, 1], [1, 2], 2)] {
+        assert_eq!(own.clone().scaled(wrong).unwrap_err().code(), "E0938");
+    }
+}
+
 #[test]
 fn plans_are_found_and_refused() {
     for (sizes, groups) in [([4096, 1024, 512], 8), ([64, 2048, 1024], 16), ([100, 64, 64], 1)] {
@@ -98,5 +127,7 @@ fn plans_are_found_and_refused() {
     assert_eq!(Problem::grouped(a.clone(), b.clone(), folded).unwrap_err().code(), "E0941");
     let batch = matrix(BF16, "(100,64,2):(64,1,6400)");
     assert_eq!(Problem::grouped(a, b, batch).unwrap_err().code(), "E0942");
-    assert_eq!(own.batched(3).unwrap_err().code(), "E0941");
+    assert_eq!(own.clone().batched(3).unwrap_err().code(), "E0941");
+    let by: ByProduct = "row max abs(d)".parse().unwrap();
+    assert_eq!(own.keeping(by).unwrap_err().to_string(), "a product with groups of rows has no by-products");
 }

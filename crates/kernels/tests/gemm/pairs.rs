@@ -38,6 +38,28 @@ fn pairs_of_columns_make_one() {
     checked(&batch, &Plan::of(&batch, &tilewright_kernel::cost::Machine::named("H200").unwrap()));
 }
 
+/// Of each range of steps along K both sums go to the workspace, of each matrix.
+#[test]
+fn blocks_share_the_steps_of_pairs() {
+    let gate = || function("silu(x) * y + z", &["x", "y", "z"], vec![matrix(BF16, "(72,40):(40,1)")]);
+    let [a, b, d] = [(72, 200), (80, 200), (72, 40)].map(|extents| Matrix::rows(BF16, extents.into()).unwrap());
+    for pairs in [Pairs::Neighbours, Pairs::Halves] {
+        let problem = Problem::gated(a.clone(), b.clone(), d.clone(), pairs, gate()).unwrap();
+        for shared in [plan(64, 32, 1), Plan { swapped: true, ..plan(128, 24, 1) }, plan(128, 128, 2)] {
+            for splits in [2, 3] {
+                let shared = Plan { splits, ..shared.clone() };
+                let (product, compared) = checked(&problem, &shared);
+                assert_eq!((product.kernels().len(), compared), (2, 72 * 40));
+                assert_eq!(product.workspace(), 72 * 40 * 4 * 2 * splits);
+            }
+        }
+    }
+    let [a, b, d] = ["(40,72,3):(72,1,2880)", "(32,72,3):(72,1,2304)", "(40,16,3):(16,1,640)"];
+    let [a, b, d] = [a, b, d].map(|of| matrix(BF16, of));
+    let batch = Problem::gated(a, b, d, Pairs::Neighbours, function("x * y", &["x", "y"], vec![])).unwrap();
+    checked(&batch, &Plan { splits: 2, ..plan(64, 32, 1) });
+}
+
 #[test]
 fn rows_and_columns_are_kept() {
     let by = |each, statistic, text: &str| ByProduct { each, statistic, of: Expression::parse(text, &["d"]).unwrap() };
@@ -101,6 +123,17 @@ fn blocks_have_scales() {
     let gate = function("relu(x) * y", &["x", "y"], vec![]);
     let pairs = Problem::gated(factor(136, 300), factor(264, 300), d, Pairs::Halves, gate).unwrap();
     checked(&pairs, &plan(128, 256, 2));
+    // Scales of several steps ahead: fewer steps than places, as many, and more.
+    for k in [128, 300, 640, 1000] {
+        let steps = (k + 127) / 128;
+        let problem = Problem::of(factor(40, k), factor(24, k), Matrix::rows(BF16, [40, 24]).unwrap()).unwrap();
+        let scaled = problem.scaled(Scales { a: scales(40, steps), b: scales(1, steps) }).unwrap();
+        checked(&scaled, &plan(64, 32, 1));
+        checked(&scaled, &Plan { swapped: true, ..plan(64, 16, 1) });
+        if k > 500 {
+            checked(&scaled, &Plan { splits: 2, ..plan(64, 32, 1) });
+        }
+    }
     // Each matrix of a batch has scales of its own.
     let [a, b] =
         [(40, 256), (24, 256)].map(|(rows, k)| Matrix::strided(Element::E5M2, [rows, k, 3], [k, 1, rows * k]).unwrap());
@@ -108,6 +141,31 @@ fn blocks_have_scales() {
     let [of_a, of_b] = [(40, 2), (1, 2)]
         .map(|(rows, steps)| Matrix::strided(Element::F32, [rows, steps, 3], [1, rows, rows * steps]).unwrap());
     checked(&Problem::of(a, b, d).unwrap().scaled(Scales { a: of_a, b: of_b }).unwrap(), &plan(64, 24, 1));
+}
+
+/// Both columns of a pair have scales, of their own or of their blocks.
+#[test]
+fn pairs_have_scales() {
+    let factor = |rows: i64, k: i64| Matrix::rows(Element::E4M3, [rows, k]).unwrap();
+    let scales = |rows: i64, steps: i64| Matrix::columns(Element::F32, [rows, steps]).unwrap();
+    let gate = || function("relu(x) * y", &["x", "y"], vec![]);
+    for (pairs, n, blocks) in [
+        (Pairs::Neighbours, 136, 3),
+        (Pairs::Neighbours, 136, 272),
+        (Pairs::Halves, 136, 272),
+        (Pairs::Halves, 128, 2),
+        (Pairs::Halves, 40, 1),
+    ] {
+        let d = Matrix::rows(BF16, [40, n]).unwrap();
+        let problem = Problem::gated(factor(40, 272), factor(2 * n, 272), d, pairs, gate()).unwrap();
+        let scaled = problem.scaled(Scales { a: scales(40, 3), b: scales(blocks, 3) }).unwrap();
+        checked(&scaled, &plan(64, 64, 1));
+        checked(&scaled, &Plan { swapped: true, ..plan(128, 16, 1) });
+        checked(&scaled, &Plan { splits: 2, ..plan(64, 32, 1) });
+    }
+    let d = Matrix::rows(BF16, [136, 128]).unwrap();
+    let wide = Problem::gated(factor(136, 144), factor(256, 144), d, Pairs::Halves, gate()).unwrap();
+    checked(&wide.scaled(Scales { a: scales(2, 2), b: scales(2, 2) }).unwrap(), &plan(128, 256, 2));
 }
 
 #[test]
@@ -131,10 +189,14 @@ fn what_does_not_fit_is_refused() {
     let small = |rows| Matrix::rows(Element::E4M3, [rows, 128]).unwrap();
     let small = Problem::of(small(32), small(16), rows(32, 16)).unwrap();
     assert_eq!(code(small.clone().scaled(Scales { a: scale(32, 2), b: scale(16, 1) })), "E0938");
+    // A block of 128 columns of both halves.
+    let of = |rows| Matrix::rows(Element::E4M3, [rows, 128]).unwrap();
+    let pairs = Problem::gated(of(32), of(192), rows(32, 96), Pairs::Halves, gate()).unwrap();
+    assert_eq!(code(pairs.scaled(Scales { a: scale(32, 1), b: scale(2, 1) })), "E0943");
     assert_eq!(code(small.scaled(Scales { a: rows(32, 1), b: scale(16, 1) })), "E0936");
     // Plans that do not divide pairs, or share tiles of them.
     let problem = gated(rows(16, 16), gate()).unwrap();
-    for plan in [plan(64, 24, 1), Plan { splits: 2, ..plan(64, 32, 1) }, Plan { swapped: true, ..plan(64, 32, 1) }] {
+    for plan in [plan(64, 24, 1), Plan { cluster: 2, ..plan(64, 32, 1) }, Plan { swapped: true, ..plan(64, 32, 1) }] {
         assert_eq!(Product::planned(&problem, &plan).unwrap_err().code(), "E0940");
     }
 }

@@ -51,7 +51,7 @@ impl Epilogue {
                 let layout = partials::lies([self.rows, self.columns], splits, self.tail);
                 k.tensor_of(Element::F32, "sums", &layout, Role::Output)?
             }
-            splits => k.tensor_of(Element::F32, "sums", &written.sums(splits), Role::Output)?,
+            splits => k.tensor_of(Element::F32, "sums", &written.sums(splits, self.each), Role::Output)?,
         };
         let kept = self.takers.iter().enumerate().map(|(at, taker)| taker.declare(k, &format!("kept{at}")));
         let kept = kept.collect::<Result<_, _>>()?;

@@ -50,13 +50,23 @@ impl Epilogue {
         sums.with_layout(&all)?.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(number)])?)
     }
 
-    /// A part of a matrix of what is written, columns counted in parts.
-    fn tile<'k>(&self, d: &View<'k>, unit: &Unit, columns: i64, column: &Expr) -> Result<View<'k>, KernelError> {
+    /// A part of a matrix of what is written, columns counted in parts; where blocks share a tile,
+    /// of its first sums or, of pairs, of its second.
+    fn tile<'k>(
+        &self,
+        d: &View<'k>,
+        unit: &Unit,
+        (columns, column): (i64, &Expr),
+        sum: usize,
+    ) -> Result<View<'k>, KernelError> {
         let own = unit.matrix.clone().unwrap_or(Expr::from(0));
         let number = match &unit.split {
             None => own,
-            Some(split) if self.batch == 1 => split.clone(),
-            Some(split) => plus(&times(split, &Expr::from(self.batch))?, &own)?,
+            Some(split) => {
+                let number =
+                    if self.batch == 1 { split.clone() } else { plus(&times(split, &self.batch.into())?, &own)? };
+                plus(&times(&number, &Expr::from(self.each as i64))?, &Expr::from(sum as i64))?
+            }
         };
         let d = match self.splits * self.batch {
             1 => d.clone(),
@@ -102,7 +112,7 @@ impl Epilogue {
     }
 
     /// What is written of a strip: the sums, or what the function makes of them and of what was
-    /// read. What is kept of rows and columns is taken meanwhile.
+    /// read, in the type of D. What is kept of rows and columns is taken meanwhile.
     fn values<'k>(
         &self,
         k: &'k Build,
@@ -113,7 +123,6 @@ impl Epilogue {
         taken: &mut [Option<Distributed<'k>>],
     ) -> Result<Fragment<'k>, KernelError> {
         let strips = sums.iter().map(|sums| self.strip_of(sums, number)).collect::<Result<Vec<_>, _>>()?;
-        let result = if self.splits > 1 { Element::F32 } else { self.result };
         let made = match &self.fused {
             None => strips[0].clone(),
             Some(fused) => computed(k, fused, &strips, read)?,
@@ -124,7 +133,7 @@ impl Epilogue {
                 taker.take(k, &numbers, to, unit, &column, taken)?;
             }
         }
-        made.to(result)
+        made.to(self.result)
     }
 
     /// Writes the sums of a part of the work, by the group that has so many tiles of a block before
@@ -154,18 +163,14 @@ impl Epilogue {
         taken: &mut [Option<Distributed<'k>>],
     ) -> Result<(), KernelError> {
         let count = self.columns / self.strip;
+        if self.splits > 1 {
+            return (0..count).try_for_each(|number| self.write_shared(sums, ends, unit, number));
+        }
         let read = |number: i64| self.read(k, sums, &ends.inputs, unit, number);
         if ends.staged.is_empty() {
             for number in 0..count {
                 let values = self.values(k, sums, &ends.kept, unit, (number, &read(number)?), taken)?;
-                let tile = match (&unit.last, &unit.split) {
-                    (Some(last), Some(split)) => {
-                        let at = Tree::flat([Slot::All, Slot::All, Slot::At(split.clone()), Slot::At(last.clone())])?;
-                        let at_strip = tile_at(&Expr::from(0), Some(&Expr::from(number)))?;
-                        ends.d.slice(at)?.local_tile(&format!("({},{})", self.rows, self.strip), at_strip)?
-                    }
-                    _ => self.tile(&ends.d, unit, self.strip, &self.column(unit, number)?)?,
-                };
+                let tile = self.tile(&ends.d, unit, (self.strip, &self.column(unit, number)?), 0)?;
                 tile.partition_mma(&self.part, Operand::C)?.store_predicated(&values)?;
             }
             return Ok(());
@@ -205,7 +210,7 @@ impl Epilogue {
                 }
             }
             let at = plus(&times(&unit.column, &Expr::from(self.parts))?, &Expr::from(part))?;
-            let tile = self.tile(&ends.d, unit, self.columns / self.parts, &at)?;
+            let tile = self.tile(&ends.d, unit, (self.columns / self.parts, &at), 0)?;
             if let Some(spread) = &self.spread {
                 k.barrier();
                 k.copy_predicated(spread, staged, &tile)?;
@@ -223,6 +228,28 @@ impl Epilogue {
             })?;
         }
         cursor.map_or(Ok(()), Cursor::advance)
+    }
+
+    /// Writes a strip of the sums of a block that shares its tile.
+    fn write_shared<'k>(
+        &self,
+        sums: &[Fragment<'k>],
+        ends: &Ends<'k>,
+        unit: &Unit,
+        number: i64,
+    ) -> Result<(), KernelError> {
+        for (sum, own) in sums.iter().enumerate() {
+            let tile = match (&unit.last, &unit.split) {
+                (Some(last), Some(split)) => {
+                    let at = Tree::flat([Slot::All, Slot::All, Slot::At(split.clone()), Slot::At(last.clone())])?;
+                    let at_strip = tile_at(&Expr::from(0), Some(&Expr::from(number)))?;
+                    ends.d.slice(at)?.local_tile(&format!("({},{})", self.rows, self.strip), at_strip)?
+                }
+                _ => self.tile(&ends.d, unit, (self.strip, &self.column(unit, number)?), sum)?,
+            };
+            tile.partition_mma(&self.part, Operand::C)?.store_predicated(&self.strip_of(own, number)?)?;
+        }
+        Ok(())
     }
 
     /// Waits for the last stores.

@@ -8,7 +8,7 @@ use tilewright_kernel::Element;
 use super::{MAX_COLUMNS, OTHER_REGISTERS, Plan};
 use crate::gemm::matrix::Contiguous;
 use crate::gemm::problem::Problem;
-use crate::gemm::scales::BLOCK;
+use crate::gemm::scales::wide;
 use crate::product::count;
 
 impl Plan {
@@ -39,8 +39,8 @@ impl Plan {
                 return Some("fewer than four stages are not enough for groups that take tiles in turn");
             }
         }
-        if self.splits > 1 && (problem.pairs().is_some() || problem.by_products().next().is_some()) {
-            return Some("blocks share no tiles of pairs, or with by-products");
+        if self.splits > 1 && problem.by_products().next().is_some() {
+            return Some("by-products are taken of whole sums, so blocks share no tiles");
         }
         if self.tail != 0 && (self.tail < 0 || self.tail_refusal(problem).is_some()) {
             return self.tail_refusal(problem).or(Some("there are no fewer tiles than none"));
@@ -115,10 +115,10 @@ impl Plan {
     /// Whether columns that are multiplied together are in several blocks that have scales: each
     /// thread would load as many.
     fn splits_scales(&self, problem: &Problem) -> bool {
-        let Some(scales) = problem.scales() else { return false };
-        let ([m, n, _], swapped) = (problem.sizes(), self.swapped);
-        let (across, extent) = if swapped { (&scales.a, m) } else { (&scales.b, n) };
-        let blocks = across.extents()[0];
-        blocks > 1 && blocks != extent && BLOCK % (self.columns / self.halves(problem)) != 0
+        let Some(wide) = wide(problem, self.swapped) else { return false };
+        let [m, n, _] = problem.sizes();
+        let paired = problem.pairs().is_some();
+        let together = if paired { self.tile_of_d(problem)[1] } else { self.columns / self.halves(problem) };
+        wide > 1 && wide < if self.swapped { m } else { n } && wide % together != 0
     }
 }

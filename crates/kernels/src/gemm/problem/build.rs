@@ -11,7 +11,7 @@ use crate::expression::Expression;
 use crate::gemm::byproduct::ByProduct;
 use crate::gemm::matrix::Matrix;
 use crate::gemm::pairs::Pairs;
-use crate::gemm::scales::Scales;
+use crate::gemm::scales::{BLOCK, Scales};
 use crate::reduce::Statistic;
 
 /// The types that are multiplied.
@@ -139,9 +139,9 @@ impl Problem {
     }
 
     /// The same with groups of so many rows each, as a batch.
-    pub(crate) fn parted_evenly(&self, rows: i64, a: Matrix, d: Matrix) -> Problem {
+    pub(crate) fn parted_evenly(&self, rows: i64, a: Matrix, d: Matrix, scales: Option<Scales>) -> Problem {
         let batch = self.groups().unwrap_or(1);
-        Problem { sizes: [rows, self.sizes[1], self.sizes[2]], batch, a, d, ends: None, ..self.clone() }
+        Problem { sizes: [rows, self.sizes[1], self.sizes[2]], batch, a, d, ends: None, scales, ..self.clone() }
     }
 
     /// So many of them, one after the other in memory.
@@ -220,8 +220,8 @@ impl Problem {
 
     /// The same product, of whose rows or columns something is kept besides.
     ///
-    /// Errors: sums are whole numbers, rows are in groups, or another statistic is asked for
-    /// ([`PlanError::Unknown`]).
+    /// Errors: sums are whole numbers, or another statistic is asked for ([`PlanError::Unknown`]);
+    /// rows are in groups ([`PlanError::Together`]).
     pub fn keeping(mut self, by: ByProduct) -> Result<Problem, PlanError> {
         if !matches!(by.statistic, Statistic::Sum | Statistic::Maximum) {
             let given = format!("{:?}", by.statistic);
@@ -236,8 +236,7 @@ impl Problem {
             return Err(PlanError::Unknown { what: "input", given, known });
         }
         if self.ends.is_some() {
-            let known = "products without groups".to_string();
-            return Err(PlanError::Unknown { what: "by-product", given: by.to_string(), known });
+            return Err(PlanError::Together { what: "by-products", with: "groups of rows" });
         }
         let matrix = by.matrix([self.sizes[0], self.sizes[1]], self.batch)?;
         self.kept.push((by, matrix));
@@ -263,23 +262,32 @@ impl Problem {
     /// ```
     ///
     /// Errors: scales that are not in f32, or factors of other types ([`PlanError::Unknown`]);
-    /// other extents than those of [`Scales`] ([`PlanError::Shape`]); pairs, groups, or folded
-    /// modes of scales ([`PlanError::Rank`]).
+    /// other extents than those of [`Scales`] ([`PlanError::Shape`]); folded modes of scales
+    /// ([`PlanError::Rank`]); a block of columns of both halves of pairs ([`PlanError::Together`]).
     pub fn scaled(self, scales: Scales) -> Result<Problem, PlanError> {
         if !self.is_small() {
             let (given, known) = (self.factors().to_string(), "e4m3 and e5m2".to_string());
             return Err(PlanError::Unknown { what: "scales of factors", given, known });
         }
-        let [m, n, k] = self.sizes;
-        for (matrix, rows) in [(&scales.a, m), (&scales.b, n)] {
+        let ([m, _, k], [_, n, _]) = (self.sizes, self.multiplied());
+        // Each group has scales of its matrix of B, and begins at any row of A.
+        let (of_b, any) = (self.groups().unwrap_or(self.batch), self.ends.is_some());
+        for (matrix, rows, matrices, each) in [(&scales.a, m, self.batch, any), (&scales.b, n, of_b, false)] {
             if matrix.element() != Element::F32 {
                 let (given, known) = (matrix.element().to_string(), "f32".to_string());
                 return Err(PlanError::Unknown { what: "type of a scale", given, known });
             }
-            if matrix.strides().is_none() || self.pairs.is_some() || self.ends.is_some() {
+            if matrix.strides().is_none() {
                 return Err(PlanError::Rank { layout: matrix.layout().to_string() });
             }
-            Scales::rows(matrix, [rows, k, self.batch])?;
+            Scales::fit(matrix, [rows, k, matrices], each)?;
+        }
+        let blocks = scales.b.extents()[0];
+        if self.pairs == Some(Pairs::Halves) && blocks > 1 && blocks < n && n % (2 * BLOCK) != 0 {
+            return Err(PlanError::Together {
+                what: "scales of 128 columns",
+                with: "pairs of halves of which each has no multiple of 128 columns",
+            });
         }
         Ok(Problem { scales: Some(scales), ..self })
     }

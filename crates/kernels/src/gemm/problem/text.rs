@@ -9,6 +9,8 @@ pub(crate) struct Written {
     pub(crate) sizes: [String; 3],
     /// How many matrices there are.
     pub(crate) batch: String,
+    /// Columns of D.
+    pub(crate) columns: String,
     /// The layouts of A, B and D.
     pub(crate) tensors: [String; 3],
 }
@@ -33,9 +35,11 @@ impl Problem {
     /// another, or numbers.
     pub(crate) fn written(&self, facts: Option<&[String; 3]>) -> Written {
         let Some(facts) = facts else {
+            let [_, n, _] = self.sizes;
             return Written {
                 sizes: self.multiplied().map(|size| size.to_string()),
                 batch: self.batch.to_string(),
+                columns: n.to_string(),
                 tensors: [self.a.declared(), self.declared_b(), self.d.declared()],
             };
         };
@@ -48,15 +52,17 @@ impl Problem {
                 _ => format!("({m},{n},L):({stride},1,{}*{stride})", names[rows]),
             }
         };
-        Written { sizes: names.map(str::to_string), batch: "L".to_string(), tensors: [of(0, 2), of(1, 2), of(0, 1)] }
+        let tensors = [of(0, 2), of(1, 2), of(0, 1)];
+        Written { sizes: names.map(str::to_string), batch: "L".to_string(), columns: "N".to_string(), tensors }
     }
 }
 
 impl Written {
-    /// The layout of the sums of so many ranges of steps along K.
-    pub(crate) fn sums(&self, splits: i64) -> String {
-        let [m, n, _] = &self.sizes;
-        format!("({m},{n},{}*{splits}):({n},1,{m}*{n})", self.batch)
+    /// The layout of the sums of so many ranges of steps along K, so many of each number of D:
+    /// matrices of the same range lie one after the other, and the sums of a matrix.
+    pub(crate) fn sums(&self, splits: i64, each: usize) -> String {
+        let ([m, ..], n) = (&self.sizes, &self.columns);
+        format!("({m},{n},{}*{}):({n},1,{m}*{n})", self.batch, splits * each as i64)
     }
 }
 
