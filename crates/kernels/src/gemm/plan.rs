@@ -97,7 +97,8 @@ pub struct Plan {
 
 impl Plan {
     /// The plan that takes the least time by the model of a machine, of those without a
-    /// [`Plan::tail`]: the model does not know them well yet, and `--tune` measures them.
+    /// [`Plan::tail`]: of seven problems at which those were measured they were the fastest at none.
+    /// `--tune` measures them.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -123,7 +124,7 @@ impl Plan {
     /// use tilewright_kernels::gemm::{Plan, Problem};
     ///
     /// let machine = Machine::named("H200").unwrap();
-    /// let problem = Problem::new(Element::Bf16, [16, 14336, 4096]).unwrap();
+    /// let problem = Problem::new(Element::Bf16, [16, 4096, 14336]).unwrap();
     /// let plans = Plan::candidates(&problem, &machine);
     /// // The weights, B, lie along the rows of tiles; they are read at the speed of memory.
     /// assert!(plans[0].1.swapped && plans[0].0 < 40e-6);
