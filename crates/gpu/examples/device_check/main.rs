@@ -13,6 +13,7 @@ mod agreement;
 mod hopper;
 mod indivisible;
 mod kernels;
+mod limits;
 mod loss;
 mod memory;
 mod neighbours;
@@ -58,6 +59,8 @@ fn main() -> ExitCode {
         ("clusters, roles and pipelines are the interpreter's", (major, minor) == (9, 0), together::agree),
         ("launches that wait by themselves keep their order", (major, minor) == (9, 0), together::overlapping),
         ("shared memory up to the limit", true, kernels::shared_memory),
+        ("threads up to the registers", true, limits::registers),
+        ("sizes past 2^31 and 2^32 elements", major >= 8, limits::large),
         ("wrong lists, texts and sizes are refused", true, kernels::refusals),
         ("memory runs out", true, memory::out_of_memory),
         ("graphs replay, events measure", true, order::graphs),
