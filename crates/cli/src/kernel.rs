@@ -60,7 +60,8 @@ pub enum Action {
         target: String,
     },
     /// A tile program: the layout that each value has, what the next best would have cost, and the
-    /// conversions between.
+    /// conversions between. -o FILE.ptx writes the kernel, -o FILE.html a page with pictures,
+    /// and -o FILE.svg with --value the picture of one value.
     Explain {
         /// The file of the program, or the name of one of the library: softmax,
         /// layer_norm_residual, rms_norm_gate, product, attention, int4_product, top_rows,
@@ -73,9 +74,8 @@ pub enum Action {
         /// The processor to write for: sm_80, sm_89 or sm_90a.
         #[arg(long, value_name = "ARCH", default_value = "sm_80", value_parser = target)]
         arch: Target,
-        /// The file to which the kernel is written as PTX.
-        #[arg(short, long, value_name = "FILE")]
-        output: Option<PathBuf>,
+        #[command(flatten)]
+        options: explain::Options,
     },
     /// Runs a kernel on the first GPU, compares its output with the definition, and times it beside
     /// the driver's copy of as many bytes.
@@ -143,7 +143,7 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
             let (entry, planned) = kernel.planned(true)?;
             cost::run(entry, &planned, target, terminal)
         }
-        Action::Explain { file, sizes, arch, output } => explain::run(file, sizes, *arch, output.as_ref(), terminal),
+        Action::Explain { file, sizes, arch, options } => explain::run(file, sizes, *arch, options, terminal),
         Action::Bench { kernel, turns } => {
             let (entry, planned) = kernel.planned(true)?;
             bench::run(entry, &planned, (*turns).clamp(1, 10_000), terminal)

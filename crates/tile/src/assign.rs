@@ -1,14 +1,15 @@
 //! Which layout each value has.
 //!
 //! Law: the cost of an assignment is what its operations cost in the layouts that they have, and
-//! what is converted between, each counted as often as it is executed. Every cost hangs on the
-//! layouts of one value or of two, so the best assignment is the solution of a [`Network`].
-//! A conversion that two operations share is counted for both here; the passes behind make it once.
+//! what is converted between, each counted as often as it is executed, and once for a value and a
+//! layout however many operations take it so (`demand`). The best assignment is the solution of a
+//! [`Network`].
 
 use std::collections::{BTreeMap, HashMap};
 
 use tilewright_kernel::{Element, Route};
 
+use crate::demand::{self, Demand};
 use crate::error::Reason;
 use crate::held::Held;
 use crate::matrix::Tiling;
@@ -30,20 +31,49 @@ pub(crate) struct Assignment {
     pub(crate) solution: Solution,
     network: Network,
     variables: HashMap<ValueId, usize>,
+    /// What the parts of the network are.
+    parts: Vec<Part>,
+}
+
+/// A part of what a program costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The operation that gives a value.
+    Given(ValueId),
+    /// The layouts to which a value is converted.
+    Converted(ValueId),
+    /// A store to a tensor.
+    Stored(usize),
+}
+
+/// The best assignment in which a value has another layout than in the best one of all.
+pub(crate) struct Next {
+    pub(crate) held: Held,
+    pub(crate) cost: u64,
+    /// What costs more or less there than in the best, and by how much, the greatest first.
+    pub(crate) parts: Vec<(Part, i64)>,
 }
 
 impl Assignment {
-    /// For each value that had a choice: the layout that it has in the best assignment without its
-    /// own, and what that costs.
-    pub(crate) fn next_best(&self, pools: &Pools) -> BTreeMap<ValueId, (Held, u64)> {
+    /// For each value that had a choice: the best assignment without its own layout.
+    pub(crate) fn next_best(&self, pools: &Pools) -> BTreeMap<ValueId, Next> {
         let chosen = |value: &ValueId| self.variables.get(value).copied();
+        let own = self.network.shares(&self.solution.choice);
         let next = |(value, layouts): (&ValueId, &Vec<Held>)| {
             let variable = chosen(value).filter(|_| layouts.len() > 1)?;
             let mut other = self.network.clone();
             other.costs(variable, |option| if option == self.solution.choice[variable] { NEVER } else { 0 });
             let found = other.solve();
             // The others may be none that an operation takes.
-            (found.cost < NEVER).then(|| (*value, (layouts[found.choice[variable]].clone(), found.cost)))
+            if found.cost >= NEVER {
+                return None;
+            }
+            let shares = self.network.shares(&found.choice);
+            let apart = |(part, more): (&Part, (&u64, &u64))| (*part, *more.0 as i64 - *more.1 as i64);
+            let mut parts: Vec<(Part, i64)> =
+                self.parts.iter().zip(shares.iter().zip(&own).skip(1)).map(apart).filter(|own| own.1 != 0).collect();
+            parts.sort_by_key(|own| -own.1);
+            Some((*value, Next { held: layouts[found.choice[variable]].clone(), cost: found.cost, parts }))
         };
         pools.layouts.iter().filter_map(next).collect()
     }
@@ -109,6 +139,9 @@ struct Costs<'p> {
     stores: HashMap<usize, usize>,
     /// How often each value is given.
     weights: HashMap<ValueId, u64>,
+    /// The layouts in which operations take each value.
+    demands: BTreeMap<ValueId, Vec<Demand>>,
+    parts: Vec<Part>,
     warps: u64,
     /// Whether products are those of groups of four warps.
     by_groups: bool,
@@ -126,7 +159,8 @@ pub(crate) fn assign(
     let (variables, stores) = (HashMap::new(), HashMap::new());
     let by_groups = pools.tilings.values().flatten().any(|tiling| tiling.by_groups);
     let weights = crate::pools::weights(nodes);
-    let mut costs = Costs { program, pools, network, variables, stores, weights, warps, by_groups };
+    let (demands, parts) = (BTreeMap::new(), Vec::new());
+    let mut costs = Costs { program, pools, network, variables, stores, weights, demands, parts, warps, by_groups };
     for (value, layouts) in &pools.layouts {
         costs.variables.insert(*value, costs.network.variable(layouts.len()));
     }
@@ -136,6 +170,7 @@ pub(crate) fn assign(
     for (number, node) in nodes.iter().enumerate() {
         costs.add(number, node, nodes, conversions)?;
     }
+    costs.convert(conversions)?;
     let solution = costs.network.solve();
     Ok(costs.assigned(solution))
 }
@@ -161,7 +196,29 @@ impl Costs<'_> {
             Some((*value, tilings.iter().find(|tiling| tiling.c == *held)?.clone()))
         });
         let (stores, tilings) = (stores.collect(), tilings.collect());
-        Assignment { layouts, stores, tilings, solution, network: self.network, variables: self.variables }
+        let (network, variables, parts) = (self.network, self.variables, self.parts);
+        Assignment { layouts, stores, tilings, solution, network, variables, parts }
+    }
+
+    /// What follows costs as this part.
+    fn begin(&mut self, part: Part) {
+        self.network.begin_part();
+        self.parts.push(part);
+    }
+
+    /// What it costs that each value comes to the layouts in which it is taken.
+    fn convert(&mut self, conversions: &mut Conversions) -> Result<(), Reason> {
+        for (value, demands) in std::mem::take(&mut self.demands) {
+            let Some(from) = self.variable(value) else { continue };
+            self.begin(Part::Converted(value));
+            // It is converted where it is given.
+            let weight = self.weights.get(&value).copied().unwrap_or(1);
+            let element = self.program.type_of(value).element;
+            let layouts = self.pools.layouts_of(value);
+            let cost = |held: &Held, want: &Held| Ok(conversions.cost(held, want, element)?.saturating_mul(weight));
+            demand::settle(&mut self.network, (from, layouts), &demands, cost)?;
+        }
+        Ok(())
     }
 
     /// The costs of a statement.
@@ -174,6 +231,7 @@ impl Costs<'_> {
     ) -> Result<(), Reason> {
         match node.statement {
             Statement::Let { result, operation, operands, .. } => {
+                self.begin(Part::Given(*result));
                 self.own(number, node)?;
                 for (at, operand) in operands.iter().enumerate() {
                     if !made_anywhere(self.program, nodes, *operand) {
@@ -181,7 +239,8 @@ impl Costs<'_> {
                     }
                 }
             }
-            Statement::Store { value, rows, .. } => {
+            Statement::Store { tensor, value, rows, .. } => {
+                self.begin(Part::Stored(*tensor));
                 let (place, layouts) = (&self.pools.places[&number], &self.pools.stores[&number]);
                 let variable = self.stores[&number];
                 // With roles, tiles leave as they lie: a conversion would take shared memory from
@@ -197,20 +256,17 @@ impl Costs<'_> {
                     let shape = &self.program.type_of(*value).shape;
                     let want = |held: &Held| Some(picked::coordinates(shape, *mode, held));
                     let wants: Vec<Option<Held>> = layouts.iter().map(want).collect();
-                    self.taken(*rows, (variable, &wants), node.weight, conversions)?;
+                    self.taken(*rows, (variable, wants));
                 }
-                self.converted(*value, (variable, layouts), node.weight, conversions)?;
+                self.converted(*value, (variable, layouts));
             }
             Statement::Loop(own) => {
-                let turn = own.parameters.first().and_then(|value| self.weights.get(value)).copied();
-                for (ends, weight) in [(&own.initial, node.weight), (&own.next, turn.unwrap_or(node.weight))] {
+                for ends in [&own.initial, &own.next] {
                     for (value, parameter) in ends.iter().zip(&own.parameters) {
                         let Some(variable) = self.variable(*parameter) else { continue };
-                        if made_anywhere(self.program, nodes, *value) {
-                            continue;
+                        if !made_anywhere(self.program, nodes, *value) {
+                            self.converted(*value, (variable, self.pools.layouts_of(*parameter)));
                         }
-                        let layouts = self.pools.layouts_of(*parameter);
-                        self.converted(*value, (variable, layouts), weight, conversions)?;
                     }
                 }
             }
@@ -244,6 +300,8 @@ impl Costs<'_> {
                 self.network.costs(variable, |option| if one(option) { cost.saturating_mul(weight) } else { NEVER });
             }
             Operation::Reshape(_) | Operation::Transpose(_) | Operation::Broadcast(_) | Operation::Held(_) => {}
+            // Names of instructions are no operations by now.
+            Operation::Atom(_) => {}
             Operation::Reduce(..) | Operation::Scan(..) | Operation::ScanBefore(..) => {}
             Operation::ArgMax(_) | Operation::Top(..) => {}
             Operation::Histogram(_) => {
@@ -278,7 +336,8 @@ impl Costs<'_> {
                     Some([&tiling.a, &tiling.b, &tiling.c][at].clone())
                 };
                 let wants: Vec<Option<Held>> = layouts.iter().map(want).collect();
-                self.taken(operand, (variable, &wants), weight, conversions)
+                self.taken(operand, (variable, wants));
+                Ok(())
             }
             // Each element is counted wherever it is.
             Operation::Histogram(_) => Ok(()),
@@ -357,47 +416,20 @@ impl Costs<'_> {
                     self.network.costs(variable, |option| cost(&layouts[option]).saturating_mul(weight));
                 }
                 let wants: Vec<Option<Held>> = layouts.iter().map(|held| needed(operation, &from, &to, held)).collect();
-                self.taken(operand, (variable, &wants), weight, conversions)
+                self.taken(operand, (variable, wants));
+                Ok(())
             }
         }
     }
 
-    /// What it costs that a value comes to the layouts of a variable.
-    fn converted(
-        &mut self,
-        value: ValueId,
-        (variable, layouts): (usize, &[Held]),
-        weight: u64,
-        conversions: &mut Conversions,
-    ) -> Result<(), Reason> {
-        let wants: Vec<Option<Held>> = layouts.iter().cloned().map(Some).collect();
-        self.taken(value, (variable, &wants), weight, conversions)
+    /// A value comes to the layouts of a variable.
+    fn converted(&mut self, value: ValueId, (variable, layouts): (usize, &[Held])) {
+        self.taken(value, (variable, layouts.iter().cloned().map(Some).collect()));
     }
 
     /// The same where each option wants some layout; those that want none are not possible.
-    fn taken(
-        &mut self,
-        value: ValueId,
-        (variable, wants): (usize, &[Option<Held>]),
-        weight: u64,
-        conversions: &mut Conversions,
-    ) -> Result<(), Reason> {
-        let Some(from) = self.variable(value) else { return Ok(()) };
-        let element = self.program.type_of(value).element;
-        // Where a value is given outside a loop, so is what is made of it.
-        let weight = self.weights.get(&value).map_or(weight, |own| weight.min(*own));
-        let mut table = Vec::new();
-        for held in self.pools.layouts_of(value) {
-            for want in wants {
-                table.push(match want {
-                    Some(want) => conversions.cost(held, want, element)?.saturating_mul(weight),
-                    None => NEVER,
-                });
-            }
-        }
-        let count = wants.len();
-        self.network.both(from, variable, |from, to| table[from * count + to]);
-        Ok(())
+    fn taken(&mut self, value: ValueId, (variable, wants): (usize, Vec<Option<Held>>)) {
+        self.demands.entry(value).or_default().push(Demand { variable, wants });
     }
 }
 

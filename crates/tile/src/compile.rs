@@ -6,14 +6,17 @@
 
 use std::time::{Duration, Instant};
 
-use tilewright_kernel::Kernel;
+use tilewright_kernel::program::Location;
 use tilewright_kernel::ptx::Target;
+use tilewright_kernel::{Kernel, KernelError, Reason as KernelReason};
 use tilewright_layout::symbolic::Values;
 
 use crate::assign::{Assignment, Conversions, assign};
-use crate::error::{Reason, TileError};
+use crate::by_hand::{self, ByHand, Given};
+use crate::error::{Reason, Taker, TileError};
 use crate::factors::{self, Copies};
 use crate::held::Held;
+use crate::lower::Memory;
 use crate::memory;
 use crate::place::{Placed, place};
 use crate::pools::{self, Pools};
@@ -69,12 +72,22 @@ impl Program {
     /// conversions more shared memory, than a block has; what the kernel language refuses.
     pub fn compile(&self) -> Result<Compiled, TileError> {
         self.verify()?;
+        let (own, by_hand) = by_hand::taken(self)?;
+        self.by_threads(&own, &by_hand)
+    }
+
+    /// The kernel whose warps all do the same, of a program without the names of instructions.
+    fn by_threads(&self, own: &Program, by_hand: &ByHand) -> Result<Compiled, TileError> {
         let mut passes = Passes { times: Vec::new(), since: Instant::now() };
-        let warps = self.warps.map_or_else(|| warps(self), i64::from);
-        let sizes = memory::typical(self)?;
-        let staged = factors::staged(self, Copies::Threads(32 * warps), &sizes)?;
+        if let Some(value) = by_hand.first(|given| matches!(given, Given::Group(_) | Given::Engine)) {
+            let because = "it is an instruction of groups of four warps, which a kernel for sm_90a has where all fits";
+            return Err(by_hand.refused(value, because).into());
+        }
+        let warps = own.warps.map_or_else(|| warps(own), i64::from);
+        let sizes = memory::typical(own)?;
+        let staged = factors::staged(own, Copies::Threads(32 * warps), by_hand, &sizes)?;
         passes.took("factors");
-        Ok(passes.compiled(self, staged, (warps, None), &sizes)?)
+        Ok(passes.compiled(self, staged, (warps, None), by_hand, &sizes)?)
     }
 
     /// As [`Program::compile`], for a machine. On Hopper ([`Target::Sm90a`]) products are those of
@@ -109,23 +122,30 @@ impl Program {
             return self.compile();
         }
         self.verify()?;
-        let because = match self.by_roles() {
+        let (own, by_hand) = by_hand::taken(self)?;
+        let because = match self.by_roles(&own, &by_hand) {
             Ok(compiled) => return Ok(compiled),
             Err(because) => because,
         };
-        Ok(Compiled { roles: Some(Err(because)), ..self.compile()? })
+        if let Some(value) = by_hand.first(|given| matches!(given, Given::Group(_) | Given::Engine)) {
+            return Err(by_hand.refused(value, &format!("groups of four warps do not fit: {because}")).into());
+        }
+        Ok(Compiled { roles: Some(Err(because)), ..self.by_threads(&own, &by_hand)? })
     }
 
     /// The kernel whose warps have roles, or why there is none.
-    fn by_roles(&self) -> Result<Compiled, String> {
+    fn by_roles(&self, own: &Program, by_hand: &ByHand) -> Result<Compiled, String> {
         let mut passes = Passes { times: Vec::new(), since: Instant::now() };
         let refused = |reason: Reason| reason.to_string();
-        let sizes = memory::typical(self).map_err(refused)?;
-        let staged = factors::staged(self, Copies::Bulk, &sizes).map_err(refused)?;
+        if let Some(value) = by_hand.first(|given| matches!(given, Given::Warp | Given::Threads)) {
+            return Err(refused(by_hand.refused(value, "it is an instruction of single warps")));
+        }
+        let sizes = memory::typical(own).map_err(refused)?;
+        let staged = factors::staged(own, Copies::Bulk, by_hand, &sizes).map_err(refused)?;
         let roles = roles::plan(&staged)?;
         passes.took("factors");
         let warps = 4 * roles.groups;
-        passes.compiled(self, staged, (warps, Some(roles)), &sizes).map_err(refused)
+        passes.compiled(self, staged, (warps, Some(roles)), by_hand, &sizes).map_err(refused)
     }
 }
 
@@ -148,23 +168,49 @@ impl Passes {
         source: &Program,
         staged: Program,
         (warps, roles): (i64, Option<Roles>),
+        by_hand: &ByHand,
         sizes: &Values,
     ) -> Result<Compiled, Reason> {
         let nodes = pools::nodes(&staged);
-        let pools = Pools::new(&staged, &nodes, warps, sizes, roles.as_ref())?;
+        let pools = Pools::new(&staged, &nodes, (warps, roles.as_ref()), by_hand, sizes)?;
         self.took("candidates");
         let assignment = assign(&staged, &nodes, &pools, &mut Conversions::new(warps))?;
         self.took("assignment");
         let placed = place(&staged, &pools, &assignment)?;
         self.took("conversions");
+        let taken = Memory::default();
         let kernel = match &roles {
-            Some(roles) => crate::lower::lower_by_roles(&placed, roles)?,
-            None => crate::lower::lower(&placed, resident(&placed, warps))?,
+            Some(roles) => crate::lower::lower_by_roles(&placed, roles, &taken),
+            None => crate::lower::lower(&placed, resident(&placed, warps), &taken),
         };
+        let kernel = kernel.map_err(|error| no_room(error, taken.into_inner()))?;
         self.took("kernel");
         let (source, times) = (source.clone(), self.times);
         Ok(Compiled { source, pools, assignment, placed, kernel, warps, roles: roles.map(Ok), times })
     }
+}
+
+/// The refusal of a kernel; where it is shared memory that lacks, with who takes how much of it.
+fn no_room(error: KernelError, taken: Vec<(Location, i64)>) -> Reason {
+    let (asked, limit) = match error.reason() {
+        KernelReason::TooMuch { what: "bytes of shared memory", asked, limit } => (*asked as i64, *limit as i64),
+        _ => return error.into(),
+    };
+    // Arrays of one statement together: one that is given back is taken again by others.
+    let mut takers: Vec<Taker> = Vec::new();
+    let asking = error.source().location;
+    let known: i64 = taken.iter().map(|own| own.1).sum();
+    for (place, takes) in taken {
+        match takers.iter_mut().find(|own| own.place == place) {
+            Some(own) => own.takes = own.takes.max(takes),
+            None => takers.push(Taker { what: "a statement".to_string(), place, takes }),
+        }
+    }
+    if takers.iter().all(|own| own.place != asking) {
+        takers.push(Taker { what: "a statement".to_string(), place: asking, takes: (asked - known).max(0) });
+    }
+    takers.sort_by_key(|own| -own.takes);
+    Reason::Room { what: "bytes of shared memory", asked, limit, takers }
 }
 
 /// How many warps a block has where nobody says it: a thread has two vectors of 16 bytes of the

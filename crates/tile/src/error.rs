@@ -53,7 +53,7 @@ pub enum Reason {
         /// What was tried.
         tried: &'static str,
     },
-    /// E1206: more than there may be, or than a machine has.
+    /// E1206: more than there may be.
     TooMuch {
         /// Of what.
         what: String,
@@ -90,11 +90,45 @@ pub enum Reason {
         /// The element, as an offset.
         offset: i64,
     },
+    /// E1211: what a block has suffices for no layouts of the program's values.
+    Room {
+        /// Of what.
+        what: &'static str,
+        /// How much the program takes at least.
+        asked: i64,
+        /// How much there is.
+        limit: i64,
+        /// What takes how much, and where it is written, the most first.
+        takers: Vec<Taker>,
+    },
+    /// E1212: an atom that cannot give a value.
+    Atom {
+        /// Its name.
+        name: String,
+        /// Why.
+        because: String,
+        /// Where it is named.
+        place: Location,
+    },
     /// The algebra refused.
     Layout(LayoutError),
     /// The kernel language refused what the program became.
     Kernel(Box<KernelError>),
 }
+
+/// What takes registers or shared memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taker {
+    /// A value or a statement.
+    pub what: String,
+    /// Where it is written.
+    pub place: Location,
+    /// How much it takes.
+    pub takes: i64,
+}
+
+/// How many of those that take most a message names.
+const NAMED: usize = 5;
 
 impl Reason {
     /// The refusal of a statement at a place.
@@ -179,6 +213,15 @@ impl fmt::Display for Reason {
             Reason::WrittenTwice { tensor, offset } => {
                 write!(f, "the element at offset {offset} of {tensor} is written twice")
             }
+            Reason::Room { what, asked, limit, takers } => {
+                write!(f, "{asked} {what}, where there are {limit}")?;
+                for (number, taker) in takers.iter().take(NAMED).enumerate() {
+                    let sign = if number == 0 { ":" } else { "," };
+                    write!(f, "{sign} {} at {} takes {}", taker.what, taker.place, taker.takes)?;
+                }
+                Ok(())
+            }
+            Reason::Atom { name, because, place } => write!(f, "{name} at {place}: {because}"),
             Reason::Layout(error) => error.fmt(f),
             Reason::Kernel(error) => write!(f, "the kernel that it becomes is refused: {error}"),
         }
@@ -209,6 +252,8 @@ impl Refusal for TileError {
             Reason::Held { .. } => "E1208",
             Reason::Argument { .. } => "E1209",
             Reason::WrittenTwice { .. } => "E1210",
+            Reason::Room { .. } => "E1211",
+            Reason::Atom { .. } => "E1212",
             Reason::Layout(error) => error.code(),
             Reason::Kernel(error) => error.code(),
         }
@@ -236,6 +281,13 @@ impl Refusal for TileError {
                 "give each size a number, and each input as many elements as its layout reaches".to_string()
             }
             Reason::WrittenTwice { .. } => "let each block write tiles of its own".to_string(),
+            Reason::Room { what, .. } if what.starts_with("bytes") => {
+                "take smaller tiles; a layout by hand that both sides of a conversion take needs no memory".to_string()
+            }
+            Reason::Room { .. } => "take smaller tiles, or more warps, as in `warps 8`".to_string(),
+            Reason::Atom { .. } => {
+                "leave the atom out, and the passes choose one; `tilewright kernel explain` says which".to_string()
+            }
             Reason::Layout(error) => return error.help().map(|help| help.to_string()),
             Reason::Kernel(error) => return error.help(),
         })

@@ -4,14 +4,20 @@
 //! the assignment was chosen, and what the next best costs is the cost of the best assignment in
 //! which a value has any other of its layouts.
 
-use std::fmt;
+mod print;
 
-use crate::assign::Conversions;
+use std::collections::HashMap;
+
+use crate::assign::{Conversions, Next, Part};
 use crate::compile::Compiled;
 use crate::error::TileError;
 use crate::held::Held;
+use crate::pools::Origin;
+use crate::pressure::{self, Pressure};
 use crate::program::{Operation, Statement, Type, ValueId};
 use tilewright_kernel::Route;
+use tilewright_kernel::program::Location;
+use tilewright_layout::Composed;
 
 /// A value, its layout, and the next best.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,11 +28,49 @@ pub struct Choice {
     pub ty: Type,
     /// The layout that it has.
     pub held: Held,
+    /// What asked for this layout, there or at a value that hangs together with it.
+    pub origin: String,
     /// How many layouts were weighed.
     pub weighed: usize,
-    /// The layout that it would have else, and the cycles that the whole would cost then; none
-    /// where it had no choice.
-    pub next: Option<(Held, f64)>,
+    /// The best assignment in which it has another one; none where it had no choice.
+    pub next: Option<NextBest>,
+}
+
+/// The best assignment in which a value has another layout.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NextBest {
+    /// The layout that the value has there.
+    pub held: Held,
+    /// The cycles that the whole would cost.
+    pub cycles: f64,
+    /// What costs more there, or less, and by how many cycles, the most first.
+    pub because: Vec<(String, f64)>,
+}
+
+/// A tile that lies in shared memory on its way to products.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Staged {
+    /// The name of the value in the text of the explanation.
+    pub name: String,
+    /// The tensor.
+    pub tensor: String,
+    /// Where its rows and columns lie in a stage, in elements.
+    pub layout: Composed,
+    /// The bits of an element.
+    pub bits: i64,
+    /// Whether threads read it to registers; else instructions take it from there.
+    pub is_read: bool,
+}
+
+/// A value that takes registers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Taken {
+    /// The name in the text of the explanation.
+    pub name: String,
+    /// How many registers of each thread.
+    pub registers: i64,
+    /// Where the value is given.
+    pub place: Option<Location>,
 }
 
 /// A conversion from one layout to another.
@@ -56,6 +100,12 @@ pub struct Explanation {
     pub choices: Vec<Choice>,
     /// The conversions, in their order.
     pub conversions: Vec<Conversion>,
+    /// Tiles in shared memory.
+    pub staged: Vec<Staged>,
+    /// Where values take most registers of a thread at once, as far as the program says it.
+    pub widest: Option<Location>,
+    /// The values that live there, the largest first.
+    pub taken: Vec<Taken>,
     /// Cycles of a multiprocessor for the work of a block, by the weights of an H200.
     pub cycles: f64,
     /// What every assignment of these layouts costs at least; the same number where the choice is
@@ -78,7 +128,7 @@ impl Compiled {
     /// let explained = Program::read(name, text)?.compile()?.explain()?;
     /// // The best there is, among the layouts that were weighed.
     /// assert_eq!(explained.cycles, explained.bound);
-    /// assert!(explained.choices.iter().all(|own| own.next.as_ref().is_none_or(|next| next.1 >= explained.cycles)));
+    /// assert!(explained.choices.iter().all(|own| own.next.as_ref().is_none_or(|next| next.cycles >= explained.cycles)));
     /// # Ok::<(), tilewright_tile::TileError>(())
     /// ```
     ///
@@ -87,17 +137,19 @@ impl Compiled {
         let names = self.placed.program.names();
         let layouts = &self.placed.layouts;
         let held = |value: ValueId| layouts.get(&value).map_or(String::new(), ToString::to_string);
+        let tiling = |value: ValueId| self.placed.tilings.get(&value);
+        let atom = |value: ValueId| tiling(value).map_or(String::new(), |own| format!(", {}", own.mma.atom().name()));
         let program = self
             .placed
             .program
-            .with_remarks(&|value| format!("{} by {}", self.placed.program.type_of(value), held(value)));
+            .with_remarks(&|value| format!("{} by {}{}", self.placed.program.type_of(value), held(value), atom(value)));
         let next_best = self.assignment.next_best(&self.pools);
         let mut choices = Vec::new();
         for (value, weighed) in &self.pools.layouts {
             let (Some(name), Some(held)) = (names.get(value), self.assignment.layouts.get(value)) else { continue };
-            let next = next_best.get(value).map(|(held, cost)| (held.clone(), cycles(*cost)));
-            let ty = self.source.type_of(*value).clone();
-            choices.push(Choice { name: name.clone(), ty, held: held.clone(), weighed: weighed.len(), next });
+            let next = next_best.get(value).map(|next| self.next(next, &names));
+            let (ty, origin) = (self.source.type_of(*value).clone(), self.origin(*value, held, &names));
+            choices.push(Choice { name: name.clone(), ty, held: held.clone(), origin, weighed: weighed.len(), next });
         }
         choices.sort_by_key(|choice| choice.name[1..].parse::<u32>().unwrap_or(0));
         let mut conversions = Vec::new();
@@ -116,7 +168,72 @@ impl Compiled {
             Some(Ok(roles)) => roles.lines(&self.placed.program),
             Some(Err(because)) => vec![format!("all warps do the same: {because}")],
         };
-        Ok(Explanation { warps, roles, program, choices, conversions, cycles: cost, bound })
+        let staged = self.staged(&names)?;
+        let in_shared = |value: ValueId| matches!(&self.roles, Some(Ok(roles)) if roles.of.contains_key(&value));
+        let Pressure { place: widest, mut values, .. } = pressure::pressure(&self.placed, in_shared);
+        values.sort_by_key(|own| (-own.1, own.0));
+        let places = places(&self.placed.program.body);
+        let taken = values.into_iter().map(|(value, registers)| {
+            let name = names.get(&value).cloned().unwrap_or_default();
+            Taken { name, registers, place: places.get(&value).copied() }
+        });
+        let taken = taken.collect();
+        Ok(Explanation { warps, roles, program, choices, conversions, staged, widest, taken, cycles: cost, bound })
+    }
+
+    fn next(&self, next: &Next, names: &HashMap<ValueId, String>) -> NextBest {
+        let name = |value: &ValueId| names.get(value).map_or("a value", String::as_str);
+        let because = next.parts.iter().map(|(part, more)| {
+            let what = match part {
+                Part::Given(value) => name(value).to_string(),
+                Part::Converted(value) => format!("{} to other layouts", name(value)),
+                Part::Stored(tensor) => format!("the store to {}", self.tensor(*tensor)),
+            };
+            (what, *more as f64 / 100.0)
+        });
+        NextBest { held: next.held.clone(), cycles: cycles(next.cost), because: because.collect() }
+    }
+
+    fn tensor(&self, number: usize) -> &str {
+        self.source.tensors.get(number).map_or("a tensor", |tensor| tensor.name.as_str())
+    }
+
+    fn origin(&self, value: ValueId, held: &Held, names: &HashMap<ValueId, String>) -> String {
+        let name = |value: ValueId| names.get(&value).map_or("a value", String::as_str);
+        match self.pools.origin(value, held) {
+            Origin::Read(tensor) => format!("the load of {}", self.tensor(tensor)),
+            Origin::Written(tensor) => format!("the store to {}", self.tensor(tensor)),
+            Origin::Product(product) => match self.placed.tilings.get(&product) {
+                Some(tiling) => tiling.mma.atom().name().to_string(),
+                None => format!("the product {}", name(product)),
+            },
+            Origin::Author(_) => "the author".to_string(),
+            Origin::Value(_) | Origin::Plain => "nothing: one after another".to_string(),
+        }
+    }
+
+    /// Tiles in shared memory, one stage of each.
+    fn staged(&self, names: &HashMap<ValueId, String>) -> Result<Vec<Staged>, TileError> {
+        let mut found = Vec::new();
+        for node in crate::pools::nodes(&self.placed.program) {
+            let Statement::Let { result, operation: Operation::Stage { tensor, shape, modes, .. }, .. } =
+                node.statement
+            else {
+                continue;
+            };
+            let program = &self.placed.program;
+            let layout = match &self.roles {
+                Some(Ok(_)) => crate::lower::brought_layout(program, *tensor, shape, *modes),
+                _ => crate::lower::staged_layout(program, *tensor, shape, *modes),
+            };
+            let name = names.get(result).cloned().unwrap_or_default();
+            let bits = i64::from(program.tensors[*tensor].element.bits());
+            let tensor = self.tensor(*tensor).to_string();
+            let is_read = !matches!(&self.roles, Some(Ok(_)));
+            let layout = layout.parse().map_err(crate::error::Reason::from)?;
+            found.push(Staged { name, tensor, layout, bits, is_read });
+        }
+        Ok(found)
     }
 
     fn converted(
@@ -135,41 +252,20 @@ impl Compiled {
     }
 }
 
-impl fmt::Display for Explanation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.program)?;
-        writeln!(f, "\n{} warps of 32 threads; a value `t (m,n) by (threads,values):(..)` is held so", self.warps)?;
-        self.roles.iter().try_for_each(|line| writeln!(f, "{line}"))?;
-        writeln!(f, "about {:.0} cycles of a multiprocessor a block, by what is counted", self.cycles)?;
-        match self.bound == self.cycles {
-            true => writeln!(f, "no assignment of the layouts that were weighed costs less")?,
-            false => writeln!(f, "the best assignment costs at least {:.0}", self.bound)?,
-        }
-        writeln!(f, "\nwhat the best costs where a value has another of its layouts:")?;
-        for choice in &self.choices {
-            match &choice.next {
-                Some((held, cost)) => {
-                    let more = match *cost > self.cycles {
-                        true => format!("{:>6.1} % more", 100.0 * (cost / self.cycles.max(1.0) - 1.0)),
-                        false => format!("{:>13}", "as much"),
-                    };
-                    writeln!(f, "  {:<4} {more} by {held}, of {}", choice.name, choice.weighed)?;
-                }
-                None => writeln!(f, "  {:<4} {:>13}", choice.name, "no choice")?,
+/// Where values are given.
+fn places(body: &[Statement]) -> HashMap<ValueId, Location> {
+    let mut found = HashMap::new();
+    for statement in body {
+        match statement {
+            Statement::Let { result, place, .. } => {
+                found.insert(*result, *place);
             }
+            Statement::Loop(own) => {
+                found.extend(own.parameters.iter().chain(&own.results).map(|value| (*value, own.place)));
+                found.extend(places(&own.body));
+            }
+            Statement::Store { .. } => {}
         }
-        if self.conversions.is_empty() {
-            return writeln!(f, "\nno tile changes its layout");
-        }
-        writeln!(f, "\nconversions:")?;
-        for own in &self.conversions {
-            let how = match own.route {
-                Route::Registers => "within threads".to_string(),
-                Route::Lanes => format!("between lanes, about {} instructions", own.instructions),
-                Route::Shared => format!("through shared memory, about {} instructions", own.instructions),
-            };
-            writeln!(f, "  {} to {}: {how}", own.from, own.to)?;
-        }
-        Ok(())
     }
+    found
 }

@@ -6,10 +6,11 @@
 //! block have a copy each. The copy engine needs no threads, and brings a tile once for several
 //! products.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tilewright_layout::symbolic::Values;
 
+use crate::by_hand::{ByHand, Given};
 use crate::error::Reason;
 use crate::memory::Place;
 use crate::program::{Loop, Operation, Program, Statement, ValueId};
@@ -69,7 +70,9 @@ pub(crate) enum Copies {
 }
 
 /// The program with its factors by way of shared memory.
-pub(crate) fn staged(program: &Program, copies: Copies, sizes: &Values) -> Result<Program, Reason> {
+///
+/// Errors: what an author's atom brings to shared memory is no factor, or does not fit.
+pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes: &Values) -> Result<Program, Reason> {
     let (mut used, mut known) = (HashMap::new(), HashMap::new());
     uses(&program.body, &mut used);
     definitions(&program.body, &mut known);
@@ -116,12 +119,16 @@ pub(crate) fn staged(program: &Program, copies: Copies, sizes: &Values) -> Resul
         Some(Matrix { load: value, modes })
     };
     let mut stages: HashMap<ValueId, Operation> = HashMap::new();
+    let mut brought: HashSet<ValueId> = HashSet::new();
     for (operation, operands) in known.values() {
         let Operation::Dot = operation else { continue };
         for factor in &operands[..2] {
             let Some(Matrix { load, modes }) = matrix(*factor) else { continue };
             let [Some(rows), Some(columns)] = modes.as_slice() else { continue };
             let Some((Operation::Load { tensor, shape, at, other }, _)) = known.get(&load) else { continue };
+            if let Some(Given::Bits(_)) = by_hand.of(load) {
+                continue;
+            }
             let place = Place::new(program, *tensor, shape, sizes)?;
             let inner = [*rows, *columns].into_iter().find(|mode| place.is_wide_along(shape, *mode));
             let fits = |mode: usize| match copies {
@@ -131,8 +138,15 @@ pub(crate) fn staged(program: &Program, copies: Copies, sizes: &Values) -> Resul
             if *other == 0.0 && inner.is_some_and(fits) {
                 let (tensor, shape, at) = (*tensor, shape.clone(), at.clone());
                 stages.insert(*factor, Operation::Stage { tensor, shape, at, modes: [*rows, *columns] });
+                brought.insert(load);
             }
         }
+    }
+    let apart = |given| matches!(given, Given::Threads | Given::Engine);
+    if let Some(value) = by_hand.first_of(apart, |value| !brought.contains(&value)) {
+        let because = "only products take what goes by way of shared memory, in rows of 16 bytes and more, and each \
+                       thread of the block copies a part";
+        return Err(by_hand.refused(value, because));
     }
     let mut staged = program.clone();
     staged.body = crate::place::live(written(&program.body, &stages));

@@ -36,7 +36,9 @@
 
 mod assign;
 mod build;
+mod by_hand;
 mod compile;
+mod demand;
 mod error;
 mod explain;
 mod explanation;
@@ -51,6 +53,7 @@ mod network;
 mod picked;
 mod place;
 mod pools;
+mod pressure;
 mod program;
 mod read;
 mod roles;
@@ -59,8 +62,8 @@ mod weights;
 
 pub use build::{Build, Condition, TensorId, Value};
 pub use compile::Compiled;
-pub use error::{Reason, TileError};
-pub use explain::{Choice, Conversion, Explanation};
+pub use error::{Reason, Taker, TileError};
+pub use explain::{Choice, Conversion, Explanation, NextBest, Staged, Taken};
 pub use explanation::explanation;
 pub use held::Held;
 pub use library::LIBRARY;

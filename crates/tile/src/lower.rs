@@ -10,10 +10,13 @@ mod roles;
 mod stage;
 mod top;
 
-pub(crate) use roles::lower as lower_by_roles;
+pub(crate) use roles::{brought_layout, lower as lower_by_roles};
+pub(crate) use stage::staged_layout;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
+use tilewright_kernel::program::Location;
 use tilewright_kernel::{Build, Distributed, Distribution, Element, Flag, Fragment, Kernel, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Slot, Stride, Tree};
@@ -32,7 +35,7 @@ const MOST_TURNS: i64 = 8;
 const MOST_ELEMENTS: i64 = 1 << 15;
 
 /// The kernel of a program whose values have layouts, so many blocks of it on a processor.
-pub(crate) fn lower(placed: &Placed, resident: u32) -> Result<Kernel, KernelError> {
+pub(crate) fn lower(placed: &Placed, resident: u32, taken: &Memory) -> Result<Kernel, KernelError> {
     let program = &placed.program;
     Kernel::build(&program.name, |k| {
         let mut tensors = Vec::new();
@@ -47,9 +50,12 @@ pub(crate) fn lower(placed: &Placed, resident: u32) -> Result<Kernel, KernelErro
         if resident > 1 {
             k.resident(resident)?;
         }
-        Lowering::new(k, placed, tensors).body(&program.body)
+        Lowering::new(k, placed, tensors, taken).body(&program.body)
     })
 }
+
+/// Who took each array in shared memory, and its bytes.
+pub(crate) type Memory = RefCell<Vec<(Location, i64)>>;
 
 /// What a thread holds of a value.
 #[derive(Clone)]
@@ -75,6 +81,8 @@ struct Lowering<'k, 'p> {
     depth: usize,
     /// The block of the program, where it is none of the launch.
     block: Option<[Expr; 3]>,
+    /// The statements that took shared memory, and how many bytes: one for each array.
+    taken: &'p Memory,
     /// What groups of four warps have, where these multiply.
     groups: Option<roles::Groups<'k, 'p>>,
 }
@@ -93,9 +101,17 @@ fn over() -> KernelError {
 }
 
 impl<'k, 'p> Lowering<'k, 'p> {
-    fn new(k: &'k Build, placed: &'p Placed, tensors: Vec<View<'k>>) -> Lowering<'k, 'p> {
+    fn new(k: &'k Build, placed: &'p Placed, tensors: Vec<View<'k>>, taken: &'p Memory) -> Lowering<'k, 'p> {
         let (values, turns) = (HashMap::new(), HashMap::new());
-        Lowering { k, placed, tensors, values, turns, depth: 0, block: None, groups: None }
+        Lowering { k, placed, tensors, values, turns, depth: 0, block: None, taken, groups: None }
+    }
+
+    /// Notes that arrays in shared memory that nobody has yet are of a statement.
+    fn note(&self, place: Location) {
+        let arrays = self.k.shared_arrays();
+        let mut taken = self.taken.borrow_mut();
+        let known = taken.len().min(arrays.len());
+        taken.extend(arrays[known..].iter().map(|bytes| (place, *bytes)));
     }
 
     /// How many turns a loop has.
@@ -179,6 +195,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
                 Statement::Store { place, .. } => place.during(|| self.store(statement, late))?,
                 Statement::Loop(own) => self.turns(own)?,
             }
+            self.note(statement.place());
             self.let_go(&body[number..=number], &body[number + 1..])?;
         }
         Ok(())
@@ -291,6 +308,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
             // These were taken above.
             Operation::Load { .. } | Operation::Gather { .. } | Operation::Stage { .. } => Vec::new(),
             Operation::Dot | Operation::Unpack { .. } => Vec::new(),
+            Operation::Atom(_) => given[0].to_vec(),
             Operation::Recast(element) => each(&|at| given[0][at].recast(*element)),
             Operation::Random(word) => each(&|at| top::random(k, given[0][at], given[1][at], *word)),
             Operation::Constant(element, value) => vec![k.number_of(*element, *value)],

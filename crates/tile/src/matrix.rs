@@ -24,7 +24,8 @@ pub(crate) struct Tiling {
     pub(crate) c: Held,
     /// Rows and columns of warps.
     pub(crate) warps: [i64; 2],
-    /// How many columns a warp has side by side: those of one instruction or two.
+    /// How many columns a warp has side by side: those of one instruction or two; of groups those of
+    /// an instruction.
     pub(crate) beside: i64,
     /// Whether four warps multiply together, B from shared memory.
     pub(crate) by_groups: bool,
@@ -82,16 +83,17 @@ pub(crate) fn group_atom(factors: Element, columns: i64, from_shared: bool) -> S
     format!("SM90_64x{columns}x{types}_{}", if from_shared { "SS" } else { "RS" })
 }
 
-/// How so many groups of four warps multiply tiles of these extents, each its rows of 64. A factor
+/// How so many groups of four warps multiply tiles of these extents, each its rows of 64, by an
+/// instruction of so many columns. A factor
 /// in shared memory is `shared`, which no thread holds.
 pub(crate) fn of_groups(
     factors: Element,
     [m, n, k]: [i64; 3],
-    groups: i64,
+    (columns, groups): (i64, i64),
     a: Option<&Held>,
     b: &Held,
 ) -> Result<Tiling, Reason> {
-    let name = group_atom(factors, n, a.is_some());
+    let name = group_atom(factors, columns, a.is_some());
     let refuse = |error: tilewright_atoms::AtomError| Reason::Held { layout: name.clone(), because: error.to_string() };
     let arranged: Layout = format!("({groups},1,1)").parse()?;
     let order: Tiler = format!("[{m}:1;{n}:1;16:1]").parse()?;
@@ -104,5 +106,5 @@ pub(crate) fn of_groups(
         Some(a) => a.clone(),
         None => of([m, k], Operand::A)?,
     };
-    Ok(Tiling { mma, a, b: b.clone(), c, warps: [4 * groups, 1], beside: n, by_groups: true })
+    Ok(Tiling { mma, a, b: b.clone(), c, warps: [4 * groups, 1], beside: columns, by_groups: true })
 }

@@ -107,7 +107,7 @@ impl Place {
 
     /// How many elements a thread takes at once: values side by side, from multiples of their
     /// number on.
-    fn vector(&self, held: &Held) -> i64 {
+    pub(crate) fn vector(&self, held: &Held) -> i64 {
         let most = (VECTOR_BYTES / i64::from(self.element.bytes())).trailing_zeros();
         let beside = |bits: u32| {
             let low = held.values.iter().take(bits as usize).enumerate();

@@ -1,13 +1,13 @@
 //! The cheapest choice for many variables at once.
 //!
 //! Law: a network has variables, each with a few options, and costs that hang on one variable or
-//! several. A solution is a choice of an option for each; its cost is the sum. Variables are
-//! eliminated one after another: what one costs at best becomes a cost of those that it hangs
-//! together with. That is exact. Where a table would have more than [`MAX_TABLE`] entries, the
-//! costs of the variable are taken apart, and each part is allowed its own option: what comes out
-//! is no more than the least cost then, and the solution that is read off is improved variable by
-//! variable. So the least cost lies between [`Solution::bound`] and [`Solution::cost`], and where
-//! both are equal the solution is the best there is.
+//! several; each cost belongs to a part of the whole. A solution is a choice of an option for each;
+//! its cost is the sum. Variables are eliminated one after another: what one costs at best becomes
+//! a cost of those that it hangs together with. That is exact. Where a table would have more than
+//! [`MAX_TABLE`] entries, the costs of the variable are taken apart, and each part is allowed its
+//! own option: what comes out is no more than the least cost then, and the solution that is read
+//! off is improved variable by variable. So the least cost lies between [`Solution::bound`] and
+//! [`Solution::cost`], and where both are equal the solution is the best there is.
 
 use std::collections::BTreeSet;
 
@@ -23,6 +23,8 @@ pub(crate) struct Factor {
     /// The variables, ascending.
     scope: Vec<usize>,
     costs: Vec<u64>,
+    /// Which part of the whole this is.
+    part: usize,
 }
 
 /// Variables with options, and what combinations of them cost.
@@ -30,6 +32,11 @@ pub(crate) struct Factor {
 pub(crate) struct Network {
     options: Vec<usize>,
     factors: Vec<Factor>,
+    /// Variables of two options that no two of share a cost: what is best for each follows from the
+    /// others.
+    switches: Vec<usize>,
+    /// Which part of the whole costs are from here on.
+    part: usize,
 }
 
 /// A choice for each variable.
@@ -73,26 +80,61 @@ impl Network {
         self.options.len() - 1
     }
 
+    /// A variable of two options, which shares no cost with another one of this kind.
+    pub(crate) fn switch(&mut self) -> usize {
+        let switch = self.variable(2);
+        self.switches.push(switch);
+        switch
+    }
+
+    /// A new part of the whole, to which the costs from here on belong; its number.
+    pub(crate) fn begin_part(&mut self) -> usize {
+        self.part += 1;
+        self.part
+    }
+
     /// What each option of a variable costs.
     pub(crate) fn costs(&mut self, variable: usize, cost: impl Fn(usize) -> u64) {
-        let costs = (0..self.options[variable]).map(cost).map(|cost| cost.min(NEVER)).collect();
-        self.factors.push(Factor { scope: vec![variable], costs });
+        self.together(&[variable], |options| cost(options[0]));
     }
 
     /// What two variables cost together.
     pub(crate) fn both(&mut self, a: usize, b: usize, cost: impl Fn(usize, usize) -> u64) {
-        if a == b {
-            return self.costs(a, |own| cost(own, own));
-        }
-        let (first, second) = (a.min(b), a.max(b));
-        let mut costs = Vec::new();
-        for right in 0..self.options[second] {
-            for left in 0..self.options[first] {
-                let (x, y) = if a < b { (left, right) } else { (right, left) };
-                costs.push(cost(x, y).min(NEVER));
+        self.together(&[a, b], |options| cost(options[0], options[1]));
+    }
+
+    /// What several variables cost together, of which some may be the same.
+    pub(crate) fn together(&mut self, variables: &[usize], cost: impl Fn(&[usize]) -> u64) {
+        let mut scope = variables.to_vec();
+        scope.sort_unstable();
+        scope.dedup();
+        let mut options = vec![0; variables.len()];
+        let mut costs = Vec::with_capacity(self.table(&scope));
+        for place in 0..self.table(&scope) {
+            let mut rest = place;
+            for own in &scope {
+                let option = rest % self.options[*own];
+                rest /= self.options[*own];
+                let here = variables.iter().zip(&mut options).filter(|(variable, _)| *variable == own);
+                here.for_each(|(_, place)| *place = option);
             }
+            costs.push(cost(&options).min(NEVER));
         }
-        self.factors.push(Factor { scope: vec![first, second], costs });
+        self.factors.push(Factor { scope, costs, part: self.part });
+    }
+
+    /// How many entries a table of such variables has.
+    pub(crate) fn table(&self, scope: &[usize]) -> usize {
+        scope.iter().fold(1, |size: usize, variable| size.saturating_mul(self.options[*variable]))
+    }
+
+    /// What each part of the whole costs, by its number.
+    pub(crate) fn shares(&self, choice: &[usize]) -> Vec<u64> {
+        let mut shares = vec![0; self.part + 1];
+        for factor in &self.factors {
+            shares[factor.part] = add(shares[factor.part], factor.at(&self.options, choice));
+        }
+        shares
     }
 
     /// What a choice costs.
@@ -100,8 +142,16 @@ impl Network {
         self.factors.iter().fold(0, |sum, factor| add(sum, factor.at(&self.options, choice)))
     }
 
-    fn table(&self, scope: &[usize]) -> usize {
-        scope.iter().fold(1, |size: usize, variable| size.saturating_mul(self.options[*variable]))
+    /// Gives each switch what costs least where all else is chosen.
+    fn follow(&self, choice: &mut [usize]) {
+        for switch in &self.switches {
+            let own = || self.factors.iter().filter(|factor| factor.scope.contains(switch));
+            let best = (0..2).min_by_key(|option| {
+                choice[*switch] = *option;
+                own().fold(0, |sum, factor| add(sum, factor.at(&self.options, choice)))
+            });
+            choice[*switch] = best.unwrap_or(0);
+        }
     }
 
     /// The cheapest choice, or a near one with a bound.
@@ -158,12 +208,14 @@ impl Network {
         // One variable after another, as long as that helps.
         while cost > bound {
             let before = cost;
-            for variable in 0..self.options.len() {
+            for variable in (0..self.options.len()).filter(|variable| !self.switches.contains(variable)) {
                 for option in 0..self.options[variable] {
-                    let old = std::mem::replace(&mut choice[variable], option);
-                    match self.cost(&choice) {
-                        other if other < cost => cost = other,
-                        _ => choice[variable] = old,
+                    let mut other = choice.clone();
+                    other[variable] = option;
+                    self.follow(&mut other);
+                    let own = self.cost(&other);
+                    if own < cost {
+                        (choice, cost) = (other, own);
                     }
                 }
             }
@@ -216,7 +268,7 @@ impl Network {
             });
             costs.push(best.min().unwrap_or(0));
         }
-        Factor { scope, costs }
+        Factor { scope, costs, part: 0 }
     }
 }
 
@@ -276,6 +328,32 @@ mod tests {
             assert_eq!(found.cost, best, "network {round}");
             assert_eq!(found.cost, network.cost(&found.choice));
             assert_eq!(found.bound, best, "the bound of network {round}");
+        }
+    }
+
+    #[test]
+    fn costs_of_several_and_switches_are_solved_exactly() {
+        let mut chance = Chance(5);
+        for round in 0..1000 {
+            let mut network = any(&mut chance, 4, 3);
+            let scope = [chance.below(4), chance.below(4), chance.below(4)];
+            let seed = chance.0;
+            network.together(&scope, |options| {
+                let number = options.iter().fold(seed, |sum, option| sum.wrapping_mul(31) ^ *option as u64);
+                Chance(number).below(90) as u64
+            });
+            // What is made once for two uses.
+            let (switch, price) = (network.switch(), 1 + chance.below(60) as u64);
+            network.costs(switch, |made| made as u64 * price);
+            for _ in 0..2 {
+                let (user, wants) = (chance.below(4), chance.below(2));
+                network.both(user, switch, |option, made| if option == wants && made == 0 { NEVER } else { 0 });
+            }
+            let (found, best) = (network.solve(), exhaustive(&network));
+            assert_eq!((found.cost, found.bound), (best, best), "network {round}");
+            let near = network.solve_within(8);
+            assert!(near.bound <= best && best <= near.cost, "network {round}: {near:?}, {best}");
+            assert!(best >= NEVER || network.shares(&found.choice).iter().sum::<u64>() == best);
         }
     }
 

@@ -9,11 +9,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use tilewright_layout::symbolic::Values;
 
-use crate::error::Reason;
+use crate::by_hand::{ByHand, Given};
+use crate::error::{Reason, Taker};
 use crate::held::{Held, bits};
 use crate::matrix::{self, Tiling};
 use crate::memory::{self, Place};
 use crate::picked;
+use crate::pressure;
 use crate::program::{Count, Loop, Operation, Program, Statement, ValueId};
 use crate::roles::Roles;
 use crate::top::Network;
@@ -82,11 +84,29 @@ pub(crate) fn is_anywhere(program: &Program, operation: &Operation, operands: &[
     }
 }
 
+/// Where a layout comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A tile of a tensor that is read, or written, by its number.
+    Read(usize),
+    Written(usize),
+    /// The instruction of the product that gives a value.
+    Product(ValueId),
+    /// The author, for a value.
+    Author(ValueId),
+    /// Another value, by the operation between both.
+    Value(ValueId),
+    /// Nothing asks for any.
+    Plain,
+}
+
 /// What each value may be held by.
 pub(crate) struct Pools {
     /// The value that stands for each: values that a loop carries are held alike in all turns.
     alike: HashMap<ValueId, ValueId>,
     pub(crate) layouts: BTreeMap<ValueId, Vec<Held>>,
+    /// Where each of them comes from.
+    origins: HashMap<(ValueId, Held), (Origin, Held)>,
     /// The layouts of stores, by the number of their statement.
     pub(crate) stores: HashMap<usize, Vec<Held>>,
     /// The ways of each product, by its result.
@@ -105,12 +125,34 @@ impl Pools {
         self.layouts.get(&self.of(value)).map_or(&[], Vec::as_slice)
     }
 
-    fn add(&mut self, value: ValueId, held: Held) -> bool {
-        let own = self.layouts.entry(self.of(value)).or_default();
+    /// Where a layout of a value comes from in the end: what asks for it, and for which value first.
+    pub(crate) fn origin(&self, value: ValueId, held: &Held) -> Origin {
+        let (mut value, mut held) = (self.of(value), held.clone());
+        // A layout was known before those that came from it, so this ends.
+        for _ in 0..self.origins.len() {
+            match self.origins.get(&(value, held.clone())) {
+                Some((Origin::Value(from), before)) => (value, held) = (*from, before.clone()),
+                Some((origin, _)) => return *origin,
+                None => break,
+            }
+        }
+        Origin::Plain
+    }
+
+    fn add(&mut self, value: ValueId, held: Held, origin: Origin) -> bool {
+        let before = held.clone();
+        self.add_from(value, held, (origin, before))
+    }
+
+    /// Adds a layout with where it comes from, and what it was there.
+    fn add_from(&mut self, value: ValueId, held: Held, origin: (Origin, Held)) -> bool {
+        let value = self.of(value);
+        let own = self.layouts.entry(value).or_default();
         if own.len() >= MOST || own.contains(&held) {
             return false;
         }
-        own.push(held);
+        own.push(held.clone());
+        self.origins.entry((value, held)).or_insert(origin);
         true
     }
 
@@ -118,14 +160,15 @@ impl Pools {
     pub(crate) fn new(
         program: &Program,
         nodes: &[Node<'_>],
-        warps: i64,
+        (warps, roles): (i64, Option<&Roles>),
+        by_hand: &ByHand,
         sizes: &Values,
-        roles: Option<&Roles>,
     ) -> Result<Pools, Reason> {
         let thread_bits = 5 + warps.trailing_zeros() as usize;
         let mut pools = Pools {
             alike: HashMap::new(),
             layouts: BTreeMap::new(),
+            origins: HashMap::new(),
             stores: HashMap::new(),
             tilings: HashMap::new(),
             places: HashMap::new(),
@@ -139,7 +182,7 @@ impl Pools {
         }
         let mut given = BTreeMap::new();
         for (number, node) in nodes.iter().enumerate() {
-            pools.seed(program, (number, node), (warps, roles), sizes, &mut given)?;
+            pools.seed(program, (number, node), (warps, roles), (by_hand, sizes), &mut given)?;
         }
         let passes =
             |pools: &mut Pools| while nodes.iter().fold(false, |any, node| any | pools.spread(program, node)) {};
@@ -149,7 +192,7 @@ impl Pools {
             let Statement::Let { result, .. } = node.statement else { continue };
             if pools.layouts_of(*result).is_empty() {
                 let bits = program.type_of(*result).bits() as usize;
-                pools.add(*result, memory::plain(bits, thread_bits));
+                pools.add(*result, memory::plain(bits, thread_bits), Origin::Plain);
                 passes(&mut pools);
             }
         }
@@ -168,7 +211,15 @@ impl Pools {
             if let (true, Some(begins)) = (layouts.is_empty(), begins) {
                 layouts.push(begins);
             }
+            // Where all have words that every thread has, they may take too many registers.
+            let bits = program.type_of(operands[0]).bits() as usize;
+            if let Some(parted) = forward(operation, from, &memory::plain(bits, thread_bits))
+                && layouts.iter().all(|held| held.values() > parted.values())
+            {
+                layouts.push(parted);
+            }
         }
+        pools.read_so(program, nodes, by_hand)?;
         // A store may write in any layout that its value may have.
         for (number, node) in nodes.iter().enumerate() {
             let Statement::Store { value, .. } = node.statement else { continue };
@@ -180,7 +231,7 @@ impl Pools {
                 }
             });
         }
-        pools.fit(program)?;
+        pools.fit(program, nodes)?;
         // Factors have the layouts of instructions.
         let factors: Vec<Held> =
             pools.tilings.values().flatten().flat_map(|tiling| [tiling.a.clone(), tiling.b.clone()]).collect();
@@ -195,24 +246,60 @@ impl Pools {
         }
         // Layouts by hand stand alone.
         for (value, held) in given {
-            pools.layouts.insert(pools.of(value), vec![held]);
+            let own = pools.of(value);
+            pools.origins.insert((own, held.clone()), (Origin::Author(value), held.clone()));
+            pools.layouts.insert(own, vec![held]);
         }
         Ok(pools)
     }
 
-    /// Leaves out layouts that take more registers than a thread has.
-    fn fit(&mut self, program: &Program) -> Result<(), Reason> {
-        for (value, layouts) in &mut self.layouts {
-            let ty = program.type_of(*value);
-            let registers = |held: &Held| (held.values() * i64::from(ty.element.bits()) + 31) / 32;
-            let least = layouts.iter().map(registers).min().unwrap_or(0);
-            if least > REGISTERS {
-                let what = format!("registers a thread for a value of {ty}");
-                return Err(Reason::TooMuch { what, asked: least, limit: REGISTERS });
+    /// Leaves of loads whose instruction the author names the layouts that it reads in.
+    fn read_so(&mut self, program: &Program, nodes: &[Node<'_>], by_hand: &ByHand) -> Result<(), Reason> {
+        for (number, node) in nodes.iter().enumerate() {
+            let (Statement::Let { result, .. }, Some(place)) = (node.statement, self.places.get(&number)) else {
+                continue;
+            };
+            let Some(Given::Bits(bits)) = by_hand.of(*result) else { continue };
+            let own = self.alike.get(result).copied().unwrap_or(*result);
+            let layouts = self.layouts.entry(own).or_default();
+            let widths = |held: &Held| place.vector(held) * i64::from(place.element.bits());
+            let widest = layouts.iter().map(widths).max().unwrap_or(0);
+            layouts.retain(|held| widths(held) == bits);
+            if layouts.is_empty() {
+                let ty = program.type_of(*result);
+                let because =
+                    format!("no layout of {ty} that was weighed reads {bits} bits at once; up to {widest} are");
+                return Err(by_hand.refused(*result, &because));
             }
-            layouts.retain(|held| registers(held) <= REGISTERS);
         }
         Ok(())
+    }
+
+    /// Leaves out layouts that take more registers than a thread has.
+    fn fit(&mut self, program: &Program, nodes: &[Node<'_>]) -> Result<(), Reason> {
+        let takes = |value: ValueId, held: &Held| pressure::registers(held.values(), program.type_of(value));
+        let mut least = BTreeMap::new();
+        for (value, layouts) in &mut self.layouts {
+            let own = layouts.iter().map(|held| takes(*value, held)).min().unwrap_or(0);
+            least.insert(*value, own);
+            layouts.retain(|held| takes(*value, held) <= REGISTERS);
+        }
+        let asked = least.values().copied().max().unwrap_or(0);
+        if asked <= REGISTERS {
+            return Ok(());
+        }
+        let mut takers: Vec<Taker> = nodes
+            .iter()
+            .filter_map(|node| {
+                let Statement::Let { result, place, .. } = node.statement else { return None };
+                let takes = least.get(result).copied()?;
+                Some(Taker { what: program.type_of(*result).to_string(), place: *place, takes })
+            })
+            .collect();
+        takers.sort_by_key(|taker| -taker.takes);
+        // Operations on one line take alike.
+        takers.dedup();
+        Err(Reason::Room { what: "registers of a thread for one value", asked, limit: REGISTERS, takers })
     }
 
     fn seed(
@@ -220,25 +307,25 @@ impl Pools {
         program: &Program,
         (number, node): (usize, &Node<'_>),
         (warps, roles): (i64, Option<&Roles>),
-        sizes: &Values,
+        (by_hand, sizes): (&ByHand, &Values),
         given: &mut BTreeMap<ValueId, Held>,
     ) -> Result<(), Reason> {
         let thread_bits = 5 + warps.trailing_zeros() as usize;
         match node.statement {
-            Statement::Let { result, operation, operands, .. } => match operation {
+            Statement::Let { result, operation, operands, place } => match operation {
                 Operation::Load { tensor, shape, .. } => {
-                    let place = Place::new(program, *tensor, shape, sizes)?;
-                    place.coalesced(thread_bits).into_iter().for_each(|held| {
-                        self.add(*result, held);
+                    let tile = Place::new(program, *tensor, shape, sizes)?;
+                    tile.coalesced(thread_bits).into_iter().for_each(|held| {
+                        self.add(*result, held, Origin::Read(*tensor));
                     });
-                    self.places.insert(number, place);
+                    self.places.insert(number, tile);
                 }
                 Operation::Gather { tensor, shape, mode, .. } => {
-                    let place = Place::new(program, *tensor, shape, sizes)?.picked(shape, *mode);
-                    place.coalesced(thread_bits).into_iter().for_each(|held| {
-                        self.add(*result, held);
+                    let tile = Place::new(program, *tensor, shape, sizes)?.picked(shape, *mode);
+                    tile.coalesced(thread_bits).into_iter().for_each(|held| {
+                        self.add(*result, held, Origin::Read(*tensor));
                     });
-                    self.places.insert(number, place);
+                    self.places.insert(number, tile);
                 }
                 Operation::Stage { tensor, shape, .. } => {
                     self.places.insert(number, Place::new(program, *tensor, shape, sizes)?);
@@ -256,18 +343,27 @@ impl Pools {
                                 roles.of.contains_key(&value).then(|| memory::plain(bits, thread_bits))
                             };
                             let b = brought(1).unwrap_or_else(|| memory::plain(0, thread_bits));
-                            vec![matrix::of_groups(element, extents, roles.groups, brought(0).as_ref(), &b)?]
+                            let columns = match by_hand.of(*result) {
+                                Some(Given::Group(columns)) => columns,
+                                _ => extents[1],
+                            };
+                            let shared = brought(0).is_some();
+                            by_hand.is_of_groups(*result, element, extents, (columns, roles.groups, shared))?;
+                            vec![matrix::of_groups(element, extents, (columns, roles.groups), brought(0).as_ref(), &b)?]
                         }
                     };
                     if found.is_empty() {
                         let (asked, limit) = (warps, (extents[0] / 16) * (extents[1] / 8));
-                        let what = "warps for the instructions of a product".to_string();
-                        return Err(Reason::TooMuch { what, asked, limit });
+                        let what = format!("a product of {} x {} x {}", extents[0], extents[1], extents[2]);
+                        let takers = vec![Taker { what, place: *place, takes: limit }];
+                        let what = "warps, each with an instruction of a product";
+                        return Err(Reason::Room { what, asked, limit, takers });
                     }
                     for tiling in &found {
-                        self.add(*result, tiling.c.clone());
-                        self.add(operands[0], tiling.a.clone());
-                        self.add(operands[1], tiling.b.clone());
+                        let origin = Origin::Product(*result);
+                        self.add(*result, tiling.c.clone(), origin);
+                        self.add(operands[0], tiling.a.clone(), origin);
+                        self.add(operands[1], tiling.b.clone(), origin);
                     }
                     self.tilings.insert(*result, found);
                 }
@@ -277,7 +373,7 @@ impl Pools {
                             format!("it is one of {} threads, and a block has {}", held.threads(), 32 * warps);
                         return Err(Reason::Held { layout: held.to_string(), because });
                     }
-                    self.add(operands[0], held.clone());
+                    self.add(operands[0], held.clone(), Origin::Author(*result));
                     given.insert(*result, held.clone());
                 }
                 _ => {}
@@ -290,7 +386,7 @@ impl Pools {
                 // With roles, tiles leave as they lie.
                 if roles.is_none() {
                     found.iter().for_each(|held| {
-                        self.add(*value, held.clone());
+                        self.add(*value, held.clone(), Origin::Written(*tensor));
                     });
                 }
                 self.stores.insert(number, found);
@@ -308,14 +404,15 @@ impl Pools {
                 let mut any = false;
                 for operand in operands {
                     let shape = program.type_of(*operand).shape.clone();
-                    for held in self.layouts_of(*operand).to_vec() {
-                        if let Some(held) = forward(operation, &shape, &held) {
-                            any |= self.add(*result, held);
+                    let (there, here) = (self.of(*operand), self.of(*result));
+                    for before in self.layouts_of(*operand).to_vec() {
+                        if let Some(held) = forward(operation, &shape, &before) {
+                            any |= self.add_from(*result, held, (Origin::Value(there), before));
                         }
                     }
-                    for held in self.layouts_of(*result).to_vec() {
-                        if let Some(held) = wanted(operation, &shape, &program.type_of(*result).shape, &held) {
-                            any |= self.add(*operand, held);
+                    for before in self.layouts_of(*result).to_vec() {
+                        if let Some(held) = wanted(operation, &shape, &program.type_of(*result).shape, &before) {
+                            any |= self.add_from(*operand, held, (Origin::Value(here), before));
                         }
                     }
                 }
@@ -327,7 +424,7 @@ impl Pools {
                     for (a, b) in ends.iter().zip(&own.parameters) {
                         for (from, to) in [(*a, *b), (*b, *a)] {
                             for held in self.layouts_of(from).to_vec() {
-                                any |= self.add(to, held);
+                                any |= self.add(to, held, Origin::Value(self.of(from)));
                             }
                         }
                     }
@@ -336,8 +433,11 @@ impl Pools {
             }
             Statement::Store { value, rows: Some((mode, rows)), .. } => {
                 let shape = program.type_of(*value).shape.clone();
-                let wanted = self.layouts_of(*value).iter().map(|held| picked::coordinates(&shape, *mode, held));
-                wanted.collect::<Vec<_>>().into_iter().fold(false, |any, held| any | self.add(*rows, held))
+                let from = self.of(*value);
+                self.layouts_of(*value).to_vec().into_iter().fold(false, |any, before| {
+                    let held = picked::coordinates(&shape, *mode, &before);
+                    any | self.add_from(*rows, held, (Origin::Value(from), before))
+                })
             }
             Statement::Store { .. } => false,
         }

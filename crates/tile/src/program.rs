@@ -344,6 +344,8 @@ pub enum Operation {
     ScanBefore(Reduction, usize),
     /// `a b + c` of matrices `(M,K)`, `(K,N)`, `(M,N)`: factors of 16 bits, sums of f32.
     Dot,
+    /// The same tile, given by the instruction of this name: see [`crate::Value::atom`].
+    Atom(String),
     /// The same tile, held by the threads of the block in this way.
     Held(Held),
 }
@@ -380,6 +382,16 @@ pub enum Statement {
     },
     /// Turns of a body, each with the values that the one before handed on.
     Loop(Loop),
+}
+
+impl Statement {
+    /// Where it was written.
+    pub(crate) fn place(&self) -> Location {
+        match self {
+            Statement::Let { place, .. } | Statement::Store { place, .. } => *place,
+            Statement::Loop(own) => own.place,
+        }
+    }
 }
 
 /// A loop whose turns hand values on.

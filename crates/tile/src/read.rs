@@ -38,6 +38,7 @@
 //! | `arange((4,64), 1)` `index(block.x*64)` | coordinates along a mode; an index, as i32 |
 //! | `dot(a, b, c)` | `a b + c` of matrices |
 //! | `stage(x, (64,1,64), (i, block.y, 0), (0,2))` | a matrix in a tile of a tensor, by way of shared memory, for `dot`: which modes are rows and columns |
+//! | `atom(dot(a, b, c), "SM80_16x8x16_F32F16F16F32_TN")` | given by this instruction: products and loads |
 //! | `held(a, "(32,4):(4,1)")` | held by the threads of the block in this way |
 
 mod expression;

@@ -90,8 +90,26 @@ fn a_compile_says_what_does_not_fit() {
         "tile t {\ninput x: f32 (M,256):(256,1)\noutput y: f32 (M,256):(256,1)\nwarps 1\n\
          store(y, (0, 0), load(x, (256,256), (0, 0)))\n}",
     );
-    assert_eq!(large.code(), "E1206", "{large}");
-    assert!(large.to_string().contains("2048 registers a thread for a value of f32 (256,256)"), "{large}");
+    assert_eq!(large.code(), "E1211", "{large}");
+    let words = "2048 registers of a thread for one value, where there are 240: f32 (256,256) at";
+    assert!(large.to_string().contains(words), "{large}");
+    assert!(large.to_string().contains(":5:18 takes 2048"), "{large}");
+    // Each of two tiles takes more than there is: both are named, at their lines, the larger first.
+    let two = compile(
+        "tile t {\ninput x: f32 (M,256):(256,1)\noutput y: f32 (M,1):(1,1)\nwarps 1\n\
+         a = load(x, (64,256), (0, 0))\nb = load(x, (128,256), (0, 0))\n\
+         store(y, (0, 0), reduce_sum(a, 1))\nstore(y, (1, 0), reduce_sum(b, 1))\n}",
+    )
+    .to_string();
+    assert!(two.contains(":6:5 takes 1024, f32 (64,256) at") && two.contains(":5:5 takes 512"), "{two}");
+    // A tile that is written as its transpose goes through shared memory, 256 KiB of it.
+    let rows = "tile t {\ninput x: f32 (M,256):(256,1)\noutput y: f32 (M{div=4},256):(1,M)\nwarps 16\n\
+                a = load(x, (256,256), (0, 0))\nstore(y, (0, 0), a)\n}";
+    let room = compile(rows);
+    assert_eq!(room.code(), "E1211", "{room}");
+    assert!(room.to_string().contains("bytes of shared memory"), "{room}");
+    assert!(room.to_string().contains(":6:1 takes"), "{room}");
+    assert!(room.help().is_some_and(|help| help.contains("by hand")), "{room}");
     // A tile of two extents in a tensor of three.
     let rank = compile(
         "tile t {\ninput x: f32 (M,8,8):(64,8,1)\noutput y: f32 (M,64):(64,1)\n\

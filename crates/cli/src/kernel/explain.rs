@@ -1,17 +1,35 @@
 //! `tilewright kernel explain`: a tile program, the layouts that its values have, and why.
 
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+mod pictures;
 
+use std::io::ErrorKind;
+
+use std::path::Path;
+
+use clap::Args;
 use serde_json::json;
 use tilewright::atoms::Dimension;
+use tilewright::draw::Format;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernel::{BoxMap, Kernel, Launch, Route};
-use tilewright::tile::{Explanation, LIBRARY, Program};
+use tilewright::tile::{Explanation, LIBRARY, NextBest, Program};
 
 use crate::json::Json;
-use crate::output::{Failure, write_file};
+use crate::output::{Failure, Saving, write_file};
 use crate::terminal::Terminal;
+
+/// What is shown besides the text.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Draw the layouts: which thread holds which elements, and in which banks tiles lie.
+    #[arg(long)]
+    pictures: bool,
+    /// The value whose layout is drawn into the file, as the text names it: v3.
+    #[arg(long, value_name = "VALUE", requires = "output")]
+    value: Option<String>,
+    #[command(flatten)]
+    saving: Saving,
+}
 
 /// The program in a file, or the one of this name in the library.
 fn read(file: &Path) -> Result<Program, Failure> {
@@ -30,20 +48,29 @@ fn read(file: &Path) -> Result<Program, Failure> {
     Ok(Program::read(&name, &text)?)
 }
 
-/// Explains a program, and a launch of it, if sizes are given; writes its kernel as PTX, if a file is
-/// named.
+/// Explains a program, and a launch of it, if sizes are given; writes its kernel as PTX, or what
+/// explains it as pictures, if a file is named.
 pub fn run(
     file: &Path,
     sizes: &[(String, i64)],
     arch: Target,
-    output: Option<&PathBuf>,
+    options: &Options,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let compiled = read(file)?.compile_for(arch)?;
     let explained = compiled.explain()?;
     let launch = (!sizes.is_empty()).then(|| launched(compiled.kernel(), sizes)).transpose()?;
-    if let Some(output) = output {
-        write_file(output, ptx::write(compiled.kernel().program(), arch)?.as_bytes(), terminal)?;
+    let output = options.saving.output.as_deref();
+    let drawn = |output: &&Path| options.value.is_some() || Format::of_file(output).is_ok();
+    match (output.filter(drawn), output) {
+        (Some(output), _) => {
+            let (name, value) = (compiled.source().name(), options.value.as_deref());
+            pictures::save(name, &explained, value, (output, &options.saving), terminal)?;
+        }
+        (None, Some(output)) => {
+            write_file(output, ptx::write(compiled.kernel().program(), arch)?.as_bytes(), terminal)?;
+        }
+        (None, None) => {}
     }
     if !terminal.json {
         let launch = launch.map_or(String::new(), |launch| {
@@ -51,7 +78,8 @@ pub fn run(
             let (threads, shared) = (program.threads, program.shared_bytes);
             format!("\na launch: ({x},{y},{z}) blocks of {threads} threads, {shared} bytes of shared memory\n")
         });
-        return Ok(terminal.text(&format!("{explained}{launch}"))?);
+        terminal.text(&format!("{explained}{launch}"))?;
+        return if options.pictures { pictures::show(&explained, terminal) } else { Ok(()) };
     }
     let mut object = object(&explained);
     object["name"] = json!(compiled.source().name());
@@ -68,12 +96,18 @@ fn object(explained: &Explanation) -> Json {
         .choices
         .iter()
         .map(|own| {
-            let next = own.next.as_ref().map(|(held, cost)| json!({ "layout": held.to_string(), "cycles": cost }));
+            let because = |next: &NextBest| -> Vec<Json> {
+                next.because.iter().map(|(what, more)| json!({ "what": what, "cycles": more })).collect()
+            };
+            let next = own.next.as_ref().map(
+                |next| json!({ "layout": next.held.to_string(), "cycles": next.cycles, "because": because(next) }),
+            );
             json!({
                 "value": own.name,
                 "type": own.ty.element.name(),
                 "shape": own.ty.shape,
                 "layout": own.held.to_string(),
+                "origin": own.origin,
                 "weighed": own.weighed,
                 "next": next,
             })
@@ -91,6 +125,14 @@ fn object(explained: &Explanation) -> Json {
             json!({ "from": own.from, "to": own.to, "route": route, "instructions": own.instructions })
         })
         .collect();
+    let staged = explained.staged.iter().map(
+        |own| json!({ "value": own.name, "tensor": own.tensor, "layout": own.layout.to_string(), "bits": own.bits }),
+    );
+    let staged: Vec<Json> = staged.collect();
+    let registers = explained.taken.iter().map(
+        |own| json!({ "value": own.name, "registers": own.registers, "line": own.place.map(|place| place.line()) }),
+    );
+    let registers: Vec<Json> = registers.collect();
     json!({
         "program": explained.program,
         "warps": explained.warps,
@@ -99,6 +141,8 @@ fn object(explained: &Explanation) -> Json {
         "bound": explained.bound,
         "choices": choices,
         "conversions": conversions,
+        "staged": staged,
+        "registers": registers,
     })
 }
 

@@ -83,6 +83,28 @@ impl Build {
             .map_err(|refusal| refusal.at("shared", location))
     }
 
+    /// The bytes of each array in shared memory so far, in the order in which they were taken:
+    /// those of [`Build::shared`], and those that statements take for themselves and give back.
+    ///
+    /// ```
+    /// use tilewright_kernel::Kernel;
+    ///
+    /// Kernel::build("arrays", |k| {
+    ///     k.threads(32)?;
+    ///     let _held = k.shared::<f32>("(8,32):(1,8)")?;
+    ///     assert_eq!(k.shared_arrays(), [1024]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), tilewright_kernel::KernelError>(())
+    /// ```
+    pub fn shared_arrays(&self) -> Vec<i64> {
+        let core = self.core();
+        let shared = core.buffers.iter().filter(|buffer| buffer.space == Space::Shared);
+        let bytes =
+            |buffer: &Buffer| buffer.elements.known().unwrap_or(0).saturating_mul(buffer.element.bytes().into());
+        shared.map(bytes).collect()
+    }
+
     pub(super) fn declare(
         &self,
         element: Element,

@@ -220,6 +220,35 @@ impl<'t> Value<'t> {
         self.build.made("dot", Operation::Dot, &[self.id, b.id, c.id], here())
     }
 
+    /// The same tile, given by the instruction of this name, where it is a product or a load: by
+    /// which matrix instruction factors are multiplied, how many bits a thread reads at once, or by
+    /// which copies a factor comes to shared memory.
+    ///
+    /// ```
+    /// use tilewright_tile::{Axis, Element, Index, Program};
+    ///
+    /// let copied = Program::build("copied", |t| {
+    ///     let x = t.input(Element::F32, "x", "(M,128):(128,1)")?;
+    ///     let y = t.output(Element::F32, "y", "(M,128):(128,1)")?;
+    ///     t.grid(&["M"])?;
+    ///     let at = [Index::block(Axis::X), 0.into()];
+    ///     t.store(y, &at, t.load(x, &[1, 128], &at).atom("UniversalCopy<uint64_t>"));
+    ///     Ok(())
+    /// })?;
+    /// let ptx = tilewright_kernel::ptx::write(
+    ///     copied.compile()?.kernel().program(),
+    ///     tilewright_kernel::ptx::Target::Sm80,
+    /// )?;
+    /// assert!(ptx.contains("ld.global.v2.b32") && !ptx.contains("ld.global.v4.b32"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// [`Program::compile`](crate::Program::compile) refuses what an instruction cannot give.
+    #[track_caller]
+    pub fn atom(self, name: &str) -> Value<'t> {
+        self.made("atom", Operation::Atom(name.to_string()), here())
+    }
+
     /// The same tile, held by the threads of the block in this way.
     #[track_caller]
     pub fn held(self, held: &Held) -> Value<'t> {

@@ -49,7 +49,7 @@ pub(super) fn made(operation: &Operation, given: &[(&[f64], &Type)], ty: &Type) 
         Operation::Recast(to) => each(&|place| number::recast(at(0, place), *to)),
         Operation::Unpack { signed, .. } => each(&|place| number::nibble(at(0, place / 8), place % 8, *signed)),
         Operation::Random(word) => each(&|place| number::random(at(0, place), at(1, place), *word)),
-        Operation::Reshape(_) | Operation::Held(_) => given[0].0.to_vec(),
+        Operation::Reshape(_) | Operation::Held(_) | Operation::Atom(_) => given[0].0.to_vec(),
         Operation::Broadcast(shape) => {
             let from = &given[0].1.shape;
             gathered(given[0].0, from, shape, |own| {

@@ -9,13 +9,15 @@ mod leave;
 mod multiply;
 mod overlap;
 
+pub(crate) use bring::brought_layout;
+
 use std::collections::HashMap;
 
 use tilewright_kernel::{Build, Cursor, Kernel, KernelError, Pipeline, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Stride};
 
-use super::{Lowering, over};
+use super::{Lowering, Memory, over};
 use crate::place::Placed;
 use crate::program::{Axis, ValueId};
 use crate::roles::{self, Overlap, Roles};
@@ -49,7 +51,7 @@ pub(super) struct Groups<'k, 'p> {
 }
 
 /// The kernel of a program whose values have layouts.
-pub(crate) fn lower(placed: &Placed, plan: &Roles) -> Result<Kernel, KernelError> {
+pub(crate) fn lower(placed: &Placed, plan: &Roles, taken: &Memory) -> Result<Kernel, KernelError> {
     let program = &placed.program;
     Kernel::build(&program.name, |k| {
         let mut tensors = Vec::new();
@@ -73,7 +75,7 @@ pub(crate) fn lower(placed: &Placed, plan: &Roles) -> Result<Kernel, KernelError
             rings.push(Live { pipeline: k.pipeline(ring.stages, warps)?, parts });
         }
         let blocks = Blocks { k, extents, band: plan.band, last_first: plan.last_first };
-        let lowering = || Lowering::new(k, placed, tensors.clone());
+        let lowering = || Lowering::new(k, placed, tensors.clone(), taken);
         // What those who bring leave of the registers that threads have at the beginning.
         let groups = plan.groups as u32;
         let all = REGISTERS / (groups + 1) / 1024 * 8 * (groups + 1);

@@ -11,7 +11,7 @@ use tilewright_layout::{Coord, Layout, Slot, Stride, Tree};
 
 use super::{Lowering, over};
 use crate::matrix::Tiling;
-use crate::program::{Index, Loop, Operation, Statement, ValueId};
+use crate::program::{Index, Loop, Operation, Program, Statement, ValueId};
 
 /// The most bytes of all rings of a loop.
 const BYTES: i64 = 96 << 10;
@@ -58,14 +58,10 @@ impl<'k> Lowering<'k, '_> {
                     let [first, second] = kept.map(|mode| shape[mode]);
                     let inner = usize::from(!self.is_contiguous(tensor, kept[0]));
                     let (run, rows) = if inner == 0 { (first, second) } else { (second, first) };
-                    // Chunks of 16 bytes change places by the row, so that eight rows are in banks
-                    // of their own.
-                    let bits = (run / 8).min(8).ilog2();
-                    let swizzle = format!("S<{bits},3,{}>", (run.ilog2() - 3).max(bits).min(7));
-                    let strides = if inner == 0 { format!("1,{run}") } else { format!("{run},1") };
-                    let layout = format!("{swizzle} o 0 o ({first},{second},{stages}):({strides},{})", first * second);
+                    let layout = layout([first, second], inner, &format!(",{stages}"), &format!(",{}", first * second));
                     let element = self.placed.program.tensors[tensor].element;
                     let ring = self.k.shared_of(element, &layout)?;
+                    self.note(place);
                     let (chunks, others) = (run / 8, (threads / (run / 8)).min(rows));
                     let (movers, values) = match inner {
                         0 => (format!("({chunks},{others}):(1,{chunks})"), "(8,1)"),
@@ -209,6 +205,24 @@ impl<'k> Lowering<'k, '_> {
             self.k.wait_async(0);
         }
     }
+}
+
+/// The layout of a tile in shared memory whose elements along `inner` lie side by side, with more
+/// modes behind its own. Chunks of 16 bytes change places by the row, so that eight rows are in
+/// banks of their own.
+fn layout([first, second]: [i64; 2], inner: usize, more: &str, strides: &str) -> String {
+    let run = if inner == 0 { first } else { second };
+    let bits = (run / 8).min(8).ilog2();
+    let swizzle = format!("S<{bits},3,{}>", (run.ilog2() - 3).max(bits).min(7));
+    let own = if inner == 0 { format!("1,{run}") } else { format!("{run},1") };
+    format!("{swizzle} o 0 o ({first},{second}{more}):({own}{strides})")
+}
+
+/// The layout of one stage of a tile that threads copy.
+pub(crate) fn staged_layout(program: &Program, tensor: usize, shape: &[i64], modes: [usize; 2]) -> String {
+    let kept = [modes[0].min(modes[1]), modes[0].max(modes[1])];
+    let inner = usize::from(!crate::roles::is_contiguous(program, tensor, kept[0]));
+    layout(kept.map(|mode| shape[mode]), inner, "", "")
 }
 
 /// `(_,_,stage)`.

@@ -304,6 +304,12 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
             Ok(types[0].clone())
         }
         Operation::Dot => dot(types),
+        Operation::Atom(name) => {
+            if !crate::by_hand::is_known(name) {
+                return Err(Reason::Unknown { what: "atom", name: name.clone() });
+            }
+            Ok(types[0].clone())
+        }
         Operation::Held(held) => {
             if held.bits() != types[0].bits() {
                 let because = format!("it holds {} elements, and the tile has {}", held.size(), types[0].size());

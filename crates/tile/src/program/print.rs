@@ -137,6 +137,7 @@ impl Printer<'_> {
                 call(&format!("scan_before_{}", reduction.name()), &mode.to_string())
             }
             Operation::Dot => format!("dot({})", names.join(", ")),
+            Operation::Atom(name) => call("atom", &format!("\"{name}\"")),
             Operation::Held(held) => call("held", &format!("\"{held}\"")),
         }
     }

@@ -282,6 +282,12 @@ impl<'b> Reader<'_, 'b> {
                 let text = self.text.enclosed()?;
                 build.made("size", Operation::Size(text), &[], place)
             }
+            "atom" => {
+                let tile = self.expression()?;
+                self.text.sign(",")?;
+                let name = self.text.quoted()?;
+                tile.made("atom", Operation::Atom(name), place)
+            }
             "held" => {
                 let tile = self.expression()?;
                 self.text.sign(",")?;

@@ -1,6 +1,7 @@
 //! Programs of the library beside plain loops in f64: what the tile interpreter makes of them, what
 //! is left of that when conversions are written, and what the kernel makes of the same numbers.
 
+mod by_hand;
 mod places;
 mod roles;
 mod run;

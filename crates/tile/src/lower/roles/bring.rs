@@ -18,6 +18,17 @@ const LINE: i64 = 64;
 /// The layout of a ring of tiles: lines of up to 128 bytes, swizzled as the instructions read them,
 /// and panels of these where a tile is wider.
 pub(super) fn layout(program: &Program, brought: &Brought, stages: i64) -> String {
+    let size: i64 = brought.kept().map(|mode| brought.shape[mode]).iter().product();
+    behind(program, brought, &format!(",{stages}"), &format!(",{size}"))
+}
+
+/// The layout of one stage of a tile that bulk copies bring.
+pub(crate) fn brought_layout(program: &Program, tensor: usize, shape: &[i64], modes: [usize; 2]) -> String {
+    behind(program, &Brought { tensor, shape: shape.to_vec(), modes }, "", "")
+}
+
+/// The layout with more modes behind its own.
+fn behind(program: &Program, brought: &Brought, more: &str, more_strides: &str) -> String {
     let kept = brought.kept();
     let [first, second] = kept.map(|mode| brought.shape[mode]);
     let along_first = is_contiguous(program, brought.tensor, kept[0]);
@@ -26,10 +37,9 @@ pub(super) fn layout(program: &Program, brought: &Brought, stages: i64) -> Strin
     let lines = format!("({width},{}):(1,{})", run / width, width * others);
     let (shape, strides) = lines.split_once(':').unwrap_or_default();
     let swizzle = format!("S<{},3,3>", (width / 8).ilog2());
-    let size = first * second;
     match along_first {
-        true => format!("{swizzle} o 0 o ({shape},{others},{stages}):({strides},{width},{size})"),
-        false => format!("{swizzle} o 0 o ({others},{shape},{stages}):({width},{strides},{size})"),
+        true => format!("{swizzle} o 0 o ({shape},{others}{more}):({strides},{width}{more_strides})"),
+        false => format!("{swizzle} o 0 o ({others},{shape}{more}):({width},{strides}{more_strides})"),
     }
 }
 

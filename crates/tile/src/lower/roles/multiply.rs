@@ -37,8 +37,9 @@ impl<'k> Lowering<'k, '_> {
     /// The shape of a fragment of sums of a product.
     fn shape_of_sums(&self, result: ValueId) -> Result<String, KernelError> {
         let shape = &self.placed.program.type_of(result).shape;
-        let rows = shape[0] / (16 * self.tiling(result)?.warps[0]);
-        Ok(format!("((2,2,{}),{rows},1)", shape[1] / 8))
+        let tiling = self.tiling(result)?;
+        let rows = shape[0] / (16 * tiling.warps[0]);
+        Ok(format!("((2,2,{}),{rows},{})", tiling.beside / 8, shape[1] / tiling.beside))
     }
 
     /// A factor in shared memory, its rows before K.

@@ -1,0 +1,167 @@
+//! The layouts of a tile program in pictures: who holds what, and where tiles lie in shared memory.
+//!
+//! Law: values of one shape and one layout share a picture. Nothing is computed here but what the
+//! explanation says.
+
+use std::path::Path;
+
+use tilewright::draw::{self, Banks, Figure, Format, Map, Page, Style};
+use tilewright::layout::Composed;
+use tilewright::tile::{Choice, Explanation, Held, NextBest, Staged, TileError};
+use tilewright::{Layout, Tree};
+
+use crate::output::{Failure, Saving, write_file};
+use crate::picture;
+use crate::terminal::Terminal;
+
+/// How many lines of a tile in shared memory are drawn: as many as change places.
+const LINES: i64 = 8;
+/// The most elements of a tile whose next best layout is drawn, too.
+const MOST: i64 = 4096;
+/// The most elements of a line that are drawn.
+const ALONG: i64 = 64;
+
+/// Values of one shape and one layout.
+struct Alike<'e> {
+    names: Vec<&'e str>,
+    first: &'e Choice,
+}
+
+fn alike(explained: &Explanation) -> Vec<Alike<'_>> {
+    let mut found: Vec<Alike<'_>> = Vec::new();
+    for choice in &explained.choices {
+        let same = |own: &&mut Alike<'_>| (&own.first.held, &own.first.ty.shape) == (&choice.held, &choice.ty.shape);
+        match found.iter_mut().find(same) {
+            Some(own) => own.names.push(&choice.name),
+            None => found.push(Alike { names: vec![&choice.name], first: choice }),
+        }
+    }
+    // One number for all threads is no picture, nor is what no thread has.
+    let taken = |own: &Alike<'_>| explained.staged.iter().any(|staged| !staged.is_read && staged.name == own.names[0]);
+    found.retain(|own| own.first.held.size() > 1 && !taken(own));
+    found
+}
+
+fn refused(reason: tilewright::tile::Reason) -> Failure {
+    Failure::refused(&TileError::from(reason))
+}
+
+/// Who holds which element of a tile.
+fn held_by(heading: &str, held: &Held, shape: &[i64], style: Style) -> Result<Figure<'static>, Failure> {
+    let tile = match shape {
+        [one] => Tree::leaf(*one),
+        several => Tree::flat(several.to_vec())?,
+    };
+    Ok(draw::thread_value(heading, &Map::from(&held.layout().map_err(refused)?), &tile, style)?)
+}
+
+/// A few lines of a stage, with the banks in which they lie.
+fn lies(staged: &Staged, style: Style) -> Result<Figure<'static>, Failure> {
+    let inner = staged.layout.inner();
+    let modes: Vec<Layout> = (0..inner.rank()).filter_map(|mode| inner.mode(mode)).collect();
+    let contiguous = |own: &Layout| own.leaves().first().is_some_and(|leaf| leaf.stride == 1);
+    let first = |contiguous_one: bool| {
+        let own = modes.iter().find(|own| contiguous(own) == contiguous_one);
+        own.and_then(|own| own.leaves().first().cloned())
+    };
+    let (Some(along), Some(down)) = (first(true), first(false)) else {
+        return Ok(draw::swizzle(&staged.layout, Banks::of_elements(staged.bits), style));
+    };
+    let part = Layout::tuple(&[
+        Layout::mode_of(down.extent.min(LINES), down.stride)?,
+        Layout::mode_of(along.extent.min(ALONG), along.stride)?,
+    ])?;
+    let part = Composed::new(staged.layout.outer().clone(), *staged.layout.offset(), part)?;
+    Ok(draw::swizzle(&part, Banks::of_elements(staged.bits), style))
+}
+
+fn more(next: &NextBest, explained: &Explanation) -> String {
+    let share = 100.0 * (next.cycles / explained.cycles.max(1.0) - 1.0);
+    let because: Vec<String> = next.because.iter().map(|(what, more)| format!("{what} {more:+.0}")).collect();
+    match (next.cycles > explained.cycles, because.is_empty()) {
+        (false, _) => "as much".to_string(),
+        (true, true) => format!("{share:.1} % more"),
+        (true, false) => format!("{share:.1} % more cycles: {}", because.join(", ")),
+    }
+}
+
+/// The pictures on the terminal.
+pub fn show(explained: &Explanation, terminal: &mut Terminal) -> Result<(), Failure> {
+    let colours = picture::colours(terminal.colour);
+    let style = Style { medium: draw::Medium::Terminal, ..Style::default() };
+    let mut put = |heading: String, figure: Figure<'_>| {
+        let picture = figure.picture(terminal.window(), colours).text(2, colours, draw::Mode::Light);
+        terminal.text(&format!("\n{heading}\n{}\n", picture.trim_end_matches('\n')))
+    };
+    for own in alike(explained) {
+        let figure = held_by("", &own.first.held, &own.first.ty.shape, style)?;
+        put(format!("{}: {} by {}", own.names.join(", "), own.first.ty, own.first.held), figure)?;
+    }
+    for staged in &explained.staged {
+        put(format!("{}: {} in shared memory, {}", staged.name, staged.tensor, staged.layout), lies(staged, style)?)?;
+    }
+    Ok(())
+}
+
+/// The page, or the picture of one value, in a file whose name says the format.
+pub fn save(
+    name: &str,
+    explained: &Explanation,
+    value: Option<&str>,
+    (file, saving): (&Path, &Saving),
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let Some(value) = value else {
+        if Format::of_file(file)? == Format::Html {
+            return write_file(file, page(name, explained, saving)?.as_bytes(), terminal);
+        }
+        let usage = "a picture is one of a value: say which with --value, or write a page, as in -o program.html";
+        return Err(Failure::Usage(usage.to_owned()));
+    };
+    let style = saving.style();
+    if let Some(staged) = explained.staged.iter().find(|own| own.name == value) {
+        return saving.save(&lies(staged, style)?, file, crate::output::SCALE, terminal);
+    }
+    let Some(choice) = explained.choices.iter().find(|own| own.name == value) else {
+        let names: Vec<&str> = explained.choices.iter().map(|own| own.name.as_str()).collect();
+        return Err(Failure::Usage(format!("there is no value {value}; there are {}", names.join(", "))));
+    };
+    let heading = format!("{value}: {}", choice.ty);
+    let figure = held_by(&heading, &choice.held, &choice.ty.shape, style)?;
+    saving.save(&figure.captioned(choice.held.to_string()), file, crate::output::SCALE, terminal)
+}
+
+fn page(name: &str, explained: &Explanation, saving: &Saving) -> Result<String, Failure> {
+    let style = Style::default();
+    let mut page = Page::new(name, saving.theme());
+    page.formulas(explained.program.trim_end());
+    let text = explained.to_string();
+    let words = text.strip_prefix(&explained.program).unwrap_or(&text).trim();
+    let (summary, _) = words.split_once("\n\n").unwrap_or((words, ""));
+    page.value(summary);
+    for own in alike(explained) {
+        let Choice { ty, held, origin, weighed, next, .. } = own.first;
+        page.part(own.names.join(", "));
+        page.formulas(format!("{ty} by {held}"));
+        page.text(format!("This layout is one that {origin} asks for."));
+        page.figure(&held_by("", held, &ty.shape, style)?);
+        match next {
+            Some(next) => {
+                page.text(format!("The next best of {weighed} layouts, for {}:", own.names[0]));
+                page.formulas(next.held.to_string());
+                page.text(format!("The whole would cost {}.", more(next, explained)));
+                if held.size() <= MOST {
+                    page.figure(&held_by("the next best", &next.held, &ty.shape, style)?);
+                }
+            }
+            None => page.text("There was no other layout to weigh."),
+        }
+    }
+    for staged in &explained.staged {
+        page.part(format!("{} in shared memory", staged.name));
+        page.formulas(format!("{} of {}", staged.layout, staged.tensor));
+        page.text("The first lines of a stage, before and after its swizzle; what one matrix of 8 rows reads lies in banks of its own.");
+        page.figure(&lies(staged, style)?);
+    }
+    Ok(page.html())
+}

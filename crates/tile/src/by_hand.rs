@@ -1,0 +1,218 @@
+//! Instructions that the author names.
+//!
+//! Law: `atom(a, NAME)` is the tile `a`, given by the instruction of this name: a product by a
+//! matrix instruction, a load by one that copies. What cannot be given so is refused; nothing else
+//! is taken in its place. The passes behind find the names beside the program, and the program
+//! without these operations.
+
+use std::collections::HashMap;
+
+use tilewright_atoms::{BulkCopy, CopyAtom, MmaAtom};
+use tilewright_kernel::Element;
+use tilewright_kernel::program::Location;
+
+use crate::error::Reason;
+use crate::matrix;
+use crate::program::{Loop, Operation, Program, Statement, ValueId};
+
+/// How threads copy a tile to shared memory.
+pub(crate) const BY_THREADS: &str = "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>";
+/// How the copy engine brings one.
+pub(crate) const BY_ENGINE: &str = "SM90_TMA_LOAD";
+/// Threads read a tile, so many bits at once.
+const BY_READING: [(&str, i64); 5] = [
+    ("UniversalCopy<uint8_t>", 8),
+    ("UniversalCopy<uint16_t>", 16),
+    ("UniversalCopy<uint32_t>", 32),
+    ("UniversalCopy<uint64_t>", 64),
+    ("UniversalCopy<uint128_t>", 128),
+];
+
+/// What gives a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Given {
+    /// An instruction of a warp multiplies.
+    Warp,
+    /// An instruction of four warps multiplies, so many columns.
+    Group(i64),
+    /// Threads copy to shared memory.
+    Threads,
+    /// The copy engine brings it to shared memory.
+    Engine,
+    /// Threads read it, so many bits at once.
+    Bits(i64),
+}
+
+/// The instructions that the author names, by the values that they give.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ByHand {
+    of: HashMap<ValueId, (Given, String, Location)>,
+}
+
+/// Whether there is an atom of this name.
+pub(crate) fn is_known(name: &str) -> bool {
+    MmaAtom::named(name).is_ok() || CopyAtom::named(name).is_ok() || BulkCopy::named(name).is_ok()
+}
+
+fn refuse(name: &str, place: Location, because: &str) -> Reason {
+    Reason::Atom { name: name.to_string(), because: because.to_string(), place }
+}
+
+impl ByHand {
+    /// The instruction of a value.
+    pub(crate) fn of(&self, value: ValueId) -> Option<Given> {
+        self.of.get(&value).map(|own| own.0)
+    }
+
+    /// That the instruction of a value cannot give it.
+    pub(crate) fn refused(&self, value: ValueId, because: &str) -> Reason {
+        match self.of.get(&value) {
+            Some((_, name, place)) => refuse(name, *place, because),
+            None => Reason::Unknown { what: "atom of the value", name: format!("{value:?}") },
+        }
+    }
+
+    /// The first value, in the order of the program, whose instruction is one of some.
+    pub(crate) fn first(&self, is: impl Fn(Given) -> bool) -> Option<ValueId> {
+        self.first_of(is, |_| true)
+    }
+
+    /// The first one of some values whose instruction is one of some.
+    pub(crate) fn first_of(&self, is: impl Fn(Given) -> bool, one: impl Fn(ValueId) -> bool) -> Option<ValueId> {
+        self.of.iter().filter(|(value, own)| is(own.0) && one(**value)).map(|(value, _)| *value).min()
+    }
+}
+
+impl ByHand {
+    /// Refuses a product of groups that the author's instruction cannot carry out.
+    pub(crate) fn is_of_groups(
+        &self,
+        product: ValueId,
+        element: Element,
+        [m, n, _]: [i64; 3],
+        (columns, groups, shared): (i64, i64, bool),
+    ) -> Result<(), Reason> {
+        let Some((Given::Group(_), name, _)) = self.of.get(&product) else { return Ok(()) };
+        if n % columns != 0 {
+            return Err(self.refused(product, &format!("{n} columns are no multiple of its {columns}")));
+        }
+        if n != columns && m != 64 * groups {
+            return Err(self.refused(product, "a group of several rows of 64 multiplies all columns at once"));
+        }
+        if *name != matrix::group_atom(element, columns, shared) {
+            let because = match shared {
+                true => "the left factor lies in shared memory, which is `_SS`",
+                false => "the left factor lies in registers, which is `_RS`",
+            };
+            return Err(self.refused(product, because));
+        }
+        Ok(())
+    }
+}
+
+/// A program without the names of instructions, and these.
+pub(crate) fn taken(program: &Program) -> Result<(Program, ByHand), Reason> {
+    let mut taker = Taker { program, of: HashMap::new(), same: HashMap::new(), found: ByHand::default() };
+    let mut own = program.clone();
+    own.body = taker.body(&program.body)?;
+    Ok((own, taker.found))
+}
+
+struct Taker<'p> {
+    program: &'p Program,
+    /// What gives each value.
+    of: HashMap<ValueId, (Operation, Vec<ValueId>)>,
+    /// The value that stands for another.
+    same: HashMap<ValueId, ValueId>,
+    found: ByHand,
+}
+
+impl Taker<'_> {
+    fn root(&self, value: ValueId) -> ValueId {
+        self.same.get(&value).copied().unwrap_or(value)
+    }
+
+    fn roots(&self, values: &[ValueId]) -> Vec<ValueId> {
+        values.iter().map(|value| self.root(*value)).collect()
+    }
+
+    fn body(&mut self, body: &[Statement]) -> Result<Vec<Statement>, Reason> {
+        let mut found = Vec::new();
+        for statement in body {
+            match statement {
+                Statement::Let { result, operation: Operation::Atom(name), operands, place } => {
+                    let value = self.root(operands[0]);
+                    let given = self.given(value, name, *place)?;
+                    if self.found.of.insert(value, (given, name.clone(), *place)).is_some() {
+                        return Err(refuse(name, *place, "another atom is named for the same value"));
+                    }
+                    self.same.insert(*result, value);
+                }
+                Statement::Let { result, operation, operands, place } => {
+                    let operands = self.roots(operands);
+                    self.of.insert(*result, (operation.clone(), operands.clone()));
+                    let (result, operation, place) = (*result, operation.clone(), *place);
+                    found.push(Statement::Let { result, operation, operands, place });
+                }
+                Statement::Store { tensor, at, rows, with, value, place } => {
+                    let (value, rows) = (self.root(*value), rows.map(|(mode, rows)| (mode, self.root(rows))));
+                    let (tensor, at, with, place) = (*tensor, at.clone(), *with, *place);
+                    found.push(Statement::Store { tensor, at, rows, with, value, place });
+                }
+                Statement::Loop(own) => {
+                    let initial = self.roots(&own.initial);
+                    let body = self.body(&own.body)?;
+                    let next = self.roots(&own.next);
+                    found.push(Statement::Loop(Loop { initial, body, next, ..own.clone() }));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// What an instruction is for the value that it should give.
+    fn given(&self, value: ValueId, name: &str, place: Location) -> Result<Given, Reason> {
+        match self.of.get(&value) {
+            Some((Operation::Dot, operands)) => self.product(operands, name, place),
+            Some((Operation::Load { .. } | Operation::Gather { .. }, _)) => {
+                if let Some((_, bits)) = BY_READING.iter().find(|own| own.0 == name) {
+                    return Ok(Given::Bits(*bits));
+                }
+                match (name, self.of.get(&value)) {
+                    (BY_THREADS, Some((Operation::Load { .. }, _))) => Ok(Given::Threads),
+                    (BY_ENGINE, Some((Operation::Load { .. }, _))) => Ok(Given::Engine),
+                    _ => Err(refuse(
+                        name,
+                        place,
+                        "a load is one by `UniversalCopy<uint128_t>` or a narrower one, and what products take \
+                         may come by `SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>` or `SM90_TMA_LOAD`",
+                    )),
+                }
+            }
+            Some((operation, _)) if !matches!(operation, Operation::Stage { .. }) => {
+                Err(refuse(name, place, "products and loads have instructions of their own, and this value is neither"))
+            }
+            _ => Err(refuse(name, place, "name it where the value is given: at its product or its load")),
+        }
+    }
+
+    fn product(&self, operands: &[ValueId], name: &str, place: Location) -> Result<Given, Reason> {
+        let element = self.program.type_of(operands[0]).element;
+        if name == matrix::atom(element) {
+            return Ok(Given::Warp);
+        }
+        let columns = (8..=256).step_by(8).find(|columns| {
+            [true, false].into_iter().any(|shared| matrix::group_atom(element, *columns, shared) == name)
+        });
+        if let Some(columns) = columns {
+            return Ok(Given::Group(columns));
+        }
+        let types = if element == Element::F16 { "F16F16" } else { "BF16BF16" };
+        let because = format!(
+            "factors of {element} are multiplied by `{}`, or four warps by `SM90_64x{{8,16,..,256}}x16_F32{types}_SS` \
+             or `_RS`",
+            matrix::atom(element)
+        );
+        Err(refuse(name, place, &because))
+    }
+}

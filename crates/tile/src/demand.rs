@@ -1,0 +1,172 @@
+//! The layouts in which operations take a value.
+//!
+//! Law: a value is converted once to each layout in which it is taken, however many operations take
+//! it so, and not to the one that it has. For few operations that is one table; for more, whether a
+//! layout is made is a variable of its own, which whoever takes the value so requires.
+
+use std::collections::BTreeSet;
+
+use crate::error::Reason;
+use crate::held::Held;
+use crate::network::{NEVER, Network};
+
+/// The most entries of a table of all who take a value.
+const MOST: usize = 1 << 14;
+
+/// In which layout each option of a variable takes a value; none where that is not possible.
+pub(crate) struct Demand {
+    pub(crate) variable: usize,
+    pub(crate) wants: Vec<Option<Held>>,
+}
+
+/// The layouts that each option of a variable takes a value in, as numbers.
+struct Taker {
+    variable: usize,
+    wants: Vec<Option<BTreeSet<usize>>>,
+}
+
+/// Adds what it costs that a value, whose variable has these layouts, comes to what is demanded.
+pub(crate) fn settle(
+    network: &mut Network,
+    (from, layouts): (usize, &[Held]),
+    demands: &[Demand],
+    mut cost: impl FnMut(&Held, &Held) -> Result<u64, Reason>,
+) -> Result<(), Reason> {
+    let mut wanted: Vec<&Held> = Vec::new();
+    let mut takers: Vec<Taker> = Vec::new();
+    for demand in demands {
+        let mut number = |held| match wanted.iter().position(|own| *own == held) {
+            Some(known) => known,
+            None => {
+                wanted.push(held);
+                wanted.len() - 1
+            }
+        };
+        let wants: Vec<Option<usize>> = demand.wants.iter().map(|held| held.as_ref().map(&mut number)).collect();
+        // An operation may take a value twice.
+        let known = takers.iter().position(|own| own.variable == demand.variable);
+        let at = known.unwrap_or_else(|| {
+            let wants = vec![Some(BTreeSet::new()); wants.len()];
+            takers.push(Taker { variable: demand.variable, wants });
+            takers.len() - 1
+        });
+        for (all, own) in takers[at].wants.iter_mut().zip(wants) {
+            match (all.as_mut(), own) {
+                (Some(all), Some(own)) => {
+                    all.insert(own);
+                }
+                _ => *all = None,
+            }
+        }
+    }
+    let mut costs = Vec::new();
+    for held in layouts {
+        costs.push(wanted.iter().map(|want| cost(held, want)).collect::<Result<Vec<u64>, _>>()?);
+    }
+    let sum = |own: usize, wants: &mut dyn Iterator<Item = usize>| {
+        wants.fold(0, |sum: u64, want| sum.saturating_add(costs[own][want]))
+    };
+    let mut scope = vec![from];
+    scope.extend(takers.iter().map(|taker| taker.variable));
+    let mut apart = scope.clone();
+    apart.sort_unstable();
+    apart.dedup();
+    if network.table(&apart) <= MOST {
+        network.together(&scope, |options| {
+            let mut all = BTreeSet::new();
+            for (taker, option) in takers.iter().zip(&options[1..]) {
+                match &taker.wants[*option] {
+                    Some(wants) => all.extend(wants),
+                    None => return NEVER,
+                }
+            }
+            sum(options[0], &mut all.into_iter())
+        });
+        return Ok(());
+    }
+    let takes = |taker: &Taker, want: usize| taker.wants.iter().flatten().any(|wants| wants.contains(&want));
+    let shared: Vec<usize> =
+        (0..wanted.len()).filter(|want| takers.iter().filter(|taker| takes(taker, *want)).count() > 1).collect();
+    for taker in &takers {
+        network.both(from, taker.variable, |own, option| match &taker.wants[option] {
+            Some(wants) => sum(own, &mut wants.iter().copied().filter(|want| !shared.contains(want))),
+            None => NEVER,
+        });
+    }
+    for want in shared {
+        let switch = network.switch();
+        network.both(from, switch, |own, made| if made == 1 { costs[own][want] } else { 0 });
+        for taker in takers.iter().filter(|taker| takes(taker, want)) {
+            network.both(taker.variable, switch, |option, made| {
+                let needs = taker.wants[option].as_ref().is_some_and(|wants| wants.contains(&want));
+                if needs && made == 0 { NEVER } else { 0 }
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Layouts of eight elements by two threads, each another one.
+    fn layouts() -> Vec<Held> {
+        let texts = ["(2,4):(1,2)", "(2,4):(4,1)", "(2,(2,2)):(2,(1,4))", "(2,(2,2)):(2,(4,1))"];
+        texts.into_iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    /// What a conversion costs, by the first values of both.
+    fn price(from: &Held, to: &Held) -> Result<u64, Reason> {
+        let number = |held: &Held| held.element(1, 1).unsigned_abs();
+        Ok(if from == to { 0 } else { 10 + 7 * number(from) + number(to) })
+    }
+
+    /// The least cost where some operations take a value, each in its own layout.
+    fn exhaustive(count: usize, own: &[Vec<u64>]) -> u64 {
+        let layouts = layouts();
+        let digit = |number: usize, at: usize| number / 4_usize.pow(at as u32) % 4;
+        let one = |number: usize| {
+            let chosen: Vec<usize> = (0..=count).map(|at| digit(number, at)).collect();
+            let alone: u64 = chosen.iter().zip(own).map(|(option, own)| own[*option]).sum();
+            let wants: BTreeSet<usize> = chosen[1..].iter().copied().collect();
+            alone + wants.iter().map(|want| price(&layouts[chosen[0]], &layouts[*want]).unwrap()).sum::<u64>()
+        };
+        (0..4_usize.pow(count as u32 + 1)).map(one).min().unwrap()
+    }
+
+    #[test]
+    fn a_conversion_that_several_take_is_counted_once() {
+        let layouts = layouts();
+        let mut number = 7_u64;
+        let mut chance = |end: u64| {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (number >> 33) % end
+        };
+        // With seven the table of all is too large, and switches stand in its place.
+        for (count, rounds) in [(1, 40), (2, 40), (3, 40), (7, 6)] {
+            for round in 0..rounds {
+                let own: Vec<Vec<u64>> = (0..=count).map(|_| (0..4).map(|_| chance(40)).collect()).collect();
+                let mut network = Network::default();
+                let variables: Vec<usize> = own
+                    .iter()
+                    .map(|costs| {
+                        let variable = network.variable(4);
+                        network.costs(variable, |option| costs[option]);
+                        variable
+                    })
+                    .collect();
+                let wants = |variable: &usize| Demand {
+                    variable: *variable,
+                    wants: layouts.iter().cloned().map(Some).collect(),
+                };
+                // One of them takes it twice.
+                let demands: Vec<Demand> = variables[1..].iter().chain(&variables[1..2]).map(wants).collect();
+                settle(&mut network, (variables[0], &layouts), &demands, price).unwrap();
+                let (found, best) = (network.solve(), exhaustive(count, &own));
+                assert_eq!(found.cost, best, "{count} operations, {round}");
+                assert_eq!(found.bound, best, "{count} operations, {round}");
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! How many registers the values of a program take at once.
+//!
+//! Law: a value takes the registers of its layout from the statement that gives it to the last one
+//! that uses it. What only has another shape is the value that it was; what is made anew wherever
+//! it is wanted takes none, nor does a tile that lies in shared memory. Values are counted where
+//! whole tiles must be there: at loops, and at operations that combine elements. Between these one
+//! element is computed after the other, and the assembler keeps what it will.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use tilewright_kernel::program::Location;
+
+use crate::place::Placed;
+use crate::pools::is_anywhere;
+use crate::program::{Operation, Program, Statement, Type, ValueId};
+
+/// Registers that a value of so many numbers of a thread takes.
+pub(crate) fn registers(values: i64, ty: &Type) -> i64 {
+    (values * i64::from(ty.element.bits()) + 31) / 32
+}
+
+/// The place of a program at which values take most registers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pressure {
+    pub(crate) place: Option<Location>,
+    pub(crate) registers: i64,
+    /// The values that live there, and what each takes.
+    pub(crate) values: Vec<(ValueId, i64)>,
+}
+
+/// Whether an operation needs a whole tile before it gives any of its result.
+fn is_whole(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Dot
+            | Operation::Reduce(..)
+            | Operation::Scan(..)
+            | Operation::ScanBefore(..)
+            | Operation::ArgMax(_)
+            | Operation::Top(..)
+            | Operation::Histogram(_)
+            | Operation::Held(_)
+    )
+}
+
+struct Walk<'p> {
+    placed: &'p Placed,
+    /// The value whose registers each value has, if they are another's.
+    same: HashMap<ValueId, ValueId>,
+    /// Values that take no registers.
+    free: HashSet<ValueId>,
+    most: Pressure,
+}
+
+/// Where the values of a program take most registers. Tiles in `shared` are in no thread's.
+pub(crate) fn pressure(placed: &Placed, shared: impl Fn(ValueId) -> bool) -> Pressure {
+    let (same, free) = (HashMap::new(), HashSet::new());
+    let mut walk = Walk { placed, same, free, most: Pressure::default() };
+    walk.names(&placed.program, &placed.program.body, &shared);
+    walk.body(&placed.program.body, &mut HashSet::new());
+    walk.most
+}
+
+impl Walk<'_> {
+    fn names(&mut self, program: &Program, body: &[Statement], shared: &impl Fn(ValueId) -> bool) {
+        for statement in body {
+            match statement {
+                Statement::Let { result, operation, operands, .. } => {
+                    let renames =
+                        matches!(operation, Operation::Reshape(_) | Operation::Transpose(_) | Operation::Broadcast(_));
+                    let alike = matches!(operation, Operation::Held(_))
+                        && self.placed.layouts.get(result)
+                            == operands.first().and_then(|own| self.placed.layouts.get(own));
+                    if let Some(operand) = operands.first().filter(|_| renames || alike) {
+                        self.same.insert(*result, *operand);
+                    }
+                    if shared(*result) || is_anywhere(program, operation, operands) {
+                        self.free.insert(*result);
+                    }
+                }
+                Statement::Loop(own) => {
+                    // The results are what the parameters were.
+                    self.same.extend(own.results.iter().copied().zip(own.parameters.iter().copied()));
+                    self.names(program, &own.body, shared);
+                }
+                Statement::Store { .. } => {}
+            }
+        }
+    }
+
+    fn root(&self, value: ValueId) -> ValueId {
+        let mut own = value;
+        while let Some(other) = self.same.get(&own) {
+            own = *other;
+        }
+        own
+    }
+
+    fn uses(&self, live: &mut HashSet<ValueId>, values: &[ValueId]) {
+        live.extend(values.iter().map(|value| self.root(*value)));
+    }
+
+    /// Looks at what lives behind a statement.
+    fn look(&mut self, live: &HashSet<ValueId>, place: Location) {
+        let takes = |value: &ValueId| -> Option<(ValueId, i64)> {
+            let held = self.placed.layouts.get(value).filter(|_| !self.free.contains(value))?;
+            Some((*value, registers(held.values(), self.placed.program.type_of(*value))))
+        };
+        let values: BTreeMap<ValueId, i64> = live.iter().filter_map(takes).collect();
+        let sum = values.values().sum();
+        if sum > self.most.registers {
+            self.most = Pressure { place: Some(place), registers: sum, values: values.into_iter().collect() };
+        }
+    }
+
+    /// Goes through a body from its end: what lives behind it becomes what lives before it.
+    fn body(&mut self, body: &[Statement], live: &mut HashSet<ValueId>) {
+        for statement in body.iter().rev() {
+            match statement {
+                Statement::Let { result, operation, operands, place } => {
+                    if is_whole(operation) {
+                        self.look(live, *place);
+                    }
+                    if self.root(*result) == *result {
+                        live.remove(result);
+                    }
+                    self.uses(live, operands);
+                    if is_whole(operation) {
+                        self.look(live, *place);
+                    }
+                }
+                Statement::Store { value, rows, .. } => {
+                    self.uses(live, &[*value]);
+                    self.uses(live, rows.map(|(_, rows)| rows).as_slice());
+                }
+                Statement::Loop(own) => {
+                    // The results are the parameters of a turn that is not.
+                    live.retain(|value| !own.parameters.contains(value));
+                    // What a turn uses from before lives through all of them.
+                    for _ in 0..2 {
+                        let mut turn = live.clone();
+                        self.uses(&mut turn, &own.next);
+                        self.look(&turn, own.place);
+                        self.body(&own.body, &mut turn);
+                        turn.retain(|value| !own.parameters.contains(value));
+                        live.extend(turn);
+                    }
+                    self.uses(live, &own.initial);
+                }
+            }
+        }
+    }
+}
