@@ -62,6 +62,20 @@ def test_relayout():
         tw.gpu.relayout(x, turned, **HERE)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32, np.float64])
+def test_copies_of_runs(dtype):
+    """Elements that lie alike in both arrays are moved several at a time, as numbers of 64 bits."""
+    x = np.random.default_rng(10).integers(0, 100, (6, 5, 64)).astype(dtype)
+    y = np.zeros_like(x)
+    assert np.array_equal(tw.gpu.relayout(x, y, **HERE), x)
+    turned = np.zeros((5, 6, 64), dtype)
+    assert np.array_equal(tw.gpu.relayout(x.transpose(1, 0, 2), turned, **HERE), x.transpose(1, 0, 2))
+    launches = tw.gpu.plan(tw.gpu.relayout, x, y).launches
+    assert x.itemsize == 8 or any(tensor[1] == "u64" for program, _ in launches for tensor in program.tensors)
+    with pytest.raises(tw.KernelError, match="and the array has"):
+        tw.gpu.interpret(launches[0][0], [x[:1], y], {}, {})
+
+
 @pytest.mark.parametrize(
     ("sizes", "launches"),
     [((150, 144, 88), 1), ((64, 64, 2048), 2), ((61, 67, 71), 3), ((1, 8, 8), 1), ((8, 1, 16), None)],

@@ -182,7 +182,8 @@ impl Program {
         let launch = program.launch_with(&borrowed(sizes), |_, _| Some(0)).map_err(|error| of_setup(py, &error))?;
         for ((buffer, array), bytes) in program.tensors().zip(arrays).zip(&launch.bytes) {
             let there = array.span().unwrap_or(0).unsigned_abs() * u64::from(array.element.bytes());
-            if there < *bytes || array.element != buffer.element || (buffer.role != Role::Input && array.read_only) {
+            let read_only = buffer.role != Role::Input && array.read_only;
+            if there < *bytes || !holds(buffer.element, array.element) || read_only {
                 let what = format!(
                     "`{}` has {bytes} bytes of {}, and the array has {there} of {}",
                     buffer.name, buffer.element, array.element
@@ -192,6 +193,13 @@ impl Program {
         }
         Ok(())
     }
+}
+
+/// Whether what a planned kernel knows as one type may be an array of another: a copy whose runs
+/// lie alike in both arrays moves several elements as one unsigned number of as many bits.
+fn holds(kernel: Element, array: Element) -> bool {
+    let moved = matches!(kernel, Element::U16 | Element::U32 | Element::U64) && kernel.bytes() > array.bytes();
+    kernel == array || moved
 }
 
 /// Whether an array has its elements where a layout has them: mode by mode; or one after another,
