@@ -241,6 +241,53 @@ impl Build {
         Ok(core.new_variable(at, last, None))
     }
 
+    /// One index where a condition is true, another elsewhere. What is known of it is what is
+    /// known of both.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, interpret};
+    /// use tilewright_layout::symbolic::Expr;
+    ///
+    /// // Where a number is negative, the first one is taken. No access needs a predicate.
+    /// let kernel = Kernel::build("replaced", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "64:1")?, k.output::<f32>("y", "64:1")?);
+    ///     k.threads(64)?;
+    ///     let thread = k.thread()?;
+    ///     let own = x.at(&thread)?.load()?.numbers()?[0];
+    ///     let from = k.either(own.lt(own.like(0.0)), &Expr::from(0), &thread)?;
+    ///     y.at(&thread)?.store(&x.at(&from)?.load()?)
+    /// })?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
+    /// let numbers: Vec<f32> = (0..64).map(|at| 4.0 - at as f32).collect();
+    /// interpreter.tensor(0, &numbers)?;
+    /// let run = interpreter.check()?.run;
+    /// assert_eq!(run.tensor::<f32>(1)?[..7], [4.0, 3.0, 2.0, 1.0, 0.0, 4.0, 4.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Errors: an index may be negative, or does not fit in 32 bits, or has too many terms.
+    #[track_caller]
+    pub fn either(&self, condition: Flag<'_>, yes: &Expr, no: &Expr) -> Result<Expr, KernelError> {
+        let location = Location::caller();
+        let mut core = self.core();
+        core.begin(Source { statement: "either", location });
+        let mut greatest = 0;
+        let mut registers = [condition.register; 3];
+        for (register, index) in registers.iter_mut().skip(1).zip([yes, no]) {
+            let (Some(0..), Some(most)) = index.range() else {
+                return Err(Reason::Open { what: "the range", layout: index.to_string() }.at("either", location));
+            };
+            greatest = most.max(greatest);
+            if greatest > i64::from(i32::MAX) {
+                let (asked, limit) = (greatest.unsigned_abs(), i32::MAX as u64);
+                return Err(Reason::TooMuch { what: "values of an index", asked, limit }.at("either", location));
+            }
+            *register = core.lower(index, Width::Bits32).map_err(|refusal| refusal.at("either", location))?;
+        }
+        let register = core.pure(Operation::Select, registers, Width::Bits32);
+        Ok(core.new_variable(register, greatest, None))
+    }
+
     /// The lower 32 bits of two words side by side, `low` first, moved down by `bits`, of which 5
     /// bits count (`shf.r.wrap`). So it is the word that begins `bits` into `low`.
     ///

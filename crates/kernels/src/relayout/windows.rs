@@ -85,6 +85,10 @@ pub(super) struct Windows {
     /// Behind so many words of a row one is left out, so that lanes along another axis of the row
     /// meet other banks; 0 for none.
     fold: i64,
+    /// Elements in front of the tile, so that the place of a chunk that begins at the end of the
+    /// first axis, taken as one that begins before the next row, is none before shared memory. Not
+    /// 0 where chunks go on behind that axis, and it is an axis of the runs of the source too.
+    front: i64,
     /// Words of the tile.
     length: i64,
     /// Lanes that read a run together, and how many words each of them reads.
@@ -152,8 +156,19 @@ impl Windows {
         // How far the chunks go that begin in a window.
         let chunks = up(window, chunk);
         let reach = chunks * chunk + if skewed { align - 1 } else { 0 };
-        let lanes = (count as u64).next_power_of_two().min(32) as i64;
+        let rows: Vec<(usize, i64)> = tile.rows().into_iter().map(|axis| (axis, read[axis])).collect();
+        let all: i64 = rows.iter().map(|(_, extent)| extent).product();
+        // Bytes have more ways, which were measured for them alone. Where there are fewer runs than
+        // warps, several warps read one.
+        let most =
+            if bytes == 1 && 32 * all < threads { threads / (all as u64).next_power_of_two() as i64 } else { 32 };
+        let lanes = (count as u64).next_power_of_two().min(most as u64) as i64;
+        // Half as many lanes may leave fewer of them idle.
+        let lanes = if bytes == 1 && lanes == 32 && up(count, 16) * 16 < up(count, 32) * 32 { 16 } else { lanes };
         let words = up(count, lanes);
+        if bytes == 1 && words > WORDS {
+            return None;
+        }
         let fold = match fold_axes {
             0 => 0,
             count => {
@@ -166,10 +181,8 @@ impl Windows {
         };
         let left_out = if fold > 0 { lanes * words / fold } else { 0 };
         let pitch = (lanes * words + left_out) | 1;
-        let rows: Vec<(usize, i64)> = tile.rows().into_iter().map(|axis| (axis, read[axis])).collect();
-        let all: i64 = rows.iter().map(|(_, extent)| extent).product();
         let mut threads = threads;
-        while threads > 64 && all * lanes < 2 * threads {
+        while lanes <= 32 && threads > 64 && all * lanes < 2 * threads {
             threads /= 2;
         }
         let keeps = |axis: usize, far: i64| axes[axis].source * far % word == 0;
@@ -204,6 +217,9 @@ impl Windows {
         // An axis that both sides share may be read past its end.
         let past = ((reach + unit - 1) / unit - read[last]).max(0) * places[last];
         let length = length + if tile.source.contains(&last) { up((reach - window).max(past), word) } else { 0 };
+        let around = bytes == 1 && tile.destination.len() > 1 && read[first] >= chunk && chunk > 1 && fold == 0;
+        let front = if around && tile.source.contains(&first) { up(chunk * places[first], word) * word } else { 0 };
+        let length = length + 2 * front / word;
         let columns: Vec<(usize, i64)> = tile.columns().into_iter().map(|axis| (axis, read[axis])).collect();
         let beside = |axis: usize| tile.beside.contains(&axis);
         let same = |axis: usize, far: i64| {
@@ -245,6 +261,7 @@ impl Windows {
             padded,
             pitch,
             fold,
+            front,
             length,
             lanes,
             words,
@@ -275,6 +292,11 @@ impl Windows {
     /// How many elements of a run of the destination a block writes.
     fn window(&self) -> i64 {
         self.tile.destination.iter().map(|axis| self.tile.extents[*axis]).product()
+    }
+
+    /// How far along a run of the destination the chunks go that begin in its window.
+    fn reach(&self) -> i64 {
+        up(self.window(), self.chunk) * self.chunk + if self.skewed { self.align - 1 } else { 0 }
     }
 
     /// What is chosen, in words.

@@ -18,6 +18,8 @@ const LINES: [i64; 3] = [64, 128, 256];
 const RUNS: [i64; 10] = [32, 64, 96, 128, 192, 256, 384, 512, 1024, 2048];
 /// Bytes of tiles that are tried.
 const TILES: [i64; 4] = [8 << 10, 16 << 10, 32 << 10, 60 << 10];
+/// Bytes of runs that are tried for both sides at once.
+const LONG: [i64; 4] = [8 << 10, 16 << 10, 32 << 10, 60 << 10];
 /// Bytes of the smallest tile that keeps a block busy for longer than it takes to begin.
 const SMALL: f64 = 4096.0;
 /// Shared memory that all blocks of a processor may take without loss.
@@ -34,6 +36,31 @@ const RESIDENT: (i64, i64) = (2048, 32);
 /// Elements that a thread writes one after the other without a loop, before their code is too long
 /// for the caches of instructions.
 const LONG_CODE: f64 = 96.0;
+/// Bytes of a tensor that stays in the cache of a device, as its copy does.
+const CACHED: f64 = 32.0 * 1024.0 * 1024.0;
+/// How many blocks of a processor are many.
+const MANY: f64 = 4.0;
+
+/// What is otherwise for bytes than for wider elements: they take four times as many instructions
+/// and accesses of shared memory for as much memory.
+struct Weights {
+    /// Of sectors in which runs of the destination begin and end.
+    torn: f64,
+    /// Of instructions past what processors issue while memory moves.
+    issued: f64,
+    /// Of how many times a tile is as large as a small one, as a power of two.
+    large: f64,
+    /// Of chunks narrower than 16 bytes.
+    narrow: f64,
+    /// Of few blocks at once, where a tensor stays in the cache.
+    few: f64,
+    /// Whether the last blocks of a processor count one by one, and not as many as it has at once.
+    by_block: bool,
+}
+
+const OF_BYTES: Weights = Weights { torn: 0.65, issued: 0.104, large: 0.02, narrow: 3.4, few: 0.17, by_block: true };
+const OF_WORDS: Weights = Weights { torn: 0.51, issued: 0.05, large: 0.003, narrow: 1.0, few: 0.0, by_block: false };
+
 /// Threads of a block that are tried.
 const THREADS: [i64; 3] = [128, 256, 512];
 
@@ -64,8 +91,11 @@ pub(super) fn every(sides: &Sides) -> Vec<Windows> {
     // A run that begins inside a word is covered by one word more.
     let less = (4 / bytes - 1).max(0);
     let mut tiles: Vec<Tile> = Vec::new();
-    for (read, written, size) in
-        RUNS.iter().flat_map(|read| RUNS.iter().flat_map(move |written| TILES.map(move |size| (read, written, size))))
+    let long = LONG.iter().filter(|_| bytes == 1).map(|run| (run, run, *run));
+    for (read, written, size) in RUNS
+        .iter()
+        .flat_map(|read| RUNS.iter().flat_map(move |written| TILES.map(move |size| (read, written, size))))
+        .chain(long)
     {
         for less in if less > 0 { vec![0, less] } else { vec![0] } {
             let wanted = ((read / bytes - less).max(1), (written / target).max(1));
@@ -137,6 +167,11 @@ impl Windows {
         let issued = self.instructions(sides) * 32.0 / (elements * both) / ISSUED;
         let loads = loads * READ_BACK / both;
         let size = (elements * bytes as f64 / SMALL).log2();
+        let weights = if bytes == 1 { &OF_BYTES } else { &OF_WORDS };
+        // Tiles of a transpose from memory are as good where they are large, of bytes too.
+        let all: f64 = axes.iter().map(|axis| axis.extent as f64).product();
+        let cached = all * (bytes as f64) < CACHED;
+        let two = axes.len() == 2 && !cached;
         // Elements that lanes go through for each that there is.
         let idle = |elements_of_thread: i64| (self.threads * elements_of_thread) as f64 / elements - 1.0;
         let read_by_thread = self.sources.count() * self.words * self.word;
@@ -144,29 +179,37 @@ impl Windows {
         let words_of_chunk = self.chunk_bytes as f64 / 4.0;
         let sum = 1.0
             + 0.012 * (sectors(from) + torn(from)) / read
-            + (0.51 * sectors(to) + 0.0035 * torn(to)) / written
+            + (weights.torn * sectors(to) + 0.0035 * torn(to)) / written
             + 0.3 * (64.0 / read - 1.0).max(0.0)
             + 0.8 * (64.0 / written - 1.0).max(0.0)
             + 0.065 * (out - 1.0)
             + 0.037 * (twice - 1.0)
-            + 0.05 * (issued - 0.7).max(0.0)
+            + weights.issued * (issued - 0.7).max(0.0)
             + 0.043 * loads
             + 0.075 * (loads - 0.25).max(0.0)
             + 0.105 * stores / (both.max(8.0))
             + 0.6 / (resident * self.threads as f64 / 32.0)
             + 0.68 / together
-            + 0.003 * size.max(0.0)
+            + if two { OF_WORDS.large } else { weights.large } * size.max(0.0)
             + 0.034 * (-size).max(0.0)
             + 0.1 * (taken / CACHE - 1.0).max(0.0)
-            + if self.skewed { 0.0147 } else { 0.0086 } / words_of_chunk
+            + weights.narrow * if self.skewed { 0.0147 } else { 0.0086 } / words_of_chunk
             + if self.tile.beside.is_empty() { 0.0 } else { 0.0095 }
             + 0.02 * idle(read_by_thread).max(0.0)
             + 0.007 * idle(written_by_thread).max(0.0)
             + 0.055 * (self.unrolled() as f64 / LONG_CODE - 1.0).max(0.0);
-        // Few blocks do not fill all processors to the end.
+        // Few blocks do not fill all processors to the end. Where all is in a cache, blocks of a
+        // processor make up for each other's waits, and more of them for more.
         let tiles: f64 = axes.iter().zip(extents).map(|(axis, extent)| up(axis.extent, *extent) as f64).product();
-        let waves = tiles / (sides.blocks as f64 / 2.0 * resident);
-        sum * if waves < 8.0 { waves.ceil() / waves } else { 1.0 }
+        let each = tiles / (sides.blocks as f64 / 2.0);
+        let waves = each / resident;
+        let few = cached && resident < MANY;
+        let sum = sum + if few { weights.few } else { 0.0 };
+        sum * match waves < 8.0 {
+            true if weights.by_block => each.ceil() / each,
+            true => waves.ceil() / waves,
+            false => 1.0,
+        }
     }
 
     /// Blocks that a processor has at once.
@@ -213,6 +256,7 @@ impl Windows {
         // differ.
         let shared = self.tile.destination.iter().any(|axis| self.tile.source.contains(axis));
         let each = match shared || self.phased && self.tile.destination.len() > 1 {
+            true if self.front > 0 => 3.0,
             true => 8.0,
             false => 5.0,
         };

@@ -65,6 +65,19 @@ impl<'k> Writer<'k, '_> {
                 condition = both(condition, k.unless_less(&digit, &Expr::from(plan.read[*axis]))?);
             }
         }
+        // Of the rows along a run of the destination, those that its window reaches.
+        let run = || plan.tile.destination.iter().filter(|axis| rows.contains(axis));
+        if plan.skewed
+            && self.sides.source.bytes() == 1
+            && run().count() > 1
+            && run().count() == plan.tile.destination.len()
+        {
+            let mut along = Expr::from(0);
+            for (number, axis) in rows.iter().enumerate().filter(|(_, axis)| plan.tile.destination.contains(axis)) {
+                along = plus(&along, &times(&turn.at(number)?, axes[*axis].destination)?)?;
+            }
+            condition = both(condition, k.unless_less(&along, &Expr::from(plan.reach()))?);
+        }
         let (at, phase) = match plan.phased {
             true => begin.divided(k, plan.word)?,
             false => (begin.divided(k, plan.word)?.0, Expr::from(0)),
@@ -97,7 +110,7 @@ impl<'k> Writer<'k, '_> {
     fn row(&self, turn: &Turn, rows: &[usize]) -> Result<Expr, KernelError> {
         let plan = self.plan;
         let (terms, further) = turn.terms(|number| plan.places[rows[number]] / plan.word);
-        let place = Sum { base: further, terms }.expr()?;
+        let place = Sum { base: further + plan.front / plan.word, terms }.expr()?;
         if !plan.padded {
             return Ok(place);
         }
@@ -141,7 +154,7 @@ impl<'k> Writer<'k, '_> {
     pub(super) fn place(&self, digits: &[(usize, Expr)]) -> Result<Expr, KernelError> {
         let (k, plan, axes) = (self.k, self.plan, &self.sides.axes);
         let terms = digits.iter().map(|(axis, digit)| (digit.clone(), plan.places[*axis])).collect();
-        let mut place = Sum { base: 0, terms }.expr()?;
+        let mut place = Sum { base: plan.front, terms }.expr()?;
         let rows = || digits.iter().filter(|(axis, _)| !plan.tile.source.contains(axis));
         if plan.padded {
             let rows = rows().filter(|(axis, _)| !plan.tile.beside.contains(axis));

@@ -101,6 +101,38 @@ impl<'k> Writer<'k, '_> {
         Ok(place)
     }
 
+    /// Where the elements of a chunk of a run are in the tile.
+    fn places(&self, column: &Column<'k>, number: &Expr) -> Result<Vec<Expr>, KernelError> {
+        let (k, plan) = (self.k, self.plan);
+        let (list, chunk) = (&plan.tile.destination, plan.chunk);
+        let at = |element| Sum { base: element, terms: vec![(column.skew.clone(), 1), (number.clone(), chunk)] };
+        if plan.front == 0 {
+            return (0..chunk).map(|element| self.place_along(column, &at(element))).collect();
+        }
+        // The chunk goes on once at most behind the end of the first axis, so that two places are
+        // computed and each element is a constant from one of them.
+        let extents: Vec<i64> = list.iter().map(|axis| plan.read[*axis]).collect();
+        let (first, extent, step) = (at(0).expr()?, extents[0], plan.places[list[0]]);
+        let (begin, row) = (k.remainder(&first, extent)?, k.quotient(&first, extent)?);
+        let place = |begin: Expr, row: &Expr| {
+            let others = list[1..].iter().copied().zip(k.coordinate(row, &extents[1..])?);
+            let digits: Vec<(usize, Expr)> =
+                [(list[0], begin)].into_iter().chain(others).chain(column.digits.clone()).collect();
+            self.place(&digits)
+        };
+        let left = plus(&times(&begin, -1)?, &Expr::from(extent))?;
+        let (here, next) = (place(begin, &row)?, place(Expr::from(0), &plus(&row, &Expr::from(1))?)?);
+        let next = plus(&next, &times(&k.clamped(&left, chunk + 1)?, -step)?)?;
+        let each = (0..chunk).map(|element| {
+            let from = match k.unless_less(&Expr::from(element), &left)? {
+                Some(inside) => k.either(inside, &here, &next)?,
+                None => here.clone(),
+            };
+            plus(&from, &Expr::from(element * step))
+        });
+        each.collect()
+    }
+
     /// An element of the tile.
     fn element(&self, place: &Expr, condition: Option<Flag<'k>>) -> Result<Num<'k>, KernelError> {
         let number = load(self.k, &self.elements.at(place)?, condition)?.numbers()?[0];
@@ -149,11 +181,10 @@ impl<'k> Writer<'k, '_> {
             Ok(both(inside, k.unless_less(&turn.at(last)?, &Expr::from(extent))?))
         };
         let moved = |column: &Column<'k>, number: &Expr| -> Result<(), KernelError> {
-            let mut numbers = Vec::new();
-            for element in 0..chunk {
-                let terms = vec![(column.skew.clone(), 1), (number.clone(), chunk)];
-                numbers.push(self.element(&self.place_along(column, &Sum { base: element, terms })?, None)?);
-            }
+            let places = self.places(column, number)?;
+            let numbers: Result<Vec<Num<'_>>, KernelError> =
+                places.iter().map(|place| self.element(place, None)).collect();
+            let numbers = numbers?;
             let values = k.register(sides.destination, &chunk.to_string())?;
             values.set(&numbers)?;
             let slot: Coord<Expr> = Tree::flat([Slot::All, Slot::At(plus(&column.first, number)?)])?;
