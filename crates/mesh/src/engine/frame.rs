@@ -110,6 +110,10 @@ pub(super) fn encoded(error: &MeshError) -> String {
             format!("differs{between}{rank}{between}{what}{between}{own}{between}{other}")
         }
         MeshError::Lost { rank, step, why } => format!("lost{between}{rank}{between}{step}{between}{why}"),
+        // Only who was interrupted has that error; to all others it is lost.
+        MeshError::Interrupted { rank, step } => {
+            format!("lost{between}{rank}{between}{step}{between}it was interrupted")
+        }
         MeshError::OutOfMemory { rank, step, bytes } => {
             format!("memory{between}{rank}{between}{step}{between}{bytes}")
         }
@@ -139,5 +143,18 @@ pub(super) fn decoded(text: &str) -> MeshError {
         }
         ["operation", what] => MeshError::Operation { what: (*what).into() },
         _ => MeshError::Environment { what: text.into() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_process_is_lost_to_all_others() {
+        let interrupted = MeshError::Interrupted { rank: 3, step: "before step 1".into() };
+        let lost = MeshError::Lost { rank: 3, step: "before step 1".into(), why: "it was interrupted".into() };
+        assert_eq!(decoded(&encoded(&interrupted)), lost);
+        assert_eq!(decoded(&encoded(&lost)), lost);
     }
 }

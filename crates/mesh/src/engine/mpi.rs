@@ -376,12 +376,7 @@ impl Mpi {
 
     /// Ends the engine with an error, which goes to all others.
     fn fail(&mut self, error: MeshError) -> MeshError {
-        let text = match &error {
-            MeshError::Interrupted { rank, step } => {
-                encoded(&MeshError::Lost { rank: *rank, step: step.clone(), why: "it was interrupted".into() })
-            }
-            other => encoded(other),
-        };
+        let text = encoded(&error);
         let others = (0..self.ranks).filter(|rank| *rank != self.rank);
         let mut requests: Vec<Request> = others.filter_map(|rank| self.say(rank, FAILED, &text)).collect();
         let until = Instant::now() + GRACE;
