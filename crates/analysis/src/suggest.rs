@@ -7,9 +7,9 @@
 //!
 //! * **A swizzle** `S<b,m,s>` after the layout; in the place of the swizzle that the tile has, if
 //!   it has one that keeps vectors whole and is its own inverse. It must keep vectors whole:
-//!   `2^m >= vector`. It must flip bits that decide a bank, or it changes nothing; and what it reads
-//!   must be a bit of an offset. That leaves a few hundred, and each is counted. Those that read
-//!   below what they flip, `s < 0`, either take vectors apart or permute the banks.
+//!   `2^m >= vector`. It must flip bits that decide a bank, or it changes nothing; and what it
+//!   reads must be a bit of an offset. That leaves a few hundred, and each is counted. Those that
+//!   read below what they flip, `s < 0`, either take vectors apart or permute the banks.
 //! * **A linear map over bits** after the layout, where layout and accesses are linear: of all that
 //!   keep vectors and words whole, by search with a bound ([`mod@linear`]).
 //! * **A padding** of a layout without a swizzle: the offset grows by `p` at each multiple of a

@@ -1,6 +1,6 @@
 //! Products, reductions, softmax and functions of elements between processes, here threads that
-//! sockets connect: what they hold is what the simulation says, to the bit, which other tests compare
-//! with what defines it; products are compared with the sums that define them.
+//! sockets connect. What they hold is what the simulation says, to the bit; other tests compare
+//! that with the definition. Products are compared with the sums that define them.
 
 mod oracle;
 mod processes;

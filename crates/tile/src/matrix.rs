@@ -24,8 +24,8 @@ pub(crate) struct Tiling {
     pub(crate) c: Held,
     /// Rows and columns of warps.
     pub(crate) warps: [i64; 2],
-    /// How many columns a warp has side by side: those of one instruction or two; of groups those of
-    /// an instruction.
+    /// How many columns a warp has side by side: those of one instruction or two; in groups of
+    /// warps, those of one.
     pub(crate) beside: i64,
     /// Whether four warps multiply together, B from shared memory.
     pub(crate) by_groups: bool,

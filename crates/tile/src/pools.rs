@@ -125,7 +125,8 @@ impl Pools {
         self.layouts.get(&self.of(value)).map_or(&[], Vec::as_slice)
     }
 
-    /// Where a layout of a value comes from in the end: what asks for it, and for which value first.
+    /// Where a layout of a value comes from in the end: what asks for it, and for which value
+    /// first.
     pub(crate) fn origin(&self, value: ValueId, held: &Held) -> Origin {
         let (mut value, mut held) = (self.of(value), held.clone());
         // A layout was known before those that came from it, so this ends.

@@ -1,6 +1,6 @@
 //! A product of matrices in six steps, from a thread for each element to the tensor cores fed by
 //! the copy engine: `D(m,n) = sum over k of A(m,k) * B(n,k)`, bf16 with sums in f32, for any M and
-//! N, and K and N multiples of 8. The book's chapter "A product, step by step" reads it aloud.
+//! N, and K and N multiples of 8. The book's chapter "A product, step by step" explains it.
 //!
 //! Every step is checked in the interpreter. On a machine with a Hopper GPU each is timed there at
 //! a size that is given, and compared with sums in f64.

@@ -168,9 +168,9 @@ impl Build {
         Ok(())
     }
 
-    /// What `body` computes stands in the body that is being written. Elsewhere what does not change
-    /// in a loop is computed before it, and has registers throughout: too many, where a loop needs
-    /// them for its sums and a tile is read or written behind it.
+    /// What `body` computes stands in the body that is being written. Elsewhere what does not
+    /// change in a loop is computed before it, and has registers throughout: too many, where a loop
+    /// needs them for its sums and a tile is read or written behind it.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, KernelError, program::Step};

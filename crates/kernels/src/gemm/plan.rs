@@ -97,7 +97,7 @@ pub struct Plan {
 
 impl Plan {
     /// The plan that takes the least time by the model of a machine, of those without a
-    /// [`Plan::tail`]: of seven problems at which those were measured they were the fastest at none.
+    /// [`Plan::tail`]: those were measured at seven problems, and were the fastest at none.
     /// `--tune` measures them.
     ///
     /// ```

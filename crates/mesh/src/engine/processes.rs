@@ -408,8 +408,8 @@ impl Processes {
     /// Ends all connections with an error, which every later call gives too.
     fn fail(&mut self, error: MeshError) -> MeshError {
         self.report(&error);
-        // A connection that is closed while bytes wait in it is reset, and the failure that was sent
-        // is lost.
+        // A connection that is closed while bytes wait in it is reset, and the failure that was
+        // sent is lost.
         let until = Instant::now() + 2 * GRACE;
         for peer in self.peers.iter().flatten() {
             let _ = peer.shutdown(Shutdown::Write);

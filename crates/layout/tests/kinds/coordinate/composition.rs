@@ -1,5 +1,5 @@
-//! Composition with layouts of coordinates: it exists exactly where a layout has the values that the
-//! definition gives.
+//! Composition with layouts of coordinates: it exists exactly where a layout has the values that
+//! the definition gives.
 
 use tilewright_layout::{Layout, LayoutError};
 
