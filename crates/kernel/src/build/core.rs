@@ -93,6 +93,8 @@ pub(crate) struct Core {
     pub(crate) team: Option<Team>,
     /// How many barriers of some of the threads there are, of roles and of meetings.
     pub(crate) barriers: u32,
+    /// The barriers of roles, by their first warp and the one behind their last.
+    pub(crate) of_roles: HashMap<(u32, u32), u32>,
     /// The registers that roles ask for: the first thread, how many threads, and how many each.
     pub(crate) shares: Vec<(i64, u32, u32)>,
     pub(crate) maps: Vec<Map>,
@@ -133,6 +135,7 @@ impl Core {
             thread: None,
             team: None,
             barriers: 0,
+            of_roles: HashMap::new(),
             shares: Vec::new(),
             maps: Vec::new(),
             sums: HashSet::new(),

@@ -70,7 +70,12 @@ impl Core {
             let asked = u64::from(warps.end);
             return Err(Reason::TooMuch { what: "warps", asked, limit: u64::from(all) / LANES as u64 });
         }
-        let barrier = self.take_barrier()?;
+        // Roles of the same warps follow one another, so they share a barrier.
+        let barrier = match self.of_roles.get(&(warps.start, warps.end)) {
+            Some(known) => *known,
+            None => self.take_barrier()?,
+        };
+        self.of_roles.insert((warps.start, warps.end), barrier);
         let inside = self.among(warps, all.div_ceil(LANES as u32));
         let mut register = self.special(Special::Thread);
         if first > 0 {
@@ -115,8 +120,8 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: what the body refuses; there are not so many warps, or more than 15 roles; the
-    /// number of threads was not said; a role inside a role.
+    /// Errors: what the body refuses; there are not so many warps, or roles of more than 15
+    /// ranges; the number of threads was not said; a role inside a role.
     #[track_caller]
     pub fn role(&self, warps: Range<u32>, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
         let location = Location::caller();

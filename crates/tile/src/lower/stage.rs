@@ -19,6 +19,8 @@ const BYTES: i64 = 96 << 10;
 const STAGES: i64 = 4;
 /// How many elements along K an instruction takes.
 const STEP: i64 = 16;
+/// Threads of a warp.
+const LANES: i64 = 32;
 
 /// What a stage holds, and how it gets there and out.
 pub(super) struct Ring<'k> {
@@ -31,6 +33,8 @@ pub(super) struct Ring<'k> {
     /// `(rows, columns, stages)` in the order of the tensor.
     ring: View<'k>,
     copy: TiledCopy,
+    /// How many warps copy, where the tile has no part for each.
+    movers: Option<u32>,
     /// The loop's turn, and how many stages there are; one stage outside of loops.
     stages: i64,
 }
@@ -62,13 +66,20 @@ impl<'k> Lowering<'k, '_> {
                     let element = self.placed.program.tensors[tensor].element;
                     let ring = self.k.shared_of(element, &layout)?;
                     self.note(place);
-                    let (chunks, others) = (run / 8, (threads / (run / 8)).min(rows));
-                    let (movers, values) = match inner {
-                        0 => (format!("({chunks},{others}):(1,{chunks})"), "(8,1)"),
-                        _ => (format!("({others},{chunks}):({chunks},1)"), "(1,8)"),
+                    // Each thread copies 16 bytes, or 8 of a tile that has less than that for a warp.
+                    let (atom, part) = match first * second >= 8 * LANES {
+                        true => ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", 8),
+                        false => ("SM80_CP_ASYNC_CACHEALWAYS<uint64_t>", 4),
                     };
-                    let atom = CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?;
-                    let copy = TiledCopy::new(atom, 16, &movers.parse::<Layout>()?, &values.parse()?)?;
+                    let chunks = (run / part).min(threads);
+                    let others = (threads / chunks).min(rows);
+                    let (movers, values) = match inner {
+                        0 => (format!("({chunks},{others}):(1,{chunks})"), format!("({part},1)")),
+                        _ => (format!("({others},{chunks}):({chunks},1)"), format!("(1,{part})")),
+                    };
+                    let copy =
+                        TiledCopy::new(CopyAtom::named(atom)?, 16, &movers.parse::<Layout>()?, &values.parse()?)?;
+                    let movers = chunks * others;
                     Ok::<_, KernelError>(Ring {
                         value,
                         tensor,
@@ -77,6 +88,7 @@ impl<'k> Lowering<'k, '_> {
                         kept,
                         ring,
                         copy,
+                        movers: (movers < threads).then_some((movers / LANES) as u32),
                         stages,
                     })
                 })
@@ -96,7 +108,12 @@ impl<'k> Lowering<'k, '_> {
             let one = |mode: usize| if ring.kept.contains(&mode) { Slot::All } else { Slot::At(Expr::from(0)) };
             let slots: Vec<Slot<Expr>> = (0..ring.shape.len()).map(one).collect();
             let tile = if slots.len() == 2 { tile } else { tile.slice(Tree::flat(slots)?)? };
-            self.k.copy_predicated(&ring.copy, &tile, &ring.ring.slice(staged(stage)?)?)?;
+            let to = ring.ring.slice(staged(stage)?)?;
+            let copied = || self.k.copy_predicated(&ring.copy, &tile, &to);
+            match ring.movers {
+                Some(warps) => self.k.role(0..warps, copied)?,
+                None => copied()?,
+            }
         }
         self.k.commit_async();
         if let Some((number, Some(turn))) = before {

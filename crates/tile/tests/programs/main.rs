@@ -5,6 +5,7 @@ mod by_hand;
 mod places;
 mod roles;
 mod run;
+mod stages;
 
 use half::bf16;
 use run::{Case, kernel};
