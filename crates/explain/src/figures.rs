@@ -6,6 +6,7 @@
 mod derivation;
 pub mod instructions;
 pub mod morphisms;
+pub mod tiles;
 
 use tilewright_draw::{self as draw, Banks, DrawError, Figure, Multiplication, Style};
 use tilewright_layout::{AnyLayout, Composed, DivideForm, OuterMap};

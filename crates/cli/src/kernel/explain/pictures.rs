@@ -5,21 +5,16 @@
 
 use std::path::Path;
 
-use tilewright::draw::{self, Banks, Figure, Format, Map, Page, Style};
-use tilewright::layout::Composed;
+use tilewright::draw::{self, Figure, Format, Page, Style};
+use tilewright::explain::figures::tiles;
 use tilewright::tile::{Choice, Explanation, Held, NextBest, Staged, TileError};
-use tilewright::{Layout, Tree};
 
 use crate::output::{Failure, Saving, write_file};
 use crate::picture;
 use crate::terminal::Terminal;
 
-/// How many lines of a tile in shared memory are drawn: as many as change places.
-const LINES: i64 = 8;
 /// The most elements of a tile whose next best layout is drawn, too.
 const MOST: i64 = 4096;
-/// The most elements of a line that are drawn.
-const ALONG: i64 = 64;
 
 /// Values of one shape and one layout.
 struct Alike<'e> {
@@ -48,31 +43,12 @@ fn refused(reason: tilewright::tile::Reason) -> Failure {
 
 /// Who holds which element of a tile.
 fn held_by(heading: &str, held: &Held, shape: &[i64], style: Style) -> Result<Figure<'static>, Failure> {
-    let tile = match shape {
-        [one] => Tree::leaf(*one),
-        several => Tree::flat(several.to_vec())?,
-    };
-    Ok(draw::thread_value(heading, &Map::from(&held.layout().map_err(refused)?), &tile, style)?)
+    Ok(tiles::held(heading, &held.layout().map_err(refused)?, shape, style)?)
 }
 
 /// A few lines of a stage, with the banks in which they lie.
 fn lies(staged: &Staged, style: Style) -> Result<Figure<'static>, Failure> {
-    let inner = staged.layout.inner();
-    let modes: Vec<Layout> = (0..inner.rank()).filter_map(|mode| inner.mode(mode)).collect();
-    let contiguous = |own: &Layout| own.leaves().first().is_some_and(|leaf| leaf.stride == 1);
-    let first = |contiguous_one: bool| {
-        let own = modes.iter().find(|own| contiguous(own) == contiguous_one);
-        own.and_then(|own| own.leaves().first().cloned())
-    };
-    let (Some(along), Some(down)) = (first(true), first(false)) else {
-        return Ok(draw::swizzle(&staged.layout, Banks::of_elements(staged.bits), style));
-    };
-    let part = Layout::tuple(&[
-        Layout::mode_of(down.extent.min(LINES), down.stride)?,
-        Layout::mode_of(along.extent.min(ALONG), along.stride)?,
-    ])?;
-    let part = Composed::new(staged.layout.outer().clone(), *staged.layout.offset(), part)?;
-    Ok(draw::swizzle(&part, Banks::of_elements(staged.bits), style))
+    Ok(tiles::staged(&staged.layout, staged.bits, style)?)
 }
 
 fn more(next: &NextBest, explained: &Explanation) -> String {

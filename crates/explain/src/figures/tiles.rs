@@ -1,0 +1,62 @@
+//! Pictures of tiles of a tile program: who holds what, and where they lie in shared memory.
+
+use tilewright_draw::{self as draw, Banks, DrawError, Figure, Map, Style};
+use tilewright_layout::{Composed, Layout, LayoutError, Tree};
+
+/// How many lines of a tile in shared memory are drawn: as many as change places.
+const LINES: i64 = 8;
+/// The most elements of a line that are drawn.
+const ALONG: i64 = 64;
+
+/// Who holds which element of a tile: `held` goes from (thread, value) to the index of an element
+/// of `shape`, the first mode fastest.
+///
+/// ```
+/// use tilewright_draw::{Style, Theme};
+/// use tilewright_explain::figures::tiles;
+///
+/// // 32 threads hold the columns of a tile of 4 x 32.
+/// let held = "(32,4):(4,1)".parse().unwrap();
+/// let figure = tiles::held("columns", &held, &[4, 32], Style::default()).unwrap();
+/// assert!(figure.svg(Theme::Light).contains("T31"));
+/// ```
+///
+/// Errors: the shape has no extents; the layout is none of threads and values of the tile.
+pub fn held(heading: &str, held: &Layout, shape: &[i64], style: Style) -> Result<Figure<'static>, DrawError> {
+    let tile = match shape {
+        [one] => Tree::leaf(*one),
+        several => Tree::flat(several.to_vec())?,
+    };
+    draw::thread_value(heading, &Map::from(held), &tile, style)
+}
+
+/// The first lines of a tile in shared memory, of elements of so many bits, with the banks in which
+/// they lie, before and after its swizzle.
+///
+/// ```
+/// use tilewright_draw::{Style, Theme};
+/// use tilewright_explain::figures::tiles;
+///
+/// let stage = "S<3,3,3> o 0 o (64,64):(64,1)".parse().unwrap();
+/// assert!(tiles::staged(&stage, 16, Style::default()).unwrap().svg(Theme::Light).contains("32 banks"));
+/// ```
+///
+/// Errors: a stride exceeds 64 bits.
+pub fn staged(layout: &Composed, bits: i64, style: Style) -> Result<Figure<'static>, LayoutError> {
+    let inner = layout.inner();
+    let modes: Vec<Layout> = (0..inner.rank()).filter_map(|mode| inner.mode(mode)).collect();
+    let contiguous = |own: &Layout| own.leaves().first().is_some_and(|leaf| leaf.stride == 1);
+    let first = |contiguous_one: bool| {
+        let own = modes.iter().find(|own| contiguous(own) == contiguous_one);
+        own.and_then(|own| own.leaves().first().cloned())
+    };
+    let (Some(along), Some(down)) = (first(true), first(false)) else {
+        return Ok(draw::swizzle(layout, Banks::of_elements(bits), style));
+    };
+    let part = Layout::tuple(&[
+        Layout::mode_of(down.extent.min(LINES), down.stride)?,
+        Layout::mode_of(along.extent.min(ALONG), along.stride)?,
+    ])?;
+    let part = Composed::new(layout.outer().clone(), *layout.offset(), part)?;
+    Ok(draw::swizzle(&part, Banks::of_elements(bits), style))
+}
