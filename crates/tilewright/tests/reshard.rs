@@ -4,7 +4,7 @@
 use tilewright::kernel::Element;
 use tilewright::kernel::interpret::Interpreter;
 use tilewright::mesh::{Exchange, Machine, Mesh, ShardedLayout, reshard};
-use tilewright::reshard::{MAX_LAUNCHES, Pull, Side, packed, pulls};
+use tilewright::reshard::{Bring, Combine, MAX_LAUNCHES, Pull, Side, brought, packed, pulls};
 
 /// A number for each element of memory of each device; small, so that sums are exact.
 fn number(rank: usize, offset: i64) -> f32 {
@@ -120,6 +120,49 @@ fn what_is_packed_and_sent_comes_to_the_same() {
         }
     }
     assert_eq!(ways.len(), 4, "{ways:?}");
+}
+
+#[test]
+fn what_copy_engines_bring_comes_to_the_same() {
+    let mut ways = [0; 2];
+    for (mesh, from, to) in [
+        ("x=2", "((32,2),64):((64,1@x),1)", "(64,64):(64,1) copied 2:1@x"),
+        ("x=2", "((32,2),64):((64,1@x),1) at 7", "(64,64):(1,64) copied 2:1@x"),
+        ("x=2", "((2,2),2048):((2048,1@x),1)", "(4,(1024,2)):(1024,(1,1@x)) at 3"),
+        ("x=2", "((4,2),2048):((2048,1@x),1)", "(8,(1024,2)):(1,(8,1@x)) at 5"),
+        ("x=4", "((16,4),256):((256,1@x),1)", "(64,256):(1,64) copied 4:1@x"),
+        ("x=2", "(64,64):(1,64) summed 2:1@x", "(64,(32,2)):(1,(64,1@x))"),
+    ] {
+        let mesh: Mesh = mesh.parse().unwrap();
+        let [from, to] = [from, to].map(|text| ShardedLayout::parse(&mesh, text).unwrap());
+        let exchange = Exchange::new(&from, &to).unwrap();
+        let memory: Vec<Vec<f32>> =
+            (0..mesh.size()).map(|rank| (0..from.reach()).map(|offset| number(rank, offset)).collect()).collect();
+        for (rank, right) in exchange.simulate(&memory).unwrap().iter().enumerate() {
+            let step = brought(&exchange, rank, Element::F32, 4, Combine::Sum, [0; 2]).unwrap();
+            let mut left = vec![0.0; right.len()];
+            for Bring { source, read, lines, write, put } in step.brings {
+                ways[usize::from(put.is_some())] += 1;
+                let mut beside = vec![0.0; step.room as usize / 4];
+                let write = write as usize / 4;
+                let target = if put.is_some() { &mut beside } else { &mut left[write..] };
+                for line in 0..lines.count {
+                    let [read, written, count] =
+                        [read + line * lines.read, line * lines.written, lines.bytes].map(|at| at as usize / 4);
+                    target[written..written + count].copy_from_slice(&memory[source][read..read + count]);
+                }
+                if let Some(put) = put {
+                    run(&step.puts[put], &[&beside], &mut left[write..]);
+                }
+            }
+            for pull in &step.pulls {
+                let inputs: Vec<&[f32]> = pull.sources.iter().map(|source| memory[*source].as_slice()).collect();
+                pulled(pull, &inputs, &mut left);
+            }
+            assert_eq!(&left, right, "rank {rank}, {from} to {to}");
+        }
+    }
+    assert!(ways.iter().all(|count| *count > 2), "{ways:?}");
 }
 
 #[test]

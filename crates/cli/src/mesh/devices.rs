@@ -14,7 +14,7 @@ use serde_json::json;
 use tilewright::gpu::{Device, Memory};
 use tilewright::kernel::Element;
 use tilewright::mesh::{Machine, Mesh, MeshError, Plan, ShardedLayout, reshard};
-use tilewright::reshard::{DeviceReshard, NcclReshard, ReshardError};
+use tilewright::reshard::{DeviceReshard, NcclReshard, Readers, ReshardError};
 
 use crate::kernel::bench::median;
 use crate::output::Failure;
@@ -34,7 +34,9 @@ pub struct Options {
     /// The devices of a node, and the links, by which the steps are chosen.
     #[arg(long, default_value = "hgx-h200")]
     machine: String,
-    /// How elements get from device to device: each reads the memory of the others, or NCCL sends.
+    /// How elements get from device to device: each reads the memory of the others, by copy engines
+    /// where large messages lie alike on both sides, by kernels alone, or by copy engines wherever
+    /// lines are long enough; or NCCL sends.
     #[arg(long, value_enum, default_value = "memory")]
     through: Through,
 }
@@ -42,7 +44,20 @@ pub struct Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Through {
     Memory,
+    Kernels,
+    Engines,
     Nccl,
+}
+
+impl Through {
+    fn name(self) -> &'static str {
+        match self {
+            Through::Memory => "memory",
+            Through::Kernels => "kernels",
+            Through::Engines => "engines",
+            Through::Nccl => "nccl",
+        }
+    }
 }
 
 /// A plan on the devices.
@@ -53,10 +68,13 @@ enum Moving {
 
 impl Moving {
     fn new(through: Through, devices: &[Device], plan: &Plan, element: Element) -> Result<Moving, ReshardError> {
-        Ok(match through {
-            Through::Memory => Moving::Memory(DeviceReshard::new(devices, plan, element)?),
-            Through::Nccl => Moving::Nccl(NcclReshard::new(devices, plan, element)?),
-        })
+        let readers = match through {
+            Through::Nccl => return Ok(Moving::Nccl(NcclReshard::new(devices, plan, element)?)),
+            Through::Memory => Readers::BySize,
+            Through::Kernels => Readers::Kernels,
+            Through::Engines => Readers::Engines,
+        };
+        Ok(Moving::Memory(DeviceReshard::read_by(devices, plan, element, readers)?))
     }
 
     fn bytes(&self) -> [u64; 2] {
@@ -66,13 +84,10 @@ impl Moving {
         }
     }
 
-    /// Carries out the plan; where no device waits for the host, it has not been carried out when
-    /// this returns.
-    fn go(&mut self, alone: bool, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
+    /// Gives the plan to the devices, and returns at once.
+    fn go(&mut self, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
         match self {
-            // A step alone follows on itself without waiting: it reads what nobody writes.
-            Moving::Memory(moving) if alone => moving.launch(from, to),
-            Moving::Memory(moving) => moving.run(from, to),
+            Moving::Memory(moving) => moving.launch(from, to),
             Moving::Nccl(moving) => moving.launch(from, to),
         }
     }
@@ -131,7 +146,7 @@ fn timed<T: Pod + Default + AddAssign + PartialEq>(
         to.push(memory);
         stream.synchronize()?;
     }
-    resharding.go(false, &from, &mut to).map_err(refused)?;
+    resharding.go(&from, &mut to).map_err(refused)?;
     resharding.wait().map_err(refused)?;
     for (rank, ((device, memory), right)) in devices.iter().zip(&to).zip(&right).enumerate() {
         let mut left = vec![T::default(); right.len()];
@@ -141,12 +156,11 @@ fn timed<T: Pod + Default + AddAssign + PartialEq>(
             return Err(Failure::Value(told));
         }
     }
-    let alone = plan.steps().len() == 1;
     let mut seconds = |count: usize| -> Result<f64, Failure> {
         resharding.wait().map_err(refused)?;
         let since = Instant::now();
         for _ in 0..count {
-            resharding.go(alone, &from, &mut to).map_err(refused)?;
+            resharding.go(&from, &mut to).map_err(refused)?;
         }
         resharding.wait().map_err(refused)?;
         Ok(since.elapsed().as_secs_f64() / count as f64)
@@ -165,7 +179,7 @@ fn timed<T: Pod + Default + AddAssign + PartialEq>(
             "type": element.to_string(),
             "device": devices.first().map(Device::name),
             "steps": steps,
-            "through": if through == Through::Nccl { "nccl" } else { "memory" },
+            "through": through.name(),
             "received_bytes": received,
             "median_us": seconds * 1e6,
             "gb_per_s": rate,

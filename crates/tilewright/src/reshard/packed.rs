@@ -11,7 +11,7 @@ use tilewright_kernels::{Planned, relayout_for};
 use tilewright_layout::{Layout, Leaf, Tree};
 use tilewright_mesh::{Exchange, Footprint, MeshError, Message};
 
-use super::{MAX_LAUNCHES, Pull, ReshardError, place, pulls_of, sides};
+use super::{Combine, MAX_LAUNCHES, Pull, ReshardError, place, pulls_of, sides};
 
 /// Where bytes are sent from, or received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub fn packed(exchange: &Exchange, element: Element, processors: u32) -> Result<
         let all = messages.clone();
         let own = |message: &Message| received == Side::Buffer || message.from == rank;
         let messages: Vec<Message> = messages.into_iter().filter(own).collect();
-        let places = pulls_of(messages, exchange.added(), element, processors, |message, run| {
+        let places = pulls_of(messages, (exchange.added(), Combine::Sum), element, processors, |message, run| {
             if message.from == rank {
                 let start = message.footprint.starts.get(run).map_or(0, |start| start.0);
                 return Ok((sides(&message.footprint)?[0].clone(), start));

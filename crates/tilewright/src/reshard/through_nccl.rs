@@ -9,8 +9,9 @@ use tilewright_gpu::{Argument, Device, GpuError, Memory, ModuleOptions, Nccl, Si
 use tilewright_kernel::Element;
 use tilewright_mesh::{MeshError, Plan};
 
+use super::ReshardError;
+use super::on_devices::Loaded;
 use super::packed::{Packed, Side, packed};
-use super::{Loaded, ReshardError};
 
 /// What a device does and has in a step.
 struct OnDevice {
@@ -148,7 +149,8 @@ impl Step {
             let OnDevice { places, received, beside, .. } = device;
             for loaded in places {
                 let memory = |source: &usize| if *source == rank { from.get(rank) } else { Some(&*received) };
-                let inputs: Vec<Argument<'_>> = loaded.sources.iter().filter_map(memory).map(Argument::from).collect();
+                let inputs: Vec<Argument<'_>> =
+                    loaded.sources().iter().filter_map(memory).map(Argument::from).collect();
                 loaded.launch(stream, &inputs, own, beside)?;
             }
         }

@@ -1,0 +1,314 @@
+//! Large messages, which copy engines bring from other devices.
+//!
+//! Law: a message is cut into parts, each of lines of bytes at one step where they are read. Parts
+//! whose lines lie so where they belong, too, are copied there. All others are copied without gaps
+//! into memory beside the tensor, and a kernel puts each in its place while the next is on its way.
+//! Copy engines use links better than kernels that read other devices, and take longer to begin.
+
+use tilewright_gpu::Lines;
+use tilewright_kernel::Element;
+use tilewright_kernels::{Planned, relayout_for};
+use tilewright_layout::{Layout, Leaf, Tree};
+use tilewright_mesh::{Exchange, Footprint};
+
+use super::{Combine, Pull, ReshardError, place, pulls_of, where_they_lie};
+
+/// The bytes of a message from which on copy engines bring it where its lines belong. Two H200 took
+/// longer that way at 8 MiB, and less time from 32 MiB on.
+pub const LEAST_MESSAGE: u64 = 32 << 20;
+/// The least bytes of a line that copy engines bring.
+pub const LEAST_LINE: u64 = 4096;
+/// Bytes of a part that comes beside the tensor: an eighth of a message, within these limits.
+const PART: (i64, i64) = (4 << 20, 32 << 20);
+/// The most parts of a message.
+const MAX_PARTS: usize = 1024;
+/// Bytes at multiples of which kernels are given memory.
+const BEGIN: i64 = 256;
+
+/// Lines that copy engines bring from another device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bring {
+    /// The rank that has them.
+    pub source: usize,
+    /// The first byte there.
+    pub read: u64,
+    /// The lines; without gaps where they come beside the tensor.
+    pub lines: Lines,
+    /// The first byte of the tensor that is written, or that the kernel is given.
+    pub write: u64,
+    /// The kernel that puts them in place, by its number; none where they are copied there.
+    pub put: Option<usize>,
+}
+
+/// What a device receives in a step.
+#[derive(Debug)]
+pub struct Brought {
+    /// By kernels that read other devices, and what stays on this one.
+    pub pulls: Vec<Pull>,
+    /// By copy engines, in this order.
+    pub brings: Vec<Bring>,
+    /// The kernels that put in place what came beside the tensor.
+    pub puts: Vec<Planned>,
+    /// The bytes of the largest part that comes beside the tensor.
+    pub room: u64,
+}
+
+/// What a device of so many processors does to make what it holds after a step. Copy engines bring
+/// messages of `least[0]` bytes or more if their lines go where they belong, and others of
+/// `least[1]` bytes or more in parts; lines have to be long enough.
+///
+/// Errors: as [`super::pulls`].
+///
+/// ```
+/// use tilewright::kernel::Element;
+/// use tilewright::mesh::{Exchange, Mesh, ShardedLayout};
+/// use tilewright::reshard::{Combine, brought};
+///
+/// # fn main() -> Result<(), tilewright::reshard::ReshardError> {
+/// let mesh: Mesh = "tp=2".parse()?;
+/// let rows = ShardedLayout::parse(&mesh, "((2048,2),4096):((4096,1@tp),1)")?;
+/// let all = ShardedLayout::parse(&mesh, "(4096,4096):(4096,1) copied 2:1@tp")?;
+/// let step = brought(&Exchange::new(&rows, &all)?, 0, Element::F32, 132, Combine::Sum, [1 << 20; 2])?;
+/// // The rows of device 1 come in one piece; a kernel moves those of device 0.
+/// assert_eq!((step.brings.len(), step.brings[0].lines.count, step.pulls.len()), (1, 1, 1));
+/// # Ok(())
+/// # }
+/// ```
+pub fn brought(
+    exchange: &Exchange,
+    rank: usize,
+    element: Element,
+    processors: u32,
+    combine: Combine,
+    least: [u64; 2],
+) -> Result<Brought, ReshardError> {
+    let bytes = |elements: i64| elements as u64 * u64::from(element.bytes());
+    let (mut brings, mut puts, mut room) = (Vec::new(), Vec::new(), 0);
+    // What the kernels have been planned for.
+    let mut known: Vec<(Vec<Mode>, i64)> = Vec::new();
+    let mut left = Vec::new();
+    for message in exchange.messages_to(rank) {
+        let is_remote = exchange.added() == 1 && message.from != rank;
+        let is_large = least.map(|least| is_remote && bytes(message.footprint.size()) >= least);
+        let Some(parts) = parts(&message.footprint, element, is_large) else {
+            left.push(message);
+            continue;
+        };
+        for Part { read, write, modes, lines, in_place } in parts {
+            let (source, read) = (message.from, bytes(read));
+            if in_place {
+                brings.push(Bring { source, read, lines, write: bytes(write), put: None });
+                continue;
+            }
+            let behind = write % (BEGIN / i64::from(element.bytes()));
+            room = room.max(lines.count * lines.bytes);
+            let number = known.iter().position(|(of, begin)| *of == modes && *begin == behind);
+            if number.is_none() {
+                let (from, to) = put_layouts(&modes)?;
+                puts.push(relayout_for(processors, &from, element, place(&to, behind)?, element)?);
+                known.push((modes, behind));
+            }
+            let put = Some(number.unwrap_or(puts.len() - 1));
+            brings.push(Bring { source, read, lines, write: bytes(write - behind), put });
+        }
+    }
+    // Each device begins with its neighbour, so that not all read the same one.
+    let ranks = exchange.from().mesh().size();
+    brings.sort_by_key(|bring| (bring.source + ranks - rank) % ranks);
+    let pulls = pulls_of(left, (exchange.added(), combine), element, processors, where_they_lie)?;
+    Ok(Brought { pulls, brings, puts, room })
+}
+
+/// Extent, step in the memory that is read, and step in the memory that is written.
+type Mode = (i64, i64, i64);
+
+/// A part of a message: where it begins, in elements, and its lines.
+struct Part {
+    read: i64,
+    write: i64,
+    modes: Vec<Mode>,
+    lines: Lines,
+    in_place: bool,
+}
+
+/// What parts have to be like.
+struct Limits {
+    /// Whether they are copied where they belong.
+    in_place: bool,
+    /// The most elements of a part, and the bytes of each.
+    most: i64,
+    width: i64,
+    /// The least bytes of a line.
+    line: u64,
+}
+
+/// The parts of a message that may come in place, or beside the tensor; none where lines are short,
+/// or there are too many.
+fn parts(footprint: &Footprint, element: Element, may: [bool; 2]) -> Option<Vec<Part>> {
+    let mut modes: Vec<Mode> = footprint.modes.iter().copied().filter(|mode| mode.0 > 1).collect();
+    modes.sort_by_key(|mode| mode.1);
+    let modes = joined(modes, |last, next| last.1 * last.0 == next.1 && last.2 * last.0 == next.2);
+    let width = i64::from(element.bytes());
+    let size = footprint.size() / footprint.starts.len().max(1) as i64;
+    let most = (size * width / 8).clamp(PART.0, PART.1) / width;
+    let ways = [(true, i64::MAX), (false, most)].into_iter().zip(may).filter(|(_, may)| *may);
+    ways.map(|(way, _)| way).find_map(|(in_place, most)| {
+        let mut parts = Vec::new();
+        let limits = Limits { in_place, most, width, line: LEAST_LINE };
+        let cut = |start: &(i64, i64)| cut(&modes, *start, &limits, &mut parts);
+        footprint.starts.iter().map(cut).collect::<Option<Vec<()>>>()?;
+        Some(parts)
+    })
+}
+
+/// Neighbours that go on are one.
+fn joined(modes: Vec<Mode>, goes_on: impl Fn(&Mode, &Mode) -> bool) -> Vec<Mode> {
+    let mut joined: Vec<Mode> = Vec::new();
+    for mode in modes {
+        match joined.last_mut() {
+            Some(last) if goes_on(last, &mode) => last.0 *= mode.0,
+            _ => joined.push(mode),
+        }
+    }
+    joined
+}
+
+/// Cuts along the outermost mode until all parts are lines at one step, of at most so many
+/// elements.
+fn cut(modes: &[Mode], (read, write): (i64, i64), limits: &Limits, parts: &mut Vec<Part>) -> Option<()> {
+    let Limits { in_place, most, width, line } = *limits;
+    let size: i64 = modes.iter().map(|mode| mode.0).product();
+    let mut push = |modes: Vec<Mode>, read: i64, write: i64| {
+        let lines = lines(&modes, in_place, width)?;
+        let is_long = lines.bytes >= line && parts.len() < MAX_PARTS;
+        is_long.then(|| parts.push(Part { read, write, modes, lines, in_place }))
+    };
+    let is_lines = lines(modes, in_place, width).is_some();
+    let Some(((extent, from, to), inner)) = modes.split_last().filter(|_| size > most || !is_lines) else {
+        return push(modes.to_vec(), read, write);
+    };
+    let of_one = size / extent;
+    if of_one <= most && is_lines {
+        // As few parts as there may be, all as large as each other where that is possible.
+        let number = (extent + most / of_one - 1) / (most / of_one);
+        let each = (extent + number - 1) / number;
+        for first in (0..*extent).step_by(usize::try_from(each).ok()?) {
+            let part = (each.min(extent - first), *from, *to);
+            let modes = inner.iter().copied().chain([part]).collect();
+            push(modes, read + first * from, write + first * to)?;
+        }
+        return Some(());
+    }
+    (0..*extent).try_for_each(|at| cut(inner, (read + at * from, write + at * to), limits, parts))
+}
+
+/// Modes, that with the least step in the memory that is read first, as lines of bytes; written in
+/// place, or without gaps. None where they have more steps than one.
+fn lines(modes: &[Mode], in_place: bool, width: i64) -> Option<Lines> {
+    let mut bytes = width;
+    let whole = modes.iter().take_while(|(extent, from, to)| {
+        let goes_on = from * width == bytes && (!in_place || to * width == bytes);
+        bytes *= if goes_on { *extent } else { 1 };
+        goes_on
+    });
+    let whole = whole.count();
+    let outer = modes.get(whole..).unwrap_or_default().to_vec();
+    let outer = joined(outer, |last, next| last.1 * last.0 == next.1 && (!in_place || last.2 * last.0 == next.2));
+    let (count, read, written) = match outer[..] {
+        [] => (1, bytes, bytes),
+        [(extent, from, to)] => (extent, from * width, if in_place { to * width } else { bytes }),
+        _ => return None,
+    };
+    let [count, bytes, read, written] = [count, bytes, read, written].map(|number| u64::try_from(number).ok());
+    Some(Lines { count: count?, bytes: bytes?, read: read?, written: written? })
+}
+
+/// Where the elements of a part lie beside the tensor, one after another, and in it.
+fn put_layouts(modes: &[Mode]) -> Result<(Layout, Layout), ReshardError> {
+    if modes.is_empty() {
+        return Ok((Layout::unit(), Layout::unit()));
+    }
+    let mut next = 1;
+    let beside = modes.iter().map(|(extent, ..)| {
+        let leaf = Leaf { extent: *extent, stride: next };
+        next *= extent;
+        leaf
+    });
+    let beside: Vec<_> = beside.collect();
+    let to = modes.iter().map(|(extent, _, to)| Leaf { extent: *extent, stride: *to });
+    Ok((Layout::from_tree(Tree::flat(beside)?)?, Layout::from_tree(Tree::flat(to)?)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The places that parts read and write, by definition.
+    fn places(parts: &[Part]) -> Vec<(i64, i64)> {
+        let mut places = Vec::new();
+        for Part { read, write, modes, .. } in parts {
+            let part = Footprint { starts: vec![(*read, *write)], modes: modes.clone() };
+            part.each(|read, write| places.push((read, write)));
+        }
+        places.sort_unstable();
+        places
+    }
+
+    #[test]
+    fn parts_are_the_message_in_lines_within_their_limits() {
+        let footprints: [&[Mode]; 6] = [
+            &[(64, 1, 1)],
+            &[(8, 1, 1), (6, 16, 8)],
+            &[(8, 1, 6), (6, 8, 1)],
+            &[(4, 1, 1), (5, 4, 100), (3, 40, 20), (2, 200, 4)],
+            &[(16, 1, 9), (3, 32, 3), (3, 96, 1)],
+            &[(2, 1, 50), (7, 2, 7), (7, 14, 1)],
+        ];
+        let mut cut_apart = 0;
+        for modes in footprints {
+            let whole = Footprint { starts: vec![(3, 5)], modes: modes.to_vec() };
+            let mut right = Vec::new();
+            whole.each(|read, write| right.push((read, write)));
+            right.sort_unstable();
+            for (in_place, most) in [(true, i64::MAX), (false, 1), (false, 7), (false, 24), (false, i64::MAX)] {
+                let (mut parts, width) = (Vec::new(), 4);
+                let limits = Limits { in_place, most, width, line: 4 };
+                cut(modes, (3, 5), &limits, &mut parts).unwrap();
+                assert_eq!(places(&parts), right, "{modes:?}, {in_place}, {most}");
+                cut_apart += usize::from(parts.len() > 1);
+                for Part { read, write, modes, lines, .. } in &parts {
+                    // Byte by byte: what the lines copy, in their order.
+                    let mut copied = Vec::new();
+                    for line in 0..lines.count {
+                        for at in (0..lines.bytes).step_by(4) {
+                            copied.push((line * lines.read + at, line * lines.written + at));
+                        }
+                    }
+                    let size: i64 = modes.iter().map(|mode| mode.0).product();
+                    assert!(copied.len() as i64 == size && size <= most);
+                    let mut wanted = Vec::new();
+                    let part = Footprint { starts: vec![(0, 0)], modes: modes.clone() };
+                    let mut next = 0;
+                    part.each(|from, to| {
+                        wanted.push((4 * from as u64, if in_place { 4 * to as u64 } else { 4 * next }));
+                        next += 1;
+                    });
+                    copied.sort_unstable();
+                    wanted.sort_unstable();
+                    assert_eq!(copied, wanted, "{read} {write} {modes:?}");
+                }
+            }
+        }
+        assert!(cut_apart > 10, "{cut_apart}");
+    }
+
+    #[test]
+    fn short_lines_are_left_to_kernels() {
+        let short = Footprint { starts: vec![(0, 0)], modes: vec![(512, 1, 1), (4096, 1024, 512)] };
+        assert!(parts(&short, Element::F32, [true; 2]).is_none());
+        let long = Footprint { starts: vec![(0, 0)], modes: vec![(1024, 1, 1), (4096, 2048, 1024)] };
+        let parts = parts(&long, Element::F32, [true; 2]).unwrap();
+        let [Part { lines, in_place: true, .. }] = parts[..] else { panic!("{}", parts.len()) };
+        assert_eq!(lines, Lines { count: 4096, bytes: 4096, read: 8192, written: 4096 });
+    }
+}

@@ -1,0 +1,305 @@
+//! Plans on devices that reach each other's memory.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tilewright_gpu::{
+    Argument, Device, Event, GpuError, Memory, ModuleOptions, PeerMemory, PeerMemoryMut, SizedKernel, Stream,
+};
+use tilewright_kernel::Element;
+use tilewright_kernels::Planned;
+use tilewright_mesh::{MeshError, Plan};
+
+use super::brought::{Bring, Brought, LEAST_MESSAGE, brought};
+use super::lanes::{Lane, Lanes};
+use super::{Combine, Pull, ReshardError};
+
+/// Parts that are beside the tensor at a time: one comes while the other is put in place.
+const SLOTS: usize = 2;
+
+/// What reads the memory of other devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Readers {
+    /// Copy engines read messages of [`LEAST_MESSAGE`] bytes and more whose lines go where they
+    /// belong, kernels all others.
+    #[default]
+    BySize,
+    /// Kernels read all.
+    Kernels,
+    /// Copy engines read whatever has lines that are long enough; where these do not go where they
+    /// belong, in parts.
+    Engines,
+}
+
+/// A kernel on its device, with the ranks whose memory it reads, and the one after it.
+pub(super) struct Loaded {
+    kernel: SizedKernel,
+    sources: Vec<usize>,
+    then: Option<SizedKernel>,
+}
+
+impl Loaded {
+    /// A pull that was compiled for a device; `beside` becomes at least as many bytes as it has to
+    /// have beside the tensor.
+    pub fn new(device: &Device, pull: Pull, beside: &mut u64) -> Result<Loaded, GpuError> {
+        if let Some(then) = &pull.then {
+            // Each element is read and written once.
+            *beside = (*beside).max(u64::try_from(then.bytes()).unwrap_or(u64::MAX) / 2);
+        }
+        let then = pull.then.as_ref().map(|then| compiled(device, then)).transpose()?;
+        Ok(Loaded { kernel: compiled(device, &pull.planned)?, sources: pull.sources, then })
+    }
+
+    /// The ranks whose memory is read.
+    pub fn sources(&self) -> &[usize] {
+        &self.sources
+    }
+
+    /// Gives the kernels to a stream.
+    pub fn launch(
+        &self,
+        stream: &Stream,
+        inputs: &[Argument<'_>],
+        own: &mut Memory,
+        beside: &mut Memory,
+    ) -> Result<(), GpuError> {
+        let into = if self.then.is_some() { &mut *beside } else { &mut *own };
+        let arguments: Vec<Argument<'_>> = inputs.iter().copied().chain([Argument::from(into)]).collect();
+        self.kernel.launch(stream, &arguments)?;
+        match &self.then {
+            Some(then) => then.launch(stream, &[Argument::from(&*beside), Argument::from(own)]),
+            None => Ok(()),
+        }
+    }
+}
+
+pub(crate) fn compiled(device: &Device, planned: &Planned) -> Result<SizedKernel, GpuError> {
+    device.compile(planned.kernel(), &ModuleOptions::default())?.at(planned.sizes())
+}
+
+/// What a device does in a step.
+struct OnDevice {
+    /// Whether what it holds after is a summand of 0.
+    is_zero: bool,
+    pulls: Vec<Loaded>,
+    brings: Vec<Bring>,
+    puts: Vec<SizedKernel>,
+}
+
+/// Memory for a part beside the tensor: when it has come, and when it has been put in place.
+struct Slot {
+    memory: Memory,
+    come: Event,
+    put: Event,
+}
+
+/// A plan that was compiled for the devices of a mesh, with the memory between its steps: carried
+/// out as often as wanted.
+pub struct DeviceReshard {
+    devices: Vec<Device>,
+    lanes: Arc<Lanes>,
+    /// For each step and device.
+    steps: Vec<Vec<OnDevice>>,
+    /// Between the steps, for each device.
+    between: Vec<Vec<Memory>>,
+    /// Beside the tensor, for each device: for sums, and for parts.
+    beside: Vec<Memory>,
+    slots: Vec<Vec<Slot>>,
+    /// What each device needs before and after, in bytes.
+    bytes: [u64; 2],
+}
+
+impl DeviceReshard {
+    /// A plan for devices in the order of ranks, all of which reach each other's memory.
+    ///
+    /// Errors: as many devices as the mesh has are needed (E1110); as [`super::pulls`]; the driver
+    /// refuses a kernel, or there is no memory for what lies between steps.
+    pub fn new(devices: &[Device], plan: &Plan, element: Element) -> Result<DeviceReshard, ReshardError> {
+        DeviceReshard::read_by(devices, plan, element, Readers::BySize)
+    }
+
+    /// As [`DeviceReshard::new`], where it is said what reads the memory of other devices.
+    ///
+    /// Errors: as [`DeviceReshard::new`].
+    pub fn read_by(
+        devices: &[Device],
+        plan: &Plan,
+        element: Element,
+        readers: Readers,
+    ) -> Result<DeviceReshard, ReshardError> {
+        let lanes = Arc::new(Lanes::new(devices)?);
+        DeviceReshard::on(devices, &lanes, plan, element, (Combine::Sum, readers))
+    }
+
+    /// As [`DeviceReshard::new`], on streams that do other work, too.
+    pub(crate) fn on(
+        devices: &[Device],
+        lanes: &Arc<Lanes>,
+        plan: &Plan,
+        element: Element,
+        (combine, readers): (Combine, Readers),
+    ) -> Result<DeviceReshard, ReshardError> {
+        let size = plan.from().mesh().size();
+        if devices.len() != size {
+            return Err(MeshError::Processes { processes: devices.len(), devices: size }.into());
+        }
+        let least = match readers {
+            Readers::BySize => [LEAST_MESSAGE, u64::MAX],
+            Readers::Kernels => [u64::MAX; 2],
+            Readers::Engines => [0; 2],
+        };
+        let bytes = |reach: i64| (reach as u64).saturating_mul(u64::from(element.bytes()));
+        let (mut steps, mut between) = (Vec::new(), Vec::new());
+        let mut rooms = vec![[0_u64; 2]; size];
+        for (number, step) in plan.steps().iter().enumerate() {
+            let mut of_devices = Vec::new();
+            for (rank, (device, [sums, part])) in devices.iter().zip(&mut rooms).enumerate() {
+                let processors = device.attributes().multiprocessors;
+                let Brought { pulls, brings, puts, room } =
+                    brought(&step.exchange, rank, element, processors, combine, least)?;
+                *part = (*part).max(room);
+                let pulls = pulls.into_iter().map(|pull| Loaded::new(device, pull, sums));
+                let pulls = pulls.collect::<Result<Vec<_>, GpuError>>()?;
+                let puts = puts.iter().map(|put| compiled(device, put)).collect::<Result<_, GpuError>>()?;
+                let is_zero = step.exchange.to().sums() > 1 && pulls.is_empty() && brings.is_empty();
+                of_devices.push(OnDevice { is_zero, pulls, brings, puts });
+            }
+            steps.push(of_devices);
+            if number + 1 < plan.steps().len() {
+                let reach = bytes(step.exchange.to().reach());
+                between.push(devices.iter().map(|device| device.allocate(reach)).collect::<Result<_, _>>()?);
+            }
+        }
+        let (mut beside, mut slots) = (Vec::new(), Vec::new());
+        for (device, [sums, part]) in devices.iter().zip(rooms) {
+            beside.push(device.allocate(sums)?);
+            let slot = |_| Ok(Slot { memory: device.allocate(part)?, come: device.event()?, put: device.event()? });
+            slots.push((0..if part > 0 { SLOTS } else { 0 }).map(slot).collect::<Result<_, GpuError>>()?);
+        }
+        let bytes = [bytes(plan.from().reach()), bytes(plan.to().reach())];
+        Ok(DeviceReshard { devices: devices.to_vec(), lanes: lanes.clone(), steps, between, beside, slots, bytes })
+    }
+
+    /// What each device needs before and after, in bytes.
+    pub fn bytes(&self) -> [u64; 2] {
+        self.bytes
+    }
+
+    /// Moves the tensor from the memories of the devices to others, and returns when it is there.
+    /// What has been given to other streams before is waited for.
+    ///
+    /// Errors: memory that is missing, too small, or of another device; devices that do not reach
+    /// each other; the driver refused.
+    pub fn run(&mut self, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
+        self.wait()?;
+        self.launch(from, to)?;
+        self.wait()
+    }
+
+    /// Gives the plan to the devices, and returns at once. Launches of one plan follow one another;
+    /// what has been given to other streams is not waited for.
+    ///
+    /// Errors: as [`DeviceReshard::run`].
+    pub fn launch(&mut self, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
+        let last = self.steps.len().saturating_sub(1);
+        for number in 0..self.steps.len() {
+            if last > 0 {
+                self.lanes.fence()?;
+            }
+            // The memory that a step writes is taken out, so that the one before it may be read.
+            let mut taken = if number < last { self.between.get_mut(number).map(std::mem::take) } else { None };
+            let target = taken.as_mut().map_or(&mut *to, |taken| taken.as_mut_slice());
+            let before = number.checked_sub(1).and_then(|before| self.between.get_mut(before)).map(std::mem::take);
+            let source = before.as_deref().unwrap_or(from);
+            let done = self.launch_step(number, source, target);
+            let put_back = [(number, taken), (number.wrapping_sub(1), before)];
+            for (at, memory) in put_back {
+                if let (Some(place), Some(memory)) = (self.between.get_mut(at), memory) {
+                    *place = memory;
+                }
+            }
+            done?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all devices are done.
+    ///
+    /// Errors: a kernel failed.
+    pub fn wait(&self) -> Result<(), ReshardError> {
+        self.devices.iter().try_for_each(|device| Ok(device.synchronize()?))
+    }
+
+    fn launch_step(&mut self, number: usize, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
+        let size = self.devices.len();
+        for given in [from.len(), to.len()] {
+            if given != size {
+                return Err(MeshError::Processes { processes: given, devices: size }.into());
+            }
+        }
+        let kernels = self.steps.get(number).map_or(&[] as &[_], Vec::as_slice);
+        // All devices begin at once: the first part of each, then the second.
+        let brings = kernels.iter().map(|on| on.brings.len()).max().unwrap_or(0);
+        for part in 0..brings {
+            let devices = self.devices.iter().zip(&mut self.slots).zip(kernels.iter().zip(&mut *to));
+            for (rank, ((device, slots), (on, own))) in devices.enumerate() {
+                let (Some(bring), Some(lane)) = (on.brings.get(part), self.lanes.of(rank)) else { continue };
+                let Some(source) = from.get(bring.source) else { continue };
+                let put = bring.put.and_then(|put| on.puts.get(put));
+                let slot = slots.get_mut(part % SLOTS);
+                bring_part(device, lane, bring, source, own, put.zip(slot))?;
+            }
+        }
+        let devices = self.devices.iter().zip(&mut self.beside);
+        for (rank, ((device, beside), (on, own))) in devices.zip(kernels.iter().zip(to)).enumerate() {
+            let Some(lane) = self.lanes.of(rank) else { continue };
+            if on.is_zero {
+                own.fill_bytes(&lane.near, 0)?;
+            }
+            for loaded in &on.pulls {
+                let seen = loaded.sources().iter().filter_map(|source| from.get(*source));
+                let seen: Vec<PeerMemory<'_>> = seen.map(|memory| memory.seen_by(device)).collect::<Result<_, _>>()?;
+                let inputs: Vec<Argument<'_>> = seen.iter().map(Argument::from).collect();
+                // What uses the memory beside the tensor goes one after another.
+                let stays = loaded.then.is_none() && loaded.sources().iter().all(|source| *source == rank);
+                loaded.launch(if stays { &lane.near } else { &lane.far }, &inputs, own, beside)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives a part to the copy engines of a device, and to a kernel what is to be put in place.
+fn bring_part(
+    device: &Device,
+    lane: &Lane,
+    bring: &Bring,
+    source: &Memory,
+    own: &mut Memory,
+    beside: Option<(&SizedKernel, &mut Slot)>,
+) -> Result<(), GpuError> {
+    let Bring { read, lines, write, .. } = *bring;
+    let seen = source.seen_by(device)?.part(read, source.bytes().saturating_sub(read))?;
+    let room = own.bytes().saturating_sub(write);
+    let mut target = own.written_by(device)?.part(write, room)?;
+    // What lies in one piece is one copy.
+    let copy = |mut target: PeerMemoryMut<'_>, seen: PeerMemory<'_>| match lines.count {
+        1 => target.part(0, lines.bytes)?.copy_from(&lane.copies, &seen.part(0, lines.bytes)?),
+        _ => target.copy_lines(&lane.copies, &seen, lines),
+    };
+    let Some((put, Slot { memory, come, put: done })) = beside else {
+        return copy(target, seen);
+    };
+    lane.copies.wait(done)?;
+    copy(memory.written_by(device)?, seen)?;
+    lane.copies.record(come)?;
+    lane.far.wait(come)?;
+    put.launch(&lane.far, &[Argument::from(&*memory), Argument::from(&mut target)])?;
+    lane.far.record(done)
+}
+
+impl fmt::Debug for DeviceReshard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceReshard({} devices, {} steps)", self.devices.len(), self.steps.len())
+    }
+}
