@@ -2,6 +2,7 @@
 
 mod devices;
 mod multiply;
+mod on_devices;
 mod operations;
 mod picture;
 mod run;
@@ -61,8 +62,8 @@ pub enum Action {
         #[command(flatten)]
         between: operations::On,
     },
-    /// How a function of elements is computed where its operands lie differently. With --run it is
-    /// the sum of the squares of the operands.
+    /// How a function of elements is computed where its operands lie differently. With --run or
+    /// --device it is the sum of the squares of the operands.
     Map {
         /// The axes, as in `show`.
         mesh: String,
@@ -75,6 +76,8 @@ pub enum Action {
         options: Costs,
         #[command(flatten)]
         on: operations::On,
+        #[command(flatten)]
+        here: on_devices::OnDevices,
     },
     /// How modes are reduced, which may be cut along the mesh: what moves.
     Reduce {
@@ -200,8 +203,8 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
                 Ok(terminal.prose(&format!("{plan}\n"))?)
             }
         }
-        Action::Map { mesh, to, operands, options, on } => {
-            operations::mapped(mesh, to, operands, (options, on), terminal)
+        Action::Map { mesh, to, operands, options, on, here } => {
+            operations::mapped(mesh, to, operands, (options, on, here), terminal)
         }
         Action::Reduce { mesh, from, to, by, options } => operations::reduced(mesh, [from, to], *by, options, terminal),
         Action::Softmax { mesh, from, to, options } => operations::softmaxed(mesh, [from, to], options, terminal),

@@ -137,7 +137,7 @@ impl Plan {
     }
 
     /// What moves, in one line.
-    pub(crate) fn summary(&self) -> String {
+    pub fn summary(&self) -> String {
         let kinds: Vec<String> = self.steps.iter().map(|step| step.kind.to_string()).collect();
         let most = (0..self.from.mesh().size()).map(|rank| self.received(rank)).max().unwrap_or(0);
         let time = micros(self.seconds());

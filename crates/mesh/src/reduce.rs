@@ -249,6 +249,21 @@ impl Moves {
 }
 
 impl ReducePlan {
+    /// How elements become one.
+    pub fn by(&self) -> Reduction {
+        self.by
+    }
+
+    /// The modes that are reduced, numbered from 0.
+    pub fn over(&self) -> &[usize] {
+        &self.moves.over
+    }
+
+    /// How many elements become one.
+    pub fn count(&self) -> i64 {
+        self.moves.count
+    }
+
     /// What moves before devices reduce what they hold.
     pub fn operand(&self) -> &Plan {
         &self.moves.operand

@@ -96,6 +96,11 @@ fn combine(one: &mut Pair, other: Pair) {
 }
 
 impl SoftmaxPlan {
+    /// The modes along which it is computed, numbered from 0.
+    pub fn over(&self) -> &[usize] {
+        &self.over
+    }
+
     /// What moves: the operand before, the pairs of maximum and sum, and the result.
     pub fn moves(&self) -> [&Plan; 3] {
         [&self.operand, &self.pairs, &self.result]

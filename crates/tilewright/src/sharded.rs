@@ -1,12 +1,18 @@
-//! Products of sharded matrices on several devices of one machine.
+//! Products of sharded matrices, functions of elements, reductions and softmax of sharded tensors, on
+//! several devices of one machine.
 //!
 //! Law: `D(m,n)` is the sum over k of `A(m,k) * B(k,n)`, each under its sharded layout. What each
 //! device multiplies, and in which order, follows from the layouts ([`ShardedPlan`]); blocks of
 //! other devices come, and sums for others go, while devices multiply ([`ShardedProduct`]). Sums
 //! are added in the order of ranks, so the same product gives the same bits each time.
+//!
+//! Everything else, and products that come in other ways than blocks, are steps that all devices do
+//! one after another ([`WorkPlan`], [`ShardedWork`]).
 
 mod device;
 mod planned;
+mod steps;
+mod work;
 
 use std::fmt;
 
@@ -17,10 +23,13 @@ use tilewright_mesh::MeshError;
 
 pub use device::ShardedProduct;
 pub use planned::{Arrival, Factor, PieceProduct, RankPlan, ShardedPlan, Target};
+pub use steps::{Tensor, WorkPlan, WorkStep};
+pub use work::ShardedWork;
 
 use crate::gemm::ProductError;
+use crate::reshard::ReshardError;
 
-/// Why there is no product of sharded matrices.
+/// Why there is no work on sharded tensors.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ShardedError {
@@ -30,6 +39,14 @@ pub enum ShardedError {
     Plan(PlanError),
     /// The driver, or a launch.
     Gpu(GpuError),
+    /// What moves between devices.
+    Reshard(ReshardError),
+}
+
+impl From<ReshardError> for ShardedError {
+    fn from(error: ReshardError) -> ShardedError {
+        ShardedError::Reshard(error)
+    }
 }
 
 impl From<LayoutError> for ShardedError {
@@ -65,6 +82,7 @@ impl fmt::Display for ShardedError {
             ShardedError::Mesh(error) => error.fmt(f),
             ShardedError::Plan(error) => error.fmt(f),
             ShardedError::Gpu(error) => error.fmt(f),
+            ShardedError::Reshard(error) => error.fmt(f),
         }
     }
 }
@@ -77,6 +95,7 @@ impl Refusal for ShardedError {
             ShardedError::Mesh(error) => error.code(),
             ShardedError::Plan(error) => error.code(),
             ShardedError::Gpu(error) => error.code(),
+            ShardedError::Reshard(error) => error.code(),
         }
     }
 
@@ -85,6 +104,7 @@ impl Refusal for ShardedError {
             ShardedError::Mesh(error) => error.help(),
             ShardedError::Plan(error) => error.help(),
             ShardedError::Gpu(error) => Refusal::help(error),
+            ShardedError::Reshard(error) => error.help(),
         }
     }
 }

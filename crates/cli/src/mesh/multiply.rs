@@ -17,7 +17,7 @@ use tilewright::gpu::{Device, Memory, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernels::gemm::Problem;
 use tilewright::mesh::{MeshError, ProductPlan, ShardedLayout};
-use tilewright::sharded::{ShardedError, ShardedPlan, ShardedProduct};
+use tilewright::sharded::{ShardedError, ShardedPlan, ShardedProduct, ShardedWork, Tensor, WorkPlan};
 
 use crate::kernel::bench::median;
 use crate::output::Failure;
@@ -119,6 +119,74 @@ impl Places {
     }
 }
 
+/// A product as it is planned for devices: pieces, while blocks are on their way, or steps.
+enum Planned {
+    Pieces(ShardedPlan),
+    Steps(WorkPlan),
+}
+
+impl Planned {
+    fn new(plan: &ProductPlan, types: [Element; 2], parts: Option<i64>) -> Result<Planned, ShardedError> {
+        let [element, sums] = types;
+        Ok(match ShardedPlan::in_parts(plan, element, sums, parts)? {
+            Some(pieces) => Planned::Pieces(pieces),
+            None => Planned::Steps(WorkPlan::product(plan, element, sums)?),
+        })
+    }
+
+    /// What is printed before it runs.
+    fn text(&self) -> String {
+        match self {
+            Planned::Pieces(plan) => plan.to_string(),
+            Planned::Steps(plan) => format!("in steps: these layouts come in other ways than whole blocks\n{plan}"),
+        }
+    }
+
+    /// The bytes of the result on each device.
+    fn bytes(&self) -> u64 {
+        match self {
+            Planned::Pieces(plan) => plan.bytes()[2],
+            Planned::Steps(plan) => plan.bytes(Tensor::Result).unwrap_or(0),
+        }
+    }
+
+    /// Whether sums of several devices are added.
+    fn adds(&self, plan: &ProductPlan) -> bool {
+        match self {
+            Planned::Pieces(plan) => plan.ranks().iter().flat_map(|of| &of.pieces).any(|piece| !piece.added.is_empty()),
+            Planned::Steps(_) => plan.moves()[2].from().sums() > 1,
+        }
+    }
+
+    fn on(&self, devices: &[Device]) -> Result<OnDevices, ShardedError> {
+        Ok(match self {
+            Planned::Pieces(plan) => OnDevices::Pieces(ShardedProduct::new(devices, plan)?),
+            Planned::Steps(plan) => OnDevices::Steps(ShardedWork::new(devices, plan)?),
+        })
+    }
+}
+
+enum OnDevices {
+    Pieces(ShardedProduct),
+    Steps(ShardedWork),
+}
+
+impl OnDevices {
+    fn launch(&mut self, a: &[Memory], b: &[Memory], d: &mut [Memory]) -> Result<(), ShardedError> {
+        match self {
+            OnDevices::Pieces(product) => product.launch(a, b, d),
+            OnDevices::Steps(work) => work.launch(&[a, b], d),
+        }
+    }
+
+    fn wait(&self) -> Result<(), ShardedError> {
+        match self {
+            OnDevices::Pieces(product) => product.wait(),
+            OnDevices::Steps(work) => work.wait(),
+        }
+    }
+}
+
 pub fn run(plan: &ProductPlan, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let element = if options.element.as_deref() == Some("f16") { Element::F16 } else { Element::Bf16 };
     let sums = if options.sums.as_deref() == Some("f32") { Element::F32 } else { element };
@@ -127,12 +195,9 @@ pub fn run(plan: &ProductPlan, options: &Options, terminal: &mut Terminal) -> Re
     if layouts.iter().any(|layout| layout.reach() > MAX_MEMORY) {
         return Err(MeshError::TooLarge { what: "elements of memory on a device", limit: MAX_MEMORY }.into());
     }
-    let Some(pieces) = ShardedPlan::in_parts(plan, element, sums, options.parts).map_err(refused)? else {
-        let what = "these layouts move in other ways than whole blocks: devices multiply blocks alone";
-        return Err(Failure::Usage(what.to_owned()));
-    };
+    let planned = Planned::new(plan, [element, sums], options.parts).map_err(refused)?;
     if !terminal.json {
-        terminal.text(&format!("{plan}\n{pieces}"))?;
+        terminal.text(&format!("{plan}\n{}", planned.text()))?;
     }
     let devices = (0..plan.moves()[0].from().mesh().size()).map(Device::open).collect::<Result<Vec<_>, _>>()?;
     let streams = devices.iter().map(Device::stream).collect::<Result<Vec<_>, _>>()?;
@@ -140,12 +205,12 @@ pub fn run(plan: &ProductPlan, options: &Options, terminal: &mut Terminal) -> Re
         Element::F16 => f16::from_f32(value as f32).to_bits(),
         _ => bf16::from_f32(value as f32).to_bits(),
     };
-    let mut product = ShardedProduct::new(&devices, &pieces).map_err(refused)?;
+    let mut product = planned.on(&devices).map_err(refused)?;
     let a = filled(&streams, layouts[0], |row, depth| bits(of_a(row, depth)))?;
     let b = filled(&streams, layouts[1], |depth, column| bits(of_b(depth, column)))?;
     let mut d = Vec::new();
     for stream in &streams {
-        let mut memory = stream.device().allocate(pieces.bytes()[2])?;
+        let mut memory = stream.device().allocate(planned.bytes())?;
         // NaN: what is not written is found.
         memory.fill_bytes(stream, 0xff)?;
         stream.synchronize()?;
@@ -156,8 +221,7 @@ pub fn run(plan: &ProductPlan, options: &Options, terminal: &mut Terminal) -> Re
         product.launch(&a, &b, &mut d).map_err(refused)?;
     }
     product.wait().map_err(refused)?;
-    let added = pieces.ranks().iter().flat_map(|plan| &plan.pieces).any(|piece| !piece.added.is_empty());
-    let exact = sums == Element::F32 || !added;
+    let exact = sums == Element::F32 || !planned.adds(plan);
     let compared = compare(&streams, layouts[2], &d, plan.sizes()[2], (element, exact))?;
     let mut alone = Alone::new(&devices, &streams, element, plan.local_sizes(), bits)?;
     let mut both = |count: usize| -> Result<[f64; 2], Failure> {

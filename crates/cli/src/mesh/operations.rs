@@ -3,15 +3,20 @@
 //!
 //! Law: what processes hold is what the simulated plan says, bit by bit, and what that says is
 //! compared with the definition, element by element, before anything is called right. Numbers are
-//! whole, so that sums and products are exact.
+//! whole, so that sums and products are exact. What GPUs hold (`--device`) is compared with the
+//! definition itself.
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use tilewright::kernel::Element;
+use tilewright::kernels::Expression;
 use tilewright::mesh::{
     ArgmaxPlan, Engine, Machine, MapPlan, Mesh, MeshError, ProductPlan, ReducePlan, Reduction, ShardedLayout,
     SoftmaxPlan, argmax, map, reduce, softmax,
 };
+use tilewright::sharded::{ShardedError, WorkPlan};
 
+use super::on_devices::{OnDevices, f32s};
 use super::run::{Beside, Job, filled, fits, right};
 use super::{Costs, plan_json};
 use crate::output::Failure;
@@ -26,6 +31,8 @@ pub struct Options {
     costs: Costs,
     #[command(flatten)]
     on: On,
+    #[command(flatten)]
+    here: OnDevices,
 }
 
 /// Where it is carried out.
@@ -49,6 +56,10 @@ pub enum By {
 
 /// The bytes of elements that processes compute with.
 const BYTES: i64 = size_of::<f64>() as i64;
+/// How far results of `f64` that are rounded may be off, as a part of them; and those of GPUs: the
+/// exponential of a number of which the magnitude is up to 64, divided by a sum of such.
+const ROUNDED: f64 = 1e-12;
+const ROUNDED_F32: f64 = 1e-5;
 
 impl On {
     /// The bytes of an element.
@@ -67,8 +78,9 @@ fn whole(element: i64, sums: i64) -> f64 {
     (0..sums).map(|summand| value(element, summand)).sum()
 }
 
-/// Compares what is simulated with what defines it: at each place of each copy.
-fn defined(layout: &ShardedLayout, memory: &[Vec<f64>], wanted: &[f64], is_exact: bool) -> Result<(), Failure> {
+/// Compares what devices hold with what defines it, at each place of each copy: within `bound` of
+/// it, as a part of it.
+fn defined(layout: &ShardedLayout, memory: &[Vec<f64>], wanted: &[f64], bound: f64) -> Result<(), Failure> {
     let copies = usize::try_from(layout.copies()).unwrap_or(1);
     for (element, wanted) in wanted.iter().enumerate() {
         let places = layout.places(element as i64)?;
@@ -76,9 +88,8 @@ fn defined(layout: &ShardedLayout, memory: &[Vec<f64>], wanted: &[f64], is_exact
             let summands = places.iter().skip(copy).step_by(copies);
             let at = |(rank, offset): &(usize, i64)| memory.get(*rank)?.get(usize::try_from(*offset).ok()?).copied();
             let found: f64 = summands.map(|place| at(place).unwrap_or(f64::NAN)).sum();
-            let bound = if is_exact { 0.0 } else { wanted.abs() * 1e-12 };
             // A NaN is wrong, too.
-            let is_right = (found - wanted).abs() <= bound;
+            let is_right = (found - wanted).abs() <= bound * wanted.abs();
             if !is_right {
                 return Err(Failure::Value(format!("element {element} is {found}, and should be {wanted}")));
             }
@@ -154,9 +165,9 @@ pub fn reduced(
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let [from, to] = parsed(mesh, layouts)?;
-    let Options { over, costs, on } = options;
+    let Options { over, costs, on, here } = options;
     let machine: Machine = costs.machine.parse()?;
-    let bytes = on.bytes(costs);
+    let bytes = here.bytes().unwrap_or(on.bytes(costs));
     let reduction = match by {
         By::Sum => Reduction::Sum,
         By::Mean => Reduction::Mean,
@@ -165,7 +176,8 @@ pub fn reduced(
             let plan = argmax(&from, over, &to, bytes, &machine)?;
             let (text, [operand, parts]) = (plan.to_string(), plan.moves().map(plan_json));
             let object = json!({ "operand": operand, "parts": parts, "result": null, "seconds": plan.seconds() });
-            return one(Single::Argmax(plan), text, object, [&from, &to], options, terminal, |group| {
+            options.here.refused("the place of the greatest element")?;
+            return one(Single::Argmax(plan), (text, object), [&from, &to], options, terminal, |group| {
                 let greatest = group.iter().copied().fold(f64::MIN, f64::max);
                 group.iter().position(|value| *value == greatest).unwrap_or(0) as f64
             });
@@ -179,7 +191,7 @@ pub fn reduced(
         "result": plan.result().map(plan_json),
         "seconds": plan.seconds(),
     });
-    one(Single::Reduce(plan), text, object, [&from, &to], options, terminal, |group| match reduction {
+    one(Single::Reduce(plan), (text, object), [&from, &to], options, terminal, |group| match reduction {
         Reduction::Max => group.iter().copied().fold(f64::MIN, f64::max),
         Reduction::Mean => group.iter().sum::<f64>() / group.len() as f64,
         _ => group.iter().sum(),
@@ -190,38 +202,41 @@ pub fn reduced(
 pub fn softmaxed(mesh: &str, layouts: [&String; 2], options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let [from, to] = parsed(mesh, layouts)?;
     let machine: Machine = options.costs.machine.parse()?;
-    let plan = softmax(&from, &options.over, &to, options.on.bytes(&options.costs), &machine)?;
+    let bytes = options.here.bytes().unwrap_or(options.on.bytes(&options.costs));
+    let plan = softmax(&from, &options.over, &to, bytes, &machine)?;
     let text = plan.to_string();
     let [operand, pairs, result] = plan.moves().map(plan_json);
     let object = json!({ "operand": operand, "pairs": pairs, "result": result, "seconds": plan.seconds() });
-    one(Single::Softmax(plan), text, object, [&from, &to], options, terminal, |_| 0.0)
+    one(Single::Softmax(plan), (text, object), [&from, &to], options, terminal, |_| 0.0)
 }
 
 /// Prints the plan of one operand, or carries it out; `result` is what defines an element of the
 /// result of a reduction.
 fn one(
     single: Single,
-    text: String,
-    object: crate::json::Json,
+    (text, object): (String, crate::json::Json),
     [from, to]: [&ShardedLayout; 2],
-    Options { over, on, .. }: &Options,
+    Options { over, on, here, .. }: &Options,
     terminal: &mut Terminal,
     result: impl Fn(&[f64]) -> f64,
 ) -> Result<(), Failure> {
-    if !on.run {
+    if !on.run && !here.device {
         return said(&text, &object, terminal);
     }
-    fits(&[from, to])?;
-    let before = filled(from, value)?;
-    let of_group = |group: &Vec<i64>| -> Vec<f64> { group.iter().map(|at| whole(*at, from.sums())).collect() };
-    let groups = groups(&from.mode_sizes(), over);
-    let after = match &single {
-        Single::Reduce(plan) => plan.simulate(&before)?,
-        Single::Argmax(plan) => plan.simulate(&before)?.into_iter().map(numbers).collect(),
-        Single::Softmax(plan) => plan.simulate(&before)?,
+    here.fits(&[from, to])?;
+    let refused = |error: ShardedError| Failure::refused(&error);
+    let work = match &single {
+        _ if !here.device => None,
+        Single::Reduce(plan) => Some(WorkPlan::reduce(plan).map_err(refused)?),
+        Single::Softmax(plan) => Some(WorkPlan::softmax(plan).map_err(refused)?),
+        Single::Argmax(_) => None,
     };
+    let devices = work.as_ref().map(|work| here.open(work, &text, terminal)).transpose()?;
+    let groups = groups(&from.mode_sizes(), over);
+    let of_group = |group: &Vec<i64>| -> Vec<f64> { group.iter().map(|at| whole(*at, from.sums())).collect() };
+    let mut wanted: Vec<f64> = Vec::new();
     if let Single::Softmax(_) = single {
-        let mut wanted = vec![0.0; usize::try_from(from.size()).unwrap_or(0)];
+        wanted.resize(usize::try_from(from.size()).unwrap_or(0), 0.0);
         for group in &groups {
             let values = of_group(group);
             let greatest = values.iter().copied().fold(f64::MIN, f64::max);
@@ -231,11 +246,24 @@ fn one(
                 place.into_iter().for_each(|place| *place = (value - greatest).exp() / sum);
             }
         }
-        defined(to, &after, &wanted, false)?;
     } else {
-        let wanted: Vec<f64> = groups.iter().map(|group| result(&of_group(group))).collect();
-        defined(to, &after, &wanted, to.sums() == 1)?;
+        wanted.extend(groups.iter().map(|group| result(&of_group(group))));
     }
+    let is_softmax = matches!(single, Single::Softmax(_));
+    if let (Some(work), Some(devices)) = (work, devices) {
+        // Means are rounded.
+        let bound = if is_softmax || wanted.iter().any(|value| value.fract() != 0.0) { ROUNDED_F32 } else { 0.0 };
+        let before = [f32s(&filled(from, value)?)];
+        return here
+            .carry_out((&work, &devices), &before, object, terminal, |after| defined(to, after, &wanted, bound));
+    }
+    let before = filled(from, value)?;
+    let after = match &single {
+        Single::Reduce(plan) => plan.simulate(&before)?,
+        Single::Argmax(plan) => plan.simulate(&before)?.into_iter().map(numbers).collect(),
+        Single::Softmax(plan) => plan.simulate(&before)?,
+    };
+    defined(to, &after, &wanted, if !is_softmax && to.sums() == 1 { 0.0 } else { ROUNDED })?;
     on.beside.carry_out(&Given { single, before, after }, &format!("{text}\n"), terminal)
 }
 
@@ -273,26 +301,37 @@ pub fn mapped(
     mesh: &str,
     to: &str,
     operands: &[String],
-    (costs, on): (&Costs, &On),
+    (costs, on, here): (&Costs, &On, &OnDevices),
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let mesh: Mesh = mesh.parse()?;
     let to = ShardedLayout::parse(&mesh, to)?;
     let layouts = operands.iter().map(|text| ShardedLayout::parse(&mesh, text)).collect::<Result<Vec<_>, _>>()?;
     let given: Vec<&ShardedLayout> = layouts.iter().collect();
-    let plan = map(&given, &to, on.bytes(costs), &costs.machine.parse()?)?;
-    if !on.run {
-        let operands: Vec<_> = plan.operands().iter().map(plan_json).collect();
-        let object = json!({ "operands": operands, "result": plan_json(plan.result()), "seconds": plan.seconds() });
+    let plan = map(&given, &to, here.bytes().unwrap_or(on.bytes(costs)), &costs.machine.parse()?)?;
+    let operands: Vec<_> = plan.operands().iter().map(plan_json).collect();
+    let object = json!({ "operands": operands, "result": plan_json(plan.result()), "seconds": plan.seconds() });
+    if !on.run && !here.device {
         return said(&plan.to_string(), &object, terminal);
     }
-    fits(&[given.as_slice(), &[&to]].concat())?;
+    here.fits(&[given.as_slice(), &[&to]].concat())?;
+    let square = |number: usize| Expression::input(number) * Expression::input(number);
+    let function = (1..given.len()).map(square).fold(square(0), |sum, next| sum + next);
+    let work = here.device.then(|| WorkPlan::map(&plan, &function, Element::F32));
+    let work = work.transpose().map_err(|error| Failure::refused(&error))?;
+    let devices = work.as_ref().map(|work| here.open(work, &plan.to_string(), terminal)).transpose()?;
+    let of = |element: i64| given.iter().map(|layout| whole(element, layout.sums())).collect::<Vec<f64>>();
+    let wanted: Vec<f64> = (0..to.size()).map(|element| squares(&of(element))).collect();
+    if let (Some(work), Some(devices)) = (work, devices) {
+        let before = given.iter().map(|layout| Ok(f32s(&filled(layout, value)?)));
+        let before = before.collect::<Result<Vec<_>, MeshError>>()?;
+        let compare = |after: &[Vec<f64>]| defined(&to, after, &wanted, 0.0);
+        return here.carry_out((&work, &devices), &before, object, terminal, compare);
+    }
     let before = given.iter().map(|layout| filled(layout, value)).collect::<Result<Vec<_>, _>>()?;
     let memory: Vec<&[Vec<f64>]> = before.iter().map(Vec::as_slice).collect();
     let after = plan.simulate(&memory, squares)?;
-    let of = |element: i64| given.iter().map(|layout| whole(element, layout.sums())).collect::<Vec<f64>>();
-    let wanted: Vec<f64> = (0..to.size()).map(|element| squares(&of(element))).collect();
-    defined(&to, &after, &wanted, true)?;
+    defined(&to, &after, &wanted, 0.0)?;
     let text = format!("{plan}\n");
     on.beside.carry_out(&Mapped { plan, before, after }, &text, terminal)
 }
@@ -323,6 +362,6 @@ pub fn multiplied(plan: &ProductPlan, on: &On, terminal: &mut Terminal) -> Resul
     let of = |layout: &ShardedLayout, element: i64| whole(element, layout.sums());
     let sum = |row: i64, column: i64| (0..k).map(|depth| of(a, row + m * depth) * of(b, depth + k * column)).sum();
     let wanted: Vec<f64> = (0..m * n).map(|element| sum(element % m, element / m)).collect();
-    defined(d, &after, &wanted, true)?;
+    defined(d, &after, &wanted, 0.0)?;
     on.beside.carry_out(&Multiplied { plan, before, after }, &format!("{plan}\n"), terminal)
 }

@@ -1,0 +1,188 @@
+//! Work on sharded tensors, on devices of this process that reach each other's memory.
+//!
+//! Law: a step begins when the one before is done on all devices, which events say; the host waits
+//! for nothing.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tilewright_gpu::{Argument, Device, GpuError, Memory, ModuleOptions, PeerMemory, SizedKernel};
+use tilewright_kernels::Planned;
+use tilewright_mesh::MeshError;
+
+use super::ShardedError;
+use super::steps::{Tensor, WorkPlan, WorkStep};
+use crate::gemm::DeviceProduct;
+use crate::reshard::{DeviceReshard, Lanes, Readers, compiled};
+
+/// A kernel on its device, the one that reads what it leaves, and that.
+struct Loaded {
+    kernel: SizedKernel,
+    second: Option<SizedKernel>,
+    left: Vec<Memory>,
+}
+
+impl Loaded {
+    fn new(device: &Device, planned: &Planned, inputs: usize) -> Result<Loaded, GpuError> {
+        let kernel = compiled(device, planned)?;
+        let Some(second) = planned.second() else { return Ok(Loaded { kernel, second: None, left: Vec::new() }) };
+        let launch = planned.kernel().program().launch(planned.sizes())?;
+        let left = launch.bytes.iter().skip(inputs).map(|bytes| device.allocate(*bytes));
+        let left = left.collect::<Result<_, GpuError>>()?;
+        let second = device.compile(second, &ModuleOptions::default())?.at(planned.sizes())?;
+        Ok(Loaded { kernel, second: Some(second), left })
+    }
+}
+
+enum OnDevices {
+    Move(Box<DeviceReshard>, Tensor),
+    Launch(Vec<Loaded>, Vec<(Tensor, u64)>),
+    Multiply(Vec<DeviceProduct>, [Tensor; 2]),
+}
+
+/// A work on sharded tensors on the devices of a mesh: carried out as often as wanted.
+pub struct ShardedWork {
+    devices: Vec<Device>,
+    lanes: Arc<Lanes>,
+    plan: WorkPlan,
+    steps: Vec<OnDevices>,
+    /// For each tensor between steps, its memory on each device.
+    between: Vec<Vec<Memory>>,
+}
+
+impl ShardedWork {
+    /// The work of a plan, on devices in the order of ranks.
+    ///
+    /// Errors: as many devices as the plan has are needed (E1110); there is no memory for what lies
+    /// between steps; devices that do not reach each other, or the driver refuses a kernel.
+    pub fn new(devices: &[Device], plan: &WorkPlan) -> Result<ShardedWork, ShardedError> {
+        if devices.len() != plan.devices() {
+            return Err(MeshError::Processes { processes: devices.len(), devices: plan.devices() }.into());
+        }
+        let lanes = Arc::new(Lanes::new(devices)?);
+        let mut steps = Vec::new();
+        for step in plan.steps() {
+            steps.push(match step {
+                WorkStep::Move { plan, element, combine, from, .. } => {
+                    let by = (*combine, Readers::BySize);
+                    OnDevices::Move(Box::new(DeviceReshard::on(devices, &lanes, plan, *element, by)?), *from)
+                }
+                WorkStep::Launch { planned, inputs, .. } => {
+                    let loaded = devices.iter().map(|device| Loaded::new(device, planned, inputs.len()));
+                    OnDevices::Launch(loaded.collect::<Result<_, GpuError>>()?, inputs.clone())
+                }
+                WorkStep::Multiply { product, factors, .. } => {
+                    let options = ModuleOptions::default();
+                    let of = |device| DeviceProduct::of(device, (**product).clone(), &options);
+                    OnDevices::Multiply(devices.iter().map(of).collect::<Result<_, _>>()?, *factors)
+                }
+            });
+        }
+        let [_, between] = plan.tensors();
+        let memory = |number| {
+            let bytes = plan.bytes(Tensor::Between(number)).unwrap_or(0);
+            devices.iter().map(|device| device.allocate(bytes)).collect::<Result<Vec<_>, GpuError>>()
+        };
+        let between = (0..between).map(memory).collect::<Result<_, GpuError>>()?;
+        Ok(ShardedWork { devices: devices.to_vec(), lanes, plan: plan.clone(), steps, between })
+    }
+
+    /// Does the work, and returns at once: the memories are those of the devices, in the order of
+    /// ranks. What was given to other streams before is not waited for.
+    ///
+    /// Errors: another number of operands ([`MeshError::Operation`]); memory that is missing, too
+    /// small, or of another device; the driver refused.
+    pub fn launch(&mut self, operands: &[&[Memory]], result: &mut [Memory]) -> Result<(), ShardedError> {
+        let [wanted, _] = self.plan.tensors();
+        if operands.len() != wanted {
+            let what = format!("the plan has {wanted} operands, and {} were given", operands.len());
+            return Err(MeshError::Operation { what: what.into() }.into());
+        }
+        for given in operands.iter().map(|operand| operand.len()).chain([result.len()]) {
+            if given != self.devices.len() {
+                return Err(MeshError::Processes { processes: given, devices: self.devices.len() }.into());
+            }
+        }
+        for (step, on) in self.plan.steps().iter().zip(&mut self.steps) {
+            self.lanes.fence()?;
+            // What is written is taken out, so that the others may be read.
+            let place = match step.to() {
+                Tensor::Between(number) => Some(number),
+                _ => None,
+            };
+            let mut taken = place.and_then(|number| self.between.get_mut(number)).map(std::mem::take);
+            let read = |tensor: Tensor| match tensor {
+                Tensor::Operand(number) => operands.get(number).copied().unwrap_or_default(),
+                Tensor::Between(number) => self.between.get(number).map_or(&[][..], Vec::as_slice),
+                Tensor::Result => &[],
+            };
+            let target = taken.as_mut().map_or(&mut *result, |taken| taken.as_mut_slice());
+            let done = on.launch(&self.devices, &self.lanes, read, target);
+            if let (Some(number), Some(taken)) = (place, taken)
+                && let Some(place) = self.between.get_mut(number)
+            {
+                *place = taken;
+            }
+            done?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all devices are done.
+    ///
+    /// Errors: a kernel failed.
+    pub fn wait(&self) -> Result<(), ShardedError> {
+        self.devices.iter().try_for_each(|device| Ok(device.synchronize()?))
+    }
+}
+
+impl OnDevices {
+    fn launch<'a>(
+        &mut self,
+        devices: &[Device],
+        lanes: &Lanes,
+        read: impl Fn(Tensor) -> &'a [Memory],
+        target: &mut [Memory],
+    ) -> Result<(), ShardedError> {
+        let of_ranks = devices.iter().zip(target.iter_mut()).enumerate();
+        match self {
+            OnDevices::Move(reshard, from) => reshard.launch(read(*from), target)?,
+            OnDevices::Launch(loaded, inputs) => {
+                for ((rank, (device, own)), loaded) in of_ranks.zip(loaded) {
+                    let Some(lane) = lanes.of(rank) else { continue };
+                    let seen = inputs.iter().filter_map(|(tensor, at)| Some((read(*tensor).get(rank)?, *at)));
+                    let seen: Vec<PeerMemory<'_>> = seen
+                        .map(|(memory, at)| memory.seen_by(device)?.part(at, memory.bytes().saturating_sub(at)))
+                        .collect::<Result<_, _>>()?;
+                    let mut arguments: Vec<Argument<'_>> = seen.iter().map(Argument::from).collect();
+                    let Loaded { kernel, second, left } = loaded;
+                    let Some(second) = second else {
+                        arguments.push(Argument::from(own));
+                        kernel.launch(&lane.near, &arguments)?;
+                        continue;
+                    };
+                    arguments.extend(left.iter_mut().map(Argument::from));
+                    kernel.launch(&lane.near, &arguments)?;
+                    drop(arguments);
+                    let arguments: Vec<Argument<'_>> =
+                        left.iter().map(Argument::from).chain([Argument::from(own)]).collect();
+                    second.launch(&lane.near, &arguments)?;
+                }
+            }
+            OnDevices::Multiply(products, factors) => {
+                for ((rank, (_, own)), product) in of_ranks.zip(products) {
+                    let Some(lane) = lanes.of(rank) else { continue };
+                    let given: Vec<&Memory> = factors.iter().filter_map(|factor| read(*factor).get(rank)).collect();
+                    product.launch(&lane.near, &given, own)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ShardedWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ShardedWork({} devices, {} steps)", self.devices.len(), self.steps.len())
+    }
+}

@@ -1,0 +1,269 @@
+//! Functions of elements, reductions, softmax and products of sharded tensors, step by step in the
+//! interpreter: what devices hold at the end is what defines the result.
+
+use half::bf16;
+use tilewright::kernel::interpret::Interpreter;
+use tilewright::kernel::{Element, Kernel};
+use tilewright::kernels::gemm::Operand;
+use tilewright::kernels::{Expression, Planned};
+use tilewright::mesh::{Machine, Mesh, Reduction, ShardedLayout, map, multiply, reduce, softmax};
+use tilewright::reshard::brought;
+use tilewright::sharded::{Tensor, WorkPlan, WorkStep};
+
+/// The bytes of a tensor on each device.
+type Held = Vec<Vec<u8>>;
+
+/// Whole numbers, so that sums are exact.
+fn number(at: i64, summand: i64) -> f64 {
+    ((at * 31 + summand * 5) % 23 - 11) as f64
+}
+
+fn whole(layout: &ShardedLayout, at: i64) -> f64 {
+    (0..layout.sums()).map(|summand| number(at, summand)).sum()
+}
+
+fn bytes_of(value: f64, element: Element) -> Vec<u8> {
+    match element {
+        Element::Bf16 => bf16::from_f64(value).to_le_bytes().to_vec(),
+        _ => (value as f32).to_le_bytes().to_vec(),
+    }
+}
+
+fn value_of(bytes: &[u8]) -> f64 {
+    match *bytes {
+        [a, b] => bf16::from_le_bytes([a, b]).to_f64(),
+        [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
+        _ => panic!("{}", bytes.len()),
+    }
+}
+
+/// What no element lies in is NaN.
+fn filled(layout: &ShardedLayout, element: Element) -> Held {
+    let (width, copies) = (element.bytes() as usize, layout.copies() as usize);
+    let mut held = vec![vec![0xff; layout.reach() as usize * width]; layout.mesh().size()];
+    for at in 0..layout.size() {
+        for (place, (rank, offset)) in layout.places(at).unwrap().into_iter().enumerate() {
+            let bytes = bytes_of(number(at, (place / copies) as i64), element);
+            held[rank][offset as usize * width..][..width].copy_from_slice(&bytes);
+        }
+    }
+    held
+}
+
+/// The tensors behind the inputs that a kernel leaves.
+fn run_kernel(kernel: &Kernel, sizes: &[(&'static str, i64)], inputs: &[&[u8]]) -> Vec<Vec<u8>> {
+    let mut interpreter = Interpreter::new(kernel.program(), sizes).unwrap();
+    for (at, input) in inputs.iter().enumerate() {
+        interpreter.bytes(at, &input[..interpreter.bytes_of(at).unwrap()]).unwrap();
+    }
+    let tensors = kernel.program().tensors().count();
+    let run = interpreter.check().unwrap_or_else(|findings| panic!("{}", findings[0])).run;
+    (inputs.len()..tensors).map(|at| run.bytes(at).unwrap().to_vec()).collect()
+}
+
+/// Adds what a kernel leaves to what there was: what it does not write is 0.
+fn run(planned: &Planned, inputs: &[&[u8]], into: &mut [u8]) {
+    let mut left = run_kernel(planned.kernel(), planned.sizes(), inputs);
+    if let Some(second) = planned.second() {
+        let inputs: Vec<&[u8]> = left.iter().map(Vec::as_slice).collect();
+        left = run_kernel(second, planned.sizes(), &inputs);
+    }
+    into.iter_mut().zip(&left[0]).for_each(|(place, byte)| *place |= byte);
+}
+
+/// What the devices hold of the result.
+fn carried_out(plan: &WorkPlan, operands: &[Held]) -> Held {
+    let room = |tensor| vec![vec![0_u8; plan.bytes(tensor).unwrap() as usize]; plan.devices()];
+    let mut between: Vec<Held> = (0..plan.tensors()[1]).map(|at| room(Tensor::Between(at))).collect();
+    let mut result = room(Tensor::Result);
+    for step in plan.steps() {
+        let held = |tensor: &Tensor| match *tensor {
+            Tensor::Operand(at) => &operands[at],
+            Tensor::Between(at) => &between[at],
+            Tensor::Result => panic!("the result is read"),
+        };
+        let mut written = room(step.to());
+        match step {
+            WorkStep::Move { plan, element, combine, from, .. } => {
+                let mut now = held(from).clone();
+                for step in plan.steps() {
+                    let reach = step.exchange.to().reach() as usize * element.bytes() as usize;
+                    let mut next = vec![vec![0_u8; reach]; now.len()];
+                    for (rank, own) in next.iter_mut().enumerate() {
+                        for pull in brought(&step.exchange, rank, *element, 4, *combine, [u64::MAX; 2]).unwrap().pulls {
+                            let inputs: Vec<&[u8]> = pull.sources.iter().map(|rank| now[*rank].as_slice()).collect();
+                            let Some(then) = &pull.then else {
+                                run(&pull.planned, &inputs, own);
+                                continue;
+                            };
+                            let mut beside = vec![0; then.bytes() as usize / 2];
+                            run(&pull.planned, &inputs, &mut beside);
+                            run(then, &[&beside], own);
+                        }
+                    }
+                    now = next;
+                }
+                written = now;
+            }
+            WorkStep::Launch { planned, inputs, .. } => {
+                for (rank, own) in written.iter_mut().enumerate() {
+                    let inputs: Vec<&[u8]> =
+                        inputs.iter().map(|(tensor, at)| &held(tensor)[rank][*at as usize..]).collect();
+                    run(planned, &inputs, own);
+                }
+            }
+            WorkStep::Multiply { product, factors, .. } => {
+                let [only] = product.steps() else { panic!("a product of one kernel") };
+                assert!(matches!(only.read_and_written().1, [Operand::D]));
+                for (rank, own) in written.iter_mut().enumerate() {
+                    let inputs: Vec<&[u8]> = factors.iter().map(|factor| held(factor)[rank].as_slice()).collect();
+                    let left = run_kernel(only.kernel(), only.sizes(), &inputs);
+                    own.iter_mut().zip(&left[0]).for_each(|(place, byte)| *place |= byte);
+                }
+            }
+        }
+        match step.to() {
+            Tensor::Between(at) => between[at] = written,
+            _ => result = written,
+        }
+    }
+    result
+}
+
+/// Compares each place with the definition.
+fn compared(layout: &ShardedLayout, held: &Held, element: Element, wanted: impl Fn(i64) -> f64, bound: f64) {
+    let (width, copies) = (element.bytes() as usize, layout.copies() as usize);
+    for at in 0..layout.size() {
+        let places = layout.places(at).unwrap();
+        for copy in 0..copies {
+            let summands = places.iter().skip(copy).step_by(copies);
+            let found: f64 =
+                summands.map(|(rank, offset)| value_of(&held[*rank][*offset as usize * width..][..width])).sum();
+            let wanted = wanted(at);
+            assert!((found - wanted).abs() <= bound * wanted.abs(), "element {at} is {found}, not {wanted}: {layout}");
+        }
+    }
+}
+
+fn layouts<const N: usize>(mesh: &str, texts: [&str; N]) -> [ShardedLayout; N] {
+    let mesh: Mesh = mesh.parse().unwrap();
+    texts.map(|text| ShardedLayout::parse(&mesh, text).unwrap())
+}
+
+#[test]
+fn functions_of_elements_lie_where_they_should() {
+    for (mesh, texts) in [
+        ("x=2", ["((16,2),24):((24,1@x),1)", "(32,(12,2)):(1,(32,1@x)) at 3", "((16,2),24):((24,1@x),1)"]),
+        ("x=2", ["(32,24):(1,32) summed 2:1@x", "(32,24):(24,1) copied 2:1@x", "(32,(12,2)):(12,(1,1@x)) at 4"]),
+        ("x=2", ["((16,2),24):((1,1@x),16)", "((16,2),24):((1,1@x),16)", "(32,24):(1,32) copied 2:1@x"]),
+        ("x=3", ["(30,7) copied 3:1@x", "((10,3),7):((1,1@x),10)", "(30,7):(7,1) summed 3:1@x"]),
+    ] {
+        let [a, b, to] = layouts(mesh, texts);
+        let plan = map(&[&a, &b], &to, 4, &Machine::HGX_H200).unwrap();
+        let function = Expression::input(0) * Expression::input(0) - Expression::input(1) * 3.0;
+        let work = WorkPlan::map(&plan, &function, Element::F32).unwrap();
+        let held = carried_out(&work, &[filled(&a, Element::F32), filled(&b, Element::F32)]);
+        compared(&to, &held, Element::F32, |at| whole(&a, at).powi(2) - whole(&b, at) * 3.0, 0.0);
+    }
+}
+
+/// The elements of a matrix of so many rows that go into a result along one mode.
+fn group(over: usize, [rows, columns]: [i64; 2], result: i64) -> Vec<i64> {
+    match over {
+        0 => (0..rows).map(|row| row + rows * result).collect(),
+        _ => (0..columns).map(|column| result + rows * column).collect(),
+    }
+}
+
+#[test]
+fn reductions_along_cut_modes_are_those_of_all_elements() {
+    let matrices = [
+        "((32,2),48):((1,1@x),32)",
+        "((32,2),48):((48,1@x),1) at 2",
+        "(64,(24,2)):(1,(64,1@x))",
+        "(64,(24,2)):(24,(1,1@x))",
+        "(64,48):(1,64) summed 2:1@x",
+        "((8,2,4),48):((1,1@x,8),32)",
+    ];
+    for matrix in matrices {
+        for (over, results) in [
+            (0, ["48:1 copied 2:1@x", "((24,2),):((1,1@x),)"]),
+            (1, ["64:1 copied 2:1@x", "((2,32),):((1@x,1),) at 1"]),
+        ] {
+            for to in results {
+                let [from, to] = layouts("x=2", [matrix, to]);
+                for by in [Reduction::Sum, Reduction::Mean, Reduction::Max] {
+                    let plan = reduce(&from, &[over], by, &to, 4, &Machine::HGX_H200).unwrap();
+                    let work = WorkPlan::reduce(&plan).unwrap();
+                    let held = carried_out(&work, &[filled(&from, Element::F32)]);
+                    let wanted = |result: i64| {
+                        let values = group(over, [64, 48], result).into_iter().map(|at| whole(&from, at));
+                        match by {
+                            Reduction::Max => values.fold(f64::MIN, f64::max),
+                            Reduction::Mean => values.sum::<f64>() / if over == 0 { 64.0 } else { 48.0 },
+                            _ => values.sum(),
+                        }
+                    };
+                    compared(&to, &held, Element::F32, wanted, if by == Reduction::Mean { 1e-6 } else { 0.0 });
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reduction_of_three_modes_keeps_the_order_of_the_others() {
+    // Row-major: the kernel's results lie in another order than the plan's.
+    let [from, to] = layouts("x=2", ["(6,(4,2),10):(40,(10,1@x),1)", "(6,10):(1,6) copied 2:1@x"]);
+    let plan = reduce(&from, &[1], Reduction::Sum, &to, 4, &Machine::HGX_H200).unwrap();
+    let held = carried_out(&WorkPlan::reduce(&plan).unwrap(), &[filled(&from, Element::F32)]);
+    let wanted = |result: i64| {
+        let (first, last) = (result % 6, result / 6);
+        (0..8).map(|middle| whole(&from, first + 6 * (middle + 8 * last))).sum()
+    };
+    compared(&to, &held, Element::F32, wanted, 0.0);
+}
+
+#[test]
+fn softmax_along_a_cut_mode_is_that_of_the_whole_mode() {
+    for (from, to, over) in [
+        ("(64,(24,2)):(1,(64,1@x))", "(64,(24,2)):(1,(64,1@x))", 1),
+        ("((32,2),48):((48,1@x),1)", "(64,48):(1,64) copied 2:1@x", 0),
+        ("(64,48):(48,1) summed 2:1@x", "((32,2),48):((48,1@x),1) at 3", 1),
+    ] {
+        let [from, to] = layouts("x=2", [from, to]);
+        let plan = softmax(&from, &[over], &to, 4, &Machine::HGX_H200).unwrap();
+        let held = carried_out(&WorkPlan::softmax(&plan).unwrap(), &[filled(&from, Element::F32)]);
+        let wanted = |at: i64| {
+            let result = if over == 0 { at / 64 } else { at % 64 };
+            let values: Vec<f64> = group(over, [64, 48], result).into_iter().map(|at| whole(&from, at)).collect();
+            let greatest = values.iter().copied().fold(f64::MIN, f64::max);
+            let sum: f64 = values.iter().map(|value| (value - greatest).exp()).sum();
+            (whole(&from, at) - greatest).exp() / sum
+        };
+        compared(&to, &held, Element::F32, wanted, 1e-5);
+    }
+}
+
+#[test]
+fn products_that_come_in_other_ways_than_blocks_are_sums_all_the_same() {
+    for (texts, sums) in [
+        // Every device wants all sums.
+        (["(128,(64,2)):(64,(1,1@x))", "((64,2),128):((1,1@x),64)", "(128,128):(128,1) copied 2:1@x"], Element::F32),
+        // Rows lie in turns.
+        (["((2,64),128):((1@x,128),1)", "(128,128):(1,128) copied 2:1@x", "((2,64),128):((1@x,128),1)"], Element::Bf16),
+        // A is a sum itself.
+        (["(128,128):(128,1) summed 2:1@x", "(128,(64,2)):(1,(128,1@x))", "(128,(64,2)):(64,(1,1@x))"], Element::Bf16),
+    ] {
+        let [a, b, d] = layouts("x=2", texts);
+        let plan = multiply(&a, &b, &d, 2, 7e14, &Machine::HGX_H200).unwrap();
+        let work = WorkPlan::product(&plan, Element::Bf16, sums).unwrap();
+        let held = carried_out(&work, &[filled(&a, Element::Bf16), filled(&b, Element::Bf16)]);
+        let wanted = |at: i64| {
+            let (row, column) = (at % 128, at / 128);
+            let sum = (0..128).map(|k| whole(&a, row + 128 * k) * whole(&b, k + 128 * column)).sum::<f64>();
+            bf16::from_f64(sum).to_f64()
+        };
+        compared(&d, &held, Element::Bf16, wanted, 0.0);
+    }
+}
