@@ -287,14 +287,17 @@ impl Costs<'_> {
             Operation::Stage { .. } => {
                 let place = &self.pools.places[&number];
                 let read = place.cost(&place.coalesced(layouts[0].threads.len())[0])?;
-                let bytes = self.program.type_of(*result).size().unsigned_abs() * 2;
-                let held = |option: usize| (2 * layouts[option].values() * layouts[option].threads()).unsigned_abs();
+                let ty = self.program.type_of(*result);
+                let each = i64::from(ty.element.bytes());
+                let bytes = (ty.size() * each).unsigned_abs();
+                let held = |option: usize| (each * layouts[option].values() * layouts[option].threads()).unsigned_abs();
                 let cost = |option: usize| weights::staged(&read, bytes, held(option)).saturating_mul(weight);
                 self.network.costs(variable, cost);
             }
             Operation::Dot => {
                 let shape = |at: usize| &self.program.type_of(operands[at]).shape;
-                let cost = weights::product([shape(0)[0], shape(1)[1], shape(0)[1]]);
+                let depth = crate::matrix::depth(self.program.type_of(operands[0]).element);
+                let cost = weights::product([shape(0)[0], shape(1)[1], shape(0)[1]], depth);
                 let tilings = &self.pools.tilings[result];
                 let one = |option: usize| tilings.iter().any(|tiling| tiling.c == layouts[option]);
                 self.network.costs(variable, |option| if one(option) { cost.saturating_mul(weight) } else { NEVER });

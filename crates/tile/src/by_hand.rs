@@ -207,10 +207,10 @@ impl Taker<'_> {
         if let Some(columns) = columns {
             return Ok(Given::Group(columns));
         }
-        let types = if element == Element::F16 { "F16F16" } else { "BF16BF16" };
+        let groups = matrix::group_atom(element, "{8,16,..,256}", true);
         let because = format!(
-            "factors of {element} are multiplied by `{}`, or four warps by `SM90_64x{{8,16,..,256}}x16_F32{types}_SS` \
-             or `_RS`",
+            "factors of {element} are multiplied by `{}`, or four warps by `{groups}`, with `_RS` where the left one is \
+             in registers",
             matrix::atom(element)
         );
         Err(refuse(name, place, &because))

@@ -131,7 +131,10 @@ pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes:
             }
             let place = Place::new(program, *tensor, shape, sizes)?;
             let inner = [*rows, *columns].into_iter().find(|mode| place.is_wide_along(shape, *mode));
+            // Matrices of 8 bits are read by threads as they lie: those in shared memory are of 16.
+            let bits = program.tensors[*tensor].element.bits();
             let fits = |mode: usize| match copies {
+                Copies::Threads(_) if bits != 16 => false,
                 Copies::Threads(threads) => shape.iter().product::<i64>() / 8 >= threads && shape[mode] <= 8 * threads,
                 Copies::Bulk => true,
             };

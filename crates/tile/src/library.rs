@@ -11,12 +11,13 @@
 /// }
 /// # Ok::<(), tilewright_tile::TileError>(())
 /// ```
-pub const LIBRARY: [(&str, &str); 14] = [
+pub const LIBRARY: [(&str, &str); 15] = [
     ("softmax", include_str!("../programs/softmax.tile")),
     ("layer_norm_residual", include_str!("../programs/layer_norm_residual.tile")),
     ("rms_norm_gate", include_str!("../programs/rms_norm_gate.tile")),
     ("product", include_str!("../programs/product.tile")),
     ("attention", include_str!("../programs/attention.tile")),
+    ("attention_e4m3", include_str!("../programs/attention_e4m3.tile")),
     ("int4_product", include_str!("../programs/int4_product.tile")),
     ("top_rows", include_str!("../programs/top_rows.tile")),
     ("histogram", include_str!("../programs/histogram.tile")),

@@ -5,6 +5,7 @@
 //! stores, reductions, scans and conversions are those of distributed tiles, and products those of
 //! fragments.
 
+mod functions;
 mod picked;
 mod roles;
 mod stage;
@@ -17,17 +18,16 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use tilewright_kernel::program::Location;
-use tilewright_kernel::{Build, Distributed, Distribution, Element, Flag, Fragment, Kernel, KernelError, Num, View};
+use tilewright_kernel::{Build, Distributed, Distribution, Element, Fragment, Kernel, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Slot, Stride, Tree};
 
+use self::functions::{binary, compared, reductions, unary};
 use self::stage::staged;
 use crate::error::Reason;
 use crate::held::{Held, bits};
 use crate::place::Placed;
-use crate::program::{
-    Axis, Binary, Comparison, Count, Index, Loop, Name, Operation, Program, Reduction, Statement, Unary, ValueId,
-};
+use crate::program::{Axis, Count, Index, Loop, Name, Operation, Program, Statement, ValueId};
 
 /// The most turns of a loop that is written out.
 const MOST_TURNS: i64 = 8;
@@ -326,7 +326,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
             Operation::To(element) => {
                 let held = self.distribution(operands[0])?;
                 let tile = self.tiled(&given[0], &held)?.to(*element)?;
-                if self.groups.is_some() && element.bits() == 16 {
+                if self.groups.is_some() && element.bits() < 32 && element.is_float() {
                     return Ok(Own::Tile(tile));
                 }
                 tile.fragment().numbers()?
@@ -435,7 +435,8 @@ impl<'k, 'p> Lowering<'k, 'p> {
             let numbers = self.numbers(value)?;
             numbers.chunks((values * count) as usize).map(|part| fragment(part, [values, count, 1])).collect()
         };
-        let (a, b) = (steps(operands[0], [8, rows])?, steps(operands[1], [4, columns])?);
+        let depth = crate::matrix::depth(self.placed.program.type_of(operands[0]).element);
+        let (a, b) = (steps(operands[0], [depth / 2, rows])?, steps(operands[1], [depth / 4, columns])?);
         let sums = fragment(&self.numbers(operands[2])?, [4, rows, columns])?;
         for (a, b) in a.iter().zip(&b) {
             k.mma(&tiling.mma, &sums, a, b, &sums)?;
@@ -461,52 +462,4 @@ fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
         Statement::Loop(_) => false,
     };
     (0..=MOST_TURNS).contains(&count).then_some(count).filter(|_| own.body.iter().all(plain))
-}
-
-fn unary<'k>(function: Unary, x: Num<'k>) -> Num<'k> {
-    match function {
-        Unary::Negate => -x,
-        Unary::Abs => x.abs(),
-        Unary::Exp => x.exp(),
-        Unary::Exp2 => x.exp2(),
-        Unary::Log2 => x.log2(),
-        Unary::Sqrt => x.sqrt(),
-        Unary::Rsqrt => x.rsqrt(),
-        Unary::Recip => x.recip(),
-        Unary::Tanh => x.tanh(),
-    }
-}
-
-fn binary<'k>(function: Binary, a: Num<'k>, b: Num<'k>) -> Num<'k> {
-    match function {
-        Binary::Add => a + b,
-        Binary::Subtract => a - b,
-        Binary::Multiply => a * b,
-        Binary::Divide => a / b,
-        Binary::Minimum => a.min(b),
-        Binary::Maximum => a.max(b),
-        Binary::And => a.bit_and(b),
-        Binary::Or => a.bit_or(b),
-        Binary::Xor => a.bit_xor(b),
-        Binary::ShiftLeft => a.shift_left(b),
-        Binary::ShiftRight => a.shift_right(b),
-        Binary::ShiftDown => a.recast(Element::U32).shift_right(b).recast(Element::I32),
-    }
-}
-
-fn compared<'k>(comparison: Comparison, a: Num<'k>, b: Num<'k>) -> Flag<'k> {
-    match comparison {
-        Comparison::Less => a.lt(b),
-        Comparison::LessEqual => a.le(b),
-        Comparison::Equal => a.eq(b),
-    }
-}
-
-fn reductions(reduction: Reduction) -> tilewright_kernel::Reduction {
-    match reduction {
-        Reduction::Sum => tilewright_kernel::Reduction::Sum,
-        Reduction::Product => tilewright_kernel::Reduction::Product,
-        Reduction::Minimum => tilewright_kernel::Reduction::Minimum,
-        Reduction::Maximum => tilewright_kernel::Reduction::Maximum,
-    }
 }

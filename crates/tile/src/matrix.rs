@@ -1,9 +1,14 @@
 //! Products by matrix instructions: who holds which part of the factors and of the sums.
 //!
-//! Law: an instruction of a warp multiplies 16 x 16 by 16 x 8. Warps stand in rows and columns of
-//! the sums, and each does its part of a step of 16 along K after the other. An instruction of four
-//! warps multiplies 64 rows by all columns. The layouts are those of the instruction, as `atoms`
-//! has them.
+//! Law: an instruction of a warp multiplies 16 x K by K x 8, K being 16 numbers of 16 bits or 32 of
+//! 8 bits. Warps stand in rows and columns of the sums, and each does its part of a step along K
+//! after the other. An instruction of four warps multiplies 64 rows by all columns. The layouts are
+//! those of the instruction, as `atoms` has them.
+//!
+//! Sums of 32 bits lie in pairs of columns, and a left factor of 8 bits in runs of four. Where the
+//! columns of the right factor change places in shared memory, each thread has four neighbours of
+//! the sums: so sums become a factor of 8 bits without moving between threads
+//! ([`Tiling::crossed`]).
 
 use tilewright_atoms::{MmaAtom, Operand, TiledMma};
 use tilewright_kernel::{Distribution, Element};
@@ -29,12 +34,29 @@ pub(crate) struct Tiling {
     pub(crate) beside: i64,
     /// Whether four warps multiply together, B from shared memory.
     pub(crate) by_groups: bool,
+    /// Whether the columns of B change places in shared memory, as [`crossing`] says.
+    pub(crate) crossed: bool,
+}
+
+/// How many numbers along K an instruction takes: 32 bytes.
+pub(crate) fn depth(factors: Element) -> i64 {
+    256 / i64::from(factors.bits()).max(1)
+}
+
+/// Where each of so many columns lies in shared memory where they are crossed: of 16 of them,
+/// column `a + 2b + 4c` as number `a + 8b + 2c`, where `a` and `b` are below 2, and `c` below 4.
+/// The instruction gives a thread its columns `2c`, `2c + 1`, `8 + 2c` and `9 + 2c`: these are
+/// `4c` to `4c + 3` now.
+pub(crate) fn crossing(columns: i64) -> String {
+    format!("(2,2,4,{}):(1,8,2,16)", columns / 16)
 }
 
 /// The name of the instruction for factors of a type.
 pub(crate) fn atom(factors: Element) -> &'static str {
     match factors {
         Element::F16 => "SM80_16x8x16_F32F16F16F32_TN",
+        Element::E4M3 => "SM89_16x8x32_F32E4M3E4M3F32_TN",
+        Element::E5M2 => "SM89_16x8x32_F32E5M2E5M2F32_TN",
         _ => "SM80_16x8x16_F32BF16BF16F32_TN",
     }
 }
@@ -62,7 +84,7 @@ fn tiling(factors: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tili
     let arranged: Layout = format!("({},{},1)", warps[0], warps[1]).parse()?;
     // Two instructions of 8 columns where there is room, so that one load of matrices serves both.
     let beside = if n >= 16 * warps[1] { 16 } else { 8 };
-    let order: Tiler = format!("[{}:1;{}:1;16:1]", 16 * warps[0], beside * warps[1]).parse()?;
+    let order: Tiler = format!("[{}:1;{}:1;{}:1]", 16 * warps[0], beside * warps[1], depth(factors)).parse()?;
     let mma = TiledMma::new(MmaAtom::named(atom(factors)).map_err(refuse)?, &arranged, &order).map_err(refuse)?;
     let of = |shape: [i64; 2], operand: Operand| -> Result<Held, Reason> {
         Held::of(Distribution::of_mma(&held::tree(&shape)?, &mma, operand)?.layout())
@@ -71,32 +93,35 @@ fn tiling(factors: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tili
     // Instructions have N before K, programs K before N.
     let turned = held::bits::transposed(&[n, k], &[1, 0]);
     let b = b.mapped(|bit| Some(turned[usize::from(bit)]));
-    Ok(Tiling { mma, a, b, c, warps, beside, by_groups: false })
+    Ok(Tiling { mma, a, b, c, warps, beside, by_groups: false, crossed: false })
 }
 
 /// The instruction of four warps, for so many columns, A in shared memory or in registers.
-pub(crate) fn group_atom(factors: Element, columns: i64, from_shared: bool) -> String {
-    let types = match factors {
-        Element::F16 => "16_F32F16F16",
-        _ => "16_F32BF16BF16",
+pub(crate) fn group_atom(factors: Element, columns: impl std::fmt::Display, from_shared: bool) -> String {
+    let (types, lies) = match factors {
+        Element::F16 => ("F16F16", ""),
+        Element::E4M3 => ("E4M3E4M3", "_TN"),
+        Element::E5M2 => ("E5M2E5M2", "_TN"),
+        _ => ("BF16BF16", ""),
     };
-    format!("SM90_64x{columns}x{types}_{}", if from_shared { "SS" } else { "RS" })
+    let held = if from_shared { "SS" } else { "RS" };
+    format!("SM90_64x{columns}x{}_F32{types}_{held}{lies}", depth(factors))
 }
 
 /// How so many groups of four warps multiply tiles of these extents, each its rows of 64, by an
-/// instruction of so many columns. A factor
-/// in shared memory is `shared`, which no thread holds.
+/// instruction of so many columns; and with crossed columns, where that may be. A factor in shared
+/// memory is given, which no thread holds.
 pub(crate) fn of_groups(
     factors: Element,
     [m, n, k]: [i64; 3],
-    (columns, groups): (i64, i64),
+    (columns, groups, crosses): (i64, i64, bool),
     a: Option<&Held>,
     b: &Held,
-) -> Result<Tiling, Reason> {
+) -> Result<Vec<Tiling>, Reason> {
     let name = group_atom(factors, columns, a.is_some());
     let refuse = |error: tilewright_atoms::AtomError| Reason::Held { layout: name.clone(), because: error.to_string() };
     let arranged: Layout = format!("({groups},1,1)").parse()?;
-    let order: Tiler = format!("[{m}:1;{n}:1;16:1]").parse()?;
+    let order: Tiler = format!("[{m}:1;{n}:1;{}:1]", depth(factors)).parse()?;
     let mma = TiledMma::new(MmaAtom::named(&name).map_err(refuse)?, &arranged, &order).map_err(refuse)?;
     let of = |shape: [i64; 2], operand: Operand| -> Result<Held, Reason> {
         Held::of(Distribution::of_mma(&held::tree(&shape)?, &mma, operand)?.layout())
@@ -106,5 +131,21 @@ pub(crate) fn of_groups(
         Some(a) => a.clone(),
         None => of([m, k], Operand::A)?,
     };
-    Ok(Tiling { mma, a, b: b.clone(), c, warps: [4 * groups, 1], beside: columns, by_groups: true })
+    let (b, warps) = (b.clone(), [4 * groups, 1]);
+    let own = Tiling { mma, a, b, c, warps, beside: columns, by_groups: true, crossed: false };
+    let other = crosses.then(|| crossed(&own, m));
+    Ok([Some(own), other].into_iter().flatten().collect())
+}
+
+/// A product of groups with the columns of its right factor crossed in shared memory.
+fn crossed(own: &Tiling, rows: i64) -> Tiling {
+    // Column bits 1, 2 and 3 of the instruction are 2, 3 and 1 of the tile.
+    let first = rows.trailing_zeros() as u8;
+    let moved = |bit: u8| match bit.checked_sub(first) {
+        Some(1) => first + 2,
+        Some(2) => first + 3,
+        Some(3) => first + 1,
+        _ => bit,
+    };
+    Tiling { c: own.c.mapped(|bit| Some(moved(bit))), crossed: true, ..own.clone() }
 }

@@ -350,7 +350,8 @@ impl Pools {
                             };
                             let shared = brought(0).is_some();
                             by_hand.is_of_groups(*result, element, extents, (columns, roles.groups, shared))?;
-                            vec![matrix::of_groups(element, extents, (columns, roles.groups), brought(0).as_ref(), &b)?]
+                            let how = (columns, roles.groups, roles.crosses.contains(&operands[1]));
+                            matrix::of_groups(element, extents, how, brought(0).as_ref(), &b)?
                         }
                     };
                     if found.is_empty() {

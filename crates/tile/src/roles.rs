@@ -10,12 +10,12 @@
 mod masks;
 mod overlap;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use tilewright_kernel::Element;
-use tilewright_layout::Layout;
-use tilewright_layout::symbolic::Expr;
+use tilewright_layout::symbolic::{Declarations, Expr};
+use tilewright_layout::{Extent, Layout};
 
+use crate::matrix;
 use crate::program::{Axis, Index, Loop, Name, Operation, Program, Statement, ValueId};
 
 pub(crate) use overlap::{Overlap, is_zero};
@@ -33,6 +33,8 @@ const SUMS: i64 = 128;
 /// Blocks along x that are taken side by side, where each axis says which tile of a factor it is:
 /// so blocks that run at once share both factors.
 const BAND: i64 = 8;
+/// The most dimensions of a tensor map.
+const DIMENSIONS: usize = 5;
 
 /// A tile of a tensor that copies bring: which, and the modes that are rows and columns.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +68,8 @@ pub(crate) struct Roles {
     pub(crate) rings: Vec<Ring>,
     /// The ring of each tile that is brought, and which of its parts it is.
     pub(crate) of: HashMap<ValueId, (usize, usize)>,
+    /// Right factors whose columns may change places in shared memory.
+    pub(crate) crosses: HashSet<ValueId>,
     /// Whether tiles of 16 bits that lie as sums leave through shared memory.
     pub(crate) leaves: bool,
     /// Blocks along x that are taken side by side; 1 where x goes first.
@@ -144,6 +148,7 @@ pub(crate) fn plan(program: &Program) -> Result<Roles, String> {
     }
     let (mut rings, of) = rings(&seen);
     let leaves = stages(program, &seen, &mut rings)?;
+    let crosses = seen.products.iter().filter_map(|own| crosses(program, &seen, own, &of)).collect();
     let more = |own: &Loop| match &own.count {
         crate::program::Count::Index(index) => {
             index.terms.iter().any(|(name, by)| *name == Name::Block(Axis::X) && *by > 0)
@@ -154,6 +159,7 @@ pub(crate) fn plan(program: &Program) -> Result<Roles, String> {
         groups,
         rings,
         of,
+        crosses,
         leaves,
         band: band(program, &seen),
         last_first: seen.loops.iter().any(|own| more(own)),
@@ -181,10 +187,7 @@ fn fits(program: &Program, seen: &Seen<'_>, own: &Product<'_>, groups: i64) -> R
     let shape = |at: usize| &program.type_of(own.operands[at]).shape;
     let [m, n, k] = [shape(0)[0], shape(1)[1], shape(0)[1]];
     let element = program.type_of(own.operands[0]).element;
-    if !matches!(element, Element::F16 | Element::Bf16) {
-        return Err(format!("groups multiply f16 and bf16, not {element}"));
-    }
-    if m % (ROWS * groups) != 0 || n > COLUMNS || k % 16 != 0 {
+    if m % (ROWS * groups) != 0 || n > COLUMNS || k % matrix::depth(element) != 0 {
         return Err(format!(
             "{groups} groups multiply multiples of {} rows by at most {COLUMNS} columns, not {m} x {n}",
             ROWS * groups
@@ -197,8 +200,16 @@ fn fits(program: &Program, seen: &Seen<'_>, own: &Product<'_>, groups: i64) -> R
         match seen.brought(*factor) {
             Some((_, brought, ..)) => {
                 let inner = brought.kept().into_iter().find(|mode| is_contiguous(program, brought.tensor, *mode));
-                if inner.is_none_or(|mode| brought.shape[mode] < 16) {
+                let bytes = i64::from(element.bytes());
+                if inner.is_none_or(|mode| brought.shape[mode] * bytes < 32) {
                     return Err(format!("the {name} factor has no rows of 32 bytes or more in memory"));
+                }
+                let along = if name == "left" { brought.modes[1] } else { brought.modes[0] };
+                if bytes == 1 && inner != Some(along) {
+                    return Err(format!(
+                        "groups take {element} that lies side by side along K, and the {name} factor lies across it: \
+                         a tensor whose layout is transposed does"
+                    ));
                 }
             }
             None if name == "right" => return Err("the right factor is not one that copies bring".to_string()),
@@ -206,6 +217,35 @@ fn fits(program: &Program, seen: &Seen<'_>, own: &Product<'_>, groups: i64) -> R
         }
     }
     Ok(())
+}
+
+/// The right factor of a product whose columns may change places in shared memory: one of 8 bits,
+/// of this product alone, each of whose columns is a row of memory. The copy engine takes the
+/// columns by twos and fours, so their number in the tensor is a multiple of four, and its map has
+/// two dimensions more.
+fn crosses(
+    program: &Program,
+    seen: &Seen<'_>,
+    own: &Product<'_>,
+    of: &HashMap<ValueId, (usize, usize)>,
+) -> Option<ValueId> {
+    let value = own.operands[1];
+    let (_, brought, ..) = seen.brought(value)?;
+    let ty = program.type_of(value);
+    let uses = seen.products.iter().flat_map(|own| &own.operands[..2]).filter(|other| **other == value).count();
+    let same = of.values().filter(|place| Some(*place) == of.get(&value)).count();
+    // What is said of a size with one tensor holds for all.
+    let mut names = Declarations::new();
+    program.tensors.iter().try_for_each(|tensor| names.gather(&tensor.layout)).ok()?;
+    let layout = names.layout(&program.tensors[brought.tensor].layout).ok()?;
+    let columns = layout.mode(brought.modes[1])?;
+    let [leaf] = columns.leaves() else { return None };
+    let dimensions = layout.leaves().iter().filter(|leaf| leaf.extent.known() != Some(1)).count();
+    let fits = ty.element.bytes() == 1
+        && ty.shape[1] % 16 == 0
+        && Expr::from(4).divides(&leaf.extent).proved()
+        && dimensions + 2 <= DIMENSIONS;
+    (fits && uses == 1 && same == 1).then_some(value)
 }
 
 /// The rings of all tiles that are brought.
@@ -245,7 +285,9 @@ fn rings(seen: &Seen<'_>) -> (Vec<Ring>, HashMap<ValueId, (usize, usize)>) {
 /// Gives the rings as many stages as there is room for; whether tiles leave through shared memory
 /// besides.
 fn stages(program: &Program, seen: &Seen<'_>, rings: &mut [Ring]) -> Result<bool, String> {
-    let bytes = |ring: &Ring| ring.parts.iter().map(|part| part.shape.iter().product::<i64>() * 2).sum::<i64>();
+    let of_part =
+        |part: &Brought| part.shape.iter().product::<i64>() * i64::from(program.tensors[part.tensor].element.bytes());
+    let bytes = |ring: &Ring| ring.parts.iter().map(of_part).sum::<i64>();
     let fixed: i64 = rings.iter().filter(|ring| !ring.turned).map(bytes).sum();
     let turned: i64 = rings.iter().filter(|ring| ring.turned).map(bytes).sum();
     let leaving = seen.stores.iter().map(|(_, value)| program.type_of(*value));

@@ -28,7 +28,7 @@ fn each_refusal_names_its_line_and_what_is_wrong() {
         ("b = load(x, (1024,1024), (block.x, 0))", "E1206", "t.tile:8:5", "65536"),
         ("b = exp(load(h, (4,64), (block.x, 0)))", "E1202", "t.tile:8:5", "bf16"),
         ("b = a + arange((4,64), 1)", "E1202", "t.tile:8:7", "one type"),
-        ("b = dot(a, a, a)", "E1202", "t.tile:8:5", "f16 or bf16"),
+        ("b = dot(a, a, a)", "E1202", "t.tile:8:5", "f16, bf16, e4m3 or e5m2"),
         ("store(y, (block.x, 0), load(h, (4,64), (block.x, 0)))", "E1202", "t.tile:8:1", "the same type"),
         ("store(x, (block.x, 0), a)", "E1205", "t.tile:8:1", "written"),
         ("b = load(y, (4,64), (block.x, 0))", "E1205", "t.tile:8:5", "read"),

@@ -4,7 +4,8 @@
 //! further mode is a step of 1 in a dimension of the tensor that is not in the box yet. Going along
 //! shared memory says which coordinate lies where, so boxes, their corners and the tensor map
 //! follow from the two layouts (`tilewright_atoms::TensorMap` has the same law for known numbers).
-//! What a box has past the edges is read as 0 and not written.
+//! What a box has past the edges is read as 0 and not written. A mode whose elements change places
+//! in shared memory is several dimensions, where its extent is shown to be a multiple of theirs.
 //!
 //! The engine permutes by the bits of addresses, so a box begins where the pattern of its swizzle
 //! does.
@@ -44,6 +45,61 @@ pub(crate) struct Boxes {
 
 fn overflow() -> Reason {
     Reason::Layout(LayoutError::Overflow { op: "bulk_copy" })
+}
+
+/// A dimension of a tensor map: a mode of the tensor, or a part of one, whose coordinates are those
+/// of the mode divided by `from`, modulo the extent where it is not the last part.
+struct Part {
+    path: ModePath,
+    from: i64,
+    /// The modulus; none for the last part.
+    modulus: Option<i64>,
+    extent: Expr,
+    stride: Expr,
+    /// How much of it a box has; none where it has one coordinate.
+    boxed: Option<i64>,
+}
+
+impl Part {
+    fn whole((path, extent, stride): (ModePath, Expr, Expr)) -> Part {
+        Part { path, from: 1, modulus: None, extent, stride, boxed: None }
+    }
+
+    /// Parts the dimension of a mode in two, so that one begins at a multiple of the coordinate:
+    /// its number. None where the box crosses the border, the extent is not shown to be a multiple,
+    /// or there would be too many dimensions.
+    fn parted(parts: &mut Vec<Part>, path: ModePath, scale: i64) -> Option<usize> {
+        let inside = |part: &Part| {
+            let end = part.modulus.map_or(i64::MAX, |modulus| part.from * modulus);
+            part.path == path && part.from < scale && scale < end && scale % part.from == 0
+        };
+        let at = parts.iter().position(inside)?;
+        let ratio = scale / parts[at].from;
+        let size = Expr::from(ratio);
+        let dimensions = parts.iter().filter(|part| part.extent.known() != Some(1)).count();
+        let own = &parts[at];
+        let whole = ratio % own.boxed.unwrap_or(1) == 0 && size.divides(&own.extent).proved();
+        if !whole || dimensions >= MAX_DIMENSIONS {
+            return None;
+        }
+        let (extent, _) = own.extent.divide(&size)?;
+        let stride = Stride::times(&own.stride, &size)?;
+        let modulus = own.modulus.map(|modulus| modulus / ratio);
+        parts.push(Part { path, from: scale, modulus, extent, stride, boxed: None });
+        parts[at].extent = size;
+        parts[at].modulus = Some(ratio);
+        Some(parts.len() - 1)
+    }
+
+    /// The coordinate of a part, of that of the mode.
+    fn coordinate(&self, of_mode: &Expr) -> Option<Expr> {
+        let (own, _) =
+            if self.from == 1 { (of_mode.clone(), Expr::from(0)) } else { of_mode.divide(&Expr::from(self.from))? };
+        match self.modulus {
+            None => Some(own),
+            Some(modulus) => Some(own.divide(&Expr::from(modulus))?.1),
+        }
+    }
 }
 
 /// The path, extent and stride of each leaf.
@@ -113,6 +169,7 @@ impl Build {
         };
         let mut leaves = Vec::new();
         gather(&whole, ModePath::ROOT, &mut leaves)?;
+        let mut parts: Vec<Part> = leaves.into_iter().map(Part::whole).collect();
         // Which coordinates lie along shared memory.
         let within = shared.layout.numbers(&Values::new())?;
         let inverse = within.right_inverse()?;
@@ -121,28 +178,46 @@ impl Build {
         }
         let along = global.place.layout.compose(&Layout::<Expr>::from(&inverse))?;
         let bytes = |elements: &Expr| Stride::times(elements, &Expr::from(bits / 8)).ok_or_else(overflow);
-        let mut dimensions: Vec<(ModePath, Dimension)> = Vec::new();
-        let mut volume = 1_i64;
+        let mut order: Vec<usize> = Vec::new();
+        let (mut volume, mut parted) = (1_i64, false);
         for leaf in along.leaves() {
             let Some(extent) = leaf.extent.known() else { break };
             if extent == 1 {
                 continue;
             }
             let Some((path, scale)) = leaf.stride.term() else { break };
-            let Some(at) = leaves.iter().position(|(known, ..)| *known == path) else { break };
-            if scale.known() != Some(1) || dimensions.len() == MAX_DIMENSIONS {
-                break;
-            }
-            let (path, whole, stride) = leaves.remove(at);
+            let Some(scale) = scale.known() else { break };
+            let free = |part: &Part| part.path == path && part.from == scale && part.boxed.is_none();
+            let found = parts.iter().position(free);
+            // A box that is less than the pattern of the swizzle could begin nowhere else in it.
+            let small = volume * bits / 8 < swizzle.period();
+            let at = match found {
+                Some(at) => at,
+                None if small || parted => match Part::parted(&mut parts, path, scale) {
+                    Some(at) => at,
+                    None => break,
+                },
+                None => break,
+            };
+            parted |= found.is_none();
             let boxed = (1..=MAX_BOX.min(extent)).rev().find(|part| extent % part == 0).unwrap_or(1);
-            let dimension = Dimension { extent: whole, stride: bytes(&stride)?, boxed: boxed as u32 };
-            dimensions.push((path, dimension));
+            parts[at].boxed = Some(boxed);
+            order.push(at);
             volume *= boxed;
-            if boxed < extent {
+            if boxed < extent || order.len() == MAX_DIMENSIONS {
                 break;
             }
         }
-        let Some((_, first)) = dimensions.first() else {
+        let others = (0..parts.len()).filter(|at| parts[*at].boxed.is_none() && parts[*at].extent.known() != Some(1));
+        let others: Vec<usize> = others.collect();
+        order.extend(others);
+        let mut dimensions: Vec<(&Part, Dimension)> = Vec::new();
+        for at in order {
+            let part = &parts[at];
+            let boxed = part.boxed.unwrap_or(1) as u32;
+            dimensions.push((part, Dimension { extent: part.extent.clone(), stride: bytes(&part.stride)?, boxed }));
+        }
+        let Some((_, first)) = dimensions.first().filter(|(part, _)| part.boxed.is_some()) else {
             return Err(refuse("no neighbours in shared memory are neighbours in the tensor"));
         };
         if first.stride.known() != Some(bits / 8) {
@@ -151,11 +226,6 @@ impl Build {
         let row = i64::from(first.boxed) * bits / 8;
         if row % UNIT != 0 || (swizzle != SwizzleMode::None && row != UNIT * swizzle.units()) {
             return Err(refuse("a row of the box is no multiple of 16 bytes, or no line of the swizzle"));
-        }
-        for (path, extent, stride) in leaves {
-            if extent.known() != Some(1) {
-                dimensions.push((path, Dimension { extent, stride: bytes(&stride)?, boxed: 1 }));
-            }
         }
         if dimensions.len() > MAX_DIMENSIONS {
             return Err(refuse("a tensor map has at most 5 dimensions"));
@@ -169,7 +239,9 @@ impl Build {
         for index in (0..size as i64).step_by(volume as usize) {
             let part: Coordinate<Expr> = along.eval(&Expr::from(index))?;
             let at = global.place.start.plus(&part).ok_or_else(overflow)?;
-            let corner: Vec<Expr> = dimensions.iter().map(|(path, _)| at.scale_at(*path)).collect();
+            let corner = dimensions.iter().map(|(part, _)| part.coordinate(&at.scale_at(part.path)));
+            let corner = corner.collect::<Option<Vec<Expr>>>();
+            let corner = corner.ok_or_else(|| refuse("a corner of a box is a number that is not divided exactly"))?;
             if !unit.divides(&bytes(&corner[0])?).proved() {
                 return Err(refuse("a box is not shown to begin at a multiple of 16 bytes"));
             }

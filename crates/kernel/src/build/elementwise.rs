@@ -3,7 +3,7 @@
 //! Law: each element of the result is the function of the elements of the same coordinate, in
 //! whichever threads hold it.
 
-use super::core::Slot;
+use super::core::{Core, Slot};
 use super::distributed::Distributed;
 use super::number::{Num, arithmetic};
 use super::reduction::Reduction;
@@ -51,6 +51,28 @@ impl<'k> Distributed<'k> {
                 let inputs = [pair[0].register(), pair[1].register()];
                 let word = core.pure(Operation::ConvertPair { to }, inputs, Width::Bits32);
                 core.set_word(fragment.cell, &[at, at + 1], word);
+            }
+            drop(core);
+            return Ok(Distributed { fragment, held: self.held.clone() });
+        }
+        // Of four of 8 bits, two are made at a time.
+        let bytes = match element {
+            Element::E4M3 => Some(Format::E4M3),
+            Element::E5M2 => Some(Format::E5M2),
+            _ => None,
+        };
+        if let Some(to) = bytes.filter(|_| self.element() == Element::F32 && values.len().is_multiple_of(4)) {
+            let shape = tilewright_layout::Tree::leaf(values.len() as i64);
+            let fragment = build.fragment_of(element, &shape).map_err(refuse)?;
+            let mut core = build.core();
+            for (four, at) in values.chunks(4).zip((0..).step_by(4)) {
+                let half = |core: &mut Core, [low, high]: [usize; 2]| {
+                    let inputs = [four[low].register(), four[high].register()];
+                    core.pure(Operation::ConvertPair { to }, inputs, Width::Bits16)
+                };
+                let halves = [half(&mut core, [0, 1]), half(&mut core, [2, 3])];
+                let word = core.pure(Operation::Pack, halves, Width::Bits32);
+                core.set_word(fragment.cell, &[at, at + 1, at + 2, at + 3], word);
             }
             drop(core);
             return Ok(Distributed { fragment, held: self.held.clone() });

@@ -83,6 +83,16 @@ impl Core {
         {
             return Ok(word);
         }
+        if bits == 8
+            && let [first, second] = slots.chunks(2).map(half_of).collect::<Vec<_>>().as_slice()
+            && let (Some(first), Some(second)) = (first, second)
+        {
+            // Two halves of words: bytes that lie side by side stay so.
+            let halves = [*first, *second].map(|(word, half)| {
+                self.pure_many(Operation::Unpack, [word], &[Width::Bits16, Width::Bits16])[usize::from(half)]
+            });
+            return Ok(self.pure(Operation::Pack, halves, Width::Bits32));
+        }
         let mut parts = Vec::new();
         for at in elements {
             parts.push(self.element_register(cell, *at)?);
@@ -120,6 +130,18 @@ impl Core {
         for (part, at) in elements.iter().enumerate() {
             self.cells[cell].slots[*at] = Slot::Part(word, part as u8);
         }
+    }
+}
+
+/// The half of a word that two elements of 8 bits are.
+fn half_of(pair: &[Slot]) -> Option<(Register, u8)> {
+    match pair {
+        [Slot::Part(word, low), Slot::Part(other, high)]
+            if word == other && low.is_multiple_of(2) && *high == low + 1 =>
+        {
+            Some((*word, low / 2))
+        }
+        _ => None,
     }
 }
 
@@ -254,6 +276,59 @@ impl<'k> Fragment<'k> {
         let mut core = self.build.core();
         for (slot, value) in slots.into_iter().zip(values) {
             core.cells[self.cell].slots[slot] = Slot::Whole(value.register());
+        }
+        Ok(())
+    }
+
+    /// Gives each element the value of that of the same index of another fragment. Narrow elements
+    /// that share a register there share one here: none is taken out of it.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Element, Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let kernel = Kernel::build("copied", |k| {
+    ///     k.threads(32)?;
+    ///     let x = k.input::<half::bf16>("x", "(32,8):(8,1)")?.thread_part()?;
+    ///     let y = k.output::<half::bf16>("y", "(32,8):(8,1)")?.thread_part()?;
+    ///     let own = k.register(Element::Bf16, "8")?;
+    ///     own.assign(&x.load()?)?;
+    ///     y.store(&own)
+    /// })?;
+    /// let run = interpret::check(kernel.program(), &[])?.run;
+    /// assert_eq!(run.tensor::<half::bf16>(0)?, run.tensor::<half::bf16>(1)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: the other has not as many elements, or they have another type.
+    #[track_caller]
+    pub fn assign(&self, from: &Fragment<'k>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "assign", location });
+        self.copied(from).map_err(|refusal| refusal.at("assign", location))
+    }
+
+    fn copied(&self, from: &Fragment<'k>) -> Result<(), Reason> {
+        if from.size() != self.size() {
+            return Err(Reason::Sizes {
+                left: "the fragment".to_string(),
+                left_size: self.size().to_string(),
+                right: "the other one".to_string(),
+                right_size: from.size().to_string(),
+            });
+        }
+        if from.element != self.element {
+            return Err(Reason::Elements { wanted: self.element, given: from.element });
+        }
+        let (to, from_slots) = (self.slots()?, from.slots()?);
+        let mut core = self.build.core();
+        let values: Vec<Slot> = from_slots.iter().map(|slot| core.cells[from.cell].slots[*slot]).collect();
+        if let Some(element) = values.iter().position(|slot| *slot == Slot::Empty) {
+            return Err(Reason::Unwritten { element });
+        }
+        for (slot, value) in to.into_iter().zip(values) {
+            core.cells[self.cell].slots[slot] = value;
         }
         Ok(())
     }

@@ -164,8 +164,9 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
             is_mode(*rows, shape)?;
             is_mode(*columns, shape)?;
             let element = tensor.unwrap_or(Element::F16);
-            if !matches!(element, Element::F16 | Element::Bf16) {
-                return Err(Reason::Element { operation: "a factor".to_string(), element, wanted: "f16 or bf16" });
+            if !is_multiplied(element) {
+                let wanted = "f16, bf16, e4m3 or e5m2";
+                return Err(Reason::Element { operation: "a factor".to_string(), element, wanted });
             }
             let matrix = [shape[*rows], shape[*columns]];
             if rows == columns || shape.iter().product::<i64>() != matrix[0] * matrix[1] {
@@ -338,11 +339,16 @@ pub(crate) fn are_places(shape: &[i64], mode: usize, rows: &Type) -> Result<(), 
     Ok(())
 }
 
+/// Whether instructions multiply numbers of a type.
+fn is_multiplied(element: Element) -> bool {
+    matches!(element, Element::F16 | Element::Bf16 | Element::E4M3 | Element::E5M2)
+}
+
 fn dot(types: &[&Type]) -> Result<Type, Reason> {
     let [a, b, c] = types else { return Err(mismatch("the product", &[], &[])) };
     for factor in [a, b] {
-        if !matches!(factor.element, Element::F16 | Element::Bf16) || factor.element != a.element {
-            let wanted = "f16 or bf16, both alike,";
+        if !is_multiplied(factor.element) || factor.element != a.element {
+            let wanted = "f16, bf16, e4m3 or e5m2, both alike,";
             return Err(Reason::Element { operation: "a product".to_string(), element: factor.element, wanted });
         }
     }
@@ -356,7 +362,9 @@ fn dot(types: &[&Type]) -> Result<Type, Reason> {
     if c.shape != [*m, *n] {
         return Err(mismatch("the sum", &c.shape, &[*m, *n]));
     }
-    for (what, shape, least) in [("the left factor", &a.shape, [16, 16]), ("the right factor", &b.shape, [16, 8])] {
+    let depth = crate::matrix::depth(a.element);
+    for (what, shape, least) in [("the left factor", &a.shape, [16, depth]), ("the right factor", &b.shape, [depth, 8])]
+    {
         if shape.iter().zip(least).any(|(extent, least)| *extent < least) {
             let wanted = format!("one of at least {}, which an instruction takes,", crate::error::shape_text(&least));
             return Err(Reason::Shape { what: what.to_string(), shape: shape.clone(), wanted });

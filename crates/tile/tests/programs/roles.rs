@@ -159,6 +159,105 @@ fn groups_attend() {
     }
 }
 
+/// The text of [`attention`] with factors of e4m3, values in columns, and powers up to 256, of which
+/// e4m3 has more than of those up to 1.
+fn narrow(text: &str, head: usize) -> String {
+    let columns = format!("v: bf16 (S,{head},H):({head},1,{head}*S)");
+    let text = text.replace(&columns, &format!("v: e4m3 (S{{div=16}},{head},H):(1,S,{head}*S)"));
+    let text = text.replace("input  q: bf16", "input  q: e4m3").replace("input  k: bf16", "input  k: e4m3");
+    let scale = format!("new * -{}", std::f64::consts::LOG2_E / (head as f64).sqrt());
+    let text = text.replace(&scale, &format!("{scale} + 8")).replace("dot(bf16(powers)", "dot(e4m3(powers)");
+    assert_eq!(text.matches(" + 8))").count(), 1, "{text}");
+    assert_eq!(text.matches("e4m3").count(), 4, "{text}");
+    text
+}
+
+/// Numbers by chance between -1.5 and 1.5, multiples of an eighth: each one of e4m3.
+fn eighths(seed: u64, count: usize) -> Vec<f64> {
+    numbers(seed, count, 12.0).into_iter().map(|own| own.round() / 8.0).collect()
+}
+
+#[test]
+fn groups_attend_in_eight_bits() {
+    for (head, keys, order, length) in
+        [(64, 128, Order::Up, 144), (128, 64, Order::Down, 80), (32, 128, Order::All, 160), (256, 64, Order::Up, 48)]
+    {
+        let [q, k, v] = [1, 2, 3].map(|seed| eighths(seed, length * head));
+        let mut wanted = vec![0.0; q.len()];
+        let mut most: f64 = 0.0;
+        for row in 0..length {
+            let last = if order != Order::All { row } else { length - 1 };
+            let score = |key: usize| (0..head).map(|d| q[row * head + d] * k[key * head + d]).sum::<f64>();
+            let powers: Vec<f64> = (0..=last).map(|key| (score(key) / (head as f64).sqrt()).exp()).collect();
+            let sum: f64 = powers.iter().sum();
+            let greatest = powers.iter().copied().fold(0.0, f64::max);
+            for d in 0..head {
+                // In columns: all rows of one, then those of the next.
+                let value = |key: usize| v[d * length + key];
+                let terms = |each: &dyn Fn(usize, f64) -> f64| -> f64 {
+                    powers.iter().enumerate().map(|(key, power)| each(key, *power)).sum::<f64>() / sum
+                };
+                wanted[row * head + d] = terms(&|key, power| power * value(key));
+                // Half a unit of three digits of each power, or of the least one of e4m3; and bf16.
+                let rounded = |power: f64| (power / 16.0).max(greatest / 256.0 / 1024.0);
+                most = most.max(terms(&|key, power| rounded(power) * value(key).abs()) + 1.0 / 128.0);
+            }
+        }
+        let case = Case::new(&[("S", length as i64), ("H", 1)], &[("q", q), ("k", k), ("v", v)]);
+        let text = narrow(&attention(head, keys, order), head);
+        let roles = agrees(&text, &case, &wanted, most);
+        assert!(most < 1.0 / 8.0 && says(&roles, "wgmma") && says(&roles, "goes on while the next one begins"));
+        // The powers are a factor where they are: no lane gives any to another, but sums of rows.
+        let compiled = text.parse::<Program>().unwrap().compile_for(Target::Sm90a).unwrap();
+        assert!(compiled.explain().unwrap().conversions.iter().all(|own| own.instructions == 0), "{head}");
+    }
+}
+
+#[test]
+fn sums_become_a_factor_of_eight_bits() {
+    // Small whole numbers, so that all is exact: a wrong column anywhere would be seen.
+    let text = "
+tile twice {
+    input  a: e4m3 (M,64):(64,1)
+    input  b: e4m3 (K{div=16},64):(64,1)
+    input  c: e4m3 (K,64):(1,K)
+    output d: f32 (M,64):(64,1)
+    grid ceil(M/128)
+    left = load(a, (128,64), (block.x, 0))
+    loop j < ceil(K/KEYS) with sum = broadcast(f32(0), (128,64)) {
+        columns = transpose(load(b, (KEYS,64), (j, 0)), (1,0))
+        first = dot(left, columns, broadcast(f32(0), (128,KEYS)))
+        next dot(e4m3(min(first, 15)), load(c, (KEYS,64), (j, 0)), sum)
+    } -> sum
+    store(d, (block.x, 0), sum)
+}";
+    let (m, k) = (130, 144);
+    let small = |seed: u64, count: usize| -> Vec<f64> {
+        numbers(seed, count, 1.0).into_iter().map(|own| (own.abs() * 1.4).floor()).collect()
+    };
+    let (a, b, c) = (small(1, m * 64), small(2, k * 64), small(3, k * 64));
+    let mut wanted = vec![0.0; m * 64];
+    for (row, wanted) in a.chunks(64).zip(wanted.chunks_mut(64)) {
+        for (key, column) in b.chunks(64).enumerate() {
+            let first = row.iter().zip(column).map(|(a, b)| a * b).sum::<f64>().min(15.0);
+            wanted.iter_mut().enumerate().for_each(|(d, sum)| *sum += first * c[d * k + key]);
+        }
+    }
+    let case = Case::new(&[("M", m as i64), ("K", k as i64)], &[("a", a), ("b", b), ("c", c)]);
+    for keys in ["32", "64", "128"] {
+        let roles = agrees(&text.replace("KEYS", keys), &case, &wanted, 0.0);
+        assert!(says(&roles, "wgmma"), "{roles:?}");
+        // By single warps as well, which read their factors themselves.
+        let program: Program = text.replace("KEYS", keys).parse().unwrap();
+        let found = kernel(&program.compile().unwrap(), &case, "d");
+        assert_eq!(found, wanted, "{keys}");
+        // Without a number of rows of four, sums move between lanes.
+        let other = text.replace("KEYS", keys).replace("{div=16}", "").replace("(1,K)", "(1,144)");
+        let roles = agrees(&other, &case, &wanted, 0.0);
+        assert!(says(&roles, "wgmma"), "{roles:?}");
+    }
+}
+
 #[test]
 fn tiles_of_one_ring_are_taken_in_their_order() {
     // Both products of a turn take the same tile, which comes twice through one ring: the first of
@@ -195,7 +294,7 @@ tile twice {
 
 #[test]
 fn programs_of_the_library_have_roles() {
-    for name in ["product", "attention"] {
+    for name in ["product", "attention", "attention_e4m3"] {
         let roles = super::program(name).compile_for(Target::Sm90a).unwrap().explain().unwrap().roles;
         assert!(says(&roles, "wgmma"), "{roles:?}");
     }
@@ -221,17 +320,26 @@ fn programs_by_chance_agree() {
     };
     let mut with_roles = 0;
     for round in 0..rounds {
-        let [m, n, k] = [[64, 128, 256][below(3)], [16, 32, 64, 128][below(4)], [16, 32, 64][below(3)]];
-        let element = ["bf16", "f16"][below(2)];
-        let (left, right) = (["(K,1)", "(1,M)"][below(2)], ["(N,1)", "(1,K)"][below(2)]);
+        let [m, mut n, mut k] = [[64, 128, 256][below(3)], [16, 32, 64, 128][below(4)], [16, 32, 64][below(3)]];
+        let element = ["bf16", "f16", "e4m3"][below(3)];
+        let (mut left, mut right) = (["(K,1)", "(1,M)"][below(2)], ["(N,1)", "(1,K)"][below(2)]);
+        // Groups take numbers of 8 bits that lie along K.
+        let narrow = element == "e4m3";
+        if narrow {
+            (n, k) = (n.max(32), k.max(32));
+            if below(4) > 0 {
+                (left, right) = ("(K,1)", "(1,K)");
+            }
+        }
+        let whole = if narrow { 16 } else { 8 };
         let made = ["sum", "sum * 2 - 1", "max(sum, load(c, (M_,N_), (block.x, block.y)))"][below(3)];
         let (output, stored) = [("f32", "made"), (element, "cut(made)")][below(2)];
         let second = below(2) == 1;
         let mut text = format!(
             "
 tile chance {{
-    input  a: {element} (M{{div=8}},K{{div=8}}):{left}
-    input  b: {element} (K,N{{div=8}}):{right}
+    input  a: {element} (M{{div={whole}}},K{{div={whole}}}):{left}
+    input  b: {element} (K,N{{div={whole}}}):{right}
     input  c: f32 (M,N):(N,1)
     output d: {output} (M,N):(N,1)
     grid ceil(M/{m}), ceil(N/{n})
@@ -256,9 +364,9 @@ tile chance {{
             stored.replace("cut(made)", &format!("{element}(min(made, 200))"))
         );
         let sizes = [
-            ("M", 8 * (1 + below(m / 4)) as i64),
-            ("N", 8 * (1 + below(n / 4)) as i64),
-            ("K", 8 * (1 + below(k / 4)) as i64),
+            ("M", whole * (1 + below(2 * m / whole as usize)) as i64),
+            ("N", whole * (1 + below(2 * n / whole as usize)) as i64),
+            ("K", whole * (1 + below(2 * k / whole as usize)) as i64),
         ];
         let [rows, columns, depth] = sizes.map(|own| own.1 as usize);
         let mut numbers = |count: usize| -> Vec<f64> { (0..count).map(|_| below(4) as f64).collect() };

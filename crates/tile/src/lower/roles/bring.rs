@@ -5,15 +5,17 @@
 
 use tilewright_kernel::{Cursor, KernelError, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Tree};
+use tilewright_layout::{Coord, Layout, Slot, Tree};
 
 use super::super::{Lowering, over, staged};
 use super::Live;
-use crate::program::{Index, Operation, Program, Statement};
+use crate::matrix;
+use crate::program::{Index, Operation, Program, Statement, ValueId};
 use crate::roles::{Brought, Roles, is_contiguous};
 
-/// Elements of 16 bits of a line of 128 bytes.
-const LINE: i64 = 64;
+/// Bytes of a line, and of what a swizzle moves.
+const LINE: i64 = 128;
+const UNIT: i64 = 16;
 
 /// The layout of a ring of tiles: lines of up to 128 bytes, swizzled as the instructions read them,
 /// and panels of these where a tile is wider.
@@ -33,10 +35,11 @@ fn behind(program: &Program, brought: &Brought, more: &str, more_strides: &str) 
     let [first, second] = kept.map(|mode| brought.shape[mode]);
     let along_first = is_contiguous(program, brought.tensor, kept[0]);
     let (run, others) = if along_first { (first, second) } else { (second, first) };
-    let width = run.min(LINE);
+    let bytes = i64::from(program.tensors[brought.tensor].element.bytes());
+    let (width, unit) = (run.min(LINE / bytes), UNIT / bytes);
     let lines = format!("({width},{}):(1,{})", run / width, width * others);
     let (shape, strides) = lines.split_once(':').unwrap_or_default();
-    let swizzle = format!("S<{},3,3>", (width / 8).ilog2());
+    let swizzle = format!("S<{},{},3>", (width / unit).max(1).ilog2(), unit.ilog2());
     match along_first {
         true => format!("{swizzle} o 0 o ({shape},{others}{more}):({strides},{width}{more_strides})"),
         false => format!("{swizzle} o 0 o ({others},{shape}{more}):({width},{strides}{more_strides})"),
@@ -83,7 +86,7 @@ impl<'k> Lowering<'k, '_> {
         body: &[Statement],
         ring: usize,
         (plan, rings, cursors): (&Roles, &[Live<'k>], &[Cursor<'k>]),
-        done: &mut Vec<crate::program::ValueId>,
+        done: &mut Vec<ValueId>,
     ) -> Result<(), KernelError> {
         let (live, cursor) = (&rings[ring], &cursors[ring]);
         let stage = cursor.stage()?;
@@ -99,11 +102,31 @@ impl<'k> Lowering<'k, '_> {
             });
             let (value, own, at) = own.ok_or_else(over)?;
             let from = self.matrix(&own, at)?;
-            stage.load(&from, &to.slice(staged(stage.index())?)?)?;
+            let to = to.slice(staged(stage.index())?)?;
+            let to = if self.is_crossed(value) { to.compose_layout(&crossed(&own)?)? } else { to };
+            stage.load(&from, &to)?;
             done.push(value);
         }
         stage.publish()?;
         cursor.advance()
+    }
+
+    /// Whether the columns of a right factor change places in shared memory.
+    fn is_crossed(&self, value: ValueId) -> bool {
+        fn products(body: &[Statement], value: ValueId, found: &mut Vec<ValueId>) {
+            for statement in body {
+                match statement {
+                    Statement::Let { result, operation: Operation::Dot, operands, .. } if operands[1] == value => {
+                        found.push(*result);
+                    }
+                    Statement::Loop(own) => products(&own.body, value, found),
+                    _ => {}
+                }
+            }
+        }
+        let mut found = Vec::new();
+        products(&self.placed.program.body, value, &mut found);
+        found.iter().any(|result| self.placed.tilings.get(result).is_some_and(|tiling| tiling.crossed))
     }
 
     /// A tile of a tensor without its modes of one element, the others in the order of the tensor.
@@ -117,6 +140,19 @@ impl<'k> Lowering<'k, '_> {
         let slots: Coord<Expr> = Tree::flat((0..own.shape.len()).map(one))?;
         tile.slice(slots)
     }
+}
+
+/// From the coordinates of a tile, its modes in the order of the tensor, to those at which its
+/// elements lie where its columns are crossed: columns of the factor, which are rows of memory.
+fn crossed(own: &Brought) -> Result<Layout, KernelError> {
+    let kept = own.kept();
+    let [first, second] = kept.map(|mode| own.shape[mode]);
+    if own.modes[1] == kept[0] {
+        let columns: Layout = matrix::crossing(first).parse()?;
+        return Ok(Layout::tuple([&columns, &Layout::mode_of(second, first)?])?);
+    }
+    let columns = Layout::mode_of(second, first)?.compose(&matrix::crossing(second).parse::<Layout>()?)?;
+    Ok(Layout::tuple([&Layout::mode_of(first, 1)?, &columns])?)
 }
 
 /// Whether a body has tiles that are brought.

@@ -8,7 +8,7 @@ use tilewright_kernel::{Element, Fragment, KernelError, Num, Stage, View};
 
 use super::super::{Lowering, Own, over, staged};
 use super::Groups;
-use crate::matrix::Tiling;
+use crate::matrix::{self, Tiling};
 use crate::program::{Operation, Statement, ValueId};
 use crate::roles::is_zero;
 
@@ -68,8 +68,9 @@ impl<'k> Lowering<'k, '_> {
         let program = &self.placed.program;
         let shape = &program.type_of(value).shape;
         let rows = shape[0] / (16 * self.tiling(result)?.warps[0]);
-        let text = format!("((2,2,2),{rows},{})", shape[1] / 16);
-        let fragment = self.k.register(program.type_of(value).element, &text)?;
+        let element = program.type_of(value).element;
+        let text = format!("(({},2,2),{rows},{})", 32 / element.bits(), shape[1] / matrix::depth(element));
+        let fragment = self.k.register(element, &text)?;
         if let Some(Own::Tile(tile)) = self.values.get(&value) {
             return tile.fragment().with_layout(fragment.layout());
         }

@@ -188,7 +188,7 @@ impl<'k> Lowering<'k, '_> {
             next.map(|(number, value)| Ok((number, self.numbers(*value)?))).collect::<Result<_, KernelError>>()?;
         let rows = self.rows_of(overlap.late, late[0])?;
         begun.set(&self.numbers(late[2])?)?;
-        held.set(&rows.numbers()?)?;
+        held.assign(&rows)?;
         next.into_iter().try_for_each(|(number, numbers)| carried[number].set(&numbers))
     }
 }
