@@ -163,9 +163,12 @@ impl TileError {
         &self.reason
     }
 
-    /// Where the statement is written; none for what no line says.
+    /// Where the statement is written, or where an atom is named; none for what no line says.
     pub fn place(&self) -> Option<Location> {
-        self.place
+        match &*self.reason {
+            Reason::Atom { place, .. } => Some(*place),
+            _ => self.place,
+        }
     }
 }
 

@@ -112,6 +112,7 @@ fn what_cannot_be_given_so_is_refused() {
         assert_eq!(error.code(), code, "{error}\n{text}");
         assert!(error.to_string().contains(words), "{error}, without `{words}`");
         assert!(error.help().is_some());
+        assert!(error.place().is_some(), "{error}");
     }
     // What groups of four warps alone can do, and where these do not fit.
     let groups = "SM90_64x64x16_F32BF16BF16_SS";
