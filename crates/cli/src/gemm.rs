@@ -3,6 +3,7 @@
 //! Law: C = alpha * A * B + beta * C with A of M x K and B of K x N, as in mathematics; the
 //! library's B is the transpose, under a layout.
 
+mod convolution;
 mod device;
 mod measured;
 mod number;

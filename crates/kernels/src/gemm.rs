@@ -10,6 +10,7 @@
 //!
 //! ```text
 //! fold       factors whose modes are folded, as boxes
+//! images     convolutions of images with borders
 //! groups     groups of rows with matrices of their own
 //! matrix     where the elements of a tensor lie      fused      elements of further tensors beside sums
 //! problem    types, sizes, batch                     schedule   which tile a block takes when
@@ -27,6 +28,7 @@ mod epilogue;
 mod fold;
 mod fused;
 mod groups;
+mod images;
 mod mainloop;
 mod matrix;
 mod model;
@@ -50,6 +52,7 @@ use crate::planned::Planned;
 
 pub use byproduct::{ByProduct, Each};
 pub use definition::{Expected, Report};
+pub use images::Window;
 pub use matrix::Matrix;
 pub use pairs::Pairs;
 pub use plan::{Plan, Tile};

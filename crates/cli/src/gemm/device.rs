@@ -13,6 +13,7 @@ use tilewright::gpu::Device;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernels::gemm::{Operand, Product, Side};
 
+use super::convolution::Convolution;
 use super::measured::measured;
 use super::task::{self, Paired, Stored};
 use super::tune;
@@ -84,6 +85,8 @@ pub struct OnDevice {
     /// steps along K are added in f32.
     #[arg(long)]
     pub fast: bool,
+    #[command(flatten)]
+    pub convolution: Convolution,
 }
 
 impl OnDevice {
@@ -107,6 +110,7 @@ impl OnDevice {
             .or(self.keep.first().map(|_| "--keep"))
             .or(self.scales.then_some("--scales"))
             .or(self.fast.then_some("--fast"))
+            .or(self.convolution.option())
             .or((self.batch > 1).then_some("--batch"))
             .or(self.groups.as_ref().map(|_| "--groups"))
     }

@@ -167,6 +167,9 @@ impl Rival {
         if problem.pairs().is_some() || problem.scales().is_some() || problem.groups().is_some() {
             return Err("its interface has no pairs, no scales of blocks and no groups".into());
         }
+        if problem.window().is_some() {
+            return Err("its interface has no convolutions".into());
+        }
         let lies = |matrix: &Matrix, turned: bool| {
             let folded = || "its layouts are none of its interface".to_string();
             let layout = matrix.layout();

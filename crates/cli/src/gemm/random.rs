@@ -1,7 +1,9 @@
 //! `tilewright gemm --random`: products by chance, checked.
 //!
-//! Law: each problem follows from its number alone: types, sizes, layouts, batches, functions of
-//! the sums, and numbers: small ones, tiny ones, large ones, or with infinities and NaN among them.
+//! Law: each problem follows from its number alone: types, sizes, layouts, batches, groups of rows,
+//! folded modes, functions of the sums, and numbers: small ones, tiny ones, large ones, or with
+//! infinities and NaN among them. So does its plan: that of the model for most, and any of its
+//! candidates for the others.
 //! On a device each is run once, D poisoned before, and elements by chance are compared with sums
 //! in f64; without one the interpreter runs small problems, and all elements are compared.
 
@@ -10,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tilewright::gpu::{Device, Memory};
 use tilewright::kernel::Element;
-use tilewright::kernels::gemm::{ByProduct, Each, Fused, Matrix, Operand, Pairs, Problem, Product, Scales};
+use tilewright::kernels::gemm::{ByProduct, Each, Fused, Matrix, Operand, Pairs, Problem, Product, Scales, Window};
 use tilewright::kernels::{Expression, PlanError, Statistic, Unchecked, any_numbers, bits_at};
 
 use super::tensors::{Tensors, compare_kept, group_of, ready};
@@ -72,6 +74,24 @@ enum Numbers {
 struct Task {
     problem: Problem,
     numbers: Numbers,
+    /// Which of the candidates is its plan, counted round; that of the model where none is said.
+    plan: Option<usize>,
+}
+
+impl Task {
+    fn new(chance: &mut Chance, problem: Problem, numbers: Numbers) -> Task {
+        let plan = (chance.below(3) == 0).then(|| chance.next() as usize);
+        Task { problem, numbers, plan }
+    }
+
+    fn product(&self) -> Result<Product, PlanError> {
+        let Some(number) = self.plan else { return Product::new(&self.problem) };
+        let plans = Product::candidates(&self.problem)?;
+        match plans.get(number % plans.len().max(1)) {
+            Some((_, plan)) => Product::planned(&self.problem, plan),
+            None => Product::new(&self.problem),
+        }
+    }
 }
 
 /// A matrix in some layout.
@@ -127,8 +147,10 @@ fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
         };
         sizes[most] = (sizes[most] / 2).max(1);
     }
-    if number % 8 == 7 {
-        return grouped(chance, [factors, result], sizes);
+    match number % 16 {
+        7 | 15 => return grouped(chance, [factors, result], sizes),
+        11 => return folded(chance, [factors, result], largest),
+        _ => {}
     }
     let [m, n, k] = sizes;
     let a = matrix(chance, factors, [m, k, batch])?;
@@ -201,7 +223,7 @@ fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
         let of = Expression::parse(chance.one_of(&["d", "abs(d)", "d * d"]), &["d"])?;
         problem = problem.keeping(ByProduct { each, statistic, of })?;
     }
-    Ok(Task { problem, numbers })
+    Ok(Task::new(chance, problem, numbers))
 }
 
 /// Rows in groups.
@@ -209,22 +231,73 @@ fn grouped(chance: &mut Chance, [factors, result]: [Element; 2], [m, n, k]: [i64
     let groups = 1 + chance.below(9) as i64;
     let n = (n / groups).max(1);
     let a = matrix(chance, factors, [m, k, 1])?;
-    let b = matrix(chance, factors, [n, k, groups])?;
+    // Pairs of columns of the matrix of each group, now and then.
+    let paired = factors.is_float() && result.is_float() && chance.below(4) == 0;
+    let columns = if paired { 2 * n } else { n };
+    let b = matrix(chance, factors, [columns, k, groups])?;
     let d = matrix(chance, result, [m, n, 1])?;
-    let mut problem = Problem::grouped(a, b, d)?;
-    if matches!(factors, Element::E4M3 | Element::E5M2) && chance.below(2) == 0 {
-        let steps = (k + 127) / 128;
-        let rows = if chance.below(2) == 0 { n } else { (n + 127) / 128 };
-        let of_b = Matrix::strided(Element::F32, [rows, steps, groups], [1, rows, rows * steps])?;
-        problem = problem.scaled(Scales { a: Matrix::columns(Element::F32, [m, steps])?, b: of_b })?;
+    let bias = Matrix::strided(if result.is_float() { result } else { Element::F32 }, [m, n, groups], [0, 1, n])?;
+    let mut problem = match paired {
+        true => {
+            let pairs = chance.one_of(&[Pairs::Neighbours, Pairs::Halves]);
+            let text = chance.one_of(&["silu(x) * y", "gelu_tanh(x) * y + a", "relu(x + a) * y"]);
+            let expression = Expression::parse(text, &["x", "y", "a"])?;
+            Problem::grouped_pairs(a, b, d, pairs, Fused { expression, inputs: vec![bias.clone()] })?
+        }
+        false => Problem::grouped(a, b, d)?,
+    };
+    if matches!(factors, Element::E4M3 | Element::E5M2) {
+        problem = match chance.below(3) {
+            0 => {
+                let steps = (k + 127) / 128;
+                let whole = problem.pairs() != Some(Pairs::Halves) || columns % 256 == 0 || columns <= 128;
+                let rows = if chance.below(2) == 0 || !whole { columns } else { (columns + 127) / 128 };
+                let of_b = Matrix::strided(Element::F32, [rows, steps, groups], [1, rows, rows * steps])?;
+                problem.scaled(Scales { a: Matrix::columns(Element::F32, [m, steps])?, b: of_b })?
+            }
+            1 => problem.fast(),
+            _ => problem,
+        };
     }
-    if result.is_float() && chance.below(2) == 0 {
-        let bias = Matrix::strided(result, [m, n, groups], [0, 1, n])?;
+    if factors == Element::F32 && chance.below(2) == 0 {
+        problem = problem.in_tf32();
+    }
+    if !paired && result.is_float() && chance.below(2) == 0 {
         let other = matrix(chance, Element::Bf16, [m, n, 1])?;
         let expression = Expression::parse("relu(x + a) + b", &["x", "a", "b"])?;
         problem = problem.fused(Fused { expression, inputs: vec![bias, other] })?;
     }
-    Ok(Task { problem, numbers: Numbers::Small })
+    Ok(Task::new(chance, problem, Numbers::Small))
+}
+
+/// Folded modes: a convolution of images with borders or without.
+fn folded(chance: &mut Chance, [factors, result]: [Element; 2], largest: i64) -> Result<Task, PlanError> {
+    let mut below = |most: i64| 1 + chance.below(most as u64) as i64;
+    let side = if largest > 1000 { 60 } else { 12 };
+    let (w, h, images, filters) = (4 + below(side), 4 + below(side), below(4), below(side * 4));
+    let c = if below(4) == 1 { below(side * 2) } else { below(side / 4) * 16 };
+    let window = Window::of([below(3), below(3)]).bordered([below(3) - 1, below(3) - 1]);
+    let step = if below(3) == 1 { [2, below(2)] } else { [1, 1] };
+    let window = Window { step, spread: if below(4) == 1 { [below(2), 2] } else { [1, 1] }, ..window };
+    let strides = match below(3) {
+        1 => [w * h, 1, w, c * w * h],
+        _ => [1, c, c * w, c * w * h],
+    };
+    let [channel, column, row, image] = strides;
+    let layout = format!("({c},({w},{h},{images})):({channel},({column},{row},{image}))");
+    let a = Matrix::new(factors, &layout.parse()?)?;
+    // Windows have 5 pixels at most, as the least image does.
+    let [x, y] = window.results([w, h]).unwrap_or([1, 1]);
+    let (m, k) = (x * y * images, c * window.filter[0] * window.filter[1]);
+    let (b, d) = (matrix(chance, factors, [filters, k, 1])?, matrix(chance, result, [m, filters, 1])?);
+    let mut problem = Problem::convolution(a, b, d, window)?;
+    if result.is_float() && chance.below(2) == 0 {
+        let bias = Matrix::strided(Element::F32, [m, filters, 1], [0, 1, 0])?;
+        let other = matrix(chance, Element::Bf16, [m, filters, 1])?;
+        let expression = Expression::parse("relu(x + a) + b", &["x", "a", "b"])?;
+        problem = problem.fused(Fused { expression, inputs: vec![bias, other] })?;
+    }
+    Ok(Task::new(chance, problem, Numbers::Small))
 }
 
 /// Numbers of a tensor.
@@ -267,7 +340,7 @@ fn wrong(unchecked: Unchecked) -> Failure {
 
 /// Checks a problem in the interpreter.
 fn interpreted(task: &Task, number: u64) -> Result<u64, Failure> {
-    let product = Product::new(&task.problem).map_err(|error| Failure::refused(&error))?;
+    let product = task.product().map_err(|error| Failure::refused(&error))?;
     let report = product.check_on(&|operand, element, count| match operand {
         Operand::Ends => task.problem.any_ends(number),
         _ => block(task.numbers, operand, element, count),
@@ -279,7 +352,7 @@ fn interpreted(task: &Task, number: u64) -> Result<u64, Failure> {
 /// Checks a problem on a device.
 fn launched(device: &Device, task: &Task, number: u64) -> Result<u64, Failure> {
     let problem = &task.problem;
-    let product = Product::new(problem).map_err(|error| Failure::refused(&error))?;
+    let product = task.product().map_err(|error| Failure::refused(&error))?;
     let stream = device.stream()?;
     let kernels = ready(device, &product)?;
     let mut tensors = Tensors { memory: Vec::new() };
@@ -370,7 +443,9 @@ pub fn run(count: u64, first: u64, largest: i64, device: bool, terminal: &mut Te
                 Err(failure) => {
                     over.store(true, Ordering::Relaxed);
                     let [a, b, d] = [task.problem.a(), task.problem.b(), task.problem.d()];
-                    let text = format!("{}, A {a}, B {b}, D {d}, {:?} numbers", task.problem, task.numbers);
+                    let which =
+                        task.plan.map_or_else(String::new, |plan| format!(", plan {plan} of all, counted round"));
+                    let text = format!("{}, A {a}, B {b}, D {d}, {:?} numbers{which}", task.problem, task.numbers);
                     failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert((number, text, failure));
                 }
             }

@@ -6,7 +6,7 @@
 use clap::ValueEnum;
 use tilewright::Layout;
 use tilewright::kernel::Element;
-use tilewright::kernels::gemm::{ByProduct, Fused, Matrix, Pairs, Problem, Scales};
+use tilewright::kernels::gemm::{ByProduct, Fused, Matrix, Pairs, Problem, Scales, Window};
 use tilewright::kernels::{Expression, PlanError};
 
 use super::{Kind, Options};
@@ -135,15 +135,17 @@ fn matrix(option: &str, text: &str, element: Element, [rows, columns, batch]: [i
 
 /// The product, and the names of the inputs of its function.
 pub fn problem(options: &Options) -> Result<(Problem, Vec<&'static str>), Failure> {
-    let [m, columns, k] = options.extents().map(|size| i64::from(size.unwrap_or(1024)));
     let own = &options.device;
+    let (element, tf32) = factors(options.kind.unwrap_or(Kind::Bf16))?;
+    let convolution = own.convolution.asked(element)?;
+    let extents = options.extents().map(|size| i64::from(size.unwrap_or(1024)));
+    let [m, columns, k] = convolution.as_ref().map_or(extents, |asked| asked.sizes);
     let batch = i64::from(own.batch);
     let n = match own.pairs {
         None => columns,
         Some(_) if columns % 2 == 0 => columns / 2,
         Some(_) => return Err(Failure::Usage(format!("--pairs: {columns} columns of B make no pairs"))),
     };
-    let (element, tf32) = factors(options.kind.unwrap_or(Kind::Bf16))?;
     let result = match own.result {
         Some(Stored::F32) => Element::F32,
         Some(Stored::F16) => Element::F16,
@@ -157,7 +159,10 @@ pub fn problem(options: &Options) -> Result<(Problem, Vec<&'static str>), Failur
             other => other,
         },
     };
-    let a = matrix("--lies-a", &own.lies_a, element, [m, k, batch])?;
+    let a = match &convolution {
+        None => matrix("--lies-a", &own.lies_a, element, [m, k, batch])?,
+        Some(asked) => asked.images.clone(),
+    };
     let matrices = own.groups.as_ref().map_or(batch, Groups::count);
     let b = matrix("--lies-b", &own.lies_b, element, [k, columns, matrices])?;
     let d = matrix("--lies-d", &own.lies_d, result, [m, n, batch])?;
@@ -177,6 +182,11 @@ pub fn problem(options: &Options) -> Result<(Problem, Vec<&'static str>), Failur
             }
             (Some(pairs), Some(fused)) if own.groups.is_some() => Problem::grouped_pairs(a, b, d, pairs, fused)?,
             (Some(pairs), Some(fused)) => Problem::gated(a, b, d, pairs, fused)?,
+            (_, fused) if convolution.is_some() => {
+                let window = convolution.as_ref().map_or(Window::of([1, 1]), |asked| asked.window);
+                let problem = Problem::convolution(a, b, d, window)?;
+                fused.map_or(Ok(problem.clone()), |fused| problem.fused(fused))?
+            }
             (_, Some(fused)) => Problem::of(a, b, d)?.fused(fused)?,
             _ => Problem::of(a, b, d)?,
         };

@@ -9,6 +9,7 @@ use tilewright_layout::LayoutError;
 
 use super::Product;
 use super::byproduct::{ByProduct, Each};
+use super::images::Images;
 use super::matrix::Matrix;
 use super::problem::Problem;
 use super::scales::BLOCK;
@@ -89,7 +90,10 @@ impl Problem {
         let (mut sum, mut size, mut greatest) = (0.0, 0.0, 0.0_f64);
         let mut scale = 1.0;
         for k in 0..self.sizes()[2] {
-            let a = factor(Operand::A, self.a().place([row, k, matrix])?);
+            let at = self.a().place([row, k, matrix])?;
+            // Of borders it is 0.
+            let at = self.images().map_or(Some(at), |images| images.place(at));
+            let a = at.map_or(0.0, |at| factor(Operand::A, at));
             let b = factor(Operand::B, self.b().place([column, k, matrix])?);
             if k % BLOCK == 0 {
                 scale = self.scale(input, [row, column, matrix], k / BLOCK)?;
@@ -198,7 +202,7 @@ impl Problem {
     /// The matrix of an operand that is given or written: none of a workspace.
     pub fn matrix(&self, operand: Operand) -> Option<&Matrix> {
         match operand {
-            Operand::A => Some(self.a()),
+            Operand::A => Some(self.images().map_or(self.a(), Images::matrix)),
             Operand::B => Some(self.b()),
             Operand::D => Some(self.d()),
             Operand::Input(number) => self.function().and_then(|fused| fused.inputs.get(number)),

@@ -13,9 +13,10 @@ use tilewright_kernel::{Build, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Tree};
 
+use super::images::Images;
 use super::matrix::Matrix;
 use super::problem::Problem;
-use super::schedule::overflow;
+use super::schedule::{overflow, plus, times};
 use crate::product::count;
 
 /// Dimensions of a tensor map.
@@ -38,9 +39,26 @@ pub(super) struct Fold {
     /// of K that are no part of one of rows.
     a: Vec<(i64, i64)>,
     /// The dimension of A of each further axis of K.
-    along: Vec<usize>,
+    along: Vec<Along>,
+    /// From which coordinate on A is counted along each dimension: below 0 where images have
+    /// borders.
+    origin: Vec<i64>,
     /// The step of B from column to column, then along the axes of K.
     b: Vec<i64>,
+}
+
+/// How A goes along an axis of K.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Along {
+    dimension: usize,
+    /// By how many it shifts a coordinate that there is, where it is no dimension of its own.
+    shift: Option<i64>,
+}
+
+/// Extents and strides of a mode, as its axes were given.
+fn given(layout: &Layout, mode: usize) -> Option<Vec<(i64, i64)>> {
+    let mode = layout.mode(mode)?;
+    Some(mode.leaves().iter().map(|leaf| (leaf.extent, leaf.stride)).filter(|(extent, _)| *extent > 1).collect())
 }
 
 /// Extents and strides of a mode that is coalesced.
@@ -90,6 +108,67 @@ fn strides(leaves: &[(i64, i64)], parts: &[i64]) -> Option<Vec<i64>> {
     Some(found)
 }
 
+/// Extents and steps of the dimensions of A, how it goes along the axes of K, and from where it is
+/// counted.
+type Dimensions = (Vec<(i64, i64)>, Vec<Along>, Vec<i64>);
+
+/// Those of axes of rows and of K: axes of K along which A takes the steps of one of rows are part
+/// of it.
+fn joined(rows: Vec<(i64, i64)>, steps: &[(i64, i64)]) -> Dimensions {
+    let (own, mut dimensions, mut along) = (rows.len(), rows, Vec::new());
+    dimensions.push((steps[0].0, 1));
+    for (extent, stride) in steps.iter().skip(1) {
+        let same = dimensions[..own].iter().position(|(_, row)| row == stride);
+        along.push(Along { dimension: same.unwrap_or(dimensions.len()), shift: same.map(|_| 1) });
+        match same {
+            Some(at) => dimensions[at].0 += extent - 1,
+            None => dimensions.push((*extent, *stride)),
+        }
+    }
+    let origin = vec![0; dimensions.len()];
+    (dimensions, along, origin)
+}
+
+/// Those of windows of images: the dimensions are the modes of the images, from where their borders
+/// begin; none where windows go in steps, or an axis along several modes.
+fn windows(images: &Images, rows: &[(i64, i64)], steps: &[(i64, i64)]) -> Option<Dimensions> {
+    let mut modes = Vec::new();
+    for (extent, stride) in rows {
+        let (mode, by) = images.along(*extent, *stride)?;
+        modes.push(mode);
+        if by > 1 || mode == 0 {
+            return None;
+        }
+    }
+    // The first axis of K are the channels.
+    if images.along(steps[0].0, 1)?.0 != 0 || images.mode(0).0 != steps[0].0 {
+        return None;
+    }
+    modes.push(0);
+    let mut along = Vec::new();
+    for (extent, stride) in steps.iter().skip(1) {
+        let (mode, by) = images.along(*extent, *stride)?;
+        let dimension = modes.iter().position(|known| *known == mode).unwrap_or(modes.len());
+        if dimension == modes.len() {
+            modes.push(mode);
+        }
+        along.push(Along { dimension, shift: Some(by) });
+    }
+    // Two axes along one mode would be one. What no axis goes along has no border, and neither has
+    // an image of one column or row: a tensor map has no dimension of one coordinate.
+    let twice = (0..modes.len()).any(|at| modes[at + 1..].contains(&modes[at]));
+    let left = (1..3).any(|mode| match (modes.contains(&mode), images.mode(mode)) {
+        (true, (extent, ..)) => extent == 1,
+        (false, (.., before)) => before > 0,
+    });
+    if twice || left {
+        return None;
+    }
+    let of = modes.iter().map(|mode| images.mode(*mode));
+    let (dimensions, origin) = of.map(|(extent, stride, before)| ((extent, stride), -before)).unzip();
+    Some((dimensions, along, origin))
+}
+
 impl Fold {
     /// The axes of a problem whose modes are folded; none where they are not, or where tensor maps
     /// do not take them.
@@ -106,8 +185,13 @@ impl Fold {
         if d.strides().is_none_or(|strides| strides[1] != 1) {
             return None;
         }
+        // Axes of windows are those of images, even where two of them could be one.
+        let axes = |matrix: &Matrix, mode: usize| match problem.images() {
+            None => leaves(matrix.layout(), mode),
+            Some(_) => given(matrix.layout(), mode),
+        };
         let [rows, steps_a, columns, steps_b] =
-            [leaves(a.layout(), 0)?, leaves(a.layout(), 1)?, leaves(b.layout(), 0)?, leaves(b.layout(), 1)?];
+            [axes(a, 0)?, axes(a, 1)?, leaves(b.layout(), 0)?, leaves(b.layout(), 1)?];
         let [(_, column)] = columns[..] else { return None };
         let axes = parted([&rows].into_iter())?;
         let steps = parted([&steps_a, &steps_b].into_iter())?;
@@ -115,17 +199,12 @@ impl Fold {
         if along_a.first() != Some(&1) || along_b.first() != Some(&1) {
             return None;
         }
-        let mut dimensions: Vec<(i64, i64)> = axes.iter().copied().zip(down).collect();
-        dimensions.push((steps[0], 1));
-        let mut along = Vec::new();
-        for (extent, stride) in steps.iter().zip(along_a).skip(1) {
-            let same = dimensions[..axes.len()].iter().position(|(_, own)| *own == stride);
-            along.push(same.unwrap_or(dimensions.len()));
-            match same {
-                Some(at) => dimensions[at].0 += extent - 1,
-                None => dimensions.push((*extent, stride)),
-            }
-        }
+        let rows: Vec<(i64, i64)> = axes.iter().copied().zip(down).collect();
+        let columns: Vec<(i64, i64)> = steps.iter().copied().zip(along_a).collect();
+        let (dimensions, along, origin) = match problem.images() {
+            None => joined(rows, &columns),
+            Some(images) => windows(images, &rows, &columns)?,
+        };
         let bytes = i64::from(problem.factors().bytes());
         let whole = |stride: &i64| *stride > 0 && stride * bytes % UNIT == 0;
         let of_b: Vec<i64> = std::iter::once(column).chain(along_b).collect();
@@ -134,7 +213,7 @@ impl Fold {
             && of_b.len() <= DIMENSIONS
             && dimensions.iter().enumerate().all(|(at, (extent, own))| at == first || *extent == 1 || whole(own))
             && of_b.iter().enumerate().all(|(at, own)| at == 1 || whole(own));
-        let fold = Fold { rows: axes, steps, a: dimensions, along, b: of_b };
+        let fold = Fold { rows: axes, steps, a: dimensions, along, origin, b: of_b };
         // Few boxes would be full, or few steps.
         let ([m, _, k], depth) = (problem.sizes(), problem.depth());
         let few = fold.padded(64) > WASTE * count(m, 64) * 64 || fold.steps(depth) > WASTE * count(k, depth);
@@ -226,14 +305,16 @@ impl Fold {
     ) -> Result<View<'k>, KernelError> {
         let digits = k.coordinate(step, &self.counts(depth))?;
         let [first, others @ ..] = &digits[..] else { return Err(overflow()) };
-        let own = self.rows.len();
         // Axes of K that are part of one of rows shift it; others are dimensions of their own.
-        let mut shift = vec![Expr::from(0); self.a.len()];
+        let mut shift: Vec<Expr> = self.origin.iter().copied().map(Expr::from).collect();
         let mut at = boxed.at.clone();
         at.push(first.clone());
         at.resize(self.a.len(), Expr::from(0));
-        for (dimension, digit) in self.along.iter().zip(others) {
-            if *dimension < own { shift[*dimension] = digit.clone() } else { at[*dimension] = digit.clone() }
+        for (Along { dimension, shift: by }, digit) in self.along.iter().zip(others) {
+            match by {
+                Some(by) => shift[*dimension] = plus(&shift[*dimension], &times(digit, &Expr::from(*by))?)?,
+                None => at[*dimension] = digit.clone(),
+            }
         }
         let sides = boxed.sides.iter().copied().chain([depth]).chain(std::iter::repeat(1)).take(self.a.len());
         a.domain_offset(&shift)?.local_tile(&tiler(sides), slots(at)?)

@@ -159,7 +159,13 @@ fn rows_of(plan: &Plan) -> i64 {
 pub(super) fn plans(problem: &Problem, machine: &Machine) -> Result<Vec<(f64, Plan)>, PlanError> {
     let (even, processors) = (problem.even()?, i64::from(machine.multiprocessors));
     let [rows, ..] = even.sizes();
-    let plans = Plan::candidates(&even, machine).into_iter().filter(|(_, plan)| plan.refusal(problem).is_none());
+    // D of groups may go through shared memory where that of a batch does not.
+    let fitting = |(seconds, plan): (f64, Plan)| {
+        let stages = plan.stages.min(plan.most_stages(problem, machine));
+        (seconds, Plan { stages, ..plan })
+    };
+    let plans = Plan::candidates(&even, machine).into_iter().map(fitting);
+    let plans = plans.filter(|(_, plan)| plan.refusal(problem).is_none());
     let likely = |(seconds, mut plan): (f64, Plan)| {
         let (own, across) = (rows_of(&plan), if plan.swapped { plan.rows } else { plan.columns });
         // As many blocks as groups of any sizes may need.
@@ -316,6 +322,9 @@ impl<'k> Tiles<'k> {
         let digits = k.coordinate(&number, &[self.band * self.across, bands])?;
         let [inside, band] = &digits[..] else { return Err(super::schedule::overflow()) };
         let (tile, column) = match self.band {
+            // Not the number of the block itself, where each block has one tile: of any tensor that
+            // would say how many tiles there are, and blocks of scales may go past the last column.
+            1 if self.across > 1 => (band.clone(), k.index_up_to(k.index(inside)?, self.across - 1)?),
             1 => (band.clone(), inside.clone()),
             own => {
                 // The last band may have fewer tiles.

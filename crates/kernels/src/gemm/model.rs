@@ -102,8 +102,9 @@ fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
     let multiplied = (products + promotion(plan, problem)) * together;
     let of = |past: i64| multiplied.max((fill + PAST * past as f64) * together).max(STEP);
     // Of the tiles of the slowest block one at least is at an edge. Where tails are loaded alone,
-    // its first stages are not.
-    let alone = problem.pairs().is_none() && problem.by_products().next().is_none();
+    // its first stages are not; tiles of folded modes are boxes, which are loaded as wholes.
+    let plain = problem.pairs().is_none() && problem.by_products().next().is_none();
+    let alone = plain && problem.fold().is_none();
     let [m, n, k] = plan.extents(problem);
     if plan.splits > 1 || !problem.begins_at_lines() {
         return of(0);

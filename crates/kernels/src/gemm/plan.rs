@@ -166,11 +166,16 @@ impl Plan {
         // the others.
         plan.blocks = count(count(units, count(units, slots)), cluster) * cluster;
         plan.overlaps = resident == 1 && plan.may_overlap(problem, processors);
-        let own = i64::from(machine.multiprocessor.shared_bytes) / resident
-            - i64::from(machine.multiprocessor.reserved_bytes);
-        let room = own - BARRIER_BYTES - plan.staged_bytes(problem);
-        plan.stages = (room / plan.stage_bytes()).min(MAX_STAGES);
+        plan.stages = plan.most_stages(problem, machine);
         plan
+    }
+
+    /// How many stages fit into the shared memory of a block, beside what D goes through.
+    pub(super) fn most_stages(&self, problem: &Problem, machine: &Machine) -> i64 {
+        let own = i64::from(machine.multiprocessor.shared_bytes) / self.resident.max(1)
+            - i64::from(machine.multiprocessor.reserved_bytes);
+        let room = own - BARRIER_BYTES - self.staged_bytes(problem);
+        (room / self.stage_bytes()).min(MAX_STAGES)
     }
 
     /// Whether blocks should begin while the launch before still runs. They lie where the ones

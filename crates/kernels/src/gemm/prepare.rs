@@ -41,6 +41,7 @@ impl Prepared {
             after: Vec::new(),
             workspaces: Vec::new(),
         };
+        let (problem, first) = &prepared.images(problem)?;
         let exact = problem.factors() == Element::F32 && !problem.is_tf32();
         let mut factor = |matrix: &Matrix, name: &str, operand: Operand, found| match found {
             _ if exact => prepared.parted(matrix, operand, name),
@@ -61,7 +62,7 @@ impl Prepared {
                 }
             }
         };
-        let a = factor(problem.a(), "A", Operand::A, problem.readable_a())?;
+        let a = factor(problem.a(), "A", *first, problem.readable_a())?;
         let b = factor(problem.b(), "B", Operand::B, problem.readable_b())?;
         let mut inputs = Vec::new();
         for (number, input) in problem.function().iter().flat_map(|fused| &fused.inputs).enumerate() {
@@ -81,6 +82,35 @@ impl Prepared {
         let inner = problem.moved(a, b, d, inputs)?;
         prepared.inner = inner;
         Ok(prepared)
+    }
+
+    /// Images of which the copy engine does not read the windows, in a workspace: with contiguous
+    /// channels, and where that is not enough, with their borders. The product of these, and where
+    /// they are; both as they were where nothing is to be moved.
+    fn images(&mut self, problem: &Problem) -> Result<(Problem, Operand), PlanError> {
+        let as_it_was = (problem.clone(), Operand::A);
+        let exact = problem.factors() == Element::F32 && !problem.is_tf32();
+        let Some(images) = problem.images().filter(|_| exact || problem.fold().is_none()) else {
+            return Ok(as_it_was);
+        };
+        let (element, mut images, mut from) = (images.matrix().element(), images.clone(), Operand::A);
+        if !images.has_contiguous_channels() {
+            let last = images.channels_last()?;
+            let (given, moved) = (images.matrix(), last.matrix());
+            let kernel = relayout(place(given.layout(), given.offset())?, element, moved.layout(), element)?;
+            let to = self.workspace(moved.reach()?, element);
+            let does = "moves the images to contiguous channels".to_string();
+            self.before.push(Step::new(kernel.kernel().clone(), vec![from, to], does));
+            (images, from) = (last, to);
+            let inner = images.product(problem)?;
+            if !exact && (inner.fold().is_some() || inner.images().is_none()) {
+                return Ok((inner, from));
+            }
+        }
+        let to = self.workspace(images.elements(), element);
+        let does = "moves the images to such that have their borders".to_string();
+        self.before.push(Step::new(images.border()?, vec![from, to], does));
+        Ok((problem.with_a(problem.a().clone(), None), to))
     }
 
     /// A new piece of workspace for so many elements.

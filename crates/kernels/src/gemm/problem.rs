@@ -13,6 +13,7 @@ use tilewright_kernel::Element;
 
 use super::byproduct::ByProduct;
 use super::fold::Fold;
+use super::images::Images;
 use super::matrix::{Contiguous, Matrix};
 use super::pairs::Pairs;
 use super::scales::Scales;
@@ -31,6 +32,7 @@ pub struct Problem {
     a: Matrix,
     b: Matrix,
     d: Matrix,
+    images: Option<Images>,
     pairs: Option<Pairs>,
     fused: Option<Fused>,
     kept: Vec<(ByProduct, Matrix)>,
@@ -62,9 +64,14 @@ impl Problem {
         self.batch
     }
 
-    /// A, `(M,K)`.
+    /// A, `(M,K)`; of a convolution the windows of images that have their borders.
     pub fn a(&self) -> &Matrix {
         &self.a
+    }
+
+    /// The images of which A has windows, where it is written nowhere.
+    pub(super) fn images(&self) -> Option<&Images> {
+        self.images.as_ref()
     }
 
     /// B, `(N,K)`.
@@ -188,6 +195,9 @@ impl Problem {
     pub(crate) fn readable_a(&self) -> Result<Contiguous, &'static str> {
         if self.fold().is_some() {
             return Ok(Contiguous::Columns);
+        }
+        if self.images.is_some() {
+            return Err("windows go past its edges, or its channels are not contiguous");
         }
         match self.readable(&self.a)? {
             Contiguous::Rows if self.ends.is_some() => Err("groups begin at any of its rows, which are contiguous"),

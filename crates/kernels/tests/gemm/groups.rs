@@ -106,6 +106,12 @@ fn groups_have_scales() {
     // With a function of the sums, and one group.
     let one = problem(Element::E5M2, BF16, [70, 64, 256], 1).scaled(scales([70, 2], [1, 2], 1)).unwrap();
     right(&one.fused(function("relu(x)", &["x"], vec![])).unwrap(), &plan(64, 32, 1), &[50]);
+    // Blocks of scales that go past the last column of pairs, and a block for each tile.
+    let [a, d] = [(Element::E4M3, "(35,64):(64,1)"), (BF16, "(35,96):(96,1)")].map(|(own, lies)| matrix(own, lies));
+    let gate = function("silu(x) * y", &["x", "y"], vec![]);
+    let b = matrix(Element::E4M3, "(192,64):(64,1)");
+    let pairs = Problem::grouped_pairs(a, b, d, Pairs::Neighbours, gate).unwrap().scaled(scales([35, 1], [2, 1], 1));
+    right(&pairs.unwrap(), &Plan { blocks: 12, ..plan(64, 16, 1) }, &[30]);
     let own = problem(Element::E4M3, BF16, [256, 128, 256], 2);
     for wrong in [scales([2, 2], [1, 2], 2), scales([256, 2], [1, 2], 1), scales([256, 1], [1, 2], 2)] {
         assert_eq!(own.clone().scaled(wrong).unwrap_err().code(), "E0938");
@@ -120,6 +126,11 @@ fn plans_are_found_and_refused() {
         assert_eq!(product.kernels().len(), 2);
         let plans = Product::candidates(&own).unwrap();
         assert!(plans.len() > 10 && plans.iter().all(|(_, plan)| plan.splits == 1 && plan.cluster == 1));
+    }
+    // D goes through shared memory, which that of a batch would not, so there are fewer stages.
+    let own = problem(BF16, Element::F32, [64, 78, 64], 1);
+    for (_, plan) in Product::candidates(&own).unwrap() {
+        Product::planned(&own, &plan).unwrap_or_else(|error| panic!("{plan}: {error}"));
     }
     let own = problem(BF16, BF16, [100, 64, 64], 2);
     assert_eq!(Product::planned(&own, &Plan { splits: 2, ..plan(64, 32, 1) }).unwrap_err().code(), "E0940");

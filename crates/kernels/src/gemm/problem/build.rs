@@ -9,6 +9,7 @@ use super::{Fused, Problem};
 use crate::error::PlanError;
 use crate::expression::Expression;
 use crate::gemm::byproduct::ByProduct;
+use crate::gemm::images::Images;
 use crate::gemm::matrix::Matrix;
 use crate::gemm::pairs::Pairs;
 use crate::gemm::scales::{BLOCK, Scales};
@@ -115,8 +116,8 @@ impl Problem {
             return Err(PlanError::Overlap { layout: d.layout().to_string() });
         }
         let sizes = [m, columns, k];
-        let (fused, kept, scales, ends) = (None, Vec::new(), None, None);
-        Ok(Problem { sizes, batch, a, b, d, pairs, fused, kept, scales, ends, tf32: false, fast: false })
+        let (fused, kept, scales, ends, images) = (None, Vec::new(), None, None, None);
+        Ok(Problem { sizes, batch, a, b, d, images, pairs, fused, kept, scales, ends, tf32: false, fast: false })
     }
 
     /// The product of groups of rows that end where `ends` says, with the matrix of B of each.
@@ -153,7 +154,8 @@ impl Problem {
         let many = |matrix: &Matrix| {
             let [rows, columns, matrices] = matrix.extents();
             let folded = || PlanError::Rank { layout: matrix.layout().to_string() };
-            let strides = matrix.strides().filter(|_| matrices == 1 && self.ends.is_none()).ok_or_else(folded)?;
+            let plain = matrices == 1 && self.ends.is_none() && self.images.is_none();
+            let strides = matrix.strides().filter(|_| plain).ok_or_else(folded)?;
             let step = matrix.reach()?.max(rows.saturating_mul(columns));
             Matrix::strided(matrix.element(), [rows, columns, batch], [strides[0], strides[1], step])
         };
@@ -300,6 +302,11 @@ impl Problem {
         Problem { fast: true, ..self }
     }
 
+    /// The same product of another A, or of images of which A has windows.
+    pub(crate) fn with_a(&self, a: Matrix, images: Option<Images>) -> Problem {
+        Problem { a, images, ..self.clone() }
+    }
+
     /// The same product of tensors that lie elsewhere, perhaps of parts of the factors.
     pub(crate) fn moved(&self, a: Matrix, b: Matrix, d: Matrix, inputs: Vec<Matrix>) -> Result<Problem, PlanError> {
         let fused = self.fused.as_ref().map(|fused| Fused { expression: fused.expression.clone(), inputs });
@@ -308,7 +315,8 @@ impl Problem {
             None => Problem::checked(a, b, d, self.pairs)?,
             Some(ends) => Problem::checked_groups(a, b, d, ends.clone(), self.pairs)?,
         };
-        Ok(Problem { fused, kept, scales, tf32: self.tf32, fast: self.fast, ..inner })
+        let images = self.images.clone();
+        Ok(Problem { images, fused, kept, scales, tf32: self.tf32, fast: self.fast, ..inner })
     }
 
     /// The same product, of whose factors of f32 only the 19 bits of tf32 count: sign, exponent and

@@ -77,6 +77,9 @@ impl std::fmt::Display for Problem {
             self.factors(),
             self.result()
         )?;
+        if let Some(images) = &self.images {
+            write!(f, ", {images}")?;
+        }
         if let Some(fused) = &self.fused {
             write!(f, " = {}", fused.expression)?;
         }

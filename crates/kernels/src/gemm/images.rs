@@ -1,0 +1,326 @@
+//! Convolutions: products whose rows are windows of images with borders of zeros.
+//!
+//! Law: `D((x,y,l),f) = sum over c, s, r of I(c, x * step + s * spread - before, ..) * F(f,(c,s,r))`,
+//! and the same along y with r, where I is 0 outside of the images. The matrix A of the product has
+//! the modes `((X,Y,L),(C,S,R))` of images that have these borders, with channels contiguous: it is
+//! written nowhere. The copy engine reads the images where they lie, from corners that may be
+//! negative, and fills a box with zeros where it lies outside.
+//!
+//! Where it cannot, images are moved before: to contiguous channels, where other modes are
+//! contiguous; then, where windows go in steps, to images that have their borders in memory.
+
+use std::fmt;
+
+use tilewright_kernel::Kernel;
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation::Axis;
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Slot, Tree};
+
+use super::matrix::Matrix;
+use super::pack;
+use super::problem::Problem;
+use super::schedule::{overflow, plus, times};
+use crate::error::PlanError;
+use crate::product::count;
+
+/// Threads of a block that writes borders.
+const THREADS: i64 = 256;
+/// The most rows of images, and images, that the blocks of a launch count along an axis.
+const MOST: i64 = 65_535;
+
+/// Which pixels of an image a filter is multiplied with: columns first, then rows.
+///
+/// ```
+/// use tilewright_kernels::gemm::Window;
+///
+/// // 3 x 3 with a border of one zero, and every other result of it.
+/// let window = Window { step: [2, 2], ..Window::of([3, 3]).bordered([1, 1]) };
+/// assert_eq!(window.results([224, 224]), Some([112, 112]));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Window {
+    /// Columns and rows of a filter.
+    pub filter: [i64; 2],
+    /// Pixels from one result to the next ("stride").
+    pub step: [i64; 2],
+    /// Pixels from one element of a filter to the next ("dilation").
+    pub spread: [i64; 2],
+    /// Columns and rows of zeros before an image ("padding").
+    pub before: [i64; 2],
+    /// The same behind it.
+    pub after: [i64; 2],
+}
+
+impl Window {
+    /// A filter of so many columns and rows, which meets every pixel and has no border.
+    pub fn of(filter: [i64; 2]) -> Window {
+        Window { filter, step: [1; 2], spread: [1; 2], before: [0; 2], after: [0; 2] }
+    }
+
+    /// The same with so many columns and rows of zeros on either side.
+    #[must_use]
+    pub fn bordered(self, border: [i64; 2]) -> Window {
+        Window { before: border, after: border, ..self }
+    }
+
+    /// Columns and rows of an image with its borders.
+    fn whole(&self, [columns, rows]: [i64; 2]) -> [i64; 2] {
+        let side = |at: usize, own: i64| own.saturating_add(self.before[at]).saturating_add(self.after[at]);
+        [side(0, columns), side(1, rows)]
+    }
+
+    /// Columns and rows of the result of an image of so many; none where the filter does not fit
+    /// into it, or a number is out of its range.
+    pub fn results(&self, image: [i64; 2]) -> Option<[i64; 2]> {
+        let whole = self.whole(image);
+        let along = |at: usize| {
+            let (filter, step, spread) = (self.filter[at], self.step[at], self.spread[at]);
+            let border = self.before[at].min(self.after[at]);
+            // Coordinates have 32 bits.
+            let few = [filter, step, spread, whole[at]].into_iter().all(|number| number <= i32::MAX.into());
+            let positive = filter >= 1 && step >= 1 && spread >= 1 && border >= 0;
+            let wide = if few && positive { (filter - 1) * spread + 1 } else { return None };
+            (wide <= whole[at]).then(|| (whole[at] - wide) / step + 1)
+        };
+        Some([along(0)?, along(1)?])
+    }
+}
+
+/// The images of a convolution, and how windows lie in them.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Images {
+    /// `(C,(W,H,L))`.
+    matrix: Matrix,
+    /// Channels, columns, rows, images, and the steps along them.
+    extents: [i64; 4],
+    strides: [i64; 4],
+    window: Window,
+}
+
+/// Extents and strides of a layout `(C,(W,H,L))`.
+fn modes(matrix: &Matrix) -> Option<[(i64, i64); 4]> {
+    let layout = matrix.layout();
+    let channels = layout.mode(0)?.coalesce().ok()?;
+    let [channel] = channels.leaves() else { return None };
+    let pixels = layout.mode(1).filter(|pixels| pixels.rank() == 3)?;
+    let [columns, rows, images] = pixels.leaves() else { return None };
+    (layout.rank() == 2).then(|| [channel, columns, rows, images].map(|leaf| (leaf.extent, leaf.stride)))
+}
+
+impl Images {
+    fn of(matrix: Matrix, window: Window) -> Result<Images, PlanError> {
+        let found = modes(&matrix).ok_or_else(|| PlanError::Rank { layout: matrix.layout().to_string() })?;
+        Ok(Images {
+            extents: found.map(|(extent, _)| extent),
+            strides: found.map(|(_, stride)| stride),
+            matrix,
+            window,
+        })
+    }
+
+    /// The images themselves, as `(C,(W,H,L))`.
+    pub(super) fn matrix(&self) -> &Matrix {
+        &self.matrix
+    }
+
+    /// Whether there are zeros around them.
+    fn has_borders(&self) -> bool {
+        self.window.before != [0; 2] || self.window.after != [0; 2]
+    }
+
+    /// Columns and rows with borders.
+    fn whole(&self) -> [i64; 2] {
+        self.window.whole([self.extents[1], self.extents[2]])
+    }
+
+    /// The steps along channels, columns, rows and images of images that have their borders, with
+    /// pixels at multiples of 16 bytes.
+    fn virtual_strides(&self) -> [i64; 4] {
+        let ([columns, rows], pixel) = (self.whole(), pack::padded(self.extents[0], self.matrix.element()));
+        [1, pixel, pixel.saturating_mul(columns), pixel.saturating_mul(columns).saturating_mul(rows)]
+    }
+
+    /// A, of images with these steps.
+    fn windows(&self, strides: [i64; 4]) -> Result<Matrix, PlanError> {
+        let ([channels, columns, rows, images], window) = (self.extents, self.window);
+        let Some([x, y]) = window.results([columns, rows]) else {
+            return Err(PlanError::Shape {
+                layout: format!("{:?}", window.filter),
+                shape: format!("images of {columns} x {rows} and its borders"),
+            });
+        };
+        let ([s, r], [_, column, row, image]) = (window.filter, strides);
+        let along = |stride: i64, by: i64| stride.saturating_mul(by);
+        let text = format!(
+            "(({x},{y},{images}),({channels},{s},{r})):(({},{},{image}),({},{},{}))",
+            along(column, window.step[0]),
+            along(row, window.step[1]),
+            strides[0],
+            along(column, window.spread[0]),
+            along(row, window.spread[1])
+        );
+        Matrix::new(self.matrix.element(), &text.parse()?)
+    }
+
+    /// A product of their windows: of those where they lie, where they have no borders.
+    pub(super) fn product(&self, problem: &Problem) -> Result<Problem, PlanError> {
+        if self.has_borders() || !self.has_contiguous_channels() {
+            return Ok(problem.with_a(self.windows(self.virtual_strides())?, Some(self.clone())));
+        }
+        let a = self.windows(self.strides)?.at(self.matrix.offset())?;
+        Ok(problem.with_a(a, None))
+    }
+
+    /// Where an element of A is among the images; none where it is a zero of a border.
+    pub(super) fn place(&self, at: i64) -> Option<i64> {
+        let ([columns, rows], [_, pixel, line, image]) = (self.whole(), self.virtual_strides());
+        let at = [at % pixel, at / pixel % columns, at / line % rows, at / image];
+        let [x, y] = [at[1] - self.window.before[0], at[2] - self.window.before[1]];
+        let inside = (0..self.extents[1]).contains(&x) && (0..self.extents[2]).contains(&y);
+        let [channel, column, row, step] = self.strides;
+        inside.then(|| self.matrix.offset() + at[0] * channel + x * column + y * row + at[3] * step)
+    }
+
+    /// The mode of the images along which windows take such steps of A, so many of them, and how
+    /// many pixels a step is; none where it goes along several.
+    pub(super) fn along(&self, extent: i64, stride: i64) -> Option<(usize, i64)> {
+        let [columns, rows] = self.whole();
+        let (extents, strides) = ([self.extents[0], columns, rows, self.extents[3]], self.virtual_strides());
+        let mode = (0..4).rev().find(|mode| stride % strides[*mode] == 0 && (extents[*mode] > 1 || *mode == 0))?;
+        let by = stride / strides[mode];
+        (by >= 1 && (extent - 1).checked_mul(by)? < extents[mode]).then_some((mode, by))
+    }
+
+    /// Extent and stride of the images along a mode, and how many zeros are before them.
+    pub(super) fn mode(&self, mode: usize) -> (i64, i64, i64) {
+        let before = if let 1 | 2 = mode { self.window.before[mode - 1] } else { 0 };
+        (self.extents[mode], self.strides[mode], before)
+    }
+
+    /// The same with contiguous channels, in memory of their own.
+    pub(super) fn channels_last(&self) -> Result<Images, PlanError> {
+        let [channels, columns, rows, images] = self.extents;
+        let element = self.matrix.element();
+        let pixel = pack::padded(channels, element);
+        let (line, image) = (pixel.saturating_mul(columns), pixel.saturating_mul(columns).saturating_mul(rows));
+        let layout = format!("({channels},({columns},{rows},{images})):(1,({pixel},{line},{image}))");
+        Images::of(Matrix::new(element, &layout.parse()?)?, self.window)
+    }
+
+    /// Whether the kernel that writes borders reads them.
+    pub(super) fn has_contiguous_channels(&self) -> bool {
+        self.extents[0] == 1 || self.strides[0] == 1
+    }
+
+    /// Elements of images that have their borders.
+    pub(super) fn elements(&self) -> i64 {
+        self.virtual_strides()[3].saturating_mul(self.extents[3])
+    }
+
+    /// The kernel that moves images with contiguous channels to such that have their borders.
+    pub(super) fn border(&self) -> Result<Kernel, PlanError> {
+        let ([channels, columns, rows, images], element) = (self.extents, self.matrix.element());
+        let [_, column, row, image] = self.strides;
+        let (whole, [_, pixel, line, apart]) = (self.whole(), self.virtual_strides());
+        let beyond = [("rows of images", whole[1]), ("images", images)].into_iter().find(|(_, count)| *count > MOST);
+        if let Some((what, asked)) = beyond {
+            return Err(PlanError::TooLarge { what, asked, limit: MOST });
+        }
+        // As many channels at once as all steps are multiples of, up to 16 bytes.
+        let steps = [channels, column, row, image, self.matrix.offset()];
+        let once = steps.iter().fold(pack::unit(element), |once, step| once.min(1 << step.trailing_zeros().min(4)));
+        let (own, all) = (channels / once, pixel / once);
+        let from = format!(
+            "S<0,0,0> o {} o ({once},{own},{columns},{rows},{images}):(1,{once},{column},{row},{image})",
+            self.matrix.offset()
+        );
+        let chunks = all * whole[0];
+        let to = format!("({once},{chunks},{},{images}):(1,{once},{line},{apart})", whole[1]);
+        let before = self.window.before;
+        let kernel = Kernel::build("image_borders", |k| {
+            let from = k.tensor_of(element, "from", &from, Role::Input)?;
+            let to = k.tensor_of(element, "to", &to, Role::Output)?;
+            k.threads(THREADS)?;
+            for (axis, blocks) in Axis::ALL.into_iter().zip([count(chunks, THREADS), whole[1], images]) {
+                k.grid(axis, &blocks.to_string())?;
+            }
+            k.wait_launches();
+            k.launch_next();
+            let [part, y, number] = Axis::ALL.map(|axis| k.block_number(axis));
+            let chunk = plus(&times(&part, &Expr::from(THREADS))?, &k.thread()?)?;
+            let digits = k.coordinate(&chunk, &[all, whole[0] + THREADS])?;
+            let [channel, x] = &digits[..] else { return Err(overflow()) };
+            // Of what lies outside the last element is read, and not used.
+            let mut inside = k.flag(true);
+            let mut at = vec![Slot::All];
+            for (index, before, extent) in [(channel, 0, own), (x, before[0], columns), (&y, before[1], rows)] {
+                let index = k.index(index)? - k.number(before as i32);
+                inside = inside.and(k.number(0_i32).le(index)).and(index.lt(k.number(extent as i32)));
+                at.push(Slot::At(k.index_up_to(index, extent - 1)?));
+            }
+            at.push(Slot::At(number.clone()));
+            let zero = k.number_of(element, 0.0);
+            let read = from.slice(Tree::flat(at)?)?.load()?.map(|own| Ok(inside.select(own, zero)))?;
+            let at = [Slot::All, Slot::At(chunk), Slot::At(y), Slot::At(number)];
+            to.slice(Tree::flat(at)?)?.store_predicated(&read)
+        })?;
+        Ok(kernel)
+    }
+}
+
+impl fmt::Display for Images {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Window { filter: [s, r], step, spread, before, after } = self.window;
+        let [channels, columns, rows, images] = self.extents;
+        write!(f, "windows of {s} x {r} of {images} images of {columns} x {rows} with {channels} channels")?;
+        if self.has_borders() {
+            let [[left, top], [right, bottom]] = [before, after];
+            write!(f, ", borders of {left} and {right} columns, {top} and {bottom} rows")?;
+        }
+        let mut other = |what: &str, [columns, rows]: [i64; 2]| match [columns, rows] {
+            [1, 1] => Ok(()),
+            _ => write!(f, ", {what} of {columns} columns and {rows} rows"),
+        };
+        other("steps", step)?;
+        other("spread", spread)
+    }
+}
+
+impl Problem {
+    /// The convolution of images `(C,(W,H,L))` by filters `(F,K)`, K being `(C,S,R)` with the
+    /// channels first, as D `(X Y L,F)`: a product whose A has the modes `((X,Y,L),(C,S,R))`, of
+    /// images with borders of zeros.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernels::gemm::{Matrix, Problem, Product, Window};
+    ///
+    /// // 8 images of 56 x 56 with 64 channels, the channels contiguous; 3 x 3, as large as before.
+    /// let matrix = |text: &str| Matrix::new(Element::Bf16, &text.parse().unwrap()).unwrap();
+    /// let images = matrix("(64,(56,56,8)):(1,(64,3584,200704))");
+    /// let (filters, d) = (matrix("(128,576):(576,1)"), matrix("(25088,128):(128,1)"));
+    /// let window = Window::of([3, 3]).bordered([1, 1]);
+    /// let product = Product::new(&Problem::convolution(images, filters, d, window).unwrap()).unwrap();
+    /// // The images are read where they lie.
+    /// assert_eq!((product.kernels().len(), product.workspace()), (1, 0));
+    /// ```
+    ///
+    /// `Operand::A` are the images. Those whose rows or columns are contiguous (`NCHW`) are moved
+    /// before, and so are those with borders of which windows go in steps.
+    ///
+    /// Errors: images are no such layout ([`PlanError::Rank`]); a filter that does not fit into an
+    /// image and its borders, or numbers of a window that are out of their range
+    /// ([`PlanError::Shape`]); as [`Problem::of`].
+    pub fn convolution(images: Matrix, filters: Matrix, d: Matrix, window: Window) -> Result<Problem, PlanError> {
+        let images = Images::of(images, window)?;
+        let a = images.windows(images.virtual_strides())?;
+        images.product(&Problem::of(a, filters, d)?)
+    }
+
+    /// The window of a convolution whose A is written nowhere; none where images without borders
+    /// are read as they lie, of which A is a matrix like any other.
+    pub fn window(&self) -> Option<Window> {
+        self.images().map(|images| images.window)
+    }
+}
