@@ -46,6 +46,12 @@ const THREADS: i64 = 128;
 const FULL: i64 = 512;
 /// The most vectors of one thread.
 const MOST: i64 = 8;
+/// Up to how many warps a block of a cluster has as few as hold its part of a row that ends within
+/// a run: more are as many as a full block has.
+const FEW_WARPS: i64 = 12;
+/// Shared memory for what two blocks of a cluster have of a row, each: half of a processor's, less
+/// what is reserved and what blocks tell each other.
+const HALF: i64 = 114 * 1024 - 1536;
 /// How many vectors remain in registers where there are more.
 const KEPT: i64 = 4;
 /// How many runs are copied to shared memory as a group: the first is looked at while the others
@@ -143,12 +149,16 @@ impl Rows {
             return Ok(None);
         };
         let warps = over(over(count, blocks * most), LANES);
-        let vectors = over(count, blocks * warps * LANES);
         let run = vector * LANES;
+        let fill = |warps: i64| blocks * warps * over(count, blocks * warps * LANES) * run == columns;
+        // Where rows end within a run, what says where takes registers, and more where a thread's
+        // place is no digits of two.
+        let warps = if fill(warps) || warps <= FEW_WARPS { warps } else { FULL / LANES };
+        let vectors = over(count, blocks * warps * LANES);
         let layout = format!("(({LANES},1,{warps}),({vector},1)):(({vector},1,{run}),(1,1))");
         let held = Distribution::new(&format!("(1,{run},{warps})"), &layout)?;
-        // Where rows end within a run, what says where takes registers too.
-        let kept = if blocks * warps * vectors * run == columns { KEPT } else { KEPT - 2 };
+        let fits = |kept: i64| (vectors - kept) * warps * LANES * VECTOR <= HALF;
+        let kept = if fill(warps) { KEPT } else { KEPT - if fits(KEPT - 3) { 3 } else { 2 } };
         let stored = vectors - kept;
         let (lanes, rows, each) = (LANES, 1, 1);
         Ok(Some(Rows {

@@ -34,8 +34,12 @@ const LEAST: i64 = 32;
 const FEW_SQUARES: i64 = 64;
 /// The most squares along a side.
 const LONGEST: i64 = 64;
-/// How many bytes side by side are as good as any.
+/// How many bytes side by side are as good as any, from memory and from the cache.
 const RUN: i64 = 256;
+const RUN_CACHED: i64 = 128;
+/// Up to how many bytes of a tensor the cache holds both sides, for elements of one byte and of
+/// two: small boxes are faster there, of which more are under way.
+const CACHED: [i64; 2] = [32 << 20, 8 << 20];
 /// How much of all boxes is elements, at least.
 /// The second number is for elements of a word or more.
 const FILLED: (f64, f64) = (0.74, 0.8);
@@ -89,6 +93,15 @@ fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> 
     length
 }
 
+/// Whether both sides stay in the cache of a device, of elements for which that was measured to
+/// matter.
+fn cached(sides: &Sides) -> bool {
+    let bytes = i64::from(sides.source.bytes().max(sides.destination.bytes()));
+    let most = CACHED.get(bytes as usize - 1);
+    let size = sides.axes.iter().fold(bytes, |size, axis| size.saturating_mul(axis.extent));
+    most.is_some_and(|most| size <= *most)
+}
+
 impl Squares {
     /// The box with the longest runs on both sides of which there are enough; none where the law
     /// does not hold.
@@ -99,7 +112,8 @@ impl Squares {
         // Vectors as wide as are aligned, of a word at least.
         let widest = i64::from(sides.source.bytes().max(sides.destination.bytes()));
         let aligned = |square: &i64| Squares::new(sides, (1, 1), *square).is_some();
-        let square = [16, 8].into_iter().map(|bytes| bytes / widest).filter(|square| *square > 1).find(aligned)?;
+        let vectors: &[i64] = if widest == 1 && cached(sides) { &[8] } else { &[16, 8] };
+        let square = vectors.iter().map(|bytes| bytes / widest).filter(|square| *square > 1).find(aligned)?;
         let boxes = boxes.filter_map(|squares| Squares::new(sides, squares, square));
         let rated = boxes.filter_map(|found| Some((found.rate(sides)?, found)));
         // Of equal ones the first, whose runs of the source are shorter.
@@ -107,21 +121,23 @@ impl Squares {
     }
 
     /// Whether both sides of a box have as many bytes side by side as are of use, and neither is
-    /// much shorter than the other: such boxes are faster than any by windows.
+    /// much shorter than the other, or all is in the cache: such boxes are faster than any by
+    /// windows.
     pub(super) fn is_whole(&self, sides: &Sides) -> bool {
         let (a, b) = self.sides;
-        self.side_bytes(sides) == (RUN, RUN) && a.max(b) <= 4 * a.min(b)
+        cached(sides) || self.side_bytes(sides) == (RUN, RUN) && a.max(b) <= 4 * a.min(b)
     }
 
     /// Bytes side by side of a box in the source and in the destination, of those that are of use.
     fn side_bytes(&self, sides: &Sides) -> (i64, i64) {
         let (axes, extents) = (&sides.axes, self.extents(&sides.axes));
-        let bytes = |length: i64, element: Element| (length * i64::from(element.bytes())).min(RUN);
+        let most = if cached(sides) { RUN_CACHED } else { RUN };
+        let bytes = |length: i64, element: Element| (length * i64::from(element.bytes())).min(most);
         let read = bytes(side_by_side(axes, |axis| axis.source, &extents), sides.source);
         (read, bytes(side_by_side(axes, |axis| axis.destination, &extents), sides.destination))
     }
 
-    /// How good a box is: bytes side by side on both sides, then its size, and how square it is.
+    /// How good a box is: bytes side by side on both sides, then its size, and its shape.
     fn rate(&self, sides: &Sides) -> Option<(i64, i64, i64)> {
         let (axes, extents) = (&sides.axes, self.extents(&sides.axes));
         let (read, written) = self.side_bytes(sides);
@@ -134,7 +150,8 @@ impl Squares {
         // Words do as well as short vectors.
         let wide = sides.source.bytes() >= 4;
         // Of bytes, short vectors are many.
-        if sides.source.bytes() == 1 && self.square < 16 && written < RUN {
+        let cached = cached(sides);
+        if sides.source.bytes() == 1 && self.square < 16 && written < RUN && !cached {
             return None;
         }
         if wide && (read.min(written) < RUN / 2 || self.square * i64::from(sides.source.bytes()) < 8) {
@@ -144,7 +161,9 @@ impl Squares {
         if all < filled * boxed || read.min(written) < SHORT || !enough && a * b > FEW_SQUARES {
             return None;
         }
-        Some((read * written, a * b, -(a - b).abs()))
+        // From the cache, longer runs of the source are better than longer ones of the destination.
+        let (size, shape) = if cached { (-a * b, a - b) } else { (a * b, -(a - b).abs()) };
+        Some((read * written, size, shape))
     }
 
     fn new(sides: &Sides, squares: (i64, i64), square: i64) -> Option<Squares> {
