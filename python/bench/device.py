@@ -1,11 +1,11 @@
 """Python kernels and those of the library on the first GPU, beside PyTorch and Triton, in one run.
 
-    python bench/device.py [--quick]
+    python bench/device.py [--quick | --launches]
 
 First every result is compared, with outputs that were filled with NaN or another number before: on the current stream and on others,
 behind work that takes long, from several threads, and with tensors that are freed while kernels run. Then three tables: what a launch
 takes of the host, what making a kernel takes, and what the work takes on the device, in turns with PyTorch and Triton. Where a result is
-wrong the exit status is 1. `--quick` leaves the times out.
+wrong the exit status is 1. `--quick` leaves the times out; `--launches` is what a launch takes of the host alone.
 """
 
 # mypy: ignore-errors
@@ -223,6 +223,40 @@ def tile_programs():
         same(c, (a.double() @ b.double().T).clamp(min=0), f"a product as a tile program, {m}x{n}x{k}")
 
 
+def atoms():
+    """Products of tile programs by the instructions that they name, single warps' and those of four."""
+
+    def product(target, factors, total):
+        @tw.tile(grid=("ceil(M/64)", "ceil(N/64)"), target=target)
+        def named(a: tw.Input("bf16", "(M,K{div=8}):(K,1)"), b: tw.Input("bf16", "(K,N{div=8}):(N,1)"), c: tw.Output("f32", "(M,N):(N,1)")):
+            i, j = tw.tile.block.x, tw.tile.block.y
+            sums = tw.tile.carry(tw.tile.full((64, 64), 0.0))
+            for k in tw.tile.range("ceil(K/64)", sums):
+                left, right = a.load((64, 64), (i, k)).atom(factors), b.load((64, 64), (k, j)).atom(factors)
+                sums.set(left.dot(right, sums).atom(total))
+            c.store((i, j), sums)
+
+        return named
+
+    @tw.tile(grid=("ceil(M/32)", "ceil(N/32)"))
+    def small(a: tw.Input("bf16", "(M,K{div=8}):(K,1)"), b: tw.Input("bf16", "(K,N{div=8}):(N,1)"), c: tw.Output("f32", "(M,N):(N,1)")):
+        i, j = tw.tile.block.x, tw.tile.block.y
+        sums = tw.tile.carry(tw.tile.full((32, 32), 0.0))
+        for k in tw.tile.range("ceil(K/16)", sums):
+            left, right = a.stage((32, 16), (i, k), (0, 1)), b.stage((16, 32), (k, j), (0, 1))
+            sums.set(left.dot(right, sums))
+        c.store((i, j), sums)
+
+    warps = product(None, "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", "SM80_16x8x16_F32BF16BF16F32_TN")
+    groups = product("sm_90a", "SM90_TMA_LOAD", "SM90_64x64x16_F32BF16BF16_SS")
+    for m, n, k in [(64, 64, 64), (300, 264, 136), (1000, 520, 1024)]:
+        a, b = whole(m, k, dtype=torch.bfloat16), whole(k, n, dtype=torch.bfloat16)
+        for kernel, name in [(warps, "of single warps"), (groups, "of four warps"), (small, "of small stages")]:
+            c = poisoned(m, n)
+            kernel(a, b, c)
+            same(c, a.double() @ b.double(), f"a product {name}, {m}x{n}x{k}")
+
+
 def rows_and_counts():
     """Tile programs that read and write rows by their numbers, count, search and sort, and change what is there."""
     tile = tw.tile
@@ -368,8 +402,8 @@ def median(values):
     return statistics.median(values)
 
 
-def host(work, count=100, rounds=15):
-    """Microseconds of the host for a launch, of many that wait for none."""
+def host(work, count=100, rounds=25):
+    """Microseconds of the host for a launch, of many that wait for none: the median and the least of several rounds."""
     work()
     found = []
     for _ in range(rounds):
@@ -379,7 +413,7 @@ def host(work, count=100, rounds=15):
             work()
         found.append((time.perf_counter() - begun) / count)
     torch.cuda.synchronize()
-    return 1e6 * median(found)
+    return f"{1e6 * median(found):.1f} ({1e6 * min(found):.1f})"
 
 
 def in_turns(works, turn=0.015, turns=9):
@@ -420,8 +454,8 @@ def launches():
         ("`tw.gpu.softmax(x, out=y)`, 16 x 1024", lambda: tw.gpu.softmax(x, out=y), lambda: torch.softmax(x, 1, out=y), lambda: in_triton.softmax(x, y)),
         ("`tw.gpu.gemm(a, b, out=c)`, 128 cubed", lambda: tw.gpu.gemm(p, q, out=r), lambda: torch.mm(p, q.T, out=r), lambda: in_triton.gemm(p, q, r)),
     ]:  # fmt: skip
-        lines.append([name] + [f"{host(work):.1f}" for work in (here, theirs, third)])
-    table(["launch, us of the host", "here", "PyTorch", "Triton"], lines)
+        lines.append([name] + [host(work) for work in (here, theirs, third)])
+    table(["launch, us of the host: median (least)", "here", "PyTorch", "Triton"], lines)
 
 
 def made():
@@ -503,10 +537,12 @@ def work():
 def main():
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, Triton {in_triton.triton.__version__}, Python {sys.version.split()[0]}")
     torch.manual_seed(1)
+    if "--launches" in sys.argv:
+        return launches()
     if "--quick" not in sys.argv:
         made()
     failed = 0
-    checks = (adds, products_of_the_post, rows, relayouts, products, products_of_every_kind, pairs_and_what_is_kept, views, tile_programs, rows_and_counts, tensors_of_the_package, streams, threads, freed, refusals)
+    checks = (adds, products_of_the_post, rows, relayouts, products, products_of_every_kind, pairs_and_what_is_kept, views, tile_programs, atoms, rows_and_counts, tensors_of_the_package, streams, threads, freed, refusals)
     for check in checks:
         begun = time.perf_counter()
         try:

@@ -17,6 +17,9 @@
 //! * `mesh`: tensors sharded over devices
 //! * `foreign`: arrays of other libraries; `device`: kernels on devices
 
+#[cfg(not(panic = "unwind"))]
+compile_error!("a panic has to unwind, so that it becomes an exception: build with panic = \"unwind\"");
+
 mod analysis;
 mod array;
 mod claim;

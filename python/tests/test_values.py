@@ -192,9 +192,12 @@ def test_import_is_quick_and_needs_no_numpy() -> None:
         "import sys, time; begun = time.process_time(); import tilewright as tw; taken = time.process_time() - begun;"
         "assert 'numpy' not in sys.modules; assert tw.Layout((4, 8))(3) == 3; print(taken)"
     )
-    times = [float(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout) for _ in range(3)]
-    # A loose bound: it guards against what is imported by mistake.
-    assert min(times) < 0.2, times
+    # The time of the process itself, and the least of several runs: what else runs only adds to it.
+    times: list[float] = []
+    while len(times) < 20 and min(times, default=1.0) >= 0.05:
+        ran = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+        times.append(float(ran.stdout))
+    assert min(times) < 0.05, times
 
 
 def test_integers_one_by_one_are_those_of_a_coordinate() -> None:

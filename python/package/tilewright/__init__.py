@@ -9,9 +9,10 @@ A layout is a shape and strides of the same nesting, read as a function from coo
 >>> a @ tw.Layout((4, 3), (3, 1))
 Layout('((2,2),3):((24,2),8)')
 
-Every function of the language of the command ``tilewright`` is here under its name, and a method of the classes whose values its
-first argument may be; ``functions()`` lists them, ``help(tw.complement)`` describes one. Shapes, strides and coordinates are
-integers and nested tuples, ``None`` is ``_``, and text is read as a program of the language.
+Every function of the language of the command ``tilewright`` is here under its name, and a method of
+the classes whose values its first argument may be; ``functions()`` lists them,
+``help(tw.complement)`` describes one. Shapes, strides and coordinates are integers and nested
+tuples, ``None`` is ``_``, and text is read as a program of the language.
 """
 
 from __future__ import annotations
@@ -77,24 +78,6 @@ from ._native import (
     where,
     zeros,
 )
-from ._study import (
-    Access,
-    Advice,
-    Banks,
-    Claim,
-    Derivation,
-    Footprint,
-    Operation,
-    Suggestion,
-    access,
-    banks,
-    check,
-    derive,
-    draw,
-    explain,
-    footprint,
-    suggest,
-)
 from ._tensor import tensor_composition, transform
 from ._tile import tile
 from ._types import Argument, IntTuple, LayoutLike
@@ -104,19 +87,48 @@ __version__: str = _native.__version__
 globals().update({function.__name__: function for function in functions() if function.__name__ != "make_layout"})
 globals().update(aliases)
 
+# Only who asks for these pays for them: their dataclasses would take a good part of an import.
+_studied = {
+    "Access",
+    "Advice",
+    "Banks",
+    "Claim",
+    "Derivation",
+    "Footprint",
+    "Operation",
+    "Suggestion",
+    "access",
+    "banks",
+    "check",
+    "derive",
+    "draw",
+    "explain",
+    "footprint",
+    "suggest",
+}
+
 # What hides a builtin is asked for by name.
 _builtins = {"filter", "max", "min", "range", "slice", "sum", "zip"}
 __all__ = sorted(
-    {name for name in globals() if not name.startswith("_") and name not in _builtins} - {"annotations", "aliases"}
+    {name for name in globals() if not name.startswith("_") and name not in _builtins}
+    - {"annotations", "aliases"}
+    | _studied
 )
 
 
 def __getattr__(name: str) -> object:
-    if name in ("gpu", "mesh"):
-        # Only who asks for it pays for it.
+    if name in _studied or name in ("gpu", "mesh"):
         from importlib import import_module
 
-        return import_module(f"tilewright.{name}")
+        if name not in _studied:
+            return import_module(f"tilewright.{name}")
+        found = getattr(import_module("tilewright._study"), name)
+        globals()[name] = found
+        return found
     from ._more import unknown
 
     raise AttributeError(unknown(name), name=name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_studied, "gpu", "mesh"})

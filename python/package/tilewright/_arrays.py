@@ -9,9 +9,10 @@ from ._native import Layout, Tensor, zeros
 
 
 def host_memory(array: Any) -> Any:
-    """The bytes from the first element of an array to the last, as a writable view of its own memory.
+    """The bytes from the first element of an array to the last, as a view that writes to them.
 
-    ``array`` is one of NumPy, or a tensor of PyTorch on the host, whose strides are not negative, or a tensor of this package.
+    ``array`` is one of NumPy, or a tensor of PyTorch on the host, whose strides are not negative,
+    or a tensor of this package.
     """
     import numpy as np
 
@@ -74,5 +75,5 @@ def empty(like: Any, shape: tuple[int, ...], element: str | None = None) -> Any:
 
 
 def result_type(factors: str) -> str:
-    """The type of products of a type: that of their sums for integers, one of 16 bits for floats of 8 bits."""
+    """The type of products: that of the sums for integers, one of 16 bits for floats of 8."""
     return {"i8": "i32", "u8": "i32", "e4m3": "bf16", "e5m2": "bf16"}.get(factors, factors)

@@ -6,7 +6,7 @@ from __future__ import annotations
 class LayoutError(ValueError):
     """The algebra refuses: there is no such layout, or the arguments do not go together.
 
-    The text shows the call with the culprit underlined. ``explain(error)`` is the page about its code.
+    The text shows the call with the culprit underlined. ``explain(error)`` is the page about it.
     """
 
     #: The stable code, such as ``"E0107"``.
@@ -45,7 +45,8 @@ class LayoutError(ValueError):
 class KernelError(LayoutError):
     """A statement of a kernel is refused, or a run of it found something wrong.
 
-    The text shows the line of Python with the statement underlined. ``explain(error)`` is the page about its code, where it has one.
+    The text shows the line of Python with the statement underlined. ``explain(error)`` is the page
+    about its code, where it has one.
     """
 
     #: The file in which the statement stands.
@@ -95,7 +96,7 @@ def _shown(file: str, line: int, column: int, end: tuple[int, int] | None) -> li
 
 
 class GpuError(RuntimeError):
-    """The driver, or a device, refuses; or there is none. ``explain(error)`` is the page about its code."""
+    """The driver or a device refuses, or there is none; ``explain(error)`` is the page about it."""
 
     #: The stable code, such as ``"E0801"``.
     code: str

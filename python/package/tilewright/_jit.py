@@ -15,8 +15,9 @@ from ._native import Layout, Picture, Program, Tensor
 class Array:
     """A tensor that a kernel takes: the type of its elements, and its layout.
 
-    Sizes that become known at launch are names, with facts in braces: ``"(M{div=64},N):(N,1)"``. Without a layout, that of the
-    array that is passed is taken, with numbers that are known; a kernel is written for each one.
+    Sizes that become known at launch are names, with facts in braces: ``"(M{div=64},N):(N,1)"``.
+    Without a layout, that of the array that is passed is taken, with numbers that are known; a
+    kernel is written for each one.
     """
 
     role = "tensor"
@@ -137,12 +138,14 @@ class _Version:
 
 
 class Kernel:
-    """A kernel: a function of Python that is traced once for each set of constants and layouts that it is called with.
+    """A kernel: a function of Python that is traced once for each set of constants and layouts that
+    it is called with.
 
-    ``kernel(a, b, c)`` runs it: on the GPU where the arrays are CUDA tensors, on PyTorch's current stream there; on the
-    interpreter, which checks every access, where they are arrays of NumPy or tensors of the host. Outputs are written in place.
-    How many blocks there are follows from the layouts; ``kernel[grid](a, b, c)`` says it, and is refused if it is another number.
-    Sizes that no array tells are keywords: ``kernel(a, b, c, K=64)``.
+    ``kernel(a, b, c)`` runs it: on the GPU where the arrays are CUDA tensors, on PyTorch's current
+    stream there; on the interpreter, which checks every access, where they are arrays of NumPy or
+    tensors of the host. Outputs are written in place. How many blocks there are follows from the
+    layouts; ``kernel[grid](a, b, c)`` says it, and is refused if it is another number. Sizes that
+    no array tells are keywords: ``kernel(a, b, c, K=64)``.
     """
 
     def __init__(self, function: Callable[..., Any], threads: int | None, specs: dict[str, Any]) -> None:
@@ -191,7 +194,9 @@ class Kernel:
         return self.program(*arguments, **named).ptx(target)
 
     def cost(self, *arguments: Any, machine: str = "H200", **named: Any) -> str:
-        """What a launch costs, before it runs, on a machine: "H200", "H100" or "A100". Sizes are those of the arrays, or keywords."""
+        """What a launch costs, before it runs, on a machine: "H200", "H100" or "A100". Sizes are
+        those of the arrays, or keywords.
+        """
         program, sizes, _ = self._asked(arguments, named)
         return program.cost(sizes, machine)
 
@@ -203,16 +208,17 @@ class Kernel:
         line: int | None = None,
         **named: Any,
     ) -> Picture:
-        """What the lanes of a warp of a block reach, at the sizes of arrays or keywords: of tensors by lines and sectors, of shared
-        memory by banks, statement by statement; or of those at one line of the file. SVG in a notebook, text when it is printed.
+        """What the lanes of a warp of a block reach, at the sizes of arrays or keywords: of tensors
+        by lines and sectors, of shared memory by banks, statement by statement; or of those at one
+        line of the file. SVG in a notebook, text when it is printed.
         """
         program, sizes, _ = self._asked(arguments, named)
         return program.draw(sizes, _grid_place(block), warp, line)
 
     def check(self, *arguments: Any, **named: Any) -> None:
-        """Runs the kernel on the interpreter under every schedule, and raises what it finds: accesses outside, races, deadlocks,
-        outputs that are not written once. On arrays, whose contents it takes and leaves; or at sizes, ``kernel.check(M=300)``, with
-        contents by chance.
+        """Runs the kernel on the interpreter under every schedule, and raises what it finds:
+        accesses outside, races, deadlocks, outputs that are not written once. On arrays, whose
+        contents it takes and leaves; or at sizes, ``kernel.check(M=300)``, with contents by chance.
         """
         values, sizes, names = self._bound(arguments, named, partial=True)
         version = self._version(None, values, sizes)
@@ -396,9 +402,10 @@ def jit(
 def jit(function: Callable[..., Any] | None = None, /, *, threads: int | None = None, **specs: Any) -> Any:
     """Makes a kernel of a function.
 
-    What each parameter is stands in its annotation, or as a keyword of the decorator: ``Input``, ``Output`` and ``InOut`` are
-    tensors, ``Scalar`` a number of the launch. A parameter without either is what it is called with: an array is a tensor with the
-    array's own layout that may be read and written, and anything else a constant, for each value of which a kernel is written.
+    What each parameter is stands in its annotation, or as a keyword of the decorator: ``Input``,
+    ``Output`` and ``InOut`` are tensors, ``Scalar`` a number of the launch. A parameter without
+    either is what it is called with: an array is a tensor with the array's own layout that may be
+    read and written, and anything else a constant, for each value of which a kernel is written.
 
     >>> import tilewright as tw
     >>> @tw.jit(x=tw.Input("f32", "N{div=128}:1"), y=tw.Output("f32", "N:1"), threads=128)

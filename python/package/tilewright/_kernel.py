@@ -1,4 +1,4 @@
-"""Functions that are statements of a kernel, or work on tensors of the host, by what they are given."""
+"""Functions that are statements of a kernel, or work on tensors of the host, by what they take."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from ._native import TiledCopy, TiledMma, View
 def copy(*arguments: Any, **named: Any) -> None:
     """``copy(src, dst)`` copies the elements of a tensor to those of another.
 
-    ``copy(tiled_copy, src, dst, predicated=False)`` is a statement of a kernel: each thread copies what the tiled copy gives it.
-    ``predicated``: past the edges of a tensor, reads give 0 and writes do nothing.
+    ``copy(tiled_copy, src, dst, predicated=False)`` is a statement of a kernel: each thread copies
+    what the tiled copy gives it. ``predicated``: past the edges of a tensor, reads give 0 and
+    writes do nothing.
     """
     if arguments and isinstance(arguments[0], TiledCopy):
         _native.copy_tile(*arguments, **named)
@@ -23,8 +24,8 @@ def copy(*arguments: Any, **named: Any) -> None:
 def gemm(*arguments: Any, **named: Any) -> Any:
     """``gemm(a, b, c=None)`` multiplies matrices of the host, B having N before K.
 
-    ``gemm(tiled_mma, d, a, b, c)`` is a statement of a kernel, ``D = A B + C`` of parts of one tiled product, each loaded if it is
-    in memory.
+    ``gemm(tiled_mma, d, a, b, c)`` is a statement of a kernel, ``D = A B + C`` of parts of one
+    tiled product, each loaded if it is in memory.
     """
     if not arguments or not isinstance(arguments[0], TiledMma):
         return _native.gemm(*arguments, **named)

@@ -1,4 +1,4 @@
-"""What Python adds to the functions of the language: numbers with facts, other spellings, pages about errors."""
+"""What Python adds to the functions of the language: numbers with facts, and other spellings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _functions = {function.__name__: function for function in _native.functions()}
 
 
 def Param(name: str, *, div: int | None = None, min: int | None = None, max: int | None = None) -> Expr:
-    """A number that becomes known at launch, and what is known of it: a multiple of ``div``, from ``min`` to ``max``.
+    """A number that becomes known at launch, and what is known of it: a multiple of ``div``, from
+    ``min`` to ``max``.
 
     >>> Param("M", div=8)
     Expr('M{div=8}')

@@ -53,7 +53,9 @@ def at(place: tuple[str, int, int, tuple[int, int] | None]) -> Iterator[None]:
 
 
 def place() -> tuple[str, int, int, tuple[int, int] | None]:
-    """The file, line and column of the innermost expression outside of this package, and where it ends, if that is known."""
+    """The file, line and column of the innermost expression outside of this package, and where it
+    ends, if that is known.
+    """
     if _said.place is not None:
         return _said.place
     frame: FrameType | None = sys._getframe(1)

@@ -26,14 +26,16 @@ class _Drawn:
 def draw(*what: Any, file: str | PathLike[str] | None = None, scale: float = 2.0, **options: Any) -> Picture:
     """A picture of values, side by side: SVG in a notebook, text when it is printed.
 
-    A program shows its last operation: ``draw("zipped_divide((4,6):(6,1), [2:1;3:1])")``. The name of an instruction shows
-    who holds what. ``file`` also writes a file, as SVG, HTML, PNG, PDF, LaTeX or text by its name.
+    A program shows its last operation: ``draw("zipped_divide((4,6):(6,1), [2:1;3:1])")``. The name
+    of an instruction shows who holds what. ``file`` also writes a file, as SVG, HTML, PNG, PDF,
+    LaTeX or text by its name.
 
-    Options: ``kind`` (``"auto"``, ``"offsets"``, ``"thread-value"``, ``"copy"``, ``"mma"``, ``"memory"``), ``tile`` (the shape of a
-    tile of threads and values), ``title``, ``caption``, ``label`` (``"offset"``, ``"coordinate"``, ``"index"``, ``"none"``), ``shade``
-    (``"grey"``, ``"heat"``, ``"palette"``, ``"none"``), ``palette``, ``theme`` (``"auto"``, ``"light"``, ``"dark"``),
-    ``element_bits``, ``width`` (addresses to a row of ``"memory"``). What :func:`banks` and :func:`access` found has its own
-    picture, without options.
+    Options: ``kind`` (``"auto"``, ``"offsets"``, ``"thread-value"``, ``"copy"``, ``"mma"``,
+    ``"memory"``), ``tile`` (the shape of a tile of threads and values), ``title``, ``caption``,
+    ``label`` (``"offset"``, ``"coordinate"``, ``"index"``, ``"none"``), ``shade`` (``"grey"``,
+    ``"heat"``, ``"palette"``, ``"none"``), ``palette``, ``theme`` (``"auto"``, ``"light"``,
+    ``"dark"``), ``element_bits``, ``width`` (addresses to a row of ``"memory"``). What
+    :func:`banks` and :func:`access` found has its own picture, without options.
 
     >>> print(draw("(2,3):(3,1)").text().rstrip())
     (2,3):(3,1)
@@ -56,8 +58,8 @@ def draw(*what: Any, file: str | PathLike[str] | None = None, scale: float = 2.0
 class Claim:
     """A claim, and whether it holds.
 
-    ``holds`` is True or False where that was shown, at every index or by the algebra, and None where the test did not get
-    to the end. A claim is true where it holds.
+    ``holds`` is True or False where that was shown, at every index or by the algebra, and None
+    where the test did not get to the end. A claim is true where it holds.
     """
 
     law: str
@@ -73,7 +75,7 @@ class Claim:
 
 
 def check(claim: Any, other: Any = None) -> Claim:
-    """Whether two values are one function, or whether the last operation of a program keeps its law.
+    """Whether two values are one function, or the last operation of a program keeps its law.
 
     >>> print(check("complement((4,8):(8,1), 64)"))
     holds: R increases, and (i,j) -> A(i) + R(j) hits each offset from 0 exactly once, at all 64 indices
@@ -109,8 +111,9 @@ def explain(subject: LayoutError | str) -> str:
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation of a derivation: its formula, what is said about it, and its picture, if it has one. ``indent`` is how many
-    operations it is a part of."""
+    """An operation of a derivation: its formula, what is said about it, and its picture, if it has
+    one. ``indent`` is how many operations it is a part of.
+    """
 
     indent: int
     formula: str
@@ -120,7 +123,9 @@ class Operation:
 
 @dataclass(frozen=True)
 class Derivation:
-    """How the value of a program comes about, operation by operation: text where it is printed, with pictures in a notebook."""
+    """How the value of a program comes about, operation by operation: text where it is printed,
+    with pictures in a notebook.
+    """
 
     program: str
     operations: list[Operation]
@@ -150,8 +155,10 @@ def derive(program: str) -> Derivation:
 
 @dataclass(frozen=True)
 class Banks(_Drawn):
-    """What an access to shared memory costs: ``degree`` wavefronts at most in a phase, ``phases`` has each. ``picture``, which a
-    notebook shows, is of one of the worst phases, or of the one that was asked for."""
+    """What an access to shared memory costs: ``degree`` wavefronts at most in a phase, ``phases``
+    has each. ``picture``, which a notebook shows, is of one of the worst phases, or of the one that
+    was asked for.
+    """
 
     layout: str
     access: str
@@ -176,8 +183,9 @@ class Banks(_Drawn):
 
 @dataclass(frozen=True)
 class Access(_Drawn):
-    """What an access to global memory costs: sectors of 32 bytes, lines of 128. ``picture``, which a notebook shows, is of one of the
-    worst requests, or of the one that was asked for."""
+    """What an access to global memory costs: sectors of 32 bytes, lines of 128. ``picture``, which
+    a notebook shows, is of one of the worst requests, or of the one that was asked for.
+    """
 
     layout: str
     access: str
@@ -193,8 +201,9 @@ class Access(_Drawn):
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A change with which accesses cost less, and the tile after it. ``proof`` is why nothing of its kind is better: ``"bound"``,
-    ``"exhausted"``, or ``"open"`` where that was not shown."""
+    """A change with which accesses cost less, and the tile after it. ``proof`` is why nothing of
+    its kind is better: ``"bound"``, ``"exhausted"``, or ``"open"`` where that was not shown.
+    """
 
     kind: str
     change: Any
@@ -215,8 +224,9 @@ class Advice:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a layout covers of memory. ``gaps`` are (first, length); ``alias`` two indices that share a place; ``cycles`` those of
-    the permutation that it is, if it is one."""
+    """What a layout covers of memory. ``gaps`` are (first, length); ``alias`` two indices that
+    share a place; ``cycles`` those of the permutation that it is, if it is one.
+    """
 
     layout: str
     indices: int
@@ -245,8 +255,9 @@ def banks(
 ) -> Banks:
     """Conflicts of an access to shared memory: of elements of ``width`` bits, ``vector`` to a load.
 
-    The access is ``"rows:8"``, ``"columns"``, ``"threads"``, ``"ldmatrix.x4"`` and the like, or a layout from (thread, value) to
-    an index; without one, the layout's own modes are threads and values. ``phase`` is the one that is drawn.
+    The access is ``"rows:8"``, ``"columns"``, ``"threads"``, ``"ldmatrix.x4"`` and the like, or a
+    layout from (thread, value) to an index; without one, the layout's own modes are threads and
+    values. ``phase`` is the one that is drawn.
 
     >>> print(banks("(128,64):(64,1)", "ldmatrix.x4", width=16))
     8-way conflicts: 1024 wavefronts, where 128 would do
@@ -255,7 +266,7 @@ def banks(
 
 
 def access(layout: Any, access: Any = None, *, width: int = 32, vector: int = 1, request: int | None = None) -> Access:
-    """Sectors of an access to global memory, as in :func:`banks`. ``request`` is the one that is drawn."""
+    """Sectors of an access to global memory, as in :func:`banks`; ``request`` is drawn."""
     return Access(**_native.access_of(layout, access, width, vector, request))
 
 

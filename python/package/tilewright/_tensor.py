@@ -14,9 +14,9 @@ BLOCK = 1 << 16
 def transform(f: Callable[..., Any], *operands: Any, out: Tensor | None = None, dtype: Any = None) -> Tensor:
     """The tensor whose elements are ``f`` of those of the operands at the same coordinates.
 
-    ``f`` is called with arrays of NumPy, a block of elements at a time, so its operations are those of arrays. Operands are
-    tensors or arrays of the same sizes of modes. The result is a new tensor of the shape of the first, of ``dtype`` or the
-    type of the first, unless there is ``out``.
+    ``f`` is called with arrays of NumPy, a block of elements at a time, so its operations are those
+    of arrays. Operands are tensors or arrays of the same sizes of modes. The result is a new tensor
+    of the shape of the first, of ``dtype`` or the type of the first, unless there is ``out``.
 
     >>> import numpy as np
     >>> transform(lambda a, b: 2 * a + b, np.arange(3.0), np.ones(3)).numpy()

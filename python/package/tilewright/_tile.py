@@ -1,7 +1,8 @@
 """Tile programs that are written in Python: ``@tile``.
 
-What a traced function does is written down as a text of the language of tile programs, a line for each statement; the reader of that
-language checks it, and refuses with the place in Python where the line comes from.
+What a traced function does is written down as a text of the language of tile programs, a line for
+each statement; the reader of that language checks it, and refuses with the place in Python where
+the line comes from.
 """
 
 from __future__ import annotations
@@ -12,19 +13,53 @@ from typing import Any
 from . import _native
 from ._errors import KernelError
 from ._jit import Array, Kernel, Scalar, _def_line, _Version
+from ._native import Picture
 from ._tile_values import Block, Carried, Condition, Index, Tensor, Text, Value, now, writing
 
 
-class TileKernel(Kernel):
-    """A tile program: called, checked and costed as a kernel is; ``explain`` says which layouts were assigned, and why."""
+class Explanation(str):
+    """What was chosen for a tile program, and why: a text; in a notebook with ``pictures``.
 
-    def __init__(self, function: Callable[..., Any], grid: tuple[Any, ...], warps: int | None, specs: dict[str, Any]) -> None:
+    Those are of the layouts by which threads hold tiles, under the names that the text gives to
+    the values, and of tiles in shared memory.
+    """
+
+    pictures: dict[str, Picture]
+
+    def __new__(cls, text: str, pictures: dict[str, Picture]) -> Explanation:
+        explained = super().__new__(cls, text)
+        explained.pictures = pictures
+        return explained
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        parts = [f"<pre>{escape(self)}</pre>"]
+        for names, picture in self.pictures.items():
+            parts.append(f"<div><pre>{escape(names)}</pre>{picture._repr_html_()}</div>")
+        return "".join(parts)
+
+
+class TileKernel(Kernel):
+    """A tile program: called, checked and costed as a kernel is; ``explain`` says which layouts
+    were assigned, and why.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        grid: tuple[Any, ...],
+        warps: int | None,
+        target: str | None,
+        specs: dict[str, Any],
+    ) -> None:
         super().__init__(function, None, specs)
         for name, spec in self.specs.items():
             if isinstance(spec, Scalar):
                 raise TypeError(f"'{name}' of {self.__name__}: tile programs take tensors and constants, not numbers of the launch")
         self._grid = grid
         self._warps = warps
+        self._target = target
         self._explained: dict[int, _native.TileProgram] = {}
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -33,9 +68,12 @@ class TileKernel(Kernel):
             return self.function(*arguments, **named)
         return super().__call__(*arguments, **named)
 
-    def explain(self, *arguments: Any, **named: Any) -> str:
-        """The program with the layout of each value, what the next best would have cost, and the conversions."""
-        return self._tiles(arguments, named).explain()
+    def explain(self, *arguments: Any, **named: Any) -> Explanation:
+        """The program with the layout of each value, what the next best would have cost, and the
+        conversions; in a notebook with pictures.
+        """
+        text, pictures = self._tiles(arguments, named).explain()
+        return Explanation(text, dict(pictures))
 
     def text(self, *arguments: Any, **named: Any) -> str:
         """The program as a text of the language of tile programs, which reads back as the same."""
@@ -71,7 +109,7 @@ class TileKernel(Kernel):
         if own.loops:
             raise KernelError("a loop of a tile program is left before its end: every turn goes to the end of the body", code="E1204")
         own.line("}", place)
-        tiles = _native.read_tiles("\n".join(own.lines), own.places)
+        tiles = _native.read_tiles("\n".join(own.lines), own.places, self._target)
         version = _Version(tiles.program)
         self._explained[id(version.program)] = tiles
         return version
@@ -82,7 +120,9 @@ _ROLES = {"tensor": "inout"}
 
 
 class Language:
-    """``@tw.tile``, and the functions of tile programs under their names in the language: ``tw.tile.dot(a, b, c)``."""
+    """``@tw.tile``, and the functions of tile programs under their names in the language:
+    ``tw.tile.dot(a, b, c)``.
+    """
 
     @property
     def block(self) -> Block:
@@ -96,11 +136,15 @@ class Language:
         *,
         grid: Any = (),
         warps: int | None = None,
+        target: str | None = None,
         **specs: Array,
     ) -> Any:
         """A tile program: what a block of threads computes, without a layout.
 
-        ``grid``: how many blocks there are, expressions of sizes. ``warps``: of a block, where the plan should not choose.
+        ``grid``: how many blocks there are, expressions of sizes. ``warps``: of a block, where the
+        plan should not choose. ``target``: the kernel is for a machine; with "sm_90a" groups of
+        four warps multiply and the copy engine brings their factors, where that fits. Without it,
+        it runs on all.
 
         >>> import tilewright as tw
         >>> @tw.tile(grid="ceil(M/4)")
@@ -113,8 +157,8 @@ class Language:
         """
         counts = grid if isinstance(grid, tuple) else (grid,)
         if function is None:
-            return lambda function: TileKernel(function, counts, warps, specs)
-        return TileKernel(function, counts, warps, specs)
+            return lambda function: TileKernel(function, counts, warps, target, specs)
+        return TileKernel(function, counts, warps, target, specs)
 
     def full(self, shape: tuple[int, ...], value: float, element: Any = "f32") -> Value:
         """A tile of one number."""
@@ -146,8 +190,10 @@ class Language:
         return Carried(of, of.written(value))
 
     def range(self, count: Any, *carried: Carried) -> Iterator[Index]:
-        """Turns of a body, which is traced once, for all: as many as a number, an expression of sizes, or an index says. What goes from
-        turn to turn is carried, and is named here: ``for k in tw.tile.range("ceil(K/64)", total):``."""
+        """Turns of a body, which is traced once, for all: as many as a number, an expression of
+        sizes, or an index says. What goes from turn to turn is carried, and is named here:
+        ``for k in tw.tile.range("ceil(K/64)", total):``.
+        """
         of = now("tw.tile.range")
         if not all(isinstance(own, Carried) for own in carried):
             raise TypeError("what goes from turn to turn is tw.tile.carry(x)")

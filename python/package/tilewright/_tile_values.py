@@ -1,7 +1,7 @@
 """What a function under ``@tile`` computes with while it is traced: tiles, tensors, indices.
 
-Every operation writes a line of the language of tile programs, and keeps the place in Python that the
-line comes from. Whether an operation takes what it is given, the reader of that language says.
+Every operation writes a line of the language of tile programs, and keeps the place in Python that
+the line comes from. Whether an operation takes what it is given, the reader of that language says.
 """
 
 from __future__ import annotations
@@ -252,6 +252,13 @@ class Value:
         """Held by the threads of the block in this way: ``x.held("(32,4):(4,1)")``."""
         return self._of.called("held", (self, layout))
 
+    def atom(self, name: str) -> Value:
+        """Given by the instruction of this name: a product by one of matrices, a load by a copy.
+
+        ``a.load((4, 256), at).atom("UniversalCopy<uint64_t>")`` reads 8 bytes at once.
+        """
+        return self._of.called("atom", (self, name))
+
     def __getattr__(self, function: str) -> Callable[..., Value]:
         if function.startswith("_"):
             raise AttributeError(function)
@@ -260,7 +267,9 @@ class Value:
 
 
 class Carried(Value):
-    """A tile that goes from turn to turn of the loops that it is given to: ``set``, or ``+=`` and so on, says what goes on."""
+    """A tile that goes from turn to turn of the loops that it is given to: ``set``, or ``+=`` and
+    so on, says what goes on.
+    """
 
     def set(self, value: Any) -> None:
         """From here on, and in the next turn, it is this tile."""
@@ -367,7 +376,9 @@ class Tensor:
         return self._of.called("load", (self, shape, at) if other is None else (self, shape, at, other))
 
     def stage(self, shape: tuple[int, ...], at: tuple[Any, ...], modes: tuple[int, int]) -> Value:
-        """A matrix in a tile of the tensor by way of shared memory, for ``dot``; ``modes`` are those of its rows and columns."""
+        """A matrix in a tile of the tensor by way of shared memory, for ``dot``; ``modes`` are
+        those of its rows and columns.
+        """
         return self._of.called("stage", (self, shape, at, modes))
 
     def _changed(self, statement: str, at: tuple[Any, ...], value: Any) -> None:

@@ -4,9 +4,10 @@
 >>> x = torch.randn(4096, 8192, device="cuda")              # doctest: +SKIP
 >>> y = tw.gpu.softmax(x)                                   # doctest: +SKIP
 
-Each function looks at shapes, strides and types, plans kernels for the device, and keeps them. CUDA tensors are worked on where they
-are, on PyTorch's current stream, and a call returns at once. Arrays of the host are refused, unless ``on="interpreter"`` says that the
-interpreter, which checks every access and is slow, is meant; it runs the kernels for an H200.
+Each function looks at shapes, strides and types, plans kernels for the device, and keeps them. CUDA
+tensors are worked on where they are, on PyTorch's current stream, and a call returns at once.
+Arrays of the host are refused, unless ``on="interpreter"`` says that the interpreter, which checks
+every access and is slow, is meant; it runs the kernels for an H200.
 
 ``plan(function, ...)`` has what a call would launch, without launching it.
 """
@@ -69,8 +70,9 @@ def _target(device: int | None) -> str:
 
 
 def _run(kept: _Kept, tensors: list[Any], sizes: dict[str, int], on: str | None) -> None:
-    """Launches what was planned, on the tensors that its function takes, the result last; with a tensor may be how many elements
-    before its first one the kernels know it from."""
+    """Launches what was planned, on the tensors that its function takes, the result last; with a
+    tensor may be how many elements before its first one the kernels know it from.
+    """
     asked = getattr(_local, "asked", None)
     if asked is not None:
         asked.append(kept.plan)
@@ -95,9 +97,10 @@ def _run(kept: _Kept, tensors: list[Any], sizes: dict[str, int], on: str | None)
 
 
 def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> _native.Plan:
-    """What a call of a function of this module launches: ``plan(softmax, x)``. Its text says what was chosen and why; ``launches`` has
-    the kernels, of which each has ``ptx()``, ``cost(..)`` and ``check(..)``, and the numbers of its tensors; ``workspaces`` has what it
-    takes of memory besides.
+    """What a call of a function of this module launches: ``plan(softmax, x)``. Its text says what
+    was chosen and why; ``launches`` has the kernels, of which each has ``ptx()``, ``cost(..)`` and
+    ``check(..)``, and the numbers of its tensors; ``workspaces`` has what it takes of memory
+    besides.
     """
     asked: list[_native.Plan] = []
     _local.asked = asked
@@ -121,8 +124,8 @@ def _contiguous(axes: Axes, name: str) -> None:
 
 
 def relayout(source: Any, destination: Any, *, on: str | None = None) -> Any:
-    """Copies every element to the place of the same index, whatever the strides and types of both are: a transposition, a
-    permutation of axes, a conversion. Returns the destination.
+    """Copies every element to the place of the same index, whatever the strides and types of both
+    are: a transposition, a permutation of axes, a conversion. Returns the destination.
     """
     of, shape, strides, device, before = _native.array_axes(source)
     to, other, into, _, skipped = _native.array_axes(destination)
@@ -161,7 +164,9 @@ def rms_norm(x: Any, weight: Any, *, epsilon: float = 1e-5, out: Any = None, on:
 
 
 def layer_norm(x: Any, weight: Any, bias: Any, *, epsilon: float = 1e-5, out: Any = None, on: str | None = None) -> Any:
-    """The rows of a matrix less their mean, by the root of their variance + epsilon, times weights plus a bias."""
+    """The rows of a matrix less their mean, by the root of their variance + epsilon, times weights
+    plus a bias.
+    """
     element, rows, columns, device, alignment = _native.array_rows(x, ((weight, "weight"), (bias, "bias")), out)
     kept = _planned(_native.plan_layer_norm, columns, element, float(epsilon), alignment, _target(device))
     out = empty(x, (rows, columns)) if out is None else out
@@ -170,8 +175,8 @@ def layer_norm(x: Any, weight: Any, bias: Any, *, epsilon: float = 1e-5, out: An
 
 
 def reduce(x: Any, statistic: str = "sum", *, axis: int | tuple[int, ...] | None = -1, out: Any = None, on: str | None = None) -> Any:
-    """A statistic along an axis, along several, or of all elements where ``axis`` is None: "sum", "mean", "norm", "max" or "argmax".
-    Of several axes, argmax counts along the first one fastest.
+    """A statistic along an axis, along several, or of all elements where ``axis`` is None: "sum",
+    "mean", "norm", "max" or "argmax". Of several axes, argmax counts along the first one fastest.
     """
     axes = _native.array_axes(x)
     _contiguous(axes, "x")
@@ -220,27 +225,32 @@ def gemm(
     on: str | None = None,
     **inputs: Any,
 ) -> Any:
-    """``a @ b.T``: A (M,K) times the transposed B (N,K), of any strides, as PyTorch's ``linear`` has them; or a batch, (L,M,K) and
-    (L,N,K). Sums are in f32, of integers in i32, and rounded once.
+    """``a @ b.T``: A (M,K) times the transposed B (N,K), of any strides, as PyTorch's ``linear``
+    has them; or a batch, (L,M,K) and (L,N,K). Sums are in f32, of integers in i32, and rounded
+    once.
 
-    ``function`` is what is written in place of the sum, ``x``, with the elements of further tensors, which are keywords and broadcast
-    to the result: ``gemm(a, b, function="gelu_tanh(x + bias) + residual", bias=bias, residual=residual)``.
+    ``function`` is what is written in place of the sum, ``x``, with the elements of further
+    tensors, which are keywords and broadcast to the result:
+    ``gemm(a, b, function="gelu_tanh(x + bias) + residual", bias=bias, residual=residual)``.
 
-    ``pairs``: two rows of B (2 N,K) make a column of the result, which is a function of both sums, ``x`` and ``y``:
-    ``gemm(a, gate_and_up, pairs="halves", function="silu(x) * y")``, where the first half of the rows is the gate; "neighbours" are
-    rows 2 j and 2 j + 1.
+    ``pairs``: two rows of B (2 N,K) make a column of the result, which is a function of both sums,
+    ``x`` and ``y``: ``gemm(a, gate_and_up, pairs="halves", function="silu(x) * y")``, where the
+    first half of the rows is the gate; "neighbours" are rows 2 j and 2 j + 1.
 
-    ``scales``: of factors of e4m3 or e5m2, those of the blocks of a and of b, in f32: (M,K/128) or (M/128,K/128), and (N,K/128) or
-    (N/128,K/128), rounded up; the sums of each 128 steps along K are multiplied by both.
+    ``scales``: of factors of e4m3 or e5m2, those of the blocks of a and of b, in f32: (M,K/128) or
+    (M/128,K/128), and (N,K/128) or (N/128,K/128), rounded up; the sums of each 128 steps along K
+    are multiplied by both.
 
-    ``keep``: numbers of rows or of columns, taken of the result before it is rounded, in f32: "row" or "column", "sum" or "max", and
-    perhaps of what, ``c, greatest = gemm(a, b, keep="row max abs(d)")``. Several are a list. Returned is a tuple then, and ``out``, if
-    it is given, is one.
+    ``keep``: numbers of rows or of columns, taken of the result before it is rounded, in f32: "row"
+    or "column", "sum" or "max", and perhaps of what,
+    ``c, greatest = gemm(a, b, keep="row max abs(d)")``. Several are a list. Returned is a tuple
+    then, and ``out``, if it is given, is one.
 
-    ``tf32``: of factors of f32, 10 bits behind the point count, and it is faster. ``fast``: of e4m3 and e5m2, sums are left to the
-    instructions, which keep 13 bits of the greatest of their terms.
+    ``tf32``: of factors of f32, 10 bits behind the point count, and it is faster. ``fast``: of e4m3
+    and e5m2, sums are left to the instructions, which keep 13 bits of the greatest of their terms.
 
-    How it is cut is planned by a model of an H200, and may take several launches and memory besides: ``print(plan(gemm, a, b))``.
+    How it is cut is planned by a model of an H200, and may take several launches and memory
+    besides: ``print(plan(gemm, a, b))``.
     """
     of, shape_a, strides_a, device, before_a = _native.array_axes(a)
     other, shape_b, strides_b, _, before_b = _native.array_axes(b)
@@ -291,7 +301,9 @@ _Matrix = tuple[str, tuple[int, ...], tuple[int, ...], int]
 
 
 def _kept_shape(what: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of what is kept of a result: a number for each row, or for each column, of each matrix."""
+    """The shape of what is kept of a result: a number for each row, or for each column, of each
+    matrix.
+    """
     axis = -2 if what.split()[:1] == ["row"] else -1
     return (*shape[:-2], shape[axis])
 
@@ -334,7 +346,9 @@ def _product(
 
 
 def _batch(matrix: _Matrix) -> tuple[str, list[int], list[int], int]:
-    """The type, the extents and strides of rows, columns and matrices, and how many elements come before."""
+    """The type, the extents and strides of rows, columns and matrices, and how many elements come
+    before.
+    """
     element, shape, strides, before = matrix
     many = shape[0] if len(shape) == 3 else 1
     return element, [*shape[-2:], many], [*strides[-2:], strides[0] if len(shape) == 3 else 0], before

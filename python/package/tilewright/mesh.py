@@ -1,4 +1,4 @@
-"""Tensors sharded over a mesh of devices: layouts whose value is a device and an offset in its memory.
+"""Tensors sharded over a mesh of devices: layouts whose values are devices and offsets there.
 
 >>> import tilewright as tw
 >>> mesh = tw.mesh.Mesh("dp=2,tp=4")

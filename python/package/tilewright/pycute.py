@@ -1,11 +1,14 @@
-"""A drop-in for CUTLASS's module ``pycute``: the same names, texts and conventions, answered by Tilewright.
+"""A drop-in for CUTLASS's module ``pycute``: the same names, texts and conventions.
 
-``install()`` makes ``import pycute`` find it. Where CUTLASS's module answers rightly, this one gives the same function; where it
-would be silently wrong, such as a composition that does not exist or copies that overlap, this one raises ``Refused``, which is
-an ``AssertionError`` too, because that is what CUTLASS raises. What else differs:
+``install()`` makes ``import pycute`` find it. Where CUTLASS's module answers rightly, this one
+gives the same function; where it would be silently wrong, such as a composition that does not exist
+or copies that overlap, this one raises ``Refused``, which is an ``AssertionError`` too, because
+that is what CUTLASS raises. What else differs:
 
-* ``composition`` and ``coalesce`` write stride 0 in modes of extent 1, whose strides cannot be observed;
-* ``complement`` is the exact one where it exists, else the weak one, and refused where modes overlap;
+* ``composition`` and ``coalesce`` write stride 0 in modes of extent 1, whose strides cannot be
+  observed;
+* ``complement`` is the exact one where it exists, else the weak one, and refused where modes
+  overlap;
 * ``logical_product`` repeats, also for a number;
 * inverses are the largest ones, and may be longer;
 * ``cosize`` is right with negative strides, and swizzles have values whatever their shift.

@@ -131,8 +131,10 @@ pub fn array_rows(
     Ok((read.element.name(), rows, columns, read.device, alignment))
 }
 
-/// The target of a name; by itself, that of Hopper.
-fn target(name: &str) -> PyResult<Target> {
+/// The target of a name.
+///
+/// Errors: there is none of this name.
+pub fn target(name: &str) -> PyResult<Target> {
     let known = || Target::ALL.map(Target::name).join(", ");
     Target::named(name)
         .ok_or_else(|| PyValueError::new_err(format!("there is no target '{name}'; there are {}", known())))
