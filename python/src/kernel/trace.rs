@@ -15,6 +15,7 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -401,10 +402,17 @@ fn started(name: String, place: Location) -> PyResult<Trace> {
 pub fn written(py: Python<'_>, name: &str, function: &Bound<'_, PyAny>, place: Location) -> PyResult<Kernel> {
     let trace = started(name.to_owned(), place)?;
     TRACES.with_borrow_mut(|traces| traces.push(trace));
-    let called = function.call0();
+    // A panic goes on when the kernel is given up: else the thread would go on writing it.
+    let called = panic::catch_unwind(AssertUnwindSafe(|| function.call0()));
     let Some(mut trace) = TRACES.with_borrow_mut(Vec::pop) else {
         return Err(PyRuntimeError::new_err("the kernel that is being written is gone"));
     };
+    let called = called.unwrap_or_else(|payload| {
+        if !trace.coroutine.done() {
+            trace.coroutine.resume(Order::Abandon);
+        }
+        panic::resume_unwind(payload)
+    });
     if trace.coroutine.done() {
         // It has panicked, and the exception of that was raised.
         return Err(called.err().unwrap_or_else(|| PyRuntimeError::new_err("the kernel ended before its function")));
