@@ -9,35 +9,28 @@
 //! finalised, for that would wait for the one that is lost.
 //!
 //! MPI is opened by name when it is wanted, like the driver: nothing is needed to build this, and
-//! one program runs with it and without. It has to be Open MPI 4 or 5, whose handles and constants
-//! are those below; another library of this name is refused by what it says of itself.
+//! one program runs with it and without. Only Open MPI 4 and 5 will do (`mpi/library.rs`).
 //!
-//! Reason for unsafe code: a library is loaded, its symbols are taken for functions and handles,
-//! and addresses of bytes are passed to them.
+//! Reason for unsafe code: MPI is finalised when the engine is dropped.
 #![allow(unsafe_code)]
 
+mod library;
 mod meanwhile;
+mod requests;
 
 use std::collections::BTreeSet;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::c_int;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use library::{Functions, Opened};
+use requests::Request;
 
 use super::frame::{decoded, encoded};
 use super::{Engine, Interrupter, Meanwhile, difference};
 use crate::error::MeshError;
 
-/// The names of the library.
-const LIBRARIES: [&str; 2] = ["libmpi.so.40", "libmpi.so"];
-/// What it says of itself.
-const KNOWN: [&str; 2] = ["Open MPI v4.", "Open MPI v5."];
-
-/// MPI_THREAD_FUNNELED: all calls are made by one thread.
-const FUNNELED: c_int = 1;
 /// MPI_ANY_SOURCE.
 const ANY_SOURCE: c_int = -1;
 /// Tags: a failure, the question for whom one waits, its answer; from the last one on those of
@@ -55,43 +48,6 @@ const MAX_TEXT: usize = 1 << 24;
 /// How long an answer is waited for, and how long a failure may take on its way to others.
 const GRACE: Duration = Duration::from_secs(1);
 
-type Handle = *mut c_void;
-
-/// MPI_Status of Open MPI.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct Status {
-    source: c_int,
-    tag: c_int,
-    error: c_int,
-    cancelled: c_int,
-    count: usize,
-}
-
-type LibraryVersion = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
-type Flag = unsafe extern "C" fn(*mut c_int) -> c_int;
-type InitThread = unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> c_int;
-type OfComm = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
-type SetHandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
-type Send = unsafe extern "C" fn(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle) -> c_int;
-type Receive = unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle) -> c_int;
-type Test = unsafe extern "C" fn(*mut Handle, *mut c_int, *mut Status) -> c_int;
-type Probe = unsafe extern "C" fn(c_int, c_int, Handle, *mut c_int, *mut Status) -> c_int;
-type Count = unsafe extern "C" fn(*const Status, Handle, *mut c_int) -> c_int;
-type Finalize = unsafe extern "C" fn() -> c_int;
-
-/// The functions and handles that are used.
-struct Functions {
-    world: Handle,
-    byte: Handle,
-    send: Send,
-    receive: Receive,
-    test: Test,
-    probe: Probe,
-    count: Count,
-    finalize: Finalize,
-}
-
 /// Processes that MPI connects. It is used by the thread that opened it.
 pub struct Mpi {
     functions: Functions,
@@ -104,97 +60,13 @@ pub struct Mpi {
     version: String,
 }
 
-/// A message that was begun; its bytes stay where they are until it is done.
-struct Request {
-    rank: usize,
-    handle: Handle,
-    /// Its place among those of a call.
-    number: usize,
-    /// What is received; what is sent lives longer.
-    bytes: Vec<u8>,
-}
-
-/// Whether MPI was initialised by an engine of this process: it can be but once.
-static OPENED: AtomicBool = AtomicBool::new(false);
-
-fn absent(what: impl Into<Box<str>>) -> MeshError {
-    MeshError::Engine { what: what.into() }
-}
-
 impl Mpi {
     /// Initialises MPI in a process that mpirun or srun started.
     ///
     /// Errors: there is no library, it is no Open MPI 4 or 5, or does not begin
     /// ([`MeshError::Engine`]); it was opened before in this process.
     pub fn open(patience: Duration) -> Result<Mpi, MeshError> {
-        let mut why = String::new();
-        let opened = LIBRARIES.iter().find_map(|name| {
-            // SAFETY: the initialisers of the library may run in any program. Its parts look for
-            // symbols of the library among those of the program, so they are made known there.
-            unsafe { Library::open(Some(*name), RTLD_NOW | RTLD_GLOBAL) }
-                .map_err(|error| why = format!("{name}: {error}"))
-                .ok()
-        });
-        let Some(library) = opened else { return Err(absent(format!("there is no MPI: {why}"))) };
-        // It is never unloaded, for threads of its own may run in it.
-        let library: &'static Library = Box::leak(Box::new(library));
-        let missing = |error: libloading::Error| absent(format!("this MPI lacks a function: {error}"));
-        // SAFETY: the function has this name and these parameters in every MPI since version 3, and
-        // may be called before MPI is initialised.
-        let version = unsafe {
-            let version = *library.get::<LibraryVersion>(b"MPI_Get_library_version\0").map_err(missing)?;
-            let mut text = [0_u8; 8192];
-            let mut length = 0;
-            version(text.as_mut_ptr().cast(), &mut length);
-            let length = usize::try_from(length).unwrap_or(0).min(text.len());
-            String::from_utf8_lossy(text.get(..length).unwrap_or_default()).into_owned()
-        };
-        let version = version.lines().next().unwrap_or_default().trim_end_matches('\0').to_owned();
-        if !KNOWN.iter().any(|known| version.starts_with(known)) {
-            return Err(absent(format!("this MPI is `{version}`, and Open MPI 4 or 5 is wanted")));
-        }
-        if OPENED.swap(true, Ordering::SeqCst) {
-            return Err(absent("MPI was opened before in this process, and can be but once"));
-        }
-        // SAFETY: in Open MPI 4 and 5 the functions have these parameters, and handles are the
-        // addresses of these symbols.
-        let (functions, initialized, init, rank, size, set_handler, errors) = unsafe {
-            (
-                Functions {
-                    world: *library.get::<Handle>(b"ompi_mpi_comm_world\0").map_err(missing)?,
-                    byte: *library.get::<Handle>(b"ompi_mpi_byte\0").map_err(missing)?,
-                    send: *library.get::<Send>(b"MPI_Isend\0").map_err(missing)?,
-                    receive: *library.get::<Receive>(b"MPI_Irecv\0").map_err(missing)?,
-                    test: *library.get::<Test>(b"MPI_Test\0").map_err(missing)?,
-                    probe: *library.get::<Probe>(b"MPI_Iprobe\0").map_err(missing)?,
-                    count: *library.get::<Count>(b"MPI_Get_count\0").map_err(missing)?,
-                    finalize: *library.get::<Finalize>(b"MPI_Finalize\0").map_err(missing)?,
-                },
-                *library.get::<Flag>(b"MPI_Initialized\0").map_err(missing)?,
-                *library.get::<InitThread>(b"MPI_Init_thread\0").map_err(missing)?,
-                *library.get::<OfComm>(b"MPI_Comm_rank\0").map_err(missing)?,
-                *library.get::<OfComm>(b"MPI_Comm_size\0").map_err(missing)?,
-                *library.get::<SetHandler>(b"MPI_Comm_set_errhandler\0").map_err(missing)?,
-                *library.get::<Handle>(b"ompi_mpi_errors_return\0").map_err(missing)?,
-            )
-        };
-        let (mut begun, mut level, mut own, mut all) = (0, 0, 0, 0);
-        // SAFETY: places for the answers are given; no arguments of the program are passed on.
-        let answers = unsafe {
-            let asked = initialized(&mut begun);
-            if begun != 0 {
-                return Err(absent("this program has initialised MPI itself"));
-            }
-            let started = init(std::ptr::null_mut(), std::ptr::null_mut(), FUNNELED, &mut level);
-            let world = functions.world;
-            [asked, started, set_handler(world, errors), rank(world, &mut own), size(world, &mut all)]
-        };
-        let (Ok(rank), Ok(ranks)) = (usize::try_from(own), usize::try_from(all)) else {
-            return Err(absent("MPI does not say which process this is"));
-        };
-        if let Some(status) = answers.iter().find(|status| **status != 0) {
-            return Err(absent(format!("MPI does not begin: it answered with status {status}")));
-        }
+        let Opened { functions, rank, ranks, version } = Opened::new()?;
         let (calls, failed, interrupter) = (0, None, Interrupter::default());
         Ok(Mpi { functions, rank, ranks, patience, calls, failed, interrupter, version })
     }
@@ -211,67 +83,6 @@ impl Mpi {
 
     fn tag(&self) -> c_int {
         CALLS + (self.calls % TAGS) as c_int
-    }
-
-    /// Begins to send bytes, which stay where they are until that is done.
-    fn begin_send(&self, rank: usize, tag: c_int, bytes: &[u8]) -> Result<Request, String> {
-        let (count, to) = (bytes.len() as c_int, rank as c_int);
-        let mut handle = std::ptr::null_mut();
-        let Functions { world, byte, send, .. } = self.functions;
-        // SAFETY: the bytes are there, at most as many as `MESSAGE`, and outlive the request in all
-        // callers, or are kept for ever.
-        let status = unsafe { send(bytes.as_ptr().cast(), count, byte, to, tag, world, &mut handle) };
-        if status == 0 { Ok(Request { rank, handle, number: 0, bytes: Vec::new() }) } else { Err(refused(status)) }
-    }
-
-    /// Begins to receive as many bytes.
-    fn begin_receive(&self, rank: usize, tag: c_int, mut bytes: Vec<u8>) -> Result<Request, String> {
-        let (count, from) = (bytes.len() as c_int, rank as c_int);
-        let mut handle = std::ptr::null_mut();
-        let Functions { world, byte, receive, .. } = self.functions;
-        // SAFETY: the bytes are kept with the request, and never freed while it is not done.
-        let status = unsafe { receive(bytes.as_mut_ptr().cast(), count, byte, from, tag, world, &mut handle) };
-        if status == 0 { Ok(Request { rank, handle, number: 0, bytes }) } else { Err(refused(status)) }
-    }
-
-    /// Whether a request is done.
-    fn is_done(&self, request: &mut Request) -> Result<bool, String> {
-        let (mut done, mut status) = (0, Status::default());
-        // SAFETY: the handle is that of a request that was begun, and is not asked for again when
-        // it is done.
-        let answer = unsafe { (self.functions.test)(&mut request.handle, &mut done, &mut status) };
-        if answer == 0 { Ok(done != 0) } else { Err(refused(answer)) }
-    }
-
-    /// The next message of a tag from a rank, or from any, if one has come.
-    fn heard(&self, from: c_int, tag: c_int) -> Option<(usize, Vec<u8>)> {
-        let Functions { world, byte, probe, count, .. } = self.functions;
-        let (mut there, mut status, mut bytes) = (0, Status::default(), 0);
-        // SAFETY: places for the answers are given.
-        let answer = unsafe {
-            let answer = probe(from, tag, world, &mut there, &mut status);
-            if there != 0 { answer.max(count(&status, byte, &mut bytes)) } else { answer }
-        };
-        let (rank, length) = (usize::try_from(status.source).ok()?, usize::try_from(bytes).ok()?);
-        if answer != 0 || there == 0 || length > MAX_TEXT {
-            return None;
-        }
-        let mut request = self.begin_receive(rank, tag, vec![0; length]).ok()?;
-        let until = Instant::now() + GRACE;
-        // It has come, so this takes no time.
-        while !self.is_done(&mut request).ok()? {
-            if Instant::now() > until {
-                std::mem::forget(request.bytes);
-                return None;
-            }
-        }
-        Some((rank, request.bytes))
-    }
-
-    /// Sends a short text; what it takes for that is kept for ever, as nobody waits for it.
-    fn say(&self, rank: usize, tag: c_int, text: &str) -> Option<Request> {
-        let bytes: &'static [u8] = Box::leak(text.as_bytes().to_vec().into_boxed_slice());
-        self.begin_send(rank, tag, bytes).ok()
     }
 
     /// What another process gave up for, if one did; answers who asks.
@@ -451,10 +262,6 @@ impl Mpi {
         }
         Ok(filled)
     }
-}
-
-fn refused(status: c_int) -> String {
-    format!("MPI answered with status {status}")
 }
 
 impl Engine for Mpi {

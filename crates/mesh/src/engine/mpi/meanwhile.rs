@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{MESSAGE, Mpi, Request};
+use super::requests::Request;
+use super::{MESSAGE, Mpi};
 use crate::engine::{Meanwhile, Progress, unmade};
 use crate::error::MeshError;
 
@@ -29,7 +30,10 @@ impl Mpi {
             for number in 0..pieces {
                 let place = vec![0; (length - number * MESSAGE).min(MESSAGE)];
                 match self.begin_receive(*rank, tag, place) {
-                    Ok(request) => requests.push(Request { number: number + 1, ..request }),
+                    Ok(mut request) => {
+                        request.number = number + 1;
+                        requests.push(request);
+                    }
                     Err(why) => ended = Some(lost(*rank, why)),
                 }
             }

@@ -1,0 +1,90 @@
+//! Single messages of MPI.
+//!
+//! Law: a request is begun, and asked for until it is done; its bytes stay where they are, and are
+//! kept for ever where nobody can know when that is.
+//!
+//! Reason for unsafe code: addresses of bytes are passed to functions of the library.
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+use std::time::Instant;
+
+use super::library::{Functions, Handle, Status};
+use super::{GRACE, MAX_TEXT, Mpi};
+
+/// A message that was begun; its bytes stay where they are until it is done.
+pub(super) struct Request {
+    pub(super) rank: usize,
+    handle: Handle,
+    /// Its place among those of a call.
+    pub(super) number: usize,
+    /// What is received; what is sent lives longer.
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Mpi {
+    /// Begins to send bytes, which stay where they are until that is done.
+    pub(super) fn begin_send(&self, rank: usize, tag: c_int, bytes: &[u8]) -> Result<Request, String> {
+        let (count, to) = (bytes.len() as c_int, rank as c_int);
+        let mut handle = std::ptr::null_mut();
+        let Functions { world, byte, send, .. } = self.functions;
+        // SAFETY: the bytes are there, at most as many as `MESSAGE`, and outlive the request in all
+        // callers, or are kept for ever.
+        let status = unsafe { send(bytes.as_ptr().cast(), count, byte, to, tag, world, &mut handle) };
+        if status == 0 { Ok(Request { rank, handle, number: 0, bytes: Vec::new() }) } else { Err(refused(status)) }
+    }
+
+    /// Begins to receive as many bytes.
+    pub(super) fn begin_receive(&self, rank: usize, tag: c_int, mut bytes: Vec<u8>) -> Result<Request, String> {
+        let (count, from) = (bytes.len() as c_int, rank as c_int);
+        let mut handle = std::ptr::null_mut();
+        let Functions { world, byte, receive, .. } = self.functions;
+        // SAFETY: the bytes are kept with the request, and never freed while it is not done.
+        let status = unsafe { receive(bytes.as_mut_ptr().cast(), count, byte, from, tag, world, &mut handle) };
+        if status == 0 { Ok(Request { rank, handle, number: 0, bytes }) } else { Err(refused(status)) }
+    }
+
+    /// Whether a request is done.
+    pub(super) fn is_done(&self, request: &mut Request) -> Result<bool, String> {
+        let (mut done, mut status) = (0, Status::default());
+        // SAFETY: the handle is that of a request that was begun, and is not asked for again when
+        // it is done.
+        let answer = unsafe { (self.functions.test)(&mut request.handle, &mut done, &mut status) };
+        if answer == 0 { Ok(done != 0) } else { Err(refused(answer)) }
+    }
+
+    /// The next message of a tag from a rank, or from any, if one has come.
+    pub(super) fn heard(&self, from: c_int, tag: c_int) -> Option<(usize, Vec<u8>)> {
+        let Functions { world, byte, probe, count, .. } = self.functions;
+        let (mut there, mut status, mut bytes) = (0, Status::default(), 0);
+        // SAFETY: places for the answers are given.
+        let answer = unsafe {
+            let answer = probe(from, tag, world, &mut there, &mut status);
+            if there != 0 { answer.max(count(&status, byte, &mut bytes)) } else { answer }
+        };
+        let (rank, length) = (usize::try_from(status.source).ok()?, usize::try_from(bytes).ok()?);
+        if answer != 0 || there == 0 || length > MAX_TEXT {
+            return None;
+        }
+        let mut request = self.begin_receive(rank, tag, vec![0; length]).ok()?;
+        let until = Instant::now() + GRACE;
+        // It has come, so this takes no time.
+        while !self.is_done(&mut request).ok()? {
+            if Instant::now() > until {
+                std::mem::forget(request.bytes);
+                return None;
+            }
+        }
+        Some((rank, request.bytes))
+    }
+
+    /// Sends a short text; what it takes for that is kept for ever, as nobody waits for it.
+    pub(super) fn say(&self, rank: usize, tag: c_int, text: &str) -> Option<Request> {
+        let bytes: &'static [u8] = Box::leak(text.as_bytes().to_vec().into_boxed_slice());
+        self.begin_send(rank, tag, bytes).ok()
+    }
+}
+
+fn refused(status: c_int) -> String {
+    format!("MPI answered with status {status}")
+}
