@@ -116,8 +116,20 @@ impl Plan {
         })
     }
 
-    /// What all processes have to agree on.
-    pub(crate) fn contract(&self) -> String {
+    /// What all processes have to agree on before the plan is carried out: lines of `name: value`
+    /// that say the mesh, both layouts and the steps.
+    ///
+    /// ```
+    /// use tilewright_mesh::{Machine, Mesh, ShardedLayout, reshard};
+    ///
+    /// let mesh: Mesh = "x=2".parse().unwrap();
+    /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
+    /// let (halves, whole) = (parse("(4,2):(1,1@x)"), parse("(4,2):(1,4) copied 2:1@x"));
+    /// let contract = reshard(&halves, &whole, 4, &Machine::HGX_H200).unwrap().contract();
+    /// assert!(contract.starts_with("mesh: x=2\nlayout before: (4,2):(1,1@x)\n"));
+    /// assert!(contract.ends_with("step 1: all-gather to (4,2):(1,4) copied 2:1@x\n"));
+    /// ```
+    pub fn contract(&self) -> String {
         let mut contract =
             format!("mesh: {}\nlayout before: {}\nlayout after: {}\n", self.from().mesh(), self.from(), self.to());
         for (number, step) in self.steps().iter().enumerate() {

@@ -240,7 +240,8 @@ impl MeshError {
             MeshError::Environment { .. } => "start it by `tilewright launch -n 2 -- ...`, mpirun, srun or torchrun",
             MeshError::OutOfMemory { .. } => "cut the tensor along more devices, or start fewer processes on a machine",
             MeshError::Engine { .. } => {
-                "install Open MPI 4 or 5, `apt-get install openmpi-bin`, or let sockets connect them"
+                "install what is missing, Open MPI 4 or 5 (`apt-get install openmpi-bin`) or NCCL 2.7 or later, or let \
+                 sockets connect them"
             }
             MeshError::Layout(error) => return error.help(),
             _ => return None,

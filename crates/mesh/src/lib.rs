@@ -76,6 +76,7 @@ pub use engine::Mpi;
 pub use engine::{Engine, Interrupter, Meanwhile, Place, Processes, Progress};
 pub use error::{Flaw, MeshError};
 pub use explanation::explanation;
+pub use local::{LocalMode, LocalPart, LocalRun};
 pub use machine::{Link, Machine};
 pub use map::{MapPlan, map};
 pub use mesh::{Axis, MAX_AXES, MAX_DEVICES, Mesh};

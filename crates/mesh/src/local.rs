@@ -8,6 +8,71 @@ use crate::held::Holders;
 use crate::sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
 use tilewright_layout::Tree;
 
+/// What a device has of a tensor: the places of its elements, mode by mode.
+///
+/// ```
+/// use tilewright_mesh::{LocalRun, Mesh, ShardedLayout};
+///
+/// let mesh: Mesh = "tp=4".parse().unwrap();
+/// let rows = ShardedLayout::parse(&mesh, "((2,4),3):((1,1@tp),2)").unwrap();
+/// let part = rows.part(3).unwrap(); // two rows, from row 6 on, and all columns
+/// assert_eq!((part.modes[0].first, part.modes[1].first), (6, 0));
+/// assert_eq!(part.modes[0].runs, [LocalRun { extent: 2, index: 1, offset: 1 }]);
+/// assert_eq!(part.modes[1].runs, [LocalRun { extent: 3, index: 1, offset: 2 }]);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalPart {
+    /// The offset of its first element.
+    pub start: i64,
+    /// For each mode of the tensor, which of its positions are here.
+    pub modes: Vec<LocalMode>,
+}
+
+/// The positions of a mode that are on a device: those of nested loops from `first` on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalMode {
+    /// The first position.
+    pub first: i64,
+    /// The loops, from the innermost on. Loops of one position are left out.
+    pub runs: Vec<LocalRun>,
+}
+
+/// A loop over positions of a mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LocalRun {
+    /// How many.
+    pub extent: i64,
+    /// From one position to the next.
+    pub index: i64,
+    /// From the offset of one to that of the next.
+    pub offset: i64,
+}
+
+impl ShardedLayout {
+    /// What a device has; none where it has nothing.
+    pub fn part(&self, rank: usize) -> Option<LocalPart> {
+        let held = Holders::of(self).held(rank)?;
+        let mut number = 0;
+        let modes = self.elements.modes().map(|tree| {
+            let mut mode = LocalMode { first: 0, runs: Vec::new() };
+            let mut index = 1;
+            for (extent, step) in tree.leaves() {
+                match step.along {
+                    Along::Axis(_) => mode.first += held.elements.get(number).map_or(0, |at| at * index),
+                    Along::Offset if *extent > 1 => {
+                        mode.runs.push(LocalRun { extent: *extent, index, offset: step.by });
+                    }
+                    Along::Offset => {}
+                }
+                index *= extent;
+                number += 1;
+            }
+            mode
+        });
+        Some(LocalPart { start: self.start, modes: modes.collect() })
+    }
+}
+
 /// A loop: how many positions, and what each adds to three numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Loop {

@@ -332,6 +332,11 @@ impl ArgmaxPlan {
         [&self.moves.operand, &self.moves.parts]
     }
 
+    /// What moves after, where the result lies in another way than what was compared.
+    pub fn result(&self) -> Option<&Plan> {
+        self.moves.result.as_ref()
+    }
+
     /// The time that the links need, in seconds.
     pub fn seconds(&self) -> f64 {
         self.moves.seconds()

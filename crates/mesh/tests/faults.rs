@@ -159,3 +159,67 @@ fn who_leaves_a_product_is_named_by_all() {
         }
     }
 }
+
+/// Three processes whose bytes another transport carries: two wait in vain.
+fn blamed(lost: usize, hangs: bool) -> Vec<MeshError> {
+    between(3, PATIENCE, |rank, mut engine| {
+        if rank == lost {
+            // Who is gone closes its connections; who hangs keeps them.
+            if hangs {
+                thread::sleep(Duration::from_millis(2500));
+            }
+            drop(engine);
+            return MeshError::Interrupted { rank, step: "".into() };
+        }
+        // The first waits for the second, which waits for the one that is lost, or the other way round.
+        let others: Vec<usize> = (0..3).filter(|other| *other != lost).collect();
+        let waiting = if rank == others[0] { others[1] } else { lost };
+        thread::sleep(Duration::from_millis(50 * rank as u64));
+        let since = Instant::now();
+        let error = engine.blame("step 2, all-gather", &[waiting], "nothing came");
+        assert!(since.elapsed() < Duration::from_secs(3));
+        assert_eq!(engine.agree("later", "").unwrap_err(), error);
+        error
+    })
+}
+
+#[test]
+fn who_is_lost_where_others_carry_the_bytes_is_named_by_all() {
+    for lost in 0..3 {
+        for hangs in [false, true] {
+            for (rank, error) in blamed(lost, hangs).into_iter().enumerate().filter(|(rank, _)| *rank != lost) {
+                let MeshError::Lost { rank: named, step, .. } = &error else { panic!("{error}") };
+                assert_eq!((*named, step.as_ref()), (lost, "step 2, all-gather"), "rank {rank}, hangs: {hangs}");
+            }
+        }
+    }
+}
+
+#[test]
+fn who_waits_in_a_call_of_the_engine_is_not_lost() {
+    // Ranks 0 and 1 are done with the step and wait for all; rank 2 waits for rank 3, which hangs.
+    let errors = between(4, PATIENCE, |rank, mut engine| match rank {
+        0 | 1 => engine.agree("after the last step", "").unwrap_err(),
+        2 => {
+            thread::sleep(Duration::from_millis(200));
+            engine.blame("step 1", &[3], "nothing came")
+        }
+        _ => {
+            thread::sleep(Duration::from_millis(3000));
+            MeshError::Lost { rank: 3, step: "step 1".into(), why: "nothing came".into() }
+        }
+    });
+    for error in errors {
+        assert!(matches!(error, MeshError::Lost { rank: 3, .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_failure_that_is_known_is_the_cause() {
+    let small = MeshError::Memory { rank: 1, elements: 5, needed: 12 };
+    let errors = between(2, PATIENCE, |rank, mut engine| match rank {
+        1 => engine.give_up(small.clone()),
+        _ => engine.blame("step 1", &[1], "nothing came"),
+    });
+    assert_eq!(errors, vec![small; 2]);
+}

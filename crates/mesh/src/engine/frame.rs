@@ -20,9 +20,12 @@ pub(super) enum Kind {
     Text,
     /// Why the process at the other end gives up.
     Failed,
+    /// For whom the process at the other end waits in vain, as the error that it would end with.
+    /// Who does not ask for it passes it over.
+    Waiting,
 }
 
-const KINDS: [Kind; 4] = [Kind::Hello, Kind::Data, Kind::Text, Kind::Failed];
+const KINDS: [Kind; 5] = [Kind::Hello, Kind::Data, Kind::Text, Kind::Failed, Kind::Waiting];
 
 /// The most bytes of a frame that is no data.
 pub(super) const MAX_TEXT: usize = 1 << 24;
@@ -43,7 +46,12 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    fn of_io(error: &std::io::Error, midway: bool) -> Failure {
+    /// Whether nothing came yet.
+    pub(super) fn is_late(&self) -> bool {
+        matches!(self, Failure::Late { .. })
+    }
+
+    pub(super) fn of_io(error: &std::io::Error, midway: bool) -> Failure {
         match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => Failure::Late { midway },
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
@@ -64,14 +72,15 @@ pub(super) fn send(mut stream: &TcpStream, kind: Kind, call: u64, bytes: &[u8]) 
     sent.map_err(|error| Failure::of_io(&error, true))
 }
 
-/// The bytes of the next frame, which has to be of this kind and call; `length` is what they must
-/// be as many as, if that is known.
-pub(super) fn receive(
-    mut stream: &TcpStream,
+/// The head of a frame.
+struct Head {
     kind: Kind,
     call: u64,
-    length: Option<usize>,
-) -> Result<Vec<u8>, Failure> {
+    length: u64,
+}
+
+/// The head of the next frame.
+fn head(mut stream: &TcpStream) -> Result<Head, Failure> {
     let mut head = [0; 24];
     stream.read_exact(&mut head[..1]).map_err(|error| Failure::of_io(&error, false))?;
     stream.read_exact(&mut head[1..]).map_err(|error| Failure::of_io(&error, true))?;
@@ -79,24 +88,60 @@ pub(super) fn receive(
         let bytes = head.get(at..at + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
         bytes.map_or(0, u64::from_le_bytes)
     };
-    let (its_kind, its_call, its_length) = (KINDS.get(usize::from(head[7])), number(8), number(16));
-    let is_failure = its_kind == Some(&Kind::Failed);
-    if head[..7] != MAGIC || its_kind.is_none() {
-        return Err(Failure::Gone("what it sends is no message of tilewright".to_owned()));
+    match KINDS.get(usize::from(head[7])).filter(|_| head[..7] == MAGIC) {
+        Some(kind) => Ok(Head { kind: *kind, call: number(8), length: number(16) }),
+        None => Err(Failure::Gone("what it sends is no message of tilewright".to_owned())),
     }
-    if !is_failure && (its_kind != Some(&kind) || its_call != call) {
-        return Err(Failure::Gone("it does something else".to_owned()));
-    }
-    let limit = if is_failure { MAX_TEXT } else { length.unwrap_or(MAX_TEXT) };
-    let fits = usize::try_from(its_length).ok().filter(|own| *own <= limit);
-    let Some(own) = fits.filter(|own| is_failure || length.is_none_or(|length| length == *own)) else {
-        return Err(Failure::Gone(format!("it sends {its_length} bytes where {limit} belong")));
-    };
+}
+
+/// The bytes behind a head, which are no more than `limit`.
+fn body(mut stream: &TcpStream, length: u64, limit: usize) -> Result<Vec<u8>, Failure> {
+    let fits = usize::try_from(length).ok().filter(|own| *own <= limit);
+    let own = fits.ok_or_else(|| Failure::Gone(format!("it sends {length} bytes where {limit} belong")))?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(own).map_err(|_| Failure::NoMemory(own))?;
     bytes.resize(own, 0);
     stream.read_exact(&mut bytes).map_err(|error| Failure::of_io(&error, true))?;
-    if is_failure { Err(Failure::Reported(decoded(&String::from_utf8_lossy(&bytes)))) } else { Ok(bytes) }
+    Ok(bytes)
+}
+
+/// The bytes of the next frame, which has to be of this kind and call; `length` is what they must
+/// be as many as, if that is known.
+pub(super) fn receive(stream: &TcpStream, kind: Kind, call: u64, length: Option<usize>) -> Result<Vec<u8>, Failure> {
+    loop {
+        let head = head(stream)?;
+        match head.kind {
+            Kind::Waiting => drop(body(stream, head.length, MAX_TEXT)?),
+            Kind::Failed => return Err(reported(&body(stream, head.length, MAX_TEXT)?)),
+            own if own != kind || head.call != call => {
+                return Err(Failure::Gone("it does something else".to_owned()));
+            }
+            _ => {
+                let limit = length.unwrap_or(MAX_TEXT);
+                if length.is_some_and(|length| length as u64 != head.length) {
+                    return Err(Failure::Gone(format!("it sends {} bytes where {limit} belong", head.length)));
+                }
+                return body(stream, head.length, limit);
+            }
+        }
+    }
+}
+
+fn reported(bytes: &[u8]) -> Failure {
+    Failure::Reported(decoded(&String::from_utf8_lossy(bytes)))
+}
+
+/// For whom the process at the other end waits, if the next frame says that; all others but
+/// failures are passed over.
+pub(super) fn waiting(stream: &TcpStream) -> Result<Option<MeshError>, Failure> {
+    let head = head(stream)?;
+    let limit = if head.kind == Kind::Data { usize::MAX } else { MAX_TEXT };
+    let bytes = body(stream, head.length, limit)?;
+    match head.kind {
+        Kind::Failed => Err(reported(&bytes)),
+        Kind::Waiting => Ok(Some(decoded(&String::from_utf8_lossy(&bytes)))),
+        _ => Ok(None),
+    }
 }
 
 /// Separates the parts of an error on its way.
@@ -121,6 +166,8 @@ pub(super) fn encoded(error: &MeshError) -> String {
             format!("small{between}{rank}{between}{elements}{between}{needed}")
         }
         MeshError::Operation { what } => format!("operation{between}{what}"),
+        MeshError::Engine { what } => format!("engine{between}{what}"),
+        MeshError::Processes { processes, devices } => format!("processes{between}{processes}{between}{devices}"),
         other => other.to_string(),
     }
 }
@@ -142,6 +189,10 @@ pub(super) fn decoded(text: &str) -> MeshError {
             MeshError::Memory { rank: number(rank), elements: number(elements), needed }
         }
         ["operation", what] => MeshError::Operation { what: (*what).into() },
+        ["engine", what] => MeshError::Engine { what: (*what).into() },
+        ["processes", processes, devices] => {
+            MeshError::Processes { processes: number(processes), devices: number(devices) }
+        }
         _ => MeshError::Environment { what: text.into() },
     }
 }
@@ -156,5 +207,21 @@ mod tests {
         let lost = MeshError::Lost { rank: 3, step: "before step 1".into(), why: "it was interrupted".into() };
         assert_eq!(decoded(&encoded(&interrupted)), lost);
         assert_eq!(decoded(&encoded(&lost)), lost);
+    }
+
+    #[test]
+    fn errors_arrive_as_they_were_sent() {
+        let text = |text: &str| text.into();
+        let all = [
+            MeshError::Differs { rank: 1, what: text("mesh"), own: text("x=2"), other: text("x=3") },
+            MeshError::OutOfMemory { rank: 2, step: text("step 1"), bytes: 9 },
+            MeshError::Memory { rank: 2, elements: 5, needed: 12 },
+            MeshError::Operation { what: text("rank 1 cannot go on") },
+            MeshError::Engine { what: text("NCCL cannot be opened") },
+            MeshError::Processes { processes: 3, devices: 4 },
+        ];
+        for error in all {
+            assert_eq!(decoded(&encoded(&error)), error);
+        }
     }
 }

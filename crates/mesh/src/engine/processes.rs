@@ -6,6 +6,8 @@
 //! one that itself waits learns for whom, before it blames anyone. So every process
 //! ends with the same kind of error within twice the patience and two seconds.
 
+mod blame;
+
 use std::io::Read;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -260,12 +262,8 @@ impl Processes {
                 .into_iter()
                 .map(|(rank, kind, length)| (rank, scope.spawn(move || receive(peer(rank)?, kind, call, length))))
                 .collect();
-            let broken = |_| Err(Failure::Gone("a thread of this process ended".to_owned()));
-            let broken_receipt = |_| Err(Failure::Gone("a thread of this process ended".to_owned()));
-            let sent: Vec<_> =
-                sending.into_iter().map(|(rank, hand)| (rank, hand.join().unwrap_or_else(broken))).collect();
-            let received: Vec<_> =
-                receiving.into_iter().map(|(rank, hand)| (rank, hand.join().unwrap_or_else(broken_receipt))).collect();
+            let sent: Vec<_> = sending.into_iter().map(|(rank, hand)| (rank, ended(hand.join()))).collect();
+            let received: Vec<_> = receiving.into_iter().map(|(rank, hand)| (rank, ended(hand.join()))).collect();
             (sent, received)
         });
         let mut frames = Vec::new();
@@ -356,32 +354,6 @@ impl Processes {
         }
     }
 
-    /// Which of several failures is the cause: what others report, then who is gone, then who is
-    /// late.
-    fn blamed(&mut self, step: &str, mut failures: Vec<(usize, Failure)>) -> MeshError {
-        failures.sort_by_key(|(_, failure)| match failure {
-            Failure::Reported(_) => 0,
-            Failure::NoMemory(_) => 1,
-            Failure::Gone(_) => 2,
-            Failure::Late { .. } => 3,
-        });
-        let Some((rank, failure)) = failures.into_iter().next() else {
-            return MeshError::Lost { rank: self.rank, step: step.into(), why: "nothing is known".into() };
-        };
-        let error = self.lost(rank, step, &failure);
-        if !matches!(failure, Failure::Late { midway: false }) {
-            return error;
-        }
-        // It may be waiting itself: then it sends for whom, as this process does now.
-        self.report(&error);
-        let Some(Some(peer)) = self.peers.get(rank) else { return error };
-        let _ = peer.set_read_timeout(Some(GRACE));
-        match receive(peer, Kind::Failed, self.calls, None) {
-            Err(Failure::Reported(cause)) => cause,
-            _ => error,
-        }
-    }
-
     fn lost(&self, rank: usize, step: &str, failure: &Failure) -> MeshError {
         if self.interrupter.is_interrupted() {
             return MeshError::Interrupted { rank: self.rank, step: step.into() };
@@ -434,6 +406,11 @@ impl Processes {
         self.transfer(step, sends, receives)
             .map_err(|error| if self.failed.is_some() { error } else { self.fail(error) })
     }
+}
+
+/// What a thread came to.
+fn ended<T>(done: thread::Result<Result<T, Failure>>) -> Result<T, Failure> {
+    done.unwrap_or_else(|_| Err(Failure::Gone("a thread of this process ended".to_owned())))
 }
 
 fn unconnected() -> Failure {

@@ -1,0 +1,111 @@
+//! Who is to blame for a call that did not end.
+//!
+//! Law: what others report comes first, then who is gone, then who is late. Where another library
+//! carries the bytes, whoever waits in vain says for whom, to all others, and hears what they say.
+//! Of those that are waited for, the one that says nothing is lost. A process whose connection
+//! closes without a word is lost at once. So all that wait blame the same one.
+
+use std::time::{Duration, Instant};
+
+use super::{GRACE, Processes};
+use crate::error::MeshError;
+
+use super::super::frame::{Failure, Kind, encoded, receive, send, waiting};
+
+/// How long a connection is looked at for a word.
+const LOOK: Duration = Duration::from_millis(5);
+
+impl Processes {
+    /// The error of a call whose bytes another transport carries, and did not: it names the process
+    /// that is lost. `waiting` are the ranks from which this process waits for bytes or to which it
+    /// sends them, and `why` is what the transport said. Every later call ends with the same error.
+    ///
+    /// It returns within two seconds. The other processes have to call it too, or wait in a call of
+    /// this engine; who does neither is lost.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tilewright_mesh::{MeshError, Place, Processes};
+    ///
+    /// let place = Place { rank: 0, ranks: 1, address: "127.0.0.1".to_owned(), port: 29_500 };
+    /// let mut engine = Processes::connect(&place, Duration::from_secs(1)).unwrap();
+    /// let error = engine.blame("step 1", &[], "the connection was reset");
+    /// let why = "the connection was reset".into();
+    /// assert_eq!(error, MeshError::Lost { rank: 0, step: "step 1".into(), why });
+    /// ```
+    pub fn blame(&mut self, step: &str, waiting: &[usize], why: &str) -> MeshError {
+        if let Err(error) = self.going(step) {
+            return error;
+        }
+        let rank = waiting.iter().copied().find(|rank| *rank != self.rank).unwrap_or(self.rank);
+        let own = MeshError::Lost { rank, step: step.into(), why: why.into() };
+        let error = self.asked(step, own);
+        self.fail(error)
+    }
+
+    /// Which of several failures is the cause: what others report, then who is gone, then who is
+    /// late.
+    pub(super) fn blamed(&mut self, step: &str, mut failures: Vec<(usize, Failure)>) -> MeshError {
+        failures.sort_by_key(|(_, failure)| match failure {
+            Failure::Reported(_) => 0,
+            Failure::NoMemory(_) => 1,
+            Failure::Gone(_) => 2,
+            Failure::Late { .. } => 3,
+        });
+        let Some((rank, failure)) = failures.into_iter().next() else {
+            return MeshError::Lost { rank: self.rank, step: step.into(), why: "nothing is known".into() };
+        };
+        let error = self.lost(rank, step, &failure);
+        if !matches!(failure, Failure::Late { midway: false }) {
+            return error;
+        }
+        // It may be waiting itself: then it sends for whom, as this process does now.
+        self.report(&error);
+        let Some(Some(peer)) = self.peers.get(rank) else { return error };
+        let _ = peer.set_read_timeout(Some(GRACE));
+        match receive(peer, Kind::Failed, self.calls, None) {
+            Err(Failure::Reported(cause)) => cause,
+            _ => error,
+        }
+    }
+
+    /// What all processes that wait end with; `own` is what this one would.
+    fn asked(&self, step: &str, own: MeshError) -> MeshError {
+        for peer in self.peers.iter().flatten() {
+            let _ = peer.set_write_timeout(Some(GRACE / 2));
+            let _ = send(peer, Kind::Waiting, self.calls, encoded(&own).as_bytes());
+        }
+        let mut said: Vec<Option<MeshError>> = vec![None; self.peers.len()];
+        said.iter_mut().skip(self.rank).take(1).for_each(|said| *said = Some(own.clone()));
+        let until = Instant::now() + 2 * GRACE;
+        while Instant::now() < until && said.iter().any(Option::is_none) {
+            for (rank, (peer, said)) in self.peers.iter().zip(&mut said).enumerate() {
+                let (Some(peer), None) = (peer, &said) else { continue };
+                let _ = peer.set_read_timeout(Some(LOOK));
+                let gone = |why: &str| MeshError::Lost { rank, step: step.into(), why: why.into() };
+                match peer.peek(&mut [0]) {
+                    Ok(0) => return gone("it closed its connection"),
+                    Ok(_) => {}
+                    Err(error) if Failure::of_io(&error, false).is_late() => continue,
+                    Err(error) => return gone(&error.to_string()),
+                }
+                let _ = peer.set_read_timeout(Some(GRACE));
+                match waiting(peer) {
+                    Ok(word) => *said = word,
+                    Err(Failure::Reported(error)) => return error,
+                    Err(_) => return gone("it closed its connection"),
+                }
+            }
+        }
+        // Who waits itself is not lost; of several that are silent all name the first.
+        let is_silent = |error: &MeshError| match error {
+            MeshError::Lost { rank, .. } => said.get(*rank).is_some_and(Option::is_none),
+            _ => true,
+        };
+        let lost = |error: &&MeshError| match error {
+            MeshError::Lost { rank, .. } => *rank,
+            _ => 0,
+        };
+        said.iter().flatten().filter(|error| is_silent(error)).min_by_key(lost).cloned().unwrap_or(own)
+    }
+}
