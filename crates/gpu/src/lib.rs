@@ -117,7 +117,7 @@ pub use graph::{Capture, Graph};
 pub use launch::{Launch, SizeFlaw};
 pub use memory::Memory;
 pub use module::{Module, ModuleOptions, Origin};
-pub use nccl::{Nccl, NcclError, Transfer};
+pub use nccl::{Nccl, NcclError, NcclId, NcclProcess, Transfer};
 pub use parameter::{Access, Argument, Parameter, ParameterKind};
 pub use peer::{Lines, PeerMemory, PeerMemoryMut};
 pub use stream::Stream;

@@ -3,7 +3,7 @@
 mod allocations;
 mod bad_input;
 mod failures;
-mod fake;
+pub(crate) mod fake;
 mod kernels;
 mod launches;
 mod loading;

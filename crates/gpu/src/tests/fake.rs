@@ -27,7 +27,7 @@ const CONTEXT: usize = 0xc0de;
 
 /// The books of a driver.
 #[derive(Default)]
-pub(super) struct Books {
+pub(crate) struct Books {
     /// What was made and not destroyed: its number and what it is.
     pub(super) live: BTreeMap<usize, &'static str>,
     next: usize,
@@ -42,13 +42,13 @@ pub(super) struct Books {
     failing: Option<Code>,
     sticky: Option<Code>,
     pub(super) version: i32,
-    pub(super) devices: i32,
+    pub(crate) devices: i32,
     pub(super) init: Code,
     pub(super) missing: Option<&'static str>,
     /// Attributes that differ from those of an H200.
     pub(super) attributes: BTreeMap<c_int, c_int>,
     /// Bytes of device memory.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
     /// Contexts that touch the memory of others.
     pub(super) peers: BTreeSet<(usize, usize)>,
     capture: Option<Vec<Launched>>,
@@ -110,7 +110,7 @@ pub(super) fn begin() {
 }
 
 /// A driver with new books, changed by the test.
-pub(super) fn driver_with(change: impl FnOnce(&mut Books)) -> Result<Arc<Driver>, GpuError> {
+pub(crate) fn driver_with(change: impl FnOnce(&mut Books)) -> Result<Arc<Driver>, GpuError> {
     begin();
     books(change);
     // SAFETY: the functions below have the parameters of those names.
