@@ -70,6 +70,7 @@
 //! * [`layout!`] and [`tiler!`]: that language in the compiler.
 //! * [`analysis`]: bank conflicts, coalescing, footprints, and what would cost less.
 //! * [`atoms`]: matrix and copy instructions as thread-value layouts, tilings of them, shared-memory layouts and matrix descriptors.
+//! * [`between`]: processes with a GPU each, whose bytes go through NCCL.
 //! * [`compiler`]: layouts in your own compiler: unique identity, memoised operations, a verifier's questions.
 //! * [`draw`]: pictures of layouts, as SVG, HTML, TikZ, PNG, PDF and text.
 //! * [`emit`]: index arithmetic as source text: Rust, C, CUDA, Python and Triton.
@@ -94,6 +95,7 @@
 //! * `png` and `pdf`: pictures in these formats, with the fonts that they embed.
 //! * `serde`: layouts, trees, coordinates, profiles, tilers, swizzles and composed layouts serialise as their text.
 
+pub mod between;
 pub mod gemm;
 pub mod reshard;
 pub mod sharded;

@@ -7,6 +7,8 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use tilewright::between::NcclProcesses;
+use tilewright::gpu::Device;
 use tilewright::mesh::{Engine, Machine, Mesh, MeshError, Place, Processes, ShardedLayout, reshard};
 
 use crate::output::Failure;
@@ -33,7 +35,8 @@ pub struct Beside {
     /// How often the plan is carried out.
     #[arg(long, default_value = "1", value_parser = clap::value_parser!(u64).range(1..))]
     turns: u64,
-    /// What carries bytes between the processes: sockets, or Open MPI.
+    /// What carries bytes between the processes: sockets, Open MPI, or NCCL, with a GPU for each
+    /// process of a machine.
     #[arg(long, value_enum, default_value = "sockets")]
     through: Through,
 }
@@ -42,6 +45,7 @@ pub struct Beside {
 enum Through {
     Sockets,
     Mpi,
+    Nccl,
 }
 
 /// What each of several processes does.
@@ -61,6 +65,14 @@ impl Beside {
         match self.through {
             Through::Sockets => {
                 let mut engine = Processes::connect(&Place::of_environment()?, patience)?;
+                let interrupter = engine.interrupter();
+                let _ = ctrlc::set_handler(move || interrupter.interrupt());
+                self.turns(job, plan, &mut engine, terminal)
+            }
+            Through::Nccl => {
+                let place = Place::of_environment()?;
+                let device = Device::open(device_of(&place)?)?;
+                let mut engine = NcclProcesses::join(&place, &device, patience)?;
                 let interrupter = engine.interrupter();
                 let _ = ctrlc::set_handler(move || interrupter.interrupt());
                 self.turns(job, plan, &mut engine, terminal)
@@ -95,6 +107,17 @@ impl Beside {
         }
         Ok(())
     }
+}
+
+/// The number of the device of this process: that of the process on its machine, where the
+/// launcher says it.
+fn device_of(place: &Place) -> Result<usize, MeshError> {
+    let names = ["LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
+    let Some((name, text)) = names.iter().find_map(|name| Some((name, std::env::var(name).ok()?))) else {
+        return Ok(place.rank);
+    };
+    let wrong = |_| MeshError::Environment { what: format!("{name} is `{text}`, which is no number").into() };
+    text.trim().parse().map_err(wrong)
 }
 
 /// A plan, the memory of all devices before it, and after.
