@@ -87,7 +87,7 @@ mod _native {
     #[pymodule_export]
     use super::maps::{BitMatrix, LinearLayout, Morphism, Swizzle, Tiler};
     #[pymodule_export]
-    use super::mesh::{Mesh, Product, Resharding, Sharded};
+    use super::mesh::{Mesh, Operation, Processes, Product, Resharding, Sharded};
     #[pymodule_export]
     use super::numbers::{Expr, Step, Xor};
     #[pymodule_export]

@@ -1,6 +1,9 @@
 //! Tensors sharded over a mesh of devices, and the moves between their layouts.
 
+mod operation;
+mod processes;
 mod product;
+mod resharding;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,7 +15,10 @@ use crate::convert::python;
 use crate::object::hash_of;
 use crate::refusal;
 
+pub use operation::Operation;
+pub use processes::Processes;
 pub use product::Product;
+pub use resharding::Resharding;
 
 fn refused(py: Python<'_>) -> impl Fn(MeshError) -> PyErr {
     move |error| refusal::of(py, &error)
@@ -160,6 +166,19 @@ impl Sharded {
         self.layout.local_size()
     }
 
+    /// How many elements of memory a device needs.
+    #[getter]
+    fn reach(&self) -> i64 {
+        self.layout.reach()
+    }
+
+    /// What a device has: the offset of its first element, and for each mode the first position and
+    /// loops over positions, the innermost first: extent, and the steps of position and offset.
+    /// None where it has nothing.
+    fn part(&self, rank: usize) -> Option<(i64, Vec<resharding::Mode>)> {
+        resharding::part(&self.layout, rank)
+    }
+
     /// The rank of each device that has an element, and the offset there.
     fn places(&self, py: Python<'_>, element: i64) -> PyResult<Vec<(usize, i64)>> {
         self.layout.places(element).map_err(refused(py))
@@ -202,6 +221,49 @@ impl Sharded {
         product::planned(py, [self, b, to], bytes, rate, machine)
     }
 
+    /// The plan of a function of elements of tensors under this layout and `others`, with elements
+    /// of so many bytes, whose result shall lie as `to` says; `machine` is as in `reshard`.
+    #[pyo3(signature = (others, to, bytes, machine = None))]
+    fn map(
+        own: PyRef<'_, Self>,
+        others: Vec<PyRef<'_, Sharded>>,
+        to: &Sharded,
+        bytes: i64,
+        machine: Option<&str>,
+    ) -> PyResult<Operation> {
+        let py = own.py();
+        let operands: Vec<_> = [own].into_iter().chain(others).collect();
+        operation::mapped(py, &operands, to, bytes, machine)
+    }
+
+    /// The plan that reduces modes, numbered from 0: `by` is "sum", "mean", "max" or "argmax". In
+    /// the result these modes have one element, or are left out.
+    #[pyo3(signature = (over, to, bytes, by = "sum", machine = None))]
+    fn reduce(
+        &self,
+        py: Python<'_>,
+        over: Vec<usize>,
+        to: &Sharded,
+        bytes: i64,
+        by: &str,
+        machine: Option<&str>,
+    ) -> PyResult<Operation> {
+        operation::reduced(py, [self, to], &over, by, bytes, machine)
+    }
+
+    /// The plan of a softmax along modes, numbered from 0.
+    #[pyo3(signature = (over, to, bytes, machine = None))]
+    fn softmax(
+        &self,
+        py: Python<'_>,
+        over: Vec<usize>,
+        to: &Sharded,
+        bytes: i64,
+        machine: Option<&str>,
+    ) -> PyResult<Operation> {
+        operation::softmaxed(py, [self, to], &over, bytes, machine)
+    }
+
     fn __str__(&self) -> String {
         self.layout.to_string()
     }
@@ -212,50 +274,5 @@ impl Sharded {
 
     fn __hash__(&self) -> u64 {
         hash_of(&self.layout.to_string())
-    }
-}
-
-/// How a tensor gets from one layout over a mesh to another.
-#[pyclass(frozen, module = "tilewright")]
-pub struct Resharding {
-    plan: mesh::Plan,
-}
-
-#[pymethods]
-impl Resharding {
-    /// What each step is called: "all-gather" and so on.
-    #[getter]
-    fn kinds(&self) -> Vec<String> {
-        self.plan.steps().iter().map(|step| step.kind.to_string()).collect()
-    }
-
-    /// The time that the links need by the model, in seconds.
-    #[getter]
-    fn seconds(&self) -> f64 {
-        self.plan.seconds()
-    }
-
-    /// How many bytes a device receives.
-    fn received(&self, rank: usize) -> i64 {
-        self.plan.received(rank)
-    }
-
-    /// How many bytes a device has to receive whatever the plan is.
-    fn least(&self, rank: usize) -> i64 {
-        self.plan.least(rank)
-    }
-
-    /// The memory of each device after the plan, from what each has before, computed in this
-    /// process in f64.
-    fn simulate(&self, py: Python<'_>, memory: Vec<Vec<f64>>) -> PyResult<Vec<Vec<f64>>> {
-        py.detach(|| self.plan.simulate(&memory)).map_err(refused(py))
-    }
-
-    fn __str__(&self) -> String {
-        self.plan.to_string().trim_end().to_owned()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<plan of {}, {} to {}>", self.kinds().join(", "), self.plan.from(), self.plan.to())
     }
 }

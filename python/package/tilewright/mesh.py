@@ -22,10 +22,30 @@ Layouts of JAX and PyTorch are read and written:
 >>> layout = mesh.of_partition_spec((8, 6), "P('tp', None)")
 >>> str(layout), layout.placements()
 ('((2,4),6):((6,1@tp),1) copied 2:1@dp', '[Replicate(), Shard(0)]')
+
+Processes carry out such plans together, on tensors of PyTorch in a group of ``torch.distributed``,
+or on arrays of NumPy where sockets connect them: ``reshard``, ``map``, ``reduce``, ``argmax``,
+``softmax`` and ``multiply``, each in one call.
 """
 
 from __future__ import annotations
 
-from ._native import Mesh, Product, Resharding, Sharded
+from ._collective import argmax, map, multiply, reduce, reshard, softmax
+from ._group import Group
+from ._native import Mesh, Operation, Processes, Product, Resharding, Sharded
 
-__all__ = ["Mesh", "Product", "Resharding", "Sharded"]
+__all__ = [
+    "Group",
+    "Mesh",
+    "Operation",
+    "Processes",
+    "Product",
+    "Resharding",
+    "Sharded",
+    "argmax",
+    "map",
+    "multiply",
+    "reduce",
+    "reshard",
+    "softmax",
+]
