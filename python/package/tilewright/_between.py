@@ -150,6 +150,8 @@ class Step:
 
     def __init__(self, kind: str, reach: int, is_full: bool, sends: Any, arrivals: Any, rank: int) -> None:
         self.kind, self.reach, self.is_full, self.rank = kind, reach, is_full, rank
+        # All processes say so of a step, or none.
+        self.is_local = kind in ("nothing", "local relayout", "slice")
         self.sends: dict[int, list[Message]] = {}
         for to, views in sends:
             self.sends.setdefault(to, []).append(Message(*views))
@@ -181,7 +183,8 @@ class Step:
                 start = self.direct.get(source)
                 place = arrays.empty(size, column.dtype) if start is None else result[start : start + size]
                 buffers[source] = place
-            group.exchange(name, sends, list(buffers.items()))
+            if not self.is_local:
+                group.exchange(name, sends, list(buffers.items()))
             come.append(buffers)
         taken = dict.fromkeys(self.sources, 0)
         for source, add, message in self.arrivals:
