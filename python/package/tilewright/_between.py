@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from ._group import Group
 from ._native import Resharding, Sharded
@@ -22,6 +22,8 @@ Columns = list[Any]
 # Puts what came into the place of what is there.
 Combine = Callable[[Columns, Columns], None]
 _Modes = Sequence[tuple[int, int, int]]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 # From so many runs on, a message is read and written by the numbers of its elements.
 RUNS = 16
@@ -214,7 +216,12 @@ class Move:
         return self._steps[rank]
 
 
-@lru_cache(maxsize=1024)
+def remembered(function: _Function) -> _Function:
+    """Keeps the results of the last calls, and the signature."""
+    return cast(_Function, lru_cache(maxsize=1024)(function))
+
+
+@remembered
 def part_of(layout: Sharded, rank: int) -> Any:
     """What a process has of a tensor."""
     return layout.part(rank)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from . import _native
-from ._between import Arrays, Columns, Move, Work, add, part_of
+from ._between import Arrays, Columns, Move, Work, add, part_of, remembered
 from ._group import Group, group_of
 from ._native import Sharded
 
@@ -26,29 +25,29 @@ class _Planned:
         self.mesh = self.moves[0].before.mesh
 
 
-@lru_cache(maxsize=256)
+@remembered
 def _resharding(before: Sharded, after: Sharded, bytes_: int, machine: str | None) -> _Planned:
     return _Planned("reshard", [before.reshard(after, bytes_, machine)])
 
 
-@lru_cache(maxsize=256)
+@remembered
 def _mapping(layouts: tuple[Sharded, ...], after: Sharded, bytes_: int, machine: str | None) -> _Planned:
     return _Planned("map", layouts[0].map(layouts[1:], after, bytes_, machine).moves)
 
 
-@lru_cache(maxsize=256)
+@remembered
 def _reduction(
     before: Sharded, over: tuple[int, ...], after: Sharded, bytes_: int, by: str, machine: str | None
 ) -> _Planned:
     return _Planned(f"{by} over modes {list(over)}", before.reduce(over, after, bytes_, by, machine).moves)
 
 
-@lru_cache(maxsize=256)
+@remembered
 def _softmax(before: Sharded, over: tuple[int, ...], after: Sharded, bytes_: int, machine: str | None) -> _Planned:
     return _Planned(f"softmax over modes {list(over)}", before.softmax(over, after, bytes_, machine).moves)
 
 
-@lru_cache(maxsize=256)
+@remembered
 def _product(a: Sharded, b: Sharded, after: Sharded, bytes_: int, rate: float, machine: str | None) -> _Planned:
     plan = a.multiply(b, after, bytes_, rate, machine)
     return _Planned(f"product by {', '.join(plan.roles)}", plan.moves)

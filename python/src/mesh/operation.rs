@@ -101,9 +101,9 @@ impl Operation {
 
 #[pymethods]
 impl Operation {
-    /// What moves, in order. Of a map the operands, and the result. Of a reduction the operand, what
-    /// devices make of their parts, and the result where it lies in yet another way. Of a softmax
-    /// the operand, pairs of a maximum and a sum, and the result.
+    /// What moves, in order. Of a map the operands, and the result. Of a reduction the operand,
+    /// what devices make of their parts, and the result where it lies in yet another way. Of a
+    /// softmax the operand, pairs of a maximum and a sum, and the result.
     #[getter]
     fn moves(&self) -> Vec<Resharding> {
         self.plans().into_iter().map(|plan| Resharding { plan: plan.clone() }).collect()
