@@ -22,8 +22,8 @@ use crate::planned::Planned;
 /// Threads of a block: of those that were tried the fewest whose blocks keep memory busy, which is
 /// the fastest where the output is wider than the inputs, and as fast as more elsewhere.
 const THREADS: i64 = 128;
-/// Threads of a block where all tensors have no more bytes than the second number: from a cache they
-/// are read in less time than twice as many blocks take to begin.
+/// Threads of a block where all tensors have no more bytes than the second number: from a cache
+/// they are read in less time than twice as many blocks take to begin.
 const THREADS_CACHED: i64 = 256;
 const CACHED: i64 = 48 << 20;
 /// The widest access of a thread, in bytes, and how many bytes it writes where it can.

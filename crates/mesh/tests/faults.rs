@@ -171,7 +171,7 @@ fn blamed(lost: usize, hangs: bool) -> Vec<MeshError> {
             drop(engine);
             return MeshError::Interrupted { rank, step: "".into() };
         }
-        // The first waits for the second, which waits for the one that is lost, or the other way round.
+        // One of them waits for the other, which waits for the one that is lost.
         let others: Vec<usize> = (0..3).filter(|other| *other != lost).collect();
         let waiting = if rank == others[0] { others[1] } else { lost };
         thread::sleep(Duration::from_millis(50 * rank as u64));

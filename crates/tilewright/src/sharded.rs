@@ -1,5 +1,5 @@
-//! Products of sharded matrices, functions of elements, reductions and softmax of sharded tensors, on
-//! several devices of one machine.
+//! Products of sharded matrices, functions of elements, reductions and softmax of sharded tensors,
+//! on several devices of one machine.
 //!
 //! Law: `D(m,n)` is the sum over k of `A(m,k) * B(k,n)`, each under its sharded layout. What each
 //! device multiplies, and in which order, follows from the layouts ([`ShardedPlan`]); blocks of

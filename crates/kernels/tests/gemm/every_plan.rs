@@ -1,8 +1,8 @@
 //! The plans among which the model chooses, for problems of every kind. The interpreter runs the
 //! kernels of each, and compares every element with a plain loop.
 //!
-//! A problem has some hundred candidates. One of each kind is run, by turns: every twelfth kind of a
-//! problem, from another one on for the next problem, so that a kind is met by several of them.
+//! A problem has some hundred candidates. One of each kind is run, by turns: every twelfth kind of
+//! a problem, from another one on for the next problem, so that a kind is met by several of them.
 //! `TILEWRIGHT_EXHAUSTIVE=1` runs all kinds of all problems.
 
 use std::collections::BTreeSet;

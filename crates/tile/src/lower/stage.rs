@@ -66,7 +66,7 @@ impl<'k> Lowering<'k, '_> {
                     let element = self.placed.program.tensors[tensor].element;
                     let ring = self.k.shared_of(element, &layout)?;
                     self.note(place);
-                    // Each thread copies 16 bytes, or 8 of a tile that has less than that for a warp.
+                    // Each thread copies 16 bytes, or 8 where a warp has no more to copy.
                     let (atom, part) = match first * second >= 8 * LANES {
                         true => ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", 8),
                         false => ("SM80_CP_ASYNC_CACHEALWAYS<uint64_t>", 4),

@@ -159,8 +159,8 @@ fn groups_attend() {
     }
 }
 
-/// The text of [`attention`] with factors of e4m3, values in columns, and powers up to 256, of which
-/// e4m3 has more than of those up to 1.
+/// The text of [`attention`] with factors of e4m3, values in columns, and powers up to 256, of
+/// which e4m3 has more than of those up to 1.
 fn narrow(text: &str, head: usize) -> String {
     let columns = format!("v: bf16 (S,{head},H):({head},1,{head}*S)");
     let text = text.replace(&columns, &format!("v: e4m3 (S{{div=16}},{head},H):(1,S,{head}*S)"));

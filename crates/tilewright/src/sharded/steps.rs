@@ -1,9 +1,9 @@
 //! Work on sharded tensors as steps that all devices do one after another.
 //!
-//! Law: a step moves a tensor from one sharded layout to another, or runs one kernel on each device,
-//! on what it holds. What is moved, and in which layout devices compute, the plans of `mesh` say;
-//! here it becomes kernels, before there is a device. Tensors that nothing moves are used where they
-//! are.
+//! Law: a step moves a tensor from one sharded layout to another, or runs one kernel on each
+//! device, on what it holds. What is moved, and in which layout devices compute, the plans of
+//! `mesh` say; here it becomes kernels, before there is a device. Tensors that nothing moves are
+//! used where they are.
 
 use std::fmt;
 
