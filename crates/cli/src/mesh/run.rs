@@ -116,7 +116,7 @@ fn device_of(place: &Place) -> Result<usize, MeshError> {
     let Some((name, text)) = names.iter().find_map(|name| Some((name, std::env::var(name).ok()?))) else {
         return Ok(place.rank);
     };
-    let wrong = |_| MeshError::Environment { what: format!("{name} is `{text}`, which is no number").into() };
+    let wrong = |_| MeshError::Environment { what: format!("{name} is `{text}`, which is not a number").into() };
     text.trim().parse().map_err(wrong)
 }
 

@@ -1,11 +1,11 @@
 //! Convolutions: products whose rows are windows of images with borders of zeros.
 //!
 //! Law: `D((x,y,l),f)` is the sum over c, s and r of
-//! `I(c, x * step + s * spread - before, ..) * F(f,(c,s,r))`, and the same along y with r, where I is
-//! 0 outside of the images. The matrix A of the product has the modes `((X,Y,L),(C,S,R))` of images
-//! that have these borders, with channels contiguous: it is written nowhere. The copy engine reads
-//! the images where they lie, from corners that may be negative, and fills a box with zeros where it
-//! lies outside.
+//! `I(c, x * step + s * spread - before, ..) * F(f,(c,s,r))`, and the same along y with r, where I
+//! is 0 outside of the images. The matrix A of the product has the modes `((X,Y,L),(C,S,R))` of
+//! images that have these borders, with channels contiguous: it is written nowhere. The copy
+//! engine reads the images where they lie, from corners that may be negative, and fills a box with
+//! zeros where it lies outside.
 //!
 //! Where it cannot, images are moved before: to contiguous channels, where other modes are
 //! contiguous; then, where windows go in steps, to images that have their borders in memory.
