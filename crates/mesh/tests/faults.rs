@@ -196,6 +196,21 @@ fn who_is_lost_where_others_carry_the_bytes_is_named_by_all() {
 }
 
 #[test]
+fn who_is_lost_is_named_where_the_others_wait_for_each_other_too() {
+    // Each waits for all others, and names the first: ranks 0 and 1 each other.
+    let errors = between(3, PATIENCE, |rank, mut engine| match rank {
+        2 => {
+            thread::sleep(Duration::from_millis(2500));
+            MeshError::Lost { rank: 2, step: "step 1".into(), why: "nothing came".into() }
+        }
+        _ => engine.blame("step 1", &[1 - rank, 2], "nothing came"),
+    });
+    for error in errors {
+        assert!(matches!(error, MeshError::Lost { rank: 2, .. }), "{error}");
+    }
+}
+
+#[test]
 fn who_waits_in_a_call_of_the_engine_is_not_lost() {
     // Ranks 0 and 1 are done with the step and wait for all; rank 2 waits for rank 3, which hangs.
     let errors = between(4, PATIENCE, |rank, mut engine| match rank {

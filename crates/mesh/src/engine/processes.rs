@@ -65,7 +65,8 @@ impl Interrupter {
         }
     }
 
-    pub(super) fn is_interrupted(&self) -> bool {
+    /// Whether it was.
+    pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::SeqCst)
     }
 

@@ -39,7 +39,7 @@ impl Processes {
         }
         let rank = waiting.iter().copied().find(|rank| *rank != self.rank).unwrap_or(self.rank);
         let own = MeshError::Lost { rank, step: step.into(), why: why.into() };
-        let error = self.asked(step, own);
+        let error = self.asked(step, own, waiting);
         self.fail(error)
     }
 
@@ -69,8 +69,8 @@ impl Processes {
         }
     }
 
-    /// What all processes that wait end with; `own` is what this one would.
-    fn asked(&self, step: &str, own: MeshError) -> MeshError {
+    /// What all processes that wait end with; `own` is what this one would, which waits for these.
+    fn asked(&self, step: &str, own: MeshError, waiting_for: &[usize]) -> MeshError {
         for peer in self.peers.iter().flatten() {
             let _ = peer.set_write_timeout(Some(GRACE / 2));
             let _ = send(peer, Kind::Waiting, self.calls, encoded(&own).as_bytes());
@@ -98,14 +98,21 @@ impl Processes {
             }
         }
         // Who waits itself is not lost; of several that are silent all name the first.
-        let is_silent = |error: &MeshError| match error {
-            MeshError::Lost { rank, .. } => said.get(*rank).is_some_and(Option::is_none),
-            _ => true,
+        let is_silent = |rank: usize| said.get(rank).is_some_and(Option::is_none);
+        let lost = |error: &MeshError| match error {
+            MeshError::Lost { rank, .. } => Some(*rank),
+            _ => None,
         };
-        let lost = |error: &&MeshError| match error {
-            MeshError::Lost { rank, .. } => *rank,
-            _ => 0,
-        };
-        said.iter().flatten().filter(|error| is_silent(error)).min_by_key(lost).cloned().unwrap_or(own)
+        let named =
+            said.iter().flatten().filter(|error| lost(error).is_none_or(is_silent)).min_by_key(|error| lost(error));
+        if let Some(error) = named {
+            return error.clone();
+        }
+        // Each says only the first that it waits for, and these may wait for each other.
+        let first = waiting_for.iter().copied().filter(|rank| is_silent(*rank)).min();
+        match (first.or_else(|| said.iter().position(Option::is_none)), own) {
+            (Some(rank), MeshError::Lost { step, why, .. }) => MeshError::Lost { rank, step, why },
+            (_, own) => own,
+        }
     }
 }

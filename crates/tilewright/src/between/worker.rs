@@ -1,0 +1,214 @@
+//! The thread that calls NCCL.
+//!
+//! Law: any call of NCCL may wait for another process for ever: joining, giving transfers, which
+//! connects to the others when it is the first, and even aborting. So one thread makes them all,
+//! and whoever asks it waits for so long and no longer. A thread that did not answer in time is
+//! left alone with all that it has: no memory that NCCL may still write is freed or given to
+//! anybody, and the program goes on or ends without it.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tilewright_gpu::{Device, Memory, NcclError, NcclId, NcclProcess, Stream, Transfer};
+use tilewright_mesh::MeshError;
+
+/// How much longer than the thread the asker waits, so that the thread may say what was late.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// How often an asker looks whether it was interrupted.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Bytes for other ranks, or of them.
+pub(super) type Messages = Vec<(usize, Vec<u8>)>;
+
+/// Why bytes were not moved.
+pub(super) enum Trouble {
+    /// This process cannot: the others have to learn it.
+    Own(MeshError),
+    /// Another process did not do its part, or NCCL says so.
+    Other(String),
+}
+
+/// What processes join by.
+pub(super) struct Joining {
+    pub(super) device: Device,
+    pub(super) id: NcclId,
+    pub(super) rank: usize,
+    pub(super) ranks: usize,
+    pub(super) patience: Duration,
+}
+
+/// What is sent, and places that are as long as what comes.
+type Ask = (Messages, Messages);
+type Answer = Result<Messages, Trouble>;
+
+/// The thread, as whoever asks it sees it.
+pub(super) struct Worker {
+    asks: Option<Sender<Ask>>,
+    answers: Receiver<Answer>,
+    version: String,
+    patience: Duration,
+}
+
+impl Worker {
+    /// Starts the thread, which joins the other processes.
+    ///
+    /// Errors: NCCL refuses ([`Trouble::Own`]); the others do not join in time, or `is_interrupted`.
+    pub(super) fn join(joining: Joining, is_interrupted: &dyn Fn() -> bool) -> Result<Worker, Trouble> {
+        let (asks, asked) = mpsc::channel::<Ask>();
+        let (answer, answers) = mpsc::channel::<Answer>();
+        let (say, said) = mpsc::channel::<Result<String, Trouble>>();
+        let patience = joining.patience;
+        let served = move || {
+            let mut moving = match Moving::join(&joining) {
+                Ok(moving) => moving,
+                Err(error) => return drop(say.send(Err(Trouble::Own(error)))),
+            };
+            // Whoever does not listen any more has given up.
+            let _ = say.send(Ok(moving.nccl.version()));
+            for (sends, places) in asked {
+                let done = moving.moved(&sends, places);
+                let is_lost = matches!(done, Err(Trouble::Other(_)));
+                let _ = answer.send(done);
+                if is_lost {
+                    // It may wait for ever too, so the answer goes out before.
+                    return moving.nccl.abort();
+                }
+            }
+        };
+        let started = thread::Builder::new().name("nccl".to_owned()).spawn(served);
+        started.map_err(|error| Trouble::Own(MeshError::Engine { what: error.to_string().into() }))?;
+        let version = answered(&said, patience, is_interrupted)??;
+        Ok(Worker { asks: Some(asks), answers, version, patience })
+    }
+
+    /// The version of NCCL.
+    pub(super) fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Sends messages and gives the places back, filled.
+    pub(super) fn moved(&mut self, sends: Messages, places: Messages, is_interrupted: &dyn Fn() -> bool) -> Answer {
+        let asked = self.asks.as_ref().is_some_and(|asks| asks.send((sends, places)).is_ok());
+        let answer = if asked {
+            answered(&self.answers, self.patience, is_interrupted).and_then(|answer| answer)
+        } else {
+            Err(Trouble::Other("NCCL was given up before".to_owned()))
+        };
+        if let Err(Trouble::Other(_)) = answer {
+            self.asks = None;
+        }
+        answer
+    }
+}
+
+impl Drop for Worker {
+    /// Waits until the thread has freed what it has, unless it was given up.
+    fn drop(&mut self) {
+        if self.asks.take().is_some() {
+            let _ = self.answers.recv_timeout(self.patience);
+        }
+    }
+}
+
+/// What a thread says, if it does in time.
+fn answered<T>(answers: &Receiver<T>, patience: Duration, is_interrupted: &dyn Fn() -> bool) -> Result<T, Trouble> {
+    let since = Instant::now();
+    while since.elapsed() < patience + GRACE {
+        match answers.recv_timeout(LOOK) {
+            Ok(answer) => return Ok(answer),
+            Err(RecvTimeoutError::Disconnected) => return Err(Trouble::Other("its thread ended".to_owned())),
+            Err(RecvTimeoutError::Timeout) if is_interrupted() => {
+                return Err(Trouble::Other("this process was interrupted".to_owned()));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+    Err(Trouble::Other(late(patience)))
+}
+
+fn late(patience: Duration) -> String {
+    format!("it did not answer within {} s", patience.as_secs_f64())
+}
+
+/// What the thread has.
+struct Moving {
+    // Freed first: it may use the rest.
+    nccl: NcclProcess,
+    device: Device,
+    stream: Stream,
+    /// What is sent, and what is received; as large as they have to be so far.
+    buffers: [Memory; 2],
+    rank: usize,
+    patience: Duration,
+}
+
+fn refused(error: impl std::fmt::Display) -> Trouble {
+    Trouble::Own(MeshError::Operation { what: error.to_string().into() })
+}
+
+impl Moving {
+    fn join(joining: &Joining) -> Result<Moving, MeshError> {
+        let Joining { device, id, rank, ranks, patience } = joining;
+        let none = |_| MeshError::Engine { what: "the device has no stream or memory".into() };
+        let stream = device.stream().map_err(none)?;
+        let buffers = [device.allocate(0).map_err(none)?, device.allocate(0).map_err(none)?];
+        let engine = |error: NcclError| MeshError::Engine { what: error.to_string().into() };
+        let nccl = NcclProcess::join(device, id, *rank, *ranks).map_err(engine)?;
+        Ok(Moving { nccl, device: device.clone(), stream, buffers, rank: *rank, patience: *patience })
+    }
+
+    /// Moves bytes through the device.
+    fn moved(&mut self, sends: &Messages, mut places: Messages) -> Answer {
+        let transfers = self.given(sends, &places)?;
+        self.waited(&transfers).map_err(Trouble::Other)?;
+        let mut at = 0;
+        for (_, place) in &mut places {
+            self.buffers[1].read(&self.stream, at, place).map_err(refused)?;
+            at += place.len() as u64;
+        }
+        Ok(places)
+    }
+
+    /// Writes what is sent to the device, and says what goes where.
+    fn given(&mut self, sends: &Messages, places: &Messages) -> Result<Vec<Transfer>, Trouble> {
+        let all = |messages: &Messages| messages.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>();
+        for (buffer, needed) in self.buffers.iter_mut().zip([all(sends), all(places)]) {
+            if buffer.bytes() < needed {
+                *buffer = self.device.allocate(needed).map_err(refused)?;
+            }
+        }
+        let own = self.rank;
+        let (mut transfers, mut at) = (Vec::new(), 0);
+        for (rank, bytes) in sends {
+            self.buffers[0].write(&self.stream, at, bytes).map_err(refused)?;
+            transfers.push(Transfer { from: own, to: *rank, read: at, write: 0, bytes: bytes.len() as u64 });
+            at += bytes.len() as u64;
+        }
+        at = 0;
+        for (rank, place) in places {
+            transfers.push(Transfer { from: *rank, to: own, read: 0, write: at, bytes: place.len() as u64 });
+            at += place.len() as u64;
+        }
+        Ok(transfers)
+    }
+
+    /// Gives transfers to the stream, and waits for no longer than the patience.
+    fn waited(&mut self, transfers: &[Transfer]) -> Result<(), String> {
+        let [sent, received] = &mut self.buffers;
+        self.nccl.transfer(&self.stream, sent, received, transfers).map_err(|error| error.to_string())?;
+        let since = Instant::now();
+        while !self.stream.is_done().map_err(|error| error.to_string())? {
+            self.nccl.check().map_err(|error| error.to_string())?;
+            if since.elapsed() > self.patience {
+                return Err(late(self.patience));
+            }
+            // Short transfers are not slept through.
+            if since.elapsed() > Duration::from_millis(1) {
+                thread::sleep(Duration::from_micros(50));
+            }
+        }
+        self.nccl.check().map_err(|error| error.to_string())
+    }
+}
