@@ -8,7 +8,7 @@
 //! Law: once the driver has said that the context is lost, no further call is made but those that
 //! give something back, and each is refused with what was said first.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use crate::attributes::Attributes;
 use crate::driver::{ContextHandle, DeviceHandle, Driver, Refused, Status, code};
@@ -24,6 +24,9 @@ pub(crate) struct Context {
     attributes: Attributes,
     /// What was launched, a list for each stream.
     pending: Mutex<Vec<Arc<Pending>>>,
+    /// The contexts whose memory kernels of this one may touch, so that the driver is asked once.
+    /// One that is gone may come again under the same handle, and has to be asked for again.
+    reached: Mutex<Vec<Weak<Context>>>,
     lost: OnceLock<Lost>,
 }
 
@@ -52,8 +55,8 @@ impl Context {
         let refuse = |refused| GpuError::refused(&driver, refused);
         let attributes = Attributes::of(&driver, device).map_err(refuse)?;
         let handle = driver.retain_primary(device).map_err(refuse)?;
-        let (pending, lost) = (Mutex::new(Vec::new()), OnceLock::new());
-        Ok(Context { driver, device, ordinal, handle, attributes, pending, lost })
+        let (pending, reached, lost) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        Ok(Context { driver, device, ordinal, handle, attributes, pending, reached, lost })
     }
 
     /// What the device has.
@@ -145,11 +148,19 @@ impl Context {
     }
 
     /// Lets kernels of this context touch the memory of another.
-    pub(crate) fn reach(&self, other: &Context) -> Result<(), GpuError> {
-        match self.attempt(|driver| driver.enable_peer(other.handle))? {
-            Err(answer) if answer.code == code::PEER_ACCESS_ALREADY_ENABLED => Ok(()),
-            answer => answer.map_err(|refused| self.explain(refused)),
+    pub(crate) fn reach(&self, other: &Arc<Context>) -> Result<(), GpuError> {
+        self.usable()?;
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        if reached.iter().any(|known| Weak::as_ptr(known) == Arc::as_ptr(other)) {
+            return Ok(());
         }
+        match self.attempt(|driver| driver.enable_peer(other.handle))? {
+            Err(answer) if answer.code == code::PEER_ACCESS_ALREADY_ENABLED => {}
+            answer => answer.map_err(|refused| self.explain(refused))?,
+        }
+        reached.retain(|known| known.strong_count() > 0);
+        reached.push(Arc::downgrade(other));
+        Ok(())
     }
 
     /// Refuses what belongs to another context.

@@ -154,7 +154,7 @@ fn memory_that_is_written_is_an_argument_once() {
 #[test]
 fn memory_of_another_device_is_read_where_it_is_seen() {
     let driver = driver_with(|books| books.devices = 2).unwrap();
-    let ((device, stream), (_, other)) = (opened_at(&driver, 0), opened_at(&driver, 1));
+    let ((device, stream), (second, other)) = (opened_at(&driver, 0), opened_at(&driver, 1));
     let list = [
         Parameter::read("x", ElementType::F32),
         Parameter::read("y", ElementType::F32),
@@ -167,7 +167,7 @@ fn memory_of_another_device_is_read_where_it_is_seen() {
     let seen = far.memory().seen_by(&device).unwrap();
     let refused = refused(add.launch(&stream, &launch, &[(&near).into(), (&near).into(), (&seen).into()]));
     assert_eq!(refused.0, "E0812");
-    // Twice: a device that sees another is not asked again to.
+    // Twice: the driver is asked once.
     for _ in 0..2 {
         let (near, far) = (near.memory().seen_by(&device).unwrap(), far.memory().seen_by(&device).unwrap());
         add.launch(&stream, &launch, &[(&near).into(), (&far).into(), (&mut out).into()]).unwrap();
@@ -177,6 +177,13 @@ fn memory_of_another_device_is_read_where_it_is_seen() {
         let last = books.last.as_ref().unwrap();
         assert_eq!((books.peers.len(), last.arguments[1].as_slice()), (1, address.to_ne_bytes().as_slice()));
     });
+    let asked = || books(|books| books.trace.iter().filter(|call| **call == "cuCtxEnablePeerAccess").count());
+    assert_eq!(asked(), 1);
+    // A device that is given back and opened again has forgotten it.
+    drop((far, other, second));
+    let (_again, other) = opened_at(&driver, 1);
+    vector(&other, 6, 2.0).memory().seen_by(&device).unwrap();
+    assert_eq!(asked(), 2);
 }
 
 #[test]
