@@ -54,3 +54,12 @@ pub fn interruptible<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -
         }
     })
 }
+
+/// Calls a function of Python as such work, so that tests see what becomes of a panic in it. It is
+/// only in the wheel that they build.
+#[cfg(debug_assertions)]
+#[pyfunction]
+#[pyo3(name = "_on_a_worker")]
+pub fn on_a_worker(py: Python<'_>, call: Py<PyAny>) -> PyResult<Py<PyAny>> {
+    interruptible(py, || Python::attach(|py| call.call0(py)))?
+}

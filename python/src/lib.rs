@@ -103,6 +103,9 @@ mod _native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("thread", Thread)?;
+        // By `setattr`, which leaves it out of `__all__`.
+        #[cfg(debug_assertions)]
+        module.setattr("_on_a_worker", wrap_pyfunction!(interrupt::on_a_worker, module)?)?;
         function::attach(module)
     }
 }

@@ -6,6 +6,7 @@ frames of Rust up to the call. So everything that calls back into Python is made
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any, Callable
 
@@ -63,6 +64,10 @@ def tensors() -> tuple[tw.Tensor, tw.Tensor]:
     return tw.Tensor(np.ones((64, 32), np.float32)), tw.zeros((64, 64))
 
 
+#: Calls a function on the thread that checks and interpreters run on; the wheel that users build has
+#: none.
+ON_A_WORKER: Callable[[Callable[[], object]], object] | None = getattr(tw._native, "_on_a_worker", None)
+
 CALLS: dict[str, Callable[[], object]] = {
     "a number": lambda: tw.Layout(Fails()),
     "a coordinate": lambda: tw.Layout((4, 8))(Fails()),
@@ -75,6 +80,9 @@ CALLS: dict[str, Callable[[], object]] = {
     "a trace, in a branch": lambda: traced(in_a_branch),
 }
 
+if ON_A_WORKER is not None:
+    CALLS["a worker"] = functools.partial(ON_A_WORKER, fails)
+
 
 def works() -> None:
     """What the calls do, where nothing panics."""
@@ -84,6 +92,7 @@ def works() -> None:
     tw.copy(a, into)
     assert into.sum() == 64 * 32
     assert (np.asarray(tw.gemm(a, a, d)) == 32).all()
+    assert tw.check("complement((4,8):(8,1), 64)").holds
     # No kernel is being written any more: a call of one runs it.
     assert not tw._native.is_tracing()
     traced(lambda x: x.store(2.0 * x.load()))
@@ -118,3 +127,12 @@ def test_a_panic_of_each_of_several_threads() -> None:
         thread.join()
     assert caught == [PANIC] * (20 * len(CALLS))
     works()
+
+
+@pytest.mark.skipif(ON_A_WORKER is None, reason="the wheel that users build has no such function")
+def test_a_worker_returns_and_raises() -> None:
+    assert ON_A_WORKER is not None
+    own = threading.get_ident()
+    assert ON_A_WORKER(threading.get_ident) != own
+    with pytest.raises(ZeroDivisionError):
+        ON_A_WORKER(lambda: 1 // 0)
