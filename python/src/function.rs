@@ -5,6 +5,7 @@
 //! place or by the names of the signature. `None` is `_`, and in the place of an argument that may
 //! be left out it leaves it out.
 
+use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -137,8 +138,10 @@ impl Function {
                     Some(layout) => &layout.as_super().get().value,
                     None => &own[at],
                 });
-                let called = self.row.call_each(given.get(..arguments.len()).unwrap_or_default());
-                return python(py, called.map_err(|refused| refusal::of_call(py, &refused))?);
+                return match self.row.call_each(given.get(..arguments.len()).unwrap_or_default()) {
+                    Ok(value) => python(py, value),
+                    Err(refused) => Err(refusal::of_call(py, &refused)),
+                };
             }
         }
         if let Some(first) = arguments.iter_borrowed().next()
@@ -213,14 +216,17 @@ const FEW: usize = 3;
 
 /// The arguments that are layouts, where all are layouts, integers and tuples of integers and there
 /// are few; the values of the others are put down.
-fn plain<'py>(arguments: &Bound<'py, PyTuple>, own: &mut [Value; FEW]) -> Option<[Option<Bound<'py, Layout>>; FEW]> {
+fn plain<'a, 'py>(
+    arguments: &'a Bound<'py, PyTuple>,
+    own: &mut [Value; FEW],
+) -> Option<[Option<Borrowed<'a, 'py, Layout>>; FEW]> {
     if arguments.len() > FEW {
         return None;
     }
     let mut layouts = [const { None }; FEW];
     for ((argument, layout), own) in arguments.iter_borrowed().zip(&mut layouts).zip(own) {
         match argument.cast_exact::<Layout>() {
-            Ok(found) => *layout = Some(found.to_owned()),
+            Ok(found) => *layout = Some(found),
             Err(_) => *own = convert::plain(&argument)?,
         }
     }

@@ -112,13 +112,24 @@ impl Function {
     /// assert_eq!(value, most);
     /// ```
     pub fn call_each(&self, arguments: &[&Value]) -> Result<Value, Box<Refused>> {
-        let copied = || arguments.iter().map(|value| (*value).clone()).collect::<Vec<Value>>();
-        self.fits(Values::Each(arguments)).unwrap_or_else(|| Err(self.refusal(&copied(), &[])))
+        let values = Values::Each(arguments);
+        // A value is large: it is moved once, and not through adapters.
+        if self.takes(values.len())
+            && let Ok(value) = functions::of_first(self, values.get(0))(Arguments { function: self.name, values })
+        {
+            return Ok(value);
+        }
+        let copied: Vec<Value> = arguments.iter().map(|value| (*value).clone()).collect();
+        Err(self.refusal(&copied, &[]))
+    }
+
+    fn takes(&self, count: usize) -> bool {
+        (self.least..=self.most).contains(&count)
     }
 
     /// The value at as many arguments as the function takes; none where it takes another number.
     fn fits(&self, values: Values<'_>) -> Option<Result<Value, Box<Refused>>> {
-        if values.len() < self.least || values.len() > self.most {
+        if !self.takes(values.len()) {
             return None;
         }
         let run = functions::of_first(self, values.get(0));
