@@ -2,7 +2,10 @@
 //!
 //! Law: a launch is checked as in Rust: types, layouts, sizes and facts, then the driver's own
 //! limits. What was checked for arrays of some shapes and strides is kept, so a launch with others
-//! of the same costs no more than reading their addresses.
+//! of the same costs no more than reading their addresses. What functions of the library launched is
+//! kept in [`Calls`].
+
+mod calls;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,6 +18,8 @@ use tilewright_gpu::{Argument, Device, DeviceKernel, GpuError, ModuleOptions, Si
 use tilewright_kernel::Element;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::scalar::Scalar;
+
+pub use calls::Calls;
 
 use crate::foreign::{self, Array};
 use crate::kernel::program::{Program, bits_of, sizes_of};
@@ -137,11 +142,36 @@ impl Launcher {
             let missing = || PyTypeError::new_err(format!("the number '{name}' is not given"));
             bits.push((name, *element, bits_of(&value.ok_or_else(missing)?, *element)?));
         }
+        self.launch_read(py, device, &read, &given, &bits, grid)?;
+        Ok(true)
+    }
+
+    /// Compiles the kernel for a device, and says how many registers a thread has, how many bytes
+    /// of local memory, and what the compiler noted.
+    #[pyo3(signature = (device = 0))]
+    fn compile(&self, py: Python<'_>, device: usize) -> PyResult<String> {
+        let kernel = self.compiled(py, &*opened(py, device)?, device)?;
+        Ok(kernel.module().notes().to_string())
+    }
+}
+
+impl Launcher {
+    /// Launches the kernel on arrays of a device, of the sizes that no array tells and with the
+    /// numbers that it takes.
+    fn launch_read(
+        &self,
+        py: Python<'_>,
+        device: usize,
+        read: &[Array],
+        given: &[(String, i64)],
+        bits: &[(&str, Element, u64)],
+        grid: Option<[u32; 3]>,
+    ) -> PyResult<()> {
         let fits = |ready: &Ready| {
             ready.device == device
-                && ready.given == given
+                && ready.given == *given
                 && ready.arrays.len() == read.len()
-                && ready.arrays.iter().zip(&read).all(|(known, array)| alike(known, array))
+                && ready.arrays.iter().zip(read).all(|(known, array)| alike(known, array))
         };
         let refuse = |error: GpuError| refusal::of_gpu(py, &error);
         let stream = match read.iter().find_map(|array| array.stream) {
@@ -155,7 +185,7 @@ impl Launcher {
                 // Another thread may wait here for the interpreter of Python: it is given no lock
                 // meanwhile.
                 drop(ready);
-                let made = self.made(py, device, &read, &given, &bits)?;
+                let made = self.made(py, device, read, given, bits)?;
                 ready = locked(&self.ready);
                 if ready.len() >= KEPT {
                     ready.remove(0);
@@ -181,26 +211,15 @@ impl Launcher {
             ));
         }
         for (name, element, bits) in bits {
-            own.kernel.set_number(name, element, bits).map_err(refuse)?;
+            own.kernel.set_number(name, *element, *bits).map_err(refuse)?;
         }
         let mut memory: SmallVec<[_; 6]> = read.iter().map(|array| array.memory(&own.opened.device)).collect();
         let arguments = memory.iter_mut().zip(&self.writes);
         let arguments: SmallVec<[Argument<'_>; 6]> =
             arguments.map(|(memory, writes)| if *writes { memory.into() } else { (&*memory).into() }).collect();
-        own.kernel.launch(&stream, &arguments).map_err(refuse)?;
-        Ok(true)
+        own.kernel.launch(&stream, &arguments).map_err(refuse)
     }
 
-    /// Compiles the kernel for a device, and says how many registers a thread has, how many bytes
-    /// of local memory, and what the compiler noted.
-    #[pyo3(signature = (device = 0))]
-    fn compile(&self, py: Python<'_>, device: usize) -> PyResult<String> {
-        let kernel = self.compiled(py, &*opened(py, device)?, device)?;
-        Ok(kernel.module().notes().to_string())
-    }
-}
-
-impl Launcher {
     /// That arrays are not all on one device.
     fn mixed(&self, one: usize, other: usize, arrays: &[Array]) -> PyErr {
         let program = self.program.get().kernel.program();

@@ -69,6 +69,57 @@ class Interface:
         self.__cuda_array_interface__ = data
 
 
+def again(tw, Tensor, last, driver, stream):
+    """A call that is made again launches the same on other addresses; one that differs in anything is planned anew."""
+    MiB, half = 1 << 20, Dtype("float16")
+    planned = []
+    make = tw._native.plan_product
+    tw._native.plan_product = lambda *key: planned.append(key) or make(*key)
+
+    def launched(work):
+        before = driver.all_launches()
+        work()
+        return driver.all_launches() - before
+
+    def gemm(at=2, m=128, dtype=half, strides=None, **named):
+        d = Tensor((m, 128), named.pop("to", dtype), address=7 * MiB)
+        return tw.gpu.gemm(Tensor((m, 128), dtype, strides, address=MiB), Tensor((128, 128), dtype, address=at * MiB), out=d, **named)
+
+    assert launched(gemm) == 1
+    first = last(8)
+    # Neither a plan nor the interpreter's answer is a launch, of a call that is known either.
+    assert launched(lambda: tw.gpu.plan(gemm)) == 0 and len(planned) == 1
+    stream.handle += 4096
+    assert launched(lambda: gemm(at=3)) == 1 and len(planned) == 1
+    second = last(8)
+    assert second[:7] == first[:7] and second[7] == stream.handle != first[7]
+    calls = tw.gpu._calls[("gemm", None, None, False, False)]
+    known = [Tensor((128, 128), half, address=at * MiB) for at in (4, 5, 6)]
+    assert launched(lambda: calls.launch(tuple(known))) == 1
+    assert last(8)[:8] == second[:8] and last(64)[8:] != second[8:]
+    for other in [
+        [known[0], known[1], Tensor((128, 128), half, address=6 * MiB + 2)],
+        [known[0], known[1], Tensor((128, 128), half, (1, 128), address=6 * MiB)],
+        [known[0], known[1], Tensor((128, 128), half, address=6 * MiB, device=1)],
+        [known[0], Tensor((64, 128), half, address=5 * MiB), known[2]],
+        [known[0], Tensor((128, 128), BF16, address=5 * MiB), known[2]],
+        [Tensor((128, 128), half, address=at * MiB, device=-1) for at in (4, 5, 6)],
+        known[:2],
+    ]:
+        assert launched(lambda: calls.launch(tuple(other))) == 0
+    for count, named in enumerate([{"m": 256}, {"dtype": BF16}, {"function": "x * 2"}, {"fast": True}, {"pairs": None, "tf32": True}, {"to": F32}], 2):
+        assert launched(lambda: gemm(**named)) == 1 and len(planned) == count, named
+        assert launched(lambda: gemm(**named)) == 1 and len(planned) == count, named
+    # Rows, whose number is no part of the plan.
+    weight = Tensor((300,), address=6 * MiB)
+    for rows in (5, 7, 5, 7):
+        tw.gpu.rms_norm(Tensor((rows, 300)), weight, out=Tensor((rows, 300), address=5 * MiB))
+        assert last(3)[8:11] == [MiB, 6 * MiB, 5 * MiB]
+        tw.gpu.reduce(Tensor((rows, 300)), out=Tensor((rows,), address=8 * MiB))
+        assert last(2)[8:10] == [MiB, 8 * MiB]
+    tw._native.plan_product = make
+
+
 def main(library):
     stream = threading.local()
     torch = types.ModuleType("torch")
@@ -136,6 +187,7 @@ def main(library):
         assert last(2)[8:10] == [MiB + 12, 5 * MiB + 4]
     tw.gpu.relayout(Tensor((300, 40), strides=(1, 300), address=MiB + 4), Tensor((300, 40), address=5 * MiB + 8))
     assert last(2)[8:10] == [MiB, 5 * MiB]
+    again(tw, Tensor, last, driver, stream)
     # Products with pairs, with what is kept, with scales.
     half, e4m3 = Dtype("float16"), Dtype("float8_e4m3fn")
     before = driver.all_launches()

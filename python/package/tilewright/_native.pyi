@@ -11,6 +11,7 @@ from ._types import Argument, IntTuple, LayoutLike
 
 __all__ = [
     "BitMatrix",
+    "Calls",
     "Body",
     "Cursor",
     "Distribution",
@@ -957,6 +958,12 @@ class Launcher:
         grid: tuple[int, int, int] | None = None,
     ) -> bool: ...
     def compile(self, device: int = 0) -> str: ...
+
+@final
+class Calls:
+    def __new__(cls) -> Calls: ...
+    def launch(self, arrays: tuple[Any, ...]) -> bool: ...
+    def keep(self, arrays: tuple[Any, ...], launcher: Launcher, sizes: dict[str, int]) -> None: ...
 
 thread: Thread
 
