@@ -324,6 +324,10 @@ def test_arrays_that_do_not_fit():
         tiled_add(a, a, a)
     with pytest.raises(TypeError, match="expected an array"):
         tiled_add(a, a, [1.0])
+    for odd, kind in ((tw.Layout(4), "Layout"), (len, "builtin_function_or_method"), (3, "int"), (tw.Layout, "type")):
+        for decorator in (tw.jit, tw.tile(grid="1")):
+            with pytest.raises(TypeError, match=f"a function that is written in Python.* not {kind}"):
+                decorator(odd)
     with pytest.raises(TypeError, match="misses its argument 'mC'"):
         tiled_add(a, a)
     with pytest.raises(TypeError, match="takes 3 arguments"):

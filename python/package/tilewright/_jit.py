@@ -65,6 +65,10 @@ def _specs(function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Spe
     """What each parameter is: said in the annotations, or to the decorator."""
     import inspect
 
+    # What is traced has a text, whose lines messages show.
+    written: bool = inspect.isfunction(function) or inspect.ismethod(function)
+    if not written:
+        raise TypeError(f"a kernel is a function that is written in Python, with `def`, not {type(function).__name__}")
     annotations = getattr(function, "__annotations__", {})
     specs: dict[str, Spec] = {}
     for name, parameter in inspect.signature(function).parameters.items():
