@@ -3,7 +3,8 @@
 
 use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::interpret::{CheckError, Interpreter, check};
-use tilewright_kernel::{Build, Kernel, KernelError, Stage, ptx};
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::{Build, Element, Kernel, KernelError, Stage, ptx};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
@@ -292,4 +293,57 @@ fn what_cannot_be_is_refused() {
         k.role(0..1, || k.role(1..2, || Ok(())))
     });
     assert_eq!(nested.unwrap_err().code(), "E0910");
+}
+
+/// A tensor of one layer, read from a layer on that is a number of another tensor: what lies past
+/// the one layer is zeros, and is left out where it is stored.
+#[test]
+fn layers_past_the_only_one_are_outside() {
+    let moved = |from: i32| {
+        let kernel = Kernel::build("moved", |k: &Build| {
+            let x = k.input::<f32>("x", "(4,8,1):(8,1,32)")?;
+            let at = k.input::<i32>("at", "2:1")?;
+            let y = k.tensor_of(Element::F32, "y", "(4,8,1):(8,1,32)", Role::Both)?;
+            k.threads(32)?;
+            let tile = k.shared::<f32>("(4,8):(8,1)")?;
+            let held = k.shared::<f32>("(4,8):(8,1)")?;
+            let index = |number: i64| {
+                let own = at.slice(Tree::leaf(Slot::At(Expr::from(number))))?;
+                k.index_up_to(own.load()?.numbers()?[0], 1)
+            };
+            let zero = || Expr::from(0);
+            let of = Tree::flat([Slot::All, Slot::All, Slot::At(zero())])?;
+            let source = x.domain_offset(&[zero(), zero(), index(0)?])?.slice(of.clone())?;
+            let target = y.domain_offset(&[zero(), zero(), index(1)?])?.slice(of)?;
+            let stage = k.pipeline(1, 1)?.cursor()?.stage()?;
+            k.single(|| {
+                stage.acquire()?;
+                stage.load(&source, &tile)?;
+                stage.publish()
+            })?;
+            stage.wait()?;
+            let each = "(32,1):(1,32)";
+            held.compose(each)?.thread_part()?.store(&tile.compose(each)?.thread_part()?.load()?)?;
+            k.fence_async();
+            k.barrier();
+            k.single(|| {
+                k.store_bulk(&held, &target)?;
+                k.commit_bulk();
+                k.wait_bulk(0);
+                Ok(())
+            })?;
+            stage.release()
+        })
+        .unwrap();
+        let mut interpreter = Interpreter::new(kernel.program(), &[]).unwrap();
+        let numbers: Vec<f32> = (1..=32).map(|number| number as f32).collect();
+        interpreter.tensor(0, &numbers).unwrap().tensor(1, &[from & 1, from >> 1]).unwrap();
+        interpreter.tensor(2, &[-1.0_f32; 32]).unwrap();
+        let run = interpreter.check().unwrap().run;
+        (numbers, run.tensor::<f32>("y").unwrap())
+    };
+    let (numbers, inside) = moved(0);
+    assert_eq!(inside, numbers);
+    assert_eq!(moved(1).1, [0.0; 32], "a box past the only layer is zeros");
+    assert_eq!(moved(2).1, [-1.0; 32], "what is stored past the only layer is left out");
 }

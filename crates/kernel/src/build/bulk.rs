@@ -5,7 +5,8 @@
 //! shared memory says which coordinate lies where, so boxes, their corners and the tensor map
 //! follow from the two layouts (`tilewright_atoms::TensorMap` has the same law for known numbers).
 //! What a box has past the edges is read as 0 and not written. A mode whose elements change places
-//! in shared memory is several dimensions, where its extent is shown to be a multiple of theirs.
+//! in shared memory is several dimensions, where its extent is shown to be a multiple of theirs. A
+//! mode of one element is a dimension where a box may begin past it, which has no edges otherwise.
 //!
 //! The engine permutes by the bits of addresses, so a box begins where the pattern of its swizzle
 //! does.
@@ -208,14 +209,33 @@ impl Build {
                 break;
             }
         }
-        let others = (0..parts.len()).filter(|at| parts[*at].boxed.is_none() && parts[*at].extent.known() != Some(1));
+        // Where each box begins in shared memory, and in the tensor.
+        let mut places: Vec<(i64, Coordinate<Expr>)> = Vec::new();
+        for index in (0..size as i64).step_by(volume as usize) {
+            let part: Coordinate<Expr> = along.eval(&Expr::from(index))?;
+            places.push((index, global.place.start.plus(&part).ok_or_else(overflow)?));
+        }
+        let always_first = |part: &Part| {
+            let at = |(_, at): &(i64, Coordinate<Expr>)| part.coordinate(&at.scale_at(part.path));
+            places.iter().all(|place| at(place).is_some_and(|at| at.range() == (Some(0), Some(0))))
+        };
+        let of_one = |part: &Part| part.extent.known() == Some(1);
+        let others = (0..parts.len()).filter(|at| {
+            let part = &parts[*at];
+            part.boxed.is_none() && !(of_one(part) && always_first(part))
+        });
         let others: Vec<usize> = others.collect();
         order.extend(others);
         let mut dimensions: Vec<(&Part, Dimension)> = Vec::new();
         for at in order {
             let part = &parts[at];
+            // Nobody takes a step along one element, so any stride is that of its layout.
+            let stride = match part.boxed {
+                None if of_one(part) => Expr::from(UNIT),
+                _ => bytes(&part.stride)?,
+            };
             let boxed = part.boxed.unwrap_or(1) as u32;
-            dimensions.push((part, Dimension { extent: part.extent.clone(), stride: bytes(&part.stride)?, boxed }));
+            dimensions.push((part, Dimension { extent: part.extent.clone(), stride, boxed }));
         }
         let Some((_, first)) = dimensions.first().filter(|(part, _)| part.boxed.is_some()) else {
             return Err(refuse("no neighbours in shared memory are neighbours in the tensor"));
@@ -236,16 +256,14 @@ impl Build {
         }
         let period = Expr::from((swizzle.period().max(128) * 8 / bits).max(1));
         let mut boxes = Vec::new();
-        for index in (0..size as i64).step_by(volume as usize) {
-            let part: Coordinate<Expr> = along.eval(&Expr::from(index))?;
-            let at = global.place.start.plus(&part).ok_or_else(overflow)?;
+        for (index, at) in &places {
             let corner = dimensions.iter().map(|(part, _)| part.coordinate(&at.scale_at(part.path)));
             let corner = corner.collect::<Option<Vec<Expr>>>();
             let corner = corner.ok_or_else(|| refuse("a corner of a box is a number that is not divided exactly"))?;
             if !unit.divides(&bytes(&corner[0])?).proved() {
                 return Err(refuse("a box is not shown to begin at a multiple of 16 bytes"));
             }
-            let offset = Stride::plus(&shared.offset, &Expr::from(index)).ok_or_else(overflow)?;
+            let offset = Stride::plus(&shared.offset, &Expr::from(*index)).ok_or_else(overflow)?;
             if !period.divides(&offset).proved() {
                 return Err(refuse("a box does not begin where the swizzle of shared memory does"));
             }
