@@ -6,6 +6,7 @@
 //! shown when the kernel was written holds on the device.
 
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
 use tilewright_kernel::interpret::SetupError;
@@ -21,7 +22,7 @@ use crate::error::GpuError;
 use crate::function::{Function, Resources};
 use crate::launch::Launch;
 use crate::module::{Module, ModuleOptions};
-use crate::parameter::{Access, Argument, Parameter};
+use crate::parameter::{Access, Argument, Parameter, Place};
 use crate::stream::Stream;
 use crate::tensor_map::{EncodedTensorMap, Outside, Promotion};
 
@@ -128,6 +129,7 @@ impl DeviceKernel {
             _ => None,
         });
         Ok(SizedKernel {
+            encoded: Mutex::new(launch.maps.iter().map(|_| None).collect()),
             numbers: numbers.collect(),
             function,
             launch: if program.waits_for_launches() { alone.overlapping() } else { alone },
@@ -175,6 +177,22 @@ pub struct SizedKernel {
     /// Of the tensors, at these sizes.
     layouts: Vec<AnyLayout>,
     maps: Box<[(BoxMap, ElementType)]>,
+    /// Each map as the last launch had it: the next one is often of the same memory.
+    encoded: Mutex<Box<[Option<Encoded>]>>,
+}
+
+/// A map of memory from an address on.
+struct Encoded {
+    address: u64,
+    map: EncodedTensorMap<'static>,
+}
+
+impl Encoded {
+    /// Whether the driver would be asked for this map again. All else is that of the kernel.
+    fn is_of(&self, place: &Place<'_>) -> bool {
+        (self.address, self.map.range(), self.map.writable()) == (place.address, place.range, place.writable)
+            && Arc::ptr_eq(self.map.context(), place.context)
+    }
 }
 
 impl SizedKernel {
@@ -202,11 +220,21 @@ impl SizedKernel {
         // A tensor that is missing, or no memory, is refused with the other arguments.
         let memory = |map: &BoxMap| tensors.get(map.tensor).and_then(Argument::memory);
         let mut maps: SmallVec<[EncodedTensorMap<'_>; 4]> = SmallVec::new();
-        for (map, element) in &self.maps {
+        let mut encoded = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
+        for ((map, element), last) in self.maps.iter().zip(encoded.iter_mut()) {
             let Some(place) = memory(map) else { continue };
-            let wanted = (*element, place.address, &map.dimensions[..], map.swizzle, promotion(map), Outside::Zeros);
-            maps.push(EncodedTensorMap::in_memory(place.context, place.range, wanted, place.writable)?);
+            let known = match last.take().filter(|known| known.is_of(place)) {
+                Some(known) => known.map,
+                None => {
+                    let wanted =
+                        (*element, place.address, &map.dimensions[..], map.swizzle, promotion(map), Outside::Zeros);
+                    EncodedTensorMap::in_memory(place.context, place.range, wanted, place.writable)?
+                }
+            };
+            maps.push(known.again());
+            *last = Some(Encoded { address: place.address, map: known });
         }
+        drop(encoded);
         let numbers = self.scalars.iter().map(|(element, value)| number(*element, *value));
         let arguments: SmallVec<[Argument<'_>; 16]> =
             tensors.iter().copied().chain(numbers).chain(maps.iter().map(Argument::from)).collect();

@@ -150,6 +150,12 @@ impl<'a> EncodedTensorMap<'a> {
         Ok(EncodedTensorMap { bytes, context, range, writable, memory: PhantomData })
     }
 
+    /// The same map, for another borrow of the memory, which the caller has.
+    pub(crate) fn again<'b>(&self) -> EncodedTensorMap<'b> {
+        let EncodedTensorMap { bytes, ref context, range, writable, .. } = *self;
+        EncodedTensorMap { bytes, context: context.clone(), range, writable, memory: PhantomData }
+    }
+
     pub(crate) fn bytes(&self) -> &TensorMapBytes {
         &self.bytes
     }
