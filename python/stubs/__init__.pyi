@@ -88,6 +88,8 @@ from ._study import draw as draw
 from ._study import explain as explain
 from ._study import footprint as footprint
 from ._study import suggest as suggest
+from ._tensor import reduce as reduce
+from ._tensor import relayout as relayout
 from ._tensor import tensor_composition as tensor_composition
 from ._tensor import transform as transform
 from ._tile import tile as tile

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import array
+import copy
 import gc
 import itertools
+import pickle
 import random
 import signal
 import threading
@@ -349,6 +351,48 @@ def test_functions_of_blocks() -> None:
         tw.transform(lambda x: 1 // 0, a)
     with pytest.raises(TypeError):
         tw.transform(np.add)
+
+
+def test_functions_of_arrays() -> None:
+    a = np.arange(24, dtype=np.int32).reshape(4, 6)
+    swizzled = tw.relayout(a.astype(np.float32), "S<1,0,2> o 0 o (4,6):(6,1)", "float16")
+    assert swizzled.dtype == "float16" and swizzled[3, 5] == a[3, 5]
+    for statistic, whole in (("sum", a.sum()), ("max", a.max()), ("min", a.min())):
+        assert tw.reduce(a, statistic) == tw.reduce(tw.Tensor(a), statistic) == whole
+        wanted = getattr(np, statistic)(a, axis=1)
+        assert (tw.reduce(a, statistic, 1).numpy() == wanted).all()
+    with pytest.raises(ValueError, match="'sum', 'max' or 'min', not 'mean'"):
+        tw.reduce(a, "mean")
+
+
+def test_copies_of_tensors() -> None:
+    a = np.arange(24.0).reshape(4, 6)
+    for array in (a, a[::2, ::3], a[::-1], np.broadcast_to(np.float32(3), (2, 5)), np.array(4.0)):
+        t = tw.Tensor(array)
+        same, own = copy.copy(t), copy.deepcopy(t)
+        assert same.data_ptr == t.data_ptr and same.layout == t.layout
+        assert own.data_ptr != t.data_ptr and own.dtype == t.dtype and (own.numpy() == array).all()
+        assert own.layout == t.layout or 0 in array.strides
+    own = copy.deepcopy([tw.Tensor(a)])[0]
+    own.fill(0)
+    assert a.sum() == 276
+    with pytest.raises(TypeError, match=r"save tensor.numpy\(\)"):
+        pickle.dumps(tw.Tensor(a))
+
+
+def test_names_of_other_libraries_say_what_to_write() -> None:
+    t = tw.Tensor(np.arange(24.0).reshape(4, 6))
+    for name, meant in (("T", "select"), ("reshape", "under"), ("astype", "dtype="), ("argmax", "numpy"), ("clone", "relayout")):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'; write .*{meant}"):
+            getattr(t, name)
+    with pytest.raises(AttributeError, match="no attribute 'colour'$"):
+        getattr(t, "colour")
+    with pytest.raises(AttributeError, match=r"write zeros\(layout, dtype\), and tensor.fill"):
+        getattr(tw, "ones")
+    assert not hasattr(t, "__cuda_array_interface__") and not hasattr(t, "get_device")
+    # No name of the package's own files is proposed.
+    with pytest.raises(AttributeError, match="'_nativ'$"):
+        getattr(tw, "_nativ")
 
 
 def test_copies_within_one_memory_read_first() -> None:

@@ -78,7 +78,7 @@ from ._native import (
     where,
     zeros,
 )
-from ._tensor import tensor_composition, transform
+from ._tensor import reduce, relayout, tensor_composition, transform
 from ._tile import tile
 from ._types import Argument, IntTuple, LayoutLike
 
@@ -131,4 +131,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_studied, "gpu", "mesh"})
+    return sorted({*globals(), *_studied, "gpu", "mesh"} - {"aliases", "annotations"})

@@ -74,5 +74,5 @@ def unknown(name: str) -> str:
     meant = elsewhere.get(name) or _native.spelling(name)
     if meant is not None:
         return f"{told}; write {meant}"
-    near = difflib.get_close_matches(name, dir(tilewright), 1)
+    near = difflib.get_close_matches(name, [own for own in dir(tilewright) if not own.startswith("_")], 1)
     return f"{told}; is '{near[0]}' meant?" if near else told

@@ -35,6 +35,10 @@ elsewhere = {
     "from_dlpack": "Tensor(array)",
     "make_tensor": "Tensor(array, layout)",
     "make_fragment": "zeros(layout, dtype)",
+    "empty": "zeros(layout, dtype)",
+    "ones": "zeros(layout, dtype), and tensor.fill(1)",
+    "full": "zeros(layout, dtype), and tensor.fill(value)",
+    "arange": "Tensor(array)",
     "recast_ptr": "Tensor(array.view(dtype))",
     "recast_tensor": "Tensor(array.view(dtype)), or x.recast(element) in a kernel",
     "print_tensor": "print(tensor.numpy())",
@@ -134,4 +138,20 @@ elsewhere = {
     "layouts": "Layout",
     "tensor": "Tensor",
     "version": "__version__",
+}
+
+_ARRAY = "tensor.numpy(), which is the same memory as an array"
+
+#: What to write for methods that arrays of NumPy and tensors of PyTorch have.
+of_tensors = {
+    **dict.fromkeys(("T", "mT", "permute", "swapaxes", "transpose"), "tensor.select(1, 0), the modes in another order"),
+    **dict.fromkeys(("reshape", "view"), "tensor.under(layout), or tensor.relayout(layout) for a copy"),
+    **dict.fromkeys(("astype", "to", "type"), "tensor.relayout(dtype=..)"),
+    **dict.fromkeys(("clone", "contiguous", "copy"), "tensor.relayout()"),
+    **dict.fromkeys(("dim", "ndim"), "len(tensor)"),
+    **dict.fromkeys(("numel", "nelement"), "tensor.size()"),
+    **dict.fromkeys(("copy_", "copyto"), "copy(source, tensor)"),
+    **dict.fromkeys(("fill_", "zero_"), "tensor.fill(value)"),
+    **dict.fromkeys(("cpu", "cuda"), "Tensor(array.cpu()) or Tensor(array.cuda()), of a tensor of PyTorch"),
+    **dict.fromkeys(("all", "any", "argmax", "argmin", "item", "mean", "prod", "std", "tolist", "var"), _ARRAY),
 }

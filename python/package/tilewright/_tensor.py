@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ._errors import LayoutError
 from ._more import _functions
+from ._names import of_tensors
 from ._native import Layout, Tensor, copy, zeros
 
 #: The elements of a block that a function is called with: as many as a nearby cache holds.
@@ -22,7 +24,7 @@ def transform(f: Callable[..., Any], *operands: Any, out: Tensor | None = None, 
     >>> transform(lambda a, b: 2 * a + b, np.arange(3.0), np.ones(3)).numpy()
     array([1., 3., 5.])
     """
-    tensors = [operand if isinstance(operand, Tensor) else Tensor(operand) for operand in operands]
+    tensors = [_tensor(operand) for operand in operands]
     if not tensors:
         raise TypeError("a function of the elements of no tensor")
     if out is None:
@@ -46,6 +48,70 @@ def transform(f: Callable[..., Any], *operands: Any, out: Tensor | None = None, 
     if target is not None:
         copy(target, out)
     return out
+
+
+_Progress = Callable[[int, int], Any]
+
+
+def relayout(
+    tensor: Any, layout: Any = None, dtype: Any = None, *, threads: int | None = None, progress: _Progress | None = None
+) -> Tensor:
+    """A copy of a tensor or an array, under any layout of as many elements and of any type.
+
+    >>> import numpy as np
+    >>> relayout(np.arange(6.0).reshape(2, 3), "(2,3):(1,2)", "float32")
+    Tensor(float32 of (2,3):(1,2))
+    """
+    return _tensor(tensor).relayout(layout, dtype, threads=threads, progress=progress)
+
+
+def reduce(
+    tensor: Any, statistic: str = "sum", mode: Any = None, *, threads: int | None = None, progress: _Progress | None = None
+) -> Any:
+    """The "sum", "max" or "min" of a tensor or an array over a mode, over several, or over all.
+
+    >>> import numpy as np
+    >>> reduce(np.arange(6.0).reshape(2, 3), "max")
+    5.0
+    >>> reduce(np.arange(6.0).reshape(2, 3), mode=1).numpy()
+    array([ 3., 12.])
+    """
+    if statistic not in ("sum", "max", "min"):
+        raise ValueError(f"a statistic is 'sum', 'max' or 'min', not {statistic!r}; tensor.numpy() has others")
+    return getattr(_tensor(tensor), statistic)(mode, threads=threads, progress=progress)
+
+
+def _tensor(operand: Any) -> Tensor:
+    return operand if isinstance(operand, Tensor) else Tensor(operand)
+
+
+def _copied(self: Tensor) -> Tensor:
+    """For ``copy.copy``: the same memory under the same layout."""
+    return self.under()
+
+
+def _deep(self: Tensor, memo: Any) -> Tensor:
+    """For ``copy.deepcopy``: elements of its own, under the same layout where each has a place of
+    its own there.
+    """
+    try:
+        return self.relayout(self.layout)
+    except LayoutError:
+        return self.relayout()
+
+
+def _reduced(self: Tensor, protocol: Any) -> Any:
+    raise TypeError("a tensor is memory under a layout, and is not pickled: save tensor.numpy(), and tensor.layout")
+
+
+def _missing(self: Tensor, name: str) -> Any:
+    meant = of_tensors.get(name)
+    told = f"a tensor has no attribute '{name}'"
+    raise AttributeError(f"{told}; write {meant}" if meant else told, name=name, obj=self)
+
+
+for _name, _method in {"copy__": _copied, "deepcopy__": _deep, "reduce_ex__": _reduced, "getattr__": _missing}.items():
+    setattr(Tensor, f"__{_name}", _method)
 
 
 def _sizes(tensor: Tensor) -> list[int]:
