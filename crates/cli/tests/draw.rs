@@ -73,6 +73,23 @@ fn an_explanation_is_one_page_of_formulas_and_pictures() {
     }
 }
 
+/// Tiles of 128 x 128 stand on the page of a tile program with a corner each: whole, they would
+/// make it as large as a film.
+#[test]
+fn the_page_of_a_tile_program_stays_small() {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("attention.html");
+    for arch in ["sm_80", "sm_90a"] {
+        let _ = std::fs::remove_file(&file);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+        let command = command.args(["kernel", "explain", "attention", "--arch", arch, "-o"]).arg(&file);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let page = std::fs::read_to_string(&file).unwrap();
+        assert!(page.contains("the first 16 × 32 of 128 × 128"), "{arch}");
+        assert!(page.len() < 2_200_000, "{arch}: {} bytes", page.len());
+    }
+}
+
 /// Where the disk is full, what was there stays; here no file may grow beyond a kilobyte.
 #[cfg(unix)]
 #[test]

@@ -18,6 +18,7 @@
 //! |---|---|
 //! | [`offsets`], [`side_by_side`] | the value at each coordinate, nested as the layout is; large ones as images |
 //! | [`thread_value`] | who holds each place of a tile |
+//! | [`thread_value_corner`] | who holds the first rows and columns of a large one |
 //! | [`copy`] | who reads what, and who writes what |
 //! | [`mma`] | the operands of a matrix product, an instruction's or a tiled one's |
 //! | [`swizzle`] | offsets before and after, coloured by bank |
@@ -107,7 +108,8 @@ pub use pdf::pdf;
 pub use pictures::{
     Banks, Label, MAX_ENTRIES, MAX_INDICES, Medium, Multiplication, Shade, Style, Touch, Touched, bits, composition,
     composition_by_mode, copy, divide, filled, memory, mma, morphism, mutual_refinement, offsets, over_indices,
-    product, request, side_by_side, slices, span, square, swizzle, thread_value, tiles, worked_composition,
+    product, request, side_by_side, slices, span, square, swizzle, thread_value, thread_value_corner, tiles,
+    worked_composition,
 };
 #[cfg(feature = "png")]
 pub use raster::png;

@@ -18,7 +18,7 @@ mod tiling;
 pub use bits::bits;
 pub use composition::{composition, composition_by_mode, over_indices};
 pub use filling::filled;
-pub use fragments::{copy, mma, thread_value};
+pub use fragments::{copy, mma, thread_value, thread_value_corner};
 pub use memory::memory;
 pub use morphisms::{MAX_ENTRIES, morphism, mutual_refinement, span, square, worked_composition};
 pub use offsets::{offsets, side_by_side};

@@ -108,16 +108,17 @@ fn operand<'a>(
     turned: bool,
     style: Style,
 ) -> Result<Panel<'a>, DrawError> {
-    panel(side, side, tv, tile, turned, style)
+    panel(side, side, tv, tile, (turned, None), style)
 }
 
-/// The panel of a tile: rows are its mode 0, or mode 1 if it is turned.
+/// The panel of a tile: rows are its mode 0, or mode 1 if it is turned. Of a larger one than `most`
+/// the first rows and columns.
 fn panel<'a>(
     heading: &str,
     side: &'static str,
     tv: &Map,
     tile: &Tree<i64>,
-    turned: bool,
+    (turned, most): (bool, Option<[i64; 2]>),
     style: Style,
 ) -> Result<Panel<'a>, DrawError> {
     let owners = Owners::of(tv, tile)?;
@@ -134,10 +135,18 @@ fn panel<'a>(
     let sized = format!("{heading}  {} × {}", rows.len(), columns.len());
     let heading = if heading.is_empty() { String::new() } else { sized };
     let counts = format!("{} threads with {} values each", owners.threads, owners.values);
+    let whole = [rows.len(), columns.len()];
+    let (rows, columns) = match most {
+        Some([down, right]) => (cut(rows, down), cut(columns, right)),
+        None => (rows, columns),
+    };
+    let part = [rows.len(), columns.len()];
+    let shown = (part != whole)
+        .then(|| format!("the first {} × {} of {} × {}; {counts}", part[0], part[1], whole[0], whole[1]));
     if !fits(rows.len(), columns.len()) && style.medium == Medium::Page {
         return Ok(Panel::new(heading, image(&owners, &rows, &columns, &place, style)).noted(counts));
     }
-    let shared = owners.shared();
+    let notes: Vec<String> = shown.into_iter().chain(owners.shared()).collect();
     let fill = move |row: i64, column: i64, cell: &mut crate::grid::Cell| {
         let Some(owner) = owners.at(place(row, column)) else {
             cell.fill = Paint::Void;
@@ -170,10 +179,12 @@ fn panel<'a>(
         }
     };
     let panel = Panel::new(heading, Body::Grid(Grid::new(rows, columns, fill)));
-    Ok(match shared {
-        Some(note) => panel.noted(note),
-        None => panel,
-    })
+    Ok(if notes.is_empty() { panel } else { panel.noted(notes.join("; ")) })
+}
+
+/// A side of at most so many positions.
+fn cut(side: Axis, most: i64) -> Axis {
+    if side.len() > most { side.cut_to(most) } else { side }
 }
 
 /// The image of a tile: a pixel for each place, or for the first of a block.
@@ -211,7 +222,35 @@ fn image<'a>(owners: &Owners, rows: &Axis, columns: &Axis, place: &dyn Fn(i64, i
 /// assert!(svg.contains("thread 31, value 3 at (15,7)"));
 /// ```
 pub fn thread_value<'a>(heading: &str, tv: &Map, tile: &Tree<i64>, style: Style) -> Result<Figure<'a>, DrawError> {
-    Ok(Figure::row([panel(heading, "", tv, tile, false, style)?]))
+    Ok(Figure::row([panel(heading, "", tv, tile, (false, None), style)?]))
+}
+
+/// As [`thread_value`], but of a tile with more rows or columns than `most` these first ones alone,
+/// which are named below it: a page of many large tiles stays small.
+///
+/// Errors: as [`thread_value`].
+///
+/// ```
+/// use tilewright_draw::{Map, Style, Theme, thread_value_corner};
+/// use tilewright_layout::Layout;
+///
+/// // 128 threads hold a tile of 64 x 64, rows of 32 values each.
+/// let rows: Layout = "((2,64),32):((2048,1),64)".parse().unwrap();
+/// let tile = "(64,64)".parse().unwrap();
+/// let figure = thread_value_corner("", &Map::from(&rows), &tile, [8, 16], Style::default()).unwrap();
+/// let svg = figure.svg(Theme::Auto);
+/// assert!(svg.contains("the first 8 × 16 of 64 × 64") && svg.contains("at (7,15)"));
+/// assert!(!svg.contains("at (8,0)") && !svg.contains("at (0,16)"));
+/// ```
+pub fn thread_value_corner<'a>(
+    heading: &str,
+    tv: &Map,
+    tile: &Tree<i64>,
+    most: [i64; 2],
+    style: Style,
+) -> Result<Figure<'a>, DrawError> {
+    let most = most.map(|side| side.max(1));
+    Ok(Figure::row([panel(heading, "", tv, tile, (false, Some(most)), style)?]))
 }
 
 /// The two sides of a copy: who reads which place of the source, and who writes which place of the

@@ -7,6 +7,8 @@ use tilewright_layout::{Composed, Layout, LayoutError, Tree};
 const LINES: i64 = 8;
 /// The most elements of a line that are drawn.
 const ALONG: i64 = 64;
+/// The most rows and columns of a corner: a warp's part of the sums of a matrix instruction.
+const CORNER: [i64; 2] = [16, 32];
 
 /// Who holds which element of a tile: `held` goes from (thread, value) to the index of an element
 /// of `shape`, the first mode fastest.
@@ -23,11 +25,32 @@ const ALONG: i64 = 64;
 ///
 /// Errors: the shape has no extents; the layout is none of threads and values of the tile.
 pub fn held(heading: &str, held: &Layout, shape: &[i64], style: Style) -> Result<Figure<'static>, DrawError> {
-    let tile = match shape {
-        [one] => Tree::leaf(*one),
-        several => Tree::flat(several.to_vec())?,
-    };
-    draw::thread_value(heading, &Map::from(held), &tile, style)
+    draw::thread_value(heading, &Map::from(held), &tree(shape)?, style)
+}
+
+/// As [`held`], of the first rows and columns alone where there are more: on a page of many tiles
+/// the pattern is what matters.
+///
+/// ```
+/// use tilewright_draw::{Style, Theme};
+/// use tilewright_explain::figures::tiles;
+///
+/// // 128 threads, a row of a tile of 128 x 64 each.
+/// let rows = "(128,64):(1,128)".parse().unwrap();
+/// let figure = tiles::held_corner("", &rows, &[128, 64], Style::default()).unwrap();
+/// assert!(figure.svg(Theme::Light).contains("the first 16 × 32 of 128 × 64"));
+/// ```
+///
+/// Errors: as [`held`].
+pub fn held_corner(heading: &str, held: &Layout, shape: &[i64], style: Style) -> Result<Figure<'static>, DrawError> {
+    draw::thread_value_corner(heading, &Map::from(held), &tree(shape)?, CORNER, style)
+}
+
+fn tree(shape: &[i64]) -> Result<Tree<i64>, LayoutError> {
+    match shape {
+        [one] => Ok(Tree::leaf(*one)),
+        several => Tree::flat(several.to_vec()),
+    }
 }
 
 /// The first lines of a tile in shared memory, of elements of so many bits, with the banks in which

@@ -13,9 +13,6 @@ use crate::output::{Failure, Saving, write_file};
 use crate::picture;
 use crate::terminal::Terminal;
 
-/// The most elements of a tile whose next best layout is drawn, too.
-const MOST: i64 = 4096;
-
 /// Values of one shape and one layout.
 struct Alike<'e> {
     names: Vec<&'e str>,
@@ -44,6 +41,11 @@ fn refused(reason: tilewright::tile::Reason) -> Failure {
 /// Who holds which element of a tile.
 fn held_by(heading: &str, held: &Held, shape: &[i64], style: Style) -> Result<Figure<'static>, Failure> {
     Ok(tiles::held(heading, &held.layout().map_err(refused)?, shape, style)?)
+}
+
+/// Who holds the first rows and columns.
+fn corner(heading: &str, held: &Held, shape: &[i64]) -> Result<Figure<'static>, Failure> {
+    Ok(tiles::held_corner(heading, &held.layout().map_err(refused)?, shape, Style::default())?)
 }
 
 /// A few lines of a stage, with the banks in which they lie.
@@ -120,15 +122,13 @@ fn page(name: &str, explained: &Explanation, saving: &Saving) -> Result<String, 
         page.part(own.names.join(", "));
         page.formulas(format!("{ty} by {held}"));
         page.text(format!("This layout is one that {origin} asks for."));
-        page.figure(&held_by("", held, &ty.shape, style)?);
+        page.figure(&corner("", held, &ty.shape)?);
         match next {
             Some(next) => {
                 page.text(format!("The next best of {weighed} layouts, for {}:", own.names[0]));
                 page.formulas(next.held.to_string());
                 page.text(format!("The whole would cost {}.", more(next, explained)));
-                if held.size() <= MOST {
-                    page.figure(&held_by("the next best", &next.held, &ty.shape, style)?);
-                }
+                page.figure(&corner("the next best", &next.held, &ty.shape)?);
             }
             None => page.text("There was no other layout to weigh."),
         }
