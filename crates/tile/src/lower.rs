@@ -33,6 +33,8 @@ use crate::program::{Axis, Count, Index, Loop, Name, Operation, Program, Stateme
 const MOST_TURNS: i64 = 8;
 /// The most elements of a value of such a loop.
 const MOST_ELEMENTS: i64 = 1 << 15;
+/// The bytes of a line of a cache.
+const LINE: i64 = 128;
 
 /// The kernel of a program whose values have layouts, so many blocks of it on a processor.
 pub(crate) fn lower(placed: &Placed, resident: u32, taken: &Memory) -> Result<Kernel, KernelError> {
@@ -276,6 +278,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
         }
         if let Operation::Load { tensor, shape, at, other } = operation {
             let (tile, held) = (self.tile(*tensor, shape, at, None)?, self.distribution(result)?);
+            let tile = if reads_on(program, *tensor, shape, at) { tile.in_whole_lines() } else { tile };
             if *other == 0.0 && other.is_sign_positive() {
                 return Ok(Own::Tile(tile.load_distributed_predicated(&held)?));
             }
@@ -462,4 +465,12 @@ fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
         Statement::Loop(_) => false,
     };
     (0..=MOST_TURNS).contains(&count).then_some(count).filter(|_| own.body.iter().all(plain))
+}
+
+/// Whether a tile has a part of each line that it lies in, and the next turn reads the next part.
+fn reads_on(program: &Program, tensor: usize, shape: &[i64], at: &[Index]) -> bool {
+    let bytes = i64::from(program.tensors[tensor].element.bytes());
+    let along = (0..shape.len()).find(|mode| crate::roles::is_contiguous(program, tensor, *mode));
+    let is_next = |mode: usize| at[mode].terms.iter().any(|own| matches!(own, (Name::Turn(_), 1)));
+    along.is_some_and(|mode| shape[mode] * bytes < LINE && is_next(mode))
 }

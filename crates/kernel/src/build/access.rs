@@ -237,7 +237,40 @@ impl View<'_> {
 
     /// An access of so many pieces of so many bits.
     pub(crate) fn access(&self, address: Option<Register>, offset: i64, bits: u32, count: u32) -> Access {
-        Access { buffer: self.buffer, addressed: address.is_some(), offset, bits, count, cache: Cache::Default }
+        Access { buffer: self.buffer, addressed: address.is_some(), offset, bits, count, cache: self.cache }
+    }
+}
+
+impl<'k> View<'k> {
+    /// The same view; what is read of it brings the whole lines of 128 bytes that it lies in to the
+    /// second-level cache of a device. That pays where a part of each line is read now, and the
+    /// rest a turn later: memory is asked for long runs.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, ptx};
+    /// use tilewright_layout::{Slot, Tree};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // Each thread sums a row of 128 bytes, 16 of them a turn.
+    /// let kernel = Kernel::build("sums", |k| {
+    ///     let (x, y) = (k.input::<i32>("x", "(64,32):(32,1)")?, k.output::<i32>("y", "(64,1):(1,1)")?);
+    ///     k.threads(64)?;
+    ///     let sum = k.register(tilewright_kernel::Element::I32, "1")?;
+    ///     sum.clear();
+    ///     k.range(8, |turn| {
+    ///         let part = x.in_whole_lines().local_tile("(64,4)", Tree::flat([Slot::At(0.into()), Slot::At(turn)])?)?;
+    ///         let parts = part.thread_part()?.load()?.numbers()?;
+    ///         let all = parts.into_iter().fold(sum.numbers()?[0], |sum, x| sum + x);
+    ///         sum.set(&[all])
+    ///     })?;
+    ///     y.thread_part()?.store(&sum)
+    /// })?;
+    /// assert!(ptx::write(kernel.program(), ptx::Target::Sm80)?.contains("ld.global.L2::128B.v4.b32"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn in_whole_lines(&self) -> View<'k> {
+        View { cache: Cache::WholeLines, ..self.clone() }
     }
 }
 

@@ -120,6 +120,9 @@ struct Nibbles {
     less: f64,
 }
 
+/// `(a & b) ^ c`.
+const AND_THEN_XOR: u8 = (0xf0 & 0xcc) ^ 0xaa;
+
 impl Build {
     /// Unpacks words of 32 bits: the eight numbers of four bits in each, the lowest bits first, as
     /// elements of another type. With a sign they are -8 to 7, without 0 to 15; all are exact.
@@ -178,22 +181,42 @@ impl Build {
             Element::F32 => (1, Number::F32),
             _ => (1, Number::I32),
         };
-        let less = match element {
-            Element::Bf16 => u64::from(half::bf16::from_f64(nibbles.less).to_bits()) * twice,
-            Element::F16 => u64::from(half::f16::from_f64(nibbles.less).to_bits()) * twice,
-            Element::F32 => u64::from((nibbles.less as f32).to_bits()),
-            _ => nibbles.less as u64,
+        let bits_of = |value: f64| match element {
+            Element::Bf16 => u64::from(half::bf16::from_f64(value).to_bits()) * twice,
+            Element::F16 => u64::from(half::f16::from_f64(value).to_bits()) * twice,
+            Element::F32 => u64::from((value as f32).to_bits()),
+            _ => value as u64,
         };
+        // An f16 has ten bits behind its first: four bits may stay where they lie, four places up.
+        // There they count sixteen times, and so does what is added to them for the sign; one
+        // multiplication and subtraction, rounded once, leaves the number itself.
+        let high = (element == Element::F16).then(|| {
+            let flipped = nibbles.frame & 0xf;
+            let frame = (nibbles.frame - flipped + (flipped << 4)) * twice;
+            let less = bits_of(-((nibbles.less - flipped as f64) / 16.0 + flipped as f64));
+            [0xf0 * twice, frame, bits_of(1.0 / 16.0), less].map(|bits| core.constant(bits, Width::Bits32))
+        });
         let [mask, frame, less] =
-            [0xf * twice, nibbles.frame * twice, less].map(|bits| core.constant(bits, Width::Bits32));
+            [0xf * twice, nibbles.frame * twice, bits_of(nibbles.less)].map(|bits| core.constant(bits, Width::Bits32));
         let each = (0..words.len()).flat_map(|word| (0..if pairs { 4_usize } else { 8 }).map(move |at| (word, at)));
         for (word, at) in each {
-            let by = core.constant(4 * at as u64, Width::Bits32);
-            let logic = |operation| Operation::Binary(operation, Number::U32);
-            let moved = core.pure(logic(Binary::ShiftRight), [words[word].register(), by], Width::Bits32);
-            let own = core.pure(logic(Binary::And), [moved, mask], Width::Bits32);
-            let framed = core.pure(logic(Binary::Xor), [own, frame], Width::Bits32);
-            let exact = core.pure(Operation::Binary(Binary::Subtract, number), [framed, less], Width::Bits32);
+            // With places of eight bits, every other shift is left out.
+            let shift = if high.is_some() { at & !1 } else { at };
+            let mut moved = words[word].register();
+            if shift > 0 {
+                let by = core.constant(4 * shift as u64, Width::Bits32);
+                moved = core.pure(Operation::Binary(Binary::ShiftRight, Number::U32), [moved, by], Width::Bits32);
+            }
+            let exact = match high.filter(|_| at != shift) {
+                Some([mask, frame, scale, less]) => {
+                    let framed = core.pure(Operation::Logic(AND_THEN_XOR), [moved, mask, frame], Width::Bits32);
+                    core.pure(Operation::MultiplyAdd(number), [framed, scale, less], Width::Bits32)
+                }
+                None => {
+                    let framed = core.pure(Operation::Logic(AND_THEN_XOR), [moved, mask, frame], Width::Bits32);
+                    core.pure(Operation::Binary(Binary::Subtract, number), [framed, less], Width::Bits32)
+                }
+            };
             let at = 8 * word + at;
             if pairs {
                 // Four bits and those 16 bits above them come together.

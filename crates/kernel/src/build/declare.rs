@@ -9,7 +9,7 @@ use tilewright_layout::{Extent, LayoutError, Stride};
 use super::{Build, View, tensor};
 use crate::element::{Element, ElementType};
 use crate::error::{KernelError, Reason};
-use crate::program::memory::{Buffer, BufferId, Role, Space};
+use crate::program::memory::{Buffer, BufferId, Cache, Role, Space};
 use crate::program::{Location, Source};
 
 /// The most shared memory of a block, in bytes, that any target has.
@@ -184,6 +184,7 @@ impl Build {
             ends: Vec::new(),
             recast: false,
             rank: None,
+            cache: Cache::Default,
         })
     }
 }

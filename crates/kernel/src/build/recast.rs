@@ -89,6 +89,7 @@ impl<'k> View<'k> {
             whole,
             ends: Vec::new(),
             rank: self.rank,
+            cache: self.cache,
             recast: true,
         })
     }

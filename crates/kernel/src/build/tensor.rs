@@ -22,7 +22,7 @@ use super::Build;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
 use crate::program::Location;
-use crate::program::memory::BufferId;
+use crate::program::memory::{BufferId, Cache};
 use crate::program::register::Register;
 
 /// Where the elements of a view are in the whole tensor.
@@ -53,6 +53,8 @@ pub struct View<'k> {
     pub(crate) recast: bool,
     /// The rank of the block whose shared memory it is in, where that may be another.
     pub(crate) rank: Option<Register>,
+    /// What caches do with what is read.
+    pub(crate) cache: Cache,
 }
 
 impl fmt::Debug for View<'_> {

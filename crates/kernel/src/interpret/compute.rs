@@ -80,6 +80,10 @@ pub(crate) fn compute(widths: &[Width], registers: &mut [Lanes], instruction: &I
             let (a, b) = (input(registers, 0), input(registers, 1));
             two(&a, &b, &mut registers[output(0)], |a, b| permuted(a | b << 32, *selector));
         }
+        Operation::Logic(table) => {
+            let (a, b, c) = (input(registers, 0), input(registers, 1), input(registers, 2));
+            three(&a, &b, &c, &mut registers[output(0)], |a, b, c| by_table(*table, [a, b, c]));
+        }
         Operation::FunnelShiftLeft => {
             let (a, b, c) = (input(registers, 0), input(registers, 1), input(registers, 2));
             three(&a, &b, &c, &mut registers[output(0)], |a, b, c| ((a | b << 32) << (c % 32)) >> 32);
@@ -94,6 +98,15 @@ pub(crate) fn compute(widths: &[Width], registers: &mut [Lanes], instruction: &I
         }
     }
     true
+}
+
+/// What a table gives for each three bits.
+fn by_table(table: u8, [a, b, c]: [u64; 3]) -> u64 {
+    let bit = |at: u32| {
+        let row = (a >> at & 1) << 2 | (b >> at & 1) << 1 | (c >> at & 1);
+        u64::from(table) >> row & 1
+    };
+    (0..32).map(|at| bit(at) << at).sum()
 }
 
 /// Four bytes of eight.

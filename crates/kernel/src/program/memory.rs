@@ -83,6 +83,9 @@ pub enum Cache {
     NoAllocate,
     /// Read or written once: the first to go.
     Streaming,
+    /// A load brings the whole line of 128 bytes to the second-level cache: other sectors of it are
+    /// read soon.
+    WholeLines,
 }
 
 /// A place in memory, and how much of it an instruction takes.

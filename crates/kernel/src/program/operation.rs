@@ -32,6 +32,9 @@ pub enum Operation {
     Binary(Binary, Number),
     /// a, b, c -> `a * b + c`, rounded once for floating-point numbers, the low half for integers.
     MultiplyAdd(Number),
+    /// A function of three bits, bit by bit: bit `4a + 2b + c` of the table is what it gives.
+    /// 32 bits each. a, b, c -> value
+    Logic(u8),
     /// Two 32-bit integers and one of 64: `a * b + c`. a, b, c -> value
     MultiplyAddWide(Number),
     /// a, b -> predicate
@@ -323,6 +326,7 @@ macro_rules! computes {
             | $crate::program::operation::Operation::Binary(..)
             | $crate::program::operation::Operation::MultiplyAdd(_)
             | $crate::program::operation::Operation::MultiplyAddWide(_)
+            | $crate::program::operation::Operation::Logic(_)
             | $crate::program::operation::Operation::Compare(..)
             | $crate::program::operation::Operation::Select
             | $crate::program::operation::Operation::Convert { .. }

@@ -357,7 +357,9 @@ impl Checker<'_> {
             Operation::Pack => packs(inputs, outputs)?,
             Operation::Unpack => packs(outputs, inputs)?,
             Operation::Permute(_) => exactly(&[Bits32; 2], &[Bits32]),
-            Operation::FunnelShiftLeft | Operation::FunnelShiftRight => exactly(&[Bits32; 3], &[Bits32]),
+            Operation::FunnelShiftLeft | Operation::FunnelShiftRight | Operation::Logic(_) => {
+                exactly(&[Bits32; 3], &[Bits32])
+            }
             Operation::Shuffle(Shuffle::Index) => exactly(&[Bits32; 2], &[Bits32]),
             Operation::Shuffle(_) => exactly(&[Bits32], &[Bits32]),
             Operation::Ballot => exactly(&[Predicate], &[Bits32]),

@@ -105,6 +105,11 @@ impl Writer<'_> {
                 let [a, b] = [0, 1].map(|at| self.register(inputs[at]));
                 self.line(&format!("prmt.b32 {result}, {a}, {b}, {selector:#x};"));
             }
+            Operation::Logic(table) => {
+                let result = self.result(instruction);
+                let [a, b, c] = [0, 1, 2].map(|at| self.operand(inputs[at], Number::U32));
+                self.line(&format!("lop3.b32 {result}, {a}, {b}, {c}, {table:#x};"));
+            }
             Operation::FunnelShiftLeft | Operation::FunnelShiftRight => {
                 let result = self.result(instruction);
                 let [a, b, c] = [0, 1, 2].map(|at| self.operand(inputs[at], Number::U32));

@@ -46,6 +46,7 @@ impl Writer<'_> {
             (Cache::ReadOnly, _) => ".nc",
             (Cache::NoAllocate, _) => ".L1::no_allocate",
             (Cache::Streaming, _) => ".cs",
+            (Cache::WholeLines, _) => ".L2::128B",
         };
         self.guarded(instruction.guard, &format!("ld.{space}{cache}.{shape} {registers}, {at};"));
     }

@@ -2,7 +2,7 @@
 
 use super::{agrees, compare, numbers};
 use crate::run::{Case, kernel};
-use tilewright_kernel::Route;
+use tilewright_kernel::{Route, ptx};
 use tilewright_tile::{Program, interpret};
 
 /// The tile interpreter, the placed program and the kernel, each bit for bit.
@@ -151,12 +151,17 @@ fn weights_of_four_bits_multiply() {
             &[("N", n as i64), ("M", m as i64)],
             &[("w", words), ("scale", scale), ("x", x), ("y", vec![0.0; n * m])],
         );
-        let changes = [("2048", "512"), ("16384", "4096"), ("(N,128)", "(N,32)"), ("k < 4", "k < 1")];
+        let changes = [("2048", "512"), ("16384", "4096"), ("(N,128)", "(N,32)"), ("g < 8", "g < 2"), ("x*8", "x*2")];
         let program = with("int4_product", &changes);
         agrees(&program, &case, &wanted, 1.0 / 256.0);
         // Weights are taken as they were read.
         let explained = program.compile().and_then(|compiled| compiled.explain()).unwrap();
         assert!(explained.conversions.iter().all(|own| own.route == Route::Registers), "{explained}");
+        // A turn reads 64 bytes of each row of weights, and the next turn the rest of the line; of
+        // a column of x it reads two lines.
+        let text = ptx::write(program.compile().unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
+        let lines = |instruction: &str| text.matches(instruction).count();
+        assert_eq!((lines("ld.global.L2::128B.v4.b32"), lines("ld.global.v4.b32")), (2 * 2, 2 * 4), "{text}");
     }
 }
 

@@ -46,6 +46,9 @@ fn bits_are_moved_as_documented() {
     let left = one(Operation::FunnelShiftLeft, 3);
     let right = one(Operation::FunnelShiftRight, 3);
     let permuted = one(Operation::Permute(0x6250), 2);
+    // Tables by their rows: `a` alone is 0xf0, `b` 0xcc, `c` 0xaa.
+    let both = one(Operation::Logic((0xf0 & 0xcc) ^ 0xaa), 3);
+    let chosen = one(Operation::Logic(0xf0 & 0xcc | !0xf0 & 0xaa), 3);
     for lane in 0..32 {
         assert_eq!(up[4 * lane], word(if lane < 3 { lane } else { lane - 3 }, 0));
         assert_eq!(down[4 * lane], word(if lane > 28 { lane } else { lane + 3 }, 0));
@@ -54,6 +57,8 @@ fn bits_are_moved_as_documented() {
         let (pair, by) = (u128::from(word(lane, 1)) << 32 | u128::from(word(lane, 0)), word(lane, 2) % 32);
         assert_eq!(left[4 * lane], (pair << by >> 32) as u32);
         assert_eq!(right[4 * lane], (pair >> by) as u32);
+        let [a, b, c] = [0, 1, 2].map(|at| word(lane, at));
+        assert_eq!((both[4 * lane], chosen[4 * lane]), (a & b ^ c, a & b | !a & c));
         let bytes = [word(lane, 0).to_le_bytes(), word(lane, 1).to_le_bytes()].concat();
         assert_eq!(permuted[4 * lane], u32::from_le_bytes([bytes[0], bytes[5], bytes[2], bytes[6]]));
     }
