@@ -5,12 +5,14 @@
 //! stores, reductions, scans and conversions are those of distributed tiles, and products those of
 //! fragments.
 
+mod early;
 mod functions;
 mod picked;
 mod roles;
 mod stage;
 mod top;
 
+pub(crate) use early::is_early;
 pub(crate) use roles::{brought_layout, lower as lower_by_roles};
 pub(crate) use stage::staged_layout;
 
@@ -79,6 +81,10 @@ struct Lowering<'k, 'p> {
     /// What a thread holds of each value.
     values: HashMap<ValueId, Own<'k>>,
     turns: HashMap<u32, Expr>,
+    /// Tiles that were asked for, by the load that would read them.
+    early: HashMap<early::Key, Own<'k>>,
+    /// The turns that are being written out.
+    written: early::Turns,
     /// How many loops are open.
     depth: usize,
     /// The block of the program, where it is none of the launch.
@@ -105,7 +111,8 @@ fn over() -> KernelError {
 impl<'k, 'p> Lowering<'k, 'p> {
     fn new(k: &'k Build, placed: &'p Placed, tensors: Vec<View<'k>>, taken: &'p Memory) -> Lowering<'k, 'p> {
         let (values, turns) = (HashMap::new(), HashMap::new());
-        Lowering { k, placed, tensors, values, turns, depth: 0, block: None, taken, groups: None }
+        let (early, written) = (HashMap::new(), Vec::new());
+        Lowering { k, placed, tensors, values, turns, early, written, depth: 0, block: None, taken, groups: None }
     }
 
     /// Notes that arrays in shared memory that nobody has yet are of a statement.
@@ -188,6 +195,10 @@ impl<'k, 'p> Lowering<'k, 'p> {
                     }
                 }
                 Statement::Let { result, operation, operands, place } => {
+                    if let Some(own) = self.early.remove(&(*result, self.written.clone())) {
+                        self.values.insert(*result, own);
+                        continue;
+                    }
                     let k = self.k;
                     let mut given = || place.during(|| self.given(*result, operation, operands));
                     let is_read = matches!(operation, Operation::Load { .. } | Operation::Gather { .. });
@@ -220,6 +231,9 @@ impl<'k, 'p> Lowering<'k, 'p> {
         let overlap = self.groups.as_ref().and_then(|groups| groups.overlaps.get(&own.turn)).cloned();
         if let Some(overlap) = overlap {
             self.overlapped(own, &overlap, &count, &carried)?;
+            return self.ended(own, &carried);
+        }
+        if self.groups.is_none() && self.early_turns(own, &carried)? {
             return self.ended(own, &carried);
         }
         let rings = if self.groups.is_some() { Vec::new() } else { self.begin_rings(own, self.depth > 0)? };
@@ -258,7 +272,9 @@ impl<'k, 'p> Lowering<'k, 'p> {
             for (parameter, value) in own.parameters.iter().zip(carried) {
                 self.values.extend(value.map(|value| (*parameter, value)));
             }
+            self.written.push((own.turn, turn));
             self.body(&own.body)?;
+            self.written.pop();
             carried = own.next.iter().map(|value| of(self, value)).collect();
         }
         for (result, value) in own.results.iter().zip(carried) {
@@ -451,10 +467,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
 /// How many turns a loop has that is written out: one of few turns and few statements, none of
 /// which is a loop, meets other threads, or goes through shared memory.
 fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
-    let count = match &own.count {
-        Count::Sizes(text) => text.trim().parse::<i64>().ok()?,
-        Count::Index(index) => index.known()?,
-    };
+    let count = turns_of(own)?;
     let registers = |value: &ValueId| program.type_of(*value).size();
     let plain = |statement: &Statement| match statement {
         Statement::Let { operation: Operation::Stage { .. } | Operation::Histogram(_), .. } => false,
@@ -473,4 +486,12 @@ fn reads_on(program: &Program, tensor: usize, shape: &[i64], at: &[Index]) -> bo
     let along = (0..shape.len()).find(|mode| crate::roles::is_contiguous(program, tensor, *mode));
     let is_next = |mode: usize| at[mode].terms.iter().any(|own| matches!(own, (Name::Turn(_), 1)));
     along.is_some_and(|mode| shape[mode] * bytes < LINE && is_next(mode))
+}
+
+/// How many turns a loop has, where that is known.
+fn turns_of(own: &Loop) -> Option<i64> {
+    match &own.count {
+        Count::Sizes(text) => text.trim().parse::<i64>().ok(),
+        Count::Index(index) => index.known(),
+    }
 }

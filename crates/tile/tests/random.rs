@@ -347,10 +347,15 @@ fn any(chance: &mut Chance, element: Element, layout: &str) -> Result<Program, T
             // A loop that carries two of the values, neither of which grows.
             let carried = [body.any(chance), body.any(chance)];
             let around = body.known.clone();
-            let results = t.range(chance.below(4) as i64, &carried.map(|known| known.value), |turn, own| {
+            let count = chance.one(&[0, 1, 2, 3, 4, 10]);
+            let results = t.range(count, &carried.map(|known| known.value), |turn, own| {
                 let mut inner = Body { x, build: t, known: around, warps };
                 own.iter().zip(carried).for_each(|(value, known)| inner.add(*value, known.most));
-                inner.add(t.index(turn.clone()).to(Element::F32), 4.0);
+                inner.add(t.index(turn.clone()).to(Element::F32), 10.0);
+                if chance.below(2) == 0 {
+                    let place = [turn.clone(), Index::block(Axis::Y)];
+                    inner.add(t.load(x, &[16, 32], &place).to(Element::F32), 8.0);
+                }
                 if narrow && chance.below(2) == 0 {
                     inner.add(factors(turn, chance), 2048.0);
                 }

@@ -192,3 +192,39 @@ fn a_loop_that_is_written_out_may_begin_at_the_block() {
     let wanted = (0..64).map(|own| (0..3).map(|turn| at(turn * 64 + own)).sum()).collect();
     exactly(&program, &Case::new(&[("N", 170)], &[("x", x.clone())]), &[("y", wanted)]);
 }
+
+#[test]
+fn turns_ask_for_what_the_next_one_reads() {
+    // Ten turns of two loads of two tensors each, of tiles within the first and past its end; what a
+    // turn computes meets other lanes, so that no turn is written out by itself.
+    let text = "tile t {\ninput x: f32 (N,8):(8,1)\ninput w: f32 8:1\noutput y: f32 (M,1):(1,1)\ngrid ceil(M/4)\nwarps 2\n\
+         loop i < 10 with sum = broadcast(f32(0), (4,1)) {\n\
+         loop j < 2 with parts = broadcast(f32(0), (4,4)) {\n\
+         next fma(load(x, (4,4), (i*3 + block.x, j)), reshape(load(w, (4), (j)), (1,4)), parts)\n\
+         } -> parts\n\
+         next fma(sum, f32(0.5), reduce_sum(parts, 1))\n\
+         } -> sum\n\
+         store(y, (block.x, 0), sum)\n}";
+    let program: Program = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let (n, m) = (110_usize, 6);
+    let x: Vec<f64> = (0..8 * n as u64).map(|at| ((at * 40_503) >> 3 & 15) as f64 - 7.0).collect();
+    let w: Vec<f64> = (0..8).map(|at| f64::from(at) - 3.0).collect();
+    let mut wanted = Vec::new();
+    for row in 0..m {
+        let mut sum = 0.0;
+        for turn in 0..10 {
+            let at = turn * 12 + row;
+            let term = |k: usize| if at < n { x[8 * at + k] * w[k] } else { 0.0 };
+            sum = sum * 0.5 + (0..8).map(term).sum::<f64>();
+        }
+        wanted.push(sum);
+    }
+    let case = Case::new(&[("N", n as i64), ("M", m as i64)], &[("x", x), ("w", w)]);
+    exactly(&program, &case, &[("y", wanted)]);
+    // The loads of the first turn, those of two others in the loop, and of the last behind it.
+    let text = ptx::write(program.compile().unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
+    let (before, rest) = text.split_once("LOOP_1:").unwrap();
+    let (within, behind) = rest.split_once("END_2:").unwrap();
+    let loads = [before, within, behind].map(|part| part.matches("ld.global").count());
+    assert!(loads[0] > 0 && loads == [loads[0], 2 * loads[0], loads[0]], "{loads:?} {text}");
+}

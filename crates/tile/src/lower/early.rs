@@ -1,0 +1,195 @@
+//! Loads of a loop that begin a turn before the one that takes them.
+//!
+//! Law: each turn does what it did, in the same order; what it reads was asked for while the turn
+//! before it computed. It is done where nothing is stored in the loop, and where it is known how
+//! many turns there are: none is read that does not come; and where the warps of a block meet in
+//! each turn, since then all of them wait for memory at once. Warps that do not meet compute while
+//! others wait, and take fewer registers so. Turns stand in pairs, so that no number that is on its
+//! way changes its register.
+
+use tilewright_kernel::{Fragment, KernelError};
+use tilewright_layout::Stride;
+use tilewright_layout::symbolic::Expr;
+
+use super::{Lowering, Own, over, turns_of, unrolled};
+use crate::place::Placed;
+use crate::pressure::registers;
+use crate::program::{Loop, Operation, Program, Statement, ValueId};
+
+/// How many turns are written out together.
+const TOGETHER: i64 = 2;
+/// The bits of a lane's number.
+const LANE_BITS: usize = 5;
+/// The most registers of a thread for what a turn reads.
+const REGISTERS: i64 = 64;
+
+/// The turn of each loop around a statement that is written out within a loop.
+pub(super) type Turns = Vec<(u32, i64)>;
+
+/// A load, by its value, and the turns in which it is meant.
+pub(super) type Key = (ValueId, Turns);
+
+/// A load, and the turns of the loops within the one whose loads begin early.
+struct Early<'s> {
+    statement: &'s Statement,
+    inner: Turns,
+}
+
+/// What the turns of a loop read, and how many there are; none where loads begin with their turns.
+fn early<'s>(own: &'s Loop, placed: &Placed) -> Option<(Vec<Early<'s>>, i64)> {
+    let count = turns_of(own).filter(|count| *count > 0 && count % TOGETHER == 0)?;
+    let mut loads = Vec::new();
+    let takes = |early: &Early<'_>| match early.statement {
+        Statement::Let { result, .. } => {
+            let values = placed.layouts.get(result).map_or(0, |held| held.values());
+            registers(values, placed.program.type_of(*result))
+        }
+        _ => 0,
+    };
+    let may = meet(&own.body, placed)
+        && collect(&own.body, &mut Vec::new(), &placed.program, &mut loads)
+        && !loads.is_empty();
+    (may && loads.iter().map(takes).sum::<i64>() <= REGISTERS).then_some((loads, count))
+}
+
+/// Whether something that a body itself computes is given from warp to warp.
+fn meet(body: &[Statement], placed: &Placed) -> bool {
+    let warps = |value: &ValueId| placed.layouts.get(value).and_then(|held| held.threads.get(LANE_BITS..));
+    body.iter().any(|statement| match statement {
+        Statement::Let { result, operation: Operation::Held(_), operands, .. } => {
+            operands.first().and_then(warps) != warps(result)
+        }
+        Statement::Let { operation, operands, .. } => {
+            combines(operation) && operands.first().and_then(warps).is_some_and(|bits| !bits.is_empty())
+        }
+        Statement::Loop(own) => meet(&own.body, placed),
+        Statement::Store { .. } => false,
+    })
+}
+
+/// Whether an operation combines elements of a tile.
+fn combines(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Reduce(..)
+            | Operation::ArgMax(_)
+            | Operation::Top(..)
+            | Operation::Histogram(_)
+            | Operation::Scan(..)
+            | Operation::ScanBefore(..)
+    )
+}
+
+/// The loads of a body, those of loops that are written out within it too. False where loads may
+/// not go past something, or go through rings of their own.
+fn collect<'s>(body: &'s [Statement], inner: &mut Turns, program: &Program, found: &mut Vec<Early<'s>>) -> bool {
+    body.iter().all(|statement| match statement {
+        Statement::Let { operation: Operation::Load { .. }, .. } => {
+            found.push(Early { statement, inner: inner.clone() });
+            true
+        }
+        Statement::Let { operation: Operation::Stage { .. }, .. } => false,
+        Statement::Let { .. } => true,
+        Statement::Store { .. } => false,
+        Statement::Loop(own) => unrolled(own, program).is_some_and(|count| {
+            (0..count).all(|turn| {
+                inner.push((own.turn, turn));
+                let all = collect(&own.body, inner, program, found);
+                inner.pop();
+                all
+            })
+        }),
+    })
+}
+
+/// Whether loads of some loop of a program begin early, without groups of warps.
+pub(crate) fn is_early(placed: &Placed) -> bool {
+    fn any(body: &[Statement], placed: &Placed) -> bool {
+        body.iter().any(|statement| match statement {
+            Statement::Loop(own) if unrolled(own, &placed.program).is_some() => false,
+            Statement::Loop(own) => early(own, placed).is_some() || any(&own.body, placed),
+            _ => false,
+        })
+    }
+    any(&placed.program.body, placed)
+}
+
+impl<'k> Lowering<'k, '_> {
+    /// The turns of a loop whose loads begin early; false where they do not, and nothing is done.
+    pub(super) fn early_turns(&mut self, own: &Loop, carried: &[Fragment<'k>]) -> Result<bool, KernelError> {
+        let placed = self.placed;
+        let Some((loads, count)) = early(own, placed) else { return Ok(false) };
+        let first = self.asked_for(own, &loads, &Expr::from(0))?;
+        // What is on its way where a pair of turns begins.
+        let kept = first.iter().map(|from| self.same(from)).collect::<Result<Vec<_>, _>>()?;
+        let pairs = count / TOGETHER;
+        if pairs > 1 {
+            let k = self.k;
+            k.range(pairs - 1, |pair| {
+                let first = Stride::times(&pair, &Expr::from(TOGETHER)).ok_or_else(over)?;
+                self.pair(own, (&first, true), (&loads, &kept), carried)
+            })?;
+        }
+        self.pair(own, (&Expr::from(count - TOGETHER), false), (&loads, &kept), carried)?;
+        Ok(true)
+    }
+
+    /// Two turns, of which more follow or not.
+    fn pair(
+        &mut self,
+        own: &Loop,
+        (first, more): (&Expr, bool),
+        (loads, kept): (&[Early<'_>], &[Fragment<'k>]),
+        carried: &[Fragment<'k>],
+    ) -> Result<(), KernelError> {
+        for (parameter, fragment) in own.parameters.iter().zip(carried) {
+            self.values.insert(*parameter, Own::Numbers(fragment.numbers()?));
+        }
+        let mut taken = kept.iter().map(|from| self.same(from)).collect::<Result<Vec<_>, _>>()?;
+        for number in 0..TOGETHER {
+            let turn = Stride::plus(first, &Expr::from(number)).ok_or_else(over)?;
+            let next = Stride::plus(&turn, &Expr::from(1)).ok_or_else(over)?;
+            let comes = number + 1 < TOGETHER || more;
+            let asked = if comes { self.asked_for(own, loads, &next)? } else { Vec::new() };
+            self.turns.insert(own.turn, turn);
+            for (early, fragment) in loads.iter().zip(&taken) {
+                let Statement::Let { result, .. } = early.statement else { continue };
+                let tile = fragment.distributed(&self.distribution(*result)?)?;
+                self.early.insert((*result, early.inner.clone()), Own::Tile(tile));
+            }
+            let around = std::mem::take(&mut self.written);
+            self.body(&own.body)?;
+            self.written = around;
+            let next: Vec<Option<Own<'k>>> = own.next.iter().map(|value| self.values.get(value).cloned()).collect();
+            for (parameter, value) in own.parameters.iter().zip(next) {
+                self.values.extend(value.map(|value| (*parameter, value)));
+            }
+            taken = asked;
+        }
+        for (parameter, fragment) in own.parameters.iter().zip(carried) {
+            fragment.set(&self.numbers(*parameter)?)?;
+        }
+        kept.iter().zip(&taken).try_for_each(|(kept, from)| kept.assign(from))
+    }
+
+    /// The loads of a turn.
+    fn asked_for(&mut self, own: &Loop, loads: &[Early<'_>], turn: &Expr) -> Result<Vec<Fragment<'k>>, KernelError> {
+        self.turns.insert(own.turn, turn.clone());
+        let mut found = Vec::new();
+        for early in loads {
+            let Statement::Let { result, operation, operands, place } = early.statement else { continue };
+            self.turns.extend(early.inner.iter().map(|(number, turn)| (*number, Expr::from(*turn))));
+            if let Own::Tile(tile) = place.during(|| self.given(*result, operation, operands))? {
+                found.push(tile.fragment().clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// The same numbers in a fragment of its own, which keeps them.
+    fn same(&self, from: &Fragment<'k>) -> Result<Fragment<'k>, KernelError> {
+        let own = self.k.register(from.element(), &from.size().to_string())?;
+        own.assign(from)?;
+        Ok(own)
+    }
+}
