@@ -58,7 +58,7 @@ pub use coverage::{Coverage, Written};
 pub use distributed::Distributed;
 pub use fragment::Fragment;
 pub use number::{Flag, Num};
-pub use pipeline::{Cursor, Pipeline, Stage};
+pub use pipeline::{Cursor, Deal, Drawn, Pipeline, Stage};
 pub use reduction::Reduction;
 pub use role::Meeting;
 pub use tensor::View;
@@ -67,7 +67,7 @@ use self::core::Core;
 use crate::error::{KernelError, Reason};
 use crate::program::memory::{BufferId, Space};
 use crate::program::operation::Axis;
-use crate::program::{Location, Program, Source};
+use crate::program::{Dealt, Location, Program, Source};
 
 /// The most elements that a thread takes in one statement, and that a fragment has. It has at most
 /// 255 registers, but not all elements need one at the same time.
@@ -348,10 +348,15 @@ impl Build {
             resident: core.resident,
             cluster: core.cluster.unwrap_or([1; 3]),
             shared_bytes: core.shared_bytes,
+            dealt: core.dealt.as_ref().map(|dealing| {
+                let numbers = dealing.dealt.numbers;
+                Dealt { numbers: renamed.get(&numbers).copied().unwrap_or(numbers), ..dealing.dealt }
+            }),
             widths: core.widths.clone(),
             body,
             sources: core.sources.clone(),
         };
+        core.deals_all(&program).map_err(|refusal| refusal.at("deal", location))?;
         let outputs = coverage::coverages(&core, &values, &program, &renamed)?;
         Ok((program, outputs))
     }

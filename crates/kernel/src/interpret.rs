@@ -15,6 +15,7 @@ mod arithmetic;
 mod background;
 mod barriers;
 mod bulk;
+mod claims;
 mod clock;
 mod cluster;
 pub(crate) mod code;

@@ -139,6 +139,9 @@ pub struct Loop {
     pub carried: Vec<Carried>,
     /// A turn.
     pub body: Vec<Step>,
+    /// A predicate at the end of a turn, the same in all threads of the block: where it is true, it
+    /// was the last one. Written inside, or from outside.
+    pub until: Option<Register>,
     /// The statement that it came from.
     pub source: SourceId,
 }
@@ -156,6 +159,19 @@ pub struct Branch {
     pub chosen: Vec<Chosen>,
     /// The statement that it came from.
     pub source: SourceId,
+}
+
+/// Numbers that clusters take of a count ([`Operation::Claim`]), for those who foresee what a run
+/// does: the cost report takes them as dealt in turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dealt {
+    /// The shared array from which the threads of a block read them: an element for each number of
+    /// a message.
+    pub numbers: BufferId,
+    /// How many of the first message count; of each later one, the first element does.
+    pub first: u32,
+    /// How many there are, 32 bits: a message has this one where none is left.
+    pub count: Register,
 }
 
 /// What one thread does, for all threads of a grid.
@@ -182,6 +198,8 @@ pub struct Program {
     pub cluster: [u32; 3],
     /// How many bytes of shared memory a block takes.
     pub shared_bytes: u32,
+    /// The numbers that clusters take of a count, where they do.
+    pub dealt: Option<Dealt>,
     /// How many bits each register has.
     pub widths: Vec<Width>,
     /// What a thread does.

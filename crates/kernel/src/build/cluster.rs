@@ -16,8 +16,10 @@ use crate::program::operation::{Binary, Comparison, Number, Operation, Special};
 use crate::program::register::{Register, Width};
 use crate::program::{Location, Source};
 
-/// The most blocks of a cluster that every device with clusters has.
-const MAX_CLUSTER: u32 = 8;
+/// The most blocks of a cluster of any device. Every device with clusters has eight.
+const MAX_CLUSTER: u32 = 16;
+/// How many ranks a table in a register has, four bits each.
+const LISTED: usize = 8;
 
 /// Some ranks of a cluster: those of a layout, and the first one, which is added to all.
 pub(crate) struct Ranks {
@@ -72,7 +74,14 @@ impl Core {
         let lane = self.special(Special::Lane);
         let count = self.constant(ranks.ranks.len() as u64, Width::Bits32);
         let inside = self.pure(Operation::Compare(Comparison::Less, Number::I32), [lane, count], Width::Predicate);
-        // Four bits for each lane: a cluster has at most eight blocks.
+        if ranks.ranks.len() > LISTED {
+            if !ranks.first.is_known_zero() || !(0..).zip(&ranks.ranks).all(|(lane, rank)| lane == *rank) {
+                let because = format!("more than {LISTED} ranks are those of the whole cluster, in order");
+                return Err(Reason::Instruction { name: "ranks".to_string(), because });
+            }
+            return Ok((lane, inside));
+        }
+        // Four bits for each lane.
         let table = ranks.ranks.iter().rev().fold(0, |table, rank| table << 4 | u64::from(*rank));
         let (table, two) = (self.constant(table, Width::Bits32), self.constant(2, Width::Bits32));
         let (low, most) = (self.constant(15, Width::Bits32), self.constant(7, Width::Bits32));
@@ -132,7 +141,8 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: it was said, or relied on, to be another number; there are 1 to 8.
+    /// Errors: it was said, or relied on, to be another number; there are 1 to 16. A device may have
+    /// no room for more than 8, and refuses the launch then.
     #[track_caller]
     pub fn cluster(&self, blocks: u32) -> Result<(), KernelError> {
         let location = Location::caller();

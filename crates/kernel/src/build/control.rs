@@ -96,15 +96,33 @@ impl Build {
         count: impl Into<Expr>,
         body: impl FnOnce(Expr) -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
-        let location = Location::caller();
-        let refuse = |refusal: Reason| refusal.at("range", location);
+        let source = Source { statement: "range", location: Location::caller() };
         let count = count.into();
+        let to = |core: &mut Core| core.lower(&count, Width::Bits32);
+        self.repeated(source, &count, to, |turn| {
+            let told = turn.parameters().into_iter().map(|own| (own, count.clone()));
+            self.core().turns.extend(told);
+            body(turn)?;
+            Ok(None)
+        })
+    }
+
+    /// Turns of a body for an index from 0 to below what is in a register, at most `count`; the body
+    /// may give a predicate that is true in the last turn. What the turns count, the body says.
+    pub(super) fn repeated(
+        &self,
+        begun: Source,
+        count: &Expr,
+        to: impl FnOnce(&mut Core) -> Result<Register, Reason>,
+        body: impl FnOnce(Expr) -> Result<Option<Register>, KernelError>,
+    ) -> Result<(), KernelError> {
+        let refuse = |refusal: Reason| refusal.at(begun.statement, begun.location);
         let (units, from, to, index, source) = {
             let mut core = self.core();
-            core.begin(Source { statement: "range", location });
+            core.begin(begun);
             let source = core.source;
             let units = core.units().map_err(refuse)?;
-            let to = core.lower(&count, Width::Bits32).map_err(refuse)?;
+            let to = to(&mut core).map_err(refuse)?;
             let from = core.constant(0, Width::Bits32);
             core.scopes.push(Scope::default());
             let depth = core.depth();
@@ -128,11 +146,10 @@ impl Build {
             self.core().new_variable(index, greatest, Some(count.clone()))
         };
         let around = self.core().turns.len();
-        self.core().turns.extend(variable.parameters().into_iter().map(|turn| (turn, count.clone())));
-        body(variable)?;
+        let until = body(variable)?;
         let mut core = self.core();
         core.turns.truncate(around);
-        core.begin(Source { statement: "range", location });
+        core.begin(begun);
         let mut ends = Vec::new();
         for (unit, initial, current) in &units {
             let width = core.width(*initial);
@@ -163,7 +180,7 @@ impl Build {
             core.set_unit(unit, result);
             carried.push(Carried { initial: *initial, current: *current, next, result });
         }
-        let step = Step::Loop(Loop { index, from, to, step: 1, carried, body: scope.steps, source });
+        let step = Step::Loop(Loop { index, from, to, step: 1, carried, body: scope.steps, until, source });
         core.scopes[depth].steps.push(step);
         Ok(())
     }

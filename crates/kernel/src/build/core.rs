@@ -12,6 +12,7 @@ use tilewright_layout::Layout;
 use tilewright_layout::symbolic::{Declarations, Expr, Parameter};
 
 use super::coverage::Write;
+use super::pipeline::Dealing;
 use super::role::Team;
 use super::scratch::Scratch;
 use crate::error::Reason;
@@ -98,6 +99,8 @@ pub(crate) struct Core {
     /// The registers that roles ask for: the first thread, how many threads, and how many each.
     pub(crate) shares: Vec<(i64, u32, u32)>,
     pub(crate) maps: Vec<Map>,
+    /// What clusters take of a count.
+    pub(crate) dealt: Option<Dealing>,
     /// Registers that are an accumulator's own: what products of four warps may add to.
     pub(crate) sums: HashSet<Register>,
     pub(crate) digits: HashMap<(Expr, i64, i64), Expr>,
@@ -138,6 +141,7 @@ impl Core {
             of_roles: HashMap::new(),
             shares: Vec::new(),
             maps: Vec::new(),
+            dealt: None,
             sums: HashSet::new(),
             digits: HashMap::new(),
             aliases: HashMap::new(),

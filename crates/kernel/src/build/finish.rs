@@ -30,6 +30,7 @@ pub(super) fn replace(steps: &mut [Step], aliases: &HashMap<Register, Register>)
                     real(&mut carried.initial);
                     real(&mut carried.next);
                 }
+                turns.until.iter_mut().for_each(real);
                 replace(&mut turns.body, aliases);
             }
             Step::Branch(branch) => {
@@ -91,6 +92,7 @@ fn mark(steps: &[Step], read: &mut [bool]) {
             Step::Loop(turns) => {
                 read[turns.from.index()] = true;
                 read[turns.to.index()] = true;
+                turns.until.iter().for_each(|until| read[until.index()] = true);
                 for carried in &turns.carried {
                     if read[carried.result.index()] || read[carried.current.index()] {
                         read[carried.next.index()] = true;

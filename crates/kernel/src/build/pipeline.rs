@@ -6,10 +6,14 @@
 //! fill and one for those who use, so neither stages nor phases are counted by hand.
 //!
 //! Here are the ring, its barriers and its cursors; `copies.rs` fills a stage, `barriers.rs` waits
-//! for one and frees it.
+//! for one and frees it. `deal.rs` has numbers that clusters take of a count pass through a ring.
 
 mod barriers;
 mod copies;
+mod deal;
+
+pub(crate) use deal::Dealing;
+pub use deal::{Deal, Drawn};
 
 use std::cell::Cell;
 

@@ -92,6 +92,8 @@ pub(super) struct Walk<'a> {
     scalars: &'a [Option<u64>],
     block: [u32; 3],
     warp: usize,
+    /// How many numbers of the count the cluster has had.
+    drawn: u64,
     registers: Vec<Lanes>,
     known: Vec<bool>,
     pub(super) sums: Sums,
@@ -128,6 +130,7 @@ impl<'a> Walk<'a> {
             scalars,
             block: [0; 3],
             warp: 0,
+            drawn: 0,
             registers,
             known,
             sums,
@@ -160,7 +163,7 @@ impl<'a> Walk<'a> {
 
     /// One warp of a block.
     pub(super) fn warp(&mut self, block: [u32; 3], warp: u32) -> Result<(), Uncounted> {
-        (self.block, self.warp) = (block, warp as usize);
+        (self.block, self.warp, self.drawn) = (block, warp as usize, 0);
         let here = (self.program.threads - 32 * warp).min(32);
         let exists = ((1_u64 << here) - 1) as u32;
         self.range(0, self.code.nodes.len(), exists)
@@ -219,7 +222,13 @@ impl<'a> Walk<'a> {
             self.set(carried.current, carried.initial);
         }
         let each = i64::from(step.step.max(1));
-        let all = u64::try_from((to - from).max(0)).unwrap_or(0).div_ceil(each.unsigned_abs());
+        let mut all = u64::try_from((to - from).max(0)).unwrap_or(0).div_ceil(each.unsigned_abs());
+        if step.until.is_some() {
+            // Of numbers that are dealt in turn.
+            let (own, clusters) = self.cluster();
+            all = all.saturating_sub(own).div_ceil(clusters);
+        }
+        let to = from.saturating_add(i64::try_from(all).unwrap_or(i64::MAX).saturating_mul(each));
         let mut states: Vec<Vec<Option<Lanes>>> = Vec::new();
         let mut sums: Vec<Sums> = Vec::new();
         let (mut index, mut turn) = (from, 0_u64);
@@ -257,6 +266,7 @@ impl<'a> Walk<'a> {
             let before = &sums[sums.len() - 1 - whole];
             self.sums.multiply(turns.start + 1, before, periods * period as u64, whole as u64);
             index += (periods * period as u64) as i64 * each;
+            self.drawn = self.drawn.saturating_add(periods * period as u64);
             for ((carried, growth), bits) in step.carried.iter().zip(&growth).zip(&widths) {
                 let register = &mut self.registers[carried.current.index()];
                 for (value, growth) in register.iter_mut().zip(growth) {
@@ -302,6 +312,11 @@ impl<'a> Walk<'a> {
             Operation::Scalar(index) => self.scalars[*index].map(|bits| [bits; LANES]),
             _ => None,
         };
+        if let Operation::Load(access) = operation
+            && self.dealt(access, instruction)
+        {
+            return self.accesses(place, instruction, mask);
+        }
         if let Some(value) = value {
             self.registers[instruction.outputs[0].index()] = value;
             self.known[instruction.outputs[0].index()] = true;
@@ -313,6 +328,30 @@ impl<'a> Walk<'a> {
         if !computed && operation.accesses().next().is_some() {
             self.accesses(place, instruction, mask);
         }
+    }
+
+    /// The number of the cluster of this block, and how many there are, along the first axis.
+    fn cluster(&self) -> (u64, u64) {
+        let blocks = self.program.cluster[0].max(1);
+        (u64::from(self.block[0] / blocks), u64::from(self.grid[0] / blocks).max(1))
+    }
+
+    /// What threads read of numbers that are dealt: each cluster has every so many, as if all took
+    /// the same time. Whether it is such a load, whose numbers are known.
+    fn dealt(&mut self, access: &Access, instruction: &Instruction) -> bool {
+        let Some(dealt) = self.program.dealt.filter(|dealt| dealt.numbers == access.buffer) else { return false };
+        if !self.is_known(dealt.count) {
+            return false;
+        }
+        let end = self.registers[dealt.count.index()][0];
+        let (own, clusters) = self.cluster();
+        for (at, output) in (0..).zip(&instruction.outputs) {
+            let number = self.drawn.saturating_add(at).saturating_mul(clusters).saturating_add(own);
+            self.registers[output.index()] = [number.min(end); LANES];
+            self.known[output.index()] = true;
+        }
+        self.drawn += if self.drawn == 0 { u64::from(dealt.first) } else { 1 };
+        true
     }
 
     fn special(&self, special: Special) -> Lanes {

@@ -84,6 +84,7 @@ impl Machine<'_> {
             Operation::RemoteReduce(operation, number, access) => {
                 self.atomic(warp, place, instruction, (*operation, *number), access, true)?;
             }
+            Operation::Claim => self.claim(warp, place, instruction)?,
             Operation::LoadMatrix { access, transposed } => {
                 self.whole_warp(warp, place)?;
                 self.load_matrix(warp, place, instruction, access, *transposed)?;

@@ -306,6 +306,11 @@ pub enum Defect {
         /// The same of the descriptor.
         reads: u32,
     },
+    /// E1040: numbers of the count of a launch taken so that it is not where it was behind it.
+    Count {
+        /// What is wrong.
+        what: &'static str,
+    },
     /// E1038: memory of the device touched before the launches before this one are known to be
     /// over, in a kernel that waits for them.
     Launches {
@@ -397,6 +402,7 @@ impl Defect {
             Defect::Registers { .. } => "E1037",
             Defect::Launches { .. } => "E1038",
             Defect::Permuted { .. } => "E1039",
+            Defect::Count { .. } => "E1040",
         }
     }
 }

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use super::background::Copies;
 use super::barriers::{Object, Rendezvous};
 use super::bulk::{Load, Stores};
+use super::claims::Claims;
 use super::clock::{Agent, Clocks, Event, Work};
 use super::cluster::{Gathering, Use};
 use super::code::Code;
@@ -95,6 +96,7 @@ pub(super) struct Machine<'a> {
     pub(super) random: Random,
     pub(super) globals: Vec<Global>,
     pub(super) groups: Groups,
+    pub(super) claims: Claims,
     pub(super) block: Block,
     pub(super) tallies: Vec<[Tally; 2]>,
     pub(super) classes: [u64; Class::ALL.len()],
@@ -149,6 +151,7 @@ impl<'a> Machine<'a> {
             random: Random::new(seed),
             globals,
             groups: Groups::default(),
+            claims: Claims::default(),
             block: Block {
                 first: [0; 3],
                 number: 0,
@@ -204,7 +207,7 @@ impl<'a> Machine<'a> {
             }
             self.finished += cluster;
         }
-        if self.findings.is_empty() {
+        if self.findings.is_empty() && self.check_count().is_ok() {
             self.check_outputs();
         }
         if self.findings.is_empty() { Ok(self.results()) } else { Err(self.findings) }
@@ -314,6 +317,11 @@ impl<'a> Machine<'a> {
         let [x, y] = [count(0), count(1)];
         let at = [cluster % x, cluster / x % y, cluster / x / y];
         std::array::from_fn(|axis| at[axis] as u32 * extents[axis])
+    }
+
+    /// The number of the cluster that runs.
+    pub(super) fn current_cluster(&self) -> u64 {
+        self.order.last().copied().unwrap_or(0)
     }
 
     /// Puts a cluster, by its number, and its warps where it begins.

@@ -236,6 +236,7 @@ impl fmt::Display for Defect {
                 write!(f, "{place} are touched before the launches before this one are known to be over; ")?;
                 f.write_str("wait for them first")
             }
+            Defect::Count { what } => write!(f, "the count of the launch is not at 0 behind it: {what}"),
             Defect::ClusterBarrier { what } => write!(f, "the barrier of the cluster is used out of turn: {what}"),
             Defect::Group { first, products } => {
                 write!(

@@ -259,6 +259,8 @@ pub(crate) fn scalars_of(
             }
             Scalar::Multiplier { divisor: by } => Some(divisor(by)?.0.into()),
             Scalar::Shift { divisor: by } => Some(divisor(by)?.1.into()),
+            // Launches that follow one another have the same count.
+            Scalar::Count => Some(0),
             Scalar::Given { .. } => None,
         });
     }

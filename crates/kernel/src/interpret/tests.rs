@@ -5,6 +5,7 @@ pub(crate) mod assembler;
 mod background;
 mod barriers;
 mod bulk;
+mod claims;
 mod clusters;
 mod control;
 mod conversions;

@@ -127,7 +127,7 @@ impl Machine<'_> {
                     }
                 }
                 Node::LoopStart(number) => self.enter_loop(warp, *number, &code.loops[*number])?,
-                Node::LoopEnd(number) => end_turn(warp, &code.loops[*number]),
+                Node::LoopEnd(number) => self.end_turn(warp, *number, &code.loops[*number])?,
                 Node::BranchStart(number) => self.split(warp, &code.choices[*number]),
                 Node::BranchMiddle(number) | Node::BranchEnd(number) => self.rejoin(warp, &code.choices[*number]),
             }
@@ -178,6 +178,27 @@ impl Machine<'_> {
         Ok(())
     }
 
+    fn end_turn(&mut self, warp: &mut Warp, number: usize, turns: &Turns<'_>) -> Result<(), Stop> {
+        let Some(until) = turns.step.until else {
+            next_turn(warp, turns, false);
+            return Ok(());
+        };
+        let holds = warp.holds(until.index()) & warp.mask;
+        let last = holds != 0;
+        // Other warps at the end of the same turn: loops are told from their ends by their numbers.
+        let key = (number + self.code.loops.len(), warp.rank, warp.path.as_slice().into());
+        let others = *self.block.turns.entry(key).or_insert(last.into()) != u64::from(last);
+        if others || (last && holds != warp.mask) {
+            let done = warp.path.last().map_or(0, |turn| u64::from(*turn)) + 1;
+            let lane = warp.mask.trailing_zeros() as usize % LANES;
+            let others = Some(done + u64::from(last));
+            self.report(Defect::LoopBounds { turns: done, others }, turns.end, Some(warp.thread(lane)))?;
+            return Err(Stop);
+        }
+        next_turn(warp, turns, last);
+        Ok(())
+    }
+
     fn split(&mut self, warp: &mut Warp, choice: &Choice<'_>) {
         let then = warp.holds(choice.step.condition.index()) & warp.mask;
         let otherwise = warp.mask & !then;
@@ -216,10 +237,11 @@ impl Machine<'_> {
     }
 }
 
-fn end_turn(warp: &mut Warp, turns: &Turns<'_>) {
+/// Goes on to the next turn of a loop, or behind it.
+fn next_turn(warp: &mut Warp, turns: &Turns<'_>, last: bool) {
     let Some(Frame::Loop { turns: all, done }) = warp.frames.last_mut() else { return };
     *done += 1;
-    let over = *done == *all;
+    let over = last || *done == *all;
     // All at once: what one value becomes may be what another one was.
     let next: Vec<Lanes> = turns.step.carried.iter().map(|carried| warp.registers[carried.next.index()]).collect();
     for (carried, next) in turns.step.carried.iter().zip(next) {

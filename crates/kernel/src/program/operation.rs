@@ -88,6 +88,11 @@ pub enum Operation {
     /// The same, vectors of up to four f32 included, where nobody asks what it was. address?,
     /// values.. ->
     Reduce(AtomicOperation, Number, Access),
+    /// The next number of the count of the launch (`atom.inc`): 0, 1, .. and, after `last`, 0 again.
+    /// Whoever comes first has it first, over all blocks. Which of the counts of the module the
+    /// launch has comes with it ([`Scalar::Count`](super::scalar::Scalar::Count)). which, last (32
+    /// bits each) -> number
+    Claim,
     /// Bytes from global to shared memory, behind the thread's back (`cp.async`): 4, 8 or 16. Where
     /// a last register is given, a predicate, and it is false, zeros are written and nothing is
     /// read. shared address?, global address?, predicate? ->
@@ -359,6 +364,7 @@ impl Operation {
             Operation::Store(_)
             | Operation::Atomic(..)
             | Operation::Reduce(..)
+            | Operation::Claim
             | Operation::CopyAsync { .. }
             | Operation::CommitAsync
             | Operation::WaitAsync(_)

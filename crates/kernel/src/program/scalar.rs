@@ -8,6 +8,10 @@ use tilewright_layout::symbolic::Expr;
 
 use crate::element::Element;
 
+/// How many counts a module has whose kernel takes numbers of one: as many streams, and recordings
+/// of graphs, may launch it.
+pub const COUNTS: u32 = 1 << 16;
+
 /// A number that the launch passes to all threads.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scalar {
@@ -30,6 +34,12 @@ pub enum Scalar {
         /// The divisor.
         divisor: Expr,
     },
+    /// Which of the [`COUNTS`] counts of its module a launch has ([`Operation::Claim`]), of 32 bits:
+    /// one that no launch has that may run at the same time. Launches that follow one another may
+    /// have the same, as each leaves it as it found it.
+    ///
+    /// [`Operation::Claim`]: super::operation::Operation::Claim
+    Count,
     /// A number that the caller gives.
     Given {
         /// Its name.
@@ -44,7 +54,7 @@ impl Scalar {
     pub fn bits(&self) -> u32 {
         match self {
             Scalar::Size { bits, .. } => *bits,
-            Scalar::Multiplier { .. } | Scalar::Shift { .. } => 32,
+            Scalar::Multiplier { .. } | Scalar::Shift { .. } | Scalar::Count => 32,
             Scalar::Given { element, .. } => element.bits().max(16),
         }
     }

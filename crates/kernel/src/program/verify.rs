@@ -184,6 +184,9 @@ impl Checker<'_> {
                     for carried in &turns.carried {
                         self.read(carried.next, source)?;
                     }
+                    if let Some(until) = turns.until {
+                        self.expect(until, Width::Predicate, source)?;
+                    }
                     self.leave(&inner);
                     for carried in &turns.carried {
                         self.write(carried.result, &mut scope, source)?;
@@ -243,6 +246,7 @@ impl Checker<'_> {
                     | Operation::BulkSend { .. }
                     | Operation::Atomic(..)
                     | Operation::Reduce(..)
+                    | Operation::Claim
                     | Operation::CopyAsync { .. }
                     | Operation::BarrierArrive { .. }
                     | Operation::BulkLoad { .. }
@@ -384,6 +388,7 @@ impl Checker<'_> {
                 let whole = access.bits == number.bits() && !matches!(atomic, CompareExchange | Exchange);
                 whole && exactly(&[address, pieces].concat(), &[])
             }
+            Operation::Claim => exactly(&[Bits32; 2], &[Bits32]),
             Operation::CopyAsync { to, from, or_zeros } => {
                 let (shared, _) = self.access(to, Space::Shared)?;
                 let (global, _) = self.access(from, Space::Global)?;

@@ -6,7 +6,7 @@ use super::{PtxError, Target};
 use crate::program::Instruction;
 use crate::program::memory::{Access, Cache, Space};
 use crate::program::operation::{AtomicOperation, Number};
-use crate::program::register::Register;
+use crate::program::register::{Register, Width};
 
 impl Writer<'_> {
     /// The address of an access, in brackets: its register is the next input, where it has one.
@@ -124,6 +124,20 @@ impl Writer<'_> {
         }
         let space = self.space(access);
         self.guarded(instruction.guard, &format!("atom.{space}.{name}.{bits} {result}, {at}, {values};"));
+    }
+
+    /// The next number of the count of the launch: it becomes 0 again by itself.
+    pub(super) fn claim(&mut self, instruction: &Instruction) {
+        let which = self.operand(instruction.inputs[0], Number::U32);
+        let last = self.operand(instruction.inputs[1], Number::U32);
+        let result = self.result(instruction);
+        let (counts, at) = (self.counts(), self.temporary(Width::Bits64));
+        self.line(&format!("mov.u64 {at}, {counts};"));
+        self.line(&format!("mad.wide.u32 {at}, {which}, 4, {at};"));
+        if instruction.guard.is_some() {
+            self.line(&format!("mov.b32 {result}, 0;"));
+        }
+        self.guarded(instruction.guard, &format!("atom.global.inc.u32 {result}, [{at}], {last};"));
     }
 
     pub(super) fn reduce(

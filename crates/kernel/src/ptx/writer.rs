@@ -7,6 +7,7 @@ use super::{PtxError, Target};
 use crate::program::memory::{Access, Space};
 use crate::program::operation::{Number, Operation};
 use crate::program::register::{Register, Width};
+use crate::program::scalar::{COUNTS, Scalar};
 use crate::program::{Branch, Instruction, Loop, Program, SourceId, Step};
 
 pub(super) struct Writer<'a> {
@@ -74,6 +75,9 @@ impl<'a> Writer<'a> {
         if self.uses_shared {
             let _ = writeln!(out, ".extern .shared .align 1024 .b8 shared_memory[];\n");
         }
+        if program.has(|operation| *operation == Operation::Claim) {
+            let _ = writeln!(out, ".global .align 4 .b32 {}[{COUNTS}];\n", self.counts());
+        }
         let _ = writeln!(out, ".visible .entry {}(", program.name);
         let mut parameters: Vec<String> = Vec::new();
         for (number, buffer) in program.tensors().enumerate() {
@@ -83,7 +87,11 @@ impl<'a> Writer<'a> {
             ));
         }
         for (number, scalar) in program.scalars.iter().enumerate() {
-            parameters.push(format!("    .param .b{} scalar{number}", scalar.bits()));
+            let which = match scalar {
+                Scalar::Count => "  // which of the counts: one that no launch has that may run at the same time",
+                _ => "",
+            };
+            parameters.push(format!("    .param .b{} scalar{number}{which}", scalar.bits()));
         }
         for (number, _) in program.maps.iter().enumerate() {
             parameters.push(format!("    .param .align 64 .b8 map{number}[128]"));
@@ -156,6 +164,11 @@ impl<'a> Writer<'a> {
         out.push_str(&self.body);
         let _ = writeln!(out, "    ret;\n}}");
         Ok(text)
+    }
+
+    /// The name of the counts of the module.
+    pub(super) fn counts(&self) -> String {
+        format!("{}_counts", self.program.name)
     }
 
     /// Appends a line.
@@ -313,6 +326,12 @@ impl<'a> Writer<'a> {
         // Unrolling is a choice of the program, and takes the assembler long.
         self.line(".pragma \"nounroll\";");
         self.steps(&turns.body)?;
+        // Before what it is made of becomes that of the next turn.
+        let last = turns.until.map(|until| {
+            let (until, last) = (self.register(until), self.temporary(Width::Predicate));
+            self.line(&format!("not.pred {last}, {until};"));
+            last
+        });
         // All at once: what one value becomes may be what another one is.
         let busy = |register: Register| turns.carried.iter().any(|carried| carried.current == register);
         let mut moves = Vec::new();
@@ -334,6 +353,9 @@ impl<'a> Writer<'a> {
         self.line(&format!("add.s32 {index}, {index}, {};", turns.step));
         let more = self.temporary(Width::Predicate);
         self.line(&format!("setp.lt.s32 {more}, {index}, {to};"));
+        if let Some(last) = last {
+            self.line(&format!("and.pred {more}, {more}, {last};"));
+        }
         self.line(&format!("@{more} bra {head};"));
         self.body.push_str(&format!("{end}:\n"));
         for carried in &turns.carried {

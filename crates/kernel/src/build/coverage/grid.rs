@@ -6,7 +6,9 @@
 //! number of a block or of a turn, or a digit of a number; digits `(number / d) mod m` with `d` and
 //! `m` in a chain tell that number, up to where it is a whole multiple of their product, and a
 //! number that is such a sum again tells its terms. Every axis of the grid with more than one block
-//! has to be told, and the thread, unless the parts of a block tell it.
+//! has to be told, and the thread, unless the parts of a block tell it. A number that clusters take
+//! of a count is had by one of them, once, so it tells clusters: of a block, its rank is left.
+//! (`pipeline/deal.rs`)
 
 use tilewright_layout::symbolic::{Expr, Parameter};
 use tilewright_layout::{Extent, ModePath, Stride};
@@ -52,6 +54,8 @@ struct Search<'c> {
     blocks: [bool; 3],
     thread: bool,
     threads: u32,
+    /// Whether coordinates have a number that is dealt, which tells clusters.
+    dealt: bool,
 }
 
 pub(super) fn counted(
@@ -63,7 +67,12 @@ pub(super) fn counted(
     (by_threads, threads): (bool, u32),
     turns: &[(Parameter, Expr)],
 ) -> Result<(), Doubt> {
-    let mut search = Search { core, tensor, turns, blocks: [false; 3], thread: by_threads || threads == 1, threads };
+    let number = core.dealt.as_ref().and_then(|dealing| dealing.number.as_ref());
+    let dealt = number.is_some_and(|number| outer.iter().flatten().any(|(_, own)| own.stands_for(number)));
+    let thread = by_threads || threads == 1;
+    // Each block is a cluster, and told.
+    let alone = dealt && core.cluster.is_none_or(|blocks| blocks[0] == 1);
+    let mut search = Search { core, tensor, turns, blocks: [alone, false, false], thread, threads, dealt };
     let mut needs = Vec::new();
     for (mode, (((_, extent), outer), side)) in bounds.iter().zip(outer).zip(sides).enumerate() {
         match search.mode(extent, outer, *side, &mut needs)? {
@@ -302,7 +311,10 @@ impl Search<'_> {
             }
         }
         let ends_in_rest = digits.last().is_some_and(|(_, _, modulus, _)| modulus.is_none());
-        if !ends_in_rest && !range.same(&Expr::from(divisor)).proved() {
+        let clusters_told = self.dealt
+            && self.core.axis_of(number) == Some(Axis::X)
+            && self.core.cluster.is_some_and(|blocks| i64::from(blocks[0]) == divisor);
+        if !ends_in_rest && !clusters_told && !range.same(&Expr::from(divisor)).proved() {
             return Err(doubt("are fewer than the number has"));
         }
         let (terms, _) = self.counting(number)?;

@@ -35,6 +35,7 @@ impl Assembler {
             resident: 1,
             cluster: [1; 3],
             shared_bytes: 0,
+            dealt: None,
             widths: Vec::new(),
             body: Vec::new(),
             sources: Vec::new(),
@@ -283,7 +284,7 @@ impl Assembler {
         let carried = (0..initial.len())
             .map(|at| Carried { initial: initial[at], current: current[at], next: next[at], result: results[at] })
             .collect();
-        self.step(Step::Loop(Loop { index, from, to, step, carried, body, source }));
+        self.step(Step::Loop(Loop { index, from, to, step, carried, body, until: None, source }));
         results
     }
 

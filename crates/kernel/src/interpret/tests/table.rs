@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::assembler::FOUND;
-use super::{background, barriers, bulk, clusters, control, memory, races, registers};
+use super::{background, barriers, bulk, claims, clusters, control, memory, races, registers};
 use crate::interpret::explanation;
 
 /// Those that no kernel has by itself: a limit that the caller sets, and a request to stop.
@@ -42,6 +42,8 @@ const TESTS: &[fn()] = &[
     background::a_copy_comes_after_what_was_done_before,
     background::zeros_where_nothing_is_copied,
     background::empty_groups_may_be_left_behind,
+    claims::numbers_are_taken_until_none_is_left,
+    claims::counts_that_are_not_where_they_were_are_found,
     clusters::blocks_of_a_cluster_exchange_numbers,
     clusters::a_block_is_there_from_its_beginning_to_its_end,
     clusters::arrivals_at_other_blocks_say_what_was_read,

@@ -1,0 +1,90 @@
+//! Numbers that clusters take of the count of a launch.
+//!
+//! Law: of C clusters, which cluster has which number below n is open; each has its own in order,
+//! and then, once, one from n to n + C - 1. So the count, which begins again after n + C - 1, is
+//! 0 behind the launch. Clusters run one after another here, and a schedule says which of the
+//! numbers each of them would have had among the others: each its share in turn, one cluster all of
+//! them, or by chance. Nothing else passes through the count, so each is an order of a device.
+
+use super::finding::Defect;
+use super::lanes::lanes;
+use super::machine::{Machine, Stop};
+use super::schedule::{Order, Random};
+use super::warp::Warp;
+use crate::program::Instruction;
+use crate::program::operation::Operation;
+
+/// What the clusters have had.
+#[derive(Debug, Default)]
+pub(super) struct Claims {
+    /// The number after which the count begins again.
+    last: Option<u64>,
+    /// Of each cluster, by its number, what it would have at least next; none once it was told that
+    /// there are no more.
+    next: Vec<Option<u64>>,
+}
+
+impl Machine<'_> {
+    fn clusters(&self) -> u64 {
+        self.setup.blocks / u64::from(self.program.cluster_size()).max(1)
+    }
+
+    /// The cluster that has a number below the end of the count.
+    fn claimer(&self, number: u64) -> u64 {
+        let clusters = self.clusters();
+        match self.schedule.order {
+            Order::InTurn => number % clusters,
+            Order::Backward => clusters - 1,
+            Order::Random(seed) => Random::new(seed ^ number << 8).below(clusters),
+        }
+    }
+
+    /// Each active lane takes the next number of its cluster.
+    pub(super) fn claim(&mut self, warp: &mut Warp, place: usize, instruction: &Instruction) -> Result<(), Stop> {
+        let output = instruction.outputs[0].index();
+        let active = self.active(warp, instruction);
+        warp.registers[output] = [0; super::lanes::LANES];
+        for lane in lanes(active) {
+            let last = warp.registers[instruction.inputs[1].index()][lane];
+            match self.next_claim(last) {
+                Ok(number) => warp.registers[output][lane] = number,
+                Err(what) => {
+                    self.report(Defect::Count { what }, place, Some(warp.thread(lane)))?;
+                    return Err(Stop);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn next_claim(&mut self, last: u64) -> Result<u64, &'static str> {
+        let (clusters, own) = (self.clusters(), self.current_cluster());
+        if *self.claims.last.get_or_insert(last) != last {
+            return Err("others say that it begins again after another number");
+        }
+        let Some(end) = (last + 1).checked_sub(clusters) else {
+            return Err("it begins again before each cluster has been told that no number is left");
+        };
+        if self.claims.next.is_empty() {
+            self.claims.next = vec![Some(0); clusters as usize];
+        }
+        let Some(from) = self.claims.next.get(own as usize).copied().flatten() else {
+            return Err("the cluster was told that no number is left, and asks again");
+        };
+        let found = (from..end).find(|number| self.claimer(*number) == own);
+        self.claims.next[own as usize] = found.map(|number| number + 1);
+        // Of the numbers behind the last one each cluster has one.
+        Ok(found.unwrap_or(end + own))
+    }
+
+    /// Whether the count is where it was before the launch.
+    pub(super) fn check_count(&mut self) -> Result<(), Stop> {
+        let over = self.claims.next.len() as u64 == self.clusters() && self.claims.next.iter().all(Option::is_none);
+        if over || !self.program.has(|operation| *operation == Operation::Claim) {
+            return Ok(());
+        }
+        let what = "a cluster ends before it was told that no number is left";
+        self.report(Defect::Count { what }, usize::MAX, None)?;
+        Err(Stop)
+    }
+}
