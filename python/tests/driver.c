@@ -93,6 +93,7 @@ DONE(cuCtxSynchronize) DONE(cuCtxEnablePeerAccess) DONE(cuMemAlloc_v2) DONE(cuMe
 DONE(cuMemcpyHtoDAsync_v2) DONE(cuMemcpyDtoHAsync_v2)
 DONE(cuMemcpyDtoDAsync_v2) DONE(cuMemcpy2DAsync_v2) DONE(cuMemsetD8Async) DONE(cuMemsetD16Async) DONE(cuMemsetD32Async)
 DONE(cuStreamDestroy_v2) DONE(cuStreamSynchronize) DONE(cuStreamQuery) DONE(cuStreamWaitEvent)
+DONE(cuStreamGetId) DONE(cuStreamGetCaptureInfo_v2)
 DONE(cuStreamBeginCapture_v2) DONE(cuStreamEndCapture) DONE(cuEventCreate) DONE(cuEventDestroy_v2)
 DONE(cuEventRecord) DONE(cuEventSynchronize) DONE(cuEventQuery) DONE(cuEventElapsedTime)
 DONE(cuGraphInstantiateWithFlags) DONE(cuGraphLaunch) DONE(cuGraphExecDestroy) DONE(cuGraphDestroy)

@@ -130,6 +130,7 @@ impl DeviceKernel {
         });
         Ok(SizedKernel {
             encoded: Mutex::new(launch.maps.iter().map(|_| None).collect()),
+            count: program.scalars.iter().position(|scalar| *scalar == Scalar::Count),
             numbers: numbers.collect(),
             function,
             launch: if program.waits_for_launches() { alone.overlapping() } else { alone },
@@ -172,6 +173,8 @@ pub struct SizedKernel {
     launch: Launch,
     /// The numbers, each with the type in which it is passed.
     scalars: SmallVec<[(ElementType, u64); 8]>,
+    /// Which number says which count of the module the launch has, where it takes numbers of one.
+    count: Option<usize>,
     /// Names and types of the numbers that the caller gives, and their places among all.
     numbers: Box<[(Box<str>, Element, usize)]>,
     /// Of the tensors, at these sizes.
@@ -235,7 +238,11 @@ impl SizedKernel {
             *last = Some(Encoded { address: place.address, map: known });
         }
         drop(encoded);
-        let numbers = self.scalars.iter().map(|(element, value)| number(*element, *value));
+        let count = self.count.map(|at| Ok::<_, GpuError>((at, self.function.count_on(stream)?))).transpose()?;
+        let numbers = self.scalars.iter().enumerate().map(|(place, (element, value))| match count {
+            Some((at, count)) if at == place => count.into(),
+            _ => number(*element, *value),
+        });
         let arguments: SmallVec<[Argument<'_>; 16]> =
             tensors.iter().copied().chain(numbers).chain(maps.iter().map(Argument::from)).collect();
         self.function.launch(stream, &self.launch, &arguments)

@@ -14,7 +14,7 @@ mod open;
 mod status;
 mod table;
 
-pub(crate) use calls::{Compiled, Driver, Entry, LaunchSizes, Refused, TiledMap, Value};
+pub(crate) use calls::{Compiled, Driver, Entry, LaunchSizes, Order, Refused, TiledMap, Value};
 pub use open::MINIMUM_VERSION;
 pub(crate) use open::version_text;
 pub use status::Status;

@@ -11,10 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::context::Context;
 use crate::driver::{Driver, Entry, Refused};
 use crate::error::GpuError;
-use crate::launch::Launch;
+use crate::launch::{Launch, SizeFlaw, is_large};
 use crate::module::Loaded;
 use crate::parameter::{Argument, Parameter, packed};
 use crate::stream::Stream;
+
+use tilewright_kernel::program::scalar::COUNTS;
 
 /// What a kernel takes, by the compiler's count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +87,8 @@ impl Kernel {
                 .call(|driver| driver.set_function_attribute(&self.entry, attribute::DYNAMIC_SHARED, bytes))?;
             self.shared_bytes.fetch_max(wanted, Ordering::Relaxed);
         }
-        if launch.has_large_cluster() && !self.large_clusters.load(Ordering::Relaxed) {
+        let compiled = self.resources.cluster.is_some_and(is_large);
+        if (launch.has_large_cluster() || compiled) && !self.large_clusters.load(Ordering::Relaxed) {
             self.context().call(|driver| driver.set_function_attribute(&self.entry, attribute::LARGE_CLUSTER, 1))?;
             self.large_clusters.store(true, Ordering::Relaxed);
         }
@@ -230,6 +233,25 @@ impl Function {
         self.kernel.enqueue(stream, launch, arguments)?;
         stream.pending().note(&self.kernel, launch);
         Ok(())
+    }
+
+    /// Which of the counts of its module a launch on a stream has, for a kernel whose clusters take
+    /// numbers of one ([`Build::deal`](tilewright_kernel::Build::deal)): launches on one stream have
+    /// the same, one after another, and so do those that one graph records of it. The compiled
+    /// kernels of [`DeviceKernel`](crate::DeviceKernel) are given it by themselves.
+    ///
+    /// A graph that another library has recorded is instantiated once, or its replays would share
+    /// what no two launches at the same time may share.
+    ///
+    /// Errors: more streams and recordings than the module has counts (E0816); the stream is of
+    /// another device (E0814).
+    pub fn count_on(&self, stream: &Stream) -> Result<u32, GpuError> {
+        self.kernel.context().same(stream.context(), "the stream")?;
+        self.kernel.loaded.count_on(stream)?.ok_or_else(|| {
+            let limit = u64::from(COUNTS);
+            let what = "the number of streams and recordings that launch it";
+            GpuError::LaunchSize { kernel: self.name().into(), flaw: SizeFlaw::Above { what, found: limit + 1, limit } }
+        })
     }
 
     /// How many blocks of a launch a multiprocessor holds at once.

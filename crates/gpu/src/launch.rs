@@ -114,7 +114,7 @@ impl Launch {
 
     /// Whether the cluster has more blocks than every device with clusters allows.
     pub(crate) fn has_large_cluster(&self) -> bool {
-        self.0.cluster.is_some_and(|cluster| product(cluster) > PORTABLE_CLUSTER)
+        self.0.cluster.is_some_and(is_large)
     }
 
     /// With clusters: of one block, where neither the launch nor the kernel says how many.
@@ -162,6 +162,11 @@ impl Launch {
                 (cooperative && device.cooperative_launch == 0).then_some(unsupported)
             })
     }
+}
+
+/// Whether a cluster has more blocks than every device with clusters allows.
+pub(crate) fn is_large(cluster: [u32; 3]) -> bool {
+    product(cluster) > PORTABLE_CLUSTER
 }
 
 /// The product of three extents; as much as fits.

@@ -14,19 +14,23 @@
 //! effect, which the compiler notes. So a text with such notes is compiled once more, alone, by
 //! loading it; then the driver keeps it in a cache of its own.
 
+use std::collections::HashMap;
 use std::ffi::CString;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tilewright_kernel::program::scalar::COUNTS;
 
 use crate::cache::{Cache, Entry};
 use crate::context::Context;
 use crate::device::Device;
-use crate::driver::{Compiled, ModuleHandle, Refused, code};
+use crate::driver::{Compiled, ModuleHandle, Order, Refused, code};
 use crate::error::GpuError;
 use crate::function::Function;
 use crate::machine_code::MachineCode;
 use crate::parameter::Parameter;
 use crate::ptx::Target;
+use crate::stream::Stream;
 
 /// How a module is made.
 ///
@@ -71,9 +75,25 @@ pub enum Origin {
 pub(crate) struct Loaded {
     context: Arc<Context>,
     handle: ModuleHandle,
+    /// Which of the counts of the module launches have that follow one another.
+    counts: Mutex<HashMap<Order, u32>>,
 }
 
 impl Loaded {
+    /// Which of the counts of the module launches on a stream have: none that launches have which
+    /// may run at the same time. None where all are taken.
+    ///
+    /// Errors: the driver does not tell what is recorded on the stream.
+    pub(crate) fn count_on(&self, stream: &Stream) -> Result<Option<u32>, GpuError> {
+        let order = self.context.call(|driver| driver.order_of(stream.handle()))?;
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = counts.len() as u32;
+        if next < COUNTS || counts.contains_key(&order) {
+            return Ok(Some(*counts.entry(order).or_insert(next)));
+        }
+        Ok(None)
+    }
+
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.context
     }
@@ -226,7 +246,7 @@ impl Loader<'_> {
 
     fn module(&self, handle: ModuleHandle, origin: Origin, notes: String) -> Module {
         let context = self.device.context().clone();
-        Module { loaded: Arc::new(Loaded { context, handle }), origin, notes: notes.into() }
+        Module { loaded: Arc::new(Loaded { context, handle, counts: Mutex::default() }), origin, notes: notes.into() }
     }
 
     /// That the driver refused an image.

@@ -10,6 +10,7 @@
 //! device on purpose.
 
 mod agreement;
+mod deals;
 mod hopper;
 mod indivisible;
 mod kernels;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         ("clusters, roles and pipelines are the interpreter's", (major, minor) == (9, 0), together::agree),
         ("launches that wait by themselves keep their order", (major, minor) == (9, 0), together::overlapping),
         ("shared memory up to the limit", true, kernels::shared_memory),
+        ("numbers that are dealt are had once", (major, minor) == (9, 0), deals::dealt),
         ("threads up to the registers", true, limits::registers),
         ("sizes past 2^31 and 2^32 elements", major >= 8, limits::large),
         ("wrong lists, texts and sizes are refused", true, kernels::refusals),

@@ -43,6 +43,7 @@ mod streams;
 
 pub(crate) use launches::{LaunchSizes, TiledMap, Value};
 pub(crate) use modules::Compiled;
+pub(crate) use streams::Order;
 
 /// The functions of a driver.
 pub(crate) struct Driver {

@@ -189,6 +189,10 @@ functions! {
     destroy_stream: "cuStreamDestroy_v2"(StreamHandle);
     synchronize_stream: "cuStreamSynchronize"(StreamHandle);
     query_stream: "cuStreamQuery"(StreamHandle);
+    stream_number: "cuStreamGetId"(StreamHandle, *mut u64);
+    capture_of: "cuStreamGetCaptureInfo_v2"(
+        StreamHandle, *mut c_int, *mut u64, *mut GraphHandle, *mut *const c_void, *mut usize
+    );
     wait_event: "cuStreamWaitEvent"(StreamHandle, EventHandle, c_uint);
     begin_capture: "cuStreamBeginCapture_v2"(StreamHandle, c_int);
     end_capture: "cuStreamEndCapture"(StreamHandle, *mut GraphHandle);

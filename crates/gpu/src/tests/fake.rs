@@ -51,7 +51,9 @@ pub(crate) struct Books {
     pub(crate) bytes: usize,
     /// Contexts that touch the memory of others.
     pub(super) peers: BTreeSet<(usize, usize)>,
-    capture: Option<Vec<Launched>>,
+    pub(super) capture: Option<Vec<Launched>>,
+    /// How many recordings were begun.
+    recordings: u64,
     graphs: BTreeMap<usize, Vec<Launched>>,
     /// What was launched last.
     pub(super) last: Option<Launched>,

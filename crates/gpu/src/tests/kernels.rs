@@ -1,9 +1,11 @@
 //! Kernels that were written with layouts: what is launched, and what is refused before.
 
 use tilewright_kernel::Kernel;
-use tilewright_layout::Layout;
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::program::scalar::Scalar;
+use tilewright_layout::{Layout, Slot, Tree};
 
-use super::fake::{books, driver_with};
+use super::fake::{Books, books, driver_with};
 use super::launches::opened;
 use crate::borrowed::BorrowedMemory;
 use crate::cache::Cache;
@@ -11,6 +13,7 @@ use crate::device::Device;
 use crate::device_kernel::DeviceKernel;
 use crate::device_tensor::DeviceTensor;
 use crate::error::GpuError;
+use crate::graph::Graph;
 use crate::module::ModuleOptions;
 use crate::stream::Stream;
 
@@ -97,6 +100,58 @@ fn sizes_and_tensors_that_do_not_fit_are_refused_before_the_driver_is_asked() {
     assert_eq!(books(|books| std::mem::take(&mut books.launches)), 2);
     sized.launch(&stream, &[(&x).into(), (&mut y).into()]).unwrap();
     assert_eq!(books(|books| books.launches), 1);
+}
+
+/// y = x, rows of 32 numbers dealt to two blocks.
+fn dealt() -> Kernel {
+    let written = Kernel::build("dealt", |k| {
+        let (x, y) = (k.input::<f32>("x", "(M,32):(32,1)")?, k.output::<f32>("y", "(M,32):(32,1)")?);
+        k.threads(32)?;
+        k.grid(Axis::X, "2")?;
+        k.deal(k.size("M")?, 1)?.each(|drawn| {
+            let row = Tree::flat([Slot::At(drawn.now().clone()), Slot::All])?;
+            y.slice(row.clone())?.thread_part()?.store(&x.slice(row)?.thread_part()?.load()?)
+        })
+    });
+    written.unwrap()
+}
+
+#[test]
+fn launches_that_may_run_at_the_same_time_have_counts_of_their_own() {
+    let (device, stream) = opened();
+    let kernel = device.compile(&dealt(), &ModuleOptions::default().cache(Cache::none())).unwrap();
+    let at = kernel.program().scalars.iter().position(|scalar| *scalar == Scalar::Count).unwrap();
+    let tensor = || DeviceTensor::filled(&stream, "(8,32):(32,1)".parse::<Layout>().unwrap(), 1.0_f32).unwrap();
+    let (x, mut y) = (tensor(), tensor());
+    let sized = kernel.at(&[("M", 8)]).unwrap();
+    let mut count = |stream: &Stream| {
+        sized.launch(stream, &[(&x).into(), (&mut y).into()]).unwrap();
+        let recorded = |books: &mut Books| books.capture.as_ref().and_then(|launches| launches.last().cloned());
+        let launched = books(|books| recorded(books).or(books.last.clone())).unwrap();
+        u32::from_ne_bytes(launched.arguments[2 + at][..].try_into().unwrap())
+    };
+    let (first, other) = (count(&stream), device.stream().unwrap());
+    // One after another on a stream; at the same time on two.
+    assert_eq!(count(&stream), first);
+    assert_ne!(count(&other), first);
+    let (second, third) = (count(&other), device.stream().unwrap());
+    assert!(![first, second].contains(&count(&third)));
+    assert_eq!((count(&stream), count(&other)), (first, second));
+    // A graph may be replayed beside all of them; its launches follow one another.
+    let mut counts = vec![first, second, count(&third)];
+    for _ in 0..2 {
+        let graph = Graph::capture(&stream, |_| {
+            let recorded = count(&stream);
+            assert_eq!(count(&stream), recorded);
+            counts.push(recorded);
+            Ok(())
+        });
+        drop(graph.unwrap());
+    }
+    assert_eq!(count(&stream), first);
+    counts.sort_unstable();
+    counts.dedup();
+    assert_eq!(counts.len(), 5);
 }
 
 #[test]

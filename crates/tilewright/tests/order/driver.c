@@ -140,7 +140,7 @@ code cuLaunchKernelEx(const struct config *config, struct module *function, void
 #define DONE(name) code name(void) { return SUCCESS; }
 DONE(cuDevicePrimaryCtxRelease_v2) DONE(cuCtxSetCurrent) DONE(cuCtxPushCurrent_v2) DONE(cuCtxPopCurrent_v2)
 DONE(cuMemcpyHtoDAsync_v2) DONE(cuMemcpyDtoHAsync_v2) DONE(cuMemsetD16Async) DONE(cuMemsetD32Async)
-DONE(cuStreamDestroy_v2) DONE(cuStreamQuery) DONE(cuStreamBeginCapture_v2) DONE(cuStreamEndCapture)
+DONE(cuStreamGetId) DONE(cuStreamGetCaptureInfo_v2) DONE(cuStreamDestroy_v2) DONE(cuStreamQuery) DONE(cuStreamBeginCapture_v2) DONE(cuStreamEndCapture)
 DONE(cuEventDestroy_v2) DONE(cuEventQuery) DONE(cuEventElapsedTime)
 DONE(cuGraphInstantiateWithFlags) DONE(cuGraphLaunch) DONE(cuGraphExecDestroy) DONE(cuGraphDestroy)
 DONE(cuModuleUnload) DONE(cuLinkAddData_v2) DONE(cuLinkComplete) DONE(cuLinkDestroy) DONE(cuFuncSetAttribute)

@@ -1,6 +1,7 @@
 //! Streams, events and graphs.
 
 use std::ffi::{c_int, c_uint};
+use std::ptr::null_mut;
 
 use super::{Driver, Refused};
 use crate::driver::status::code;
@@ -8,6 +9,16 @@ use crate::driver::table::{EventHandle, GraphHandle, ReplayHandle, StreamHandle}
 
 /// What was captured: a graph, unless the capture was broken off.
 pub(crate) type Captured = Option<GraphHandle>;
+
+/// Launches that follow one another: those of one stream, or of one recording on it. A graph may be
+/// replayed on any stream, so that what it has recorded follows nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Order {
+    /// The number that a stream has alone as long as the program runs.
+    pub(crate) stream: u64,
+    /// The number of a recording.
+    pub(crate) recording: Option<u64>,
+}
 
 impl Driver {
     pub(crate) fn create_stream(&self) -> Result<StreamHandle, Refused> {
@@ -28,6 +39,15 @@ impl Driver {
 
     pub(crate) fn query_stream(&self, stream: StreamHandle) -> Result<bool, Refused> {
         ready(call!(self, query_stream(stream)))
+    }
+
+    /// In which order launches on a stream are.
+    pub(crate) fn order_of(&self, stream: StreamHandle) -> Result<Order, Refused> {
+        const RECORDS: c_int = 1;
+        let (mut number, mut status, mut recording) = (0, 0, 0);
+        call!(self, stream_number(stream, &raw mut number))?;
+        call!(self, capture_of(stream, &raw mut status, &raw mut recording, null_mut(), null_mut(), null_mut()))?;
+        Ok(Order { stream: number, recording: (status == RECORDS).then_some(recording) })
     }
 
     pub(crate) fn wait_event(&self, stream: StreamHandle, event: EventHandle) -> Result<(), Refused> {

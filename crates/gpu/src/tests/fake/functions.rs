@@ -216,9 +216,19 @@ fakes! {
     fn cuStreamDestroy_v2 true (stream: usize) |books| { books.destroy(stream, "stream") }
     fn cuStreamSynchronize true (_stream: usize) |books| { books.wait() }
     fn cuStreamQuery true (_stream: usize) |books| { books.wait() }
+    fn cuStreamGetId true (stream: usize, number: *mut u64) |_| { *number = stream as u64; Ok(()) }
+    fn cuStreamGetCaptureInfo_v2 true (
+        _stream: usize, status: *mut c_int, recording: *mut u64, graph: *mut usize, steps: *mut usize, count: *mut usize
+    ) |books| {
+        assert!(graph.is_null() && steps.is_null() && count.is_null());
+        *status = c_int::from(books.capture.is_some());
+        *recording = books.recordings;
+        Ok(())
+    }
     fn cuStreamWaitEvent true (_stream: usize, _event: usize, _flags: c_uint) |_| { Ok(()) }
     fn cuStreamBeginCapture_v2 true (_stream: usize, _mode: c_int) |books| {
         assert!(books.capture.replace(Vec::new()).is_none());
+        books.recordings += 1;
         Ok(())
     }
     fn cuStreamEndCapture true (_stream: usize, graph: *mut usize) |books| {
