@@ -59,7 +59,7 @@ macro_rules! handles {
     ($($(#[$about:meta])* $name:ident($inner:ty);)+) => {$(
         $(#[$about])*
         #[repr(transparent)]
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub(crate) struct $name(pub(super) $inner);
     )+};
 }

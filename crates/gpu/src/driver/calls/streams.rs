@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
+use std::thread::ThreadId;
 
 use super::{Driver, Refused};
 use crate::driver::status::code;
@@ -13,11 +14,11 @@ pub(crate) type Captured = Option<GraphHandle>;
 /// Launches that follow one another: those of one stream, or of one recording on it. A graph may be
 /// replayed on any stream, so that what it has recorded follows nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Order {
+pub(crate) enum Order {
     /// The number that a stream has alone as long as the program runs.
-    pub(crate) stream: u64,
-    /// The number of a recording.
-    pub(crate) recording: Option<u64>,
+    Stream(u64),
+    /// Those that a thread records on a stream, in a recording of this number.
+    Recording { recording: u64, stream: StreamHandle, thread: ThreadId },
 }
 
 impl Driver {
@@ -43,11 +44,15 @@ impl Driver {
 
     /// In which order launches on a stream are.
     pub(crate) fn order_of(&self, stream: StreamHandle) -> Result<Order, Refused> {
-        const RECORDS: c_int = 1;
+        const RECORDS_NOTHING: c_int = 0;
         let (mut number, mut status, mut recording) = (0, 0, 0);
-        call!(self, stream_number(stream, &raw mut number))?;
         call!(self, capture_of(stream, &raw mut status, &raw mut recording, null_mut(), null_mut(), null_mut()))?;
-        Ok(Order { stream: number, recording: (status == RECORDS).then_some(recording) })
+        if status != RECORDS_NOTHING {
+            // Who records has no number, and one handle stands for a stream of each thread.
+            return Ok(Order::Recording { recording, stream, thread: std::thread::current().id() });
+        }
+        call!(self, stream_number(stream, &raw mut number))?;
+        Ok(Order::Stream(number))
     }
 
     pub(crate) fn wait_event(&self, stream: StreamHandle, event: EventHandle) -> Result<(), Refused> {

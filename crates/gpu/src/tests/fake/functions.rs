@@ -216,7 +216,10 @@ fakes! {
     fn cuStreamDestroy_v2 true (stream: usize) |books| { books.destroy(stream, "stream") }
     fn cuStreamSynchronize true (_stream: usize) |books| { books.wait() }
     fn cuStreamQuery true (_stream: usize) |books| { books.wait() }
-    fn cuStreamGetId true (stream: usize, number: *mut u64) |_| { *number = stream as u64; Ok(()) }
+    fn cuStreamGetId true (stream: usize, number: *mut u64) |books| {
+        *number = stream as u64;
+        if books.capture.is_some() { Err(900) } else { Ok(()) }
+    }
     fn cuStreamGetCaptureInfo_v2 true (
         _stream: usize, status: *mut c_int, recording: *mut u64, graph: *mut usize, steps: *mut usize, count: *mut usize
     ) |books| {
