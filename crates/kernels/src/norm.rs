@@ -44,13 +44,16 @@ pub fn rms_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned,
 ///
 /// Errors: as [`rms_norm`].
 pub fn rms_norm_at(columns: i64, element: Element, epsilon: f64, alignment: i64) -> Result<Planned, PlanError> {
-    let alone = match Rows::new(columns, element, alignment) {
-        Err(PlanError::TooLarge { .. }) => long_rms_norm(columns, element, epsilon, alignment)?,
-        // One block is faster where it holds a row: it has a single pass to make.
-        rows => return held_rms_norm(rows?, element, epsilon),
+    let (alone, fits) = match Rows::new(columns, element, alignment) {
+        Err(PlanError::TooLarge { .. }) => (long_rms_norm(columns, element, epsilon, alignment)?, false),
+        rows => (held_rms_norm(rows?, element, epsilon)?, true),
     };
     if let Some(turns) = Turns::new(columns, element, alignment)? {
         return Ok(rms_norm_in_turn(&turns, element, epsilon)?.otherwise(alone));
+    }
+    if fits {
+        // One block is faster where it holds a row: it has a single pass to make.
+        return Ok(alone);
     }
     Ok(match Rows::in_cluster(columns, element, alignment)? {
         Some(rows) => held_rms_norm(rows, element, epsilon)?.otherwise(alone),
@@ -146,7 +149,7 @@ fn held_layer_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned
         let (weights, bias) = (rows.beside(k, &weights)?, rows.beside(k, &bias)?);
         let part = 1.0 / columns as f64;
         if rows.rereads() {
-            let all = moments(k, &rows, held.runs(k), |number| rows.counts(k, number))?;
+            let all = moments(k, &rows, held.runs(k), Some(&|number| rows.counts(k, number)), joined)?;
             let mut all = rows.across(k, all, joined)?;
             let (squares, mean) = (all.remove(2), all.remove(1));
             let factor = squares.map(|sum| Ok((sum * part + epsilon).rsqrt()))?;
@@ -173,12 +176,22 @@ fn layer_norm_in_turn(turns: &Turns, element: Element, epsilon: f64) -> Result<P
         let y = rows.matrix(k, "y", Role::Output)?;
         let beside = turns.begin(k, &[&weights, &bias])?;
         turns.each(k, &x, |turn| {
-            let moments = moments(k, rows, turn.runs(), |_| Ok(None))?;
-            let all = turn.across(moments, joined)?;
-            let (mean, factor) = (all[1], (all[2] * (1.0 / columns as f64) + epsilon).rsqrt());
+            let uncounted = |_| Ok(None);
+            let counts: Option<&dyn Fn(usize) -> _> = if turns.in_pairs() { None } else { Some(&uncounted) };
+            let all = turn.across(moments(k, rows, turn.runs(), counts, joined_quickly)?, joined_quickly)?;
+            let (mean, variance) = match all[..] {
+                [mean, variance] => (mean, variance),
+                _ => (all[1], all[2] * (1.0 / columns as f64)),
+            };
+            let factor = (variance + epsilon).rsqrt();
             turn.write(&beside, &y, |run, beside| {
-                let left = run.map(|x| Ok((x - mean) * factor))?.zip(&beside[0], |x, weight| Ok(x * weight))?;
-                left.zip(&beside[1], |x, bias| Ok(x + bias))
+                let left = run.map(|x| Ok((x - mean) * factor))?;
+                // Rounded once, and one instruction less.
+                let (weights, bias) = (beside[0].fragment().numbers()?, beside[1].fragment().numbers()?);
+                let numbers = left.fragment().numbers()?.into_iter().zip(weights).zip(bias);
+                let all: Vec<Num<'_>> = numbers.map(|((x, weight), bias)| x.multiply_add(weight, bias)).collect();
+                left.fragment().set(&all)?;
+                Ok(left)
             })
         })
     })?;
@@ -203,12 +216,14 @@ fn write_normal<'k>(
 /// How many elements a block has of a row, their mean, and the sum of the squares of what is left
 /// of them, in one pass: a thread takes the mean of its first run from its elements, and sums of
 /// what is left and of its squares are the mean and the squares of the thread, which are put
-/// together as those of sets.
+/// together as those of sets. Where nobody says which elements count, all threads have as many, and
+/// these are the mean and the mean of the squares alone.
 fn moments<'k>(
     k: &'k Build,
     rows: &Rows,
     runs: impl Iterator<Item = Result<Distributed<'k>, KernelError>>,
-    counts: impl Fn(usize) -> Result<Option<Flag<'k>>, KernelError>,
+    counts: Option<&dyn Fn(usize) -> Result<Option<Flag<'k>>, KernelError>>,
+    joined: impl Fn(&[Num<'k>], &[Num<'k>]) -> Vec<Num<'k>>,
 ) -> Result<Vec<Distributed<'k>>, KernelError> {
     let zero = k.number_of(Element::F32, 0.0);
     let (mut shift, mut sum, mut squares, mut whole, mut count) = (zero, zero, zero, 0.0, zero);
@@ -219,7 +234,7 @@ fn moments<'k>(
             let sum = numbers[1..].iter().fold(numbers[0], |sum, x| sum + *x);
             shift = sum * (1.0 / numbers.len() as f64);
         }
-        let inside = counts(number)?;
+        let inside = counts.map_or(Ok(None), |counts| counts(number))?;
         let left = counted(run.map(|x| Ok(x - shift))?, inside)?;
         for x in left.fragment().numbers()? {
             (sum, squares) = (sum + x, x.multiply_add(x, squares));
@@ -229,17 +244,25 @@ fn moments<'k>(
             Some(inside) => count = count + inside.select(zero.like(numbers.len() as f64), zero),
         }
     }
-    let count = count + zero.like(whole);
-    let apart = sum / count.max(count.like(1.0));
     // What is left of the sum of squares is the more the nearer the first run's mean was.
-    let kept = [count, shift + apart, (squares - sum * apart).max(zero)];
-    let tiles = kept.map(|number| {
+    let kept = match counts {
+        None => {
+            let apart = sum * (1.0 / whole);
+            vec![shift + apart, (squares - sum * apart).max(zero) * (1.0 / whole)]
+        }
+        Some(_) => {
+            let count = count + zero.like(whole);
+            let apart = sum / count.max(count.like(1.0));
+            vec![count, shift + apart, (squares - sum * apart).max(zero)]
+        }
+    };
+    let tiles = kept.into_iter().map(|number| {
         let fragment = k.register(Element::F32, "1")?;
         fragment.fill(number)?;
         rows.of_threads(&fragment)
     });
-    let [count, mean, squares] = tiles;
-    k.reduce_together(&[&count?, &mean?, &squares?], &[1, 2], |a, b| Ok(joined(a, b)))
+    let tiles = tiles.collect::<Result<Vec<_>, KernelError>>()?;
+    k.reduce_together(&tiles.iter().collect::<Vec<_>>(), &[1, 2], |a, b| Ok(joined(a, b)))
 }
 
 /// Rows that the registers of a block do not hold.
@@ -265,10 +288,26 @@ fn long_rms_norm(columns: i64, element: Element, epsilon: f64, alignment: i64) -
     Ok(Planned::new(kernel, plan, Meaning::RmsNorm { columns, epsilon }))
 }
 
+/// As [`joined`], of sets that are not empty, or of sets of as many: these have their mean and the
+/// mean of the squares alone. Nothing is divided, which would take longer than all else.
+fn joined_quickly<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
+    if let ([mean, squares], [other, more]) = (a, b) {
+        let half = (*other - *mean) * 0.5;
+        return vec![*mean + half, half.multiply_add(half, (*squares + *more) * 0.5)];
+    }
+    let root = (a[0] + b[0]).rsqrt();
+    joined_by(b[0] * root * root, a, b)
+}
+
 /// The number, the mean and the squares of what is left of two sets together.
 fn joined<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
     let count = a[0] + b[0];
-    let (weight, apart) = (b[0] / count.max(count.like(1.0)), b[1] - a[1]);
+    joined_by(b[0] / count.max(count.like(1.0)), a, b)
+}
+
+/// Two sets together, by the second one's share of the elements.
+fn joined_by<'k>(weight: Num<'k>, a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
+    let (count, apart) = (a[0] + b[0], b[1] - a[1]);
     vec![count, apart.multiply_add(weight, a[1]), a[2] + b[2] + apart * apart * (a[0] * weight)]
 }
 
@@ -312,7 +351,8 @@ mod tests {
 
     use super::*;
 
-    /// Clusters that take several rows each, the last turn not all of them.
+    /// Clusters that take several rows each, the last turn not all of them, in a fixed order or as
+    /// rows are dealt.
     #[test]
     fn rows_taken_in_turn_are_right() {
         for (columns, element, blocks, clusters, rows) in [
@@ -321,9 +361,15 @@ mod tests {
             (4096, Element::F16, 2, 1, 5),
             (16384, Element::Bf16, 4, 3, 8),
             (16384, Element::Bf16, 8, 2, 5),
+            (12288, Element::F32, 2, 2, 3),
         ] {
             let turns = Turns::of((columns, WHOLE), element, blocks, clusters).unwrap().unwrap();
-            for planned in [rms_norm_in_turn(&turns, element, 1e-5), layer_norm_in_turn(&turns, element, 1e-5)] {
+            let dealt = Turns::dealt_to((columns, WHOLE), element, blocks, [2, clusters]).unwrap().unwrap();
+            let kernels = [&turns, &dealt].into_iter().flat_map(|turns| {
+                let norms = [rms_norm_in_turn(turns, element, 1e-5), layer_norm_in_turn(turns, element, 1e-5)];
+                norms.into_iter().chain([crate::softmax::in_turn(turns, element)])
+            });
+            for planned in kernels {
                 let planned = planned.unwrap().sized(&[("M", rows)]);
                 let report = planned.check().unwrap_or_else(|error| panic!("{columns} {element}: {planned}{error}"));
                 assert_eq!(report.compared as i64, rows * columns);
@@ -339,12 +385,16 @@ mod tests {
         for (columns, element, taken) in [
             (131_072, Element::F32, true),
             (98_304, Element::F32, true),
-            (65_536, Element::F32, false),
-            (114_688, Element::F32, false),
+            (65_536, Element::F32, true),
+            (32_768, Element::F32, true),
+            (16_384, Element::F32, false),
+            (114_688, Element::F32, true),
             (100_000, Element::F32, false),
             (131_072 + 8192, Element::F32, false),
             (262_144, Element::Bf16, true),
-            (131_072, Element::Bf16, false),
+            (131_072, Element::Bf16, true),
+            (65_536, Element::Bf16, true),
+            (32_768, Element::Bf16, false),
             (i64::MAX, Element::Bf16, false),
         ] {
             assert_eq!(in_turn(columns, element), taken, "{columns} {element}");

@@ -16,7 +16,7 @@ use crate::error::PlanError;
 use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::{Held, Rows, WHOLE};
+use crate::rows::{Held, Rows, Turns, WHOLE};
 
 /// The least number that the greatest of a part is taken for: multiplied by log2(e) it is finite.
 const LEAST: f64 = -2.3e38;
@@ -51,6 +51,9 @@ pub fn softmax_at(columns: i64, element: Element, alignment: i64) -> Result<Plan
         Err(PlanError::TooLarge { .. }) => long(columns, element, alignment)?,
         rows => held(rows?, element)?,
     };
+    if let Some(turns) = Turns::of_softmax(columns, element, alignment)? {
+        return Ok(in_turn(&turns, element)?.otherwise(alone));
+    }
     Ok(match Rows::in_cluster(columns, element, alignment)? {
         Some(rows) => held(rows, element)?.otherwise(alone),
         None => alone,
@@ -58,7 +61,7 @@ pub fn softmax_at(columns: i64, element: Element, alignment: i64) -> Result<Plan
 }
 
 /// Rows that the registers of blocks hold.
-fn held(rows: Rows, element: Element) -> Result<Planned, PlanError> {
+pub(crate) fn held(rows: Rows, element: Element) -> Result<Planned, PlanError> {
     let columns = rows.columns;
     let plan = vec![format!("softmax of rows of {columns} {element}"), rows.plan()];
     let kernel = Kernel::build("softmax", |k| {
@@ -75,6 +78,25 @@ fn held(rows: Rows, element: Element) -> Result<Planned, PlanError> {
             (greatest, sum) = (both[0].clone(), both[1].clone());
         }
         write(k, &rows, &held, &y, [&greatest, &sum])
+    })?;
+    Ok(Planned::new(kernel, plan, Meaning::Softmax { columns }))
+}
+
+/// Rows that clusters take in turn.
+pub(crate) fn in_turn(turns: &Turns, element: Element) -> Result<Planned, PlanError> {
+    let (rows, columns) = (turns.rows(), turns.rows().columns);
+    let plan = vec![format!("softmax of rows of {columns} {element}"), turns.plan()];
+    let kernel = Kernel::build("softmax_in_turn", |k| {
+        let (x, y) = (rows.matrix(k, "x", Role::Input)?, rows.matrix(k, "y", Role::Output)?);
+        let beside = turns.begin(k, &[])?;
+        turns.each(k, &x, |turn| {
+            let parts = parts(k, rows, turn.runs())?;
+            let both = turn.across(parts, together)?;
+            let (greatest, log) = (both[0], both[1].log2());
+            turn.write(&beside, &y, |run, _| {
+                run.map(|x| Ok((x - greatest).multiply_add(x.like(std::f64::consts::LOG2_E), -log).exp2()))
+            })
+        })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::Softmax { columns }))
 }
@@ -100,11 +122,21 @@ fn together<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
     vec![greatest, a[1] * power(a[0], greatest) + b[1] * power(b[0], greatest)]
 }
 
-/// Rows that a thread reads from shared memory run by run: each run's greatest number corrects the
-/// sum of those before.
+/// Rows that a thread reads from shared memory run by run.
 fn in_one_pass<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>, y: &View<'k>) -> Result<(), KernelError> {
+    let all = rows.across(k, parts(k, rows, held.runs(k))?, together)?;
+    write(k, rows, held, y, [&all[0], &all[1]])
+}
+
+/// The greatest number of a block's part of a row, and the sum of powers: each run's greatest
+/// number corrects the sum of those before.
+fn parts<'k>(
+    k: &'k Build,
+    rows: &Rows,
+    runs: impl Iterator<Item = Result<Distributed<'k>, KernelError>>,
+) -> Result<Vec<Distributed<'k>>, KernelError> {
     let (mut greatest, mut sum) = (k.number_of(Element::F32, LEAST), k.number_of(Element::F32, 0.0));
-    for run in held.runs(k) {
+    for run in runs {
         let numbers = run?.to(Element::F32)?.fragment().numbers()?;
         let now = numbers.iter().fold(greatest, |greatest, x| greatest.max(*x));
         let first = sum * power(greatest, now);
@@ -116,9 +148,7 @@ fn in_one_pass<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>, y: &View<'k>) -> 
         rows.of_threads(&fragment)
     });
     let [greatest, sum] = tiles;
-    let all = k.reduce_together(&[&greatest?, &sum?], &[1, 2], |a, b| Ok(together(a, b)))?;
-    let all = rows.across(k, all, together)?;
-    write(k, rows, held, y, [&all[0], &all[1]])
+    k.reduce_together(&[&greatest?, &sum?], &[1, 2], |a, b| Ok(together(a, b)))
 }
 
 /// Rows that the registers of a block do not hold.

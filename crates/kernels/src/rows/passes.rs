@@ -99,10 +99,7 @@ impl Rows {
             (1..self.blocks as u32).try_for_each(|by| mine.of_block(k.rank_after(by)?)?.store(&own))
         })?;
         k.cluster_barrier();
-        let mut all = of(Expr::from(0))?.load()?.numbers()?;
-        for rank in 1..self.blocks {
-            all = combine(&all, &of(Expr::from(rank))?.load()?.numbers()?);
-        }
+        let all = in_pairs(self.blocks, |rank| of(Expr::from(rank))?.load()?.numbers(), combine)?;
         let together = all.into_iter().zip(&parts).map(|(number, part)| {
             let fragment = k.register(Element::F32, "1")?;
             fragment.fill(number)?;
@@ -158,6 +155,24 @@ impl Rows {
         let part = if self.blocks > 1 { self.at(k)?[1].clone() } else { Expr::from(0) };
         self.inside(k, run, &part)
     }
+}
+
+/// What the blocks of a cluster have, a power of two, in pairs, pairs of pairs and so on: each time
+/// of as many blocks on both sides. Few are in registers at a time.
+pub(super) fn in_pairs<'k>(
+    blocks: i64,
+    of: impl Fn(i64) -> Result<Vec<Num<'k>>, KernelError>,
+    combine: impl Fn(&[Num<'k>], &[Num<'k>]) -> Vec<Num<'k>>,
+) -> Result<Vec<Num<'k>>, KernelError> {
+    let mut open: Vec<(u32, Vec<Num<'k>>)> = Vec::new();
+    for rank in 0..blocks {
+        let (mut level, mut all) = (0, of(rank)?);
+        while let Some((_, before)) = open.pop_if(|(own, _)| *own == level) {
+            (level, all) = (level + 1, combine(&before, &all));
+        }
+        open.push((level, all));
+    }
+    open.pop().map(|(_, all)| all).ok_or(LayoutError::Overflow { op: "blocks" }.into())
 }
 
 /// Numbers of a run where they count, and 0 elsewhere.

@@ -1,7 +1,9 @@
 //! Rows that clusters of blocks take in turn.
 //!
-//! Law: cluster `c` of `C` takes the rows `c, c + C, c + 2C, ..`, and each of its blocks the same
-//! part of every row. What goes with all rows is read once, and stays in registers. A thread copies
+//! Law: cluster `c` of `C` takes the rows `c, c + C, c + 2C, ..`, or rows are dealt, each to the
+//! cluster that asks first, and each of its blocks takes the same part of every row. Parts of a
+//! processor are not alike, and a cluster that has one for itself is done before the others; where
+//! rows are dealt, it has more of them. What goes with all rows is read once, and stays in registers. A thread copies
 //! what it will read itself, so nobody waits for others' copies; a run of a row that has been read
 //! for the last time makes room for that run of a row to come. What the blocks find out about a row
 //! goes from each to each by copies that arrive at a barrier in memory, so no stores are waited
@@ -14,6 +16,7 @@ use tilewright_kernel::{Build, Cursor, Distributed, Distribution, Element, Kerne
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
+use super::passes::in_pairs;
 use super::{FULL, LANES, Rows, VECTOR, at_run, widest};
 use crate::error::PlanError;
 
@@ -24,6 +27,16 @@ const BLOCKS: i64 = 8;
 /// Clusters: as many as run at once on a device of 132 multiprocessors, however its groups of
 /// multiprocessors are made up. One more would wait until one of the others ends.
 const CLUSTERS: i64 = 14;
+/// Where rows are dealt, the warps of a multiprocessor, of several blocks, and the most of one: while
+/// a block waits for what the others of its cluster find, another goes on.
+const TOGETHER: i64 = 16;
+const FEW: i64 = 8;
+/// From how many bytes of a row on rows are dealt, and to how many of softmax.
+const DEALT: i64 = 128 << 10;
+const LONGEST_POWERS: i64 = 384 << 10;
+/// Multiprocessors that clusters have on a device of 132, whose groups clusters do not fill. More
+/// clusters than there is room for begin when others end, and find nothing left to do.
+const PROCESSORS: i64 = 124;
 /// Warps of a group that has registers together.
 const GROUPED: i64 = 4;
 /// Rows for which a block has room.
@@ -37,6 +50,10 @@ const ROOM: i64 = 2;
 pub(crate) struct Turns {
     rows: Rows,
     clusters: i64,
+    /// How many blocks a multiprocessor has.
+    resident: i64,
+    /// Whether rows are dealt.
+    dealt: bool,
 }
 
 /// What goes with all rows: the part of this block, run by run.
@@ -65,13 +82,18 @@ fn overflow() -> KernelError {
 }
 
 impl Turns {
-    /// The plan for rows that clusters take in turn; none for those that fewer blocks hold well,
-    /// for those that are too long or begin at no multiple of 16 bytes, and for those that the
-    /// vectors of all threads do not fill, in blocks of whole groups of four warps, among which a
-    /// multiprocessor shares out its registers.
+    /// The plan for rows of norms that clusters take in turn, dealt where a few warps of each block
+    /// hold them; none for those that fewer blocks hold well, for those that are too long or begin
+    /// at no multiple of 16 bytes, and for those that the vectors of all threads do not fill, in
+    /// blocks of whole groups of four warps, among which a multiprocessor shares out its registers.
     ///
     /// Errors: a layout is not representable.
     pub(crate) fn new(columns: i64, element: Element, alignment: i64) -> Result<Option<Turns>, PlanError> {
+        if columns.saturating_mul(element.bytes().into()) >= DEALT
+            && let Some(turns) = Turns::dealt(columns, element, alignment)?
+        {
+            return Ok(Some(turns));
+        }
         let thread = VECTORS * VECTOR / i64::from(element.bytes());
         let (most, group) = (BLOCKS * FULL * thread, BLOCKS * GROUPED * LANES * thread);
         match most / 2 < columns && columns <= most && columns % group == 0 {
@@ -100,15 +122,63 @@ impl Turns {
         let (lanes, vectors, rows, each, stored) = (LANES, VECTORS, 1, 1, VECTORS);
         let rows =
             Rows { columns, element, alignment, vector, lanes, vectors, stored, warps, rows, blocks, each, run: held };
-        Ok(Some(Turns { rows, clusters }))
+        Ok(Some(Turns { rows, clusters, resident: 1, dealt: false }))
+    }
+
+    /// The plan for rows that are dealt to clusters, of as few blocks as hold a row; none for rows
+    /// that the vectors of all threads do not fill, that are too long or begin at no multiple of 16
+    /// bytes.
+    ///
+    /// Errors: as [`Turns::new`].
+    pub(crate) fn dealt(columns: i64, element: Element, alignment: i64) -> Result<Option<Turns>, PlanError> {
+        let most = FEW * LANES * VECTORS * VECTOR / i64::from(element.bytes());
+        match [2, 4, 8, 16].into_iter().find(|blocks| columns <= blocks * most) {
+            Some(blocks) => {
+                let warps = columns / (blocks * most / FEW);
+                let resident = (TOGETHER / warps.max(1)).max(2);
+                Turns::dealt_to((columns, alignment), element, blocks, [resident, PROCESSORS * resident / blocks])
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// As [`Turns::dealt`], to so many clusters of `blocks` blocks, so many of which a multiprocessor
+    /// has.
+    ///
+    /// Errors: as [`Turns::new`].
+    pub(crate) fn dealt_to(
+        rows: (i64, i64),
+        element: Element,
+        blocks: i64,
+        [resident, clusters]: [i64; 2],
+    ) -> Result<Option<Turns>, PlanError> {
+        Ok(Turns::of(rows, element, blocks, clusters)?.map(|turns| Turns { resident, dealt: true, ..turns }))
+    }
+
+    /// The plan for softmax of rows: of numbers of 16 bits powers take longer than rows, and
+    /// clusters that the hardware sets off one after another overlap better, as they do where rows
+    /// take all of sixteen blocks, or blocks are small; none for these.
+    ///
+    /// Errors: as [`Turns::new`].
+    pub(crate) fn of_softmax(columns: i64, element: Element, alignment: i64) -> Result<Option<Turns>, PlanError> {
+        let fits = (DEALT..=LONGEST_POWERS).contains(&columns.saturating_mul(element.bytes().into()));
+        let turns = Turns::dealt(columns, element, alignment)?;
+        Ok(turns.filter(|turns| element == Element::F32 && fits && turns.rows.warps == FEW))
+    }
+
+    /// Whether threads, of blocks and warps whose numbers are powers of two, are put together in
+    /// pairs, pairs of pairs and so on.
+    pub(crate) fn in_pairs(&self) -> bool {
+        self.rows.warps.count_ones() == 1
     }
 
     /// What was chosen, in a sentence.
     pub(crate) fn plan(&self) -> String {
         let Rows { blocks, vectors, vector, .. } = self.rows;
         let (clusters, threads) = (self.clusters, self.threads());
+        let how = if self.dealt { "as they are done with others" } else { "in turn" };
         format!(
-            "{clusters} clusters of {blocks} blocks of {threads} threads take rows in turn, {vectors} vectors of \
+            "{clusters} clusters of {blocks} blocks of {threads} threads take rows {how}, {vectors} vectors of \
              {vector} a thread, with room for {STAGES} rows in shared memory"
         )
     }
@@ -118,7 +188,7 @@ impl Turns {
         &self.rows
     }
 
-    fn threads(&self) -> i64 {
+    pub(crate) fn threads(&self) -> i64 {
         self.rows.lanes * self.rows.warps
     }
 
@@ -131,7 +201,7 @@ impl Turns {
     /// Says how many blocks there are, and reads the parts of this block of rows that go with all.
     pub(crate) fn begin<'k>(&self, k: &'k Build, beside: &[&View<'k>]) -> Result<Vec<Kept<'k>>, KernelError> {
         k.threads(self.threads())?;
-        k.resident(1)?;
+        k.resident(self.resident as u32)?;
         k.grid(Axis::X, &(self.rows.blocks * self.clusters).to_string())?;
         k.cluster(self.rows.blocks as u32)?;
         let [_, part] = self.place(k)?;
@@ -172,32 +242,45 @@ impl Turns {
             let before = Stride::times(turn, &Expr::from(self.clusters)).ok_or_else(overflow)?;
             Stride::plus(&before, &cluster).ok_or_else(overflow)
         };
-        let fetch = |turn: &Expr, stage: &Expr, run: i64| -> Result<(), KernelError> {
+        let fetch = |row: &Expr, stage: &Expr, run: i64| -> Result<(), KernelError> {
             let before = Stride::times(&part, &Expr::from(vectors)).ok_or_else(overflow)?;
             let column = Stride::plus(&before, &Expr::from(run)).ok_or_else(overflow)?;
-            let at: Coord<Expr> = Tree::flat([Slot::At(row_of(turn)?), Slot::At(column)])?;
+            let at: Coord<Expr> = Tree::flat([Slot::At(row.clone()), Slot::At(column)])?;
             k.copy_predicated(&copy, &x.local_tile(&format!("(1,{length})"), at)?, &run_at(stage, run)?)
         };
-        for turn in (0..STAGES).map(Expr::from) {
-            (0..vectors).try_for_each(|run| fetch(&turn, &turn, run))?;
+        let deal = if self.dealt { Some(k.deal(k.size("M")?, STAGES as usize)?) } else { None };
+        for number in 0..STAGES {
+            let turn = Expr::from(number);
+            let row = match &deal {
+                Some(deal) => deal.first(number as usize)?,
+                None => row_of(&turn)?,
+            };
+            (0..vectors).try_for_each(|run| fetch(&row, &turn, run))?;
             k.commit_async();
         }
         let layout = format!("({GIVEN},{blocks},{ROOM}):(1,{GIVEN},{})", GIVEN * blocks);
         let array = k.shared_of(Element::F32, &layout)?;
         let exchange = Exchange { array, cursor: k.pipeline(ROOM, (warps * blocks) as u32)?.cursor()? };
         let modes: Layout = format!("(1,{0},{warps}):(0,1,{0})", vector * LANES).parse()?;
-        k.range(k.size(&format!("ceil(M/{})", self.clusters))?, |turn| {
+        // A turn, its row, and that of the turn for which it makes room.
+        let turn = |turn: &Expr, row: Expr, later: &dyn Fn() -> Result<Expr, KernelError>| {
             k.wait_async(STAGES as u32 - 1);
-            let stage = k.remainder(&turn, STAGES)?;
+            let stage = k.remainder(turn, STAGES)?;
             let runs = (0..vectors).map(|run| run_at(&stage, run)?.compose_layout(&modes));
             let runs = runs.collect::<Result<Vec<_>, KernelError>>()?;
-            let next = Stride::plus(&turn, &Expr::from(STAGES)).ok_or_else(overflow)?;
-            let (at, exchange) = ([row_of(&turn)?, part.clone()], &exchange);
-            let refill = |run: usize| fetch(&next, &stage, run as i64);
+            let (at, exchange) = ([row, part.clone()], &exchange);
+            let refill = |run: usize| fetch(&later()?, &stage, run as i64);
             body(&Turn { k, turns: self, runs, at, exchange, refill: &refill })?;
             k.commit_async();
             Ok(())
-        })?;
+        };
+        match &deal {
+            Some(deal) => deal.each(|drawn| turn(drawn.turn(), drawn.now().clone(), &|| drawn.ahead()))?,
+            None => k.range(k.size(&format!("ceil(M/{})", self.clusters))?, |number| {
+                let later = || row_of(&Stride::plus(&number, &Expr::from(STAGES)).ok_or_else(overflow)?);
+                turn(&number, row_of(&number)?, &later)
+            })?,
+        }
         k.wait_async(0);
         // Nobody ends while the others still write to it.
         k.cluster_barrier();
@@ -243,12 +326,16 @@ impl<'k> Turn<'_, 'k> {
             stage.publish()
         })?;
         stage.wait()?;
-        let given = (0..blocks).map(|rank| of(Expr::from(rank))?.load()?.numbers());
-        let given = given.collect::<Result<Vec<_>, KernelError>>()?;
+        let first: Layout =
+            if count <= GIVEN as usize / 2 { format!("{count}:1") } else { format!("{GIVEN}:1") }.parse()?;
+        let given = |rank: i64| {
+            let numbers = of(Expr::from(rank))?.compose_layout(&first)?.load()?.numbers()?;
+            Ok(numbers[..count].to_vec())
+        };
+        let all = in_pairs(blocks, given, combine)?;
         stage.release_to(&format!("{blocks}:1"), 0)?;
         cursor.advance()?;
-        let given = given.into_iter().map(|numbers| numbers[..count].to_vec());
-        Ok(given.reduce(|all, next| combine(&all, &next)).unwrap_or_default())
+        Ok(all)
     }
 
     /// Writes to a matrix what becomes of each run in f32, by what goes with it. The place of a run
