@@ -48,7 +48,7 @@ pub fn rms_norm_at(columns: i64, element: Element, epsilon: f64, alignment: i64)
         Err(PlanError::TooLarge { .. }) => (long_rms_norm(columns, element, epsilon, alignment)?, false),
         rows => (held_rms_norm(rows?, element, epsilon)?, true),
     };
-    if let Some(turns) = Turns::new(columns, element, alignment)? {
+    if let Some(turns) = Turns::new(columns, element, alignment, 1)? {
         return Ok(rms_norm_in_turn(&turns, element, epsilon)?.otherwise(alone));
     }
     if fits {
@@ -128,7 +128,7 @@ pub fn layer_norm_at(columns: i64, element: Element, epsilon: f64, alignment: i6
         Err(PlanError::TooLarge { .. }) => long_layer_norm(columns, element, epsilon, alignment)?,
         rows => held_layer_norm(rows?, element, epsilon)?,
     };
-    if let Some(turns) = Turns::new(columns, element, alignment)? {
+    if let Some(turns) = Turns::new(columns, element, alignment, 2)? {
         return Ok(layer_norm_in_turn(&turns, element, epsilon)?.otherwise(alone));
     }
     Ok(match Rows::in_cluster(columns, element, alignment)? {
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn the_longest_rows_that_fill_clusters_are_taken_in_turn() {
-        let in_turn = |columns, element| Turns::new(columns, element, WHOLE).unwrap().is_some();
+        let in_turn = |columns, element| Turns::new(columns, element, WHOLE, 1).unwrap().is_some();
         for (columns, element, taken) in [
             (131_072, Element::F32, true),
             (98_304, Element::F32, true),

@@ -72,7 +72,7 @@ pub fn dealt(device: &Device) -> Outcome {
     others.iter().chain([&results[2]]).try_for_each(|y| right(y, ROWS).map(drop))?;
     // Fewer numbers than clusters.
     let mut short = blank()?;
-    few.launch(&streams[0], &[(&x).into(), short.memory_mut().into()])?;
+    few.launch(&streams[0], &[x.memory().into(), short.memory_mut().into()])?;
     right(&short, 7)?;
     Ok(format!("150 launches on three streams, 100 in two graphs, {ROWS} numbers each"))
 }

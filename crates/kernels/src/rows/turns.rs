@@ -29,11 +29,11 @@ const BLOCKS: i64 = 8;
 const CLUSTERS: i64 = 14;
 /// Where rows are dealt, the warps of a multiprocessor, of several blocks, and the most of one: while
 /// a block waits for what the others of its cluster find, another goes on.
-const TOGETHER: i64 = 16;
+const TOGETHER: i64 = 18;
 const FEW: i64 = 8;
 /// From how many bytes of a row on rows are dealt, and to how many of softmax.
 const DEALT: i64 = 128 << 10;
-const LONGEST_POWERS: i64 = 384 << 10;
+const LONGEST_POWERS: i64 = 256 << 10;
 /// Multiprocessors that clusters have on a device of 132, whose groups clusters do not fill. More
 /// clusters than there is room for begin when others end, and find nothing left to do.
 const PROCESSORS: i64 = 124;
@@ -86,11 +86,18 @@ impl Turns {
     /// hold them; none for those that fewer blocks hold well, for those that are too long or begin
     /// at no multiple of 16 bytes, and for those that the vectors of all threads do not fill, in
     /// blocks of whole groups of four warps, among which a multiprocessor shares out its registers.
+    /// `beside` is how many rows go with all rows.
     ///
     /// Errors: a layout is not representable.
-    pub(crate) fn new(columns: i64, element: Element, alignment: i64) -> Result<Option<Turns>, PlanError> {
+    pub(crate) fn new(
+        columns: i64,
+        element: Element,
+        alignment: i64,
+        beside: usize,
+    ) -> Result<Option<Turns>, PlanError> {
         if columns.saturating_mul(element.bytes().into()) >= DEALT
             && let Some(turns) = Turns::dealt(columns, element, alignment)?
+            && turns.holds(beside)
         {
             return Ok(Some(turns));
         }
@@ -157,13 +164,17 @@ impl Turns {
 
     /// The plan for softmax of rows: of numbers of 16 bits powers take longer than rows, and
     /// clusters that the hardware sets off one after another overlap better, as they do where rows
-    /// take all of sixteen blocks, or blocks are small; none for these.
+    /// take sixteen blocks; none for these.
     ///
     /// Errors: as [`Turns::new`].
     pub(crate) fn of_softmax(columns: i64, element: Element, alignment: i64) -> Result<Option<Turns>, PlanError> {
         let fits = (DEALT..=LONGEST_POWERS).contains(&columns.saturating_mul(element.bytes().into()));
-        let turns = Turns::dealt(columns, element, alignment)?;
-        Ok(turns.filter(|turns| element == Element::F32 && fits && turns.rows.warps == FEW))
+        if element == Element::F32 && fits { Turns::dealt(columns, element, alignment) } else { Ok(None) }
+    }
+
+    /// Whether registers hold so many rows that go with all rows, and what else a thread has.
+    fn holds(&self, beside: usize) -> bool {
+        beside < 2 || self.rows.warps * self.resident < TOGETHER
     }
 
     /// Whether threads, of blocks and warps whose numbers are powers of two, are put together in
