@@ -267,16 +267,16 @@ fn what_cannot_be_is_refused() {
     assert!(refused(64, "(M,K{div=8}):(K,1)", "(16,64):(1,16)").contains("none in the tensor"));
     assert!(refused(64, "(M,K{div=8}):(K,1)", "(16,64):(72,1)").contains("without gaps"));
 
-    // A second stage that begins in the middle of a pattern.
+    // A second stage that begins in the middle of a line.
     let apart = Kernel::build("apart", |k: &Build| {
         let source = k.input::<u16>("source", "(M,K{div=8}):(K,1)")?;
         k.threads(32)?;
         let tile = source.local_tile("(16,64)", k.block("(x,y)")?)?;
-        let ring = k.shared::<u16>("S<3,3,3> o 0 o (16,64,2):(64,1,1280)")?;
+        let ring = k.shared::<u16>("S<3,3,3> o 0 o (16,64,2):(64,1,1056)")?;
         let stage = k.pipeline(2, 1)?.cursor()?.stage()?;
         stage.load(&tile, &ring.slice(at(&Expr::from(1)))?)
     });
-    assert!(apart.unwrap_err().to_string().contains("where the swizzle of shared memory does"));
+    assert!(apart.unwrap_err().to_string().contains("at a multiple of 128 bytes"));
 
     let of_roles = |threads: i64, warps: std::ops::Range<u32>| {
         Kernel::build("roles", |k: &Build| {

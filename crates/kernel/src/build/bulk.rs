@@ -8,8 +8,8 @@
 //! in shared memory is several dimensions, where its extent is shown to be a multiple of theirs. A
 //! mode of one element is a dimension where a box may begin past it, which has no edges otherwise.
 //!
-//! The engine permutes by the bits of addresses, so a box begins where the pattern of its swizzle
-//! does.
+//! The engine permutes by the bits of addresses, so a box may begin at any line of the pattern of
+//! its swizzle.
 
 use tilewright_atoms::{MAX_DIMENSIONS, SwizzleMode};
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
@@ -26,6 +26,8 @@ use crate::program::{Location, Source};
 
 /// The most elements of a box along a dimension.
 const MAX_BOX: i64 = 256;
+/// What places in shared memory are multiples of, in bytes.
+const LINE: i64 = 128;
 /// What strides and corners are multiples of, in bytes.
 const UNIT: i64 = 16;
 
@@ -254,7 +256,7 @@ impl Build {
         if dimensions.iter().skip(1).any(|(_, dimension)| !unit.divides(&dimension.stride).proved()) {
             return Err(refuse("its strides are not shown to be multiples of 16 bytes"));
         }
-        let period = Expr::from((swizzle.period().max(128) * 8 / bits).max(1));
+        let line = Expr::from((LINE * 8 / bits).max(1));
         let mut boxes = Vec::new();
         for (index, at) in &places {
             let corner = dimensions.iter().map(|(part, _)| part.coordinate(&at.scale_at(part.path)));
@@ -264,8 +266,8 @@ impl Build {
                 return Err(refuse("a box is not shown to begin at a multiple of 16 bytes"));
             }
             let offset = Stride::plus(&shared.offset, &Expr::from(*index)).ok_or_else(overflow)?;
-            if !period.divides(&offset).proved() {
-                return Err(refuse("a box does not begin where the swizzle of shared memory does"));
+            if !line.divides(&offset).proved() {
+                return Err(refuse("a box does not begin at a multiple of 128 bytes of shared memory"));
             }
             boxes.push(Box { corner, offset });
         }

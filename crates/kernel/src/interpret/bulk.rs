@@ -19,6 +19,9 @@ use super::warp::Warp;
 use crate::program::Instruction;
 use crate::program::memory::{Access, BufferId, MapId};
 
+/// What boxes in shared memory begin at multiples of, in bytes.
+const PLACES: u32 = 128;
+
 /// A bulk store that was set off.
 #[derive(Debug, Clone)]
 struct Store {
@@ -118,7 +121,7 @@ impl Machine<'_> {
         coordinates: &[i64; 5],
     ) -> Result<(), Stop> {
         let boxes = &self.setup.maps[map.index()];
-        if !self.inside(place, thread, shared.0, shared.1, boxes.bytes.into(), boxes.alignment)? {
+        if !self.inside(place, thread, shared.0, shared.1, boxes.bytes.into(), PLACES)? {
             return Err(Stop);
         }
         let first = coordinates[0] * i64::from(boxes.element);

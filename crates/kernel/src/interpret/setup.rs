@@ -39,8 +39,6 @@ pub(super) struct Boxes {
     pub(super) bytes: u32,
     /// The bits of an address, moved down by three, that flip bits of it.
     pub(super) flips: i64,
-    /// What the address of a box in shared memory is a multiple of.
-    pub(super) alignment: u32,
 }
 
 /// A buffer with numbers.
@@ -207,7 +205,6 @@ fn maps_of(
             element: buffer.element.bytes(),
             bytes: buffer.element.bytes(),
             flips: 16 * (map.swizzle.units() - 1),
-            alignment: u32::try_from(map.swizzle.period()).unwrap_or(128).max(128),
         };
         for (mode, dimension) in map.dimensions.iter().enumerate() {
             let extent = number(&dimension.extent, "the extent of a map")?;
