@@ -38,6 +38,10 @@ pub struct OnDevice {
     /// the winner is kept in a file, which --device and --plan read afterwards.
     #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", value_parser = clap::value_parser!(u32).range(1..))]
     tune: Option<u32>,
+    /// Each turn is of 2 ms, after so many milliseconds without work: the device stays cool, and its
+    /// clock high. Else turns of 20 ms follow one another.
+    #[arg(long, value_name = "MILLISECONDS", requires = "device", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rest: Option<u32>,
     /// So many products by chance are checked instead, of every type and layout: on the device, or
     /// small ones in the interpreter.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
@@ -164,7 +168,9 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         Operand::Workspace(number) => format!("workspace {number}"),
     };
     let measured = match &device {
-        Some(device) if options.device.device => Some(measured(device, &product, ends.as_deref())?),
+        Some(device) if options.device.device => {
+            Some(measured(device, &product, ends.as_deref(), options.device.rest)?)
+        }
         _ => None,
     };
     if terminal.json {

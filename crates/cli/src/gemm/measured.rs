@@ -2,9 +2,11 @@
 //!
 //! Law: D is poisoned before the kernels run, and compared with sums in f64 of the same numbers: at
 //! how many places is said. Ours and cuBLAS' take turns, where there is a cuBLAS, and the figure of
-//! each is the median over the turns.
+//! each is the median over the turns. Before a turn that is timed the same work runs once, so that
+//! the device is not idle while the host sets off the first launch.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use serde_json::json;
 use tilewright::gpu::{Cublas, CublasError, CublasMatrix, CublasProduct, Device, Memory, Stream};
@@ -16,6 +18,9 @@ use super::tensors::{CHECKED, Tensors, compare, compare_kept, of_block, ready, w
 use crate::kernel::bench::{TURN, TURNS, median, timed};
 use crate::output::Failure;
 
+/// How long a turn takes about behind a rest, in seconds.
+const SHORT_TURN: f64 = 0.002;
+
 /// What a run on a device gave.
 pub(super) struct Measured {
     device: String,
@@ -25,6 +30,8 @@ pub(super) struct Measured {
     /// The median of the same product without a function of its sums and without by-products,
     /// where there are some.
     bare: Option<f64>,
+    /// Milliseconds without work before each turn.
+    rest: Option<u32>,
     compared: usize,
     /// The greatest error, and the bound there.
     error: f64,
@@ -43,7 +50,8 @@ impl Measured {
         let _ = writeln!(text, "  {}", self.device);
         let _ = writeln!(
             text,
-            "  {sizes:.1} us, the median of {TURNS} turns; {:.1} {unit}, {:.3} of the {:.0} of the data sheet's clock",
+            "  {sizes:.1} us, the median of {TURNS} turns{}; {:.1} {unit}, {:.3} of the {:.0} of the data sheet's clock",
+            self.rest.map_or(String::new(), |rest| format!(", each after {rest} ms without work")),
             rate / 1e12,
             rate / self.peak,
             self.peak / 1e12
@@ -81,6 +89,7 @@ impl Measured {
         object["error_bound"] = json!(self.bound);
         object["worst"] = json!(self.worst);
         object["cublas_us"] = json!(self.cublas.as_ref().ok().map(|seconds| seconds * 1e6));
+        object["rest_ms"] = json!(self.rest);
         object["bare_us"] = json!(self.bare.map(|seconds| seconds * 1e6));
         if let Err(because) = &self.cublas {
             object["no_cublas"] = json!(because);
@@ -89,8 +98,13 @@ impl Measured {
 }
 
 /// Checks a product on a device and times it, beside cuBLAS and the bare product where there are
-/// such.
-pub(super) fn measured(device: &Device, product: &Product, ends: Option<&[u8]>) -> Result<Measured, Failure> {
+/// such, perhaps after a rest of so many milliseconds before each turn.
+pub(super) fn measured(
+    device: &Device,
+    product: &Product,
+    ends: Option<&[u8]>,
+    rest: Option<u32>,
+) -> Result<Measured, Failure> {
     let problem = product.problem();
     let stream = device.stream()?;
     let kernels = ready(device, product)?;
@@ -114,15 +128,22 @@ pub(super) fn measured(device: &Device, product: &Product, ends: Option<&[u8]>) 
     let compared = elements.len() + compare_kept(problem, &stream, &input, &tensors, &mut worst)?;
 
     let once = timed(device, &stream, 3, || tensors.launch(&stream, &kernels))?;
-    let count = ((TURN / once) as usize).clamp(1, 10_000);
+    let length = if rest.is_some() { SHORT_TURN } else { TURN };
+    let count = ((length / once) as usize).clamp(1, 10_000);
+    let pause = || std::thread::sleep(Duration::from_millis(rest.unwrap_or(0).into()));
     let mut rival = Rival::of(device, problem);
     let (mut ours, mut theirs, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..TURNS {
+        pause();
+        tensors.launch(&stream, &kernels)?;
         ours.push(timed(device, &stream, count, || tensors.launch(&stream, &kernels))?);
         if let Some(bare) = &bare {
+            pause();
+            tensors.launch(&stream, bare)?;
             plain.push(timed(device, &stream, count, || tensors.launch(&stream, bare))?);
         }
         if let Ok(rival) = &mut rival {
+            pause();
             match rival.timed(device, &stream, &tensors, count)? {
                 Ok(seconds) => theirs.push(seconds),
                 Err(because) => rival.refused = Some(because),
@@ -145,6 +166,7 @@ pub(super) fn measured(device: &Device, product: &Product, ends: Option<&[u8]>) 
         seconds: median(ours),
         cublas,
         bare: (!plain.is_empty()).then(|| median(plain)),
+        rest,
         compared,
         error,
         bound,
@@ -220,14 +242,16 @@ impl Rival {
         };
         let mut said = None;
         let (library, product, d) = (&self.library, &self.product, &mut self.d);
-        let seconds = timed(device, stream, count, || match library.multiply(stream, product, [a, b], d) {
+        let mut multiply = || match library.multiply(stream, product, [a, b], d) {
             Ok(()) => Ok(()),
             Err(CublasError::Gpu(error)) => Err(error),
             Err(other) => {
                 said = Some(other.to_string());
                 Ok(())
             }
-        })?;
+        };
+        multiply()?;
+        let seconds = timed(device, stream, count, multiply)?;
         Ok(said.map_or(Ok(seconds), Err))
     }
 }
