@@ -41,8 +41,12 @@ pub(super) struct Epilogue {
     columns: i64,
     /// Columns of a strip.
     strip: i64,
-    /// In how many parts a tile goes through shared memory, and through how many buffers in turn.
+    /// In how many parts a tile goes through shared memory, of so many columns, of which the last
+    /// one may have fewer; and through how many buffers in turn.
     parts: i64,
+    part_columns: i64,
+    /// Whether rows of a part lie one behind the other in shared memory.
+    plain: bool,
     buffers: i64,
     /// Tiles of a block at once, each of which has such buffers.
     tiles: usize,
@@ -61,8 +65,9 @@ pub(super) struct Epilogue {
     store: Option<TiledCopy>,
     /// How threads write from there; none where bulk copies do.
     spread: Option<TiledCopy>,
-    /// The layout of shared memory.
+    /// The layout of shared memory, and of what the last part has of it where that is less.
     panels: String,
+    rest: Option<String>,
     /// Whether D leaves the cache first, so that factors stay there.
     once: bool,
     /// What is done with the sums; nothing where a block shares its tile.
@@ -91,6 +96,8 @@ pub(super) struct Ends<'k> {
     kept: Vec<View<'k>>,
     /// The buffers through which it goes: those of each tile that a block has at once.
     staged: Vec<View<'k>>,
+    /// The last part's, where it has fewer columns.
+    rest: Option<View<'k>>,
     inputs: Vec<Input<'k>>,
     /// The one stage of inputs that come ahead.
     ahead: Option<Pipeline<'k>>,
@@ -99,6 +106,7 @@ pub(super) struct Ends<'k> {
 /// What is read beside the sums, and shared memory through which a tile is stored.
 pub(super) struct Beside<'k> {
     staged: Vec<View<'k>>,
+    rest: Option<View<'k>>,
     inputs: Vec<Input<'k>>,
 }
 
@@ -118,10 +126,17 @@ impl Epilogue {
         let along_rows = swapped != (stored == Some(Contiguous::Rows));
         // Elements of 8 bits are stored from registers, in strips like those of 16.
         let bytes = i64::from(problem.result().bytes().max(2));
-        let width = width(if along_rows { rows } else { columns }, bytes);
-        let step = if along_rows { 8 } else { width };
+        let plain = stored.is_some() && plan.is_plain(problem);
         let (parts, buffers) = if stored.is_some() { plan.parts(problem) } else { (1, 1) };
-        let strip = (1..=STRIP / step).rev().map(|count| count * step).find(|strip| columns / parts % strip == 0);
+        let part_columns = if stored.is_some() { plan.part_columns(problem) } else { columns };
+        let rest = Some(columns % part_columns).filter(|rest| *rest > 0);
+        let width = match plain {
+            true => part_columns,
+            false => width(if along_rows { rows } else { columns }, bytes),
+        };
+        let step = if along_rows || plain { 8 } else { width };
+        let whole = |strip: &i64| part_columns % strip == 0 && columns % strip == 0;
+        let strip = (1..=STRIP / step).rev().map(|count| count * step).find(whole);
         let strip = strip.unwrap_or(step);
         // Sums lie alike in all products of four warps; those of integers have not every number of
         // columns.
@@ -145,7 +160,7 @@ impl Epilogue {
             Some((_, false)) => {
                 let widths = [8, 4, 2, 1].into_iter().filter(|width| *width <= problem.spread());
                 let found =
-                    widths.map(|width| (width, neighbours(part.threads(), [rows, columns / parts], along_rows, width)));
+                    widths.map(|width| (width, neighbours(part.threads(), [rows, part_columns], along_rows, width)));
                 let found = found.into_iter().find_map(|(width, threads)| Some((width, threads?)));
                 let because = "threads that write neighbours do not divide a tile";
                 let (width, threads) = found.ok_or(PlanError::Plan { because })?;
@@ -185,6 +200,8 @@ impl Epilogue {
             columns,
             strip,
             parts,
+            part_columns,
+            plain,
             buffers,
             tiles: plan.tiles_at_once() as usize,
             through: stored.is_some(),
@@ -196,7 +213,8 @@ impl Epilogue {
             store,
             spread,
             once: problem.bytes() > CACHED,
-            panels: panels(rows, columns / parts, along_rows, (width, bytes)),
+            panels: panels(rows, part_columns, along_rows, (width, bytes)),
+            rest: rest.map(|rest| format!("({rows},{rest}):({rest},1)")),
             fused: function.cloned(),
             fetches,
             load,

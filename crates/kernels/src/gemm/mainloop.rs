@@ -277,7 +277,9 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 false => epilogue.sums(k)?.into_iter().take(held).collect(),
             };
             // A stage is released when the products of the next one are set off: so there are
-            // always some under way.
+            // always some under way. Where copies take longer than products, it is released as soon
+            // as its own are done, for the next one may not be full yet.
+            let at_once = plan.releases_at_once(problem);
             let (ahead, behind) = (pipeline.cursor()?, pipeline.cursor()?);
             let inputs = epilogue.cursor(&ends, false)?;
             // Each product of sums that are promoted begins anew, in the same registers.
@@ -313,33 +315,35 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 k.range(order.own(&own(grid)?, group)?, |turn| {
                     let unit = unit_of(grid, &order.turn(&turn, group)?)?;
                     order.wait(group);
-                    let left = minus(&unit.steps, &Expr::from(1))?;
                     if !promoted {
                         sums.iter().for_each(Fragment::clear);
-                        let others = |count: Expr| {
-                            k.range(count, |_| {
+                        // So many steps are set off before the others, so many sums under way then.
+                        let (first, under_way) = if at_once { (0, 0) } else { (1, sums.len() as u32) };
+                        let others = |from: i64, to: &Expr| {
+                            k.range(minus(to, &Expr::from(from))?, |_| {
                                 multiply()?;
-                                k.wait_mma(sums.len() as u32);
+                                k.wait_mma(under_way);
                                 release()
                             })
                         };
-                        multiply()?;
+                        (0..first).try_for_each(|_| multiply())?;
                         if inputs.is_none() {
-                            others(left)?;
+                            others(first, &unit.steps)?;
                         } else {
                             // Inputs are fetched in the middle of a tile: by then the tile before
                             // has left their place in shared memory, so no warp waits for it.
                             let early = unit.steps.divide_up(&Expr::from(4)).ok_or_else(overflow)?;
-                            others(minus(&early, &Expr::from(1))?)?;
+                            others(first, &early)?;
                             epilogue.let_come(k, inputs.as_ref())?;
-                            others(minus(&unit.steps, &early)?)?;
+                            others(0, &minus(&unit.steps, &early)?)?;
                         }
                         order.pass(group);
                         k.wait_mma(0);
-                        release()?;
+                        (0..first).try_for_each(|_| release())?;
                         order.skip([&ahead, &behind])?;
                         return epilogue.write(k, &sums, (ends, inputs.as_ref()), &unit, group);
                     }
+                    let left = minus(&unit.steps, &Expr::from(1))?;
                     // While one half is added to its totals, the other one is multiplied, or
                     // another group multiplies.
                     totals.iter().for_each(Fragment::clear);

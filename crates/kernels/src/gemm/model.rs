@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use tilewright_kernel::cost::Machine;
 
-use super::plan::{CACHED, Plan, SHORT, Tile};
+use super::plan::{CACHED, FEW_PARTS, Plan, SHORT, Tile};
 use super::problem::{LINE_BYTES, Problem};
 use crate::product::count;
 
@@ -18,6 +18,9 @@ use crate::product::count;
 const LOADED: f64 = 0.86;
 /// Bytes that copies bring into the shared memory of a processor in a cycle.
 const FILL: f64 = 69.0;
+/// The same where the work is long: power lowers the clock of the processors then, not that of the
+/// cache.
+const FILL_LONG: f64 = 73.0;
 /// Bytes that copies of other blocks of the cluster may bring besides, and cycles until both are
 /// ready.
 const RECEIVED: f64 = 154.0;
@@ -55,6 +58,9 @@ const PART: f64 = 900.0;
 /// How much longer a tile takes that is stored in parts, and a cluster that has few stages.
 const PARTS: f64 = 1.4;
 const WAITING: f64 = 1.08;
+/// Cycles of each part beyond a few, and of each whose rows lie one behind the other.
+const MORE_PARTS: f64 = 210.0;
+const PLAIN_PART: f64 = 400.0;
 /// How much longer a tile takes with two stages.
 const TWO_STAGES: f64 = 1.45;
 /// How much of the bandwidth rows cost of which most lie outside.
@@ -69,6 +75,8 @@ const FROM_MEMORY: i64 = 120 << 20;
 const AGAIN: f64 = 0.05;
 /// The fewest columns of tiles that groups take in turn.
 const ALTERNATING: i64 = 128;
+/// The most turns that tiles are made to fill.
+const TURNS: i64 = 4;
 /// Bytes of D that the cache takes at once.
 const AT_ONCE: i64 = 4 << 20;
 /// The bandwidth at which the rest of the last tiles is written, of the data sheet's.
@@ -95,9 +103,11 @@ fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
     let lines = |extent: f64| extent * LINE_BYTES as f64 * misaligned;
     let (rows, whole) = (plan.rows as f64, (plan.rows + plan.columns) as f64);
     // The blocks of a cluster ask for a part each, and get all.
+    let shared = if plan.side_by_side() { rows } else { columns };
+    let rate = if problem.operations() < SHORT { FILL } else { FILL_LONG };
     let fill = match plan.cluster {
-        1 => lines(whole) / FILL,
-        _ => (lines(whole - rows.max(columns) / 2.0) / FILL).max(lines(whole) / RECEIVED) + TOGETHER,
+        1 => lines(whole) / rate,
+        _ => (lines(whole - shared / 2.0) / rate).max(lines(whole) / RECEIVED) + TOGETHER,
     };
     let multiplied = (products + promotion(plan, problem)) * together;
     let of = |past: i64| multiplied.max((fill + PAST * past as f64) * together).max(STEP);
@@ -144,7 +154,13 @@ pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
     let sums = (plan.rows * plan.columns / 64) as f64;
     let stored = plan.parts(problem).0;
     let parts = if stored > 1 && !plan.alternates { PARTS } else { 1.0 };
-    let tile = TILE + SUMS * sums * plan.panels(problem) * parts;
+    let each = if plan.is_plain(problem) {
+        PLAIN_PART * stored as f64
+    } else {
+        MORE_PARTS * (stored - FEW_PARTS).max(0) as f64
+    };
+    let each = if stored > 1 && !plan.alternates { each } else { 0.0 };
+    let tile = TILE + SUMS * sums * plan.panels(problem) * parts + each;
     let read_often = match plan.rows * plan.columns {
         // Of tf32, whose sums are all written, they took no longer.
         _ if plan.alternates && problem.is_tf32() => 1.0,
@@ -211,6 +227,7 @@ pub(super) fn fastest(problem: &Problem, machine: &Machine, admitted: impl Fn(&P
         cluster: 1,
         resident: 1,
         alternates: false,
+        stacked: false,
     };
     let plans = plans(problem, machine).into_iter().filter(|(_, plan)| admitted(plan));
     let least = plans.min_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(Ordering::Equal));
@@ -224,17 +241,30 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
         let [m, n, k] = problem.multiplied();
         let [m, n] = if swapped { [n, m] } else { [m, n] };
         for (rows, groups) in [(128, 2), (64, 1), (256, 2), (128, 1)] {
-            for columns in widths(n) {
-                if (rows, groups) == (128, 2) && columns >= ALTERNATING {
-                    let tile =
-                        Tile { swapped, rows, columns, groups, splits: 1, cluster: 1, resident: 1, alternates: true };
+            let usual = widths(n);
+            let filling = if problem.begins_at_lines() { Vec::new() } else { filling([m, n], rows, machine) };
+            let others = filling.into_iter().filter(|columns| !usual.contains(columns));
+            let others = others.map(|columns| (columns, false)).collect::<Vec<_>>();
+            for (columns, usual) in usual.iter().map(|columns| (*columns, true)).chain(others) {
+                if usual && (rows, groups) == (128, 2) && columns >= ALTERNATING {
+                    let tile = Tile {
+                        swapped,
+                        rows,
+                        columns,
+                        groups,
+                        splits: 1,
+                        cluster: 1,
+                        resident: 1,
+                        alternates: true,
+                        stacked: false,
+                    };
                     let plan = Plan::tiled(problem, machine, tile);
                     if plan.refusal(problem).is_none() && plan.turns(problem) > 1 {
                         plans.push((seconds(&plan, problem, machine), plan));
                     }
                 }
                 for resident in 1..=3 {
-                    let tile = |splits, cluster| Tile {
+                    let tile = |splits, cluster, stacked| Tile {
                         swapped,
                         rows,
                         columns,
@@ -243,6 +273,7 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                         cluster,
                         resident,
                         alternates: false,
+                        stacked,
                     };
                     let tiles = count(m, rows).saturating_mul(count(n, columns)).saturating_mul(problem.batch());
                     let slots = i64::from(machine.multiprocessors) * resident;
@@ -252,13 +283,17 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                         // reads after the other otherwise.
                         let half = columns >= 64 && count(n, columns) == 2;
                         let once = half && rows > columns && problem.bytes() > FROM_MEMORY;
-                        let clusters: &[i64] = match problem.begins_at_lines() {
-                            true if once => &[2],
-                            true => &[1],
-                            false => &[1, 2],
+                        // An odd number of tiles side by side leaves clusters half empty.
+                        let odd = rows > columns && count(n, columns) % 2 == 1 && count(m, rows) % 2 == 0;
+                        let clusters: &[(i64, bool)] = match problem.begins_at_lines() {
+                            _ if !usual => &[(2, true)],
+                            true if once => &[(2, false)],
+                            true => &[(1, false)],
+                            false if odd => &[(1, false), (2, false), (2, true)],
+                            false => &[(1, false), (2, false)],
                         };
-                        for cluster in clusters.iter().copied() {
-                            let plan = Plan::tiled(problem, machine, tile(splits, cluster));
+                        for (cluster, stacked) in clusters.iter().copied() {
+                            let plan = Plan::tiled(problem, machine, tile(splits, cluster, stacked));
                             // Fewer blocks on a processor have more stages.
                             let fewer = plan.blocks <= i64::from(machine.multiprocessors) * (resident - 1);
                             // Half of the columns alone pays where rows of D are stored as wholes.
@@ -289,6 +324,19 @@ fn widths(columns: i64) -> Vec<i64> {
         }
     }
     widths
+}
+
+/// Columns with which tiles fill whole turns of all processors, though they are no multiple of 16:
+/// where clusters of two are one above the other, and there is an odd number of tiles side by side.
+fn filling([m, n]: [i64; 2], rows: i64, machine: &Machine) -> Vec<i64> {
+    let along = count(m, rows);
+    let columns = (1..=TURNS).filter_map(|turns| {
+        let across = turns * i64::from(machine.multiprocessors) / along;
+        let columns = count(count(n, across.max(1)), 8) * 8;
+        let odd = along % 2 == 0 && count(n, columns) % 2 == 1;
+        (odd && columns < rows && (ALTERNATING..=256).contains(&columns)).then_some(columns)
+    });
+    columns.collect()
 }
 
 /// How many blocks may share a tile: one, and as many as make one or two rounds of all blocks.

@@ -7,14 +7,16 @@
 //! where all have.
 
 mod refusal;
+mod stored;
 mod text;
 
 use tilewright_kernel::cost::Machine;
 
-use super::epilogue::width;
-use super::matrix::{Contiguous, Matrix};
+pub(super) use self::stored::FEW_PARTS;
+
+use super::matrix::Matrix;
 use super::model;
-use super::problem::{LINE_BYTES, Problem};
+use super::problem::Problem;
 use super::scales::Ahead;
 use crate::product::count;
 
@@ -24,8 +26,6 @@ pub(crate) const WARPS: i64 = 4;
 const BLOCK_BYTES: i64 = 232_448;
 /// Bytes that barriers take, and what aligning stages may lose.
 const BARRIER_BYTES: i64 = 2048;
-/// Bytes of a vector beside the rows or columns of a tile, at most.
-const VECTOR_BYTES: i64 = 1024;
 /// The most columns of an instruction.
 const MAX_COLUMNS: i64 = 256;
 /// Tiles along the rows that are taken one after the other, if nothing is in the way.
@@ -52,12 +52,6 @@ const SCALES_AHEAD: i64 = 8;
 const STEPS_AHEAD: i64 = 4;
 /// Sums of a tile of which a step takes as long as a load.
 const LONG_STEP: i64 = 128 * 128;
-/// The most bytes of shared memory through which a tile of D goes.
-const STAGED_BYTES: i64 = 65_536;
-/// Parts of a tile beyond which more of them take no longer, where lines go along its rows.
-const FEW_PARTS: i64 = 4;
-/// The most bytes of two buffers through which a tile goes in parts.
-const TURNED_BYTES: i64 = 32_768;
 /// The most stages: as many barriers are enough for any latency.
 const MAX_STAGES: i64 = 16;
 
@@ -80,7 +74,8 @@ pub struct Plan {
     /// How many tiles are shared: the last ones, which fill no turn of all blocks; 0 for all.
     pub tail: i64,
     /// Blocks of a cluster, 1 or 2: they have neighbouring tiles, and each loads half of what both
-    /// read, the rows' factor where a tile has more rows than columns, else the columns' factor.
+    /// read, the rows' factor where a tile has more rows than columns ([`Plan::stacked`]), else the
+    /// columns' factor.
     pub cluster: i64,
     /// Tiles along the rows that are taken one after the other.
     pub group: i64,
@@ -93,6 +88,9 @@ pub struct Plan {
     /// Groups take tiles in turn, each all rows of its own: while one writes a tile, the other one
     /// multiplies.
     pub alternates: bool,
+    /// The tiles of a cluster are one above the other, and blocks load halves of the columns'
+    /// factor, also where a tile has more rows than columns.
+    pub stacked: bool,
 }
 
 impl Plan {
@@ -138,7 +136,7 @@ impl Plan {
 
     /// The plan of a tile, with as many stages as fit and as many blocks as a machine runs at once.
     pub fn tiled(problem: &Problem, machine: &Machine, tile: Tile) -> Plan {
-        let Tile { swapped, rows, columns, groups, splits, cluster, resident, alternates } = tile;
+        let Tile { swapped, rows, columns, groups, splits, cluster, resident, alternates, stacked } = tile;
         let (stages, group, blocks, overlaps, tail) = (1, 1, 1, false, 0);
         let mut plan = Plan {
             swapped,
@@ -154,6 +152,7 @@ impl Plan {
             blocks,
             overlaps,
             alternates,
+            stacked,
         };
         let [m, ..] = plan.extents(problem);
         // Whole clusters.
@@ -212,7 +211,7 @@ impl Plan {
     /// Whether blocks of a cluster have tiles side by side, of the same rows; else one above the
     /// other.
     pub(crate) fn side_by_side(&self) -> bool {
-        self.cluster > 1 && self.rows > self.columns
+        self.cluster > 1 && self.rows > self.columns && !self.stacked
     }
 
     /// Tiles of a cluster that are side by side.
@@ -264,6 +263,13 @@ impl Plan {
     /// Groups that multiply one tile together.
     pub(crate) fn together(&self) -> i64 {
         if self.alternates { 1 } else { self.groups }
+    }
+
+    /// Whether a stage is released as soon as it has been multiplied, not when the next one is: where
+    /// rows of the factors begin in the middle of a line, copies take longer than products. Another
+    /// group multiplies meanwhile.
+    pub(crate) fn releases_at_once(&self, problem: &Problem) -> bool {
+        self.groups == 2 && !self.alternates && !problem.begins_at_lines()
     }
 
     /// Tiles that a block has at once: those of the groups, if they take tiles in turn.
@@ -320,85 +326,6 @@ impl Plan {
         let few = wanted > self.registers() && self.groups == 2 && self.resident == 1;
         let most = self.alternates && wanted > i64::from(MANY_REGISTERS);
         few.then_some(if most { [FEWEST_REGISTERS, MOST_REGISTERS] } else { [FEW_REGISTERS, MANY_REGISTERS] })
-    }
-
-    /// In how many parts a tile of D goes through shared memory, and through how many buffers in
-    /// turn: as a whole where it fits; else elements of 32 bits through two small buffers, and
-    /// others through one, which leaves more room for stages.
-    pub(crate) fn parts(&self, problem: &Problem) -> (i64, i64) {
-        let step = if self.along_rows(problem) { 8 } else { self.panel(problem) };
-        let [rows, columns] = self.tile_of_d(problem);
-        let bytes = rows * columns * i64::from(problem.result().bytes());
-        let fits = |buffers: i64, room: i64| {
-            let fits = |parts: &i64| columns % (parts * step) == 0 && buffers * bytes / parts <= room;
-            (1..=columns / step).find(fits).map(|parts| (parts, buffers))
-        };
-        let turned = || if problem.result().bytes() == 4 { fits(2, TURNED_BYTES) } else { None };
-        if self.alternates {
-            return fits(2, TURNED_BYTES).unwrap_or((1, 1));
-        }
-        if bytes <= STAGED_BYTES {
-            return (1, 1);
-        }
-        // A fourth stage counts for more than fewer parts do, where blocks wait for each other.
-        let beside = BLOCK_BYTES - BARRIER_BYTES - 4 * self.stage_bytes();
-        let fourth = || fits(1, beside.min(STAGED_BYTES)).filter(|_| self.cluster > 1);
-        turned().or_else(fourth).or_else(|| fits(1, STAGED_BYTES)).unwrap_or((1, 1))
-    }
-
-    /// Bytes of a stage.
-    fn stage_bytes(&self) -> i64 {
-        (self.rows + self.columns) * LINE_BYTES
-    }
-
-    /// Bytes of shared memory through which a tile of D is stored.
-    fn staged_bytes(&self, problem: &Problem) -> i64 {
-        if self.is_shared() || problem.staged().is_none() {
-            0
-        } else {
-            // Vectors that come ahead have up to 1 KB each.
-            let inputs = problem.function().map_or(0, |fused| fused.inputs.len() as i64);
-            let (parts, buffers) = self.parts(problem);
-            let [rows, columns] = self.tile_of_d(problem);
-            let tile = rows * columns * i64::from(problem.result().bytes()) / parts * buffers;
-            tile * self.tiles_at_once() + inputs * VECTOR_BYTES
-        }
-    }
-
-    /// How much longer stores of D take than those of whole lines, by the panels of a tile.
-    pub(crate) fn panels(&self, problem: &Problem) -> f64 {
-        match self.panel_bytes(problem) {
-            _ if self.is_shared() => 1.0,
-            128 => 1.0,
-            64 => 1.1,
-            32 => 1.3,
-            _ => 1.6,
-        }
-    }
-
-    /// Elements of a row of a panel, through which a tile of D is stored: 128 bytes, or what
-    /// divides the tile.
-    pub(crate) fn panel(&self, problem: &Problem) -> i64 {
-        let [rows, columns] = self.tile_of_d(problem);
-        width(if self.along_rows(problem) { rows } else { columns }, i64::from(problem.result().bytes().max(2)))
-    }
-
-    /// In how many pieces columns of a tile are stored: parts, or panels that are side by side.
-    pub(crate) fn pieces(&self, problem: &Problem) -> i64 {
-        match self.along_rows(problem) {
-            true => self.parts(problem).0.min(FEW_PARTS),
-            false => self.tile_of_d(problem)[1] / self.panel(problem).max(1),
-        }
-    }
-
-    /// Bytes of a row of a panel.
-    pub(crate) fn panel_bytes(&self, problem: &Problem) -> i64 {
-        self.panel(problem) * i64::from(problem.result().bytes())
-    }
-
-    /// Whether lines of D go along the rows of a tile.
-    fn along_rows(&self, problem: &Problem) -> bool {
-        self.swapped != (problem.staged() == Some(Contiguous::Rows))
     }
 
     /// Bytes of device memory besides the tensors: the sums of each range of steps along K.
@@ -475,4 +402,6 @@ pub struct Tile {
     pub resident: i64,
     /// Groups take tiles in turn.
     pub alternates: bool,
+    /// Tiles of a cluster are one above the other.
+    pub stacked: bool,
 }

@@ -148,6 +148,25 @@ fn inputs_come_in_pieces() {
     }
 }
 
+/// Tiles of an odd number of eights of columns: rows of D lie one behind the other in shared
+/// memory, as a whole, in parts, and in parts of which the last one has fewer columns.
+#[test]
+fn rows_lie_one_behind_the_other() {
+    for (columns, cluster) in [(72, 1), (136, 1), (152, 2)] {
+        let problem = of(BF16, ["(264,72):(72,1)", "(160,72):(72,1)", "(264,160):(168,1)"], BF16);
+        let plan = Plan { cluster, stacked: true, group: cluster, stages: 2, ..plan(256, columns, 2) };
+        right(&problem, &plan);
+        if (columns, cluster) == (152, 2) {
+            right(&problem.clone().batched(2).unwrap(), &plan);
+            let turned = of(BF16, ["(160,72):(72,1)", "(264,72):(72,1)", "(160,264):(1,160)"], BF16);
+            right(&turned, &Plan { swapped: true, ..plan.clone() });
+        }
+        let inputs = vec![matrix(BF16, "(264,160):(168,1)"), matrix(BF16, "(264,160):(0,1)")];
+        let fused = problem.fused(function("relu(x + b) + c", &["x", "c", "b"], inputs)).unwrap();
+        right(&fused, &plan);
+    }
+}
+
 /// Elements of 32 bits go through shared memory in parts, by two buffers in turn: an even number of
 /// parts and an odd one, a whole tile, with rows of D contiguous and with columns, and a function.
 #[test]

@@ -116,6 +116,12 @@ fn clusters_load_the_factor_of_the_columns_together() {
     multiplied(&problem([136, 72, 200]), &Plan { swapped: true, group: 1, ..cluster(64, 48, 1) });
     multiplied(&problem([200, 136, 328]), &Plan { splits: 3, blocks: 6, ..cluster(64, 64, 1) });
     multiplied(&problem([136, 72, 72]).batched(3).unwrap(), &cluster(64, 64, 1));
+    // Halves that begin in the middle of the pattern of the swizzle.
+    multiplied(&problem([136, 144, 136]), &cluster(64, 72, 1));
+    // One above the other, where tiles have more rows than columns.
+    let stacked = |columns| Plan { stacked: true, ..cluster(128, columns, 2) };
+    multiplied(&problem([264, 200, 136]), &stacked(64));
+    multiplied(&problem([264, 136, 328]), &Plan { swapped: true, ..stacked(72) });
 }
 
 /// Blocks with an odd and an even number of tiles, with one, and with none; D in parts, along its
@@ -166,7 +172,6 @@ fn plans_are_refused() {
         (Plan { splits: 3, ..plan(64, 64, 1) }, "a step along K"),
         (Plan { group: 5, ..plan(64, 64, 1) }, "tiles along the rows"),
         (Plan { cluster: 3, ..plan(64, 64, 1) }, "one block or two"),
-        (Plan { cluster: 2, columns: 72, ..plan(64, 64, 1) }, "halves"),
         (Plan { cluster: 2, blocks: 3, ..plan(64, 64, 1) }, "clusters divide"),
         (Plan { blocks: 0, ..plan(64, 64, 1) }, "blocks"),
         (Plan { alternates: true, stages: 4, ..plan(64, 64, 1) }, "two groups of one block"),
@@ -177,6 +182,15 @@ fn plans_are_refused() {
         let error = Product::planned(&product, &plan).unwrap_err();
         assert!(error.code() == "E0940" && error.to_string().contains(because), "{error}");
     }
+}
+
+/// 12 tiles of 256 rows by 33 of 152 columns make three turns of 132 processors, in clusters one
+/// above the other, since 33 is odd.
+#[test]
+fn an_odd_number_of_tiles_fills_the_turns() {
+    let plan = Plan::of(&problem([3000, 5000, 7000]), &Machine::named("H200").unwrap());
+    assert_eq!((plan.rows, plan.columns, plan.cluster, plan.stacked), (256, 152, 2, true), "{plan}");
+    assert_eq!((plan.blocks, plan.stages), (132, 4), "{plan}");
 }
 
 /// The plan of the model can be carried out, fits into a processor, and is the first of its

@@ -23,12 +23,22 @@ impl Epilogue {
     /// The tensors of the inputs of the function, and shared memory through which a tile is stored.
     pub(in crate::gemm) fn inputs<'k>(&self, k: &'k Build) -> Result<Beside<'k>, KernelError> {
         let buffers = if self.through { self.buffers as usize * self.tiles } else { 0 };
-        let staged = (0..buffers).map(|_| k.shared_of(self.result, &self.panels));
-        let staged: Vec<View<'k>> = staged.collect::<Result<_, _>>()?;
+        let (staged, rest) = match &self.rest {
+            Some(rest) if buffers > 0 => {
+                // The rows of the last part lie one behind the other, too, in the same place.
+                let all = format!("{}:1", self.rows * self.part_columns);
+                let all = k.shared_of(self.result, &all)?;
+                (vec![all.compose(&self.panels)?], Some(all.compose(rest)?))
+            }
+            _ => {
+                let staged = (0..buffers).map(|_| k.shared_of(self.result, &self.panels));
+                (staged.collect::<Result<Vec<View<'k>>, _>>()?, None)
+            }
+        };
         let (tile, fetches) = ([self.rows, self.columns], (&self.fetches[..], staged.first()));
         let declared = |fused| fused::inputs(k, fused, self.swapped, tile, fetches, |input| self.declared_of(input));
         let inputs = self.fused.as_ref().map_or(Ok(Vec::new()), declared)?;
-        Ok(Beside { staged, inputs })
+        Ok(Beside { staged, rest, inputs })
     }
 
     /// How a kernel declares a matrix beside the sums.
@@ -41,7 +51,7 @@ impl Epilogue {
         &self,
         k: &'k Build,
         written: &Written,
-        Beside { staged, inputs }: Beside<'k>,
+        Beside { staged, rest, inputs }: Beside<'k>,
     ) -> Result<Ends<'k>, KernelError> {
         let d = match self.splits {
             // Rows that belong to no group, and tiles that are shared, keep what they have.
@@ -58,7 +68,7 @@ impl Epilogue {
         let warps = (self.part.threads() / 32) as u32;
         let ahead = self.fetches.iter().any(Option::is_some);
         let ahead = if ahead { Some(k.pipeline(1, warps)?) } else { None };
-        Ok(Ends { d, kept, staged, inputs, ahead })
+        Ok(Ends { d, kept, staged, rest, inputs, ahead })
     }
 
     /// Sets off the inputs of a part of the work, when those before have been used and what was
@@ -73,7 +83,7 @@ impl Epilogue {
     ) -> Result<(), KernelError> {
         let strips = self.columns / self.strip;
         // Strips of columns are apart in panels of which the lines go along the rows.
-        let apart = !self.along_rows && self.fetches.contains(&Some(Fetch::Tile)) && strips <= PIECES;
+        let apart = !self.along_rows && !self.plain && self.fetches.contains(&Some(Fetch::Tile)) && strips <= PIECES;
         let pieces = if apart { strips } else { 1 };
         // The first half of the steps comes before; then the place is free.
         let half = unit.steps.divide_up(&Expr::from(2)).ok_or_else(overflow)?;

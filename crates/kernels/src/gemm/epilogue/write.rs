@@ -83,6 +83,15 @@ impl Epilogue {
         d.local_tile(&format!("({},{columns})", self.rows), tile_at(&unit.row, Some(column))?)
     }
 
+    /// So many columns of a matrix of what is written, from a column of the tile on.
+    fn tile_from<'k>(&self, d: &View<'k>, unit: &Unit, (columns, from): (i64, i64)) -> Result<View<'k>, KernelError> {
+        let (zero, column) = (Expr::from(0), plus(&times(&unit.column, &self.columns.into())?, &from.into())?);
+        let others = (2..d.layout().rank()).map(|_| zero.clone());
+        let at = if self.swapped { [column, zero.clone()] } else { [zero.clone(), column] };
+        let behind = d.domain_offset(&at.into_iter().chain(others).collect::<Vec<_>>())?;
+        self.tile(&behind, unit, (columns, &zero), 0)
+    }
+
     /// A strip of a part of the work among all of D.
     fn column(&self, unit: &Unit, number: i64) -> Result<Expr, KernelError> {
         plus(&times(&unit.column, &Expr::from(self.columns / self.strip))?, &Expr::from(number))
@@ -178,6 +187,8 @@ impl Epilogue {
         for part in 0..self.parts {
             // Buffers take turns, from the first one on in each tile.
             let staged = &ends.staged[group * self.buffers as usize + (part % self.buffers) as usize];
+            let columns = self.part_columns.min(self.columns - part * self.part_columns);
+            let staged = ends.rest.as_ref().filter(|_| columns < self.part_columns).unwrap_or(staged);
             let last = (self.parts - 1) % self.buffers;
             let under_way = if part == 0 && last == 0 { 0 } else { self.buffers as u32 - 1 };
             match cursor.filter(|_| part == 0) {
@@ -192,11 +203,11 @@ impl Epilogue {
                     k.barrier();
                 }
             }
-            let strips = count / self.parts;
+            let (first, strips) = (part * self.part_columns / self.strip, columns / self.strip);
             // What is read of a strip is asked for before the one before it is stored.
-            let mut next = read(part * strips)?;
+            let mut next = read(first)?;
             for at in 0..strips {
-                let number = part * strips + at;
+                let number = first + at;
                 let own = std::mem::take(&mut next);
                 if at + 1 < strips {
                     next = read(number + 1)?;
@@ -209,8 +220,13 @@ impl Epilogue {
                     None => strip.partition_mma(&self.part, Operand::C)?.store(&values)?,
                 }
             }
-            let at = plus(&times(&unit.column, &Expr::from(self.parts))?, &Expr::from(part))?;
-            let tile = self.tile(&ends.d, unit, (self.columns / self.parts, &at), 0)?;
+            let tile = match self.rest {
+                Some(_) => self.tile_from(&ends.d, unit, (columns, part * self.part_columns))?,
+                None => {
+                    let at = plus(&times(&unit.column, &Expr::from(self.parts))?, &Expr::from(part))?;
+                    self.tile(&ends.d, unit, (columns, &at), 0)?
+                }
+            };
             if let Some(spread) = &self.spread {
                 k.barrier();
                 k.copy_predicated(spread, staged, &tile)?;

@@ -86,8 +86,8 @@ impl Plan {
         if self.cluster == 2 {
             let side = self.side_by_side();
             let factor = if self.swapped == side { problem.b() } else { problem.a() };
-            if self.rows.max(self.columns) % 16 != 0 || problem.readable(factor) != Ok(Contiguous::Columns) {
-                return Some("the blocks of a cluster load halves of 8 rows or a multiple, of which K is contiguous");
+            if problem.readable(factor) != Ok(Contiguous::Columns) {
+                return Some("the blocks of a cluster load halves of rows of which K is contiguous");
             }
             if self.blocks % 2 != 0 || (!side && self.group % 2 != 0) {
                 return Some("clusters divide the blocks, and the tiles that are taken one after the other");

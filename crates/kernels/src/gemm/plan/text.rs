@@ -25,8 +25,13 @@ impl Plan {
     }
 
     /// What it may be or not be, by name.
-    fn choices(&mut self) -> [(&'static str, &mut bool); 3] {
-        [("swapped", &mut self.swapped), ("overlaps", &mut self.overlaps), ("alternates", &mut self.alternates)]
+    fn choices(&mut self) -> [(&'static str, &mut bool); 4] {
+        [
+            ("swapped", &mut self.swapped),
+            ("overlaps", &mut self.overlaps),
+            ("alternates", &mut self.alternates),
+            ("stacked", &mut self.stacked),
+        ]
     }
 
     /// The plan as one line, which [`Plan::from_line`] reads.
@@ -72,6 +77,7 @@ impl Plan {
             blocks: 0,
             overlaps: false,
             alternates: false,
+            stacked: false,
         };
         for (name, number) in plan.numbers() {
             *number = given.remove(name)?.parse().ok()?;
@@ -88,7 +94,11 @@ impl fmt::Display for Plan {
         let Plan { rows, columns, stages, group, blocks, .. } = self;
         let of = if self.swapped { ", its columns along the rows of tiles" } else { "" };
         writeln!(f, "tiles of {rows} x {columns} of D{of}, {LINE_BYTES} bytes along K at a time, {stages} stages")?;
-        let clusters = if self.cluster > 1 { " in clusters of 2, which load for each other" } else { "" };
+        let clusters = match (self.cluster, self.stacked) {
+            (1, _) => "",
+            (_, true) => " in clusters of 2, one above the other, which load for each other",
+            _ => " in clusters of 2, which load for each other",
+        };
         let resident = if self.resident > 1 { format!(", {} on a processor", self.resident) } else { String::new() };
         writeln!(
             f,
