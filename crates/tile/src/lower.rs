@@ -465,12 +465,14 @@ impl<'k, 'p> Lowering<'k, 'p> {
 }
 
 /// How many turns a loop has that is written out: one of few turns and few statements, none of
-/// which is a loop, meets other threads, or goes through shared memory.
+/// which is a loop or a product, meets other threads, or goes through shared memory.
 fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
     let count = turns_of(own)?;
     let registers = |value: &ValueId| program.type_of(*value).size();
     let plain = |statement: &Statement| match statement {
         Statement::Let { operation: Operation::Stage { .. } | Operation::Histogram(_), .. } => false,
+        // Factors take many registers: with fewer, more warps compute while others wait.
+        Statement::Let { operation: Operation::Dot, .. } => false,
         Statement::Let { operation: Operation::Reduce(..) | Operation::ArgMax(_) | Operation::Top(..), .. } => false,
         Statement::Let { operation: Operation::Scan(..) | Operation::ScanBefore(..), .. } => false,
         Statement::Let { result, .. } => registers(result) <= MOST_ELEMENTS,

@@ -161,7 +161,7 @@ fn weights_of_four_bits_multiply() {
         // a column of x it reads two lines.
         let text = ptx::write(program.compile().unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
         let lines = |instruction: &str| text.matches(instruction).count();
-        assert_eq!((lines("ld.global.L2::128B.v4.b32"), lines("ld.global.v4.b32")), (2 * 2, 2 * 4), "{text}");
+        assert_eq!((lines("ld.global.L2::128B.v4.b32"), lines("ld.global.v4.b32")), (2, 4), "{text}");
     }
 }
 
