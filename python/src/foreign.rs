@@ -151,6 +151,12 @@ impl Array {
         let (address, read_only) = wanted("data")?.extract::<(u64, bool)>()?;
         let shape: SmallVec<[i64; 6]> = wanted("shape")?.extract::<Vec<i64>>()?.into();
         let text = wanted("typestr")?.extract::<String>()?;
+        if text.starts_with('>') {
+            return Err(PyValueError::new_err(format!(
+                "the bytes of elements '{text}' are in the order of another machine: array.astype(array.dtype.newbyteorder('=')) \
+                 has them in that of this one"
+            )));
+        }
         let element = match named(&text) {
             Some(element) => element,
             // Types that NumPy knows by name alone: bf16 and fp8.

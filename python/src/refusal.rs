@@ -1,11 +1,12 @@
 //! Exceptions: what is refused, as Python raises it.
 //!
-//! Law: an exception holds the code, the sentence and the help of the refusal, unchanged; its text
-//! is the refusal as the command prints it.
+//! Law: an exception holds the code, the sentence and the help of the refusal, unchanged where they
+//! do not write Rust; its text is the refusal as the command prints it.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use tilewright_gpu::GpuError;
+use tilewright_kernel::Reason;
 use tilewright_kernel::program::Location;
 use tilewright_layout::{LayoutError, Refusal};
 use tilewright_notation::Diagnostic;
@@ -74,7 +75,12 @@ pub fn of_layout(py: Python<'_>, error: LayoutError) -> PyErr {
 pub fn of_kernel(py: Python<'_>, refused: &Refused) -> PyErr {
     let (code, message, help, at) = match refused {
         Refused::Kernel(error) => {
-            (error.code(), error.reason().to_string(), error.help(), Some(error.source().location))
+            let help = match error.reason() {
+                // As Python writes it.
+                Reason::Elements { wanted, .. } => Some(format!("convert with `.to(\"{wanted}\")`")),
+                _ => error.help(),
+            };
+            (error.code(), error.reason().to_string(), help, Some(error.source().location))
         }
         Refused::Here(message, help, at) => ("", message.clone(), Some(help.clone()), *at),
     };

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import threading
@@ -328,6 +329,8 @@ def test_arrays_that_do_not_fit():
         for decorator in (tw.jit, tw.tile(grid="1")):
             with pytest.raises(TypeError, match=f"a function that is written in Python.* not {kind}"):
                 decorator(odd)
+    with pytest.raises(ValueError, match="'>f4' are in the order of another machine"):
+        tiled_add(a.astype(">f4"), a, c)
     with pytest.raises(TypeError, match="misses its argument 'mC'"):
         tiled_add(a, a)
     with pytest.raises(TypeError, match="takes 3 arguments"):
@@ -444,3 +447,41 @@ def test_pictures_show_what_lanes_reach():
             refused()
     with pytest.raises(TypeError, match="one to three numbers"):
         tiled_add.draw(M=4, N=4, block="x")
+
+
+def written(body):
+    """A kernel of one row of elements a block, whose statements are those of a function of its parts."""
+
+    @tw.jit(x=tw.Input("f32", "N{div=128}:1"), y=tw.Output("f32", "N:1"), threads=128)
+    def kernel(x, y):
+        body(*(tensor.local_tile(128, tw.block("x"))[tw.thread,] for tensor in (x, y)))
+
+    return kernel
+
+
+def test_a_number_is_stored_to_each_element():
+    y = np.empty(256, np.float32)
+    written(lambda x, y: y.store(2.5))(np.ones(256, np.float32), y)
+    assert (y == 2.5).all()
+    written(lambda x, y: y.store(x.load().numbers()[0] + 1, predicated=True))(np.ones(256, np.float32), y)
+    assert (y == 2).all()
+    # The type of the tensor, as of a fragment.
+    with pytest.raises(tw.KernelError, match="E0905") as raised:
+        written(lambda x, y: y.store(x.load().to("f16")))(y, y.copy())
+    assert raised.value.help == 'convert with `.to("f32")`'
+    with pytest.raises(TypeError, match="expected a number.*not str"):
+        written(lambda x, y: y.store("1.0")).program()
+
+
+def test_what_has_no_value_while_a_kernel_is_written_says_what_to_write():
+    for body, told in [
+        (lambda x: math.sqrt(x), r"x\.sqrt\(\)"),
+        (lambda x: float(x), "no value while the kernel is written"),
+        (lambda x: int(x.numbers()[0]), "no value while the kernel is written"),
+        (lambda x: x > 0.0, r"tw\.maximum\(x, 0\.0\)"),
+        (lambda x: 0.0 >= x, r"tw\.maximum\(x, 0\.0\)"),
+        (lambda x: list(x), r"x\.numbers\(\)"),
+        (lambda x: x and x, "with tw.when"),
+    ]:
+        with pytest.raises(TypeError, match=told):
+            written(lambda x, y: y.store(body(x.load()))).program()

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -329,6 +331,57 @@ def test_what_the_language_refuses():
         tw.tile(lambda x, n: None, x=tw.Input("f32", "8:1"), n=tw.Scalar("f32"))
     with pytest.raises(TypeError, match="tw.InOut"):
         tw.tile(lambda x: None)(np.zeros(8, np.float32))
+
+
+def one_row(write, **named):
+    """A program of one row of eight."""
+
+    @tw.tile(**{"grid": "1"} | named)
+    def program(x: tw.Input("f32", "8:1"), y: tw.Output("f32", "8:1")):
+        y.store((0,), write(x.load((8,), (0,))))
+
+    return program
+
+
+def test_names_of_other_libraries_say_what_to_write():
+    for write, raised, told in [
+        (lambda a: a.sum(0), AttributeError, r"a\.reduce_sum"),
+        (lambda a: tile.log(a), AttributeError, r"no tw\.tile\.log: write a\.log2"),
+        (lambda a: a.reshape(a.shape), AttributeError, "reshaped with"),
+        (lambda a: a @ a, TypeError, r"tw\.tile\.dot"),
+        (lambda a: a**2, TypeError, r"a \* a"),
+        (lambda a: a % 2, TypeError, r"a & \(n - 1\)"),
+        (lambda a: a // 2, TypeError, "a >> n"),
+        (lambda a: math.sqrt(a), TypeError, "no value while it is traced"),
+        (lambda a: list(a), TypeError, "all elements at once"),
+        (lambda a: a[0], TypeError, "no parts"),
+        (lambda a: a + np.ones(8), TypeError, "ndarray is nothing"),
+    ]:
+        with pytest.raises(raised, match=told):
+            one_row(write).program()
+    # What they say computes what is meant.
+    x = np.linspace(0.5, 4, 8, dtype=np.float32)
+    for write, wanted in [
+        (lambda a: a.log2() * 0.6931471805599453, np.log(x)),
+        (lambda a: (a.log2() * 3.0).exp2(), x**3),
+        (lambda a: (a - 2.0).max(0.0), np.maximum(x - 2, 0)),
+        (lambda a: (1.0 + (-a).exp()).recip(), 1 / (1 + np.exp(-x))),
+    ]:
+        y = np.empty_like(x)
+        one_row(write)(x, y)
+        assert np.allclose(y, wanted, rtol=1e-5), (y, wanted)
+
+
+def test_what_is_refused_shows_lines_of_python_alone():
+    @tw.tile(grid="1")
+    def nothing(x: tw.Input("f32", "8:1"), y: tw.Output("f32", "8:1")):
+        pass
+
+    for program, code in ((nothing, "E0917"), (one_row(lambda a: a, grid="ceil(8/"), "E0122")):
+        with pytest.raises(tw.KernelError) as refused:
+            program.program()
+        assert refused.value.code == code and refused.value.filename == __file__
+        assert ".rs" not in str(refused.value) and "def " in str(refused.value)
 
 
 def test_names_are_listed():

@@ -66,6 +66,13 @@ class KernelError(LayoutError):
         help: str | None = None,
         place: tuple[str, int, int, tuple[int, int] | None] | None = None,
     ) -> None:
+        if place is not None and place[0].endswith(".rs"):
+            # What the package does by itself has no line of Python.
+            place = None
+        if ".rs:" in message:
+            import re
+
+            message = re.sub(r" at \S+\.rs:\d+:\d+", "", message)
         self.filename, self.lineno, self.column, self.end = place or (None, None, None, None)
         lines = [f"error[{code}]: {message}" if code else f"error: {message}"]
         if place is not None:

@@ -14,7 +14,7 @@ from . import _native
 from ._errors import KernelError
 from ._jit import Array, Kernel, Scalar, _def_line, _Version
 from ._native import Picture
-from ._tile_values import Block, Carried, Condition, Index, Tensor, Text, Value, now, writing
+from ._tile_values import MEANT, Block, Carried, Condition, Index, Tensor, Text, Value, now, writing
 
 
 class Explanation(str):
@@ -109,7 +109,12 @@ class TileKernel(Kernel):
         if own.loops:
             raise KernelError("a loop of a tile program is left before its end: every turn goes to the end of the body", code="E1204")
         own.line("}", place)
-        tiles = _native.read_tiles("\n".join(own.lines), own.places, self._target)
+        try:
+            tiles = _native.read_tiles("\n".join(own.lines), own.places, self._target)
+        except KernelError as error:
+            if error.filename is not None:
+                raise
+            raise KernelError(error.message, code=error.code, help=error.help, place=place) from None
         version = _Version(tiles.program)
         self._explained[id(version.program)] = tiles
         return version
@@ -218,6 +223,8 @@ class Language:
     def __getattr__(self, function: str) -> Callable[..., Value]:
         if function.startswith("_"):
             raise AttributeError(function)
+        if function in MEANT:
+            raise AttributeError(f"there is no tw.tile.{function}: write {MEANT[function]}", name=function, obj=self)
         method = vars(Value).get(function)
 
         def written(*arguments: Any) -> Value:

@@ -63,7 +63,7 @@ class Text:
             return f"({', '.join(map(self.written, argument))})"
         if isinstance(argument, (str, _native.Layout)):
             return f'"{argument}"'
-        if isinstance(argument, bool) or not hasattr(argument, "__float__"):
+        if isinstance(argument, bool) or not hasattr(argument, "__float__") or getattr(argument, "ndim", False):
             raise TypeError(f"{type(argument).__name__} is nothing that a tile program computes with: tiles, numbers, indices, tuples of them")
         if hasattr(argument, "__index__"):
             return str(argument.__index__())
@@ -81,6 +81,45 @@ class Text:
     def computed(self, function: str, operands: tuple[Any, ...]) -> Value:
         """A function of tiles alone."""
         return self.value(f"{function}({', '.join(map(self.operand, operands))})")
+
+
+_SHAPE = "the shape that it was loaded, made or reshaped with, which is Python's own"
+
+#: What to write for what arrays of other libraries have.
+MEANT = {
+    **dict.fromkeys(("shape", "size", "ndim"), _SHAPE),
+    **dict.fromkeys(("astype", "cast", "type"), 'a.to("f16")'),
+    **dict.fromkeys(("T", "mT", "permute", "trans"), "a.transpose((1, 0))"),
+    **dict.fromkeys(("flatten", "ravel", "view"), "a.reshape(shape)"),
+    **dict.fromkeys(("sum", "mean"), "a.reduce_sum(mode), and for a mean times 1 / the extent"),
+    **dict.fromkeys(("amax", "amin"), "a.reduce_max(mode) or a.reduce_min(mode)"),
+    **dict.fromkeys(("log", "ln"), "a.log2() * 0.6931471805599453"),
+    **dict.fromkeys(("pow", "square"), "a * a, or (a.log2() * n).exp2() of what is positive"),
+    **dict.fromkeys(("sort", "topk"), "a.top(mode, count)"),
+    "cumsum": "a.scan_sum(mode)",
+    "dtype": "the type that it was loaded or converted with",
+    "matmul": "tw.tile.dot(a, b, c)",
+    "relu": "a.max(0.0)",
+    "sigmoid": "(1.0 + (-a).exp()).recip()",
+}
+
+#: Operators of Python that tiles do not have.
+_OPERATORS = {
+    "matmul": "products are tw.tile.dot(a, b, c), which adds to the tile c",
+    "pow": f"there is no power of tiles: write {MEANT['pow']}",
+    "mod": "there is no remainder of tiles: of i32 and a power of two, write a & (n - 1)",
+    "floordiv": "quotients of tiles are a / b of f32; of i32 and a power of two, write a >> n",
+    "float": "a tile has no value while it is traced: write a.exp(), a.sqrt() in place of functions of Python's `math`",
+    "iter": "a tile is not iterated over: functions of tiles do all elements at once",
+    "getitem": "a tile has no parts: load or reshape a smaller one, or x.load where the place is a tile of numbers of rows",
+}
+
+
+def _none(operator: str) -> Callable[..., Any]:
+    def refused(self: Value, *others: Any) -> Any:
+        raise TypeError(_OPERATORS[operator])
+
+    return refused
 
 
 def _binary(sign: str, turned: bool = False) -> Callable[[Any, Any], Any]:
@@ -259,9 +298,14 @@ class Value:
         """
         return self._of.called("atom", (self, name))
 
+    __matmul__, __pow__, __mod__, __floordiv__ = map(_none, ("matmul", "pow", "mod", "floordiv"))
+    __float__, __iter__, __getitem__ = map(_none, ("float", "iter", "getitem"))
+
     def __getattr__(self, function: str) -> Callable[..., Value]:
         if function.startswith("_"):
             raise AttributeError(function)
+        if function in MEANT:
+            raise AttributeError(f"a tile has no `{function}`: write {MEANT[function]}", name=function, obj=self)
         # The language refuses what it does not have, at the line of the call.
         return lambda *arguments: self._of.called(function, (self, *arguments))
 

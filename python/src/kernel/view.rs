@@ -10,11 +10,11 @@ use tilewright_layout::{AnyLayout, AnyTree, Coord, Extent, Slot, Tree};
 use tilewright_notation::Value;
 
 use super::fragment::Fragment;
-use super::operand;
+use super::operand::{self, Operand};
 use super::statement::Thread;
 use super::tile::{Distribution, Tile};
 use super::tiled::{TiledCopy, TiledMma};
-use super::trace::{Handle, Refused, Thing, run};
+use super::trace::{Handle, Kind, Refused, Thing, run};
 use crate::convert::{self, python};
 
 /// A tensor in memory as a kernel sees it, or a part of one. What cuts it gives another view of the
@@ -235,12 +235,21 @@ impl View {
         operand::object(py, made)
     }
 
-    /// Writes a fragment. `predicated`: nothing past the edges of the tensor.
+    /// Writes a fragment, or a number to each element. `predicated`: nothing past the edges of the
+    /// tensor.
     #[pyo3(signature = (fragment, *, predicated = false))]
-    fn store(&self, fragment: &Bound<'_, Fragment>, predicated: bool) -> PyResult<()> {
-        let (own, from) = (self.handle, fragment.get().handle);
+    fn store(&self, fragment: &Bound<'_, PyAny>, predicated: bool) -> PyResult<()> {
+        let (own, from) = (self.handle, operand::operand(fragment)?);
         run(fragment.py(), move |room| {
-            let (view, from) = (room.view(own)?, room.fragment(from)?);
+            let view = room.view(own)?;
+            let from = match from {
+                Operand::Of(handle) if handle.kind() == Kind::Fragment => room.fragment(handle)?,
+                number => {
+                    let filled = view.fragment()?;
+                    filled.fill(number.number(room, filled.element())?)?;
+                    filled
+                }
+            };
             let stored = if predicated { view.store_predicated(&from) } else { view.store(&from) };
             Ok(stored?)
         })
