@@ -132,6 +132,7 @@ const char *ncclGetErrorString(code error) { return "refused"; }
 #define NEVER(name) code name(void) { return NOT_SUPPORTED; }
 DONE(cuDevicePrimaryCtxRelease_v2) DONE(cuCtxSetCurrent) DONE(cuCtxPushCurrent_v2) DONE(cuCtxPopCurrent_v2)
 DONE(cuCtxSynchronize) DONE(cuStreamSynchronize) DONE(cuStreamDestroy_v2) DONE(cuStreamWaitEvent)
+DONE(cuStreamGetId) DONE(cuStreamGetCaptureInfo_v2)
 DONE(cuEventDestroy_v2) DONE(cuEventSynchronize) DONE(cuEventRecord) DONE(cuEventQuery)
 NEVER(cuCtxEnablePeerAccess) NEVER(cuMemcpyDtoDAsync_v2) NEVER(cuMemcpy2DAsync_v2)
 NEVER(cuMemsetD8Async) NEVER(cuMemsetD16Async) NEVER(cuMemsetD32Async) NEVER(cuEventElapsedTime)
