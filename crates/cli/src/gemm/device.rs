@@ -38,8 +38,8 @@ pub struct OnDevice {
     /// the winner is kept in a file, which --device and --plan read afterwards.
     #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", value_parser = clap::value_parser!(u32).range(1..))]
     tune: Option<u32>,
-    /// Each turn is of 2 ms, after so many milliseconds without work: the device stays cool, and its
-    /// clock high. Else turns of 20 ms follow one another.
+    /// Each turn is of 2 ms, after so many milliseconds without work: the device stays cool, and
+    /// its clock high. Else turns of 20 ms follow one another.
     #[arg(long, value_name = "MILLISECONDS", requires = "device", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rest: Option<u32>,
     /// So many products by chance are checked instead, of every type and layout: on the device, or

@@ -141,8 +141,8 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: it was said, or relied on, to be another number; there are 1 to 16. A device may have
-    /// no room for more than 8, and refuses the launch then.
+    /// Errors: it was said, or relied on, to be another number; there are 1 to 16. A device may
+    /// have no room for more than 8, and refuses the launch then.
     #[track_caller]
     pub fn cluster(&self, blocks: u32) -> Result<(), KernelError> {
         let location = Location::caller();

@@ -185,7 +185,8 @@ impl Machine<'_> {
         };
         let holds = warp.holds(until.index()) & warp.mask;
         let last = holds != 0;
-        // Other warps at the end of the same turn: loops are told from their ends by their numbers.
+        // Other warps at the end of the same turn. The end of a loop has a number of its own, so
+        // that its key is not that of the loop.
         let key = (number + self.code.loops.len(), warp.rank, warp.path.as_slice().into());
         let others = *self.block.turns.entry(key).or_insert(last.into()) != u64::from(last);
         if others || (last && holds != warp.mask) {

@@ -53,14 +53,14 @@ pub(super) fn numbers_are_taken_until_none_is_left() {
 
 #[test]
 pub(super) fn counts_that_are_not_where_they_were_are_found() {
-    // A block asks once more, whatever it was told.
+    // A block asks once more, whatever number it got.
     let again = taking(2, 2 + BLOCKS - 1, |k, taken| {
         let zero = k.constant(0);
         vec![left(k, taken, 2), k.compare(Comparison::GreaterEqual, zero, 0)]
     });
     finds(&again, "E1040");
-    // Nobody asks until it is told: each takes one number.
+    // Each block takes one number, and does not ask until it gets the end.
     finds(&taking(BLOCKS, 2 * BLOCKS - 1, |_, _| Vec::new()), "E1040");
-    // The count begins again before all were told.
+    // The count begins again before all blocks have taken a number.
     finds(&taking(1, BLOCKS - 2, |_, _| Vec::new()), "E1040");
 }
