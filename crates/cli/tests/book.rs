@@ -127,14 +127,19 @@ fn every_page_is_in_the_summary_and_every_link_leads_somewhere() {
 #[test]
 fn the_readme_shows_a_picture_of_the_book_and_its_links_lead_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut pages: Vec<PathBuf> =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name)).into();
+    let crates = fs::read_dir(root.join("crates")).unwrap();
+    pages.extend(crates.map(|entry| entry.unwrap().path().join("DECISIONS.md")).filter(|page| page.exists()));
+    assert!(pages.len() > 8, "{pages:?}");
     let mut pictures = 0;
-    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
-        let page = fs::read_to_string(root.join(name)).unwrap();
-        for link in links(&page) {
+    for page in &pages {
+        let text = fs::read_to_string(page).unwrap();
+        for link in links(&text) {
             let file = link.split('#').next().unwrap();
-            let found = link.starts_with("https://") || file.is_empty() || root.join(file).exists();
-            assert!(found, "{name} links to {link}");
-            if name == "README.md" && link.ends_with(".svg") {
+            let found = link.starts_with("https://") || file.is_empty() || page.with_file_name(file).exists();
+            assert!(found, "{page:?} links to {link}");
+            if page.ends_with("README.md") && link.ends_with(".svg") {
                 assert!(link.starts_with("docs/book/src/pictures/"), "no command draws {link}");
                 pictures += 1;
             }
