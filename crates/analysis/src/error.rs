@@ -12,7 +12,7 @@ use tilewright_layout::{Condition, Extent, LayoutError, Question, Refusal};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AnalysisError {
-    /// E0601: elements that are no load or store together.
+    /// E0601: an access of a width that no load or store has.
     Width {
         /// The bits of an element.
         bits: i64,
@@ -43,7 +43,7 @@ pub enum AnalysisError {
         /// How many elements are taken together.
         vector: i64,
     },
-    /// E0604: more than is looked at.
+    /// E0604: an access or a search that is too large.
     TooLarge {
         /// What is too large.
         what: &'static str,
@@ -175,7 +175,7 @@ impl fmt::Display for AnalysisError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AnalysisError::Width { bits, vector } => {
-                write!(f, "{vector} elements of {bits} bits are no load or store")
+                write!(f, "no load or store takes {vector} elements of {bits} bits")
             }
             AnalysisError::Split { thread, value, start, offset, vector } => write!(
                 f,

@@ -38,8 +38,6 @@ pub struct Options {
     /// M, N and K, instead of the options of these names.
     #[arg(value_name = "SIZE", num_args = 3, value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["m", "n", "k", "a", "b"])]
     sizes: Vec<u32>,
-    #[command(flatten)]
-    device: device::OnDevice,
     /// Rows of A and of C.
     #[arg(long, value_name = "ROWS", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     m: Option<u32>,
@@ -77,6 +75,9 @@ pub struct Options {
     /// How often the product is computed; the best time counts.
     #[arg(long, value_name = "COUNT", default_value_t = 5, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
+    // Last, because the heading of a group goes on until the next one.
+    #[command(flatten)]
+    device: device::OnDevice,
 }
 
 /// The types that can be multiplied.

@@ -167,7 +167,7 @@ impl fmt::Debug for DeviceKernel {
     }
 }
 
-/// A kernel on a device at sizes.
+/// A kernel on a device at sizes: launched with its tensors alone. [`DeviceKernel::at`] makes it.
 pub struct SizedKernel {
     function: Function,
     launch: Launch,

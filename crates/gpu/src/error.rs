@@ -119,7 +119,7 @@ pub enum GpuError {
         /// What is wrong.
         flaw: MemoryFlaw,
     },
-    /// E0814: things of two devices in one call.
+    /// E0814: objects of two devices in one call.
     OtherDevice {
         /// What is of another device, in words.
         what: Box<str>,

@@ -73,7 +73,24 @@ use crate::program::{Dealt, Location, Program, Source};
 /// 255 registers, but not all elements need one at the same time.
 const MAX_ELEMENTS: i64 = 1 << 12;
 
-/// A kernel: a program, and how it was said.
+/// A kernel that was written: its program for one thread, and what was shown of it.
+///
+/// ```
+/// use tilewright_kernel::{Kernel, Written, interpret};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let copy = Kernel::build("copy", |k| {
+///     let (x, y) = (k.input::<f32>("x", "(N,4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
+///     k.threads(64)?;
+///     let rows = x.local_tile("(64,4)", k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
+///     y.local_tile("(64,4)", k.block("(x,0)")?)?.thread_part()?.store_predicated(&rows)
+/// })?;
+/// // Each element of y is written by one thread, whatever N is: shown when the kernel was built.
+/// assert!(matches!(copy.outputs()[0].written, Written::Once));
+/// interpret::check(copy.program(), &[("N", 100)])?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Kernel {
     program: Program,
@@ -140,7 +157,31 @@ fn elements_of_thread(count: i64) -> Result<usize, Reason> {
     usize::try_from(count).ok().filter(|_| count <= MAX_ELEMENTS).ok_or_else(too_much)
 }
 
-/// A kernel that is being written.
+/// A kernel that is being written: what [`Kernel::build`] hands to the function that writes it.
+///
+/// Its methods are the statements of the language; each takes effect in the order in which it is
+/// called. What they give ([`View`], [`Fragment`], [`Num`], ..) belongs to the kernel that is being
+/// written, and cannot leave that function.
+///
+/// ```
+/// use tilewright_kernel::{Kernel, interpret};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // A thread adds up a row.
+/// let sums = Kernel::build("sums", |k| {
+///     let (x, y) = (k.input::<f32>("x", "(M,8):(8,1)")?, k.output::<f32>("y", "M:1")?);
+///     k.threads(32)?;
+///     let row = x.local_tile("(32,8)", k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
+///     let total = row.numbers()?.into_iter().reduce(|a, b| a + b).expect("a row has eight numbers");
+///     let place = y.local_tile("32", k.block("x")?)?.thread_part()?;
+///     let sum = place.fragment()?;
+///     sum.fill(total)?;
+///     place.store_predicated(&sum)
+/// })?;
+/// interpret::check(sums.program(), &[("M", 100)])?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct Build {
     core: RefCell<Core>,
     /// The first refusal of an operator, which has no result to refuse with.

@@ -32,7 +32,7 @@ use crate::interpret::{AccessCount, Class, SetupError};
 use crate::program::operation::{Binary, Number, Operation};
 use crate::program::{Program, Source};
 
-/// What a launch of a kernel costs on a machine.
+/// What a launch of a kernel costs on a machine: see [`Program::cost`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
     /// The machine.

@@ -8,6 +8,12 @@ use std::fmt;
 use half::{bf16, f16};
 
 /// The type of the elements of a tensor.
+///
+/// ```
+/// use tilewright_kernel::Element;
+///
+/// assert_eq!((Element::Bf16.to_string().as_str(), Element::Bf16.bits()), ("bf16", 16));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Element {
     /// An unsigned integer of 8 bits.

@@ -339,7 +339,7 @@ impl fmt::Display for Reason {
             Reason::TooMuch { what, asked, limit } => write!(f, "{asked} {what}, where there are {limit}"),
             Reason::Role { tensor, tried } => write!(f, "{tensor} cannot be {tried}"),
             Reason::Unwritten { element } => write!(f, "element {element} of the fragment has no value yet"),
-            Reason::Over { index } => write!(f, "{index} is an index of a body that is over"),
+            Reason::Over { index } => write!(f, "{index} is used behind the loop whose index it is"),
             Reason::Distribution { layout, because } => write!(f, "{layout}: {because}"),
             Reason::Arithmetic { operation, element } => write!(f, "numbers of type {element} have no {operation}"),
             Reason::Overlap { layout, in_registers: true } => {

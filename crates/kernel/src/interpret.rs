@@ -204,7 +204,7 @@ impl<'p> Interpreter<'p> {
         Ok(self)
     }
 
-    /// Gives every tensor that is read, and has no contents yet, numbers by chance: floating-point
+    /// Gives every tensor that is read, and has no contents yet, random numbers: floating-point
     /// numbers in [-1,1], and integers from -8 to 7, or from 0 to 15 without a sign.
     pub fn fill(&mut self, seed: u64) -> &mut Self {
         let mut random = Random::new(seed);
@@ -401,7 +401,7 @@ fn any_number(element: Element, bits: u64) -> u64 {
     }
 }
 
-/// Checks a program at sizes, with contents by chance: see [`Interpreter::check`].
+/// Checks a program at sizes, with random contents: see [`Interpreter::check`].
 ///
 /// Errors: the program or the sizes are refused; what was found.
 pub fn check(program: &Program, sizes: &[(&str, i64)]) -> Result<Checked, CheckError> {

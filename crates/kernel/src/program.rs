@@ -175,6 +175,29 @@ pub struct Dealt {
 }
 
 /// What one thread does, for all threads of a grid.
+///
+/// [`Kernel::build`](crate::Kernel::build) makes it. [`interpret`](crate::interpret) executes it,
+/// [`ptx::write`](crate::ptx::write) prints it, [`Program::cost`] counts it.
+///
+/// ```
+/// use tilewright_kernel::Kernel;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let zeros = Kernel::build("zeros", |k| {
+///     let y = k.output::<f32>("y", "(M,4):(4,1)")?;
+///     k.threads(32)?;
+///     let row = y.local_tile("(32,4)", k.block("(x,0)")?)?.thread_part()?;
+///     let zeros = row.fragment()?;
+///     zeros.clear();
+///     row.store_predicated(&zeros)
+/// })?;
+/// let program = zeros.program();
+/// assert_eq!((program.name.as_str(), program.threads, program.shared_bytes), ("zeros", 32, 0));
+/// assert_eq!(program.grid[0].to_string(), "ceil(M/32)"); // blocks, known once M is
+/// assert_eq!(program.tensors().count(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Program {
     /// The name of the kernel.

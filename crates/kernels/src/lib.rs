@@ -2,7 +2,32 @@
 //!
 //! Each function here looks at the layouts of its tensors, decides how a GPU should do the work,
 //! and returns the kernel with its plan: a few lines that say what was chosen and why. Nothing but
-//! layouts, sizes and types is looked at, so a plan can be read, checked and timed on any machine.
+//! layouts, sizes and types is looked at, so a plan can be made, read and checked on any machine.
+//!
+//! | function | what the kernel does |
+//! |---|---|
+//! | [`relayout()`] | moves a tensor from any layout to any other of the same size, and converts its type |
+//! | [`fn@map`] | a function of tensors, element by element, with broadcasting |
+//! | [`fn@reduce`] | sums, means, norms, greatest elements and their places along any modes |
+//! | [`fn@softmax`], [`rms_norm`], [`layer_norm`] | rows |
+//! | [`fn@gather`], [`scatter`] | rows by their numbers |
+//! | [`fn@product`] | a product of matrices for every GPU since Ampere |
+//! | [`gemm`] | products for Hopper: any layouts, types, functions of the sums, groups, convolutions |
+//! | [`library()`], [`named`] | all of them by name, with default sizes, as the command has them |
+//!
+//! ```
+//! use tilewright_kernel::Element;
+//! use tilewright_kernel::ptx::{self, Target};
+//! use tilewright_kernels::softmax;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let planned = softmax(1024, Element::Bf16)?;
+//! println!("{planned}"); // what was chosen
+//! let text = ptx::write(planned.kernel().program(), Target::Sm80)?;
+//! assert!(text.contains(".entry"));
+//! # Ok(())
+//! # }
+//! ```
 
 mod axes;
 mod error;

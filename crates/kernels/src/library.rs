@@ -13,7 +13,7 @@ use crate::{
     softmax, tiled_add,
 };
 
-/// A kernel of the library.
+/// A kernel of the library, by its name: see [`library()`].
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// The name.
@@ -106,7 +106,7 @@ const LIBRARY: &[Entry] = &[
     },
     Entry {
         name: "group_product",
-        summary: "the same by products of four warps and bulk copies, N a multiple of 8 too",
+        summary: "A (M,K) times the transposed B (N,K) by products of four warps and bulk copies, K and N multiples of 8",
         sizes: &[("M", 150), ("N", 264), ("K", 136)],
         large: &[4096, 4096, 4096],
         types: &[Element::Bf16, Element::F16],

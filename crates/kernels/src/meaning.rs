@@ -203,7 +203,7 @@ impl Planned {
         }
     }
 
-    /// Numbers by chance for an input of a type, as bytes: such as its meaning asks for.
+    /// Random numbers for an input of a type, as bytes: such as its meaning asks for.
     pub fn numbers(&self, input: usize, element: Element, count: usize) -> Vec<u8> {
         match (self.meaning(), input) {
             // One more than there are rows: that is none.
@@ -258,7 +258,7 @@ impl Planned {
         Ok(given)
     }
 
-    /// Runs the kernel in the interpreter, on numbers by chance, under every schedule, and compares
+    /// Runs the kernel in the interpreter, on random numbers, under every schedule, and compares
     /// what it leaves with its definition.
     ///
     /// ```

@@ -8,6 +8,18 @@ use tilewright_kernel::ptx::{self, Target};
 use crate::meaning::Meaning;
 
 /// A kernel, and what was chosen for it.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernels::{Statistic, reduce};
+///
+/// // The greatest of 2^24 numbers: many blocks, and a second launch that puts together what they found.
+/// let numbers = "16777216:1".parse().unwrap();
+/// let planned = reduce(Statistic::Maximum, (&numbers, Element::F32), &[0]).unwrap();
+/// assert_eq!(planned.launches().count(), 2);
+/// assert!(!planned.plan().is_empty()); // lines that say what was chosen
+/// assert_eq!(planned.bytes(), 4 * ((1 << 24) + 1)); // what must be read and written
+/// ```
 #[derive(Debug, Clone)]
 pub struct Planned {
     kernel: Kernel,

@@ -54,7 +54,7 @@ pub enum MeshError {
         /// The mesh.
         mesh: Box<str>,
     },
-    /// E1104: places that do not all differ, or do not exist.
+    /// E1104: two elements in one place, or a place that does not exist.
     Places {
         /// The layout.
         layout: Box<str>,
@@ -98,7 +98,7 @@ pub enum MeshError {
         /// Why it cannot be.
         why: &'static str,
     },
-    /// E1108: more than is looked at.
+    /// E1108: too many messages or positions.
     TooLarge {
         /// What is too large.
         what: &'static str,
@@ -141,7 +141,7 @@ pub enum MeshError {
         /// What is known of it.
         why: Box<str>,
     },
-    /// E1112: an environment that does not say which process this is.
+    /// E1112: a process that does not know its rank, because its environment does not say it.
     Environment {
         /// What is missing or wrong.
         what: Box<str>,
@@ -231,7 +231,7 @@ impl MeshError {
             MeshError::Places { flaw: Flaw::Shared { .. }, .. } => {
                 "let each mode along an axis step over those before it, or say `copied` for what lies twice"
             }
-            MeshError::Shapes { .. } => "both layouts are of one tensor: mode by mode as large",
+            MeshError::Shapes { .. } => "both layouts must be of one tensor: the same size, mode by mode",
             MeshError::Uneven { .. } => "pad the mode to a multiple of the parts",
             MeshError::Differs { .. } => "start every process with the same program and the same arguments",
             MeshError::Processes { .. } => {
@@ -278,11 +278,11 @@ impl fmt::Display for MeshError {
             MeshError::Places { layout, flaw } => write!(f, "{layout}: {flaw}"),
             MeshError::Element { element, size } => write!(f, "element {element} of a tensor that has {size}"),
             MeshError::Shapes { from, to } => {
-                write!(f, "a tensor with modes of sizes {from:?} is no tensor with modes of sizes {to:?}")
+                write!(f, "these are layouts of different tensors, with modes of sizes {from:?} and {to:?}")
             }
             MeshError::Meshes { from, to } => write!(f, "one layout is over mesh {from}, the other over {to}"),
             MeshError::Uneven { mode, size, parts } => {
-                write!(f, "mode {mode} has {size} elements, which are no {parts} equal parts")
+                write!(f, "mode {mode} has {size} elements, which cannot be cut into {parts} equal parts")
             }
             MeshError::Unwritten { form, why } => write!(f, "no {form} says this: {why}"),
             MeshError::TooLarge { what, limit } => write!(f, "there are more than {limit} {what}"),
@@ -293,7 +293,7 @@ impl fmt::Display for MeshError {
                 write!(f, "rank {rank} has another {what}: {other}, where rank 0 has {own}")
             }
             MeshError::Processes { processes, devices } => {
-                write!(f, "a mesh of {devices} devices wants as many processes or GPUs, and has {processes}")
+                write!(f, "a mesh of {devices} devices needs as many processes or GPUs, not {processes}")
             }
             MeshError::Lost { rank, step, why } => write!(f, "rank {rank} is lost, {step}: {why}"),
             MeshError::OutOfMemory { rank, step, bytes } => {
@@ -301,7 +301,7 @@ impl fmt::Display for MeshError {
             }
             MeshError::Interrupted { rank, step } => write!(f, "rank {rank} was interrupted, {step}"),
             MeshError::Engine { what } | MeshError::Operation { what } => f.write_str(what),
-            MeshError::Environment { what } => write!(f, "which process this is is not known: {what}"),
+            MeshError::Environment { what } => write!(f, "this process does not know its rank: {what}"),
             MeshError::Layout(error) => error.fmt(f),
         }
     }

@@ -18,7 +18,7 @@ use crate::plan::{Plan, micros, reshard};
 use crate::sharded::ShardedLayout;
 use crate::way::added;
 
-/// How a function of elements is computed.
+/// How a function of elements of sharded tensors is computed: [`map()`] makes it.
 #[derive(Debug, Clone)]
 pub struct MapPlan {
     operands: Vec<Plan>,

@@ -28,7 +28,24 @@ pub struct PlannedStep {
     pub seconds: f64,
 }
 
-/// How a tensor gets from one layout to another.
+/// How a tensor gets from one sharded layout to another: the steps, what each device receives, and
+/// the time that the stated links need. [`reshard`] makes it.
+///
+/// It is printed, simulated on the memory of all devices ([`Plan::simulate`]) and carried out
+/// between processes ([`Plan::run`]).
+///
+/// ```
+/// use tilewright_mesh::{Machine, Mesh, ShardedLayout, reshard};
+///
+/// let mesh: Mesh = "x=2".parse().unwrap();
+/// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
+/// let (halves, whole) = (parse("(4,2):(1,1@x)"), parse("(4,2):(1,4) copied 2:1@x"));
+/// let plan = reshard(&halves, &whole, 4, &Machine::HGX_H200).unwrap();
+/// assert_eq!(plan.received(0), 16); // four elements of four bytes, from the other device
+/// assert_eq!(plan.received(0), plan.least(0));
+/// let after = plan.simulate(&[vec![0, 1, 2, 3], vec![4, 5, 6, 7]]).unwrap();
+/// assert_eq!(after, [[0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 3, 4, 5, 6, 7]]);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Plan {
     from: ShardedLayout,

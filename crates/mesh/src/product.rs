@@ -42,7 +42,8 @@ pub enum Role {
 
 const ROLES: [Role; 4] = [Role::Rows, Role::Columns, Role::Depth, Role::Same];
 
-/// How a product is made.
+/// How a product of sharded matrices is made: what each axis of the mesh cuts, and the three plans
+/// that move A, B and the result. [`multiply`] makes it.
 #[derive(Debug, Clone)]
 pub struct ProductPlan {
     roles: Vec<Role>,

@@ -33,14 +33,14 @@ pub enum Reduction {
     Max,
 }
 
-/// How a reduction is computed.
+/// How a reduction of a sharded tensor is computed: [`reduce()`] makes it.
 #[derive(Debug, Clone)]
 pub struct ReducePlan {
     by: Reduction,
     moves: Moves,
 }
 
-/// How the places of greatest elements are found.
+/// How the places of greatest elements of a sharded tensor are found: [`argmax`] makes it.
 #[derive(Debug, Clone)]
 pub struct ArgmaxPlan {
     moves: Moves,

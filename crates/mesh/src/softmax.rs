@@ -25,7 +25,7 @@ type Pair = [f64; 2];
 /// Of no element.
 const NONE: Pair = [f64::NEG_INFINITY, 0.0];
 
-/// How a softmax is computed.
+/// How a softmax of a sharded tensor is computed: [`softmax()`] makes it.
 #[derive(Debug, Clone)]
 pub struct SoftmaxPlan {
     over: Vec<usize>,

@@ -26,7 +26,7 @@ use crate::program::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TensorId(pub(crate) usize);
 
-/// A program that is being written.
+/// A program that is being written: what [`Program::build`] hands to the function that writes it.
 #[derive(Debug)]
 pub struct Build {
     program: RefCell<Program>,

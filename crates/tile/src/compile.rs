@@ -27,7 +27,9 @@ use crate::roles::{self, Roles};
 /// Bytes of the largest tile that a thread reads at once.
 const BYTES_OF_THREAD: i64 = 32;
 
-/// A program and what became of it.
+/// A program with its layouts, and the kernel that it became: what [`Program::compile`] gives.
+///
+/// [`Compiled::explain`] says why each value has its layout.
 pub struct Compiled {
     pub(crate) source: Program,
     pub(crate) pools: Pools,

@@ -53,7 +53,7 @@ pub enum Reason {
         /// What was tried.
         tried: &'static str,
     },
-    /// E1206: more than there may be.
+    /// E1206: a limit is exceeded.
     TooMuch {
         /// Of what.
         what: String,

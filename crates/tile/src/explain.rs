@@ -86,7 +86,25 @@ pub struct Conversion {
     pub instructions: u32,
 }
 
-/// What was chosen for a program, and why.
+/// What was chosen for a program, and why: what `tilewright kernel explain` prints.
+///
+/// ```
+/// use tilewright_tile::Program;
+///
+/// let double: Program = "
+/// tile double {
+///     input x: f32 (M,256):(256,1)
+///     output y: f32 (M,256):(256,1)
+///     grid ceil(M/8)
+///     store(y, (block.x, 0), load(x, (8,256), (block.x, 0)) * 2)
+/// }"
+/// .parse()?;
+/// let explanation = double.compile()?.explain()?;
+/// // The layout that the load asked for goes through: nothing is converted.
+/// assert!(explanation.conversions.is_empty());
+/// assert!(explanation.bound <= explanation.cycles);
+/// # Ok::<(), tilewright_tile::TileError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// How many warps a block has that hold tiles.

@@ -29,7 +29,7 @@ pub struct Convolution {
     /// Columns and rows from one element of a filter to the next.
     #[arg(long, value_name = "W,H", value_parser = numbers::<2>, requires = "images")]
     spread: Option<Numbers<2>>,
-    /// Whether the channels of a pixel are neighbours in memory, or the columns of a channel.
+    /// What is contiguous in memory: the channels of a pixel, or the columns of a channel.
     #[arg(long, value_name = "WHERE", default_value = "last", requires = "images")]
     channels: Channels,
 }
@@ -40,9 +40,9 @@ type Numbers<const COUNT: usize> = [u32; COUNT];
 /// Where the channels of images lie.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Channels {
-    /// Those of a pixel are neighbours: `NHWC`.
+    /// The channels of a pixel: `NHWC`.
     Last,
-    /// Columns are neighbours: `NCHW`.
+    /// The columns of a channel: `NCHW`.
     First,
 }
 

@@ -24,40 +24,40 @@ use crate::terminal::Terminal;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "On a device")]
 pub struct OnDevice {
-    /// The first GPU multiplies, and the product is checked and timed beside cuBLAS where there is
+    /// Multiply on the first GPU: the product is checked, and timed beside cuBLAS where there is
     /// one.
     #[arg(long)]
     device: bool,
-    /// The plan: the kernels, and how the product is cut. Without --device on any machine.
+    /// Print the plan: the kernels, and how the product is cut. Needs no device.
     #[arg(long)]
     plan: bool,
-    /// A folder into which the PTX of each kernel of the plan is written, as `1-product_groups.ptx`
+    /// Write the PTX of each kernel of the plan into this folder, as `1-product_groups.ptx`.
     #[arg(long, value_name = "FOLDER", requires = "plan")]
     ptx: Option<PathBuf>,
-    /// So many plans are measured on the device, those first that the model takes for the fastest;
-    /// the winner is kept in a file, which --device and --plan read afterwards.
+    /// Measure so many plans on the device, those that the model takes for the fastest. The fastest
+    /// one is kept in a file, which --device and --plan read afterwards.
     #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", value_parser = clap::value_parser!(u32).range(1..))]
     tune: Option<u32>,
-    /// Each turn is of 2 ms, after so many milliseconds without work: the device stays cool, and
-    /// its clock high. Else turns of 20 ms follow one another.
+    /// Begin each turn, of 2 ms, after so many milliseconds without work: the device stays cool, and
+    /// its clock high. Without this, turns of 20 ms follow one another.
     #[arg(long, value_name = "MILLISECONDS", requires = "device", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rest: Option<u32>,
-    /// So many products by chance are checked instead, of every type and layout: on the device, or
-    /// small ones in the interpreter.
+    /// Check so many random products instead, of every type and layout: on the device, or small ones
+    /// in the interpreter.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     random: Option<u32>,
-    /// The number of the first product by chance.
+    /// The number of the first random product.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     first: u32,
     /// How many products of these sizes, one after the other in memory.
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub batch: u32,
     /// The rows of A and of the result are in groups, each with a matrix of B of its own, (K,N,G):
-    /// the rows of each, `512,0,96`, or how many groups of sizes by chance.
+    /// the rows of each, `512,0,96`, or how many groups of random sizes.
     #[arg(long, value_name = "ROWS", value_parser = task::Groups::read, conflicts_with = "batch")]
     pub groups: Option<task::Groups>,
-    /// The type of the result: that of the factors, i32 of bytes, bf16 of floats of 8 bits, where
-    /// nothing is said.
+    /// The type of the result. Without this it is that of the factors; for bytes i32, for floats of
+    /// 8 bits bf16.
     #[arg(long, value_name = "TYPE")]
     pub result: Option<Stored>,
     /// Where A, (M,K), lies: `row`, `column`, or a layout, perhaps behind an offset:
@@ -78,15 +78,15 @@ pub struct OnDevice {
     /// halves. The epilogue says how: `silu(x) * y`.
     #[arg(long, value_name = "WHICH", requires = "epilogue")]
     pub pairs: Option<Paired>,
-    /// A number of each row or column is kept besides: `row` or `column`, `sum` or `max`, and of
-    /// what, an expression of the result `d`: `row max abs(d)`. Several may be kept.
+    /// Keep a number of each row or column as well: `row` or `column`, `sum` or `max`, and an
+    /// expression of the result `d`, as in `row max abs(d)`. May be given several times.
     #[arg(long, value_name = "WHAT")]
     pub keep: Vec<String>,
     /// Blocks of e4m3 or e5m2 have scales in f32: 128 elements of a row of A, 128 x 128 of B.
     #[arg(long)]
     pub scales: bool,
-    /// Sums of e4m3 and e5m2 are left to the instructions, which keep 13 bits; else those of 128
-    /// steps along K are added in f32.
+    /// Leave the sums of e4m3 and e5m2 to the instructions, which keep 13 bits. Without this, those
+    /// of 128 steps along K are added in f32.
     #[arg(long)]
     pub fast: bool,
     #[command(flatten)]

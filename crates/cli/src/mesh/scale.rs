@@ -78,7 +78,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     }
     if let Some(file) = options.saving.file()? {
         let caption = format!(
-            "A matrix of {} by {} elements of {} bytes, over {machine}. To the right the number of devices; both axes are logarithmic. Times are what the links allow.",
+            "A matrix of {} by {} elements of {} bytes, on nodes with these links: {machine}. The horizontal axes count devices; all axes are logarithmic. Times are what the links allow.",
             options.size, options.size, options.bytes
         );
         return options.saving.save(&figure(&rows, caption), file, SCALE, terminal);

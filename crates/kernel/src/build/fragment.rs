@@ -24,6 +24,23 @@ use crate::program::{Location, Source};
 ///
 /// It is a handle: copies of it are the same registers. Its shape and layout are known when the
 /// kernel is built.
+///
+/// ```
+/// use tilewright_kernel::{Element, Kernel, interpret};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let relu = Kernel::build("relu", |k| {
+///     let (x, y) = (k.input::<f32>("x", "(N,4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
+///     k.threads(128)?;
+///     let own = x.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
+///     assert_eq!((own.size(), own.element()), (4, Element::F32));
+///     let positive = own.map(|x| Ok(x.max(x.like(0.0))))?; // a new fragment
+///     y.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.store_predicated(&positive)
+/// })?;
+/// interpret::check(relu.program(), &[("N", 300)])?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Fragment<'k> {
     pub(crate) build: &'k Build,

@@ -16,6 +16,18 @@ use crate::program::register::{Register, Width};
 use crate::program::{Location, Source};
 
 /// A number that each thread has in a register.
+///
+/// Operators and methods write instructions; the numbers are there when the kernel runs. Both
+/// operands have one type, and a Rust number on the right of an operator takes the type of the left.
+///
+/// ```
+/// use tilewright_kernel::{Fragment, KernelError};
+///
+/// /// `x * sigmoid(x)`, element by element.
+/// fn silu<'k>(x: &Fragment<'k>) -> Result<Fragment<'k>, KernelError> {
+///     x.map(|x| Ok(x * ((x * -1.0).exp() + 1.0).recip()))
+/// }
+/// ```
 #[derive(Clone, Copy)]
 pub struct Num<'k> {
     build: &'k Build,

@@ -35,7 +35,26 @@ pub(crate) struct Place {
 /// A tensor in global or shared memory, or a part of one.
 ///
 /// Coordinates and shapes are those of its layout; offsets count elements. Every method that cuts
-/// it returns another view of the same memory.
+/// it returns another view of the same memory, which still knows which elements of the whole tensor
+/// it has. That is how an access past an edge is found.
+///
+/// ```
+/// use tilewright_kernel::Kernel;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// Kernel::build("cut", |k| {
+///     let x = k.input::<f32>("x", "(M{div=64},N{div=64}):(N,1)")?;
+///     k.threads(256)?;
+///     // The tile of this block, its transpose, and 16 elements for each of 256 threads.
+///     let tile = x.local_tile("(64,64)", k.block("(x,y)")?)?;
+///     assert_eq!(tile.shape().to_string(), "(64,64)");
+///     assert_eq!(tile.select(&[1, 0])?.layout().to_string(), "(64,64):(1,N)");
+///     assert_eq!(tile.compose("(256,16):(16,1)")?.shape().to_string(), "((4,64),16)");
+///     Ok(())
+/// })?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct View<'k> {
     pub(crate) build: &'k Build,

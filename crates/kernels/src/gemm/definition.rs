@@ -287,7 +287,7 @@ pub struct Report {
 }
 
 impl Product {
-    /// Runs the kernels in the interpreter, on numbers by chance, under every schedule, and
+    /// Runs the kernels in the interpreter, on random numbers, under every schedule, and
     /// compares what they leave with the definition.
     ///
     /// ```

@@ -55,7 +55,7 @@ const LONG_STEP: i64 = 128 * 128;
 /// The most stages: as many barriers are enough for any latency.
 const MAX_STAGES: i64 = 16;
 
-/// How a product is cut.
+/// How a product is cut: made by [`Plan::of`], or measured by `tilewright gemm --device --tune`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// B lies along the rows of a tile and A along its columns, so that few rows of A waste little.

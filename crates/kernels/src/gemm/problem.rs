@@ -24,7 +24,21 @@ pub(crate) use text::Written;
 /// Bytes of a line of the cache, and of a row of a stage.
 pub(crate) const LINE_BYTES: i64 = 128;
 
-/// A product of matrices, or a batch of them.
+/// A product of matrices, or a batch of them: types, layouts, and what is done with the sums.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernels::Expression;
+/// use tilewright_kernels::gemm::{Fused, Matrix, Problem, Product};
+///
+/// // D(m,n) = relu(sum over k of A(m,k) B(n,k) + bias(n)), which the plan and the check know too.
+/// let bias = Matrix::new(Element::Bf16, &"(128,256):(0,1)".parse().unwrap()).unwrap();
+/// let expression = Expression::parse("max(x0 + x1, 0)", &["x0", "x1"]).unwrap();
+/// let problem = Problem::new(Element::Bf16, [128, 256, 64]).unwrap();
+/// let problem = problem.fused(Fused { expression, inputs: vec![bias] }).unwrap();
+/// assert_eq!(problem.sizes(), [128, 256, 64]);
+/// assert!(Product::new(&problem).is_ok());
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     sizes: [i64; 3],

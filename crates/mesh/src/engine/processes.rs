@@ -25,7 +25,30 @@ const CONNECTING: &str = "while processes connect";
 /// How long one who waited in vain listens for what the other has to say.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Processes that are connected by sockets.
+/// Processes that are connected by sockets, each with each.
+///
+/// [`Place::of_environment`] reads which one this is, as torchrun, `mpirun`, `srun` and
+/// `tilewright launch` say it.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use tilewright_mesh::{Engine, Machine, Mesh, Place, Processes, ShardedLayout, reshard};
+///
+/// # fn main() -> Result<(), tilewright_mesh::MeshError> {
+/// // One process is all there are, so nothing is sent.
+/// let place = Place { rank: 0, ranks: 1, address: "127.0.0.1".into(), port: 0 };
+/// let mut processes = Processes::connect(&place, Duration::from_secs(5))?;
+/// assert_eq!((processes.rank(), processes.ranks()), (0, 1));
+///
+/// let mesh: Mesh = "x=1".parse()?;
+/// let rows = ShardedLayout::parse(&mesh, "(2,3):(3,1)")?;
+/// let columns = ShardedLayout::parse(&mesh, "(2,3):(1,2)")?;
+/// let plan = reshard(&rows, &columns, 8, &Machine::HGX_H200)?;
+/// assert_eq!(plan.run(&mut processes, &[0_i64, 1, 2, 3, 4, 5])?, [0, 3, 1, 4, 2, 5]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Processes {
     rank: usize,

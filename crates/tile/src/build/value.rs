@@ -13,7 +13,29 @@ use crate::error::Reason;
 use crate::held::Held;
 use crate::program::{Binary, Comparison, Operation, Reduction, Type, Unary, ValueId, broadcast_shape, here};
 
-/// A value of a program that is being written.
+/// A value of a program that is being written: a tile, with a shape and a type and no layout.
+///
+/// Operators and methods write operations. Extents of 1 stand for all, as in `a - a.reduce(..)`.
+/// A method that is refused is remembered, and [`Program::build`](crate::Program::build) gives the
+/// first refusal with its line; so methods give values and not results.
+///
+/// ```
+/// use tilewright_tile::{Axis, Element, Index, Program, Reduction};
+///
+/// let centred = Program::build("centred", |t| {
+///     let x = t.input(Element::F32, "x", "(M,256):(256,1)")?;
+///     let y = t.output(Element::F32, "y", "(M,256):(256,1)")?;
+///     t.grid(&["M"])?;
+///     let at = [Index::block(Axis::X), 0.into()];
+///     let row = t.load(x, &[1, 256], &at);
+///     let mean = row.reduce(Reduction::Sum, &[1]) * t.number(1.0 / 256.0);
+///     assert_eq!(mean.type_of().to_string(), "f32 (1,1)");
+///     t.store(y, &at, row - mean);
+///     Ok(())
+/// })?;
+/// assert!(centred.compile().is_ok());
+/// # Ok::<(), tilewright_tile::TileError>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Value<'t> {
     pub(crate) build: &'t Build,

@@ -93,8 +93,8 @@ struct Slot {
     put: Event,
 }
 
-/// A plan that was compiled for the devices of a mesh, with the memory between its steps: carried
-/// out as often as wanted.
+/// A plan between layouts that was compiled for the devices of a mesh, with the memory between its
+/// steps. It can be carried out any number of times.
 pub struct DeviceReshard {
     devices: Vec<Device>,
     lanes: Arc<Lanes>,

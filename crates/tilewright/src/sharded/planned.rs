@@ -80,7 +80,7 @@ pub struct RankPlan {
     pub places: Vec<u64>,
 }
 
-/// What all devices do.
+/// A product of sharded matrices in blocks: what each device copies and multiplies, in its order.
 #[derive(Debug, Clone)]
 pub struct ShardedPlan {
     ranks: Vec<RankPlan>,

@@ -77,7 +77,8 @@ impl WorkStep {
     }
 }
 
-/// The steps of a work, and the bytes that each tensor takes on each device.
+/// Work on sharded tensors as steps that all devices do one after another, and the bytes that each
+/// tensor takes on each device.
 #[derive(Debug, Clone)]
 pub struct WorkPlan {
     devices: usize,

@@ -40,7 +40,8 @@ enum OnDevices {
     Multiply(Vec<DeviceProduct>, [Tensor; 2]),
 }
 
-/// A work on sharded tensors on the devices of a mesh: carried out as often as wanted.
+/// Work on sharded tensors, compiled for the devices of a mesh from a
+/// [`WorkPlan`](super::WorkPlan). It can be carried out any number of times.
 pub struct ShardedWork {
     devices: Vec<Device>,
     lanes: Arc<Lanes>,

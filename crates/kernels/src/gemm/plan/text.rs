@@ -96,8 +96,8 @@ impl fmt::Display for Plan {
         writeln!(f, "tiles of {rows} x {columns} of D{of}, {LINE_BYTES} bytes along K at a time, {stages} stages")?;
         let clusters = match (self.cluster, self.stacked) {
             (1, _) => "",
-            (_, true) => " in clusters of 2, one above the other, which load for each other",
-            _ => " in clusters of 2, which load for each other",
+            (_, true) => " in clusters of 2, one above the other, which load halves for each other",
+            _ => " in clusters of 2, which load halves for each other",
         };
         let resident = if self.resident > 1 { format!(", {} on a processor", self.resident) } else { String::new() };
         writeln!(
