@@ -36,6 +36,27 @@ def product(
     c.store((i, j), tile.where(added < 0, 0.0, added))
 
 
+@tw.tile(grid="M")
+def rows_of_many_lengths(
+    x: tw.Input("f32", "(M,128):(128,1)"),
+    lengths: tw.Input("i32", "M:1"),
+    y: tw.Output("f32", "(M,32):(32,1)"),
+):
+    # As many parts of 32 as the length says; a negative one has none.
+    total = tile.carry(tile.full((1, 32), 0.0))
+    for k in tile.range(lengths.load((1,), (tile.block.x,)), total):
+        total.set(total + x.load((1, 32), (tile.block.x, k)))
+    y.store((tile.block.x, 0), total)
+
+
+def test_turns_come_from_a_tensor():
+    x = np.random.default_rng(4).integers(-9, 9, (5, 128)).astype(np.float32)
+    lengths, y = np.array([0, 4, 1, -3, 3], np.int32), np.full((5, 32), np.nan, np.float32)
+    rows_of_many_lengths(x, lengths, y)
+    parts = x.reshape(5, 4, 32)
+    assert np.array_equal(y, [row[: max(own, 0)].sum(0) for row, own in zip(parts, lengths)])
+
+
 def test_rows():
     x = np.random.default_rng(1).standard_normal((7, 64), dtype=np.float32)
     y = np.full_like(x, np.nan)

@@ -66,7 +66,8 @@ pub enum Action {
         /// The file of the program, or the name of one of the library: softmax,
         /// layer_norm_residual, rms_norm_gate, product, attention, attention_e4m3, int4_product,
         /// top_rows, histogram, chunk_sums, sums_before, prefix_sum, prefix_rows, gather_rows,
-        /// scatter_rows.
+        /// scatter_rows, route, expert_counts, expert_starts, expert_places, expert_product,
+        /// combine_rows.
         #[arg(value_name = "FILE")]
         file: PathBuf,
         /// Sizes, as M=1024: the launch at these; with --json, what it passes.

@@ -342,8 +342,9 @@ impl Costs<'_> {
                 self.taken(operand, (variable, wants));
                 Ok(())
             }
-            // Each element is counted wherever it is.
-            Operation::Histogram(_) => Ok(()),
+            // Each element is counted wherever it is, and all threads have the place of a tile that
+            // is staged.
+            Operation::Histogram(_) | Operation::Stage { .. } => Ok(()),
             Operation::Top(mode, count) => {
                 let source = self.pools.layouts_of(operand).to_vec();
                 let Some(taken) = self.variable(operand) else { return Ok(()) };

@@ -18,8 +18,8 @@ pub use value::{Condition, Value};
 
 use crate::error::{Reason, TileError};
 use crate::program::{
-    Count, Index, Loop, Operation, Program, Role, Statement, Tensor, Type, ValueId, here, infer, is_handed_on,
-    is_stored,
+    Count, Index, Loop, Operation, Program, Role, Statement, Tensor, Type, ValueId, here, infer, is_count,
+    is_handed_on, is_stored,
 };
 
 /// A tensor of a program that is being written.
@@ -353,8 +353,16 @@ impl Build {
             let program = self.program();
             is_handed_on(number, program.type_of(*begins), program.type_of(*hands_on)).map_err(refuse)?;
         }
-        if let Count::Sizes(text) = &count {
-            text.parse::<Expr>().map_err(|error| refuse(error.into()))?;
+        match &count {
+            Count::Sizes(text) => {
+                text.parse::<Expr>().map_err(|error| refuse(error.into()))?;
+            }
+            Count::Index(_) => {}
+            Count::Value(value) => {
+                let program = self.program();
+                let unknown = || Reason::Unknown { what: "value of this program", name: "the count".to_string() };
+                is_count(program.types.get(value.index()).ok_or_else(unknown).map_err(refuse)?).map_err(refuse)?;
+            }
         }
         let body = self.bodies.borrow_mut().pop().unwrap_or_default();
         let results = self.alike(&initial);

@@ -13,7 +13,7 @@ use tilewright_kernel::program::Location;
 
 use crate::error::Reason;
 use crate::matrix;
-use crate::program::{Loop, Operation, Program, Statement, ValueId};
+use crate::program::{Count, Loop, Operation, Program, Statement, ValueId};
 
 /// How threads copy a tile to shared memory.
 pub(crate) const BY_THREADS: &str = "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>";
@@ -161,9 +161,13 @@ impl Taker<'_> {
                 }
                 Statement::Loop(own) => {
                     let initial = self.roots(&own.initial);
+                    let count = match &own.count {
+                        Count::Value(value) => Count::Value(self.root(*value)),
+                        other => other.clone(),
+                    };
                     let body = self.body(&own.body)?;
                     let next = self.roots(&own.next);
-                    found.push(Statement::Loop(Loop { initial, body, next, ..own.clone() }));
+                    found.push(Statement::Loop(Loop { count, initial, body, next, ..own.clone() }));
                 }
             }
         }

@@ -1,10 +1,11 @@
 //! Factors of products by way of shared memory.
 //!
 //! Law: a load whose tile only products take, reshaped and transposed or not, becomes a
-//! [`Operation::Stage`] of the same matrix; the program means the same. It is done where memory has
-//! 16 bytes of a row side by side, so that copies are asynchronous, and where the threads of a
-//! block have a copy each. The copy engine needs no threads, and brings a tile once for several
-//! products.
+//! [`Operation::Stage`] of the same matrix; the program means the same. A tile may say the
+//! coordinate along one of its other modes: one that is known before the loop of the product, since
+//! copies are ahead of it. It is done where memory has 16 bytes of a row side by side, so that
+//! copies are asynchronous, and where the threads of a block have a copy each. The copy engine needs
+//! no threads, and brings a tile once for several products.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +14,7 @@ use tilewright_layout::symbolic::Values;
 use crate::by_hand::{ByHand, Given};
 use crate::error::Reason;
 use crate::memory::Place;
-use crate::program::{Loop, Operation, Program, Statement, ValueId};
+use crate::program::{Index, Loop, Operation, Program, Statement, ValueId};
 
 /// Where the matrix of a value is: the load, and the modes of its tile that are rows and columns.
 #[derive(Debug, Clone)]
@@ -37,6 +38,7 @@ fn uses(body: &[Statement], found: &mut HashMap<ValueId, usize>) {
             Statement::Loop(own) => {
                 add(&own.initial);
                 add(&own.next);
+                add(own.count.value().as_slice());
             }
         }
     }
@@ -60,6 +62,40 @@ fn definitions<'p>(body: &'p [Statement], found: &mut HashMap<ValueId, (&'p Oper
     }
 }
 
+/// The body in which each value is given, by its number; 0 is that of the program.
+fn bodies(body: &[Statement], number: usize, count: &mut usize, found: &mut HashMap<ValueId, usize>) {
+    for statement in body {
+        match statement {
+            Statement::Let { result, .. } => {
+                found.insert(*result, number);
+            }
+            Statement::Loop(own) => {
+                *count += 1;
+                let inner = *count;
+                found.extend(own.parameters.iter().map(|value| (*value, inner)));
+                found.extend(own.results.iter().map(|value| (*value, number)));
+                bodies(&own.body, inner, count, found);
+            }
+            Statement::Store { .. } => {}
+        }
+    }
+}
+
+/// A tile of a tensor that is read: the tensor, the shape, which tile, what lies past the edges, and
+/// the mode along which another tile says where.
+type Tile<'p> = (&'p usize, &'p Vec<i64>, &'p Vec<Index>, &'p f64, Option<usize>);
+
+fn tile(operation: &Operation) -> Option<Tile<'_>> {
+    match operation {
+        Operation::Load { tensor, shape, at, other } => Some((tensor, shape, at, other, None)),
+        Operation::Gather { tensor, shape, at, mode, other } => Some((tensor, shape, at, other, Some(*mode))),
+        _ => None,
+    }
+}
+
+/// What stands in place of the last operation before a product, and the tile that says where.
+type Stages = HashMap<ValueId, (Operation, Option<ValueId>)>;
+
 /// Who copies the factors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Copies {
@@ -76,6 +112,8 @@ pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes:
     let (mut used, mut known) = (HashMap::new(), HashMap::new());
     uses(&program.body, &mut used);
     definitions(&program.body, &mut known);
+    let mut within = HashMap::new();
+    bodies(&program.body, 0, &mut 0, &mut within);
     let factors = || known.values().filter(|(operation, _)| matches!(operation, Operation::Dot)).map(|own| &own.1[..2]);
     let matrix = |value: ValueId| -> Option<Matrix> {
         let mut chain = Vec::new();
@@ -92,7 +130,7 @@ pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes:
             }
             let (operation, operands) = known.get(&value)?;
             match operation {
-                Operation::Load { .. } => break,
+                Operation::Load { .. } | Operation::Gather { .. } => break,
                 Operation::Transpose(_) | Operation::Reshape(_) => chain.push((operands[0], value, *operation)),
                 _ => return None,
             }
@@ -118,14 +156,22 @@ pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes:
         }
         Some(Matrix { load: value, modes })
     };
-    let mut stages: HashMap<ValueId, Operation> = HashMap::new();
+    let is_ahead = |value: ValueId, of: ValueId| within.get(&value) != within.get(&of) || within.get(&of) == Some(&0);
+    let mut stages: Stages = HashMap::new();
     let mut brought: HashSet<ValueId> = HashSet::new();
     for (operation, operands) in known.values() {
         let Operation::Dot = operation else { continue };
         for factor in &operands[..2] {
             let Some(Matrix { load, modes }) = matrix(*factor) else { continue };
             let [Some(rows), Some(columns)] = modes.as_slice() else { continue };
-            let Some((Operation::Load { tensor, shape, at, other }, _)) = known.get(&load) else { continue };
+            let Some((tensor, shape, at, other, picked)) = known.get(&load).and_then(|own| tile(own.0)) else {
+                continue;
+            };
+            let said = known.get(&load).and_then(|own| own.1.first()).copied();
+            let ahead = said.is_none_or(|value| is_ahead(value, load));
+            if picked.is_some_and(|mode| [*rows, *columns].contains(&mode)) || !ahead {
+                continue;
+            }
             if let Some(Given::Bits(_)) = by_hand.of(load) {
                 continue;
             }
@@ -140,7 +186,8 @@ pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes:
             };
             if *other == 0.0 && inner.is_some_and(fits) {
                 let (tensor, shape, at) = (*tensor, shape.clone(), at.clone());
-                stages.insert(*factor, Operation::Stage { tensor, shape, at, modes: [*rows, *columns] });
+                let stage = Operation::Stage { tensor, shape, at, modes: [*rows, *columns], picked };
+                stages.insert(*factor, (stage, said));
                 brought.insert(load);
             }
         }
@@ -157,10 +204,11 @@ pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes:
 }
 
 /// Statements with stages in place of the last operations before products.
-fn written(body: &[Statement], stages: &HashMap<ValueId, Operation>) -> Vec<Statement> {
+fn written(body: &[Statement], stages: &Stages) -> Vec<Statement> {
     let one = |statement: &Statement| match statement {
         Statement::Let { result, place, .. } if stages.contains_key(result) => {
-            Statement::Let { result: *result, operation: stages[result].clone(), operands: Vec::new(), place: *place }
+            let (operation, picked) = stages[result].clone();
+            Statement::Let { result: *result, operation, operands: picked.into_iter().collect(), place: *place }
         }
         Statement::Loop(own) => Statement::Loop(Loop { body: written(&own.body, stages), ..own.clone() }),
         other => other.clone(),

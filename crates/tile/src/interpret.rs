@@ -15,7 +15,8 @@ use tilewright_layout::Layout;
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 
 use crate::error::{Reason, TileError};
-use crate::program::{Axis, Count, Index, Name, Operation, Program, Reduction, Role, Statement, ValueId};
+use crate::program::{Axis, Comparison, Count, Index, Name, Operation, Program, Reduction, Role, Statement, ValueId};
+use crate::sums::{Sum, Sums, Term};
 
 /// The most elements that a run computes.
 pub const MAX_WORK: u64 = 1 << 32;
@@ -135,7 +136,8 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
         *count = number_of(text, &values)?;
     }
     let (turns, block) = (HashMap::new(), [0; 3]);
-    let mut run = Run { program, values, memories, contents, written, turns, block, work: 0 };
+    let sums = Sums::new(program);
+    let mut run = Run { program, sums, values, memories, contents, written, turns, block, work: 0 };
     for z in 0..blocks[2] {
         for y in 0..blocks[1] {
             for x in 0..blocks[0] {
@@ -149,11 +151,17 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
     Ok(outputs.map(|(tensor, contents)| (tensor.name.clone(), contents)).collect())
 }
 
+/// An index or a size as a number of i32.
+fn fitting(value: i64, of: impl Fn() -> String) -> Result<i32, Reason> {
+    i32::try_from(value).map_err(|_| Reason::Argument { what: format!("{} is {value}, more than 32 bits hold", of()) })
+}
+
 /// What values are.
 type Tiles = HashMap<ValueId, Vec<f64>>;
 
 struct Run<'p> {
     program: &'p Program,
+    sums: Sums<'p>,
     values: Values,
     memories: Vec<Memory>,
     contents: Vec<Vec<Option<f64>>>,
@@ -165,12 +173,15 @@ struct Run<'p> {
 }
 
 impl Run<'_> {
-    fn index(&self, index: &Index) -> Result<i64, Reason> {
-        let of = |name: Name| match name {
+    fn name(&self, name: Name) -> i64 {
+        match name {
             Name::Block(axis) => self.block[Axis::ALL.iter().position(|own| *own == axis).unwrap_or(0)],
             Name::Turn(number) => self.turns.get(&number).copied().unwrap_or(0),
-        };
-        index.value(of).ok_or(Reason::Argument { what: format!("{index} does not fit") })
+        }
+    }
+
+    fn index(&self, index: &Index) -> Result<i64, Reason> {
+        index.value(|name| self.name(name)).ok_or(Reason::Argument { what: format!("{index} does not fit") })
     }
 
     fn works(&mut self, elements: i64) -> Result<(), Reason> {
@@ -199,6 +210,9 @@ impl Run<'_> {
                     let count = match &own.count {
                         Count::Sizes(text) => number_of(text, &self.values),
                         Count::Index(index) => self.index(index),
+                        Count::Value(value) => {
+                            Ok(tiles.get(value).and_then(|tile| tile.first()).map_or(0, |count| *count as i64))
+                        }
                     };
                     let count = count.map_err(|reason| reason.at("loop", own.place))?;
                     let take = |tiles: &Tiles, from: &[ValueId]| -> Vec<Vec<f64>> {
@@ -233,10 +247,10 @@ impl Run<'_> {
         };
         self.works(ty.size() * depth)?;
         if let Operation::Number(index) = operation {
-            return Ok(vec![f64::from(self.index(index)? as i32)]);
+            return Ok(vec![f64::from(fitting(self.index(index)?, || index.to_string())?)]);
         }
         if let Operation::Size(text) = operation {
-            return Ok(vec![f64::from(number_of(text, &self.values)? as i32)]);
+            return Ok(vec![f64::from(fitting(number_of(text, &self.values)?, || text.clone())?)]);
         }
         if let Operation::Load { tensor, shape, at, other } = operation {
             let other = number::rounded(*other, ty.element);
@@ -253,8 +267,9 @@ impl Run<'_> {
             let element = |at: Option<i64>| at.map_or(other, |at| contents[at as usize].unwrap_or(f64::NAN));
             return Ok(offsets.into_iter().map(element).collect());
         }
-        if let Operation::Stage { tensor, shape, at, modes } = operation {
-            let offsets = self.offsets(*tensor, shape, at, None)?;
+        if let Operation::Stage { tensor, shape, at, modes, picked } = operation {
+            let place = operands.first().and_then(|place| tiles.get(place)).map_or(&[][..], Vec::as_slice);
+            let offsets = self.offsets(*tensor, shape, at, picked.map(|mode| (mode, place)))?;
             let contents = &self.contents[*tensor];
             let element = |index: i64| {
                 let mut place = vec![0; shape.len()];
@@ -263,11 +278,28 @@ impl Run<'_> {
             };
             return Ok((0..ty.size()).map(element).collect());
         }
+        if let Operation::Select(Comparison::Less | Comparison::LessEqual) = operation {
+            self.are_compared(operands)?;
+        }
         let given: Vec<(&[f64], &crate::program::Type)> = operands
             .iter()
             .map(|value| (tiles.get(value).map_or(&[][..], Vec::as_slice), self.program.type_of(*value)))
             .collect();
         Ok(tile::made(operation, &given, ty))
+    }
+
+    /// Refuses sums of indices, sizes and coordinates that are compared and do not fit 32 bits.
+    fn are_compared(&self, operands: &[ValueId]) -> Result<(), Reason> {
+        let Some(sides) = self.sums.sides(operands) else { return Ok(()) };
+        let of = |term: &Term| match term {
+            Term::Name(name) => Some(self.name(*name)),
+            Term::Size(text) => number_of(text, &self.values).ok(),
+        };
+        let fits = |sum: &Sum| sum.most(of).is_some_and(|most| most <= i64::from(i32::MAX));
+        match sides.iter().all(fits) {
+            true => Ok(()),
+            false => Err(Reason::Argument { what: "coordinates that are compared do not fit 32 bits".to_string() }),
+        }
     }
 
     /// The offset of each element of a tile; none past an edge.

@@ -57,6 +57,7 @@ mod pressure;
 mod program;
 mod read;
 mod roles;
+mod sums;
 mod top;
 mod weights;
 

@@ -11,7 +11,7 @@
 /// }
 /// # Ok::<(), tilewright_tile::TileError>(())
 /// ```
-pub const LIBRARY: [(&str, &str); 15] = [
+pub const LIBRARY: [(&str, &str); 21] = [
     ("softmax", include_str!("../programs/softmax.tile")),
     ("layer_norm_residual", include_str!("../programs/layer_norm_residual.tile")),
     ("rms_norm_gate", include_str!("../programs/rms_norm_gate.tile")),
@@ -27,4 +27,10 @@ pub const LIBRARY: [(&str, &str); 15] = [
     ("prefix_rows", include_str!("../programs/prefix_rows.tile")),
     ("gather_rows", include_str!("../programs/gather_rows.tile")),
     ("scatter_rows", include_str!("../programs/scatter_rows.tile")),
+    ("route", include_str!("../programs/route.tile")),
+    ("expert_counts", include_str!("../programs/expert_counts.tile")),
+    ("expert_starts", include_str!("../programs/expert_starts.tile")),
+    ("expert_places", include_str!("../programs/expert_places.tile")),
+    ("expert_product", include_str!("../programs/expert_product.tile")),
+    ("combine_rows", include_str!("../programs/combine_rows.tile")),
 ];

@@ -7,6 +7,7 @@
 
 mod early;
 mod functions;
+mod limits;
 mod picked;
 mod roles;
 mod stage;
@@ -128,6 +129,10 @@ impl<'k, 'p> Lowering<'k, 'p> {
         match &own.count {
             Count::Sizes(text) => self.k.size(text),
             Count::Index(index) => self.index(index),
+            Count::Value(value) => {
+                let count = *self.numbers(*value)?.first().ok_or_else(over)?;
+                self.k.index_of(count.max(count.like(0.0)))
+            }
         }
     }
 
@@ -339,9 +344,18 @@ impl<'k, 'p> Lowering<'k, 'p> {
             Operation::Unary(function) => each(&|at| unary(*function, given[0][at])),
             Operation::Binary(function) => each(&|at| binary(*function, given[0][at], given[1][at])),
             Operation::MultiplyAdd => each(&|at| given[0][at].multiply_add(given[1][at], given[2][at])),
-            Operation::Select(comparison) => {
-                each(&|at| compared(*comparison, given[0][at], given[1][at]).select(given[2][at], given[3][at]))
-            }
+            Operation::Select(comparison) => match self.limit(result, *comparison, operands)? {
+                // In place: a comparison takes less than a register that keeps what it found.
+                Some((constants, limit)) => k.in_place(|| {
+                    Ok(each(&|at| {
+                        let constant = k.number_of(Element::I32, constants[at] as f64);
+                        constant.le(limit).select(given[2][at], given[3][at])
+                    }))
+                })?,
+                None => {
+                    each(&|at| compared(*comparison, given[0][at], given[1][at]).select(given[2][at], given[3][at]))
+                }
+            },
             Operation::To(element) => {
                 let held = self.distribution(operands[0])?;
                 let tile = self.tiled(&given[0], &held)?.to(*element)?;
@@ -495,5 +509,6 @@ fn turns_of(own: &Loop) -> Option<i64> {
     match &own.count {
         Count::Sizes(text) => text.trim().parse::<i64>().ok(),
         Count::Index(index) => index.known(),
+        Count::Value(_) => None,
     }
 }

@@ -78,6 +78,7 @@ fn uses(body: &[Statement], used: &mut HashSet<ValueId>) {
             }
             Statement::Loop(own) => {
                 used.extend(own.initial.iter().chain(&own.next));
+                used.extend(own.count.value());
                 uses(&own.body, used);
             }
             Statement::Let { result, operands, .. } => {

@@ -52,6 +52,7 @@ fn turns(own: &Loop) -> u64 {
     let known = match &own.count {
         Count::Sizes(text) => text.trim().parse::<u64>().ok(),
         Count::Index(index) => index.known().map(|count| count.max(0) as u64),
+        Count::Value(_) => None,
     };
     known.unwrap_or(TURNS).max(1)
 }
@@ -468,7 +469,7 @@ pub(crate) fn forward(operation: &Operation, shape: &[i64], held: &Held) -> Opti
             Some(found)
         }
         Operation::Broadcast(_) | Operation::Dot | Operation::Held(_) => None,
-        Operation::Gather { .. } | Operation::Histogram(_) => None,
+        Operation::Gather { .. } | Operation::Stage { .. } | Operation::Histogram(_) => None,
         _ if shape.is_empty() => None,
         _ => Some(held.clone()),
     }
@@ -493,7 +494,7 @@ pub(crate) fn wanted(operation: &Operation, from: &[i64], to: &[i64], held: &Hel
             whole.then(|| held.mapped(|bit| bit.checked_sub(3)))
         }
         Operation::Reduce(..) | Operation::ArgMax(_) | Operation::Top(..) | Operation::Histogram(_) => None,
-        Operation::Dot | Operation::Held(_) => None,
+        Operation::Dot | Operation::Held(_) | Operation::Stage { .. } => None,
         _ => Some(held.clone()),
     }
 }

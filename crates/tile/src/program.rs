@@ -17,7 +17,7 @@ use tilewright_kernel::program::Location;
 pub use tilewright_kernel::program::memory::Role;
 
 pub use index::{Axis, Count, Index, Name};
-pub(crate) use infer::{broadcast_shape, infer, is_stored};
+pub(crate) use infer::{broadcast_shape, infer, is_count, is_stored};
 pub(crate) use print::atomic;
 pub(crate) use verify::{can_store, here, is_handed_on};
 
@@ -285,7 +285,8 @@ pub enum Operation {
         other: f64,
     },
     /// A matrix in a tile of a tensor, by way of shared memory: rows are one mode of the tile,
-    /// columns another, and the others have one element. What a product takes.
+    /// columns another, and the others have one element. What a product takes. An operand may say
+    /// the coordinate along one of the others.
     Stage {
         /// The tensor, by its number.
         tensor: usize,
@@ -295,6 +296,8 @@ pub enum Operation {
         at: Vec<Index>,
         /// The modes of rows and of columns.
         modes: [usize; 2],
+        /// The mode along which the operand says where, if there is one.
+        picked: Option<usize>,
     },
     /// A function of each element.
     Unary(Unary),

@@ -15,6 +15,7 @@
 //! rows       store(z, (rows, 0), a)               to the coordinates that a tile of i32 says
 //! atomics    atomic_add(z, (block.x), a)          also _min and _max, and with a tile of coordinates
 //! loop       loop i < ceil(K/64) with s = zero, n = one { ... next t, m } -> sum, last
+//! turns      loop i < [block.x + 1] ..            as many as an index, or `[n]`: as one number of i32 says
 //! ```
 //!
 //! | function | what |
@@ -37,7 +38,7 @@
 //! | `broadcast(a, (4,64))` `reshape(a, (256))` `transpose(a, (1,0))` | other shapes |
 //! | `arange((4,64), 1)` `index(block.x*64)` | coordinates along a mode; an index, as i32 |
 //! | `dot(a, b, c)` | `a b + c` of matrices |
-//! | `stage(x, (64,1,64), (i, block.y, 0), (0,2))` | a matrix in a tile of a tensor, by way of shared memory, for `dot`: which modes are rows and columns |
+//! | `stage(x, (64,1,64), (i, block.y, 0), (0,2))` | a matrix in a tile of a tensor, by way of shared memory, for `dot`: which modes are rows and columns; a tile may say the coordinate along another |
 //! | `atom(dot(a, b, c), "SM80_16x8x16_F32F16F16F32_TN")` | given by this instruction: products and loads |
 //! | `held(a, "(32,4):(4,1)")` | held by the threads of the block in this way |
 
@@ -209,9 +210,11 @@ impl<'b> Reader<'_, 'b> {
         self.text.sign("<")?;
         let count = match self.text.takes("[") {
             true => {
-                let index = self.index()?;
+                let name = self.text.seen_name();
+                let is_index = name.is_empty() || name == "block" || self.names.turns.contains_key(name);
+                let count = if is_index { Count::Index(self.index()?) } else { Count::Value(self.value()?) };
                 self.text.sign("]")?;
-                Count::Index(index)
+                count
             }
             false => Count::Sizes(self.text.until(&["with", "{"])),
         };
@@ -267,18 +270,7 @@ impl<'b> Reader<'_, 'b> {
         known.ok_or_else(|| Reason::Unknown { what: "tensor", name }.at("tensor", place))
     }
 
-    /// `(block.x, 2*i + 1)`.
-    fn place_of_tile(&mut self) -> Result<Vec<Index>, TileError> {
-        self.text.sign("(")?;
-        let mut found = vec![self.index()?];
-        while self.text.takes(",") {
-            found.push(self.index()?);
-        }
-        self.text.sign(")")?;
-        Ok(found)
-    }
-
-    /// The same, where one of the indices may be a tile that says coordinates.
+    /// `(block.x, 2*i + 1)`, where one of the indices may be a tile that says coordinates.
     fn picked_place(&mut self) -> Result<Picked, TileError> {
         self.text.sign("(")?;
         let (mut found, mut rows) = (Vec::new(), None);

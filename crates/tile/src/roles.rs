@@ -33,6 +33,10 @@ const SUMS: i64 = 128;
 /// Blocks along x that are taken side by side, where each axis says which tile of a factor it is:
 /// so blocks that run at once share both factors.
 const BAND: i64 = 8;
+/// The most bytes that a turn brings for each sum of a product, where blocks that run at once need
+/// not share them. Measured so on an H200: attention with heads of 128 brings 4, and is 2 % faster
+/// where blocks of a round are alike; with heads of 256 it brings 8, and is 5 % slower.
+const APART: i64 = 4;
 /// The most dimensions of a tensor map.
 const DIMENSIONS: usize = 5;
 
@@ -60,6 +64,16 @@ pub(crate) struct Ring {
     turned: bool,
 }
 
+impl Ring {
+    /// The bytes of a stage.
+    fn bytes(&self, program: &Program) -> i64 {
+        let bytes = |part: &Brought| {
+            part.shape.iter().product::<i64>() * i64::from(program.tensors[part.tensor].element.bytes())
+        };
+        self.parts.iter().map(bytes).sum()
+    }
+}
+
 /// Who does what in a block.
 #[derive(Debug, Clone)]
 pub(crate) struct Roles {
@@ -74,8 +88,21 @@ pub(crate) struct Roles {
     pub(crate) leaves: bool,
     /// Blocks along x that are taken side by side; 1 where x goes first.
     pub(crate) band: i64,
-    /// Whether the last blocks along x come first: those with more turns.
-    pub(crate) last_first: bool,
+    /// How blocks are taken of which those further along x have more turns; none where all are
+    /// alike.
+    pub(crate) longest: Option<Longest>,
+    /// Numbers that say how many turns a loop has, or which tile is brought, and what they are
+    /// computed from: each of those who bring tiles computes them, too.
+    pub(crate) places: HashSet<ValueId>,
+}
+
+/// Who stands beside a block with many turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Longest {
+    /// Those of the same x: all of these come first, so the blocks of a round are alike.
+    Alike,
+    /// Those of the same y and z, which share what is brought.
+    Near,
 }
 
 /// A product, and the body in which it stands.
@@ -93,6 +120,9 @@ struct Seen<'p> {
     brought: Vec<(ValueId, Brought, &'p [Index], usize)>,
     stores: Vec<(usize, ValueId)>,
     loops: Vec<&'p Loop>,
+    /// What values are computed by, and those that say which tile is brought.
+    given: HashMap<ValueId, (&'p Operation, &'p [ValueId])>,
+    said: Vec<ValueId>,
     bodies: usize,
 }
 
@@ -101,11 +131,20 @@ impl<'p> Seen<'p> {
         let number = self.bodies;
         self.bodies += 1;
         for statement in body {
+            if let Statement::Let { result, operation, operands, .. } = statement {
+                self.given.insert(*result, (operation, operands));
+            }
             match statement {
                 Statement::Let { result, operation: Operation::Dot, operands, .. } => {
                     self.products.push(Product { result: *result, operands, body: number });
                 }
-                Statement::Let { result, operation: Operation::Stage { tensor, shape, at, modes }, .. } => {
+                Statement::Let {
+                    result,
+                    operation: Operation::Stage { tensor, shape, at, modes, .. },
+                    operands,
+                    ..
+                } => {
+                    self.said.extend(operands);
                     let own = Brought { tensor: *tensor, shape: shape.clone(), modes: *modes };
                     self.brought.push((*result, own, at, number));
                 }
@@ -148,12 +187,13 @@ pub(crate) fn plan(program: &Program) -> Result<Roles, String> {
     }
     let (mut rings, of) = rings(&seen);
     let leaves = stages(program, &seen, &mut rings)?;
+    let rings_of_loops: Vec<Ring> = rings.iter().filter(|ring| ring.turned).cloned().collect();
     let crosses = seen.products.iter().filter_map(|own| crosses(program, &seen, own, &of)).collect();
     let more = |own: &Loop| match &own.count {
         crate::program::Count::Index(index) => {
             index.terms.iter().any(|(name, by)| *name == Name::Block(Axis::X) && *by > 0)
         }
-        crate::program::Count::Sizes(_) => false,
+        crate::program::Count::Sizes(_) | crate::program::Count::Value(_) => false,
     };
     Ok(Roles {
         groups,
@@ -162,8 +202,59 @@ pub(crate) fn plan(program: &Program) -> Result<Roles, String> {
         crosses,
         leaves,
         band: band(program, &seen),
-        last_first: seen.loops.iter().any(|own| more(own)),
+        longest: seen.loops.iter().any(|own| more(own)).then(|| beside(program, &seen, &rings_of_loops)),
+        places: places(program, &seen)?,
     })
+}
+
+/// Who stands beside a block with many turns.
+fn beside(program: &Program, seen: &Seen<'_>, rings: &[Ring]) -> Longest {
+    let brought: i64 = rings.iter().map(|ring| ring.bytes(program)).sum();
+    let sums = seen.products.iter().filter(|own| own.body > 0).map(|own| program.type_of(own.result).size()).min();
+    if brought > APART * sums.unwrap_or(i64::MAX / APART) { Longest::Near } else { Longest::Alike }
+}
+
+/// Whether a body has tiles that are brought.
+pub(crate) fn brings(body: &[Statement]) -> bool {
+    body.iter().any(|statement| match statement {
+        Statement::Let { operation: Operation::Stage { .. }, .. } => true,
+        Statement::Loop(own) => brings(&own.body),
+        _ => false,
+    })
+}
+
+/// The numbers of [`Roles::places`].
+fn places(program: &Program, seen: &Seen<'_>) -> Result<HashSet<ValueId>, String> {
+    let mut found = HashSet::new();
+    let bringing = seen.loops.iter().filter(|own| brings(&own.body));
+    let mut left: Vec<ValueId> = bringing.filter_map(|own| own.count.value()).collect();
+    left.extend(&seen.said);
+    while let Some(value) = left.pop() {
+        if !found.insert(value) {
+            continue;
+        }
+        let (operation, operands) = seen.given.get(&value).ok_or("a loop hands on which tile is brought")?;
+        let fits = program.type_of(value).size() == 1
+            && matches!(
+                operation,
+                Operation::Constant(..)
+                    | Operation::Number(_)
+                    | Operation::Size(_)
+                    | Operation::Load { .. }
+                    | Operation::Binary(_)
+                    | Operation::Select(_)
+                    | Operation::Reshape(_)
+                    | Operation::Transpose(_)
+                    | Operation::Broadcast(_)
+            );
+        if !fits {
+            return Err(
+                "which tile is brought, or in how many turns, is no number that one thread computes".to_string()
+            );
+        }
+        left.extend(*operands);
+    }
+    Ok(found)
 }
 
 /// The loops of a program in which a product goes on while the next turn begins.
@@ -285,11 +376,8 @@ fn rings(seen: &Seen<'_>) -> (Vec<Ring>, HashMap<ValueId, (usize, usize)>) {
 /// Gives the rings as many stages as there is room for; whether tiles leave through shared memory
 /// besides.
 fn stages(program: &Program, seen: &Seen<'_>, rings: &mut [Ring]) -> Result<bool, String> {
-    let of_part =
-        |part: &Brought| part.shape.iter().product::<i64>() * i64::from(program.tensors[part.tensor].element.bytes());
-    let bytes = |ring: &Ring| ring.parts.iter().map(of_part).sum::<i64>();
-    let fixed: i64 = rings.iter().filter(|ring| !ring.turned).map(bytes).sum();
-    let turned: i64 = rings.iter().filter(|ring| ring.turned).map(bytes).sum();
+    let bytes = |turned: bool| rings.iter().filter(|ring| ring.turned == turned).map(|ring| ring.bytes(program)).sum();
+    let [fixed, turned]: [i64; 2] = [false, true].map(bytes);
     let leaving = seen.stores.iter().map(|(_, value)| program.type_of(*value));
     let leaving = leaving.filter(|ty| ty.element.bytes() == 2).map(|ty| ty.size() * 2).max().unwrap_or(0);
     let count = |leaving: i64| (BYTES - fixed - leaving) / turned.max(1);
@@ -338,9 +426,14 @@ impl Roles {
                 "results leave through shared memory, by bulk stores, while the next block is computed".to_string(),
             );
         }
-        lines.push(match (self.band, self.last_first) {
-            (1, true) => "blocks stay, and take those of the grid in turn, the last along x first".to_string(),
-            (1, false) => "blocks stay, and take those of the grid in turn".to_string(),
+        lines.push(match (self.band, self.longest) {
+            (1, Some(longest)) => {
+                let each = if longest == Longest::Near { "for each y and z " } else { "" };
+                format!(
+                    "blocks stay, and take those of the grid forwards and backwards in turn, {each}those of most turns first"
+                )
+            }
+            (1, None) => "blocks stay, and take those of the grid in turn".to_string(),
             (band, _) => format!("blocks stay, and take those of the grid in turn, {band} along x side by side"),
         });
         let overlaps = overlaps(program, self);

@@ -9,7 +9,8 @@ mod run;
 
 use run::{Case, kernel};
 use tilewright_tile::{
-    Axis, Binary, Build, Element, Held, Index, Program, Reduction, Role, TensorId, TileError, Unary, Value, interpret,
+    Axis, Binary, Build, Count, Element, Held, Index, Program, Reduction, Role, TensorId, TileError, Unary, Value,
+    interpret,
 };
 
 struct Chance(u64);
@@ -82,7 +83,7 @@ impl<'t> Body<'t> {
         let ty = one.value.type_of();
         let modes = ty.shape.len();
         let integer = ty.element == Element::I32;
-        match chance.below(24) {
+        match chance.below(25) {
             0 | 1 => {
                 let Some(other) = self.beside(one, chance) else { return };
                 let binary =
@@ -272,6 +273,20 @@ impl<'t> Body<'t> {
                 let x = self.build.gather(self.x, &shape, &at, (0, rows), 2.0);
                 self.add(x.to(Element::F32), 8.0);
             }
+            24 if modes > 0 => {
+                // A mask of sums of coordinates, blocks and sizes.
+                let mut side = || {
+                    let coordinates = self.build.arange(&ty.shape, chance.below(modes));
+                    let block = Index::block(chance.one(&[Axis::X, Axis::Y])) * chance.one(&[0, 1, 16]);
+                    let sum = coordinates + self.build.index(block + chance.one(&[-2, 0, 3]));
+                    if chance.below(3) == 0 { sum + self.build.size("M") } else { sum }
+                };
+                let (a, b) = (side(), side());
+                let condition = if chance.below(2) == 0 { a.lt(b) } else { a.le(b) };
+                let other = self.build.arange(&ty.shape, chance.below(modes));
+                let other = if integer { other } else { other.to(Element::F32) };
+                self.add(condition.select(one.value, other), one.most.max(64.0));
+            }
             _ => {}
         }
     }
@@ -347,7 +362,11 @@ fn any(chance: &mut Chance, element: Element, layout: &str) -> Result<Program, T
             // A loop that carries two of the values, neither of which grows.
             let carried = [body.any(chance), body.any(chance)];
             let around = body.known.clone();
-            let count = chance.one(&[0, 1, 2, 3, 4, 10]);
+            // How many turns there are, a number of z says, or it is known.
+            let count = match chance.below(3) {
+                0 => (t.load(z, &[1, 1], &at) - t.integer(chance.below(4) as i32)).into(),
+                _ => Count::from(chance.one(&[0, 1, 2, 3, 4, 10])),
+            };
             let results = t.range(count, &carried.map(|known| known.value), |turn, own| {
                 let mut inner = Body { x, build: t, known: around, warps };
                 own.iter().zip(carried).for_each(|(value, known)| inner.add(*value, known.most));
@@ -457,8 +476,10 @@ fn every_stage_of_random_programs_agrees() {
         "atomic_add",
         "atomic_max",
         "store(turned, (v",
+        "size(M)",
+        " < [v",
     ];
-    let mut counts = [0_u64; 17];
+    let mut counts = [0_u64; 19];
     for round in from..from + rounds {
         let mut chance = Chance(round * 7919 + 5);
         let element = chance.one(&[Element::F32, Element::Bf16, Element::F16, Element::I8, Element::U8, Element::E4M3]);

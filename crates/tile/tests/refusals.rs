@@ -56,6 +56,11 @@ fn each_refusal_names_its_line_and_what_is_wrong() {
         ("b = i32(a)\nc = load(x, (4,64), (b, 0))", "E1201", "t.tile:9:5", "(4,1) is wanted"),
         ("b = i32(a)\nc = load(x, (4,64), (b, b))", "E1206", "t.tile:9:25", "2 tiles of coordinates"),
         ("b = load(z, (4,64), (block.x, 0))", "E1205", "t.tile:8:5", "z cannot be read"),
+        ("loop i < [a] with s = a { next s } -> s", "E1202", "t.tile:8:1", "a count of turns of elements of f32"),
+        ("loop i < [i32(a)] with s = a { next s } -> s", "E1201", "t.tile:8:1", "one of one element"),
+        ("loop i < [b] with s = a { next s } -> s", "E1203", "t.tile:8:11", "`b`"),
+        ("b = i32(1)\nc = stage(h, (1,64), (b, 0), (0,1))", "E1201", "t.tile:9:5", "(1,1) is wanted"),
+        ("b = reshape(i32(1), (1,1))\nc = stage(h, (1,64), (b, 0), (0,1))", "E1201", "t.tile:9:5", "another mode"),
         ("atomic_add(y, (block.x, 0), a)", "E1205", "t.tile:8:1", "nothing before"),
         ("atomic_add(z, (block.x, 0), a)", "E1202", "t.tile:8:1", "the same type"),
         ("b = reduce_sum(i32(a), 1)\nstore(y, (b, 0), a)", "E1205", "t.tile:9:1", "`inout`"),
@@ -85,6 +90,14 @@ fn rust_names_the_line_that_calls() {
 #[test]
 fn a_compile_says_what_does_not_fit() {
     let compile = |text: &str| text.parse::<Program>().unwrap().compile().unwrap_err();
+    // Copies to shared memory are turns ahead of what would say which tile they bring.
+    let late = compile(
+        "tile t {\ninput x: bf16 (E,64,64):(4096,64,1)\ninput n: i32 8:1\noutput y: f32 (64,64):(64,1)\n\
+         loop i < 8 with s = broadcast(f32(0), (64,64)) {\nw = reshape(load(n, (1), (i)), (1,1,1))\n\
+         a = stage(x, (1,64,64), (w, 0, 0), (1,2))\nnext dot(a, a, s)\n} -> s\nstore(y, (0, 0), s)\n}",
+    );
+    assert_eq!(late.code(), "E1208", "{late}");
+    assert!(late.to_string().contains(":7:5") && late.to_string().contains("known before the loop"), "{late}");
     // 65,536 numbers of 32 bits in a block of 32 threads.
     let large = compile(
         "tile t {\ninput x: f32 (M,256):(256,1)\noutput y: f32 (M,256):(256,1)\nwarps 1\n\

@@ -196,14 +196,14 @@ class Language:
 
     def range(self, count: Any, *carried: Carried) -> Iterator[Index]:
         """Turns of a body, which is traced once, for all: as many as a number, an expression of
-        sizes, or an index says. What goes from turn to turn is carried, and is named here:
-        ``for k in tw.tile.range("ceil(K/64)", total):``.
+        sizes, an index, or a tile of one i32 says, which may come from a tensor. What goes from
+        turn to turn is carried, and is named here: ``for k in tw.tile.range("ceil(K/64)", total):``.
         """
         of = now("tw.tile.range")
         if not all(isinstance(own, Carried) for own in carried):
             raise TypeError("what goes from turn to turn is tw.tile.carry(x)")
         turn, number = of.name("i"), len(of.lines)
-        text = f"[{of.written(count)}]" if isinstance(count, Index) else str(count)
+        text = f"[{of.written(count)}]" if isinstance(count, (Index, Value)) else str(count)
         names = [of.name("c") for _ in carried]
         begins = ", ".join(f"{name} = {of.written(own)}" for name, own in zip(names, carried))
         of.line(f"loop {turn} < {text} {f'with {begins} ' if names else ''}{{")

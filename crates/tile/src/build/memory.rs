@@ -42,20 +42,39 @@ impl Build {
     /// [`Build::load`] gave, reshaped and transposed or not, a pass writes this; say it to be sure.
     #[track_caller]
     pub fn stage(&self, tensor: TensorId, shape: &[i64], at: &[Index], modes: [usize; 2]) -> Value<'_> {
-        self.staged(tensor, shape, at, modes, here())
+        self.staged(tensor, shape, (at, None), modes, here())
+    }
+
+    /// As [`Build::stage`], where a tile of one element says the coordinate along a mode: which of
+    /// many matrices a product takes.
+    #[track_caller]
+    pub fn stage_at(
+        &self,
+        tensor: TensorId,
+        shape: &[i64],
+        at: &[Index],
+        place: (usize, Value<'_>),
+        modes: [usize; 2],
+    ) -> Value<'_> {
+        self.staged(tensor, shape, (at, Some((place.0, place.1.id))), modes, here())
     }
 
     pub(crate) fn staged(
         &self,
         tensor: TensorId,
         shape: &[i64],
-        at: &[Index],
+        (at, picked): (&[Index], Option<(usize, ValueId)>),
         modes: [usize; 2],
         place: Location,
     ) -> Value<'_> {
         self.reads(tensor, "stage", place);
-        let operation = Operation::Stage { tensor: tensor.0, shape: shape.to_vec(), at: at.to_vec(), modes };
-        self.made("stage", operation, &[], place)
+        let (mut at, operands) = (at.to_vec(), picked.map(|(_, value)| value));
+        let picked = picked.map(|(mode, _)| mode);
+        if let Some(own) = picked.and_then(|mode| at.get_mut(mode)) {
+            *own = Index::from(0);
+        }
+        let operation = Operation::Stage { tensor: tensor.0, shape: shape.to_vec(), at, modes, picked };
+        self.made("stage", operation, operands.as_slice(), place)
     }
 
     fn reads(&self, tensor: TensorId, statement: &'static str, place: Location) {

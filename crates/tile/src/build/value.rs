@@ -11,7 +11,7 @@ use tilewright_kernel::program::Location;
 use super::Build;
 use crate::error::Reason;
 use crate::held::Held;
-use crate::program::{Binary, Comparison, Operation, Reduction, Type, Unary, ValueId, broadcast_shape, here};
+use crate::program::{Binary, Comparison, Count, Operation, Reduction, Type, Unary, ValueId, broadcast_shape, here};
 
 /// A value of a program that is being written: a tile, with a shape and a type and no layout.
 ///
@@ -40,6 +40,12 @@ use crate::program::{Binary, Comparison, Operation, Reduction, Type, Unary, Valu
 pub struct Value<'t> {
     pub(crate) build: &'t Build,
     pub(crate) id: ValueId,
+}
+
+impl From<Value<'_>> for Count {
+    fn from(count: Value<'_>) -> Count {
+        Count::Value(count.id)
+    }
 }
 
 /// Two tiles that are compared, element by element.

@@ -109,12 +109,14 @@ impl<'k> Lowering<'k, '_> {
 
     /// Writes a tile, or combines it with what is there.
     pub(super) fn store(&mut self, statement: &Statement, late: bool) -> Result<(), KernelError> {
-        if let Statement::Store { tensor, at, rows: None, with: None, value, .. } = statement
-            && self.leave(*tensor, at, *value)?
-        {
-            return Ok(());
-        }
         let k = self.k;
+        if let Statement::Store { tensor, at, rows: None, with: None, value, .. } = statement {
+            let leave = || self.leave(*tensor, at, *value);
+            let done = if late { k.in_place(leave)? } else { leave()? };
+            if done {
+                return Ok(());
+            }
+        }
         if late { k.in_place(|| self.stored_by_threads(statement)) } else { self.stored_by_threads(statement) }
     }
 

@@ -13,14 +13,14 @@ pub(crate) use bring::brought_layout;
 
 use std::collections::HashMap;
 
-use tilewright_kernel::{Build, Cursor, Kernel, KernelError, Pipeline, View};
+use tilewright_kernel::{Build, Cursor, Kernel, KernelError, Num, Pipeline, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Stride};
 
 use super::{Lowering, Memory, over};
 use crate::place::Placed;
 use crate::program::{Axis, ValueId};
-use crate::roles::{self, Overlap, Roles};
+use crate::roles::{self, Longest, Overlap, Roles};
 
 /// Multiprocessors of a Hopper: as many blocks stay.
 const PROCESSORS: i64 = 132;
@@ -74,7 +74,7 @@ pub(crate) fn lower(placed: &Placed, plan: &Roles, taken: &Memory) -> Result<Ker
             let parts = parts.collect::<Result<_, _>>()?;
             rings.push(Live { pipeline: k.pipeline(ring.stages, warps)?, parts });
         }
-        let blocks = Blocks { k, extents, band: plan.band, last_first: plan.last_first };
+        let blocks = Blocks { k, extents, band: plan.band, longest: plan.longest };
         let lowering = || Lowering::new(k, placed, tensors.clone(), taken);
         // What those who bring leave of the registers that threads have at the beginning.
         let groups = plan.groups as u32;
@@ -120,17 +120,26 @@ struct Blocks<'k> {
     k: &'k Build,
     extents: [Expr; 3],
     band: i64,
-    last_first: bool,
+    longest: Option<Longest>,
 }
 
-impl Blocks<'_> {
+fn times(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
+    Stride::times(a, b).ok_or_else(over)
+}
+
+fn plus(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
+    Stride::plus(a, b).ok_or_else(over)
+}
+
+impl<'k> Blocks<'k> {
     /// What is done in each of those that this block of the launch takes.
     fn each(&self, mut body: impl FnMut([Expr; 3]) -> Result<(), KernelError>) -> Result<(), KernelError> {
+        if let (Some(longest), 1) = (self.longest, self.band) {
+            return self.each_by_turns(longest, body);
+        }
         let k = self.k;
         let block = k.block_number(Axis::X);
         let [x, y, z] = &self.extents;
-        let times = |a: &Expr, b: &Expr| Stride::times(a, b).ok_or_else(over);
-        let plus = |a: &Expr, b: &Expr| Stride::plus(a, b).ok_or_else(over);
         // Bands of blocks along x, of which the last may have some that are none of the grid.
         let bands = x.divide_up(&Expr::from(self.band)).ok_or_else(over)?;
         let across = times(&bands, &Expr::from(self.band))?;
@@ -139,26 +148,13 @@ impl Blocks<'_> {
         let count = left.divide_up(&Expr::from(PROCESSORS)).ok_or_else(over)?;
         k.range(count, |turn| {
             let number = plus(&times(&turn, &Expr::from(PROCESSORS))?, &block)?;
-            let parted = |number: &Expr, by: &Expr, several: bool| {
-                if !several {
-                    return Ok::<_, KernelError>((Expr::from(0), number.clone()));
-                }
-                let quotient = k.index_of(k.index(&number.floor_div(by).ok_or_else(over)?)?)?;
-                let rest = number.minus(&times(&quotient, by)?).ok_or_else(over)?;
-                Ok((quotient, k.index_of(k.index(&rest)?)?))
-            };
-            let is_one = |extent: &Expr| extent.known() == Some(1);
-            let (z_at, inside) = parted(&number, &plane, !is_one(z))?;
+            let (z_at, inside) = self.parted(&number, &plane, z)?;
             if self.band == 1 {
-                let (y_at, x_at) = parted(&inside, x, !is_one(y))?;
-                let x_at = match self.last_first {
-                    false => x_at,
-                    true => plus(&plus(x, &Expr::from(-1))?, &times(&x_at, &Expr::from(-1))?)?,
-                };
+                let (y_at, x_at) = self.parted(&inside, x, y)?;
                 return body([k.index_of(k.index(&x_at)?)?, y_at, z_at]);
             }
-            let (band, inside) = parted(&inside, &times(y, &Expr::from(self.band))?, true)?;
-            let (y_at, rest) = parted(&inside, &Expr::from(self.band), true)?;
+            let (band, inside) = self.parted(&inside, &times(y, &Expr::from(self.band))?, &bands)?;
+            let (y_at, rest) = self.parted(&inside, &Expr::from(self.band), y)?;
             let x_at = plus(&times(&band, &Expr::from(self.band))?, &rest)?;
             let own = k.index(&x_at)?;
             let [none, one] = [0, 1].map(|number| own.like(f64::from(number)));
@@ -166,5 +162,55 @@ impl Blocks<'_> {
             // A loop of no turn or one: what is made of the coordinates of a block stays inside.
             k.range(there, |zero| body([plus(&x_at, &zero)?, plus(&y_at, &zero)?, z_at]))
         })
+    }
+
+    /// The same where blocks with more turns lie behind along x, which come first. Blocks of the
+    /// launch take them forwards in one round and backwards in the next, so that who had more has
+    /// less then.
+    fn each_by_turns(
+        &self,
+        longest: Longest,
+        mut body: impl FnMut([Expr; 3]) -> Result<(), KernelError>,
+    ) -> Result<(), KernelError> {
+        let k = self.k;
+        let [x, y, z] = &self.extents;
+        let beside = times(y, z)?;
+        let own = k.index(&k.block_number(Axis::X))?;
+        let [none, one, processors] = [0, 1, PROCESSORS].map(|number| own.like(number as f64));
+        // From a place to the one that it is backwards.
+        let turned = processors - one - own - own;
+        let place = |round: Num<'k>| own + round.bit_and(one) * turned;
+        let all = k.index(&times(x, &beside)?)?;
+        let rounds = k.index(&k.index_of(all)?.floor_div(&Expr::from(PROCESSORS)).ok_or_else(over)?)?;
+        let more = place(rounds).lt(all - rounds * processors).select(one, none);
+        k.range(k.index_of(rounds + more)?, |round| {
+            let round = k.index(&round)?;
+            let number = k.index_of(round * processors + place(round))?;
+            let (behind, y_at, z_at) = match longest {
+                Longest::Alike => {
+                    let (behind, inside) = self.parted(&number, &beside, x)?;
+                    let (z_at, y_at) = self.parted(&inside, y, z)?;
+                    (behind, y_at, z_at)
+                }
+                Longest::Near => {
+                    let (z_at, inside) = self.parted(&number, &times(x, y)?, z)?;
+                    let (y_at, behind) = self.parted(&inside, x, y)?;
+                    (behind, y_at, z_at)
+                }
+            };
+            let x_at = plus(x, &Expr::from(-1))?.minus(&behind).ok_or_else(over)?;
+            body([k.index_of(k.index(&x_at)?)?, k.index_of(k.index(&y_at)?)?, z_at])
+        })
+    }
+
+    /// How often `by` is in a number, at most `several` times, and what is left.
+    fn parted(&self, number: &Expr, by: &Expr, several: &Expr) -> Result<(Expr, Expr), KernelError> {
+        if several.known() == Some(1) {
+            return Ok((Expr::from(0), number.clone()));
+        }
+        let k = self.k;
+        let quotient = k.index_of(k.index(&number.floor_div(by).ok_or_else(over)?)?)?;
+        let rest = number.minus(&times(&quotient, by)?).ok_or_else(over)?;
+        Ok((quotient, k.index_of(k.index(&rest)?)?))
     }
 }

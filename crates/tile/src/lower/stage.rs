@@ -5,6 +5,7 @@
 //! have read it, and a barrier lies between. Copies of later turns are under way meanwhile.
 
 use tilewright_atoms::{CopyAtom, CopyEnd, Operand, TiledCopy};
+use tilewright_kernel::program::Location;
 use tilewright_kernel::{Fragment, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Stride, Tree};
@@ -28,6 +29,8 @@ pub(super) struct Ring<'k> {
     tensor: usize,
     shape: Vec<i64>,
     at: Vec<Index>,
+    /// The mode along which a number says where, and the number.
+    picked: Option<(usize, Expr)>,
     /// The two modes of the tile in the order of the tensor.
     kept: [usize; 2],
     /// `(rows, columns, stages)` in the order of the tensor.
@@ -39,60 +42,70 @@ pub(super) struct Ring<'k> {
     stages: i64,
 }
 
+/// A tile that is staged: its tensor, its shape, which tile it is, the modes of rows and columns, and
+/// the coordinate along another mode, where a number says it.
+type Own<'s> = (usize, &'s Vec<i64>, &'s Vec<Index>, &'s [usize; 2], Option<(usize, Expr)>);
+
 impl<'k> Lowering<'k, '_> {
+    /// The coordinate that the operand of a staged tile says.
+    pub(super) fn place_of(&self, statement: &Statement) -> Result<Expr, KernelError> {
+        let Statement::Let { operands, .. } = statement else { return Err(over()) };
+        let numbers = self.numbers(*operands.first().ok_or_else(over)?)?;
+        self.k.index_of(*numbers.first().ok_or_else(over)?)
+    }
+
     /// The rings of the statements of a body.
     fn rings<'s>(&self, body: impl Iterator<Item = &'s Statement>, most: i64) -> Result<Vec<Ring<'k>>, KernelError> {
         let mut found = Vec::new();
         for statement in body {
-            let Statement::Let { result, operation: Operation::Stage { tensor, shape, at, modes }, place, .. } =
+            let Statement::Let { result, operation: Operation::Stage { tensor, shape, at, modes, picked }, .. } =
                 statement
             else {
                 continue;
             };
-            found.push((*result, *tensor, shape, at, modes, *place));
+            let picked = picked.map(|mode| Ok::<_, KernelError>((mode, self.place_of(statement)?))).transpose()?;
+            found.push((*result, (*tensor, shape, at, modes, picked), statement.place()));
         }
-        let bytes: i64 = found.iter().map(|own| own.2.iter().product::<i64>() * 2).sum();
+        let bytes: i64 = found.iter().map(|(_, own, _)| own.1.iter().product::<i64>() * 2).sum();
         let stages = (BYTES / bytes.max(1)).clamp(1, STAGES).min(most);
         let threads = self.placed.layouts.values().next().map_or(32, crate::held::Held::threads);
-        let ring =
-            |(value, tensor, shape, at, modes, place): (ValueId, usize, &Vec<i64>, &Vec<Index>, &[usize; 2], _)| {
-                let place: tilewright_kernel::program::Location = place;
-                place.during(|| {
-                    let kept = [modes[0].min(modes[1]), modes[0].max(modes[1])];
-                    let [first, second] = kept.map(|mode| shape[mode]);
-                    let inner = usize::from(!self.is_contiguous(tensor, kept[0]));
-                    let (run, rows) = if inner == 0 { (first, second) } else { (second, first) };
-                    let layout = layout([first, second], inner, &format!(",{stages}"), &format!(",{}", first * second));
-                    let element = self.placed.program.tensors[tensor].element;
-                    let ring = self.k.shared_of(element, &layout)?;
-                    self.note(place);
-                    // Each thread copies 16 bytes, or 8 where a warp has no more to copy.
-                    let (atom, part) = match first * second >= 8 * LANES {
-                        true => ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", 8),
-                        false => ("SM80_CP_ASYNC_CACHEALWAYS<uint64_t>", 4),
-                    };
-                    let chunks = (run / part).min(threads);
-                    let others = (threads / chunks).min(rows);
-                    let (movers, values) = match inner {
-                        0 => (format!("({chunks},{others}):(1,{chunks})"), format!("({part},1)")),
-                        _ => (format!("({others},{chunks}):({chunks},1)"), format!("(1,{part})")),
-                    };
-                    let copy =
-                        TiledCopy::new(CopyAtom::named(atom)?, 16, &movers.parse::<Layout>()?, &values.parse()?)?;
-                    let movers = chunks * others;
-                    Ok::<_, KernelError>(Ring {
-                        value,
-                        tensor,
-                        shape: shape.clone(),
-                        at: at.clone(),
-                        kept,
-                        ring,
-                        copy,
-                        movers: (movers < threads).then_some((movers / LANES) as u32),
-                        stages,
-                    })
+        let ring = |(value, (tensor, shape, at, modes, picked), place): (ValueId, Own<'_>, Location)| {
+            place.during(|| {
+                let kept = [modes[0].min(modes[1]), modes[0].max(modes[1])];
+                let [first, second] = kept.map(|mode| shape[mode]);
+                let inner = usize::from(!self.is_contiguous(tensor, kept[0]));
+                let (run, rows) = if inner == 0 { (first, second) } else { (second, first) };
+                let layout = layout([first, second], inner, &format!(",{stages}"), &format!(",{}", first * second));
+                let element = self.placed.program.tensors[tensor].element;
+                let ring = self.k.shared_of(element, &layout)?;
+                self.note(place);
+                // Each thread copies 16 bytes, or 8 where a warp has no more to copy.
+                let (atom, part) = match first * second >= 8 * LANES {
+                    true => ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", 8),
+                    false => ("SM80_CP_ASYNC_CACHEALWAYS<uint64_t>", 4),
+                };
+                let chunks = (run / part).min(threads);
+                let others = (threads / chunks).min(rows);
+                let (movers, values) = match inner {
+                    0 => (format!("({chunks},{others}):(1,{chunks})"), format!("({part},1)")),
+                    _ => (format!("({others},{chunks}):({chunks},1)"), format!("(1,{part})")),
+                };
+                let copy = TiledCopy::new(CopyAtom::named(atom)?, 16, &movers.parse::<Layout>()?, &values.parse()?)?;
+                let movers = chunks * others;
+                Ok::<_, KernelError>(Ring {
+                    value,
+                    tensor,
+                    shape: shape.clone(),
+                    at: at.clone(),
+                    picked,
+                    kept,
+                    ring,
+                    copy,
+                    movers: (movers < threads).then_some((movers / LANES) as u32),
+                    stages,
                 })
-            };
+            })
+        };
         found.into_iter().map(ring).collect()
     }
 
@@ -104,7 +117,7 @@ impl<'k> Lowering<'k, '_> {
     fn fetch(&mut self, rings: &[Ring<'k>], turn: Option<(u32, &Expr)>, stage: &Expr) -> Result<(), KernelError> {
         let before = turn.map(|(number, turn)| (number, self.turns.insert(number, turn.clone())));
         for ring in rings {
-            let tile = self.tile(ring.tensor, &ring.shape, &ring.at, None)?;
+            let tile = self.tile(ring.tensor, &ring.shape, &ring.at, ring.picked.clone())?;
             let one = |mode: usize| if ring.kept.contains(&mode) { Slot::All } else { Slot::At(Expr::from(0)) };
             let slots: Vec<Slot<Expr>> = (0..ring.shape.len()).map(one).collect();
             let tile = if slots.len() == 2 { tile } else { tile.slice(Tree::flat(slots)?)? };

@@ -7,6 +7,8 @@ use std::ops;
 
 pub use tilewright_kernel::program::operation::Axis;
 
+use super::ValueId;
+
 /// What an index is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Name {
@@ -139,6 +141,18 @@ pub enum Count {
     Sizes(String),
     /// A number that hangs on the block, or on the turn of a loop around.
     Index(Index),
+    /// One number of i32, which may come from a tensor; none where it is negative.
+    Value(ValueId),
+}
+
+impl Count {
+    /// The value that says it, if one does.
+    pub(crate) fn value(&self) -> Option<ValueId> {
+        match self {
+            Count::Value(value) => Some(*value),
+            Count::Sizes(_) | Count::Index(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Count {
@@ -146,6 +160,7 @@ impl fmt::Display for Count {
         match self {
             Count::Sizes(text) => f.write_str(text),
             Count::Index(index) => index.fmt(f),
+            Count::Value(value) => write!(f, "value {}", value.index()),
         }
     }
 }

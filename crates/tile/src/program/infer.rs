@@ -115,7 +115,7 @@ fn converted(from: Element, to: Element) -> Result<(), Reason> {
 pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Element>) -> Result<Type, Reason> {
     let count = match operation {
         Operation::Constant(..) | Operation::Number(_) | Operation::Size(_) | Operation::Arange { .. } => 0,
-        Operation::Load { .. } | Operation::Stage { .. } => 0,
+        Operation::Load { .. } | Operation::Stage { picked: None, .. } => 0,
         Operation::Binary(_) | Operation::Random(_) => 2,
         Operation::MultiplyAdd | Operation::Dot => 3,
         Operation::Select(_) => 4,
@@ -156,7 +156,7 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
             are_places(shape, *mode, types[0])?;
             of(shape, tensor.unwrap_or(Element::F32))
         }
-        Operation::Stage { shape, at, modes: [rows, columns], .. } => {
+        Operation::Stage { shape, at, modes: [rows, columns], picked, .. } => {
             is_shape("the tile", shape)?;
             if at.len() != shape.len() {
                 return Err(mismatch("the place of the tile", &vec![1; at.len()], &vec![1; shape.len()]));
@@ -172,6 +172,15 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
             if rows == columns || shape.iter().product::<i64>() != matrix[0] * matrix[1] {
                 let wanted = "one whose modes but two have one element".to_string();
                 return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.clone(), wanted });
+            }
+            if let Some(mode) = picked {
+                are_places(shape, *mode, types[0])?;
+                if [*rows, *columns].contains(mode) {
+                    let wanted = "one whose rows and columns lie one after another: a tile says the coordinate along \
+                                  another mode"
+                        .to_string();
+                    return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.clone(), wanted });
+                }
             }
             of(&matrix, element)
         }
@@ -326,6 +335,16 @@ fn whole(operation: &str, element: Element) -> Result<(), Reason> {
         Element::I32 => Ok(()),
         element => Err(Reason::Element { operation: operation.to_string(), element, wanted: "i32" }),
     }
+}
+
+/// Refuses what does not say how many turns a loop has.
+pub(crate) fn is_count(count: &Type) -> Result<(), Reason> {
+    whole("a count of turns", count.element)?;
+    if count.size() != 1 {
+        let (what, wanted) = ("the count of turns".to_string(), "one of one element".to_string());
+        return Err(Reason::Shape { what, shape: count.shape.clone(), wanted });
+    }
+    Ok(())
 }
 
 /// Refuses what does not say the coordinates along a mode of a tile.

@@ -96,9 +96,10 @@ impl Printer<'_> {
                 let at = self.picked(at, operands.first().map(|rows| (*mode, *rows)));
                 format!("load({name}, {}, {at}{other})", tuple(shape))
             }
-            Operation::Stage { tensor, shape, at, modes } => {
+            Operation::Stage { tensor, shape, at, modes, picked } => {
                 let name = &self.program.tensors[*tensor].name;
-                format!("stage({name}, {}, {}, {})", tuple(shape), self.at(at), tuple(modes))
+                let at = self.picked(at, picked.and_then(|mode| Some((mode, *operands.first()?))));
+                format!("stage({name}, {}, {at}, {})", tuple(shape), tuple(modes))
             }
             Operation::Unary(own) => {
                 let name = Unary::NAMES.iter().find(|(_, known)| known == own).map_or("", |(name, _)| name);
@@ -161,6 +162,7 @@ impl Printer<'_> {
                     let count = match &own.count {
                         super::Count::Sizes(text) => text.clone(),
                         super::Count::Index(index) => format!("[{}]", self.index(index)),
+                        super::Count::Value(value) => format!("[{}]", self.named(*value)),
                     };
                     let next = self.loops.len() as u32;
                     let turn = *self.loops.entry(own.turn).or_insert(next);

@@ -9,13 +9,15 @@ use tilewright_kernel::program::Location;
 
 use tilewright_kernel::Element;
 
-use super::infer::are_places;
+use super::infer::{are_places, is_count};
 use super::{Count, Index, Name, Operation, Program, Reduction, Role, Statement, Type, ValueId, infer};
 use crate::error::{Reason, TileError};
 
 struct Verifier<'p> {
     program: &'p Program,
     known: HashSet<ValueId>,
+    /// Values that are known before the loop of the body, in a loop.
+    before: Option<HashSet<ValueId>>,
     turns: HashSet<u32>,
 }
 
@@ -24,7 +26,7 @@ impl Program {
     ///
     /// Errors: the first statement that breaks a rule, with its line.
     pub fn verify(&self) -> Result<(), TileError> {
-        let mut verifier = Verifier { program: self, known: HashSet::new(), turns: HashSet::new() };
+        let mut verifier = Verifier { program: self, known: HashSet::new(), before: None, turns: HashSet::new() };
         verifier.body(&self.body)
     }
 }
@@ -77,6 +79,12 @@ impl Verifier<'_> {
             }
             _ => None,
         };
+        if let (Operation::Stage { .. }, [place], Some(before)) = (operation, operands, &self.before)
+            && !before.contains(place)
+        {
+            let because = "copies are ahead of their turns, so what says which tile comes is known before the loop";
+            return Err(Reason::Held { layout: "stage".to_string(), because: because.to_string() });
+        }
         let types = operands.iter().map(|value| self.uses(*value)).collect::<Result<Vec<_>, _>>()?;
         let ty = infer(operation, &types, element)?;
         self.gives(result, &ty)
@@ -103,12 +111,15 @@ impl Verifier<'_> {
 
     fn turns(&mut self, own: &super::Loop) -> Result<(), TileError> {
         let refuse = |reason: Reason| reason.at("loop", own.place);
-        if let Count::Index(index) = &own.count {
-            self.index(index).map_err(refuse)?;
+        match &own.count {
+            Count::Sizes(_) => {}
+            Count::Index(index) => self.index(index).map_err(refuse)?,
+            Count::Value(value) => is_count(self.uses(*value).map_err(refuse)?).map_err(refuse)?,
         }
         let types = own.initial.iter().map(|value| self.uses(*value).cloned()).collect::<Result<Vec<_>, _>>();
         let types = types.map_err(refuse)?;
         let around = self.known.clone();
+        let before = self.before.replace(around.clone());
         self.turns.insert(own.turn);
         let both = [own.parameters.len(), own.results.len(), own.next.len()];
         if both.iter().any(|count| *count != types.len()) {
@@ -124,6 +135,7 @@ impl Verifier<'_> {
         self.body(&own.body)?;
         hands_on(self.program, own, |value| self.uses(value).cloned()).map_err(refuse)?;
         self.known = around;
+        self.before = before;
         self.turns.remove(&own.turn);
         for (result, ty) in own.results.iter().zip(&types) {
             self.gives(*result, ty).map_err(refuse)?;

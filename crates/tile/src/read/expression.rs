@@ -190,7 +190,7 @@ impl<'b> Reader<'_, 'b> {
                 self.text.sign(",")?;
                 let shape = self.numbers()?;
                 self.text.sign(",")?;
-                let at = self.place_of_tile()?;
+                let (at, picked) = self.picked_place()?;
                 self.text.sign(",")?;
                 let here = self.text.place();
                 let modes = self.numbers()?;
@@ -198,7 +198,7 @@ impl<'b> Reader<'_, 'b> {
                     let (found, expected) = (format!("{modes:?}"), "two modes, rows and columns,".to_string());
                     return Err(Reason::Text { found, expected }.at("stage", here));
                 };
-                build.staged(tensor, &shape, &at, [*rows as usize, *columns as usize], place)
+                build.staged(tensor, &shape, (&at, picked), [*rows as usize, *columns as usize], place)
             }
             "as_i32" | "as_f32" => {
                 let element = if name == "as_i32" { Element::I32 } else { Element::F32 };

@@ -2,6 +2,7 @@
 //! is left of that when conversions are written, and what the kernel makes of the same numbers.
 
 mod by_hand;
+mod experts;
 mod places;
 mod roles;
 mod run;

@@ -6,7 +6,7 @@ use tilewright_kernel::{Route, ptx};
 use tilewright_tile::{Program, interpret};
 
 /// The tile interpreter, the placed program and the kernel, each bit for bit.
-fn exactly(program: &Program, case: &Case<'_>, wanted: &[(&str, Vec<f64>)]) {
+pub fn exactly(program: &Program, case: &Case<'_>, wanted: &[(&str, Vec<f64>)]) {
     let meant = interpret::run(program, &case.sizes, &case.inputs).unwrap_or_else(|error| panic!("{error}"));
     let compiled = program.compile().unwrap_or_else(|error| panic!("{error}"));
     compiled.placed().verify().unwrap_or_else(|error| panic!("{error}"));
@@ -20,7 +20,7 @@ fn exactly(program: &Program, case: &Case<'_>, wanted: &[(&str, Vec<f64>)]) {
 }
 
 /// A program of the library for rows of another length, and other numbers of blocks.
-fn with(name: &str, changes: &[(&str, &str)]) -> Program {
+pub fn with(name: &str, changes: &[(&str, &str)]) -> Program {
     let text = tilewright_tile::LIBRARY.iter().find(|(own, _)| *own == name).unwrap().1;
     let text = changes.iter().fold(text.to_string(), |text, (from, to)| text.replace(from, to));
     text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"))

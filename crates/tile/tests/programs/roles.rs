@@ -311,11 +311,84 @@ tile twice {
     assert!(says(&roles, "wgmma") && !says(&roles, "goes on while the next one begins"), "{roles:?}");
 }
 
+/// Blocks with more turns behind along x: all of them are taken, in whole rounds and in a last one
+/// of a part, forwards and backwards.
+#[test]
+fn blocks_with_more_turns_come_first() {
+    // With more along K, a turn brings so much that blocks of one y and z stand together.
+    for ([x, y, z], part) in [([7, 5, 8], 16), ([5, 3, 11], 64), ([3, 1, 2], 16)] {
+        let (rows, depth) = (64 * x - 5, part * x);
+        let a = numbers(1, rows * depth * y, 1.0);
+        let b = numbers(2, depth * 16 * z, 1.0);
+        let element = |at: usize| -> f64 {
+            let (column, row) = (at % 16, at / 16 % rows);
+            let (from, matrix) = (at / (16 * rows) % y, at / (16 * rows * y));
+            // As many parts along K as the block's number, and one.
+            let term = |k: usize| a[(from * rows + row) * depth + k] * b[(matrix * depth + k) * 16 + column];
+            (0..part * (row / 64 + 1)).map(term).sum()
+        };
+        let wanted: Vec<f64> = (0..rows * 16 * y * z).map(element).collect();
+        let text = "
+tile triangles {
+    input  a: bf16 (M,K{div=8},Y):(K,1,M*K)
+    input  b: bf16 (K,16,Z):(16,1,16*K)
+    output d: f32 (M,16,Y,Z):(16,1,16*M,16*M*Y)
+    grid ceil(M/64), Y, Z
+    loop k < [block.x + 1] with sum = broadcast(f32(0), (64,16)) {
+        left = reshape(load(a, (64,PART,1), (block.x, k, block.y)), (64,PART))
+        right = reshape(load(b, (PART,16,1), (k, 0, block.z)), (PART,16))
+        next dot(left, right, sum)
+    } -> sum
+    store(d, (block.x, 0, block.y, block.z), reshape(sum, (64,16,1,1)))
+}";
+        let sizes = [("M", rows as i64), ("K", depth as i64), ("Y", y as i64), ("Z", z as i64)];
+        let text = text.replace("PART", &part.to_string());
+        let roles = agrees(&text, &Case::new(&sizes, &[("a", a), ("b", b)]), &wanted, 1.0 / 512.0);
+        assert!(says(&roles, "forwards and backwards"), "{roles:?}");
+        assert_eq!(says(&roles, "for each y and z"), part == 64, "{roles:?}");
+    }
+}
+
+/// Four groups with a mask: each comparison is of a constant and one number of a thread, so the
+/// coordinates take no registers.
+#[test]
+fn masks_compare_constants_with_one_number() {
+    let text = attention(64, 64, Order::Up).replace("(128,", "(256,").replace("/128", "/256").replace("x*128", "x*256");
+    let text = text.replace("block.x*2 + 2", "block.x*4 + 4").replace("    queries", "    warps 16\n    queries");
+    let program: Program = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let compiled = program.compile_for(Target::Sm90a).unwrap();
+    let ptx = ptx::write(compiled.kernel().program(), Target::Sm90a).unwrap();
+    let masks = |line: &&str| line.trim_start().starts_with("setp.le.s32 ");
+    let sides = |line: &str| {
+        let words: Vec<String> =
+            line.split_whitespace().map(|word| word.trim_matches([',', ';']).to_string()).collect();
+        (words[2].clone(), words[3].clone())
+    };
+    let found: Vec<(String, String)> = ptx.lines().filter(masks).map(sides).collect();
+    // 18 constants of 32 scores of a thread, since eight rows on is eight columns back: in the first
+    // turn, and in the last ones.
+    assert_eq!(found.len(), 36);
+    assert!(found.iter().all(|(constant, _)| constant.parse::<i64>().is_ok()), "{found:?}");
+    let numbers: std::collections::BTreeSet<&String> = found.iter().map(|own| &own.1).collect();
+    assert_eq!(numbers.len(), 2);
+}
+
 #[test]
 fn programs_of_the_library_have_roles() {
-    for name in ["product", "attention", "attention_e4m3"] {
+    for name in ["product", "attention", "attention_e4m3", "expert_product"] {
         let roles = super::program(name).compile_for(Target::Sm90a).unwrap().explain().unwrap().roles;
         assert!(says(&roles, "wgmma"), "{roles:?}");
+    }
+}
+
+/// What an assignment costs is a number of cycles: none that is not possible was taken.
+#[test]
+fn programs_of_the_library_have_layouts_in_which_all_is_possible() {
+    for (name, _) in tilewright_tile::LIBRARY {
+        for target in [Target::Sm80, Target::Sm90a] {
+            let explained = super::program(name).compile_for(target).unwrap().explain().unwrap();
+            assert!(explained.cycles < 1e9 && explained.cycles == explained.bound, "{name}: {}", explained.cycles);
+        }
     }
 }
 

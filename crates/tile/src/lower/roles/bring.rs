@@ -3,19 +3,22 @@
 //! Law: they walk the program and leave out all but the tiles that products take, and the loops
 //! around these. Before a tile comes, its stage is free.
 
-use tilewright_kernel::{Cursor, KernelError, View};
+use tilewright_kernel::{Cursor, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Tree};
 
-use super::super::{Lowering, over, staged};
-use super::Live;
+use super::super::{Lowering, Own, over, refused, staged};
+use super::{BRINGERS, Live};
+use crate::held::Held;
 use crate::matrix;
 use crate::program::{Index, Operation, Program, Statement, ValueId};
-use crate::roles::{Brought, Roles, is_contiguous};
+use crate::roles::{Brought, Roles, brings, is_contiguous};
 
 /// Bytes of a line, and of what a swizzle moves.
 const LINE: i64 = 128;
 const UNIT: i64 = 16;
+/// Threads of those who bring.
+const BRINGING: u32 = 32 * BRINGERS;
 
 /// The layout of a ring of tiles: lines of up to 128 bytes, swizzled as the instructions read them,
 /// and panels of these where a tile is wider.
@@ -65,6 +68,11 @@ impl<'k> Lowering<'k, '_> {
                         place.during(|| self.bring_ring(body, *ring, (plan, rings, cursors), &mut done))?;
                     }
                 }
+                // What says how many turns there are, and which tile is brought.
+                Statement::Let { result, operation, operands, place } if plan.places.contains(result) => {
+                    let number = place.during(|| self.alone(*result, operation, operands))?;
+                    self.values.insert(*result, Own::Numbers(vec![number]));
+                }
                 Statement::Loop(own) if brings(&own.body) => {
                     let k = self.k;
                     let count = self.count(own)?;
@@ -92,16 +100,22 @@ impl<'k> Lowering<'k, '_> {
         let stage = cursor.stage()?;
         stage.acquire()?;
         for (part, to) in live.parts.iter().enumerate() {
-            let own = body.iter().find_map(|statement| match statement {
-                Statement::Let { result, operation: Operation::Stage { tensor, shape, at, modes }, .. }
-                    if plan.of.get(result) == Some(&(ring, part)) && !done.contains(result) =>
-                {
-                    Some((*result, Brought { tensor: *tensor, shape: shape.clone(), modes: *modes }, at))
-                }
-                _ => None,
-            });
-            let (value, own, at) = own.ok_or_else(over)?;
-            let from = self.matrix(&own, at)?;
+            let own =
+                body.iter().find_map(|statement| match statement {
+                    Statement::Let {
+                        result, operation: Operation::Stage { tensor, shape, at, modes, picked }, ..
+                    } if plan.of.get(result) == Some(&(ring, part)) && !done.contains(result) => Some((
+                        *result,
+                        Brought { tensor: *tensor, shape: shape.clone(), modes: *modes },
+                        at,
+                        *picked,
+                        statement,
+                    )),
+                    _ => None,
+                });
+            let (value, own, at, picked, statement) = own.ok_or_else(over)?;
+            let picked = picked.map(|mode| Ok::<_, KernelError>((mode, self.place_of(statement)?))).transpose()?;
+            let from = self.matrix(&own, at, picked)?;
             let to = to.slice(staged(stage.index())?)?;
             let to = if self.is_crossed(value) { to.compose_layout(&crossed(&own)?)? } else { to };
             stage.load(&from, &to)?;
@@ -109,6 +123,23 @@ impl<'k> Lowering<'k, '_> {
         }
         stage.publish()?;
         cursor.advance()
+    }
+
+    /// A number that one thread computes, as those who bring tiles do: see [`Roles::places`].
+    fn alone(&mut self, result: ValueId, operation: &Operation, operands: &[ValueId]) -> Result<Num<'k>, KernelError> {
+        let element = self.placed.program.type_of(result).element;
+        if let Operation::Load { tensor, shape, at, other } = operation {
+            // All threads of the role have the one element.
+            let threads = vec![None; BRINGING.trailing_zeros() as usize];
+            let all = Held { threads, values: Vec::new() }.distribution(shape).map_err(refused)?;
+            let other = self.k.number_of(element, *other);
+            let tile = self.tile(*tensor, shape, at, None)?.load_distributed_or(&all, other)?;
+            return tile.fragment().numbers()?.first().copied().ok_or_else(over);
+        }
+        match self.given(result, operation, operands)? {
+            Own::Numbers(numbers) => numbers.first().copied().ok_or_else(over),
+            _ => Err(over()),
+        }
     }
 
     /// Whether the columns of a right factor change places in shared memory.
@@ -130,9 +161,14 @@ impl<'k> Lowering<'k, '_> {
     }
 
     /// A tile of a tensor without its modes of one element, the others in the order of the tensor.
-    pub(super) fn matrix(&self, own: &Brought, at: &[Index]) -> Result<View<'k>, KernelError> {
+    pub(super) fn matrix(
+        &self,
+        own: &Brought,
+        at: &[Index],
+        picked: Option<(usize, Expr)>,
+    ) -> Result<View<'k>, KernelError> {
         let kept = own.kept();
-        let tile = self.tile(own.tensor, &own.shape, at, None)?;
+        let tile = self.tile(own.tensor, &own.shape, at, picked)?;
         if own.shape.len() == 2 {
             return Ok(tile);
         }
@@ -153,13 +189,4 @@ fn crossed(own: &Brought) -> Result<Layout, KernelError> {
     }
     let columns = Layout::mode_of(second, first)?.compose(&matrix::crossing(second).parse::<Layout>()?)?;
     Ok(Layout::tuple([&Layout::mode_of(first, 1)?, &columns])?)
-}
-
-/// Whether a body has tiles that are brought.
-fn brings(body: &[Statement]) -> bool {
-    body.iter().any(|statement| match statement {
-        Statement::Let { operation: Operation::Stage { .. }, .. } => true,
-        Statement::Loop(own) => brings(&own.body),
-        _ => false,
-    })
 }

@@ -117,7 +117,7 @@ impl<'k> Lowering<'k, '_> {
         }
         k.fence_async();
         k.barrier();
-        let to = self.matrix(&own, at)?;
+        let to = self.matrix(&own, at, None)?;
         k.single(|| {
             k.store_bulk(shared, &to)?;
             k.commit_bulk();

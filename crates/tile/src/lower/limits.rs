@@ -1,0 +1,65 @@
+//! Comparisons of sums of coordinates.
+//!
+//! Law: where both sides of a comparison are sums of coordinates, the values of a thread differ in
+//! constants alone. So `left <= right` is `constant <= limit`: a constant for each value, and one
+//! number that all of them are compared with, in place of a register for each coordinate. Both
+//! sides are sums of what is not negative, and fit 32 bits, as their difference then does.
+
+use tilewright_kernel::{Element, KernelError, Num};
+use tilewright_layout::Stride;
+use tilewright_layout::symbolic::Expr;
+
+use super::{Lowering, over};
+use crate::program::{Comparison, Index, Name, ValueId};
+use crate::sums::{Sums, Term};
+
+impl<'k> Lowering<'k, '_> {
+    /// The constant of each value of a selection, and what it is at most where the first tile is
+    /// taken; none where the comparison is none of sums of coordinates.
+    pub(super) fn limit(
+        &self,
+        result: ValueId,
+        comparison: Comparison,
+        operands: &[ValueId],
+    ) -> Result<Option<(Vec<i64>, Num<'k>)>, KernelError> {
+        let k = self.k;
+        let Some((difference, bound)) = Sums::new(&self.placed.program).counted(comparison, operands) else {
+            return Ok(None);
+        };
+        let Some(constant) = difference.constant().filter(|_| !difference.coordinates.is_empty()) else {
+            return Ok(None);
+        };
+        // What changes from turn to turn is added last: the rest is computed once.
+        let (mut fixed, mut turned) = (Expr::from(bound - constant), Expr::from(0));
+        for (term, by) in &difference.terms {
+            let one = match term {
+                Term::Name(name) => self.index(&Index { terms: vec![(*name, 1)], constant: 0 })?,
+                Term::Size(text) => k.size(text)?,
+            };
+            let part = Stride::times(&one, &Expr::from(-by)).ok_or_else(over)?;
+            let sum = if let Term::Name(Name::Turn(_)) = term { &mut turned } else { &mut fixed };
+            *sum = Stride::plus(sum, &part).ok_or_else(over)?;
+        }
+        let mut limit = k.index(&fixed)?;
+        let held = self.held(result)?;
+        let shape = &self.placed.program.type_of(result).shape;
+        let mut constants = vec![0; held.values() as usize];
+        for (mode, (by, extent)) in &difference.coordinates {
+            let coordinates = k.distributed_index(&self.distribution(result)?, *mode)?.fragment().numbers()?;
+            let first = *coordinates.first().ok_or_else(over)?;
+            limit = match by {
+                1 => limit - first,
+                -1 => limit + first,
+                by => limit - first * k.number_of(Element::I32, *by as f64),
+            };
+            let below: i64 = shape[..*mode].iter().product();
+            for (value, constant) in constants.iter_mut().enumerate() {
+                *constant += by * (held.element(0, value as i64) / below % extent);
+            }
+        }
+        if turned != Expr::from(0) {
+            limit = limit + k.index(&turned)?;
+        }
+        Ok(Some((constants, limit)))
+    }
+}

@@ -1,0 +1,177 @@
+//! Whole numbers that are sums of blocks, turns, sizes and coordinates.
+//!
+//! Law: a value that such sums are made of is, at each element of its tile, a number times each
+//! name, a number times the coordinate along each mode, and a number between two bounds. They are
+//! whole numbers: sums that do not fit 32 bits are not compared ([`crate::interpret`] refuses that).
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::program::{Binary, Comparison, Index, Name, Operation, Program, Statement, ValueId};
+
+/// What has a number at launch, or in a block or a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Term {
+    Name(Name),
+    Size(String),
+}
+
+/// A sum of terms and coordinates, and a number between two.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sum {
+    pub(crate) terms: HashMap<Term, i64>,
+    /// By mode: the number that its coordinate is taken times, and its extent.
+    pub(crate) coordinates: BTreeMap<usize, (i64, i64)>,
+    least: i64,
+    greatest: i64,
+}
+
+impl Sum {
+    fn number(value: i64) -> Sum {
+        Sum { least: value, greatest: value, ..Sum::default() }
+    }
+
+    /// A number times a term.
+    pub(crate) fn of_term(term: Term, by: i64) -> Sum {
+        Sum { terms: HashMap::from([(term, by)]), ..Sum::default() }
+    }
+
+    /// An index as a sum.
+    pub(crate) fn of_index(index: &Index) -> Sum {
+        let terms = index.terms.iter().map(|(name, by)| (Term::Name(*name), *by)).collect();
+        Sum { terms, ..Sum::number(index.constant) }
+    }
+
+    /// The number that the sum has besides, where it is one.
+    pub(crate) fn constant(&self) -> Option<i64> {
+        (self.least == self.greatest).then_some(self.least)
+    }
+
+    /// The most that coordinates and the number come to.
+    pub(crate) fn greatest(&self) -> Option<i64> {
+        let most = |by: i64, extent: i64| by.max(0).checked_mul(extent - 1);
+        self.coordinates.values().try_fold(self.greatest, |sum, (by, extent)| sum.checked_add(most(*by, *extent)?))
+    }
+
+    /// The most that it comes to, where each term has a number.
+    pub(crate) fn most(&self, of: impl Fn(&Term) -> Option<i64>) -> Option<i64> {
+        let add = |sum: i64, (term, by): (&Term, &i64)| sum.checked_add(of(term)?.checked_mul(*by)?);
+        self.terms.iter().try_fold(self.greatest()?, add)
+    }
+
+    /// Whether no part of it is negative.
+    fn is_counted(&self) -> bool {
+        self.least >= 0 && self.terms.values().all(|by| *by >= 0) && self.coordinates.values().all(|(by, _)| *by >= 0)
+    }
+
+    /// Every part times a number.
+    pub(crate) fn scaled(&self, by: i64) -> Option<Sum> {
+        let times = |own: i64| own.checked_mul(by);
+        let terms = self.terms.iter().map(|(name, own)| Some((name.clone(), times(*own)?))).collect::<Option<_>>()?;
+        let coordinates = self.coordinates.iter().map(|(mode, (own, extent))| Some((*mode, (times(*own)?, *extent))));
+        let (a, b) = (times(self.least)?, times(self.greatest)?);
+        Some(Sum { terms, coordinates: coordinates.collect::<Option<_>>()?, least: a.min(b), greatest: a.max(b) })
+    }
+
+    /// The sum of both.
+    pub(crate) fn plus(&self, other: &Sum) -> Option<Sum> {
+        let mut sum = self.clone();
+        for (name, by) in &other.terms {
+            let own = sum.terms.entry(name.clone()).or_insert(0);
+            *own = own.checked_add(*by)?;
+        }
+        for (mode, (by, extent)) in &other.coordinates {
+            let own = sum.coordinates.entry(*mode).or_insert((0, *extent));
+            own.0 = own.0.checked_add(*by)?;
+        }
+        sum.terms.retain(|_, by| *by != 0);
+        sum.coordinates.retain(|_, (by, _)| *by != 0);
+        (sum.least, sum.greatest) = (self.least.checked_add(other.least)?, self.greatest.checked_add(other.greatest)?);
+        Some(sum)
+    }
+
+    /// The same with coordinates of which only the range is known.
+    fn without_modes(mut self) -> Option<Sum> {
+        for (by, extent) in std::mem::take(&mut self.coordinates).into_values() {
+            let end = by.checked_mul(extent - 1)?;
+            (self.least, self.greatest) = (self.least.checked_add(end.min(0))?, self.greatest.checked_add(end.max(0))?);
+        }
+        Some(self)
+    }
+}
+
+/// The operations of a program that give values.
+pub(crate) struct Sums<'p> {
+    given: HashMap<ValueId, (&'p Operation, &'p [ValueId])>,
+}
+
+impl<'p> Sums<'p> {
+    pub(crate) fn new(program: &'p Program) -> Sums<'p> {
+        fn collect<'p>(body: &'p [Statement], found: &mut HashMap<ValueId, (&'p Operation, &'p [ValueId])>) {
+            for statement in body {
+                match statement {
+                    Statement::Let { result, operation, operands, .. } => {
+                        found.insert(*result, (operation, operands));
+                    }
+                    Statement::Loop(own) => collect(&own.body, found),
+                    Statement::Store { .. } => {}
+                }
+            }
+        }
+        let mut given = HashMap::new();
+        collect(&program.body, &mut given);
+        Sums { given }
+    }
+
+    /// A value as a sum, where it is one.
+    fn of(&self, value: ValueId) -> Option<Sum> {
+        let (operation, operands) = self.given.get(&value)?;
+        match operation {
+            Operation::Constant(element, value) => {
+                let whole = !element.is_float() && value.fract() == 0.0 && value.abs() < 1e9;
+                whole.then(|| Sum::number(*value as i64))
+            }
+            Operation::Number(index) => Some(Sum::of_index(index)),
+            Operation::Size(text) => Some(Sum::of_term(Term::Size(text.trim().to_string()), 1)),
+            Operation::Arange { shape, mode } => {
+                let extent = *shape.get(*mode)?;
+                let coordinates = (extent > 1).then_some((*mode, (1, extent))).into_iter().collect();
+                Some(Sum { coordinates, ..Sum::default() })
+            }
+            // Extents of 1, whose coordinate is 0, become others.
+            Operation::Broadcast(_) | Operation::Held(_) => self.of(operands[0]),
+            Operation::Transpose(order) => {
+                let sum = self.of(operands[0])?;
+                let moved = |(mode, own): (&usize, &(i64, i64))| Some((order.iter().position(|at| at == mode)?, *own));
+                let coordinates = sum.coordinates.iter().map(moved).collect::<Option<_>>()?;
+                Some(Sum { coordinates, ..sum })
+            }
+            Operation::Reshape(_) => self.of(operands[0])?.without_modes(),
+            Operation::Binary(Binary::Add) => self.of(operands[0])?.plus(&self.of(operands[1])?),
+            Operation::Binary(Binary::Subtract) => self.of(operands[0])?.plus(&self.of(operands[1])?.scaled(-1)?),
+            _ => None,
+        }
+    }
+
+    /// The sides of a comparison of two sums.
+    pub(crate) fn sides(&self, operands: &[ValueId]) -> Option<[Sum; 2]> {
+        let [left, right, ..] = operands else { return None };
+        Some([self.of(*left)?, self.of(*right)?])
+    }
+
+    /// A comparison of two sums as their difference and the number that it is at most.
+    pub(crate) fn difference(&self, comparison: Comparison, operands: &[ValueId]) -> Option<(Sum, i64)> {
+        let bound = match comparison {
+            Comparison::LessEqual => 0,
+            Comparison::Less => -1,
+            Comparison::Equal => return None,
+        };
+        let [left, right] = self.sides(operands)?;
+        Some((left.plus(&right.scaled(-1)?)?, bound))
+    }
+
+    /// The same, where no part of either side is negative.
+    pub(crate) fn counted(&self, comparison: Comparison, operands: &[ValueId]) -> Option<(Sum, i64)> {
+        let counted = self.sides(operands)?.iter().all(Sum::is_counted);
+        self.difference(comparison, operands).filter(|_| counted)
+    }
+}
