@@ -12,6 +12,7 @@ use crate::algebra::coalesce::{coalesced, push_merged};
 use crate::algebra::compose::{Outer, compose_outer};
 use crate::limits::MAX_CANDIDATES;
 use crate::refusal::error::LayoutError;
+use crate::refusal::evidence::Condition;
 use crate::refusal::interrupt::{self, Work};
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::Extent;
@@ -221,6 +222,10 @@ fn primes() -> impl Iterator<Item = i64> {
 pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, LayoutError> {
     const OP: &str = "left_inverse";
     let undecided = || LayoutError::Undecided { op: OP, limit: MAX_CANDIDATES };
+    let numbers = || layout.leaves().iter().flat_map(|leaf| [&leaf.extent, &leaf.stride]);
+    if let Some(unknown) = numbers().find(|number| number.known().is_none()) {
+        return Err(LayoutError::open(OP, Condition::Known, unknown, &N::zero()));
+    }
     let modes = modes(layout).ok_or_else(|| LayoutError::overflow(OP))?;
     let size = modes.iter().try_fold(1_i64, |size, mode| size.checked_mul(mode.extent));
     let Some(size) = size.filter(|size| *size <= MAX_TABLE) else { return Err(undecided()) };

@@ -74,6 +74,12 @@ fn divide_leaf<D: Stride>(whole: &Leaf<D>, part: &Leaf<D::Extent>, pairs: &mut P
         return Some(true);
     }
     let covered = part.stride.times(&part.extent)?;
+    // A tile of one element leaves no gap. Where it may have one, gap and rest must be the whole
+    // mode then, too.
+    let several = part.extent.known().is_some() || D::Extent::one().less(&part.extent).proved();
+    if !several && !part.stride.is_one().proved() && !covered.divides(&whole.extent).proved() {
+        return Some(false);
+    }
     let count = whole.extent.divide_up(&covered)?;
     let tile = Leaf { extent: part.extent.clone(), stride: whole.stride.times(&part.stride)? };
     if !whole.stride.continues(&part.stride, &tile.stride).proved() {

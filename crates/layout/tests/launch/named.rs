@@ -82,6 +82,31 @@ fn ragged_ends_come_out_simplified() {
     assert_eq!(shape.round_up(&"(64,8)".parse().unwrap()).unwrap().to_string(), "(M,8*ceil(K/8))");
 }
 
+/// `N:3` leaves a gap of 3 between its elements, but none where N is 1: `1:1` divided by it is
+/// `(1,1)`, and not `(1,3)`.
+#[test]
+fn a_tile_that_may_have_one_element_is_divided_by_where_that_makes_no_difference() {
+    let divide = |of: &str, tile: &str| {
+        let mut names = Declarations::new();
+        names.gather(&format!("{of},{tile}")).unwrap();
+        text(names.layout(of).unwrap().logical_divide(&names.tiler(tile).unwrap()))
+    };
+    for (of, tile) in [("N:1", "N:3"), ("N:8", "N:K"), ("N:2", "N:4*M{div=2}"), ("64:1", "N:5"), ("8:1", "N:3")] {
+        let divided = divide(of, tile);
+        assert!(divided.starts_with("E0123 logical_divide: needs "), "{of} by {tile}: {divided}");
+    }
+    assert_eq!(divide("N{min=2}:1", "N:3"), "(N,3):(3,1)");
+    assert_eq!(divide("3*N*K:1", "N:3"), "(N,(3,K)):(3,(1,3*N))");
+    assert_eq!(divide("8:1", "N:1"), "(N,floor(7/N)+1):(1,N)");
+}
+
+/// The search for a left inverse needs every number, those of repeating modes too.
+#[test]
+fn a_left_inverse_that_must_be_searched_asks_for_the_numbers() {
+    let refused = text(layout("(2,4,M{max=16}):(1,1,0)").left_inverse());
+    assert!(refused.starts_with("E0123 left_inverse: needs the value of M"), "{refused}");
+}
+
 #[test]
 fn a_stride_that_may_be_zero_is_neither_filtered_nor_kept() {
     assert_eq!(text(layout("(4,8):(1,0)").nullspace()), "8:4");
