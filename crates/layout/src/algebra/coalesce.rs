@@ -124,7 +124,7 @@ pub(crate) fn coalesced<D: Stride>(leaves: &[Leaf<D>]) -> Option<Leaves<Leaf<D>>
 impl<D: Stride> Layout<D> {
     /// The layout with the fewest modes that equals this one at every index below its size.
     ///
-    /// A layout of size 1 becomes `1:0`; the empty layout `():()` stays. A known extent beside one
+    /// A layout of size 1 becomes `1:0`; one without leaves, `():()`. A known extent beside one
     /// that is not known and has no name stays, too.
     ///
     /// ```
@@ -137,7 +137,7 @@ impl<D: Stride> Layout<D> {
     #[inline]
     pub fn coalesce(&self) -> Result<Layout<D>, LayoutError> {
         if self.leaves().is_empty() {
-            return Ok(self.clone());
+            return self.flatten();
         }
         let mut layout = Layout::blank();
         shown(layout.leaves_mut(), self.leaves()).ok_or_else(|| D::Extent::overflow("coalesce"))?;
@@ -178,7 +178,7 @@ impl<D: Stride> Layout<D> {
     /// ```
     pub fn coalesce_z(&self) -> Result<Layout<D>, LayoutError> {
         if self.leaves().is_empty() {
-            return Ok(self.clone());
+            return self.flatten();
         }
         let mut layout = Layout::blank();
         push_coalesced(layout.leaves_mut(), self.leaves(), true).ok_or_else(|| D::Extent::overflow("coalesce_z"))?;

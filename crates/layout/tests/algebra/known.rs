@@ -62,6 +62,16 @@ fn coalesce_past_the_end_keeps_what_the_extension_needs() {
     assert_eq!(l.coalesce().unwrap().to_string(), "4:1");
 }
 
+/// What has no leaves has one coalesced form, whatever its nesting.
+#[test]
+fn coalesce_flattens_what_has_no_leaves() {
+    for l in ["():()", "(()):(())", "((),()):((),())", "((()),()):((()),())"] {
+        assert_eq!(layout(l).coalesce().unwrap().to_string(), "():()");
+        assert_eq!(layout(l).coalesce_z().unwrap().to_string(), "():()");
+        assert_eq!(layout(l).filter().unwrap().to_string(), "():()");
+    }
+}
+
 #[test]
 fn nullspace_is_made_of_every_mode_that_stands_still() {
     // Elsewhere: C++ sees static strides of 0 only.
