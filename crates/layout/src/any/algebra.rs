@@ -13,7 +13,7 @@ use crate::value::number::{Stride, Truth};
 use crate::value::tree::Tree;
 
 /// What is wanted where an operation has no meaning for a kind.
-const OTHER: &str = "a layout of another kind";
+const OTHER: &str = "a layout whose values are numbers, all known";
 
 macro_rules! of_map_of_indices {
     ($($(#[$about:meta])* $name:ident: $($kind:ident)|+;)*) => {
@@ -129,7 +129,11 @@ impl AnyLayout {
     /// would have to be looked at.
     pub fn same_function(&self, other: &AnyLayout) -> Result<Truth, LayoutError> {
         const OP: &str = "equivalent";
-        if self.is_composed() || other.is_composed() {
+        let bits_and_integers = matches!(
+            (self, other),
+            (AnyLayout::Xor(_), AnyLayout::Integer(_)) | (AnyLayout::Integer(_), AnyLayout::Xor(_))
+        );
+        if bits_and_integers || self.is_composed() || other.is_composed() {
             if self == other {
                 return Ok(Truth::Proved);
             }
@@ -168,7 +172,7 @@ impl AnyLayout {
         Ok((tile.into(), layout.into()))
     }
 
-    /// The largest layout of indices at which both are 0, 1, 2 and so on: [`max_common_layout`].
+    /// A layout of indices whose elements lie side by side in both: [`max_common_layout`].
     ///
     /// Errors: as [`max_common_layout`]; coordinates ([`LayoutError::Kind`]).
     pub fn max_common_layout(&self, other: &AnyLayout) -> Result<AnyLayout, LayoutError> {

@@ -5,12 +5,18 @@
 
 use alloc::vec::Vec;
 
-use super::{AnyLayout, AnyTree, wrong_kind};
+use super::{AnyLayout, AnyTree, Step, wrong_kind};
 use crate::refusal::error::{LayoutError, Operand};
+use crate::symbolic::Expr;
+use crate::value::layout::Layout;
 use crate::value::tree::Tree;
 
 macro_rules! properties {
-    ($($(#[$about:meta])* $name:ident, $xor:ident => $of_xor:expr $(, $launch:ident => $of_launch:expr)?;)*) => {
+    ($(
+        $(#[$about:meta])*
+        $name:ident $([$coordinates:ident => $of_coordinates:expr])?,
+        $xor:ident => $of_xor:expr $(, $launch:ident => $of_launch:expr)?;
+    )*) => {
         impl AnyLayout {
             $(
                 $(#[$about])*
@@ -20,6 +26,7 @@ macro_rules! properties {
                         AnyLayout::Composed(map) => map.$name(),
                         AnyLayout::Launch(layout) => layout.$name(),
                         $(AnyLayout::LaunchComposed($launch) => $of_launch,)?
+                        $(AnyLayout::Coordinate($coordinates) => $of_coordinates,)?
                         map => Ok(map.integer_in(stringify!($name), Operand::First)?.$name()),
                     }
                 }
@@ -29,20 +36,30 @@ macro_rules! properties {
 }
 
 properties! {
-    /// Whether every value from 0 up to the cosize is reached:
+    /// Whether every value from 0 up to the cosize is reached, or every coordinate in the coshape:
     /// [`Layout::is_surjective`](crate::Layout::is_surjective).
-    is_surjective, layout => layout.is_surjective(), map => map.is_surjective();
+    is_surjective [layout => layout.every_part("is_surjective", |part| AnyLayout::from(part.clone()).is_surjective())],
+        layout => layout.is_surjective(), map => map.is_surjective();
     /// Whether the values are those from 0 up to the size, each once:
     /// [`Layout::is_bijective`](crate::Layout::is_bijective).
-    is_bijective, layout => layout.is_bijective(), map => map.is_bijective();
+    is_bijective [layout => onto_each_coordinate_once(layout)],
+        layout => layout.is_bijective(), map => map.is_bijective();
     /// The same as [`AnyLayout::is_bijective`]: the memory has no hole and no sharing.
-    is_compact, layout => layout.is_compact(), map => map.is_bijective();
+    is_compact [layout => onto_each_coordinate_once(layout)],
+        layout => layout.is_compact(), map => map.is_bijective();
     /// Whether the values form an interval without a hole:
     /// [`Layout::is_contiguous`](crate::Layout::is_contiguous).
     is_contiguous, layout => layout.composed()?.is_contiguous();
     /// Whether the values increase strictly with the index:
     /// [`Layout::is_ordered`](crate::Layout::is_ordered).
     is_ordered, layout => layout.composed()?.is_ordered();
+}
+
+/// Whether each coordinate in the coshape is the value of one index: it is so along each mode of the
+/// coshape, and nothing repeats.
+fn onto_each_coordinate_once(layout: &Layout<Step>) -> Result<bool, LayoutError> {
+    let along = |part: &Layout<Expr>| AnyLayout::from(part.clone()).is_bijective();
+    Ok(layout.every_part("is_bijective", along)? && layout.is_injective()?)
 }
 
 impl AnyLayout {
@@ -59,7 +76,7 @@ impl AnyLayout {
             AnyLayout::Composed(map) => map.is_injective(),
             AnyLayout::Coordinate(layout) => layout.is_injective(),
             AnyLayout::LaunchComposed(map) => map.is_injective(),
-            _ => wrong_kind("is_injective", Operand::First, "a layout of another kind"),
+            _ => wrong_kind("is_injective", Operand::First, "a layout whose values are numbers"),
         }
     }
 

@@ -19,7 +19,7 @@ macro_rules! widths {
                         AnyLayout::Launch(layout) => Ok(layout.$name($($argument),*)?.into()),
                         AnyLayout::Xor(layout) => Ok(vectors(layout.composed()?.$name($($argument),*)?)),
                         AnyLayout::Coordinate(_) => {
-                            wrong_kind(stringify!($name), Operand::First, "a layout of another kind")
+                            wrong_kind(stringify!($name), Operand::First, "a layout whose values are numbers")
                         }
                         $(AnyLayout::LaunchComposed($launch) => $of_launch,)?
                         map => Ok(map.composed_in(stringify!($name), Operand::First)?.$name($($argument),*)?.into()),
@@ -52,7 +52,9 @@ impl AnyLayout {
         match self {
             AnyLayout::Integer(layout) => Ok(layout.max_alignment().into()),
             AnyLayout::Launch(layout) => Ok(layout.max_alignment()),
-            AnyLayout::Coordinate(_) => wrong_kind("max_alignment", Operand::First, "a layout of another kind"),
+            AnyLayout::Coordinate(_) => {
+                wrong_kind("max_alignment", Operand::First, "a layout whose values are numbers")
+            }
             map => Ok(map.composed_in("max_alignment", Operand::First)?.max_alignment().into()),
         }
     }

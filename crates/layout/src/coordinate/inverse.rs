@@ -267,8 +267,21 @@ impl<N: Extent> Layout<Coordinate<N>> {
                 Truth::Open => return Err(LayoutError::open(OP, Condition::AtMost, &leaf.extent, &N::one())),
             }
         }
+        self.every_part(OP, |part| part.is_injective())
+    }
+
+    /// Whether something holds of the leaves at each path, as a layout of the scales there.
+    ///
+    /// Errors: a stride has several terms ([`LayoutError::Diagonal`]), whose values at different
+    /// paths depend on each other; what `holds` refuses.
+    pub(crate) fn every_part(
+        &self,
+        op: &'static str,
+        holds: impl Fn(&Layout<N>) -> Result<bool, LayoutError>,
+    ) -> Result<bool, LayoutError> {
+        refuse_diagonal(op, self)?;
         for path in paths(self.leaves()) {
-            if !Part::new(OP, self, path)?.alone.is_injective()? {
+            if !holds(&Part::new(op, self, path)?.alone)? {
                 return Ok(false);
             }
         }

@@ -304,7 +304,7 @@ impl fmt::Display for Question {
             Condition::Equal => write!(f, "needs {left} and {right} to be equal, or known to differ")?,
             Condition::Ordered => write!(f, "needs to know whether {left} is less than {right}")?,
             Condition::Known => write!(f, "needs the value of {left}")?,
-            Condition::Stated => write!(f, "needs to know that {left}")?,
+            Condition::Stated => write!(f, "needs to know whether {left}")?,
         }
         match &self.declaration {
             Some(parameter) => write!(f, "; declare `{parameter:#}`"),

@@ -293,5 +293,30 @@ fn kinds_that_do_not_meet_are_refused_with_the_operand() {
         "First: a layout whose numbers are known"
     );
     assert_eq!(any("4:1").same_function(&any("(2,2):(1,2)")), Ok(Truth::Proved));
+    assert_eq!(refused(any("4:1@0").upcast(2).unwrap_err()), "First: a layout whose values are numbers");
     assert_eq!(any("S<1,0,2> o 0 o 4:1").eval_at(&Tree::leaf(3).into()).unwrap().to_string(), "3");
+}
+
+/// XOR steps and integer steps may make the same function of an index.
+#[test]
+fn layouts_over_bits_are_compared_with_layouts_of_integers() {
+    let any = |text: &str| text.parse::<AnyLayout>().unwrap();
+    for (bits, integers) in [
+        ("(2,2):(^1,^2)", "4:1"),
+        ("(2,2):(^1,^3)", "4:1"),
+        ("(2,2):(^1,^3)", "(2,2):(1,3)"),
+        ("(4,2):(^1,^4)", "(4,2):(1,4)"),
+        ("(3,2):(^1,^4)", "(3,2):(1,4)"),
+        ("(3,2):(^3,^4)", "(3,2):(3,4)"),
+        ("(4,2):(^2,^1)", "(4,2):(2,1)"),
+        ("(2,2):(^1,^2)", "8:1"),
+    ] {
+        let (a, b) = (any(bits), any(integers));
+        let values = |layout: &AnyLayout| -> Vec<String> {
+            let size: i64 = layout.size().known().unwrap();
+            (0..size).map(|i| layout.eval_at(&Tree::leaf(i).into()).unwrap().to_string()).collect()
+        };
+        let same = Ok(Truth::from(values(&a) == values(&b)));
+        assert_eq!((a.same_function(&b), b.same_function(&a)), (same.clone(), same), "{bits} and {integers}");
+    }
 }

@@ -7,7 +7,7 @@ mod composition;
 
 use std::collections::BTreeMap;
 
-use tilewright_layout::{Coord, Coordinate, Layout, LayoutError, Profile, Slot, Stride, Tiler, Tree};
+use tilewright_layout::{AnyLayout, Coord, Coordinate, Layout, LayoutError, Profile, Slot, Stride, Tiler, Tree};
 
 type Steps = Layout<Coordinate>;
 
@@ -202,7 +202,15 @@ fn inverses_obey_their_laws() {
         let mut distinct = values.clone();
         distinct.sort();
         distinct.dedup();
-        assert_eq!(layout.is_injective().unwrap(), distinct.len() == values.len(), "{layout}");
+        let injective = distinct.len() == values.len();
+        assert_eq!(layout.is_injective().unwrap(), injective, "{layout}");
+        // All of the coshape are as many as it has, where none lies below zero.
+        let inside = values.iter().all(|value| value.values().all(|scale| *scale >= 0));
+        let onto = inside && distinct.len() as i64 == layout.cosize().unwrap();
+        let any = AnyLayout::from(layout.clone());
+        assert_eq!(any.is_surjective().unwrap(), onto, "{layout}");
+        assert_eq!(any.is_bijective().unwrap(), onto && injective, "{layout}");
+        assert_eq!(any.is_compact(), any.is_bijective());
     }
     println!("right {right}, left {left}, no left inverse {refused}");
     assert!(right > 2_500 && left > 5_000 && refused * 10 < left, "{right} {left} {refused}");
