@@ -173,8 +173,9 @@ Examples:
   tilewright suggest '(32,32):(32,1)' --access columns -o before-and-after.svg
 
 Accesses are written as for `tilewright banks`; all of them are counted together. Each change is the
-best of its kind: every swizzle and every padding is counted, and linear maps over bits are searched
-with a bound. What is as good as the words wanted allow is said to be, as then nothing does better.")]
+best of its kind: every swizzle is counted, and every padding at the multiples of one stride of the
+layout; linear maps over bits are searched with a bound. What is as good as the words wanted allow is
+said to be, as then nothing does better.")]
     Suggest {
         /// An expression whose value is a layout of elements in shared memory; a swizzle that it
         /// has may give way to another.

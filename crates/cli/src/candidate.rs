@@ -10,6 +10,7 @@ use tilewright::compiler::{Candidate, Interner};
 use crate::json::Json;
 use crate::output::Failure;
 use crate::reader::Reader;
+use crate::show::drawable;
 use crate::terminal::Terminal;
 
 pub fn run(expressions: &[String], terminal: &mut Terminal) -> Result<(), Failure> {
@@ -17,7 +18,7 @@ pub fn run(expressions: &[String], terminal: &mut Terminal) -> Result<(), Failur
     let refused = |error: &dyn std::fmt::Display| Failure::Value(error.to_string());
     let mut found: Vec<Candidate> = Vec::new();
     for (number, source) in expressions.iter().enumerate() {
-        let value = Reader::default().value(source)?;
+        let value = drawable(Reader::default().value(source)?);
         let Value::Layout(layout) = &value else {
             return Err(Failure::Value(format!(
                 "a candidate is a layout, and '{source}' is of kind '{}'",

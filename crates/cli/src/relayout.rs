@@ -14,6 +14,7 @@ use tilewright::{Layout, Tree, Value, kernels};
 
 use crate::output::{self, Failure};
 use crate::reader::Reader;
+use crate::show::drawable;
 use crate::terminal::Terminal;
 use tilewright::explain::map;
 
@@ -162,9 +163,9 @@ fn placed(layout: &impl Offsets) -> Result<kernels::Place, Failure> {
     kernels::Place::try_from(&composed).map_err(|error| Failure::refused(&error))
 }
 
-/// The layout that an expression is.
+/// The layout that an expression is; a shape is its compact layout.
 fn place(source: &str, option: &str) -> Result<AnyOffsets, Failure> {
-    let value = Reader::default().value(source)?;
+    let value = drawable(Reader::default().value(source)?);
     if let Value::Layout(layout) = &value
         && let Ok(offsets) = AnyOffsets::try_from(layout)
     {

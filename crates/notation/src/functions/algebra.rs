@@ -55,7 +55,25 @@ pub(crate) fn composed(a: Arguments<'_>, offset: usize, inner: usize) -> Result<
     };
     match (known, between.known(), a.integer_layout(inner)) {
         (Some(map), Some(offset), Ok(inner)) => Ok(Composed::new(map, offset, inner.into_owned())?.into()),
-        _ => Ok(Composed::new(outer(&a, 0)?, between.clone(), numbers(&a, inner)?)?.into()),
+        _ => placed(outer(&a, 0)?, between.clone(), &a, inner),
+    }
+}
+
+/// The map that adds the offset to the values of the layout at an argument, and is applied to that;
+/// of a layout that is composed itself, or over bits, the maps go on.
+fn placed(map: OuterMap<Expr>, offset: Expr, a: &Arguments<'_>, inner: usize) -> Result<Value, Fault> {
+    let own = match a.get(inner) {
+        Some(Value::Layout(AnyLayout::Xor(bits))) => Some(AnyLayout::from(bits.composed()?)),
+        Some(Value::Layout(map @ (AnyLayout::Composed(_) | AnyLayout::LaunchComposed(_)))) => Some(map.clone()),
+        _ => None,
+    };
+    match own {
+        Some(own) => {
+            let own = own.launch_composed()?;
+            let map = map.after(&offset, own.outer())?;
+            Ok(Composed::new(map, own.offset().clone(), own.inner().clone())?.into())
+        }
+        None => Ok(Composed::new(map, offset, numbers(a, inner)?)?.into()),
     }
 }
 
@@ -83,7 +101,7 @@ pub(crate) fn chained(a: Arguments<'_>) -> Result<Value, Fault> {
     for argument in (2..last).step_by(2) {
         map = map.after(&offset(argument - 1)?, &outer(&a, argument)?)?;
     }
-    Ok(Composed::new(map, offset(last.saturating_sub(1))?, numbers(&a, last)?)?.into())
+    placed(map, offset(last.saturating_sub(1))?, &a, last)
 }
 
 /// A map over bits or a composed layout, of known numbers, as a map of a composed layout that is

@@ -36,7 +36,7 @@ fn answer(a: &Arguments<'_>, truth: Truth) -> Result<bool, Fault> {
         Truth::Refuted => Ok(false),
         Truth::Open => {
             let values: Vec<String> = a.values.iter().map(Value::to_string).collect();
-            let fact = format!("whether {}({}) holds", a.function, values.join(", "));
+            let fact = format!("{}({}) holds", a.function, values.join(", "));
             Err(Fault::Refused(LayoutError::unknown(a.function, &fact)))
         }
     }

@@ -53,6 +53,14 @@ fn answers_are_what_the_definitions_say() {
         ("max_common_vector((5,4):(0,1),(5,4):(1,0))", "4"),
         ("max_common_vector((M{min=4},4):(0,1),(M{min=4},4):(1,0))", "4"),
         ("X = a+b+c+d+e+f+g+h; Y = X*X; Y*Y", "E0103"),
+        // Coordinates fill their coshape, or do not.
+        ("is_bijective((4,4):(1@0,1@1))", "true"),
+        ("is_bijective((4,4,2):(1@0,1@1,0))", "false"),
+        ("is_surjective((4,2):(2@0,1@1))", "false"),
+        ("is_surjective((M,K):(1@1,1@0))", "true"),
+        ("equivalent((2,2):(^1,^2), 4:1)", "true"),
+        ("logical_divide(N:8,N:K)", "E0123"),
+        ("coalesce((()):(()))", "():()"),
     ];
     let wrong: Vec<String> = cases
         .iter()
@@ -70,4 +78,11 @@ fn an_expression_of_too_many_terms_is_no_large_number() {
     assert!(terms.contains("more than 256 terms"), "{terms}");
     assert!(sentence("X = a+b+c+d+e+f+g+h; Y = X*X; (8,(Y,Y)):(1,(8,8))").contains("more than 256 terms"));
     assert_eq!(sentence("4611686018427387904*4"), "arithmetic: a number does not fit in 64 bits");
+}
+
+/// What is not known is said in a sentence.
+#[test]
+fn a_question_that_is_open_reads_as_one() {
+    let sentence = evaluate("equivalent(2:1, 2:K)", &mut Environment::new()).unwrap_err().message.to_string();
+    assert_eq!(sentence, "equivalent: needs to know whether equivalent(2:1, 2:K) holds");
 }

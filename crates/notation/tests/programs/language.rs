@@ -281,6 +281,32 @@ fn the_culprit_is_underlined() {
     }
 }
 
+/// A composed layout, or one over bits, may stand behind an offset by a name, as it may be written
+/// out: `A o k o B` is `i -> A(k + B(i))` whatever `B` is.
+#[test]
+fn what_stands_behind_an_offset_may_be_composed() {
+    let value = |source: &str| {
+        let value = evaluate(source, &mut Environment::new());
+        value.unwrap_or_else(|error| panic!("{source}: {error}")).to_string()
+    };
+    for outer in ["(8,9):(9,1)", "S<1,0,3>", "(4,8):(8,1) o 2 o 40:1"] {
+        for inner in
+            ["S<2,0,2> o 1 o 16:1", "(2,4):(^1,^6)", "(8,8):(8,1) o 1 o 8:2", "(3,2):(^5,^2)", "S<1,0,1> o M o 8:1"]
+        {
+            for offset in [0, 2] {
+                let printed = value(&format!("B = {inner}; {outer} o {offset} o B"));
+                assert_eq!(value(&printed), printed);
+                let known = inner.replace('M', "3");
+                for i in 0..6 {
+                    let placed = value(&format!("B = {known}; R = {outer} o {offset} o B; R({i})"));
+                    let by_hand = value(&format!("B = {known}; A = {outer}; A(B({i}) + {offset})"));
+                    assert_eq!(placed, by_hand, "{outer} o {offset} o ({known}) at {i}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn chains_of_maps_read_back() {
     for source in [
