@@ -152,9 +152,7 @@ impl AnyLayout {
             return Ok(a.compose_within(b)?.into());
         }
         match (self, b) {
-            (whole, _) if whole.is_composed() => {
-                wrong_kind(OP, Operand::First, "a layout; a composed layout has no end of its own")
-            }
+            (whole, _) if whole.is_composed() => wrong_kind(OP, Operand::First, "a layout with an end of its own"),
             (_, b) if b.is_map_of_bits() => wrong_kind(OP, Operand::Second, b.not_integer()),
             (whole, AnyLayout::Coordinate(b)) => Ok(whole.coordinate_in(OP, Operand::First)?.compose_within(b)?.into()),
             (AnyLayout::Xor(a), b) => Ok(a.compose_within(b.integer_in(OP, Operand::Second)?)?.into()),

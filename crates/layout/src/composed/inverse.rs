@@ -176,13 +176,17 @@ impl Composed {
     /// assert_eq!((image.to_string().as_str(), offset), ("(4,4):(1,8)", 0));
     /// ```
     pub fn image_layout(&self) -> Result<(Layout, i64), LayoutError> {
-        const OP: &str = "image_layout";
+        self.image_layout_in("image_layout")
+    }
+
+    /// [`Composed::image_layout`], for an operation that is refused where there is none.
+    fn image_layout_in(&self, op: &'static str) -> Result<(Layout, i64), LayoutError> {
         if let Some(affine) = self.affine().filter(|affine| i64::try_from(affine.support()).is_ok()) {
             let image = BitMatrix::from_valid(MAX_BITS, affine.columns.clone()).image();
             let constant = remainder(&image, affine.constant);
             let increasing = Affine { constant, columns: image.into() };
-            let sum = increasing.parities().ok_or_else(|| LayoutError::overflow(OP))?;
-            let steps = sum.steps().ok_or_else(|| sum.not_additive(OP))?;
+            let sum = increasing.parities().ok_or_else(|| LayoutError::overflow(op))?;
+            let steps = sum.steps().ok_or_else(|| sum.not_additive(op))?;
             let shape = Tree::flat(core::iter::repeat_n(2, steps.len()))?;
             return Ok((super::plain::refined(&shape, &steps)?.coalesce()?, constant as i64));
         }
@@ -191,14 +195,14 @@ impl Composed {
         let count = values.len() as i64;
         let value = |index: i64| {
             let value = usize::try_from(index).ok().and_then(|index| values.get(index));
-            value.copied().ok_or_else(|| LayoutError::overflow(OP))
+            value.copied().ok_or_else(|| LayoutError::overflow(op))
         };
-        let layout = Layout::flat(modes_of(OP, count, 1, first, value)?)?;
+        let layout = Layout::flat(modes_of(op, count, 1, first, value)?)?;
         for index in 0..count {
             let (value, alone) = (value(index)?, layout.eval(&index)?.checked_add(first));
             if Some(value) != alone {
-                let alone = alone.ok_or_else(|| LayoutError::overflow(OP))?;
-                return Err(LayoutError::NotAdditive { op: OP, index, value, alone });
+                let alone = alone.ok_or_else(|| LayoutError::overflow(op))?;
+                return Err(LayoutError::NotAdditive { op, index, value, alone });
             }
         }
         Ok((layout, first))
@@ -256,7 +260,7 @@ impl Composed {
     pub fn weak_complement(&self, target: &i64) -> Result<Layout, LayoutError> {
         match self.as_layout() {
             Some(layout) => layout.weak_complement(target),
-            None => self.image_layout()?.0.weak_complement(target),
+            None => self.image_layout_in("weak_complement")?.0.weak_complement(target),
         }
     }
 
@@ -265,7 +269,7 @@ impl Composed {
     pub fn weak_complement_open(&self) -> Result<Layout, LayoutError> {
         match self.as_layout() {
             Some(layout) => layout.weak_complement_open(),
-            None => self.image_layout()?.0.weak_complement_open(),
+            None => self.image_layout_in("weak_complement")?.0.weak_complement_open(),
         }
     }
 
@@ -277,10 +281,11 @@ impl Composed {
 
     /// The layout of the values, which begin at 0.
     fn whole_image(&self) -> Result<Layout, LayoutError> {
-        match self.image_layout()? {
+        let op = "complement";
+        match self.image_layout_in(op)? {
             (layout, 0) => Ok(layout),
             (_, value) => {
-                let (op, what) = ("complement", "the least value");
+                let what = "the least value";
                 Err(LayoutError::Argument { op, what, value, wanted: "0" })
             }
         }

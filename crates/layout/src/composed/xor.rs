@@ -139,7 +139,7 @@ impl Composed {
     /// assert_eq!(xor("S<0,0,0> o 0 o 4:3").unwrap_err().code(), "E0121");
     /// ```
     pub fn to_xor(&self) -> Result<Layout<Xor>, LayoutError> {
-        const OP: &str = "xor_strides";
+        const OP: &str = "to_xor";
         let overflow = || LayoutError::overflow(OP);
         let even = self.inner().leaves().iter().all(|leaf| leaf.extent.unsigned_abs().is_power_of_two());
         let vector = |index: u64| Some(self.eval(&i64::try_from(index).ok()?).ok()? as u64);

@@ -90,7 +90,7 @@ impl Layout<Xor> {
     /// assert_eq!(xor("4:3").unwrap_err().code(), "E0124"); // 3 ^ 6 is not 9
     /// ```
     pub fn of_integers(layout: &Layout) -> Result<Layout<Xor>, LayoutError> {
-        const OP: &str = "xor_strides";
+        const OP: &str = "to_xor";
         crate::algebra::complement::refuse_negative(OP, layout)?;
         let vectors = Layout::mode_of(1, Xor(1))?;
         vectors.compose(layout).map_err(|error| match error {
@@ -115,10 +115,10 @@ impl Layout<Xor> {
     /// let integers = |text: &str| text.parse::<Layout<Xor>>().unwrap().integers().map(|layout| layout.to_string());
     /// assert_eq!(integers("(8,64):(^64,^1)").unwrap(), "(8,64):(64,1)");
     /// let error = integers("(8,8):(^1,^9)").unwrap_err();
-    /// assert_eq!(error.to_string(), "integer_strides: no layout has these values: at (1,1) the value is 8, but the modes come to 10");
+    /// assert_eq!(error.to_string(), "to_layout: no layout has these values: at (1,1) the value is 8, but the modes come to 10");
     /// ```
     pub fn integers(&self) -> Result<Layout, LayoutError> {
-        const OP: &str = "integer_strides";
+        const OP: &str = "to_layout";
         let overflow = || LayoutError::overflow(OP);
         let rank = self.leaves().len();
         let refuse = |indices: &[(usize, i64)]| {

@@ -86,3 +86,20 @@ fn a_question_that_is_open_reads_as_one() {
     let sentence = evaluate("equivalent(2:1, 2:K)", &mut Environment::new()).unwrap_err().message.to_string();
     assert_eq!(sentence, "equivalent: needs to know whether equivalent(2:1, 2:K) holds");
 }
+
+/// An operation that is refused is named as it was called.
+#[test]
+fn a_refusal_names_the_function_that_was_called() {
+    for (program, name) in [
+        ("to_layout((2,4,4):(^2,^2,^3))", "to_layout"),
+        ("to_xor(S<1,2,1> o 4 o (3,2):(3,9))", "to_xor"),
+        ("to_xor(4:3)", "to_xor"),
+        ("complement(S<2,0,2> o 0 o (4,3):(3,16), 64)", "complement"),
+        ("complement(S<2,2,2> o 0 o (4,4):(3,16))", "complement"),
+        ("weak_complement(S<2,2,2> o 0 o (4,4):(3,16), 64)", "weak_complement"),
+        ("composition_within(S<2,0,2> o 4 o (8,4):(2,16), 8:1)", "composition_within"),
+    ] {
+        let sentence = evaluate(program, &mut Environment::new()).unwrap_err().message.to_string();
+        assert!(sentence.starts_with(&format!("{name}: ")), "{program}: {sentence}");
+    }
+}
