@@ -47,11 +47,14 @@ def test_reductions(axis):
         assert np.array_equal(tw.gpu.reduce(x, "argmax", axis=axis, **HERE), x.argmax(axis))
 
 
-def test_a_reduction_by_two_launches():
+def test_reductions_of_shares():
     x = whole(np.random.default_rng(7), 1 << 17, dtype=np.float32).reshape(256, 512)
     plan = tw.gpu.plan(tw.gpu.reduce, x, axis=None)
-    assert len(plan.launches) == 2 and plan.workspaces[0][0] == "f32" and "second launch" in str(plan)
+    assert len(plan.launches) == 1 and plan.workspaces[0][0] == "f32" and "the last block" in str(plan)
     assert tw.gpu.reduce(x, axis=None, **HERE) == x.sum()
+    # What many shares leave is put together by a second launch.
+    plan = tw.gpu.plan(tw.gpu.reduce, np.zeros((4096, 1024), np.float32), axis=0)
+    assert len(plan.launches) == 2 and plan.workspaces[0][0] == "f32" and "second launch" in str(plan)
 
 
 def test_relayout():

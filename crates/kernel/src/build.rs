@@ -28,6 +28,7 @@ mod fragment;
 mod group_matrix;
 mod index;
 mod lanes;
+mod last;
 mod load_store;
 mod matrix;
 mod matrix_rows;
@@ -393,11 +394,13 @@ impl Build {
                 let numbers = dealing.dealt.numbers;
                 Dealt { numbers: renamed.get(&numbers).copied().unwrap_or(numbers), ..dealing.dealt }
             }),
+            counted: core.last_block.as_ref().map(|block| renamed.get(&block.before).copied().unwrap_or(block.before)),
             widths: core.widths.clone(),
             body,
             sources: core.sources.clone(),
         };
         core.deals_all(&program).map_err(|refusal| refusal.at("deal", location))?;
+        core.counts_all(&program).map_err(|refusal| refusal.at("when_last", location))?;
         let outputs = coverage::coverages(&core, &values, &program, &renamed)?;
         Ok((program, outputs))
     }

@@ -8,10 +8,11 @@
 //!
 //! The order that counts is that of barriers: of the block, of warps, of phases of barriers in
 //! memory, and of waiting for copies (`clock.rs`). Shuffles, ballots, fences and atomic operations
-//! order no other accesses. Blocks are not ordered.
+//! order no other accesses. Blocks are ordered by the count of the launch alone (`arrivals.rs`).
 
 mod access;
 mod arithmetic;
+mod arrivals;
 mod background;
 mod barriers;
 mod bulk;

@@ -223,6 +223,9 @@ pub struct Program {
     pub shared_bytes: u32,
     /// The numbers that clusters take of a count, where they do.
     pub dealt: Option<Dealt>,
+    /// Where blocks are counted ([`Operation::CountBlock`]), the shared array from which the threads
+    /// of a block read how many came before it: the cost report takes blocks as counted in order.
+    pub counted: Option<BufferId>,
     /// How many bits each register has.
     pub widths: Vec<Width>,
     /// What a thread does.
@@ -304,6 +307,11 @@ impl Program {
     /// ```
     pub fn waits_for_launches(&self) -> bool {
         self.has(|operation| matches!(operation, Operation::WaitLaunches))
+    }
+
+    /// Whether a launch has a count, of which clusters take numbers or at which blocks are counted.
+    pub(crate) fn has_count(&self) -> bool {
+        self.has(|operation| matches!(operation, Operation::Claim | Operation::CountBlock))
     }
 
     /// Whether some instruction has an operation of a kind.

@@ -194,11 +194,9 @@ impl Planned {
     pub fn inputs(&self) -> Vec<Element> {
         match self.meaning() {
             Meaning::Relayout { source, .. } => vec![*source],
-            // The output is the last tensor; where there is a second launch, it takes the others.
             _ => {
-                let tensors: Vec<Element> = self.kernel().program().tensors().map(|buffer| buffer.element).collect();
-                let left = self.second().map_or(1, |second| second.program().tensors().count() - 1);
-                tensors[..tensors.len() - left].to_vec()
+                let inputs = self.between().start;
+                self.kernel().program().tensors().take(inputs).map(|buffer| buffer.element).collect()
             }
         }
     }
@@ -288,7 +286,7 @@ impl Planned {
         }
         let (run, output) = match (&last, self.second()) {
             (Some(last), Some(second)) => (&last.run, second.program().tensors().count() - 1),
-            _ => (&checked.run, types.len()),
+            _ => (&checked.run, self.between().end),
         };
         let left = run.bytes(output).map_err(setup)?.to_vec();
         let input = |tensor: usize, at: usize| bits_at(&given[tensor], types[tensor].bytes() as usize, at);

@@ -149,6 +149,8 @@ fn held_layer_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned
         let (weights, bias) = (rows.beside(k, &weights)?, rows.beside(k, &bias)?);
         let part = 1.0 / columns as f64;
         if rows.rereads() {
+            // Where each thread has a vector, no set is empty.
+            let joined = if rows.ends_in(0) { joined } else { joined_quickly };
             let all = moments(k, &rows, held.runs(k), Some(&|number| rows.counts(k, number)), joined)?;
             let mut all = rows.across(k, all, joined)?;
             let (squares, mean) = (all.remove(2), all.remove(1));
@@ -176,8 +178,8 @@ fn layer_norm_in_turn(turns: &Turns, element: Element, epsilon: f64) -> Result<P
         let y = rows.matrix(k, "y", Role::Output)?;
         let beside = turns.begin(k, &[&weights, &bias])?;
         turns.each(k, &x, |turn| {
-            let uncounted = |_| Ok(None);
-            let counts: Option<&dyn Fn(usize) -> _> = if turns.in_pairs() { None } else { Some(&uncounted) };
+            let counted = |run| turn.counts(run);
+            let counts: Option<&dyn Fn(usize) -> _> = if turns.in_pairs() { None } else { Some(&counted) };
             let all = turn.across(moments(k, rows, turn.runs(), counts, joined_quickly)?, joined_quickly)?;
             let (mean, variance) = match all[..] {
                 [mean, variance] => (mean, variance),
@@ -355,17 +357,23 @@ mod tests {
     /// rows are dealt.
     #[test]
     fn rows_taken_in_turn_are_right() {
-        for (columns, element, blocks, clusters, rows) in [
-            (4096, Element::F32, 2, 2, 7),
-            (2048, Element::F32, 2, 3, 2),
-            (4096, Element::F16, 2, 1, 5),
-            (16384, Element::Bf16, 4, 3, 8),
-            (16384, Element::Bf16, 8, 2, 5),
-            (12288, Element::F32, 2, 2, 3),
+        for (columns, element, [blocks, warps, vectors], clusters, rows) in [
+            (4096, Element::F32, [2, 2, 8], 2, 7),
+            (2048, Element::F32, [2, 1, 8], 3, 2),
+            (4096, Element::F16, [2, 1, 8], 1, 5),
+            (16384, Element::Bf16, [4, 2, 8], 3, 8),
+            (16384, Element::Bf16, [8, 1, 8], 2, 5),
+            (12288, Element::F32, [2, 6, 8], 2, 3),
+            // Rows that end within a run, of one warp or of several, and behind whole runs.
+            (5000, Element::F32, [2, 4, 5], 2, 5),
+            (9000, Element::Bf16, [2, 3, 6], 2, 3),
+            (10_104, Element::F16, [4, 2, 5], 3, 4),
+            (2820, Element::F32, [4, 1, 6], 2, 3),
         ] {
-            let turns = Turns::of((columns, WHOLE), element, blocks, clusters).unwrap().unwrap();
-            let dealt = Turns::dealt_to((columns, WHOLE), element, blocks, [2, clusters]).unwrap().unwrap();
-            let kernels = [&turns, &dealt].into_iter().flat_map(|turns| {
+            let turns = Turns::of((columns, WHOLE), element, blocks, clusters).unwrap();
+            let shape = [blocks, warps, vectors];
+            let dealt = Turns::dealt_to((columns, WHOLE), element, shape, [2, clusters]).unwrap().unwrap();
+            let kernels = turns.iter().chain([&dealt]).flat_map(|turns| {
                 let norms = [rms_norm_in_turn(turns, element, 1e-5), layer_norm_in_turn(turns, element, 1e-5)];
                 norms.into_iter().chain([crate::softmax::in_turn(turns, element)])
             });
@@ -389,7 +397,10 @@ mod tests {
             (32_768, Element::F32, true),
             (16_384, Element::F32, false),
             (114_688, Element::F32, true),
-            (100_000, Element::F32, false),
+            (100_000, Element::F32, true),
+            (100_000, Element::Bf16, true),
+            (100_002, Element::F32, false),
+            (50_000, Element::F32, true),
             (131_072 + 8192, Element::F32, false),
             (262_144, Element::Bf16, true),
             (131_072, Element::Bf16, true),

@@ -24,6 +24,8 @@ use crate::meaning::Meaning;
 pub struct Planned {
     kernel: Kernel,
     second: Option<Kernel>,
+    /// How many tensors hold what blocks of one launch leave for its last one.
+    left: usize,
     /// For devices that the kernel is not for.
     otherwise: Option<Box<Planned>>,
     plan: Vec<String>,
@@ -35,7 +37,8 @@ pub struct Planned {
 
 impl Planned {
     pub(crate) fn new(kernel: Kernel, plan: Vec<String>, meaning: Meaning) -> Planned {
-        Planned { kernel, second: None, otherwise: None, plan, bytes: 0, operations: 0, sizes: Vec::new(), meaning }
+        let (second, otherwise, sizes) = (None, None, Vec::new());
+        Planned { kernel, second, left: 0, otherwise, plan, bytes: 0, operations: 0, sizes, meaning }
     }
 
     /// With a second launch: what the first one leaves is what it reads, in the same order.
@@ -43,6 +46,11 @@ impl Planned {
         let mut plan = self.plan;
         plan.push(line);
         Planned { second: Some(second), plan, ..self }
+    }
+
+    /// With so many tensors before the last one that hold what blocks leave for the last block.
+    pub(crate) fn leaving(self, left: usize) -> Planned {
+        Planned { left, ..self }
     }
 
     /// With a plan for devices that this one is not for.
@@ -103,6 +111,31 @@ impl Planned {
     /// the same sizes.
     pub fn second(&self) -> Option<&Kernel> {
         self.second.as_ref()
+    }
+
+    /// Which tensors of the kernel hold what is passed on within the work, by their numbers: what
+    /// blocks leave for the block that comes last, or for a second launch. The caller gives memory
+    /// for them, of any contents. Those before are the inputs; the result is the one behind them, or
+    /// the last one of the second launch.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernels::{Statistic, reduce};
+    ///
+    /// let matrix = "(4096,4096):(4096,1)".parse().unwrap();
+    /// let rows = reduce(Statistic::Sum, (&matrix, Element::F32), &[1]).unwrap();
+    /// assert!(rows.between().is_empty());
+    /// let all = reduce(Statistic::ArgMaximum, (&matrix, Element::F32), &[0, 1]).unwrap();
+    /// // The greatest numbers of shares, and their places.
+    /// assert_eq!(all.between(), 1..3);
+    /// ```
+    pub fn between(&self) -> std::ops::Range<usize> {
+        let tensors = |kernel: &Kernel| kernel.program().tensors().count();
+        let count = tensors(&self.kernel);
+        match &self.second {
+            Some(second) => count + 1 - tensors(second)..count,
+            None => count.saturating_sub(1 + self.left)..count.saturating_sub(1),
+        }
     }
 
     /// The kernels in the order of their launches.

@@ -7,8 +7,9 @@
 //!
 //! * **Rows** one behind another that the registers of a block hold are read at once, as the norms
 //!   read them (`rows.rs`).
-//! * **Everything else** is read by threads that go along the reduced modes (`anywhere.rs`), by two
-//!   launches where there are few results.
+//! * **Everything else** is read by threads that go along the reduced modes (`anywhere.rs`). Where
+//!   there are few results blocks have shares, which the block that comes last puts together, or a
+//!   second launch.
 
 mod anywhere;
 mod problem;
@@ -42,9 +43,9 @@ const BUSY: i64 = 256;
 /// let matrix = "(16384,16384):(16384,1)".parse().unwrap();
 /// let columns = reduce(Statistic::Sum, (&matrix, Element::F32), &[0]).unwrap();
 /// assert!(columns.to_string().contains("64 results"));
-/// // Of all elements: shares of blocks, and a second launch.
+/// // Of all elements: shares of blocks, of which the last block makes the result.
 /// let all = reduce(Statistic::Maximum, (&matrix, Element::F32), &[0, 1]).unwrap();
-/// assert!(all.second().is_some());
+/// assert!(all.second().is_none() && all.between() == (1..2));
 /// ```
 ///
 /// Errors: there is no such mode, or it is named twice; an element lies before the tensor; elements
@@ -91,10 +92,52 @@ pub fn reduce_at(
         }
     }
     let walk = Walk::new(statistic, &problem, element, alignment)?;
-    let planned = Planned::new(walk.kernel()?, vec![first, walk.plan()], meaning).moving(bytes);
+    Ok(walked(&walk, first, meaning)?.moving(bytes))
+}
+
+/// The kernel of a walk, or the kernels.
+fn walked(walk: &Walk, first: String, meaning: Meaning) -> Result<Planned, PlanError> {
+    let planned = Planned::new(walk.kernel()?, vec![first, walk.plan()], meaning);
+    if walk.at_once {
+        return Ok(planned.leaving(walk.kept()));
+    }
     if walk.shares == 1 {
         return Ok(planned);
     }
     let (kernel, plan) = walk.second()?;
     Ok(planned.then(kernel, format!("then {plan}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Many results with shares leave much, and a second launch puts it together; so it does here
+    /// with little.
+    #[test]
+    fn a_second_launch_leaves_what_the_last_block_does() {
+        for (layout, modes) in
+            [("60000:1", vec![0]), ("(700,96):(96,1)", vec![0]), ("(40,6,300):(1800,300,1)", vec![0, 2])]
+        {
+            let layout: Layout = layout.parse().unwrap();
+            for statistic in [Statistic::Sum, Statistic::Norm, Statistic::Maximum, Statistic::ArgMaximum] {
+                let problem = Problem::new(&layout, &modes, statistic == Statistic::ArgMaximum).unwrap();
+                let mut walk = Walk::new(statistic, &problem, Element::F32, WHOLE).unwrap();
+                let meaning = Meaning::Reduce {
+                    statistic,
+                    from: Box::new(problem.from.clone()),
+                    to: Box::new(problem.to.clone()),
+                    along: Box::new(problem.along.clone()),
+                };
+                assert!(walk.shares > 1 && walk.at_once, "{layout}");
+                for at_once in [true, false] {
+                    walk.at_once = at_once;
+                    let planned = walked(&walk, String::new(), meaning.clone()).unwrap();
+                    assert_eq!(planned.second().is_some(), !at_once);
+                    assert_eq!(planned.between(), 1..1 + walk.kept());
+                    planned.check().unwrap_or_else(|error| panic!("{statistic:?} {planned}{error}"));
+                }
+            }
+        }
+    }
 }

@@ -90,7 +90,7 @@ pub(crate) fn in_turn(turns: &Turns, element: Element) -> Result<Planned, PlanEr
         let (x, y) = (rows.matrix(k, "x", Role::Input)?, rows.matrix(k, "y", Role::Output)?);
         let beside = turns.begin(k, &[])?;
         turns.each(k, &x, |turn| {
-            let parts = parts(k, rows, turn.runs())?;
+            let parts = parts(k, rows, turn.runs_or(k.number_of(element, f64::NEG_INFINITY)))?;
             let both = turn.across(parts, together)?;
             let (greatest, log) = (both[0], both[1].log2());
             turn.write(&beside, &y, |run, _| {

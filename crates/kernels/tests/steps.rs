@@ -47,7 +47,12 @@ fn compare(entry: &Entry, completion: Completion) -> usize {
             }
         }
     }
-    assert_eq!(instructions, whole.counts.total(), "{name}: instructions");
+    // Where blocks are counted, one that is by itself is not the last, and leaves that to others.
+    let counted = program.counted.is_some();
+    assert!(
+        instructions == whole.counts.total() || counted && instructions < whole.counts.total(),
+        "{name}: instructions"
+    );
     let all =
         |of: fn(&tilewright_kernel::interpret::AccessCount) -> u64| wanted.iter().map(|count| of(count)).sum::<u64>();
     // Copies behind the threads' backs have wavefronts too, by the statement that sets them off.
@@ -58,14 +63,16 @@ fn compare(entry: &Entry, completion: Completion) -> usize {
         .filter(|count| count.class == Class::AsyncCopy)
         .map(|count| count.wavefronts)
         .sum();
-    assert_eq!(wavefronts, all(|count| count.wavefronts) + copied, "{name}: wavefronts");
-    assert!(bytes >= all(|count| count.bytes), "{name}: {bytes} bytes touched");
+    let wanted = all(|count| count.wavefronts) + copied;
+    assert!(wavefronts == wanted || counted && wavefronts < wanted, "{name}: {wavefronts} wavefronts of {wanted}");
+    assert!(bytes >= all(|count| count.bytes) || counted, "{name}: {bytes} bytes touched");
     for (output, left) in outputs.iter().zip(&left) {
         let whole = whole.bytes(*output).unwrap();
         for (at, (byte, wanted)) in left.iter().zip(whole).enumerate() {
             assert!(byte.is_none_or(|byte| byte == *wanted), "{name}: byte {at} of {output}");
         }
-        assert!(left.iter().any(Option::is_some), "{name}: nothing written");
+        let results = *output == plan.between().end;
+        assert!(left.iter().any(Option::is_some) || counted && results, "{name}: nothing written");
     }
     steps
 }

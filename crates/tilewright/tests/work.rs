@@ -68,7 +68,8 @@ fn run(planned: &Planned, inputs: &[&[u8]], into: &mut [u8]) {
         let inputs: Vec<&[u8]> = left.iter().map(Vec::as_slice).collect();
         left = run_kernel(second, planned.sizes(), &inputs);
     }
-    into.iter_mut().zip(&left[0]).for_each(|(place, byte)| *place |= byte);
+    let result = left.last().map_or(&[][..], Vec::as_slice);
+    into.iter_mut().zip(result).for_each(|(place, byte)| *place |= byte);
 }
 
 /// What the devices hold of the result.

@@ -3,7 +3,6 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use tilewright_kernel::Kernel;
-use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::ptx::Target;
 use tilewright_kernels::gemm::{Fused, Matrix, Operand, Pairs, Problem, Product, Scales, Side};
 use tilewright_kernels::{self as kernels, Expression, Place, PlanError, Planned, Statistic};
@@ -146,24 +145,25 @@ fn planned(py: Python<'_>, planned: Result<Planned, PlanError>, name: &str) -> P
     let sizes: Vec<(String, i64)> = planned.sizes().iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
     let program =
         |kernel: &Kernel| Program { kernel: kernel.clone(), plan: planned.plan().to_vec(), fixed: sizes.clone() };
-    let first = planned.kernel().program();
-    let count = first.tensors().count();
-    let Some(second) = planned.second() else {
-        let launches = vec![(program(planned.kernel()), (0..count).collect())];
-        return Plan::of(py, count, planned.plan().to_vec(), launches, &[]);
+    // The caller has the inputs and the result; what blocks leave is behind these.
+    let between = planned.between();
+    let result = between.start;
+    let shares = result + 1..=result + between.len();
+    let mut bytes: Vec<i64> = Vec::new();
+    if !between.is_empty() {
+        let named: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+        let launch = planned.kernel().program().launch_with(&named, |_, _| Some(0));
+        let launch = launch.map_err(|error| of_setup(py, &error))?;
+        bytes.extend(launch.bytes.get(between).unwrap_or_default().iter().map(|bytes| bytes.cast_signed()));
+    }
+    let first = (0..result).chain(shares.clone());
+    let launches = match planned.second() {
+        None => vec![(program(planned.kernel()), first.chain([result]).collect())],
+        Some(second) => {
+            vec![(program(planned.kernel()), first.collect()), (program(second), shares.chain([result]).collect())]
+        }
     };
-    // The caller has the inputs and the result; shares are between.
-    let inputs = first.tensors().take_while(|buffer| buffer.role == Role::Input).count();
-    let result = inputs;
-    let shares: Vec<usize> = (result + 1..=count).collect();
-    let named: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
-    let launch = first.launch_with(&named, |_, _| Some(0)).map_err(|error| of_setup(py, &error))?;
-    let bytes: Vec<i64> = launch.bytes.iter().skip(inputs).map(|bytes| bytes.cast_signed()).collect();
-    let launches = vec![
-        (program(planned.kernel()), (0..inputs).chain(shares.iter().copied()).collect()),
-        (program(second), shares.into_iter().chain([result]).collect()),
-    ];
-    Plan::of(py, inputs + 1, planned.plan().to_vec(), launches, &bytes)
+    Plan::of(py, result + 1, planned.plan().to_vec(), launches, &bytes)
 }
 
 /// A tensor of a relayout: the type, the layout, and how many elements come before it.

@@ -3,12 +3,13 @@
 //!
 //! Law: what is printed was measured in this run. The output is poisoned before the kernel runs,
 //! and compared with the definition; how many elements were compared is said. Kernel and copy take
-//! turns, and the figure of each is the median over the turns.
+//! turns, and the figure of each is the median over the turns. What is short is recorded into
+//! graphs, kernel and copy alike: else the figure would be that of the host's calls.
 
 use std::fmt::Write as _;
 
 use serde_json::json;
-use tilewright::gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, Stream};
+use tilewright::gpu::{Argument, Cache, Device, GpuError, Graph, Memory, ModuleOptions, Stream};
 use tilewright::kernel::ptx::Target;
 use tilewright::kernels::{Entry, Planned, Unchecked, bits_at};
 
@@ -19,6 +20,9 @@ use crate::terminal::Terminal;
 pub(crate) const TURNS: usize = 9;
 /// How long a turn takes about, in seconds.
 pub(crate) const TURN: f64 = 0.02;
+/// What takes less, in seconds, is replayed from a graph of so many repetitions.
+const SHORT: f64 = 50e-6;
+const RECORDED: usize = 200;
 /// How many elements are compared with the definition at most.
 const COMPARED: usize = 1 << 20;
 /// How many numbers of the inputs the definition reads for that, about.
@@ -32,6 +36,8 @@ struct Measured {
     target: Target,
     seconds: f64,
     copy_seconds: f64,
+    /// How many repetitions a graph has that was timed; 0 where none was.
+    recorded: usize,
     compared: usize,
     worst: f64,
 }
@@ -53,6 +59,7 @@ pub fn run(entry: &Entry, planned: &Planned, turns: usize, terminal: &mut Termin
             "median_us": measured.seconds * 1e6,
             "tb_per_s": kernel,
             "copy_tb_per_s": copy,
+            "recorded": measured.recorded,
             "checked": true,
             "compared": measured.compared,
             "of": planned.defined(),
@@ -69,7 +76,11 @@ pub fn run(entry: &Entry, planned: &Planned, turns: usize, terminal: &mut Termin
         let _ = writeln!(text, "  {line}");
     }
     let _ = writeln!(text, "  {}, {}", measured.device, measured.target.name());
-    let _ = writeln!(text, "  {:.1} us, the median of {turns} turns", measured.seconds * 1e6);
+    let graphs = match measured.recorded {
+        0 => String::new(),
+        count => format!(", replayed from graphs of {count}"),
+    };
+    let _ = writeln!(text, "  {:.1} us, the median of {turns} turns{graphs}", measured.seconds * 1e6);
     let _ = writeln!(
         text,
         "  {kernel:.2} TB/s of {} bytes; the driver's copy of as many {copy:.2} TB/s: {:.3}",
@@ -142,17 +153,17 @@ fn measured(device: &Device, planned: &Planned, turns: usize) -> Result<Measured
         blocks.push(block);
         inputs.push(memory);
     }
-    // What a first launch leaves for a second one is poisoned, too.
+    // What blocks leave for the last one, or for a second launch, is poisoned, too.
     let mut left = Vec::new();
+    for bytes in &bytes[planned.between()] {
+        let mut memory = device.allocate(*bytes)?;
+        memory.fill_bytes(&stream, 0xa5)?;
+        left.push(memory);
+    }
     let last = bytes.len() - 1;
     let result = match planned.second() {
         None => bytes[last],
         Some(second) => {
-            for bytes in &bytes[types.len()..] {
-                let mut memory = device.allocate(*bytes)?;
-                memory.fill_bytes(&stream, 0xa5)?;
-                left.push(memory);
-            }
             let launch = second.program().launch(planned.sizes()).map_err(|error| Failure::refused(&error))?;
             launch.bytes.last().copied().unwrap_or(0)
         }
@@ -161,7 +172,7 @@ fn measured(device: &Device, planned: &Planned, turns: usize) -> Result<Measured
     output.fill_bytes(&stream, 0xa5)?;
     let mut launch = |output: &mut Memory| -> Result<(), GpuError> {
         match &second {
-            None => kernel.launch(&stream, &arguments(&inputs, [output])),
+            None => kernel.launch(&stream, &arguments(&inputs, left.iter_mut().chain([output]))),
             Some(second) => {
                 kernel.launch(&stream, &arguments(&inputs, &mut left))?;
                 second.launch(&stream, &arguments(&left, [output]))
@@ -178,16 +189,29 @@ fn measured(device: &Device, planned: &Planned, turns: usize) -> Result<Measured
     let mut to = device.allocate(half)?;
     let once = timed(device, &stream, 3, || launch(&mut output))?;
     let count = ((TURN / once) as usize).clamp(1, 10_000);
+    let recorded = if once < SHORT { RECORDED } else { 0 };
     let (mut kernels, mut copies) = (Vec::new(), Vec::new());
-    for _ in 0..turns {
-        kernels.push(timed(device, &stream, count, || launch(&mut output))?);
-        copies.push(timed(device, &stream, count, || to.copy_from(&stream, &from))?);
+    if recorded > 0 {
+        let own = Graph::capture(&stream, |_| (0..recorded).try_for_each(|_| launch(&mut output)))?;
+        let other = Graph::capture(&stream, |_| (0..recorded).try_for_each(|_| to.copy_from(&stream, &from)))?;
+        let replays = count.div_ceil(recorded);
+        for _ in 0..turns {
+            for (graph, into) in [(&own, &mut kernels), (&other, &mut copies)] {
+                into.push(timed(device, &stream, replays, || graph.launch(&stream))? / recorded as f64);
+            }
+        }
+    } else {
+        for _ in 0..turns {
+            kernels.push(timed(device, &stream, count, || launch(&mut output))?);
+            copies.push(timed(device, &stream, count, || to.copy_from(&stream, &from))?);
+        }
     }
     Ok(Measured {
         device: device.name().to_owned(),
         target: compiled.target(),
         seconds: median(kernels),
         copy_seconds: median(copies),
+        recorded,
         compared,
         worst,
     })

@@ -14,6 +14,7 @@ mod deals;
 mod hopper;
 mod indivisible;
 mod kernels;
+mod last;
 mod limits;
 mod loss;
 mod memory;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         ("launches that wait by themselves keep their order", (major, minor) == (9, 0), together::overlapping),
         ("shared memory up to the limit", true, kernels::shared_memory),
         ("numbers that are dealt are had once", (major, minor) == (9, 0), deals::dealt),
+        ("the last block sees what all have left", major >= 8, last::summed),
         ("threads up to the registers", true, limits::registers),
         ("sizes past 2^31 and 2^32 elements", major >= 8, limits::large),
         ("wrong lists, texts and sizes are refused", true, kernels::refusals),

@@ -12,6 +12,7 @@ use tilewright_layout::Layout;
 use tilewright_layout::symbolic::{Declarations, Expr, Parameter};
 
 use super::coverage::Write;
+use super::last::LastBlock;
 use super::pipeline::Dealing;
 use super::role::Team;
 use super::scratch::Scratch;
@@ -101,6 +102,8 @@ pub(crate) struct Core {
     pub(crate) maps: Vec<Map>,
     /// What clusters take of a count.
     pub(crate) dealt: Option<Dealing>,
+    /// What is said of the block that comes last.
+    pub(crate) last_block: Option<LastBlock>,
     /// Registers that are an accumulator's own: what products of four warps may add to.
     pub(crate) sums: HashSet<Register>,
     pub(crate) digits: HashMap<(Expr, i64, i64), Expr>,
@@ -142,6 +145,7 @@ impl Core {
             shares: Vec::new(),
             maps: Vec::new(),
             dealt: None,
+            last_block: None,
             sums: HashSet::new(),
             digits: HashMap::new(),
             aliases: HashMap::new(),

@@ -17,6 +17,9 @@
 //! 3. along each mode the outer variables count boxes, from the first to the last that there is,
 //!    and together they tell blocks and turns (`grid.rs`).
 //!
+//! Where the block stores that comes last, it is one, whichever it is (`last.rs`), so nothing else
+//! has to tell blocks.
+//!
 //! What breaks one of these for some admissible size is refused. What is not decided, because a
 //! coordinate or a condition is no such sum, is [`Written::Unproved`], and says why: the
 //! interpreter checks it at each size.
@@ -91,6 +94,8 @@ pub(crate) struct Write {
     conditions: Vec<(Register, bool)>,
     /// The loops around it: the turn, and how many there are.
     turns: Vec<(Parameter, Expr)>,
+    /// Whether it is one block that stores, which came last.
+    alone: bool,
 }
 
 /// Not decided, or refused.
@@ -124,7 +129,10 @@ impl View<'_> {
             });
         }
         let mut core = self.build.core();
-        let conditions = core.conditions.iter().copied().chain(only.map(|only| (only, true))).collect();
+        // One block stores, whichever it is, where it is the last one that does.
+        let last = core.last_block.as_ref().and_then(|block| block.within);
+        let around = core.conditions.iter().copied().filter(|(register, _)| Some(*register) != last);
+        let conditions = around.chain(only.map(|only| (only, true))).collect();
         let write = Write {
             buffer: self.buffer,
             source: core.source,
@@ -133,6 +141,7 @@ impl View<'_> {
             bounds,
             conditions,
             turns: core.turns.clone(),
+            alone: last.is_some(),
         };
         core.writes.push(write);
         Ok(())
@@ -265,7 +274,10 @@ fn proved(
         Ok(false) => return Err(twice("whoever writes one of two elements with one place".to_string())),
         Err(error) => return Err(undecided(error.to_string())),
     }
-    let bounds = &writes[0].bounds;
+    let (bounds, alone) = (&writes[0].bounds, writes[0].alone);
+    if writes.iter().any(|write| write.alone != alone) {
+        return Err(undecided("all blocks write it, and the last one again"));
+    }
     let name = |write: &Write| program.sources[write.source.index()].to_string();
     let mut listed = Listed::new(bounds);
     let mut outer: Option<Vec<Vec<(i64, Parameter)>>> = None;
@@ -311,7 +323,8 @@ fn proved(
         NoBox::Negative => undecided("a coordinate may be negative"),
     })?;
     let turns: Vec<(Parameter, Expr)> = writes.iter().flat_map(|write| write.turns.iter().cloned()).collect();
-    grid::counted(core, tensor, bounds, &outer, &sides, (by_threads, program.threads), &turns)
+    let parts = grid::Parts { outer: &outer, sides: &sides, last: alone };
+    grid::counted(core, tensor, bounds, parts, (by_threads, program.threads), &turns)
 }
 
 /// Whether an extent takes every value that its facts admit.

@@ -156,7 +156,9 @@ impl<'k> View<'k> {
         let core = self.build.core();
         let buffer = &core.buffers[self.buffer.index()];
         match buffer.role {
-            Role::Output => Err(Reason::Role { tensor: buffer.name.clone(), tried: "read: it is an output" }),
+            Role::Output if !core.is_of_last_block() => {
+                Err(Reason::Role { tensor: buffer.name.clone(), tried: "read: it is an output" })
+            }
             _ => Ok(()),
         }
     }

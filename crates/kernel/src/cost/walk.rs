@@ -313,7 +313,7 @@ impl<'a> Walk<'a> {
             _ => None,
         };
         if let Operation::Load(access) = operation
-            && self.dealt(access, instruction)
+            && (self.dealt(access, instruction) || self.counted(access, instruction))
         {
             return self.accesses(place, instruction, mask);
         }
@@ -351,6 +351,22 @@ impl<'a> Walk<'a> {
             self.known[output.index()] = true;
         }
         self.drawn += if self.drawn == 0 { u64::from(dealt.first) } else { 1 };
+        true
+    }
+
+    /// What threads read of the number of blocks that came before theirs: those before it in the
+    /// grid. Whether it is such a load.
+    fn counted(&mut self, access: &Access, instruction: &Instruction) -> bool {
+        if self.program.counted != Some(access.buffer) {
+            return false;
+        }
+        let [x, y, z] = self.block.map(u64::from);
+        let [columns, rows, _] = self.grid.map(u64::from);
+        let before = x + columns * (y + rows * z);
+        for output in &instruction.outputs {
+            self.registers[output.index()] = [before & u64::from(u32::MAX); LANES];
+            self.known[output.index()] = true;
+        }
         true
     }
 

@@ -180,6 +180,10 @@ impl Machine<'_> {
                 self.report(Defect::Role { place: of, role }, place, Some(thread))?;
                 Ok(false)
             }
+            (Role::Output, Touch::Read) if self.block.clocks.known_arrivals(thread) > 0 => {
+                self.read_output((place, thread), buffer, (address, bytes), (first, last), event)?;
+                Ok(true)
+            }
             (Role::Output, Touch::Read | Touch::Atomic) => {
                 let writers = &self.globals[buffer.index()].writers[first..=last];
                 let unwritten = writers.iter().any(|writer| !writer.event.is_some());
@@ -190,10 +194,18 @@ impl Machine<'_> {
             }
             (Role::Output, Touch::Write) => {
                 let block = self.block.number;
-                let mut before = None;
-                for writer in &mut self.globals[buffer.index()].writers[first..=last] {
+                let global = &mut self.globals[buffer.index()];
+                let (mut before, mut reader) = (None, None);
+                for cell in first..=last {
+                    let writer = &mut global.writers[cell];
                     before = before.or(Some(*writer).filter(|writer| writer.event.is_some()));
+                    reader = reader.or(global.readers.get(&cell).copied());
                     *writer = Foreign { event, block };
+                }
+                if let Some(reader) = reader {
+                    // Whoever read it may have read what is written now.
+                    let (of, before) = (self.place(buffer, address, bytes), self.foreign_party(reader));
+                    self.report(Defect::RaceBetweenBlocks { place: of, before }, place, Some(thread))?;
                 }
                 if let Some(before) = before {
                     self.report_second_write((place, thread), buffer, address, bytes, (before, event))?;
@@ -205,7 +217,8 @@ impl Machine<'_> {
                 let clocks = &self.block.clocks;
                 let mut conflict = None;
                 for cell in &mut self.globals[buffer.index()].cells[first..=last] {
-                    let found = self.groups.touch_global(cell, touch, event, (block, thread), clocks);
+                    let told = (clocks, &self.arrivals);
+                    let found = self.groups.touch_global(cell, touch, event, (block, thread), told);
                     conflict = conflict.or(found);
                 }
                 match conflict {
@@ -220,6 +233,45 @@ impl Machine<'_> {
                 }
                 Ok(true)
             }
+        }
+    }
+
+    /// An output that is read by a thread that other blocks have told what they knew: each byte was
+    /// written before.
+    fn read_output(
+        &mut self,
+        (place, thread): (usize, usize),
+        buffer: BufferId,
+        (address, bytes): (i64, u64),
+        (first, last): (usize, usize),
+        event: Event,
+    ) -> Result<(), Stop> {
+        let block = self.block.number;
+        let mut unwritten = false;
+        let mut conflict = None;
+        for cell in first..=last {
+            let writer = self.globals[buffer.index()].writers[cell];
+            unwritten |= !writer.event.is_some();
+            let ordered = match writer.block == block {
+                true => self.block.clocks.ordered(writer.event, thread),
+                false => self.passed_on(writer, thread),
+            };
+            if writer.event.is_some() && !ordered {
+                conflict = conflict.or(Some(writer));
+            }
+            self.globals[buffer.index()].readers.insert(cell, Foreign { event, block });
+        }
+        let of = self.place(buffer, address, bytes);
+        match conflict {
+            Some(before) if before.block == block => {
+                self.report_conflict((place, thread), buffer, address, bytes, (before.event, event))
+            }
+            Some(before) => {
+                let before = self.foreign_party(before);
+                self.report(Defect::RaceBetweenBlocks { place: of, before }, place, Some(thread))
+            }
+            None if unwritten => self.report(Defect::Unwritten { place: of }, place, Some(thread)),
+            None => Ok(()),
         }
     }
 

@@ -4,8 +4,8 @@
 //! or when a chain of barriers leads from the one to the other. Each *agent* counts; a thread's
 //! clock holds, for each agent, up to which count it knows. Agents are the threads; for each thread
 //! its asynchronous copies, the reading of its bulk stores and their writing, and, where arrivals
-//! at barriers of other blocks tell no more, what it reads itself; and the objects at which bulk
-//! loads arrive. What an agent does in the background is known to a thread that waits for it, and
+//! at barriers of other blocks tell no more, what it reads itself; the objects at which bulk
+//! loads arrive; and the count of the launch (`arrivals.rs`). What an agent does in the background is known to a thread that waits for it, and
 //! to those that this thread tells.
 //!
 //! Threads that left a barrier together share one clock; each has its own counts besides, so a
@@ -95,6 +95,8 @@ pub(super) enum Agent {
     Load(usize),
     /// The launches before this one.
     Launches,
+    /// The count of the launch: its count is how many blocks were counted.
+    Grid,
 }
 
 /// A clock: for each agent the count up to which its events are known; 0 beyond its end.
@@ -149,14 +151,20 @@ impl Clocks {
             5 => Agent::Work(thread, Work::Read),
             _ => match agent - (WORKS + 1) * self.threads {
                 0 => Agent::Launches,
-                object => Agent::Load(object - 1),
+                1 => Agent::Grid,
+                object => Agent::Load(object - 2),
             },
         }
     }
 
     /// The number of the agent that stands for bulk loads at the object of a number.
     pub(super) fn load_agent(&self, object: usize) -> usize {
-        (WORKS + 1) * self.threads + 1 + object
+        (WORKS + 1) * self.threads + 2 + object
+    }
+
+    /// The number of the agent that stands for the count of the launch.
+    fn grid_agent(&self) -> usize {
+        (WORKS + 1) * self.threads + 1
     }
 
     /// What a thread does now, at a place.
@@ -262,6 +270,9 @@ impl Clocks {
         for work in [0, Work::Copy as usize, Work::StoreWrite as usize] {
             clock[work * self.threads..][..self.threads].fill(0);
         }
+        if let Some(arrivals) = clock.get_mut(self.grid_agent()) {
+            *arrivals = 0;
+        }
         for work in [Work::StoreRead, Work::Multiply] {
             let entry = &mut clock[work as usize * self.threads + thread];
             *entry = (*entry).max(self.done(thread, work));
@@ -281,6 +292,18 @@ impl Clocks {
     /// Whether a thread knows that the launches before this one are over.
     pub(super) fn knows_launches(&self, thread: usize) -> bool {
         self.told[thread].get((WORKS + 1) * self.threads).is_some_and(|count| *count > 0)
+    }
+
+    /// A thread has been told by so many blocks of the launch what they knew.
+    pub(super) fn know_arrivals(&mut self, thread: usize, count: u32) {
+        let nothing: Clock = Rc::from([]);
+        let clock = with(&nothing, self.grid_agent(), count);
+        self.acquire(std::iter::once(thread), &clock);
+    }
+
+    /// How many blocks of the launch have told a thread what they knew.
+    pub(super) fn known_arrivals(&self, thread: usize) -> u32 {
+        self.told[thread].get(self.grid_agent()).copied().unwrap_or(0)
     }
 
     /// Whether a thread knows anything of what some threads have done.
@@ -335,7 +358,7 @@ impl Clocks {
                 let next = self.fences[writer].partition_point(|(_, copies)| *copies < event.count());
                 self.knows(&self.fences[writer], next, writer, thread)
             }
-            Agent::Work(..) | Agent::Load(_) | Agent::Launches => true,
+            Agent::Work(..) | Agent::Load(_) | Agent::Launches | Agent::Grid => true,
         }
     }
 

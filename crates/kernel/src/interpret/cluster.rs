@@ -196,7 +196,7 @@ impl Machine<'_> {
         let by = match self.block.clocks.agent(event.agent()) {
             Agent::Thread(thread) | Agent::Work(thread, _) => self.rank_of(thread),
             Agent::Load(object) => self.block.objects[object].rank,
-            Agent::Launches => rank,
+            Agent::Launches | Agent::Grid => rank,
         };
         if by == rank {
             return Ok(());

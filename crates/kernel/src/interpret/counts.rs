@@ -71,9 +71,11 @@ impl Class {
             Operation::Shuffle(_) | Operation::Ballot | Operation::Elect => Class::Shuffle,
             Operation::Load(_) | Operation::RemoteLoad(_) => Class::Load,
             Operation::Store(_) | Operation::RemoteStore(_) => Class::Store,
-            Operation::Atomic(..) | Operation::Reduce(..) | Operation::RemoteReduce(..) | Operation::Claim => {
-                Class::Atomic
-            }
+            Operation::Atomic(..)
+            | Operation::Reduce(..)
+            | Operation::RemoteReduce(..)
+            | Operation::Claim
+            | Operation::CountBlock => Class::Atomic,
             Operation::LoadMatrix { .. } | Operation::StoreMatrix { .. } => Class::MatrixMove,
             Operation::Multiply(_) | Operation::MultiplyGroup { .. } => Class::Matrix,
             Operation::CopyAsync { .. } | Operation::CommitAsync | Operation::WaitAsync(_) => Class::AsyncCopy,

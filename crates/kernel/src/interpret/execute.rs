@@ -85,6 +85,7 @@ impl Machine<'_> {
                 self.atomic(warp, place, instruction, (*operation, *number), access, true)?;
             }
             Operation::Claim => self.claim(warp, place, instruction)?,
+            Operation::CountBlock => self.count_block(warp, place, instruction)?,
             Operation::LoadMatrix { access, transposed } => {
                 self.whole_warp(warp, place)?;
                 self.load_matrix(warp, place, instruction, access, *transposed)?;

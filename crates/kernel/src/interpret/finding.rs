@@ -137,7 +137,8 @@ pub enum Defect {
         /// How many elements.
         elements: u64,
     },
-    /// E1015: an input that is written, or an output that is read.
+    /// E1015: an input that is written, or an output that is read by a block that was told of no
+    /// other.
     Role {
         /// What is touched.
         place: Place,
@@ -152,7 +153,7 @@ pub enum Defect {
         /// The earlier access.
         before: Party,
     },
-    /// E1017: two accesses by threads of two blocks, which nothing can order.
+    /// E1017: two accesses by threads of two blocks, which nothing orders.
     RaceBetweenBlocks {
         /// The bytes.
         place: Place,

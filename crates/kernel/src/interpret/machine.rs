@@ -1,8 +1,8 @@
 //! A run of a grid: its memory, its clusters one after another, and what was found.
 //!
 //! Law: a run ends with every block, or with a finding. Blocks of a launch may run in any order, or
-//! at once, so nothing that one does is ordered before what another does; running them one after
-//! another shows one order that the hardware may take. The blocks of one cluster run together,
+//! at once, so nothing that one does is ordered before what another does, but by the count of the
+//! launch; running them one after another shows one order that the hardware may take. The blocks of one cluster run together,
 //! their warps interleaved by the schedule, and are ordered by what they say to each other. A block
 //! without a cluster is a cluster of one.
 //!
@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
+use super::arrivals::Arrivals;
 use super::background::Copies;
 use super::barriers::{Object, Rendezvous};
 use super::bulk::{Load, Stores};
@@ -45,6 +46,8 @@ pub(super) struct Global {
     pub(super) data: Vec<u8>,
     /// Of an output, who wrote each cell.
     pub(super) writers: Vec<Foreign>,
+    /// Of an output that is read again, who read a cell last.
+    pub(super) readers: HashMap<usize, Foreign>,
     /// Of a tensor that is read and written, the history of each cell.
     pub(super) cells: Vec<GlobalCell>,
 }
@@ -97,6 +100,7 @@ pub(super) struct Machine<'a> {
     pub(super) globals: Vec<Global>,
     pub(super) groups: Groups,
     pub(super) claims: Claims,
+    pub(super) arrivals: Arrivals,
     pub(super) block: Block,
     pub(super) tallies: Vec<[Tally; 2]>,
     pub(super) classes: [u64; Class::ALL.len()],
@@ -152,6 +156,7 @@ impl<'a> Machine<'a> {
             globals,
             groups: Groups::default(),
             claims: Claims::default(),
+            arrivals: Arrivals::default(),
             block: Block {
                 first: [0; 3],
                 number: 0,
@@ -197,17 +202,14 @@ impl<'a> Machine<'a> {
         let mut warps = self.warps();
         let clusters = self.setup.blocks / cluster;
         for turn in 0..clusters {
-            let number = match self.schedule.order {
-                Order::Backward => clusters - 1 - turn,
-                _ => turn,
-            };
+            let number = self.schedule.order.nth_of(clusters, turn);
             let result = self.run_cluster(turn, number, &mut warps);
             if self.report_unwritten().is_err() || result.is_err() {
                 break;
             }
             self.finished += cluster;
         }
-        if self.findings.is_empty() && self.check_count().is_ok() {
+        if self.findings.is_empty() && self.check_count().is_ok() && self.check_arrivals().is_ok() {
             self.check_outputs();
         }
         if self.findings.is_empty() { Ok(self.results()) } else { Err(self.findings) }
@@ -297,7 +299,7 @@ impl<'a> Machine<'a> {
         let agent = self.block.clocks.agent(event.agent());
         let thread = match agent {
             Agent::Thread(thread) | Agent::Work(thread, _) => Some(self.thread_in(first, thread)),
-            Agent::Load(_) | Agent::Launches => None,
+            Agent::Load(_) | Agent::Launches | Agent::Grid => None,
         };
         let background = !matches!(agent, Agent::Thread(_) | Agent::Work(_, Work::Read));
         Party { thread, source: self.source_at(event.place()), background }
@@ -327,6 +329,7 @@ impl<'a> Machine<'a> {
     /// Puts a cluster, by its number, and its warps where it begins.
     pub(super) fn begin_cluster(&mut self, turn: u64, number: u64, warps: &mut [Warp]) {
         self.order.push(number);
+        self.arrivals.begin();
         let first = self.coordinates(number);
         let block = &mut self.block;
         block.number = turn + 1;

@@ -111,7 +111,7 @@ impl fmt::Display for Defect {
             Defect::RaceBetweenBlocks { place, before } => {
                 write!(
                     f,
-                    "a race between blocks, which nothing orders: {place}, and before {before}; make both atomic, or launch twice"
+                    "a race between blocks, which nothing orders: {place}, and before {before}; make both atomic, let the last block do it, or launch twice"
                 )
             }
             Defect::Unfinished { place, before } if !before.background => {

@@ -204,6 +204,7 @@ impl<'p> Readings<'p> {
             | Operation::Special(Special::ClusterRank)
             | Operation::Ballot
             | Operation::Claim
+            | Operation::CountBlock
             | Operation::Unary(Unary::CountOnes | Unary::CountLeadingZeros, _) => Some(of_number(Number::U32)),
             Operation::Scalar(at) => match &self.program.scalars[*at] {
                 Scalar::Given { element, .. } => Some(Reading::Elements(*element, 1)),

@@ -18,6 +18,29 @@ pub enum Order {
     Random(u64),
 }
 
+impl Order {
+    /// Which of `count` clusters runs after `turn` others.
+    pub(super) fn nth_of(self, count: u64, turn: u64) -> u64 {
+        match self {
+            Order::InTurn => turn,
+            Order::Backward => count - 1 - turn,
+            Order::Random(seed) => {
+                // Steps without a divisor in common with the count come to each cluster once.
+                let mut random = Random::new(seed);
+                let first = random.below(count);
+                let step = (random.below(count)..).find(|step| divisor(*step, count) == 1).unwrap_or(1);
+                let number = u128::from(first) + u128::from(turn) * u128::from(step);
+                (number % u128::from(count.max(1))) as u64
+            }
+        }
+    }
+}
+
+/// The greatest common divisor.
+fn divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { divisor(b, a % b) }
+}
+
 /// When asynchronous work is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Completion {
@@ -81,5 +104,21 @@ impl Random {
     /// A number below a positive one.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         self.bits() % end.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Order;
+
+    #[test]
+    fn each_cluster_runs_once() {
+        for order in [Order::InTurn, Order::Backward, Order::Random(1), Order::Random(2)] {
+            for count in (1..40).chain([360, 2048]) {
+                let mut found: Vec<u64> = (0..count).map(|turn| order.nth_of(count, turn)).collect();
+                found.sort_unstable();
+                assert_eq!(found, (0..count).collect::<Vec<_>>());
+            }
+        }
     }
 }

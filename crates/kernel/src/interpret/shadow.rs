@@ -8,6 +8,7 @@
 //! A cell remembers its last write, and the reads and atomic operations since. What a later one is
 //! ordered after is forgotten, because whoever comes after the later one comes after both.
 
+use super::arrivals::{Arrivals, Others};
 use super::clock::{Clocks, Event};
 
 /// What is done to a cell.
@@ -76,11 +77,16 @@ impl Groups {
 
     /// Any event of the group.
     fn any(&self, group: Group) -> Event {
-        if group.0 & MARK == 0 {
-            return Event::from_bits(group.0);
-        }
-        let list = &self.lists[(group.0 & !MARK) as usize];
-        list.iter().copied().find(|event| event.is_some()).unwrap_or_default()
+        self.events(group).next().unwrap_or_default()
+    }
+
+    /// The events of the group.
+    fn events(&self, group: Group) -> impl Iterator<Item = Event> {
+        let (one, list) = match group.0 & MARK {
+            0 => (Event::from_bits(group.0), &[][..]),
+            _ => (Event::NONE, &self.lists[(group.0 & !MARK) as usize][..]),
+        };
+        std::iter::once(one).chain(list.iter().copied()).filter(|event| event.is_some())
     }
 
     /// Adds what a thread does now, and forgets what it is ordered after.
@@ -192,18 +198,16 @@ pub(super) struct Foreign {
     pub(super) block: u64,
 }
 
-/// The history of a cell of global memory: of the block that touched it last, and one access of
-/// each kind by others.
-///
-/// Blocks of one launch are never ordered, so one access of each kind is enough to find every
-/// conflict with another block.
+/// The history of a cell of global memory: of the cluster that touched it last, and of others as
+/// much of each kind as it takes to find every conflict with them. Clusters of one launch are
+/// ordered by the count of the launch alone.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct GlobalCell {
     block: u64,
     own: Cell,
-    write: Foreign,
-    read: Foreign,
-    atomic: Foreign,
+    write: Others,
+    read: Others,
+    atomic: Others,
 }
 
 /// What an access conflicts with.
@@ -223,30 +227,29 @@ impl Groups {
         touch: Touch,
         event: Event,
         (block, thread): (u64, usize),
-        clocks: &Clocks,
+        (clocks, arrivals): (&Clocks, &Arrivals),
     ) -> Option<Conflict> {
         if cell.block != block {
-            let keep = |place: &mut Foreign, event: Event, block| {
-                if event.is_some() {
-                    *place = Foreign { event, block };
-                }
-            };
-            keep(&mut cell.write, cell.own.write, cell.block);
-            keep(&mut cell.read, self.any(cell.own.reads), cell.block);
-            keep(&mut cell.atomic, self.any(cell.own.atomics), cell.block);
+            let before = cell.block;
+            let of = |event| Foreign { event, block: before };
+            if cell.own.write.is_some() {
+                cell.write.add(of(cell.own.write), arrivals);
+            }
+            self.events(cell.own.reads).for_each(|event| cell.read.add(of(event), arrivals));
+            self.events(cell.own.atomics).for_each(|event| cell.atomic.add(of(event), arrivals));
             self.clear(&mut cell.own.reads);
             self.clear(&mut cell.own.atomics);
             cell.own = Cell::default();
             cell.block = block;
         }
-        let mut others = [cell.write, Foreign::default(), Foreign::default()];
+        let known = clocks.known_arrivals(thread);
+        let mut foreign = cell.write.unordered(known);
         if touch != Touch::Read {
-            others[1] = cell.read;
+            foreign = foreign.or_else(|| cell.read.unordered(known));
         }
         if touch != Touch::Atomic {
-            others[2] = cell.atomic;
+            foreign = foreign.or_else(|| cell.atomic.unordered(known));
         }
-        let foreign = others.into_iter().find(|other| other.event.is_some());
         let own = self.touch(&mut cell.own, touch, event, thread, clocks);
         own.map(Conflict::Block).or(foreign.map(Conflict::Grid))
     }

@@ -1,6 +1,7 @@
 //! Tests of the interpreter: each defect by programs that have just that one, and their twins
 //! without it.
 
+mod arrivals;
 pub(crate) mod assembler;
 mod background;
 mod barriers;

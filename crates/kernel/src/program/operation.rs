@@ -93,6 +93,11 @@ pub enum Operation {
     /// launch has comes with it ([`Scalar::Count`](super::scalar::Scalar::Count)). which, last (32
     /// bits each) -> number
     Claim,
+    /// Counts a block at the count of the launch, as one that has come here: how many came before
+    /// it. What its thread knows to have happened is known to the threads that count a block later,
+    /// and to those that they tell (`atom.acq_rel.gpu.inc`). After `last` the count is 0 again.
+    /// which, last (32 bits each) -> number
+    CountBlock,
     /// Bytes from global to shared memory, behind the thread's back (`cp.async`): 4, 8 or 16. Where
     /// a last register is given, a predicate, and it is false, zeros are written and nothing is
     /// read. shared address?, global address?, predicate? ->
@@ -365,6 +370,7 @@ impl Operation {
             | Operation::Atomic(..)
             | Operation::Reduce(..)
             | Operation::Claim
+            | Operation::CountBlock
             | Operation::CopyAsync { .. }
             | Operation::CommitAsync
             | Operation::WaitAsync(_)

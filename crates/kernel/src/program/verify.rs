@@ -388,7 +388,7 @@ impl Checker<'_> {
                 let whole = access.bits == number.bits() && !matches!(atomic, CompareExchange | Exchange);
                 whole && exactly(&[address, pieces].concat(), &[])
             }
-            Operation::Claim => exactly(&[Bits32; 2], &[Bits32]),
+            Operation::Claim | Operation::CountBlock => exactly(&[Bits32; 2], &[Bits32]),
             Operation::CopyAsync { to, from, or_zeros } => {
                 let (shared, _) = self.access(to, Space::Shared)?;
                 let (global, _) = self.access(from, Space::Global)?;

@@ -132,7 +132,8 @@ impl Writer<'_> {
             }
             Operation::Load(access) => self.load(instruction, access),
             Operation::Store(access) => self.store(instruction, access),
-            Operation::Claim => self.claim(instruction),
+            Operation::Claim => self.counted(instruction, "atom.global.inc.u32"),
+            Operation::CountBlock => self.counted(instruction, "atom.acq_rel.gpu.global.inc.u32"),
             Operation::Atomic(operation, number, access) => self.atomic(instruction, *operation, *number, access),
             Operation::Reduce(operation, number, access) => self.reduce(instruction, *operation, *number, access)?,
             Operation::CopyAsync { to, from, or_zeros } => self.copy_async(instruction, to, from, *or_zeros),

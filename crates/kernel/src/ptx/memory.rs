@@ -127,7 +127,8 @@ impl Writer<'_> {
     }
 
     /// The next number of the count of the launch: it becomes 0 again by itself.
-    pub(super) fn claim(&mut self, instruction: &Instruction) {
+    /// The count of the launch, one further by an instruction.
+    pub(super) fn counted(&mut self, instruction: &Instruction, by: &str) {
         let which = self.operand(instruction.inputs[0], Number::U32);
         let last = self.operand(instruction.inputs[1], Number::U32);
         let result = self.result(instruction);
@@ -137,7 +138,7 @@ impl Writer<'_> {
         if instruction.guard.is_some() {
             self.line(&format!("mov.b32 {result}, 0;"));
         }
-        self.guarded(instruction.guard, &format!("atom.global.inc.u32 {result}, [{at}], {last};"));
+        self.guarded(instruction.guard, &format!("{by} {result}, [{at}], {last};"));
     }
 
     pub(super) fn reduce(

@@ -75,7 +75,7 @@ impl<'a> Writer<'a> {
         if self.uses_shared {
             let _ = writeln!(out, ".extern .shared .align 1024 .b8 shared_memory[];\n");
         }
-        if program.has(|operation| *operation == Operation::Claim) {
+        if program.has_count() {
             let _ = writeln!(out, ".global .align 4 .b32 {}[{COUNTS}];\n", self.counts());
         }
         let _ = writeln!(out, ".visible .entry {}(", program.name);

@@ -6,11 +6,13 @@
 //! come together once, behind the loop, where a thread has one result and several parts of it.
 //!
 //! Where there are too few results for the processors of a large GPU, the reduced elements are cut
-//! into shares, each for a block, which leaves what it kept; a second launch makes the results of
-//! that. So the order in which numbers are added is fixed, and the result is the same each time.
+//! into shares, each for a block, which leaves what it kept. Of that the block that comes last makes
+//! the results (`shares.rs`), or, where it is too much for one, a second launch does. So the order in
+//! which numbers are added is fixed, and the result is the same each time.
 
 mod in_chunks;
 mod one_by_one;
+mod shares;
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis as GridAxis;
@@ -35,6 +37,8 @@ const STRIP: i64 = 256;
 /// Enough blocks for every processor of a large GPU, and how many there are where they have shares.
 const ENOUGH: i64 = 256;
 const SHARED: i64 = 2048;
+/// How many bytes all shares leave at most for one block to put them together.
+const AT_ONCE: i64 = 64 << 10;
 
 /// How a block goes through a problem.
 #[derive(Debug, Clone)]
@@ -52,6 +56,8 @@ pub(super) struct Walk {
     loads: i64,
     steps: i64,
     pub(super) shares: i64,
+    /// Whether the block that comes last puts the shares together.
+    pub(super) at_once: bool,
 }
 
 /// Which results a thread has when all parts are together: the coordinate of a vector of results,
@@ -133,8 +139,15 @@ impl Walk {
         let shares = if blocks >= ENOUGH { 1 } else { over(wanted, blocks).min(all) };
         let steps = over(all, shares);
         let shares = over(all, steps);
+        let left = statistic.kept().iter().map(|element| i64::from(element.bytes())).sum::<i64>();
+        let at_once = shares > 1 && left.saturating_mul(results).saturating_mul(shares) <= AT_ONCE;
         let problem = problem.clone();
-        Ok(Walk { statistic, element, problem, vector, alignment, inner, across, along, loads, steps, shares })
+        Ok(Walk { statistic, element, problem, vector, alignment, inner, across, along, loads, steps, shares, at_once })
+    }
+
+    /// How many numbers are left of a share for each result.
+    pub(super) fn kept(&self) -> usize {
+        self.statistic.kept().len()
     }
 
     /// What was chosen, in a sentence.
@@ -142,6 +155,7 @@ impl Walk {
         let way = if self.inner { "reduced" } else { "side by side" };
         let shares = match self.shares {
             1 => String::new(),
+            shares if self.at_once => format!("; {shares} shares of each, which the last block puts together"),
             shares => format!("; {shares} shares of each, which a second launch puts together"),
         };
         format!(
@@ -234,7 +248,10 @@ impl Walk {
                 let at: Coord<Expr> = Tree::flat([Slot::At(block.clone()), Slot::At(share.clone())])?;
                 output.local_tile(&format!("({tile},1)"), at)?.store_distributed_predicated(part)?;
             }
-            Ok(())
+            match outputs.get(all.len()) {
+                Some(y) => k.when_last(|| self.put_together(k, &outputs[..all.len()], y)),
+                None => Ok(()),
+            }
         })
     }
 
@@ -251,16 +268,22 @@ impl Walk {
         Ok(Some(Distribution::new(&format!("({tile},{})", self.along), &layout)?))
     }
 
-    /// The results, or what is left of each share.
+    /// What is left of each share, where there are several, and the results, unless a second launch
+    /// makes them.
     fn outputs<'k>(&self, k: &'k Build, results: i64) -> Result<Vec<View<'k>>, KernelError> {
-        if self.shares == 1 {
-            let y = (self.statistic.result(self.element), "y");
-            let tensor = k.tensor_of(y.0, y.1, &format!("({results},1):(1,{results})"), Role::Output)?;
-            return Ok(vec![placed(tensor, y.0, self.alignment)?]);
+        let mut outputs = Vec::new();
+        if self.shares > 1 {
+            let text = self.parts_layout(results);
+            for (element, name) in self.statistic.kept().iter().zip(PARTS) {
+                outputs.push(k.tensor_of(*element, name, &text, Role::Output)?);
+            }
         }
-        let parts = self.statistic.kept().iter().zip(PARTS);
-        let text = format!("({results},{0}):({0},1)", self.shares);
-        parts.map(|(element, name)| k.tensor_of(*element, name, &text, Role::Output)).collect()
+        if self.shares == 1 || self.at_once {
+            let element = self.statistic.result(self.element);
+            let tensor = k.tensor_of(element, "y", &format!("({results},1):(1,{results})"), Role::Output)?;
+            outputs.push(placed(tensor, element, self.alignment)?);
+        }
+        Ok(outputs)
     }
 
     /// The kernel of the second launch, which puts the shares together.

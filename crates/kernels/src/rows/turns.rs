@@ -12,7 +12,7 @@
 
 use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Build, Cursor, Distributed, Distribution, Element, KernelError, Num, View};
+use tilewright_kernel::{Build, Cursor, Distributed, Distribution, Element, Flag, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
@@ -20,8 +20,13 @@ use super::passes::in_pairs;
 use super::{FULL, LANES, Rows, VECTOR, at_run, widest};
 use crate::error::PlanError;
 
-/// The most vectors of a thread.
+/// The most vectors of a thread, and the fewest where rows end within a run.
 const VECTORS: i64 = 8;
+const FEWEST: i64 = 5;
+/// Of rows that end within a run, the fewest warps of a block, and how much of the place for a row
+/// may be left over: one part of so many.
+const LEAST_WARPS: i64 = 4;
+const LEFT_OVER: i64 = 32;
 /// Blocks of a cluster.
 const BLOCKS: i64 = 8;
 /// Clusters: as many as run at once on a device of 132 multiprocessors, however its groups of
@@ -81,12 +86,34 @@ fn overflow() -> KernelError {
     LayoutError::Overflow { op: "turn" }.into()
 }
 
+/// Blocks, warps of a block and vectors of a thread for rows of so many vectors that are dealt: as few
+/// blocks as can be, and few places left over. Every thread has a vector at least, so that none is
+/// without numbers.
+fn shape_of(count: i64) -> Option<[i64; 3]> {
+    let of_blocks = |blocks: i64| -> Option<[i64; 3]> {
+        let warp = blocks * LANES;
+        let warps = count / (warp * VECTORS);
+        if warps <= FEW && warps * warp * VECTORS == count {
+            return Some([blocks, warps, VECTORS]);
+        }
+        let shapes = (LEAST_WARPS..=FEW).flat_map(|warps| (FEWEST..=VECTORS).map(move |vectors| [warps, vectors]));
+        let left = |[warps, vectors]: [i64; 2]| warps * vectors * warp - count;
+        let fits = |[warps, vectors]: &[i64; 2]| {
+            let begins = ((blocks - 1) * vectors + 1) * warps * LANES;
+            (0..=count / LEFT_OVER).contains(&left([*warps, *vectors])) && begins <= count
+        };
+        let shape = shapes.filter(fits).min_by_key(|shape| (left(*shape), -shape[0]));
+        shape.map(|[warps, vectors]| [blocks, warps, vectors])
+    };
+    [2, 4, 8, 16].into_iter().find_map(of_blocks)
+}
+
 impl Turns {
     /// The plan for rows of norms that clusters take in turn, dealt where a few warps of each block
     /// hold them; none for those that fewer blocks hold well, for those that are too long or begin
-    /// at no multiple of 16 bytes, and for those that the vectors of all threads do not fill, in
-    /// blocks of whole groups of four warps, among which a multiprocessor shares out its registers.
-    /// `beside` is how many rows go with all rows.
+    /// at no multiple of 16 bytes, and for those that are not dealt and that the vectors of all
+    /// threads do not fill, in blocks of whole groups of four warps, among which a multiprocessor
+    /// shares out its registers. `beside` is how many rows go with all rows.
     ///
     /// Errors: a layout is not representable.
     pub(crate) fn new(
@@ -118,48 +145,59 @@ impl Turns {
         blocks: i64,
         clusters: i64,
     ) -> Result<Option<Turns>, PlanError> {
+        let thread = VECTORS * VECTOR / i64::from(element.bytes());
+        let warps = columns / (blocks * LANES * thread);
+        if blocks * warps * LANES * thread != columns {
+            return Ok(None);
+        }
+        Turns::shaped((columns, alignment), element, [blocks, warps, VECTORS], clusters)
+    }
+
+    /// Rows held by so many blocks of so many warps, of which each thread has so many vectors; none
+    /// for those that begin at no multiple of 16 bytes.
+    fn shaped(
+        (columns, alignment): (i64, i64),
+        element: Element,
+        [blocks, warps, vectors]: [i64; 3],
+        clusters: i64,
+    ) -> Result<Option<Turns>, PlanError> {
         let vector = VECTOR / i64::from(element.bytes());
-        let warps = columns / (blocks * LANES * VECTORS * vector);
-        if blocks * warps * LANES * VECTORS * vector != columns || widest(columns, element, alignment) != vector {
+        if widest(columns, element, alignment) != vector {
             return Ok(None);
         }
         let run = vector * LANES;
         let layout = format!("(({LANES},1,{warps}),({vector},1)):(({vector},1,{run}),(1,1))");
         let held = Distribution::new(&format!("(1,{run},{warps})"), &layout)?;
-        let (lanes, vectors, rows, each, stored) = (LANES, VECTORS, 1, 1, VECTORS);
+        let (lanes, rows, each, stored) = (LANES, 1, 1, vectors);
         let rows =
             Rows { columns, element, alignment, vector, lanes, vectors, stored, warps, rows, blocks, each, run: held };
         Ok(Some(Turns { rows, clusters, resident: 1, dealt: false }))
     }
 
     /// The plan for rows that are dealt to clusters, of as few blocks as hold a row; none for rows
-    /// that the vectors of all threads do not fill, that are too long or begin at no multiple of 16
+    /// that leave too many threads without work, that are too long or begin at no multiple of 16
     /// bytes.
     ///
     /// Errors: as [`Turns::new`].
     pub(crate) fn dealt(columns: i64, element: Element, alignment: i64) -> Result<Option<Turns>, PlanError> {
-        let most = FEW * LANES * VECTORS * VECTOR / i64::from(element.bytes());
-        match [2, 4, 8, 16].into_iter().find(|blocks| columns <= blocks * most) {
-            Some(blocks) => {
-                let warps = columns / (blocks * most / FEW);
-                let resident = (TOGETHER / warps.max(1)).max(2);
-                Turns::dealt_to((columns, alignment), element, blocks, [resident, PROCESSORS * resident / blocks])
-            }
-            None => Ok(None),
-        }
+        let vector = VECTOR / i64::from(element.bytes());
+        let Some(shape) = shape_of(columns / vector) else { return Ok(None) };
+        let [blocks, warps, _] = shape;
+        let resident = (TOGETHER / warps).max(2);
+        Turns::dealt_to((columns, alignment), element, shape, [resident, PROCESSORS * resident / blocks])
     }
 
-    /// As [`Turns::dealt`], to so many clusters of `blocks` blocks, so many of which a multiprocessor
-    /// has.
+    /// As [`Turns::dealt`], to so many clusters of blocks, warps and vectors of a shape; how many
+    /// blocks a multiprocessor has is said.
     ///
     /// Errors: as [`Turns::new`].
     pub(crate) fn dealt_to(
         rows: (i64, i64),
         element: Element,
-        blocks: i64,
+        shape: [i64; 3],
         [resident, clusters]: [i64; 2],
     ) -> Result<Option<Turns>, PlanError> {
-        Ok(Turns::of(rows, element, blocks, clusters)?.map(|turns| Turns { resident, dealt: true, ..turns }))
+        Ok(Turns::shaped(rows, element, shape, clusters)?.map(|turns| Turns { resident, dealt: true, ..turns }))
     }
 
     /// The plan for softmax of rows: of numbers of 16 bits powers take longer than rows, and
@@ -177,10 +215,10 @@ impl Turns {
         beside < 2 || self.rows.warps * self.resident < TOGETHER
     }
 
-    /// Whether threads, of blocks and warps whose numbers are powers of two, are put together in
-    /// pairs, pairs of pairs and so on.
+    /// Whether threads that all have as many elements, of blocks and warps whose numbers are powers
+    /// of two, are put together in pairs, pairs of pairs and so on.
     pub(crate) fn in_pairs(&self) -> bool {
-        self.rows.warps.count_ones() == 1
+        self.rows.warps.count_ones() == 1 && !self.rows.ends_in(self.rows.vectors as usize - 1)
     }
 
     /// What was chosen, in a sentence.
@@ -300,11 +338,25 @@ impl Turns {
 }
 
 impl<'k> Turn<'_, 'k> {
-    /// The runs, each as `(R,A,W)`, read when they are wanted.
+    /// The runs, each as `(R,A,W)`, read when they are wanted. What lies past the end of the row is
+    /// 0.
     pub(crate) fn runs(&self) -> impl Iterator<Item = Result<Distributed<'k>, KernelError>> + '_ {
         // Read again each time: kept from the last time, they would fill the registers.
         self.k.warp_barrier();
         self.runs.iter().map(|run| run.load_distributed(&self.turns.rows.run))
+    }
+
+    /// The same; what lies past the end is another number.
+    pub(crate) fn runs_or(&self, other: Num<'k>) -> impl Iterator<Item = Result<Distributed<'k>, KernelError>> + '_ {
+        self.runs().enumerate().map(move |(number, run)| match self.counts(number)? {
+            None => run,
+            Some(inside) => run?.map(|x| Ok(inside.select(x, other))),
+        })
+    }
+
+    /// Whether a thread's elements of a run are in the row; none where all threads' are.
+    pub(crate) fn counts(&self, run: usize) -> Result<Option<Flag<'k>>, KernelError> {
+        self.turns.rows.inside(self.k, run, &self.at[1])
     }
 
     /// What the blocks of the cluster have of the row, together: numbers that all threads of a

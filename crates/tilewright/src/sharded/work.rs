@@ -15,7 +15,7 @@ use super::steps::{Tensor, WorkPlan, WorkStep};
 use crate::gemm::DeviceProduct;
 use crate::reshard::{DeviceReshard, Lanes, Readers, compiled};
 
-/// A kernel on its device, the one that reads what it leaves, and that.
+/// A kernel on its device, what its blocks leave for the last one or for a second kernel, and that.
 struct Loaded {
     kernel: SizedKernel,
     second: Option<SizedKernel>,
@@ -23,14 +23,13 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn new(device: &Device, planned: &Planned, inputs: usize) -> Result<Loaded, GpuError> {
+    fn new(device: &Device, planned: &Planned) -> Result<Loaded, GpuError> {
         let kernel = compiled(device, planned)?;
-        let Some(second) = planned.second() else { return Ok(Loaded { kernel, second: None, left: Vec::new() }) };
         let launch = planned.kernel().program().launch(planned.sizes())?;
-        let left = launch.bytes.iter().skip(inputs).map(|bytes| device.allocate(*bytes));
-        let left = left.collect::<Result<_, GpuError>>()?;
-        let second = device.compile(second, &ModuleOptions::default())?.at(planned.sizes())?;
-        Ok(Loaded { kernel, second: Some(second), left })
+        let left = launch.bytes.get(planned.between()).unwrap_or_default();
+        let left = left.iter().map(|bytes| device.allocate(*bytes)).collect::<Result<_, GpuError>>()?;
+        let second = |kernel| device.compile(kernel, &ModuleOptions::default())?.at(planned.sizes());
+        Ok(Loaded { kernel, second: planned.second().map(second).transpose()?, left })
     }
 }
 
@@ -69,7 +68,7 @@ impl ShardedWork {
                     OnDevices::Move(Box::new(DeviceReshard::on(devices, &lanes, plan, *element, by)?), *from)
                 }
                 WorkStep::Launch { planned, inputs, .. } => {
-                    let loaded = devices.iter().map(|device| Loaded::new(device, planned, inputs.len()));
+                    let loaded = devices.iter().map(|device| Loaded::new(device, planned));
                     OnDevices::Launch(loaded.collect::<Result<_, GpuError>>()?, inputs.clone())
                 }
                 WorkStep::Multiply { product, factors, .. } => {
@@ -157,12 +156,12 @@ impl OnDevices {
                         .collect::<Result<_, _>>()?;
                     let mut arguments: Vec<Argument<'_>> = seen.iter().map(Argument::from).collect();
                     let Loaded { kernel, second, left } = loaded;
+                    arguments.extend(left.iter_mut().map(Argument::from));
                     let Some(second) = second else {
                         arguments.push(Argument::from(own));
                         kernel.launch(&lane.near, &arguments)?;
                         continue;
                     };
-                    arguments.extend(left.iter_mut().map(Argument::from));
                     kernel.launch(&lane.near, &arguments)?;
                     drop(arguments);
                     let arguments: Vec<Argument<'_>> =

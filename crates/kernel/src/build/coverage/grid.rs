@@ -52,27 +52,39 @@ struct Search<'c> {
     tensor: &'c str,
     turns: &'c [(Parameter, Expr)],
     blocks: [bool; 3],
+    /// Whether one block stores, which came last: its number is open.
+    last: bool,
     thread: bool,
     threads: u32,
     /// Whether coordinates have a number that is dealt, which tells clusters.
     dealt: bool,
 }
 
+/// The parts of a tensor that stores take: what counts them along each mode, their sides, and whether
+/// one block stores, which came last.
+pub(super) struct Parts<'a> {
+    pub(super) outer: &'a [Vec<(i64, Parameter)>],
+    pub(super) sides: &'a [i64],
+    pub(super) last: bool,
+}
+
 pub(super) fn counted(
     core: &Core,
     tensor: &str,
     bounds: &[(ModePath, Expr)],
-    outer: &[Vec<(i64, Parameter)>],
-    sides: &[i64],
+    parts: Parts<'_>,
     (by_threads, threads): (bool, u32),
     turns: &[(Parameter, Expr)],
 ) -> Result<(), Doubt> {
+    let Parts { outer, sides, last } = parts;
     let number = core.dealt.as_ref().and_then(|dealing| dealing.number.as_ref());
     let dealt = number.is_some_and(|number| outer.iter().flatten().any(|(_, own)| own.stands_for(number)));
     let thread = by_threads || threads == 1;
     // Each block is a cluster, and told.
     let alone = dealt && core.cluster.is_none_or(|blocks| blocks[0] == 1);
-    let mut search = Search { core, tensor, turns, blocks: [alone, false, false], thread, threads, dealt };
+    // The last block is one.
+    let blocks = [alone || last, last, last];
+    let mut search = Search { core, tensor, turns, blocks, last, thread, threads, dealt };
     let mut needs = Vec::new();
     for (mode, (((_, extent), outer), side)) in bounds.iter().zip(outer).zip(sides).enumerate() {
         match search.mode(extent, outer, *side, &mut needs)? {
@@ -164,6 +176,9 @@ impl Search<'_> {
         let core = self.core;
         let is = |number: Option<usize>| number.is_some_and(|at| core.variables[at].parameter.stands_for(parameter));
         if let Some(axis) = Axis::ALL.into_iter().find(|axis| is(core.blocks[*axis as usize])) {
+            if self.last {
+                return Err(undecided("a coordinate depends on which block comes last"));
+            }
             return Ok(Origin::Block(axis));
         }
         if is(core.thread) {

@@ -36,6 +36,7 @@ impl Assembler {
             cluster: [1; 3],
             shared_bytes: 0,
             dealt: None,
+            counted: None,
             widths: Vec::new(),
             body: Vec::new(),
             sources: Vec::new(),

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::assembler::FOUND;
-use super::{background, barriers, bulk, claims, clusters, control, memory, races, registers};
+use super::{arrivals, background, barriers, bulk, claims, clusters, control, memory, races, registers};
 use crate::interpret::explanation;
 
 /// Those that no kernel has by itself: a limit that the caller sets, and a request to stop.
@@ -34,6 +34,10 @@ fn every_defect_has_three_kernels() {
 }
 
 const TESTS: &[fn()] = &[
+    arrivals::the_last_block_sees_what_all_have_left,
+    arrivals::what_is_not_passed_on_is_found,
+    arrivals::blocks_that_are_not_counted_once_are_found,
+    arrivals::outputs_are_read_by_nobody_who_was_not_told,
     background::copies_are_read_after_waiting,
     background::copies_that_are_not_waited_for_are_found,
     background::rings_of_stages_work,

@@ -1,0 +1,156 @@
+//! What the block does that comes last.
+//!
+//! Law: blocks are counted when they come here, each once, and the last one does what is said. It
+//! sees what all threads of all blocks wrote before they came: they meet at a barrier of their
+//! block, then one of them counts it, with release and acquire (`Operation::CountBlock`), and tells
+//! the others behind a second barrier. Which block is the last is open, so what it does may not
+//! hang on its number; everything else has an order, and the result is the same each time. The
+//! count begins again after as many blocks as there are, so the next launch finds it at 0.
+
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{LayoutError, Stride};
+
+use super::Build;
+use super::core::{Core, Slot};
+use super::number::Flag;
+use crate::element::Element;
+use crate::error::{KernelError, Reason};
+use crate::program::memory::BufferId;
+use crate::program::operation::{Comparison, Number, Operation};
+use crate::program::register::{Register, Width};
+use crate::program::scalar::Scalar;
+use crate::program::{Location, Program, Source};
+
+/// What a kernel has said of the block that comes last.
+pub(crate) struct LastBlock {
+    /// The shared array that has how many blocks came before this one.
+    pub(crate) before: BufferId,
+    /// How many blocks were counted along each axis.
+    grid: [Option<Expr>; 3],
+    /// Which threads are of the last block, while what it does is written.
+    pub(crate) within: Option<Register>,
+}
+
+fn refuse(because: impl Into<String>) -> Reason {
+    Reason::Instruction { name: "when_last".to_string(), because: because.into() }
+}
+
+impl Build {
+    /// A body for the block that comes here last, of all blocks of the launch. Its threads see what
+    /// all blocks wrote before they came here, and may read outputs of which nothing is written
+    /// again: what blocks leave of their parts, for instance, to put it together in an order that is
+    /// fixed. So one launch does what otherwise takes two.
+    ///
+    /// ```
+    /// use tilewright_kernel::program::operation::Axis;
+    /// use tilewright_kernel::{Distribution, Kernel, Reduction, Written, interpret, ptx};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // The sum of all elements: each of eight blocks leaves that of 64, the last one adds these.
+    /// let (row, parts) = (Distribution::new("64", "(64,1):(1,0)")?, Distribution::new("8", "((8,8),1):((1,0),0)")?);
+    /// let kernel = Kernel::build("total", |k| {
+    ///     let x = k.input::<i32>("x", "512:1")?;
+    ///     let (part, y) = (k.output::<i32>("part", "8:1")?, k.output::<i32>("y", "1:1")?);
+    ///     let own = x.local_tile("64", k.block("x")?)?.load_distributed(&row)?;
+    ///     part.local_tile("1", k.block("x")?)?.store_distributed(&own.reduce(&[0], Reduction::Sum)?)?;
+    ///     k.when_last(|| y.store_distributed(&part.load_distributed(&parts)?.reduce(&[0], Reduction::Sum)?))
+    /// })?;
+    /// // Whoever comes last.
+    /// assert!(kernel.outputs().iter().all(|output| output.written == Written::Once));
+    /// let run = interpret::check(kernel.program(), &[])?.run;
+    /// assert_eq!(run.tensor::<i32>("y")?[0], run.tensor::<i32>("x")?.iter().sum());
+    /// assert!(ptx::write(kernel.program(), ptx::Target::Sm80)?.contains("atom.acq_rel.gpu.global.inc.u32"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// How many blocks and threads there are was said before, and a kernel says this once, outside
+    /// of roles, loops and conditions. The count is in memory of the module and needs no clearing, as
+    /// that of [`Build::deal`].
+    ///
+    /// Errors: it was said before; it stands in a role, a loop or a condition; a kernel that deals
+    /// numbers, or that waits for the launches before it; what the body refuses.
+    #[track_caller]
+    pub fn when_last(&self, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        let source = Source { statement: "when_last", location };
+        let at = |refusal: Reason| refusal.at(source.statement, location);
+        let (which, last) = {
+            let mut core = self.core();
+            core.begin(source);
+            core.counts_blocks().map_err(at)?
+        };
+        let told = self.take_scratch(Element::U32, "1:1").map_err(at)?;
+        {
+            let mut core = self.core();
+            let grid = core.grid.clone();
+            core.last_block = Some(LastBlock { before: told.buffer, grid, within: None });
+        }
+        // What all threads wrote comes before the count.
+        self.meet();
+        self.single(|| {
+            let before = told.fragment()?;
+            {
+                let mut core = self.core();
+                core.begin(source);
+                let number = core.effect(Operation::CountBlock, [which, last], &[Width::Bits32], None)[0];
+                core.cells[before.cell].slots = vec![Slot::Whole(number)];
+            }
+            told.store(&before)
+        })?;
+        self.core().begin(source);
+        self.meet();
+        let before = told.load()?;
+        let register = {
+            let mut core = self.core();
+            core.begin(source);
+            let before = core.element_register(before.cell, 0).map_err(at)?;
+            let all = core.pure(Operation::Compare(Comparison::Equal, Number::U32), [before, last], Width::Predicate);
+            core.last_block.iter_mut().for_each(|block| block.within = Some(all));
+            all
+        };
+        self.return_scratch(&told);
+        self.branch("when_last", Flag { build: self, register }, body, || Ok(()), location)?;
+        self.core().last_block.iter_mut().for_each(|block| block.within = None);
+        Ok(())
+    }
+}
+
+impl Core {
+    /// The count of the launch, and the number of the last block at it.
+    fn counts_blocks(&mut self) -> Result<(Register, Register), Reason> {
+        if self.last_block.is_some() {
+            return Err(refuse("a kernel says it once"));
+        }
+        if self.team.is_some() || self.depth() > 0 {
+            return Err(refuse("it stands outside of roles, loops and conditions, for all threads take part"));
+        }
+        self.is_said()?;
+        let overflow = || LayoutError::Overflow { op: "when_last" };
+        let all = |all: Expr, count: &Expr| Stride::times(&all, count);
+        let blocks = self.grid.iter().flatten().try_fold(Expr::from(1), all).ok_or_else(overflow)?;
+        let last = Stride::plus(&blocks, &Expr::from(-1)).ok_or_else(overflow)?;
+        let last = self.lower(&last, Width::Bits32)?;
+        Ok((self.scalar(Scalar::Count), last))
+    }
+
+    /// Whether a statement that is being written is the last block's alone.
+    pub(crate) fn is_of_last_block(&self) -> bool {
+        self.last_block.as_ref().is_some_and(|block| block.within.is_some())
+    }
+
+    /// Refuses a count of blocks that were not all said, and what it cannot be together with.
+    pub(crate) fn counts_all(&self, program: &Program) -> Result<(), Reason> {
+        let Some(block) = &self.last_block else { return Ok(()) };
+        if block.grid != self.grid {
+            return Err(refuse("how many blocks there are along each axis is said before"));
+        }
+        if self.dealt.is_some() {
+            return Err(refuse("a kernel that deals numbers has no count left"));
+        }
+        if program.waits_for_launches() {
+            return Err(refuse("a launch that begins before the one before it is over would share its count"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! Shares that one block puts together: the one that comes last.
+//!
+//! Law: of each result a block has what is left of every share, in the order of the shares: each
+//! thread takes those that lie as far apart as there are threads of a result, in turn, and what the
+//! threads have is put together at last, in an order that their numbers say.
+
+use tilewright_kernel::{Build, Distributed, Distribution, Fragment, KernelError, Num, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Slot, Tree};
+
+use super::{THREADS, Walk, linear, over, up};
+
+/// How many shares a thread reads before it puts them together.
+const LOADS: i64 = 16;
+/// From so many results on neighbouring threads have neighbouring results, and shares of one result
+/// before.
+const MANY: i64 = 32;
+/// So many results of few are put together at once, each by a warp or more.
+const FEW: i64 = 16;
+
+impl Walk {
+    /// Where what is left of shares lies, as (results, shares).
+    pub(super) fn parts_layout(&self, results: i64) -> String {
+        let shares = self.shares;
+        if self.at_once && results >= MANY {
+            format!("({results},{shares}):(1,{results})")
+        } else {
+            format!("({results},{shares}):({shares},1)")
+        }
+    }
+
+    /// Makes the results of what is left of shares.
+    pub(super) fn put_together<'k>(&self, k: &'k Build, parts: &[View<'k>], y: &View<'k>) -> Result<(), KernelError> {
+        let statistic = self.statistic;
+        let (count, results) = self.problem.sizes();
+        let (across, beside) =
+            if results >= MANY { (up(results).min(THREADS), true) } else { (up(results).min(FEW), false) };
+        let along = THREADS / across;
+        let layout = match beside {
+            true => format!("(({across},{along}),1):((1,{across}),0)"),
+            false => format!("(({along},{across}),1):(({across},1),0)"),
+        };
+        let held = Distribution::new(&format!("({across},{along})"), &layout)?;
+        let steps = over(self.shares, along);
+        let loads = steps.min(LOADS);
+        let result = |turn: Expr| {
+            let kept: Vec<Fragment<'k>> = (0..parts.len())
+                .map(|part| {
+                    let fragment = k.register(statistic.kept()[part], "1")?;
+                    fragment.fill(statistic.nothing(k, part))?;
+                    Ok(fragment)
+                })
+                .collect::<Result<_, KernelError>>()?;
+            let round = |round: Expr| {
+                let mut read: Vec<Vec<Num<'k>>> = Vec::new();
+                for load in 0..loads {
+                    let step = linear(&[(&round, loads), (&Expr::from(load), 1)])?;
+                    let at: Coord<Expr> = Tree::flat([Slot::At(turn.clone()), Slot::At(step)])?;
+                    let one = |(part, view): (usize, &View<'k>)| {
+                        let tile = view.local_tile(&format!("({across},{along})"), at.clone())?;
+                        let own = tile.load_distributed_or(&held, statistic.nothing(k, part))?;
+                        Ok(own.fragment().numbers()?[0])
+                    };
+                    read.push(parts.iter().enumerate().map(one).collect::<Result<_, KernelError>>()?);
+                }
+                let mut now: Vec<Num<'k>> = Vec::new();
+                for fragment in &kept {
+                    now.push(fragment.numbers()?[0]);
+                }
+                for more in &read {
+                    now = statistic.combine(&now, more);
+                }
+                kept.iter().zip(&now).try_for_each(|(kept, now)| kept.set(&[*now]))
+            };
+            turns(k, over(steps, loads), round)?;
+            let own: Vec<Distributed<'k>> =
+                kept.iter().map(|part| part.distributed(&held)).collect::<Result<_, KernelError>>()?;
+            let all = statistic.gathered(k, &own, &[1])?;
+            let found = statistic.result_of(&all, count as f64)?.to(statistic.result(self.element))?;
+            let at: Coord<Expr> = Tree::flat([Slot::At(turn.clone()), Slot::At(Expr::from(0))])?;
+            y.local_tile(&format!("({across},1)"), at)?.store_distributed_predicated(&found)
+        };
+        turns(k, over(results, across), result)
+    }
+}
+
+/// Turns of a body, as a loop where there are several.
+fn turns(k: &Build, count: i64, body: impl FnOnce(Expr) -> Result<(), KernelError>) -> Result<(), KernelError> {
+    if count == 1 { body(Expr::from(0)) } else { k.range(count, body) }
+}
