@@ -38,7 +38,7 @@ const STRIP: i64 = 256;
 const ENOUGH: i64 = 256;
 const SHARED: i64 = 2048;
 /// How many bytes all shares leave at most for one block to put them together.
-const AT_ONCE: i64 = 64 << 10;
+const AT_ONCE: i64 = 16 << 10;
 
 /// How a block goes through a problem.
 #[derive(Debug, Clone)]
