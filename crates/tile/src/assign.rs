@@ -465,3 +465,52 @@ pub(crate) fn needed(operation: &Operation, from: &[i64], to: &[i64], held: &Hel
 pub(crate) fn left(operation: &Operation, shape: &[i64], held: &Held) -> Option<Held> {
     forward(operation, shape, held)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Layouts by chance, many of which differ within warps alone: the route is that of the kernel
+    /// language between the whole layouts, and so are its instructions.
+    #[test]
+    fn conversions_go_as_the_kernel_language_says() {
+        let mut state = 17_u64;
+        let mut below = |end: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % end
+        };
+        let mut seen = [0; 3];
+        for round in 0..600 {
+            let bits = 7 + below(3);
+            // The bits of warps stay in two of three rounds, those of lanes in one of three.
+            let fixed = [0, 1, 6][below(3)];
+            let mut held = || {
+                let mut order: Vec<u8> = (0..bits as u8).collect();
+                for at in (1..bits - fixed).rev() {
+                    order.swap(at, below(at + 1));
+                }
+                order.reverse();
+                let (threads, values) = order.split_at(6);
+                let mut threads: Vec<Option<u8>> = threads.iter().map(|bit| Some(*bit)).collect();
+                threads.reverse();
+                Held { threads, values: values.to_vec() }
+            };
+            let (from, to) = (held(), held());
+            let element = [Element::F32, Element::Bf16][round % 2];
+            let (found, instructions) = Conversions::new(2).route(&from, &to, element).unwrap();
+            let shape = [1 << bits];
+            let whole = from.distribution(&shape).unwrap();
+            let wanted = whole.route(&to.distribution(&shape).unwrap(), element).unwrap();
+            assert_eq!(found, wanted.0, "{round}: {from} to {to}");
+            if found != Route::Shared {
+                assert_eq!(instructions, wanted.1, "{round}: {from} to {to}");
+            }
+            seen[match found {
+                Route::Registers => 0,
+                Route::Shared => 2,
+                _ => 1,
+            }] += 1;
+        }
+        assert!(seen.iter().all(|count| *count > 20), "{seen:?}");
+    }
+}

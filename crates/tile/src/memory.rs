@@ -199,3 +199,77 @@ pub(crate) fn plain(bits: usize, thread_bits: usize) -> Held {
     let place = Place { steps, element: Element::F32 };
     place.coalesced(thread_bits).into_iter().next().unwrap_or(Held { threads: vec![None; thread_bits], values: vec![] })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Chance(u64);
+
+    impl Chance {
+        fn below(&mut self, end: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % end
+        }
+    }
+
+    /// Sectors and lines of an access, from the bytes that each lane of each warp touches.
+    fn counted(place: &Place, held: &Held) -> AccessCost {
+        let mut held = held.clone();
+        held.values.sort_by_key(|bit| place.steps[usize::from(*bit)]);
+        let (vector, bytes) = (place.vector(&held), i64::from(place.element.bytes()));
+        let offset = |element: i64| -> i64 {
+            place.steps.iter().enumerate().map(|(bit, step)| (element >> bit & 1) * step).sum::<i64>() * bytes
+        };
+        let mut cost = AccessCost::default();
+        let warps = (held.threads() + 31) / 32;
+        for warp in 0..warps {
+            for first in (0..held.values()).step_by(vector as usize) {
+                let lanes = warp * 32..held.threads().min(warp * 32 + 32);
+                let touched = |unit: i64| -> BTreeSet<i64> {
+                    let begins = lanes.clone().map(|thread| offset(held.element(thread, first)));
+                    begins.flat_map(|at| at / unit..=(at + vector * bytes - 1) / unit).collect()
+                };
+                cost.moved += touched(32).len() as i64;
+                cost.lines += touched(128).len() as i64;
+                cost.instructions += 1;
+            }
+        }
+        cost.sectors = (0..held.size()).map(|element| offset(element) / 32).collect::<BTreeSet<_>>().len() as i64;
+        cost
+    }
+
+    #[test]
+    fn accesses_cost_the_sectors_and_lines_that_their_lanes_touch() {
+        let mut chance = Chance(11);
+        for round in 0..2000 {
+            let element = [Element::F32, Element::Bf16, Element::U8][chance.below(3)];
+            let bits = 5 + chance.below(5);
+            // Rows side by side, and columns a power of two farther apart.
+            let (beside, apart) = (chance.below(bits + 1), chance.below(4));
+            let steps: Vec<i64> =
+                (0..bits).map(|bit| if bit < beside { 1 << bit } else { 1 << (bit + apart) }).collect();
+            let place = Place { steps, element };
+            let mut order: Vec<u8> = (0..bits as u8).collect();
+            for at in (1..bits).rev() {
+                order.swap(at, chance.below(at + 1));
+            }
+            let (threads, values) = order.split_at(5.max(chance.below(bits + 1)));
+            let held = Held { threads: threads.iter().map(|bit| Some(*bit)).collect(), values: values.to_vec() };
+            assert_eq!(place.cost(&held).unwrap(), counted(&place, &held), "{round}: {held} of {place:?}");
+        }
+    }
+
+    #[test]
+    fn lanes_lie_side_by_side_in_the_widest_accesses() {
+        for (element, vector) in [(Element::F32, 4), (Element::Bf16, 8), (Element::U8, 16)] {
+            let place = Place { steps: (0..12).map(|bit| 1 << bit).collect(), element };
+            let found = place.coalesced(8);
+            assert_eq!(found.iter().map(|held| place.vector(held)).max(), Some(vector));
+            // Each instruction of a warp takes the sectors that it fills.
+            let best = found.iter().map(|held| place.cost(held).unwrap()).min_by_key(|cost| cost.instructions).unwrap();
+            assert_eq!(best.moved, best.sectors);
+            assert_eq!(best.instructions * 32 * vector, 1 << 12);
+        }
+    }
+}
