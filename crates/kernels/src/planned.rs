@@ -11,14 +11,12 @@ use crate::meaning::Meaning;
 ///
 /// ```
 /// use tilewright_kernel::Element;
-/// use tilewright_kernels::{Statistic, reduce};
+/// use tilewright_kernels::softmax;
 ///
-/// // The greatest of 2^24 numbers: many blocks, and a second launch that puts together what they found.
-/// let numbers = "16777216:1".parse().unwrap();
-/// let planned = reduce(Statistic::Maximum, (&numbers, Element::F32), &[0]).unwrap();
-/// assert_eq!(planned.launches().count(), 2);
-/// assert!(!planned.plan().is_empty()); // lines that say what was chosen
-/// assert_eq!(planned.bytes(), 4 * ((1 << 24) + 1)); // what must be read and written
+/// let planned = softmax(1024, Element::Bf16).unwrap();
+/// assert_eq!(planned.plan()[0], "softmax of rows of 1024 bf16"); // lines that say what was chosen
+/// assert_eq!(planned.launches().count(), 1);
+/// assert_eq!(planned.kernel().outputs().len(), 1);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Planned {
