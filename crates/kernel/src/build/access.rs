@@ -265,7 +265,8 @@ impl<'k> View<'k> {
     ///     })?;
     ///     y.thread_part()?.store(&sum)
     /// })?;
-    /// assert!(ptx::write(kernel.program(), ptx::Target::Sm80)?.contains("ld.global.L2::128B.v4.b32"));
+    /// let text = ptx::write(kernel.program(), ptx::Target::Sm80)?;
+    /// assert!(text.contains("ld.global.L2::128B.v4.b32") && text.starts_with(".version 7.4"));
     /// # Ok(())
     /// # }
     /// ```

@@ -46,7 +46,10 @@ impl Writer<'_> {
             (Cache::ReadOnly, _) => ".nc",
             (Cache::NoAllocate, _) => ".L1::no_allocate",
             (Cache::Streaming, _) => ".cs",
-            (Cache::WholeLines, _) => ".L2::128B",
+            (Cache::WholeLines, _) => {
+                self.needs(7, 4);
+                ".L2::128B"
+            }
         };
         self.guarded(instruction.guard, &format!("ld.{space}{cache}.{shape} {registers}, {at};"));
     }
