@@ -400,6 +400,8 @@ mod tests {
             (100_000, Element::F32, true),
             (100_000, Element::Bf16, true),
             (100_002, Element::F32, false),
+            (30_000, Element::F32, true),
+            (30_000, Element::Bf16, false),
             (50_000, Element::F32, true),
             (131_072 + 8192, Element::F32, false),
             (262_144, Element::Bf16, true),

@@ -38,6 +38,8 @@ const TOGETHER: i64 = 18;
 const FEW: i64 = 8;
 /// From how many bytes of a row on rows are dealt, and to how many of softmax.
 const DEALT: i64 = 128 << 10;
+/// The same of rows of f32 that end within a run, which one block holds less well.
+const DEALT_UNFILLED: i64 = 112 << 10;
 const LONGEST_POWERS: i64 = 256 << 10;
 /// Multiprocessors that clusters have on a device of 132, whose groups clusters do not fill. More
 /// clusters than there is room for begin when others end, and find nothing left to do.
@@ -87,14 +89,17 @@ fn overflow() -> KernelError {
 }
 
 /// Blocks, warps of a block and vectors of a thread for rows of so many vectors that are dealt: as few
-/// blocks as can be, and few places left over. Every thread has a vector at least, so that none is
-/// without numbers.
-fn shape_of(count: i64) -> Option<[i64; 3]> {
+/// blocks as can be. Where rows may end within a run, few places are left over, and every thread has
+/// a vector at least, so that none is without numbers.
+fn shape_of(count: i64, unfilled: bool) -> Option<[i64; 3]> {
     let of_blocks = |blocks: i64| -> Option<[i64; 3]> {
         let warp = blocks * LANES;
         let warps = count / (warp * VECTORS);
         if warps <= FEW && warps * warp * VECTORS == count {
             return Some([blocks, warps, VECTORS]);
+        }
+        if !unfilled {
+            return None;
         }
         let shapes = (LEAST_WARPS..=FEW).flat_map(|warps| (FEWEST..=VECTORS).map(move |vectors| [warps, vectors]));
         let left = |[warps, vectors]: [i64; 2]| warps * vectors * warp - count;
@@ -122,8 +127,10 @@ impl Turns {
         alignment: i64,
         beside: usize,
     ) -> Result<Option<Turns>, PlanError> {
-        if columns.saturating_mul(element.bytes().into()) >= DEALT
-            && let Some(turns) = Turns::dealt(columns, element, alignment)?
+        // Rows that end within a run are dealt where few rows go with them all: two take too many
+        // registers beside what says where a row ends.
+        if let Some(turns) = Turns::dealt(columns, element, alignment, beside < 2)?
+            && columns.saturating_mul(element.bytes().into()) >= turns.least(element)
             && turns.holds(beside)
         {
             return Ok(Some(turns));
@@ -175,13 +182,13 @@ impl Turns {
     }
 
     /// The plan for rows that are dealt to clusters, of as few blocks as hold a row; none for rows
-    /// that leave too many threads without work, that are too long or begin at no multiple of 16
-    /// bytes.
+    /// that the vectors of all threads do not fill, or, where those are taken too, that leave too many
+    /// threads without work; for rows that are too long or begin at no multiple of 16 bytes.
     ///
     /// Errors: as [`Turns::new`].
-    pub(crate) fn dealt(columns: i64, element: Element, alignment: i64) -> Result<Option<Turns>, PlanError> {
+    fn dealt(columns: i64, element: Element, alignment: i64, unfilled: bool) -> Result<Option<Turns>, PlanError> {
         let vector = VECTOR / i64::from(element.bytes());
-        let Some(shape) = shape_of(columns / vector) else { return Ok(None) };
+        let Some(shape) = shape_of(columns / vector, unfilled) else { return Ok(None) };
         let [blocks, warps, _] = shape;
         let resident = (TOGETHER / warps).max(2);
         Turns::dealt_to((columns, alignment), element, shape, [resident, PROCESSORS * resident / blocks])
@@ -207,7 +214,13 @@ impl Turns {
     /// Errors: as [`Turns::new`].
     pub(crate) fn of_softmax(columns: i64, element: Element, alignment: i64) -> Result<Option<Turns>, PlanError> {
         let fits = (DEALT..=LONGEST_POWERS).contains(&columns.saturating_mul(element.bytes().into()));
-        if element == Element::F32 && fits { Turns::dealt(columns, element, alignment) } else { Ok(None) }
+        if element == Element::F32 && fits { Turns::dealt(columns, element, alignment, false) } else { Ok(None) }
+    }
+
+    /// From how many bytes of a row on rows are dealt.
+    fn least(&self, element: Element) -> i64 {
+        let ends_within = self.rows.ends_in(self.rows.vectors as usize - 1);
+        if ends_within && element == Element::F32 { DEALT_UNFILLED } else { DEALT }
     }
 
     /// Whether registers hold so many rows that go with all rows, and what else a thread has.
