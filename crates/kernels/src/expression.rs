@@ -11,7 +11,7 @@ use std::ops;
 
 use tilewright_kernel::{Build, Element, Num};
 
-use function::Function;
+use function::{Function, gelu_factors};
 
 /// A function of the elements of several tensors at one index.
 ///
@@ -218,8 +218,12 @@ fn value(node: &Node, elements: &[(f64, f64)]) -> (f64, f64) {
         Node::Input(number) => elements.get(*number).copied().unwrap_or((f64::NAN, 0.0)),
         Node::Constant(value) => (*value, value.abs() * ROUNDING),
         Node::Unary(function, x) => {
-            let (x, off) = value(x, elements);
-            function.value(x, off)
+            let (at, mut off) = value(x, elements);
+            // Both are scaled before they are added.
+            if let (Function::GeluTanh, Node::Binary(Operator::Add, a, b)) = (function, &**x) {
+                off += (value(a, elements).0.abs() + value(b, elements).0.abs()) * ROUNDING;
+            }
+            function.value(at, off)
         }
         Node::Binary(operator, a, b) => {
             let ((a, a_off), (b, b_off)) = (value(a, elements), value(b, elements));
@@ -237,24 +241,24 @@ fn value(node: &Node, elements: &[(f64, f64)]) -> (f64, f64) {
 }
 
 fn number<'k>(node: &Node, k: &'k Build, element: Element, elements: &[Num<'k>]) -> Num<'k> {
+    let of = |node: &Node| number(node, k, element, elements);
     match node {
         Node::Input(number) => elements[*number],
         Node::Constant(value) => k.number_of(element, *value),
-        Node::Unary(function, x) => {
-            let x = number(x, k, element, elements);
-            function.number(k, element, x)
-        }
-        // Product and sum at once, rounded once.
-        Node::Binary(Operator::Add, a, b) if product_of(a).or(product_of(b)).is_some() => {
-            let ((left, right), rest) = match product_of(a) {
-                Some(factors) => (factors, b),
-                None => (product_of(b).unwrap_or((a, b)), a),
-            };
-            let [left, right, rest] = [left, right, rest].map(|node| number(node, k, element, elements));
-            left.multiply_add(right, rest)
+        Node::Unary(function, x) => match factors(node, k, element, elements) {
+            Some([left, right]) => left * right,
+            None => function.number(k, element, of(x)),
+        },
+        Node::Binary(Operator::Add, a, b) => {
+            // Product and sum at once, rounded once.
+            let product = |node: &Node| factors(node, k, element, elements);
+            match product(a).map(|own| (own, b)).or_else(|| product(b).map(|own| (own, a))) {
+                Some(([left, right], rest)) => left.multiply_add(right, of(rest)),
+                None => of(a) + of(b),
+            }
         }
         Node::Binary(operator, a, b) => {
-            let (a, b) = (number(a, k, element, elements), number(b, k, element, elements));
+            let (a, b) = (of(a), of(b));
             match operator {
                 Operator::Add => a + b,
                 Operator::Subtract => a - b,
@@ -267,10 +271,18 @@ fn number<'k>(node: &Node, k: &'k Build, element: Element, elements: &[Num<'k>])
     }
 }
 
-/// The factors of a product.
-fn product_of(node: &Node) -> Option<(&Node, &Node)> {
+/// The factors of a product, if it is one.
+fn factors<'k>(node: &Node, k: &'k Build, element: Element, elements: &[Num<'k>]) -> Option<[Num<'k>; 2]> {
+    let of = |node: &Node| number(node, k, element, elements);
     match node {
-        Node::Binary(Operator::Multiply, a, b) => Some((a, b)),
+        Node::Binary(Operator::Multiply, a, b) => Some([of(a), of(b)]),
+        Node::Unary(Function::GeluTanh, x) => Some(match &**x {
+            // An element that is read is scaled there, which is once where it repeats.
+            Node::Binary(Operator::Add, sum, added) if matches!(**added, Node::Input(_)) => {
+                gelu_factors(k, element, of(sum), Some(of(added)))
+            }
+            x => gelu_factors(k, element, of(x), None),
+        }),
         _ => None,
     }
 }

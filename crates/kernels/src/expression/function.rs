@@ -109,12 +109,25 @@ impl Function {
                 x.max(constant(0.0)) - size * tail
             }
             Function::GeluTanh => {
-                let half = x * constant(0.5);
-                let inner = (x * x).multiply_add(constant(GELU[0] * GELU[1]), constant(GELU[0])) * x;
-                half.multiply_add(inner.tanh(), half)
+                let [left, right] = gelu_factors(k, element, x, None);
+                left * right
             }
         }
     }
+}
+
+/// The factors of `gelu_tanh(x)`, or of `gelu_tanh(x + added)`, where what is added is scaled where
+/// it is read. With `w = s x` it is `0.5 / s` times `w (1 + tanh(w (w^2 + b)))`, of which the
+/// argument takes one product less than that of `x` itself.
+pub(super) fn gelu_factors<'k>(k: &'k Build, element: Element, x: Num<'k>, added: Option<Num<'k>>) -> [Num<'k>; 2] {
+    let scale = (GELU[0] * GELU[1]).cbrt();
+    let [by, linear, after] = [scale, GELU[0] / scale, 0.5 / scale].map(|value| k.number_of(element, value));
+    let w = match added {
+        None => x * by,
+        Some(added) => x.multiply_add(by, added * by),
+    };
+    let inner = w.multiply_add(w, linear) * w;
+    [w.multiply_add(inner.tanh(), w), after]
 }
 
 fn sigmoid(x: f64) -> f64 {
