@@ -5,6 +5,7 @@
 
 mod convolution;
 mod device;
+mod list;
 mod measured;
 mod number;
 mod random;

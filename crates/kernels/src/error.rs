@@ -95,6 +95,17 @@ pub enum PlanError {
         /// The other one, which the product has.
         with: &'static str,
     },
+    /// E0944: a problem of a list that is unlike the first one.
+    Unlike {
+        /// Its number, counted from 0.
+        number: usize,
+        /// In what.
+        what: &'static str,
+        /// What it has.
+        given: String,
+        /// What the first one has.
+        first: String,
+    },
     /// E0937: a size that is not positive.
     Size {
         /// Its name.
@@ -148,6 +159,7 @@ impl PlanError {
             PlanError::Rank { .. } => "E0941",
             PlanError::Extents { .. } => "E0942",
             PlanError::Together { .. } => "E0943",
+            PlanError::Unlike { .. } => "E0944",
             PlanError::Layout(error) => error.code(),
             PlanError::Atom(error) => error.code(),
             PlanError::Kernel(error) => error.code(),
@@ -178,6 +190,10 @@ impl PlanError {
                 "give A as (M,K), B as (N,K) and D as (M,N), each with the same matrices".to_string()
             }
             PlanError::Together { what, .. } => format!("leave out {what}, and compute them by a kernel of their own"),
+            PlanError::Unlike { .. } => {
+                "give the problems of a list the same types, function and pairs, or make a list of those that have"
+                    .to_string()
+            }
             PlanError::Layout(error) => return error.help().map(|help| help.to_string()),
             PlanError::Atom(error) => return error.help(),
             PlanError::Kernel(error) => return error.help(),
@@ -207,6 +223,9 @@ impl fmt::Display for PlanError {
             PlanError::Rank { layout } => write!(f, "{layout} is no matrix, and no batch of matrices"),
             PlanError::Extents { a, b, d } => write!(f, "A {a} and B {b} do not make D {d}"),
             PlanError::Together { what, with } => write!(f, "a product with {with} has no {what}"),
+            PlanError::Unlike { number, what, given, first } => {
+                write!(f, "problem {number} of the list has other {what} than the first: {given}, not {first}")
+            }
             PlanError::Layout(error) => error.fmt(f),
             PlanError::Atom(error) => error.fmt(f),
             PlanError::Kernel(error) => error.fmt(f),

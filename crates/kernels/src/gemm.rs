@@ -19,6 +19,7 @@
 //! plan       tile, stages, groups, splits            order      groups that take tiles in turn
 //! model      how long a plan takes                   byproduct  sums and greatest numbers of rows and columns
 //! edges      what is loaded of the last tiles        partials   sums of blocks that share a tile
+//! problems   lists of problems in one launch         list       which tile of which problem a block takes
 //! ```
 
 mod byproduct;
@@ -29,6 +30,7 @@ mod fold;
 mod fused;
 mod groups;
 mod images;
+mod list;
 mod mainloop;
 mod matrix;
 mod model;
@@ -39,6 +41,7 @@ mod partials;
 mod plan;
 mod prepare;
 mod problem;
+mod problems;
 mod scales;
 mod schedule;
 mod step;
@@ -57,6 +60,7 @@ pub use matrix::Matrix;
 pub use pairs::Pairs;
 pub use plan::{Plan, Tile};
 pub use problem::{Fused, Problem};
+pub use problems::{Problems, Products};
 pub use scales::Scales;
 pub use step::{Operand, Side, Step};
 

@@ -16,7 +16,7 @@ use tilewright_gpu::{
 };
 use tilewright_kernel::Element;
 use tilewright_kernels::PlanError;
-use tilewright_kernels::gemm::{Matrix, Operand, Problem, Product, Side};
+use tilewright_kernels::gemm::{Matrix, Operand, Problem, Problems, Product, Products, Side, Step};
 use tilewright_layout::{Layout, Refusal};
 
 /// Why there is no product on a device.
@@ -68,14 +68,102 @@ impl Refusal for ProductError {
     }
 }
 
+/// Kernels that were compiled for a device, and the workspace that they share.
+#[derive(Debug)]
+struct Compiled {
+    kernels: Vec<SizedKernel>,
+    /// Each is there but while a kernel writes it.
+    workspaces: Vec<Option<Memory>>,
+}
+
+impl Compiled {
+    fn of(
+        device: &Device,
+        steps: &[Step],
+        workspaces: &[i64],
+        options: &ModuleOptions,
+    ) -> Result<Compiled, ProductError> {
+        let kernels = steps.iter().map(|step| device.compile(step.kernel(), options)?.at(step.sizes()));
+        let kernels = kernels.collect::<Result<_, _>>()?;
+        let workspaces = workspaces.iter().map(|bytes| device.allocate(*bytes as u64).map(Some));
+        let workspaces = workspaces.collect::<Result<_, _>>()?;
+        Ok(Compiled { kernels, workspaces })
+    }
+
+    /// Launches the kernels in their order; `argument` is a tensor of a problem, by its number.
+    fn launch<'a>(
+        &mut self,
+        stream: &Stream,
+        steps: &[Step],
+        argument: impl Fn(usize, Operand) -> Option<Argument<'a>>,
+    ) -> Result<(), GpuError> {
+        for (step, kernel) in steps.iter().zip(&self.kernels) {
+            let reads = step.read_and_written().0.len();
+            let operands: Vec<(usize, Operand)> = step.problems().zip(step.operands().iter().copied()).collect();
+            let (from, to) = operands.split_at(reads);
+            // Those of the workspace that are written are taken out meanwhile.
+            let mut own: Vec<(usize, Memory)> = Vec::new();
+            for (_, operand) in to {
+                if let Operand::Workspace(number) = operand
+                    && let Some(memory) = self.workspaces.get_mut(*number).and_then(Option::take)
+                {
+                    own.push((*number, memory));
+                }
+            }
+            let read = |(problem, operand): &(usize, Operand)| match operand {
+                Operand::Workspace(number) => self.workspaces.get(*number).and_then(Option::as_ref).map(Argument::from),
+                operand => argument(*problem, *operand),
+            };
+            let mut arguments: Vec<Argument<'_>> = from.iter().filter_map(read).collect();
+            // Each is written once, in the order of the kernel.
+            let mut left = own.iter_mut();
+            for (problem, operand) in to {
+                arguments.extend(match operand {
+                    Operand::Workspace(_) => left.next().map(|(_, memory)| Argument::from(memory)),
+                    operand => argument(*problem, *operand),
+                });
+            }
+            let launched = kernel.launch(stream, &arguments);
+            drop(arguments);
+            for (number, memory) in own {
+                if let Some(place) = self.workspaces.get_mut(number) {
+                    *place = Some(memory);
+                }
+            }
+            launched?;
+        }
+        Ok(())
+    }
+}
+
+/// What is given and written of a problem, as an argument of a kernel: A, B, the inputs of the
+/// function, scales and ends; D and the by-products.
+fn argument_of<'a>(
+    problem: &Problem,
+    operand: Operand,
+    (given, written): (&[Argument<'a>], &[Argument<'a>]),
+) -> Option<Argument<'a>> {
+    let inputs = problem.function().map_or(0, |fused| fused.inputs.len());
+    let ends = inputs + if problem.scales().is_some() { 4 } else { 2 };
+    match operand {
+        Operand::A => given.first().copied(),
+        Operand::B => given.get(1).copied(),
+        Operand::Input(number) => given.get(number + 2).copied(),
+        Operand::Scales(Side::A) => given.get(inputs + 2).copied(),
+        Operand::Scales(Side::B) => given.get(inputs + 3).copied(),
+        Operand::Ends => given.get(ends).copied(),
+        Operand::D => written.first().copied(),
+        Operand::ByProduct(number) => written.get(number + 1).copied(),
+        Operand::Workspace(_) => None,
+    }
+}
+
 /// A product that was planned and compiled for a device, with its workspace: launched as often as
 /// wanted.
 #[derive(Debug)]
 pub struct DeviceProduct {
     product: Product,
-    kernels: Vec<SizedKernel>,
-    /// Each is there but while a kernel writes it.
-    workspaces: Vec<Option<Memory>>,
+    compiled: Compiled,
 }
 
 impl DeviceProduct {
@@ -99,11 +187,8 @@ impl DeviceProduct {
     ///
     /// Errors: there is no memory for the workspace; the driver refuses a kernel.
     pub fn of(device: &Device, product: Product, options: &ModuleOptions) -> Result<DeviceProduct, ProductError> {
-        let kernels = product.steps().iter().map(|step| device.compile(step.kernel(), options)?.at(step.sizes()));
-        let kernels = kernels.collect::<Result<_, _>>()?;
-        let workspaces = product.workspaces().iter().map(|bytes| device.allocate(*bytes as u64).map(Some));
-        let workspaces = workspaces.collect::<Result<_, _>>()?;
-        Ok(DeviceProduct { product, kernels, workspaces })
+        let compiled = Compiled::of(device, product.steps(), product.workspaces(), options)?;
+        Ok(DeviceProduct { product, compiled })
     }
 
     /// What is multiplied, and how.
@@ -144,50 +229,91 @@ impl DeviceProduct {
         written: &[Argument<'_>],
     ) -> Result<(), GpuError> {
         let problem = self.product.problem();
-        let inputs = problem.function().map_or(0, |fused| fused.inputs.len());
-        let ends = inputs + if problem.scales().is_some() { 4 } else { 2 };
-        for (step, kernel) in self.product.steps().iter().zip(&self.kernels) {
-            let (from, to) = step.read_and_written();
-            // Those of the workspace that are written are taken out meanwhile.
-            let mut own: Vec<(usize, Memory)> = Vec::new();
-            for operand in to {
-                if let Operand::Workspace(number) = operand
-                    && let Some(memory) = self.workspaces.get_mut(*number).and_then(Option::take)
-                {
-                    own.push((*number, memory));
-                }
-            }
-            let memory = |operand: &Operand| match operand {
-                Operand::A => given.first().copied(),
-                Operand::B => given.get(1).copied(),
-                Operand::Input(number) => given.get(number + 2).copied(),
-                Operand::Scales(Side::A) => given.get(inputs + 2).copied(),
-                Operand::Scales(Side::B) => given.get(inputs + 3).copied(),
-                Operand::Ends => given.get(ends).copied(),
-                Operand::Workspace(number) => self.workspaces.get(*number).and_then(Option::as_ref).map(Argument::from),
-                Operand::D | Operand::ByProduct(_) => None,
-            };
-            let mut arguments: Vec<Argument<'_>> = from.iter().filter_map(memory).collect();
-            // Each is written once, in the order of the kernel.
-            let mut left = own.iter_mut();
-            for operand in to {
-                let argument = match operand {
-                    Operand::Workspace(_) => left.next().map(|(_, memory)| Argument::from(memory)),
-                    Operand::ByProduct(number) => written.get(number + 1).copied(),
-                    _ => written.first().copied(),
-                };
-                arguments.extend(argument);
-            }
-            let launched = kernel.launch(stream, &arguments);
-            drop(arguments);
-            for (number, memory) in own {
-                if let Some(place) = self.workspaces.get_mut(number) {
-                    *place = Some(memory);
-                }
-            }
-            launched?;
-        }
-        Ok(())
+        let argument = |_, operand| argument_of(problem, operand, (given, written));
+        self.compiled.launch(stream, self.product.steps(), argument)
+    }
+}
+
+/// Products of a list of problems that were planned and compiled for a device, with their
+/// workspace: launched as often as wanted.
+///
+/// ```
+/// use tilewright::gemm::{DeviceProducts, ProductError};
+/// use tilewright::gpu::Device;
+/// use tilewright::kernel::Element;
+/// use tilewright::kernels::gemm::{Problem, Problems};
+///
+/// let products = || -> Result<(), ProductError> {
+///     let sizes = [[512, 256, 1024], [40, 4096, 64]];
+///     let problems = sizes.map(|sizes| Problem::new(Element::Bf16, sizes).unwrap());
+///     let device = Device::open(0)?;
+///     let stream = device.stream()?;
+///     let mut products = DeviceProducts::new(&device, &Problems::new(problems.to_vec())?)?;
+///     let memory = |rows: i64, columns: i64| device.allocate((2 * rows * columns) as u64);
+///     let mut given = Vec::new();
+///     let mut written = Vec::new();
+///     for [m, n, k] in sizes {
+///         given.push([memory(m, k)?, memory(n, k)?]);
+///         written.push(memory(m, n)?);
+///     }
+///     let given: Vec<Vec<_>> = given.iter().map(|factors| factors.iter().collect()).collect();
+///     let mut written: Vec<_> = written.iter_mut().collect();
+///     products.launch(&stream, &given, &mut written)?;
+///     Ok(stream.synchronize()?)
+/// };
+/// // On a machine without a device for these kernels.
+/// if let Err(error) = products() {
+///     println!("{error}");
+/// }
+/// ```
+#[derive(Debug)]
+pub struct DeviceProducts {
+    products: Products,
+    compiled: Compiled,
+}
+
+impl DeviceProducts {
+    /// The products of the plan that the model of the machine chooses. Machine code comes from the
+    /// cache on disk where it has been compiled before.
+    ///
+    /// Errors: as [`Products::new`]; there is no memory for the workspace; the driver refuses a
+    /// kernel.
+    pub fn new(device: &Device, problems: &Problems) -> Result<DeviceProducts, ProductError> {
+        DeviceProducts::of(device, Products::new(problems)?, &ModuleOptions::default())
+    }
+
+    /// The products of a plan of one's own.
+    ///
+    /// Errors: there is no memory for the workspace; the driver refuses a kernel.
+    pub fn of(device: &Device, products: Products, options: &ModuleOptions) -> Result<DeviceProducts, ProductError> {
+        let compiled = Compiled::of(device, products.steps(), products.workspaces(), options)?;
+        Ok(DeviceProducts { products, compiled })
+    }
+
+    /// What is multiplied, and how.
+    pub fn products(&self) -> &Products {
+        &self.products
+    }
+
+    /// Multiplies on a stream, and returns at once: `given` are A, B and the inputs of the function
+    /// of each problem, in the order of the list, and `written` is D of each.
+    ///
+    /// Errors: as [`SizedKernel::launch`]: memory that is missing, too small, or of another device.
+    pub fn launch(
+        &mut self,
+        stream: &Stream,
+        given: &[Vec<&Memory>],
+        written: &mut [&mut Memory],
+    ) -> Result<(), GpuError> {
+        let of = |all: &Vec<&'_ Memory>| all.iter().map(|memory| Argument::from(*memory)).collect();
+        let given: Vec<Vec<Argument<'_>>> = given.iter().map(of).collect();
+        let written: Vec<Argument<'_>> = written.iter_mut().map(|memory| Argument::from(&mut **memory)).collect();
+        let problems = self.products.problems().problems();
+        let argument = |number: usize, operand| {
+            let own = given.get(number).map_or(&[][..], Vec::as_slice);
+            argument_of(problems.get(number)?, operand, (own, written.get(number..)?))
+        };
+        self.compiled.launch(stream, self.products.steps(), argument)
     }
 }
 
@@ -307,5 +433,55 @@ pub fn gemm_groups<S: DeviceElement, T: DeviceElement>(
     }
     let mut product = DeviceProduct::new(&stream.device(), &problem)?;
     product.launch(stream, &[a.memory(), b.memory(), ends.memory()], d.memory_mut())?;
+    Ok(())
+}
+
+/// Products of several pairs of matrices on a device, in one call and one launch: A `(M,K)`, B
+/// `(N,K)` and D `(M,N)` of each, of any sizes and under any layouts. It returns when the kernels
+/// are launched; as [`gemm`] it plans each time, and a [`DeviceProducts`] does so once.
+///
+/// ```
+/// use half::bf16;
+/// use tilewright::Layout;
+/// use tilewright::gemm::{ProductError, gemm_list};
+/// use tilewright::gpu::{Device, DeviceTensor};
+///
+/// let products = || -> Result<[f32; 2], ProductError> {
+///     let device = Device::open(0)?;
+///     let stream = device.stream()?;
+///     let layout = |text: &str| text.parse::<Layout>().unwrap();
+///     let filled = |text: &str, number: f32| DeviceTensor::filled(&stream, layout(text), bf16::from_f32(number));
+///     let first = [filled("(100,80):(80,1)", 0.5)?, filled("(16,80):(80,1)", 2.0)?];
+///     let second = [filled("(8,640):(640,1)", 0.5)?, filled("(200,640):(640,1)", 1.0)?];
+///     let mut d = DeviceTensor::filled(&stream, layout("(100,16):(16,1)"), 0.0_f32)?;
+///     let mut e = DeviceTensor::filled(&stream, layout("(8,200):(200,1)"), 0.0_f32)?;
+///     gemm_list(&stream, &mut [(&first[0], &first[1], &mut d), (&second[0], &second[1], &mut e)])?;
+///     Ok([*d.read(&stream)?.get([99, 15]).unwrap(), *e.read(&stream)?.get([7, 199]).unwrap()])
+/// };
+/// match products() {
+///     Ok(corners) => assert_eq!(corners, [80.0, 320.0]),
+///     // On a machine without a device for these kernels.
+///     Err(error) => println!("{error}"),
+/// }
+/// ```
+///
+/// Errors: as [`Problems::new`], [`DeviceProducts::new`] and [`DeviceProducts::launch`].
+pub fn gemm_list<S: DeviceElement, T: DeviceElement>(
+    stream: &Stream,
+    products: &mut [(&DeviceTensor<S>, &DeviceTensor<S>, &mut DeviceTensor<T>)],
+) -> Result<(), ProductError> {
+    let matrix = |kind: ElementType, layout: &Layout| Matrix::new(element(kind)?, layout);
+    let mut problems = Vec::new();
+    for (a, b, d) in &*products {
+        let [a, b, d] = [matrix(S::TYPE, a.layout())?, matrix(S::TYPE, b.layout())?, matrix(T::TYPE, d.layout())?];
+        problems.push(Problem::of(a, b, d)?);
+    }
+    let mut planned = DeviceProducts::new(&stream.device(), &Problems::new(problems)?)?;
+    let (mut given, mut written): (Vec<Vec<&Memory>>, Vec<&mut Memory>) = Default::default();
+    for (a, b, d) in products {
+        given.push(vec![a.memory(), b.memory()]);
+        written.push(d.memory_mut());
+    }
+    planned.launch(stream, &given, &mut written)?;
     Ok(())
 }

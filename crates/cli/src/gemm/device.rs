@@ -4,12 +4,13 @@
 //! printed but the plan, where that is asked for.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 use tilewright::gemm::{Tuned, TunedPlans};
 use tilewright::gpu::Device;
+use tilewright::kernel::Kernel;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernels::gemm::{Operand, Product, Side};
 
@@ -56,6 +57,10 @@ pub struct OnDevice {
     /// the rows of each, `512,0,96`, or how many groups of random sizes.
     #[arg(long, value_name = "ROWS", value_parser = task::Groups::read, conflicts_with = "batch")]
     pub groups: Option<task::Groups>,
+    /// Products of several sizes in one launch: M, N and K of each, `512x1024x64,16x4096x4096`. Types,
+    /// layouts that are words, and the function are those of all.
+    #[arg(long, value_name = "SIZES", value_parser = task::Sizes::read, conflicts_with_all = ["sizes", "m", "n", "k", "batch", "groups", "tune", "random", "keep", "scales"])]
+    pub list: Option<task::Sizes>,
     /// The type of the result. Without this it is that of the factors; for bytes i32, for floats of
     /// 8 bits bf16.
     #[arg(long, value_name = "TYPE")]
@@ -98,6 +103,18 @@ impl OnDevice {
         self.device || self.plan || self.random.is_some()
     }
 
+    /// Writes the PTX of each kernel, in the order in which they run, where that is asked for.
+    pub(super) fn write_ptx(&self, kernels: &[&Kernel]) -> Result<(), Failure> {
+        let Some(folder) = &self.ptx else { return Ok(()) };
+        std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
+        for (number, kernel) in kernels.iter().enumerate() {
+            let path = folder.join(format!("{}-{}.ptx", number + 1, kernel.name()));
+            let text = ptx::write(kernel.program(), Target::Sm90a).map_err(|error| Failure::refused(&error))?;
+            std::fs::write(&path, text).map_err(|error| Failure::file(&path, error))?;
+        }
+        Ok(())
+    }
+
     /// An option that only a device has, if one was given.
     pub fn other(&self) -> Option<&'static str> {
         let lies = [
@@ -117,6 +134,7 @@ impl OnDevice {
             .or(self.convolution.option())
             .or((self.batch > 1).then_some("--batch"))
             .or(self.groups.as_ref().map(|_| "--groups"))
+            .or(self.list.as_ref().map(|_| "--list"))
     }
 }
 
@@ -134,6 +152,10 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         let device = options.device.device;
         let largest = options.extents()[0].map_or(if device { 5000 } else { 96 }, i64::from);
         return super::random::run(count.into(), options.device.first.into(), largest, device, terminal);
+    }
+    if let Some(sizes) = &options.device.list {
+        let device = options.device.device.then(|| Device::open(0)).transpose()?;
+        return super::list::run(options, sizes, (device.as_ref(), options.device.rest), terminal);
     }
     let (problem, names) = task::problem(options)?;
     let ends = task::ends(options, &problem)?;
@@ -153,9 +175,7 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         Some((product, tuned)) => (product, Some(tuned)),
         None => (Product::new(&problem).map_err(|error| Failure::refused(&error))?, None),
     };
-    if let Some(folder) = &options.device.ptx {
-        write_ptx(folder, &product)?;
-    }
+    options.device.write_ptx(&product.kernels())?;
     let named = |operand: Operand| match operand {
         Operand::A => "A".to_owned(),
         Operand::B => "B".to_owned(),
@@ -221,17 +241,6 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         measured.text(&product, &mut text);
     }
     Ok(terminal.text(&text)?)
-}
-
-/// Writes the PTX of each kernel, in the order in which they run.
-fn write_ptx(folder: &Path, product: &Product) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
-    for (number, kernel) in product.kernels().into_iter().enumerate() {
-        let path = folder.join(format!("{}-{}.ptx", number + 1, kernel.name()));
-        let text = ptx::write(kernel.program(), Target::Sm90a).map_err(|error| Failure::refused(&error))?;
-        std::fs::write(&path, text).map_err(|error| Failure::file(&path, error))?;
-    }
-    Ok(())
 }
 
 /// The sizes, types, layouts and plan.

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::json;
-use tilewright::gpu::{Cublas, CublasError, CublasMatrix, CublasProduct, Device, Memory, Stream};
+use tilewright::gpu::{Cublas, CublasError, CublasMatrix, CublasProduct, Device, GpuError, Memory, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::cost::Rates;
 use tilewright::kernels::gemm::{Matrix, Operand, Problem, Product};
@@ -107,7 +107,7 @@ pub(super) fn measured(
 ) -> Result<Measured, Failure> {
     let problem = product.problem();
     let stream = device.stream()?;
-    let kernels = ready(device, product)?;
+    let kernels = ready(device, product.steps())?;
     let more = problem.function().is_some() || problem.by_products().next().is_some();
     let bare = if more && problem.pairs().is_none() {
         let bare = problem.clone().bare();
@@ -115,11 +115,11 @@ pub(super) fn measured(
         // Tensors are shared, and so is a workspace that is large enough.
         let fits = bare.workspaces().iter().zip(product.workspaces()).all(|(own, other)| own <= other);
         let fits = fits && bare.workspaces().len() <= product.workspaces().len();
-        if fits { Some(ready(device, &bare)?) } else { None }
+        if fits { Some(ready(device, bare.steps())?) } else { None }
     } else {
         None
     };
-    let (mut tensors, blocks) = Tensors::filled(device, &stream, problem, ends, product.workspaces())?;
+    let (mut tensors, blocks) = Tensors::filled(device, &stream, (problem, 0), ends, product.workspaces())?;
     tensors.launch(&stream, &kernels)?;
     stream.synchronize()?;
     let elements = wanted(problem, &blocks, CHECKED)?;
@@ -176,15 +176,16 @@ pub(super) fn measured(
 }
 
 /// cuBLAS at the same product.
-struct Rival {
+pub(super) struct Rival {
     library: Cublas,
     product: CublasProduct,
     d: Memory,
-    refused: Option<String>,
+    /// Why it has no such product, where it said so.
+    pub(super) refused: Option<String>,
 }
 
 impl Rival {
-    fn of(device: &Device, problem: &Problem) -> Result<Rival, String> {
+    pub(super) fn of(device: &Device, problem: &Problem) -> Result<Rival, String> {
         let library = Cublas::open(device).ok_or("none was found")?;
         if problem.pairs().is_some() || problem.scales().is_some() || problem.groups().is_some() {
             return Err("its interface has no pairs, no scales of blocks and no groups".into());
@@ -237,21 +238,24 @@ impl Rival {
         if let Some(because) = &self.refused {
             return Ok(Err(because.clone()));
         }
+        self.multiply(stream, tensors)?;
+        let seconds = timed(device, stream, count, || self.multiply(stream, tensors))?;
+        Ok(self.refused.clone().map_or(Ok(seconds), Err))
+    }
+
+    /// Sets off one product, or keeps why there is none.
+    pub(super) fn multiply(&mut self, stream: &Stream, tensors: &Tensors) -> Result<(), GpuError> {
         let (Some(a), Some(b)) = (tensors.of(Operand::A), tensors.of(Operand::B)) else {
-            return Ok(Err("there are no factors".into()));
+            self.refused = Some("there are no factors".into());
+            return Ok(());
         };
-        let mut said = None;
-        let (library, product, d) = (&self.library, &self.product, &mut self.d);
-        let mut multiply = || match library.multiply(stream, product, [a, b], d) {
+        match self.library.multiply(stream, &self.product, [a, b], &mut self.d) {
             Ok(()) => Ok(()),
             Err(CublasError::Gpu(error)) => Err(error),
             Err(other) => {
-                said = Some(other.to_string());
+                self.refused = Some(other.to_string());
                 Ok(())
             }
-        };
-        multiply()?;
-        let seconds = timed(device, stream, count, multiply)?;
-        Ok(said.map_or(Ok(seconds), Err))
+        }
     }
 }

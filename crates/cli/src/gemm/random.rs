@@ -1,21 +1,23 @@
 //! `tilewright gemm --random`: products by chance, checked.
 //!
 //! Law: each problem follows from its number alone: types, sizes, layouts, batches, groups of rows,
-//! folded modes, functions of the sums, and numbers: small ones, tiny ones, large ones, or with
-//! infinities and NaN among them. So does its plan: that of the model for most, and any of its
+//! lists (`random/list.rs`), folded modes, functions of the sums, and numbers: small ones, tiny
+//! ones, large ones, or with infinities and NaN among them. So does its plan: that of the model for most, and any of its
 //! candidates for the others.
 //! On a device each is run once, D poisoned before, and elements by chance are compared with sums
 //! in f64; without one the interpreter runs small problems, and all elements are compared.
 
+mod list;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use tilewright::gpu::{Device, Memory};
+use tilewright::gpu::{Device, Memory, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernels::gemm::{ByProduct, Each, Fused, Matrix, Operand, Pairs, Problem, Product, Scales, Window};
 use tilewright::kernels::{Expression, PlanError, Statistic, Unchecked, any_numbers, bits_at};
 
-use super::tensors::{Tensors, compare_kept, group_of, ready};
+use super::tensors::{Block, Tensors, compare_kept, group_of, ready};
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
@@ -82,6 +84,12 @@ impl Task {
     fn new(chance: &mut Chance, problem: Problem, numbers: Numbers) -> Task {
         let plan = (chance.below(3) == 0).then(|| chance.next() as usize);
         Task { problem, numbers, plan }
+    }
+
+    fn text(&self) -> String {
+        let [a, b, d] = [self.problem.a(), self.problem.b(), self.problem.d()];
+        let which = self.plan.map_or_else(String::new, |plan| format!(", plan {plan} of all, counted round"));
+        format!("{}, A {a}, B {b}, D {d}, {:?} numbers{which}", self.problem, self.numbers)
     }
 
     fn product(&self) -> Result<Product, PlanError> {
@@ -349,55 +357,71 @@ fn interpreted(task: &Task, number: u64) -> Result<u64, Failure> {
     Ok(report.compared as u64)
 }
 
-/// Checks a problem on a device.
-fn launched(device: &Device, task: &Task, number: u64) -> Result<u64, Failure> {
-    let problem = &task.problem;
-    let product = task.product().map_err(|error| Failure::refused(&error))?;
-    let stream = device.stream()?;
-    let kernels = ready(device, &product)?;
+/// The tensors of a problem on a device: inputs of numbers by chance, further ones for a problem of
+/// a list by its place, and poisoned memory for what is written and for the workspace.
+fn filled(
+    device: &Device,
+    stream: &Stream,
+    (problem, place): (&Problem, usize),
+    (numbers, number): (Numbers, u64),
+    workspaces: &[i64],
+) -> Result<(Tensors, Vec<Block>), Failure> {
     let mut tensors = Tensors { memory: Vec::new() };
-    let mut blocks: Vec<(Operand, usize, Vec<u8>)> = Vec::new();
+    let mut blocks: Vec<Block> = Vec::new();
     let allocate = |bytes: i64| -> Result<Memory, Failure> {
         let mut memory = device.allocate(bytes as u64 + 256)?;
-        memory.fill_bytes(&stream, 0xff)?;
+        memory.fill_bytes(stream, 0xff)?;
         Ok(memory)
     };
     for operand in problem.given() {
         let Some(matrix) = problem.matrix(operand) else { continue };
         let width = matrix.element().bytes() as usize;
-        let block = match operand {
+        let mut block = match operand {
             Operand::Ends => problem.any_ends(number),
-            _ => block(task.numbers, operand, matrix.element(), PERIOD),
+            _ => block(numbers, operand, matrix.element(), PERIOD),
         };
+        // Each problem of a list begins elsewhere in the same numbers.
+        if operand != Operand::Ends {
+            block.rotate_left(width * (place * 1009 % PERIOD));
+        }
         let bytes = matrix.reach()? as u64 * width as u64;
         let mut memory = allocate(bytes as i64)?;
         for from in (0..bytes).step_by(block.len()) {
             let end = usize::try_from(bytes - from).unwrap_or(usize::MAX).min(block.len());
-            memory.write(&stream, from, &block[..end])?;
+            memory.write(stream, from, &block[..end])?;
         }
         blocks.push((operand, width, block));
         tensors.memory.push((operand, memory));
     }
-    for (at, bytes) in product.workspaces().iter().enumerate() {
+    for (at, bytes) in workspaces.iter().enumerate() {
         tensors.memory.push((Operand::Workspace(at), allocate(*bytes)?));
     }
-    let width = problem.result().bytes() as usize;
     for operand in problem.written_operands() {
         let Some(matrix) = problem.matrix(operand) else { continue };
         tensors.memory.push((operand, allocate(matrix.reach()? * i64::from(matrix.element().bytes()))?));
     }
-    tensors.launch(&stream, &kernels)?;
-    stream.synchronize()?;
+    Ok((tensors, blocks))
+}
+
+/// Compares elements of D by chance, so many, and by-products: how many in all.
+fn compared(
+    stream: &Stream,
+    problem: &Problem,
+    (tensors, blocks): (&Tensors, &[Block]),
+    number: u64,
+    elements: u64,
+) -> Result<u64, Failure> {
     let Some(d) = tensors.of(Operand::D) else { return Ok(0) };
+    let width = problem.result().bytes() as usize;
     let mut left = vec![0; usize::try_from(d.bytes()).unwrap_or(0)];
-    d.read(&stream, 0, &mut left)?;
+    d.read(stream, 0, &mut left)?;
     let input = |operand: Operand, at: i64| {
         let found = blocks.iter().find(|(known, ..)| *known == operand);
         found.map_or(0, |(_, width, block)| bits_at(block, *width, at as usize % PERIOD))
     };
     let ([m, n, _], batch) = (problem.sizes(), problem.batch());
     let mut chance = Chance(number);
-    for at in 0..COMPARED {
+    for at in 0..elements {
         // The last element, and others by chance.
         let place = match at {
             0 => [m - 1, n - 1, batch - 1],
@@ -415,8 +439,46 @@ fn launched(device: &Device, task: &Task, number: u64) -> Result<u64, Failure> {
         let wanted = problem.expected(&input, [place[0], place[1], matrix])?;
         wanted.distance(bits_at(&left, width, wanted.place as usize)).map_err(wrong)?;
     }
-    let kept = compare_kept(problem, &stream, &input, &tensors, &mut 0.0)?;
-    Ok(COMPARED + kept as u64)
+    let kept = compare_kept(problem, stream, &input, tensors, &mut 0.0)?;
+    Ok(elements + kept as u64)
+}
+
+/// Checks a problem on a device.
+fn launched(device: &Device, task: &Task, number: u64) -> Result<u64, Failure> {
+    let product = task.product().map_err(|error| Failure::refused(&error))?;
+    let stream = device.stream()?;
+    let kernels = ready(device, product.steps())?;
+    let problem = &task.problem;
+    let made = filled(device, &stream, (problem, 0), (task.numbers, number), product.workspaces())?;
+    let (mut tensors, blocks) = made;
+    tensors.launch(&stream, &kernels)?;
+    stream.synchronize()?;
+    compared(&stream, problem, (&tensors, &blocks), number, COMPARED)
+}
+
+/// Whether a number stands for a list.
+fn is_list(number: u64) -> bool {
+    number % 16 == 3
+}
+
+/// Checks the problem, or the list, of a number; a failure says what it was.
+fn checked(number: u64, largest: i64, device: Option<&Device>) -> Result<u64, (String, Failure)> {
+    let about = |text: String| move |failure: Failure| (text, failure);
+    let refused = |error: PlanError| (String::new(), Failure::refused(&error));
+    if is_list(number) {
+        let task = list::task(number, largest).map_err(refused)?;
+        let checked = match device {
+            Some(device) => list::launched(device, &task, number),
+            None => list::interpreted(&task),
+        };
+        return checked.map_err(about(task.text()));
+    }
+    let task = task(number, largest).map_err(refused)?;
+    let checked = match device {
+        Some(device) => launched(device, &task, number),
+        None => interpreted(&task, number),
+    };
+    checked.map_err(about(task.text()))
 }
 
 /// Checks so many problems, from a number on.
@@ -431,21 +493,12 @@ pub fn run(count: u64, first: u64, largest: i64, device: bool, terminal: &mut Te
             if number >= first + count {
                 break;
             }
-            let task = task(number, largest).map_err(|error| Failure::refused(&error))?;
-            let checked = match &device {
-                Some(device) => launched(device, &task, number),
-                None => interpreted(&task, number),
-            };
-            match checked {
+            match checked(number, largest, device.as_ref()) {
                 Ok(elements) => {
                     compared.fetch_add(elements, Ordering::Relaxed);
                 }
-                Err(failure) => {
+                Err((text, failure)) => {
                     over.store(true, Ordering::Relaxed);
-                    let [a, b, d] = [task.problem.a(), task.problem.b(), task.problem.d()];
-                    let which =
-                        task.plan.map_or_else(String::new, |plan| format!(", plan {plan} of all, counted round"));
-                    let text = format!("{}, A {a}, B {b}, D {d}, {:?} numbers{which}", task.problem, task.numbers);
                     failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert((number, text, failure));
                 }
             }
@@ -475,14 +528,13 @@ pub fn run(count: u64, first: u64, largest: i64, device: bool, terminal: &mut Te
 
 #[cfg(test)]
 mod tests {
-    use super::{interpreted, task};
+    use super::checked;
 
     #[test]
     fn problems_by_chance_are_right() {
         for number in 0..24 {
-            let task = task(number, 80).unwrap();
-            interpreted(&task, number)
-                .unwrap_or_else(|failure| panic!("{number}: {}: {}", task.problem, failure.text(false)));
+            checked(number, 80, None)
+                .unwrap_or_else(|(text, failure)| panic!("{number}: {text}: {}", failure.text(false)));
         }
     }
 }

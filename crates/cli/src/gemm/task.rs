@@ -56,6 +56,25 @@ impl Groups {
     }
 }
 
+/// M, N and K of each problem of a list: `512x1024x64,16x4096x4096`.
+#[derive(Debug, Clone)]
+pub struct Sizes(pub Vec<[i64; 3]>);
+
+impl Sizes {
+    pub fn read(text: &str) -> Result<Sizes, String> {
+        let one = |part: &str| {
+            let numbers: Option<Vec<i64>> = part
+                .trim()
+                .split('x')
+                .map(|size| size.parse::<u32>().ok().filter(|size| *size > 0).map(i64::from))
+                .collect();
+            numbers.and_then(|numbers| <[i64; 3]>::try_from(numbers).ok())
+        };
+        let sizes: Option<Vec<[i64; 3]>> = text.split(',').map(one).collect();
+        sizes.map(Sizes).ok_or_else(|| "M, N and K of each problem, at least 1: `512x1024x64,16x4096x4096`".to_string())
+    }
+}
+
 /// The bytes of where groups end, where their sizes are given.
 pub fn ends(options: &Options, problem: &Problem) -> Result<Option<Vec<u8>>, Failure> {
     let Some(Groups::Sizes(sizes)) = &options.device.groups else { return Ok(None) };
@@ -135,10 +154,14 @@ fn matrix(option: &str, text: &str, element: Element, [rows, columns, batch]: [i
 
 /// The product, and the names of the inputs of its function.
 pub fn problem(options: &Options) -> Result<(Problem, Vec<&'static str>), Failure> {
+    sized(options, options.extents().map(|size| i64::from(size.unwrap_or(1024))))
+}
+
+/// The same product of other sizes: M, N and K.
+pub fn sized(options: &Options, extents: [i64; 3]) -> Result<(Problem, Vec<&'static str>), Failure> {
     let own = &options.device;
     let (element, tf32) = factors(options.kind.unwrap_or(Kind::Bf16))?;
     let convolution = own.convolution.asked(element)?;
-    let extents = options.extents().map(|size| i64::from(size.unwrap_or(1024)));
     let [m, columns, k] = convolution.as_ref().map_or(extents, |asked| asked.sizes);
     let batch = i64::from(own.batch);
     let n = match own.pairs {

@@ -4,7 +4,7 @@
 //! before the kernels run.
 
 use tilewright::gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
-use tilewright::kernels::gemm::{Each, Expected, Matrix, Operand, Problem, Product, Step};
+use tilewright::kernels::gemm::{Each, Expected, Matrix, Operand, Problem, Step};
 use tilewright::kernels::{any_numbers, bits_at};
 
 use crate::output::Failure;
@@ -27,11 +27,11 @@ pub(super) type Block = (Operand, usize, Vec<u8>);
 
 impl Tensors {
     /// Inputs that repeat a block of numbers, and poisoned memory for the rest; groups end where
-    /// `ends` says, or by chance.
+    /// `ends` says, or by chance. Problems of a list have other numbers by their place in it.
     pub(super) fn filled(
         device: &Device,
         stream: &Stream,
-        problem: &Problem,
+        (problem, place): (&Problem, usize),
         ends: Option<&[u8]>,
         workspaces: &[i64],
     ) -> Result<(Tensors, Vec<Block>), Failure> {
@@ -42,7 +42,7 @@ impl Tensors {
             let Some(matrix) = problem.matrix(operand) else { continue };
             let block = match operand {
                 Operand::Ends => ends.map_or_else(|| problem.any_ends(number as u64), <[u8]>::to_vec),
-                _ => any_numbers(matrix.element(), PERIOD, number as u64 + 1),
+                _ => any_numbers(matrix.element(), PERIOD, number as u64 + 1 + 1000 * place as u64),
             };
             let bytes = bytes_of(matrix)?;
             // Kernels may ask for more than the last element, up to a line.
@@ -78,21 +78,33 @@ impl Tensors {
     }
 
     pub(super) fn launch(&mut self, stream: &Stream, kernels: &[Ready]) -> Result<(), GpuError> {
+        Tensors::launch_all(std::slice::from_mut(self), stream, kernels)
+    }
+
+    /// Launches kernels on the tensors of the problems of a list, of which the first one has the
+    /// workspace of all.
+    pub(super) fn launch_all(all: &mut [Tensors], stream: &Stream, kernels: &[Ready]) -> Result<(), GpuError> {
         for (kernel, step) in kernels {
-            let (from, to) = step.read_and_written();
+            let own = |(problem, operand): (usize, &Operand)| match operand {
+                Operand::Workspace(_) => (0, *operand),
+                operand => (problem, *operand),
+            };
+            let operands: Vec<(usize, Operand)> = step.problems().zip(step.operands()).map(own).collect();
+            let (from, to) = operands.split_at(step.read_and_written().0.len());
             // Those that are written are taken out meanwhile.
             let mut written = Vec::new();
-            for operand in to {
-                if let Some(at) = self.memory.iter().position(|(known, _)| known == operand) {
-                    written.push(self.memory.swap_remove(at));
+            for (problem, operand) in to {
+                let memory = &mut all[*problem].memory;
+                if let Some(at) = memory.iter().position(|(known, _)| known == operand) {
+                    written.push((*problem, memory.swap_remove(at)));
                 }
             }
-            let read = from.iter().filter_map(|operand| self.memory.iter().find(|(known, _)| known == operand));
-            let mut arguments: Vec<Argument<'_>> = read.map(|(_, memory)| Argument::from(memory)).collect();
-            arguments.extend(written.iter_mut().map(|(_, memory)| Argument::from(memory)));
+            let read = from.iter().filter_map(|(problem, operand)| all[*problem].of(*operand));
+            let mut arguments: Vec<Argument<'_>> = read.map(Argument::from).collect();
+            arguments.extend(written.iter_mut().map(|(_, (_, memory))| Argument::from(memory)));
             let launched = kernel.launch(stream, &arguments);
             drop(arguments);
-            self.memory.extend(written);
+            written.into_iter().for_each(|(problem, memory)| all[problem].memory.push(memory));
             launched?;
         }
         Ok(())
@@ -103,9 +115,9 @@ impl Tensors {
     }
 }
 
-/// The kernels of a product, compiled.
-pub(super) fn ready(device: &Device, product: &Product) -> Result<Vec<Ready>, Failure> {
-    let compiled = product.steps().iter().map(|step| {
+/// The kernels of a product or of a list, compiled.
+pub(super) fn ready(device: &Device, steps: &[Step]) -> Result<Vec<Ready>, Failure> {
+    let compiled = steps.iter().map(|step| {
         // The linker, from which machine code comes that can be kept, leaves threads other
         // registers.
         let compiled = device.compile(step.kernel(), &ModuleOptions::default().cache(Cache::none()))?;

@@ -45,12 +45,12 @@ pub fn tuned(
         }
     }
     let stream = device.stream()?;
-    let (mut tensors, blocks) = Tensors::filled(device, &stream, problem, ends, &workspaces)?;
+    let (mut tensors, blocks) = Tensors::filled(device, &stream, (problem, 0), ends, &workspaces)?;
     let wanted = wanted(problem, &blocks, CHECKED)?;
     let mut progress = Progress::new("measuring", (products.len() * (TURNS + 1)) as u64);
     let mut all = Vec::new();
     for (seconds, product) in &products {
-        let kernels = ready(device, product)?;
+        let kernels = ready(device, product.steps())?;
         tensors.poison(&stream, problem)?;
         tensors.launch(&stream, &kernels)?;
         stream.synchronize()?;

@@ -10,6 +10,11 @@ use crate::program::register::{Register, Width};
 use crate::program::scalar::{COUNTS, Scalar};
 use crate::program::{Branch, Instruction, Loop, Program, SourceId, Step};
 
+/// Bytes of a tensor map, and those of arguments that all versions of the language take, less what
+/// aligning maps may cost.
+const MAP_BYTES: u64 = 128;
+const FEW_ARGUMENT_BYTES: u64 = 4352 - 64;
+
 pub(super) struct Writer<'a> {
     pub(super) program: &'a Program,
     pub(super) target: Target,
@@ -68,6 +73,10 @@ impl<'a> Writer<'a> {
             self.least(Target::Sm90a, "a cluster", SourceId(0))?;
         }
         self.steps(&program.body)?;
+        let numbers = program.scalars.iter().map(|scalar| u64::from(scalar.bits()) / 8).sum::<u64>();
+        if 8 * program.tensors().count() as u64 + numbers + MAP_BYTES * program.maps.len() as u64 > FEW_ARGUMENT_BYTES {
+            self.needs(8, 1);
+        }
         let mut text = String::new();
         let out = &mut text;
         let (major, minor) = self.version;

@@ -4,16 +4,16 @@
 //! indices and adds in f64, and says how far the roundings of the types may move a result.
 
 use tilewright_kernel::Element;
-use tilewright_kernel::interpret::{CheckError, Checked, Interpreter};
+use tilewright_kernel::interpret::{CheckError, Checked, Interpreter, SetupError};
 use tilewright_layout::LayoutError;
 
-use super::Product;
 use super::byproduct::{ByProduct, Each};
 use super::images::Images;
 use super::matrix::Matrix;
 use super::problem::Problem;
 use super::scales::BLOCK;
-use super::step::{Operand, Side};
+use super::step::{Operand, Side, Step};
+use super::{Product, Products};
 use crate::meaning::{self, Unchecked, any_numbers, bits_at};
 use crate::reduce::Statistic;
 
@@ -322,29 +322,112 @@ impl Product {
     /// Errors: as [`Product::check`].
     pub fn check_on(&self, numbers: &dyn Fn(Operand, Element, usize) -> Vec<u8>) -> Result<Report, Unchecked> {
         let problem = self.problem();
-        let setup = |error| Unchecked::Interpreter(CheckError::Setup(error));
-        let mut memory: Vec<(Operand, Vec<u8>)> = Vec::new();
+        let mut memory = Memory::default();
+        memory.give(0, problem, numbers)?;
+        // What a kernel writes a part of keeps the rest: rows of no group, tiles that are shared.
+        let checked = memory.run(self.steps(), problem.groups().is_some() || self.plan().tail > 0)?;
+        let (compared, worst) = memory.compare(0, problem)?;
+        Ok(Report { checked, compared, worst })
+    }
+}
+
+impl Products {
+    /// Runs the kernels in the interpreter, on numbers by chance, under every schedule, and
+    /// compares what they leave in all problems with the definition.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernels::gemm::{Problem, Problems, Products};
+    ///
+    /// let problem = |sizes| Problem::new(Element::Bf16, sizes).unwrap();
+    /// let list = Problems::new(vec![problem([10, 16, 72]), problem([70, 8, 200])]).unwrap();
+    /// assert_eq!(Products::new(&list).unwrap().check().unwrap().compared, 10 * 16 + 70 * 8);
+    /// ```
+    ///
+    /// Errors: the interpreter finds a defect; a D is not what the definition says.
+    pub fn check(&self) -> Result<Report, Unchecked> {
+        self.check_on(&|problem, operand, element, count| {
+            let seed = match operand {
+                Operand::A => 1,
+                Operand::B => 2,
+                Operand::Input(number) => number as u64 + 3,
+                _ => 0,
+            };
+            any_numbers(element, count, 1000 * problem as u64 + seed)
+        })
+    }
+
+    /// As [`Products::check`], where `numbers` gives the bytes of so many elements of a tensor of a
+    /// problem.
+    ///
+    /// Errors: as [`Products::check`].
+    pub fn check_on(&self, numbers: &dyn Fn(usize, Operand, Element, usize) -> Vec<u8>) -> Result<Report, Unchecked> {
+        let mut memory = Memory::default();
+        for (at, problem) in self.problems().problems().iter().enumerate() {
+            memory.give(at, problem, &|operand, element, count| numbers(at, operand, element, count))?;
+        }
+        let checked = memory.run(self.steps(), false)?;
+        let (mut compared, mut worst) = (0, 0.0_f64);
+        for (at, problem) in self.problems().problems().iter().enumerate() {
+            let (own, distance) = memory.compare(at, problem)?;
+            (compared, worst) = (compared + own, worst.max(distance));
+        }
+        Ok(Report { checked, compared, worst })
+    }
+}
+
+/// The tensors of problems, as bytes: what is given, and what kernels have left.
+#[derive(Default)]
+struct Memory {
+    tensors: Vec<((usize, Operand), Vec<u8>)>,
+}
+
+fn setup(error: SetupError) -> Unchecked {
+    Unchecked::Interpreter(CheckError::Setup(error))
+}
+
+impl Memory {
+    /// The tensors that are given of a problem.
+    fn give(
+        &mut self,
+        at: usize,
+        problem: &Problem,
+        numbers: &dyn Fn(Operand, Element, usize) -> Vec<u8>,
+    ) -> Result<(), Unchecked> {
         for operand in problem.given() {
             let Some(matrix) = problem.matrix(operand) else { continue };
             let count = matrix.reach().map_err(Unchecked::Layout)?;
-            memory.push((operand, numbers(operand, matrix.element(), count as usize)));
+            self.tensors.push(((at, operand), numbers(operand, matrix.element(), count as usize)));
         }
-        let given = memory.len();
+        Ok(())
+    }
+
+    fn of(&self, at: usize, operand: Operand) -> Option<&Vec<u8>> {
+        self.tensors.iter().find(|(known, _)| *known == (at, operand)).map(|(_, bytes)| bytes)
+    }
+
+    /// Runs kernels one after the other; `parts` says that D keeps what they do not write.
+    fn run(&mut self, steps: &[Step], parts: bool) -> Result<Vec<Checked>, Unchecked> {
         let mut checked = Vec::new();
-        for step in self.steps() {
+        for step in steps {
             let mut interpreter = Interpreter::new(step.kernel().program(), step.sizes()).map_err(setup)?;
-            let (from, written) = step.read_and_written();
-            // What a kernel writes a part of keeps the rest: rows of no group, tiles that are
-            // shared.
-            let parts = problem.groups().is_some() || self.plan().tail > 0;
-            if let Some(at) = written.iter().position(|operand| *operand == Operand::D).filter(|_| parts) {
+            // A piece of the workspace belongs to all problems.
+            let all: Vec<(usize, Operand)> = (step.problems().zip(step.operands()))
+                .map(
+                    |(at, operand)| {
+                        if matches!(operand, Operand::Workspace(_)) { (0, *operand) } else { (at, *operand) }
+                    },
+                )
+                .collect();
+            let (from, written) = all.split_at(step.read_and_written().0.len());
+            if let Some(at) = written.iter().position(|(_, operand)| *operand == Operand::D).filter(|_| parts) {
                 let bytes = interpreter.bytes_of(from.len() + at).map_err(setup)?;
-                let before = memory.iter().find(|(known, _)| *known == Operand::D);
-                let before = before.map_or_else(|| vec![POISON; bytes], |(_, bytes)| bytes.clone());
+                let before = self.of(written[at].0, Operand::D);
+                let before = before.map_or_else(|| vec![POISON; bytes], Vec::clone);
                 interpreter.bytes(from.len() + at, &before).map_err(setup)?;
             }
-            for (tensor, operand) in from.iter().enumerate() {
-                let Some((_, bytes)) = memory.iter().find(|(known, _)| known == operand) else { continue };
+            for (tensor, (at, operand)) in from.iter().enumerate() {
+                let Some(bytes) = self.of(*at, *operand) else { continue };
                 let mut bytes = bytes.clone();
                 bytes.resize(interpreter.bytes_of(tensor).map_err(setup)?, 0);
                 interpreter.bytes(tensor, &bytes).map_err(setup)?;
@@ -352,32 +435,40 @@ impl Product {
             let found = interpreter.check();
             let found = found.map_err(|findings| Unchecked::Interpreter(CheckError::Findings(findings)))?;
             for (at, to) in written.iter().enumerate() {
-                memory.retain(|(known, _)| known != to);
-                memory.push((*to, found.run.bytes(from.len() + at).map_err(setup)?.to_vec()));
+                self.tensors.retain(|(known, _)| known != to);
+                self.tensors.push((*to, found.run.bytes(from.len() + at).map_err(setup)?.to_vec()));
             }
             checked.push(found);
         }
-        let of = |operand: Operand| memory.iter().find(|(known, _)| *known == operand).map(|(_, bytes)| bytes);
-        let widths: Vec<usize> = memory[..given]
-            .iter()
-            .map(|(operand, _)| problem.matrix(*operand).map_or(1, |matrix| matrix.element().bytes() as usize))
+        Ok(checked)
+    }
+
+    /// Compares D and by-products of a problem with the definition: how many numbers, and the
+    /// greatest difference in units of its bound.
+    fn compare(&self, own: usize, problem: &Problem) -> Result<(usize, f64), Unchecked> {
+        let widths: Vec<(Operand, usize)> = problem
+            .given()
+            .into_iter()
+            .map(|operand| (operand, problem.matrix(operand).map_or(1, |matrix| matrix.element().bytes() as usize)))
             .collect();
+        let given: Vec<(Operand, usize, &Vec<u8>)> =
+            widths.into_iter().filter_map(|(operand, width)| Some((operand, width, self.of(own, operand)?))).collect();
         let input = |operand: Operand, at: i64| {
-            let found = memory[..given].iter().position(|(known, _)| *known == operand);
-            found.map_or(0, |found| bits_at(&memory[found].1, widths[found], at as usize))
+            let found = given.iter().find(|(known, ..)| *known == operand);
+            found.map_or(0, |(_, width, bytes)| bits_at(bytes, *width, at as usize))
         };
         let (mut worst, mut compared) = (0.0_f64, 0);
         let [m, n, _] = problem.sizes();
         let width = problem.result().bytes() as usize;
-        let Some(left) = of(Operand::D) else { return Ok(Report { checked, compared, worst }) };
+        let Some(left) = self.of(own, Operand::D) else { return Ok((compared, worst)) };
         for matrix in 0..problem.batch() {
             let extent = |by: &ByProduct| if by.each == Each::Row { m } else { n };
             let kept = problem.by_products().map(|by| (by, vec![Gathered::default(); extent(by) as usize]));
             let mut kept: Vec<(&ByProduct, Vec<Gathered>)> = kept.collect();
             let end = |group: i64| i64::from(input(Operand::Ends, group) as u32 as i32);
             for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
-                let own = if problem.groups().is_some() { problem.group_of(row, end) } else { Some(matrix) };
-                let Some(matrix) = own else {
+                let group = if problem.groups().is_some() { problem.group_of(row, end) } else { Some(matrix) };
+                let Some(matrix) = group else {
                     let place = problem.d().place([row, column, 0]).map_err(Unchecked::Layout)? as usize;
                     let poison = vec![POISON; width];
                     if left.get(place * width..(place + 1) * width) != Some(&poison[..]) {
@@ -398,7 +489,7 @@ impl Product {
                 compared += 1;
             }
             for (number, (_, all)) in kept.into_iter().enumerate() {
-                let Some(left) = of(Operand::ByProduct(number)) else { continue };
+                let Some(left) = self.of(own, Operand::ByProduct(number)) else { continue };
                 for (at, all) in all.into_iter().enumerate() {
                     let wanted = all.expected(problem, number, [at as i64, matrix]).map_err(Unchecked::Layout)?;
                     let Some(wanted) = wanted else { continue };
@@ -407,6 +498,6 @@ impl Product {
                 }
             }
         }
-        Ok(Report { checked, compared, worst })
+        Ok((compared, worst))
     }
 }

@@ -29,6 +29,10 @@ use crate::error::PlanError;
 /// The most columns of a strip.
 const STRIP: i64 = 64;
 
+/// The most problems of a list with an input that does not come ahead: each is read by instructions
+/// of its own.
+const MOST_READ: i64 = 8;
+
 /// Bytes of tensors that stay in the cache together, about.
 const CACHED: i64 = 32 << 20;
 
@@ -70,8 +74,8 @@ pub(super) struct Epilogue {
     rest: Option<String>,
     /// Whether D leaves the cache first, so that factors stay there.
     once: bool,
-    /// What is done with the sums; nothing where a block shares its tile.
-    fused: Option<Fused>,
+    /// What is done with the sums of each problem of a list; nothing where a block shares its tile.
+    fused: Vec<Fused>,
     /// How the inputs come ahead of the sums.
     fetches: Vec<Option<Fetch>>,
     /// How a tile that came ahead reaches registers.
@@ -91,14 +95,16 @@ pub(super) struct Epilogue {
 
 /// What the sums of a kernel are written to, and what is read beside them.
 pub(super) struct Ends<'k> {
-    d: View<'k>,
+    /// D of each problem of a list.
+    d: Vec<View<'k>>,
     /// What tiles leave of their rows and columns.
     kept: Vec<View<'k>>,
     /// The buffers through which it goes: those of each tile that a block has at once.
     staged: Vec<View<'k>>,
     /// The last part's, where it has fewer columns.
     rest: Option<View<'k>>,
-    inputs: Vec<Input<'k>>,
+    /// The inputs of each problem of a list.
+    inputs: Vec<Vec<Input<'k>>>,
     /// The one stage of inputs that come ahead.
     ahead: Option<Pipeline<'k>>,
 }
@@ -107,17 +113,19 @@ pub(super) struct Ends<'k> {
 pub(super) struct Beside<'k> {
     staged: Vec<View<'k>>,
     rest: Option<View<'k>>,
-    inputs: Vec<Input<'k>>,
+    inputs: Vec<Vec<Input<'k>>>,
 }
 
 impl Epilogue {
-    /// `staged` says in which mode D goes through shared memory, if so, and whether bulk copies
-    /// store it from there.
+    /// Of the problems of a list, of which the first one says types and how tensors lie. `staged`
+    /// says in which mode D goes through shared memory, if so, and whether bulk copies store it
+    /// from there.
     pub(super) fn of(
-        problem: &Problem,
+        problems: &[Problem],
         plan: &Plan,
         staged: Option<(Contiguous, bool)>,
     ) -> Result<Epilogue, PlanError> {
+        let problem = problems.first().ok_or(PlanError::Plan { because: "a list has one problem at least" })?;
         let (swapped, splits, groups) = (plan.swapped, plan.splits, plan.together());
         let [rows, columns] = plan.tile_of_d(problem);
         let staged = staged.filter(|_| splits == 1);
@@ -172,17 +180,25 @@ impl Epilogue {
             }
             _ => None,
         };
-        let function = problem.function().filter(|_| splits == 1);
-        let fetches = match (function, stored) {
-            // Tiles of groups begin anywhere, those of folded modes have boxes, and where groups of
-            // warps take tiles in turn there are several at once.
-            (Some(fused), Some(stored))
-                if !plan.alternates && problem.groups().is_none() && problem.fold().is_none() =>
-            {
-                fused::fetches(fused, problem.d(), (stored, parts == 1), swapped, [rows, columns])
-            }
-            _ => Vec::new(),
+        let functions = problems.iter().filter_map(Problem::function).filter(|_| splits == 1);
+        let functions: Vec<Fused> = functions.cloned().collect();
+        // Tiles of groups begin anywhere, those of folded modes have boxes, and where groups of
+        // warps take tiles in turn there are several at once.
+        let ahead = !plan.alternates && problem.groups().is_none() && problem.fold().is_none();
+        let fetched = |(fused, problem): (&Fused, &Problem)| match stored.filter(|_| ahead) {
+            Some(stored) => fused::fetches(fused, problem.d(), (stored, parts == 1), swapped, [rows, columns]),
+            None => Vec::new(),
         };
+        // What does not come ahead in all problems of a list comes so in none.
+        let common = |all: Vec<Option<Fetch>>, own: Vec<Option<Fetch>>| {
+            all.into_iter().zip(own).map(|(all, own)| all.filter(|_| all == own)).collect()
+        };
+        let fetches = functions.iter().zip(problems).map(fetched).reduce(common).unwrap_or_default();
+        let inputs = functions.first().map_or(0, |fused| fused.inputs.len());
+        if problems.len() as i64 > MOST_READ && fetches.iter().flatten().count() < inputs {
+            let what = "problems of a list, of which inputs do not come ahead of the sums";
+            return Err(PlanError::TooLarge { what, asked: problems.len() as i64, limit: MOST_READ });
+        }
         let load = match bytes == 2 && fetches.contains(&Some(Fetch::Tile)) {
             true => Some(TiledCopy::of_operand_in(CopyAtom::named(turned)?, &part, Operand::C, 16)?),
             false => None,
@@ -212,10 +228,10 @@ impl Epilogue {
             batch: problem.batch(),
             store,
             spread,
-            once: problem.bytes() > CACHED,
+            once: problems.iter().map(Problem::bytes).fold(0, i64::saturating_add) > CACHED,
             panels: panels(rows, part_columns, along_rows, (width, bytes)),
             rest: rest.map(|rest| format!("({rows},{rest}):({rest},1)")),
-            fused: function.cloned(),
+            fused: functions,
             fetches,
             load,
             takers,
@@ -231,7 +247,7 @@ impl Epilogue {
 impl Epilogue {
     /// The same of the last tiles, so many, whose sums blocks share.
     pub(super) fn of_last(problem: &Problem, plan: &Plan, tail: i64) -> Result<Epilogue, PlanError> {
-        Ok(Epilogue { tail, ..Epilogue::of(problem, plan, None)? })
+        Ok(Epilogue { tail, ..Epilogue::of(std::slice::from_ref(problem), plan, None)? })
     }
 
     /// The same of tiles behind which there are others, that are written otherwise.

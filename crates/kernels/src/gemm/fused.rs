@@ -85,17 +85,18 @@ pub(super) fn fetches(
     fused.inputs.iter().map(fetch).collect()
 }
 
-/// The inputs of a function, declared in their order.
+/// The inputs of a function, declared in their order, of names that end so. What comes ahead comes
+/// where it does of a problem that was declared before, if there is one.
 pub(super) fn inputs<'k>(
     k: &'k Build,
-    fused: &Fused,
+    (fused, end): (&Fused, &str),
     swapped: bool,
     [tile_rows, tile_columns]: [i64; 2],
-    (fetches, staged): (&[Option<Fetch>], Option<&View<'k>>),
+    (fetches, staged, before): (&[Option<Fetch>], Option<&View<'k>>, Option<&[Input<'k>]>),
     declared: impl Fn(&Matrix) -> String,
 ) -> Result<Vec<Input<'k>>, KernelError> {
     let declare = |(number, input): (usize, &Matrix)| {
-        let view = k.tensor_of(input.element(), &format!("x{}", number + 1), &declared(input), Role::Input)?;
+        let view = k.tensor_of(input.element(), &format!("x{}{end}", number + 1), &declared(input), Role::Input)?;
         let repeated =
             |mode: usize| input.extents()[mode] > 1 && input.strides().is_some_and(|strides| strides[mode] == 0);
         let [rows, columns] = [repeated(0), repeated(1)];
@@ -105,8 +106,10 @@ pub(super) fn inputs<'k>(
             let shared = k.shared_of(input.element(), &format!("{size}:1"))?;
             shared.compose(&format!("({tile_rows},{tile_columns}):({strides})"))
         };
+        let there = before.and_then(|inputs| inputs.get(number)).and_then(|input| input.fetched.clone());
         let fetched = match fetches.get(number).copied().flatten() {
             None => None,
+            Some(_) if there.is_some() => there,
             Some(Fetch::Tile) => staged.map(|staged| (Fetch::Tile, staged.clone())),
             Some(Fetch::Columns) => Some((Fetch::Columns, vector(tile_columns, "0,1")?)),
             Some(Fetch::Rows) => Some((Fetch::Rows, vector(tile_rows, "1,0")?)),

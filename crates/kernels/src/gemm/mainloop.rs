@@ -14,10 +14,11 @@ use tilewright_layout::{Coord, Extent, Layout, Slot, Tiler, Tree};
 use super::edges::{Edges, Loaded};
 use super::epilogue::{Ends, Epilogue, swizzle, width};
 use super::groups::Tiles;
+use super::list::{Listed, each};
 use super::matrix::Contiguous;
 use super::order::Order;
 use super::plan::{Plan, WARPS};
-use super::problem::Problem;
+use super::problem::{Problem, Written};
 use super::scales::{Scaling, promote};
 use super::schedule::{Grid, Unit, minus, overflow, plus, times};
 use crate::error::PlanError;
@@ -58,6 +59,15 @@ fn ring(problem: &Problem, contiguous: Contiguous, [rows, together]: [i64; 2], s
 /// The kernel that multiplies, into D or into the sums of each range of steps: for the sizes of the
 /// problem, or for all that are multiples of what it says.
 pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) -> Result<Kernel, PlanError> {
+    kernel_of(name, std::slice::from_ref(problem), plan, exact)
+}
+
+/// The kernel that multiplies all problems of a list, of which the first one says types and how
+/// tensors lie: one problem, or several for their sizes alone.
+pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bool) -> Result<Kernel, PlanError> {
+    let Some(problem) = problems.first() else {
+        return Err(PlanError::Plan { because: "a list has one problem at least" });
+    };
     let factors = problem.factors();
     let Plan { swapped, rows, columns, groups, stages, splits, cluster, group, blocks, .. } = *plan;
     let warps = (WARPS * groups) as u32;
@@ -85,14 +95,16 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
     // Of the last tiles blocks share the steps, where the plan says so: they are written otherwise.
     let (whole_plan, last_plan) = plan.parted();
     let (epilogue, last) = match plan.tail {
-        0 => (Epilogue::of(problem, plan, staged)?, None),
+        0 => (Epilogue::of(problems, plan, staged)?, None),
         tail => {
-            let before = Epilogue::of(problem, &whole_plan, staged)?.before_others();
+            let before = Epilogue::of(problems, &whole_plan, staged)?.before_others();
             (before, Some(Epilogue::of_last(problem, &last_plan, tail)?))
         }
     };
     let facts = (!exact).then(|| facts(problem, plan));
     let mut written = problem.written(facts.as_ref());
+    let others: Vec<Written> = problems[1..].iter().map(|other| other.written(None)).collect();
+    let listed = (problems.len() > 1).then(|| Listed::of(problems, plan));
     let fold = if exact { problem.fold() } else { None };
     if let Some(fold) = &fold {
         let [a, b] = fold.factors(problem.sizes()[1]);
@@ -104,19 +116,28 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
     let [m, n, steps] = &written.sizes;
     let [m, n] = if swapped { [n, m] } else { [m, n] };
     let kernel = Kernel::build(name, |k| {
-        let a = k.tensor_of(factors, "a", &written.tensors[0], Role::Input)?;
-        let b = k.tensor_of(factors, "b", &written.tensors[1], Role::Input)?;
-        let a = Factor {
-            view: a,
-            lies: lies_a,
-            batch: batched[0],
-            paired: false,
-            halved: false,
-            grouped: problem.groups().is_some(),
+        // The factors of each problem, that along the rows of tiles first.
+        let declare = |(at, written): (usize, &Written)| -> Result<[Factor<'_>; 2], KernelError> {
+            let named = |name: &str| if problems.len() > 1 { format!("{name}{at}") } else { name.to_string() };
+            let a = k.tensor_of(factors, &named("a"), &written.tensors[0], Role::Input)?;
+            let b = k.tensor_of(factors, &named("b"), &written.tensors[1], Role::Input)?;
+            let a = Factor {
+                view: a,
+                lies: lies_a,
+                batch: batched[0],
+                paired: false,
+                halved: false,
+                grouped: problem.groups().is_some(),
+            };
+            let b = Factor { view: b, lies: lies_b, batch: batched[1], paired, halved: paired, grouped: false };
+            let (left, mut right) = if swapped { (b, a) } else { (a, b) };
+            right.halved |= halved;
+            Ok([left, right])
         };
-        let b = Factor { view: b, lies: lies_b, batch: batched[1], paired, halved: paired, grouped: false };
-        let (left, mut right) = if swapped { (b, a) } else { (a, b) };
-        right.halved |= halved;
+        let all_written: Vec<&Written> = [&written].into_iter().chain(&others).collect();
+        let of_problems = all_written.iter().copied().enumerate().map(declare);
+        let of_problems = of_problems.collect::<Result<Vec<_>, _>>()?;
+        let [left, right] = &of_problems[0];
         k.threads(i64::from(warps + copiers) * 32)?;
         k.resident(plan.resident as u32)?;
         k.grid(Axis::X, &blocks.to_string())?;
@@ -128,17 +149,18 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
         let scaling = Scaling::declare(k, problem, plan)?;
         let step_count = k.size(&format!("ceil({steps}/{depth})"))?;
         let groups = Tiles::declare(k, problem, plan, &step_count)?;
-        let ends = epilogue.ends(k, &written, beside)?;
+        let ends = epilogue.ends(k, &all_written, beside)?;
         let last_ends = match &last {
             None => None,
-            Some(last) => Some(last.ends(k, &written, last.inputs(k)?)?),
+            Some(last) => Some(last.ends(k, &all_written, last.inputs(k)?)?),
         };
         let users = (WARPS * plan.together()) as u32;
         let pipeline = k.pipeline(stages, users * cluster as u32)?;
         let all_steps = count(problem.sizes()[2], depth);
         let order = Order::new(k, plan, all_steps)?;
         let lies = [left.lies, right.lies];
-        let edges = if exact { Edges::of(problem, plan, lies) } else { Edges::none() };
+        let alone = exact && listed.is_none();
+        let edges = if alone { Edges::of(problem, plan, lies) } else { Edges::none() };
         let grid = Grid {
             across: k.size(&format!("ceil({n}/{})", columns * neighbours))?,
             beside: neighbours,
@@ -161,14 +183,16 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             k.launch_next();
         }
         let groups = groups.map(Tiles::read).transpose()?;
-        let own = |grid: &Grid| match &groups {
-            None => grid.own(&block),
-            Some(tiles) => tiles.own(k, &block),
+        let own = |grid: &Grid| match (&groups, &listed) {
+            (Some(tiles), _) => tiles.own(k, &block),
+            (None, Some(listed)) => listed.own(&block),
+            (None, None) => grid.own(&block),
         };
         let unit_of = |grid: &Grid, turn: &Expr| -> Result<Unit, KernelError> {
-            let mut unit = match &groups {
-                None => grid.unit(k, &block, turn)?,
-                Some(tiles) => tiles.unit(k, &block, turn)?,
+            let mut unit = match (&groups, &listed) {
+                (Some(tiles), _) => tiles.unit(k, &block, turn)?,
+                (None, Some(listed)) => listed.unit(k, &block, turn)?,
+                (None, None) => grid.unit(k, &block, turn)?,
             };
             unit.boxed = fold.as_ref().map(|fold| fold.at(k, rows, &unit.row)).transpose()?;
             Ok(unit)
@@ -183,81 +207,84 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 let fill = |grid: &Grid| {
                     k.range(own(grid)?, |turn| {
                         let unit = unit_of(grid, &turn)?;
-                        // Each block of a cluster loads a part of the factor that they share, for
-                        // all.
-                        let shared = |side: bool| cluster > 1 && side == plan.side_by_side();
-                        // Tiles of folded modes are found at each step.
-                        let (tiles_left, tiles_right) = match &fold {
-                            None => (
-                                left.tiles(&unit, [rows, depth], &unit.row)?,
-                                right.tiles(&unit, [columns, depth], &unit.column)?,
-                            ),
-                            Some(_) => (Vec::new(), Vec::new()),
-                        };
-                        let load = |step: Expr, tails: Loaded| -> Result<(), KernelError> {
-                            let number = plus(&unit.first, &step)?;
-                            let step = at(&number)?;
-                            let stage = cursor.stage()?;
-                            stage.acquire()?;
-                            if let (Some(fold), Some(boxed)) = (&fold, &unit.boxed) {
-                                let here = at(stage.index())?;
-                                let from = fold.of_a(k, &left.view, boxed, (&number, depth))?;
-                                stage.load(&from, &ring_left.slice(here.clone())?)?;
-                                let from = fold.of_b(k, &right.view, (columns, &unit.column), (&number, depth))?;
-                                stage.load(&from, &ring_right.slice(here)?)?;
-                                stage.publish()?;
-                                return cursor.advance();
-                            }
-                            for (factor, from, ring, lines, shared, tail) in [
-                                (&left, &tiles_left, &ring_left, rows, shared(true), tails[0]),
-                                (&right, &tiles_right, &ring_right, columns, shared(false), tails[1]),
-                            ] {
-                                let to = ring.slice(at(stage.index())?)?;
-                                if shared {
-                                    let own = [tail.unwrap_or(lines / cluster), depth];
-                                    let (from, to) = (from[0].slice(step.clone())?, part_of(&to, own, &rank)?);
-                                    stage.load_multicast(&part_of(&from, own, &rank)?, &to, &all, 0)?;
-                                    continue;
+                        each(k, &unit, problems.len(), &|which| {
+                            let [left, right] = &of_problems[which];
+                            // Each block of a cluster loads a part of the factor that they share, for
+                            // all.
+                            let shared = |side: bool| cluster > 1 && side == plan.side_by_side();
+                            // Tiles of folded modes are found at each step.
+                            let (tiles_left, tiles_right) = match &fold {
+                                None => (
+                                    left.tiles(&unit, [rows, depth], &unit.row)?,
+                                    right.tiles(&unit, [columns, depth], &unit.column)?,
+                                ),
+                                Some(_) => (Vec::new(), Vec::new()),
+                            };
+                            let load = |step: Expr, tails: Loaded| -> Result<(), KernelError> {
+                                let number = plus(&unit.first, &step)?;
+                                let step = at(&number)?;
+                                let stage = cursor.stage()?;
+                                stage.acquire()?;
+                                if let (Some(fold), Some(boxed)) = (&fold, &unit.boxed) {
+                                    let here = at(stage.index())?;
+                                    let from = fold.of_a(k, &left.view, boxed, (&number, depth))?;
+                                    stage.load(&from, &ring_left.slice(here.clone())?)?;
+                                    let from = fold.of_b(k, &right.view, (columns, &unit.column), (&number, depth))?;
+                                    stage.load(&from, &ring_right.slice(here)?)?;
+                                    stage.publish()?;
+                                    return cursor.advance();
                                 }
-                                for (number, from) in (0..).zip(from) {
-                                    let to = match factor.paired {
-                                        true => factor.part(&to, [lines, depth], number)?,
-                                        false => to.clone(),
-                                    };
-                                    let (from, zero) = (from.slice(step.clone())?, Expr::from(0));
-                                    match tail.map(|lines| [lines, depth]) {
-                                        None => stage.load(&from, &to)?,
-                                        Some(own) => {
-                                            stage.load(&part_of(&from, own, &zero)?, &part_of(&to, own, &zero)?)?
+                                for (factor, from, ring, lines, shared, tail) in [
+                                    (left, &tiles_left, &ring_left, rows, shared(true), tails[0]),
+                                    (right, &tiles_right, &ring_right, columns, shared(false), tails[1]),
+                                ] {
+                                    let to = ring.slice(at(stage.index())?)?;
+                                    if shared {
+                                        let own = [tail.unwrap_or(lines / cluster), depth];
+                                        let (from, to) = (from[0].slice(step.clone())?, part_of(&to, own, &rank)?);
+                                        stage.load_multicast(&part_of(&from, own, &rank)?, &to, &all, 0)?;
+                                        continue;
+                                    }
+                                    for (number, from) in (0..).zip(from) {
+                                        let to = match factor.paired {
+                                            true => factor.part(&to, [lines, depth], number)?,
+                                            false => to.clone(),
+                                        };
+                                        let (from, zero) = (from.slice(step.clone())?, Expr::from(0));
+                                        match tail.map(|lines| [lines, depth]) {
+                                            None => stage.load(&from, &to)?,
+                                            Some(own) => {
+                                                stage.load(&part_of(&from, own, &zero)?, &part_of(&to, own, &zero)?)?
+                                            }
                                         }
                                     }
                                 }
+                                stage.publish()?;
+                                cursor.advance()
+                            };
+                            let whole = |from: &Expr, to: &Expr| {
+                                k.range(minus(to, from)?, |step| load(plus(from, &step)?, [None; 2]))
+                            };
+                            // From a step on by which all stages have been filled as a whole.
+                            let cases = edges.cases(&unit)?;
+                            let rest = |from: &Expr, to: &Expr| {
+                                let all = minus(to, from)?;
+                                let mut cases = cases.iter();
+                                cases.try_for_each(|(tails, is)| {
+                                    k.range(times(&all, is)?, |step| load(plus(from, &step)?, *tails))
+                                })
+                            };
+                            let (zero, filled) = (Expr::from(0), Expr::from(stages));
+                            match &inputs {
+                                None if edges.is_none() => whole(&zero, &unit.steps),
+                                None => whole(&zero, &filled).and_then(|()| rest(&filled, &unit.steps)),
+                                Some(inputs) => epilogue.fetch(&ends, inputs, (&unit, which), |from, to| {
+                                    // The first half comes before, of at least so many steps.
+                                    let late = from.known() != Some(0) && all_steps >= 2 * stages;
+                                    if edges.is_none() || !late { whole(&from, &to) } else { rest(&from, &to) }
+                                }),
                             }
-                            stage.publish()?;
-                            cursor.advance()
-                        };
-                        let whole = |from: &Expr, to: &Expr| {
-                            k.range(minus(to, from)?, |step| load(plus(from, &step)?, [None; 2]))
-                        };
-                        // From a step on by which all stages have been filled as a whole.
-                        let cases = edges.cases(&unit)?;
-                        let rest = |from: &Expr, to: &Expr| {
-                            let all = minus(to, from)?;
-                            let mut cases = cases.iter();
-                            cases.try_for_each(|(tails, is)| {
-                                k.range(times(&all, is)?, |step| load(plus(from, &step)?, *tails))
-                            })
-                        };
-                        let (zero, filled) = (Expr::from(0), Expr::from(stages));
-                        match &inputs {
-                            None if edges.is_none() => whole(&zero, &unit.steps),
-                            None => whole(&zero, &filled).and_then(|()| rest(&filled, &unit.steps)),
-                            Some(inputs) => epilogue.fetch(&ends, inputs, &unit, |from, to| {
-                                // The first half comes before, of at least so many steps.
-                                let late = from.known() != Some(0) && all_steps >= 2 * stages;
-                                if edges.is_none() || !late { whole(&from, &to) } else { rest(&from, &to) }
-                            }),
-                        }
+                        })
                     })
                 };
                 fill(&grid)?;

@@ -142,15 +142,8 @@ fn promotion(plan: &Plan, problem: &Problem) -> f64 {
     (issued + loads) * alone
 }
 
-/// Seconds of a product.
-pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 {
-    let [m, n, k] = plan.extents(problem);
-    let processors = f64::from(machine.multiprocessors);
-    let alone = if plan.tail > 0 { 1 } else { plan.splits };
-    let units = plan.units(problem) as f64;
-    let turns = plan.turns(problem) as f64;
-    let steps = count(count(k, problem.depth()), alone) as f64;
-    let together = (units / processors).ceil().min(plan.resident as f64);
+/// Cycles of a tile in which nothing is multiplied.
+fn tile(plan: &Plan, problem: &Problem) -> f64 {
     let sums = (plan.rows * plan.columns / 64) as f64;
     let stored = plan.parts(problem).0;
     let parts = if stored > 1 && !plan.alternates { PARTS } else { 1.0 };
@@ -160,7 +153,12 @@ pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
         MORE_PARTS * (stored - FEW_PARTS).max(0) as f64
     };
     let each = if stored > 1 && !plan.alternates { each } else { 0.0 };
-    let tile = TILE + SUMS * sums * plan.panels(problem) * parts + each;
+    TILE + SUMS * sums * plan.panels(problem) * parts + each
+}
+
+/// How much longer tiles take that read their factors more often than those of 128 x 256, the
+/// widest and those between, and where few stages are.
+fn longer(plan: &Plan, problem: &Problem) -> f64 {
     let read_often = match plan.rows * plan.columns {
         // Of tf32, whose sums are all written, they took no longer.
         _ if plan.alternates && problem.is_tf32() => 1.0,
@@ -176,6 +174,43 @@ pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
         3 if plan.cluster > 1 => WAITING,
         _ => 1.0,
     };
+    waiting * read_often
+}
+
+/// Seconds of a list of problems, in the order in which blocks take their tiles.
+pub(super) fn seconds_of_list(plan: &Plan, problems: &[Problem], machine: &Machine) -> f64 {
+    let plans: Vec<Plan> = problems.iter().map(|problem| plan.of_problem(problem)).collect();
+    let units: Vec<i64> = plans.iter().zip(problems).map(|(plan, problem)| plan.units(problem)).collect();
+    let all = units.iter().fold(0, |sum: i64, own| sum.saturating_add(*own));
+    let processors = f64::from(machine.multiprocessors);
+    let together = (all as f64 / processors).ceil().min(plan.resident as f64);
+    // The first block has tiles of the longest problem that is left in each turn.
+    let (mut work, mut before) = (0.0, 0_i64);
+    for ((plan, problem), own) in plans.iter().zip(problems).zip(units) {
+        let turns = count(before.saturating_add(own), plan.blocks) - count(before, plan.blocks);
+        before = before.saturating_add(own);
+        let steps = count(plan.extents(problem)[2], problem.depth()) as f64;
+        let cycles = steps * step(plan, problem, together) + tile(plan, problem) * together;
+        work += turns as f64 * cycles * longer(plan, problem) / (machine.clock * LOADED);
+    }
+    let bytes = problems.iter().map(|problem| problem.bytes() as f64).sum::<f64>();
+    let idle = 1.0 + IDLE * (1.0 - plan.blocks as f64 / processors).max(0.0);
+    let memory = bytes / (machine.bandwidth * REACHED) * idle;
+    LAUNCH + (work.powi(6) + memory.powi(6)).powf(1.0 / 6.0)
+}
+
+/// Seconds of a product.
+pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 {
+    let [m, n, k] = plan.extents(problem);
+    let processors = f64::from(machine.multiprocessors);
+    let alone = if plan.tail > 0 { 1 } else { plan.splits };
+    let units = plan.units(problem) as f64;
+    let turns = plan.turns(problem) as f64;
+    let steps = count(count(k, problem.depth()), alone) as f64;
+    let together = (units / processors).ceil().min(plan.resident as f64);
+    let sums = (plan.rows * plan.columns / 64) as f64;
+    let tile = tile(plan, problem);
+    let longer = longer(plan, problem);
     let multiplied = steps * step(plan, problem, together);
     let cycles = match plan.alternates {
         // One group writes while the other one multiplies, but for the last tile.
@@ -190,7 +225,7 @@ pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
     let last_steps = count(count(k, problem.depth()), plan.splits) as f64;
     let last = last_steps * step(plan, problem, together) + TILE + SHARED * sums;
     let last = if plan.tail > 0 { last_turns * last } else { 0.0 };
-    let work = waiting * (cycles + last) * read_often / (machine.clock * LOADED);
+    let work = (cycles + last) * longer / (machine.clock * LOADED);
     let idle = 1.0 + IDLE * (1.0 - plan.blocks as f64 / processors).max(0.0);
     let idle = if 2 * m <= plan.rows { idle + OUTSIDE } else { idle };
     // What several tiles of columns read is in the cache, mostly.

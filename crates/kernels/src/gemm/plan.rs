@@ -169,6 +169,25 @@ impl Plan {
         plan
     }
 
+    /// Tiles along the rows that are taken one after the other, if nothing is in the way.
+    pub(super) const BAND: i64 = GROUP;
+
+    /// What it was chosen from.
+    pub(super) fn tile(&self) -> Tile {
+        let Plan { swapped, rows, columns, groups, splits, cluster, resident, alternates, stacked, .. } = *self;
+        Tile { swapped, rows, columns, groups, splits, cluster, resident, alternates, stacked }
+    }
+
+    /// The same of one problem of a list: as many tiles along the rows one after the other, or
+    /// fewer, so that few of the last ones lie outside.
+    pub(super) fn of_problem(&self, problem: &Problem) -> Plan {
+        let tiles = count(self.extents(problem)[0], self.rows.max(1));
+        let outside = |group: i64| count(tiles, group) * group - tiles;
+        let groups = (1..=self.group.clamp(1, tiles.max(1))).rev();
+        let group = groups.min_by_key(|group| outside(*group) * 64 / tiles.max(1)).unwrap_or(1);
+        Plan { group, ..self.clone() }
+    }
+
     /// How many stages fit into the shared memory of a block, beside what D goes through.
     pub(super) fn most_stages(&self, problem: &Problem, machine: &Machine) -> i64 {
         let own = i64::from(machine.multiprocessor.shared_bytes) / self.resident.max(1)
@@ -184,7 +203,9 @@ impl Plan {
     fn may_overlap(&self, problem: &Problem, processors: i64) -> bool {
         let [m, n, _] = self.extents(problem);
         let even = 20 * self.blocks >= 19 * processors || 2 * self.blocks <= processors;
-        let once = problem.batch() == 1 && (count(m, self.rows) == 1 || count(n, self.columns * self.beside()) == 1);
+        let [along, across] = [count(m, self.rows), count(n, self.columns * self.beside())];
+        // Blocks read nothing of one another where a matrix has one tile.
+        let once = if problem.batch() == 1 { along == 1 || across == 1 } else { along * across == 1 };
         let (operations, bytes) = (problem.operations(), problem.bytes());
         even && operations < SHORT
             && (once || self.splits > 1 || bytes < CACHED || operations / bytes.max(1) >= INTENSE)

@@ -9,12 +9,21 @@
 use tilewright_kernel::Element;
 use tilewright_layout::{Composed, Layout};
 
-use super::matrix::Matrix;
+use super::matrix::{Contiguous, Matrix};
 use super::pack;
 use super::problem::Problem;
 use super::step::{Operand, Side, Step};
 use crate::error::PlanError;
 use crate::relayout::{Place, relayout};
+
+/// How the tensors of a problem have to lie beside those of other problems of a list.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Alike {
+    /// Whether K has to be contiguous in A, and in B.
+    pub(super) along: [bool; 2],
+    /// The mode in which bulk copies have to store D, if they do.
+    pub(super) stored: Option<Contiguous>,
+}
 
 /// The most matrices, and the most elements of a line, that a kernel moves line by line.
 const MAX_MATRICES: i64 = 65_535;
@@ -34,6 +43,11 @@ pub(super) struct Prepared {
 
 impl Prepared {
     pub(super) fn of(problem: &Problem) -> Result<Prepared, PlanError> {
+        Prepared::like(problem, Alike::default())
+    }
+
+    /// The same of a problem whose tensors have to lie as those of others do.
+    pub(super) fn like(problem: &Problem, alike: Alike) -> Result<Prepared, PlanError> {
         let mut prepared = Prepared {
             inner: problem.clone(),
             operands: Vec::new(),
@@ -43,8 +57,11 @@ impl Prepared {
         };
         let (problem, first) = &prepared.images(problem)?;
         let exact = problem.factors() == Element::F32 && !problem.is_tf32();
-        let mut factor = |matrix: &Matrix, name: &str, operand: Operand, found| match found {
+        let mut factor = |matrix: &Matrix, name: &str, operand: Operand, found, along: bool| match found {
             _ if exact => prepared.parted(matrix, operand, name),
+            Ok(Contiguous::Rows) if along => {
+                prepared.packed(matrix, operand, &format!("{name} (K is contiguous in that of other problems)"))
+            }
             Ok(_) => {
                 prepared.operands.push(operand);
                 Ok(matrix.clone())
@@ -53,8 +70,10 @@ impl Prepared {
                 let what = format!("{name} ({because})");
                 // Of pairs whole rows are moved, which both columns of a pair are then.
                 let lined = match problem.pairs() {
-                    None => prepared.lined(matrix, operand, &what)?,
-                    Some(_) => None,
+                    None if !along || matrix.strides().is_some_and(|[_, across, _]| across == 1) => {
+                        prepared.lined(matrix, operand, &what)?
+                    }
+                    _ => None,
                 };
                 match lined {
                     Some(packed) => Ok(packed),
@@ -62,8 +81,8 @@ impl Prepared {
                 }
             }
         };
-        let a = factor(problem.a(), "A", *first, problem.readable_a())?;
-        let b = factor(problem.b(), "B", Operand::B, problem.readable_b())?;
+        let a = factor(problem.a(), "A", *first, problem.readable_a(), alike.along[0])?;
+        let b = factor(problem.b(), "B", Operand::B, problem.readable_b(), alike.along[1])?;
         let mut inputs = Vec::new();
         for (number, input) in problem.function().iter().flat_map(|fused| &fused.inputs).enumerate() {
             let operand = Operand::Input(number);
@@ -78,7 +97,7 @@ impl Prepared {
         if problem.scales().is_some() {
             prepared.operands.extend([Operand::Scales(Side::A), Operand::Scales(Side::B)]);
         }
-        let d = prepared.result(problem.d())?;
+        let d = prepared.result(problem, alike.stored)?;
         let inner = problem.moved(a, b, d, inputs)?;
         prepared.inner = inner;
         Ok(prepared)
@@ -197,19 +216,23 @@ impl Prepared {
         Matrix::strided(element, [rows, columns, matrices], [line, 1, step])
     }
 
-    /// What is written instead of D, and moved there.
-    fn result(&mut self, d: &Matrix) -> Result<Matrix, PlanError> {
-        if d.strides().is_some() {
+    /// What is written instead of D, and moved there; `stored` says in which mode bulk copies have
+    /// to store it.
+    fn result(&mut self, problem: &Problem, stored: Option<Contiguous>) -> Result<Matrix, PlanError> {
+        let d = problem.d();
+        if d.strides().is_some() && stored.is_none_or(|mode| problem.stored() == Ok(mode)) {
             self.operands.push(Operand::D);
             return Ok(d.clone());
         }
         let [rows, columns, matrices] = d.extents();
-        let element = d.element();
+        // Bulk copies store no elements of 8 bits, which are made of those of 32 afterwards.
+        let element = if stored.is_some() && d.element().bytes() == 1 { Element::F32 } else { d.element() };
         let line = pack::padded(columns, element);
         let plain = Matrix::strided(element, [rows, columns, matrices], [line, 1, rows.saturating_mul(line)])?;
-        let moved = relayout(plain.layout(), element, place(d.layout(), d.offset())?, element)?;
+        let moved = relayout(plain.layout(), element, place(d.layout(), d.offset())?, d.element())?;
         let from = self.workspace(plain.reach()?, element);
-        let does = "moves D to where it belongs (its modes are folded)".to_string();
+        let because = if d.strides().is_none() { "its modes are folded" } else { "bulk copies do not store it so" };
+        let does = format!("moves D to where it belongs ({because})");
         self.after.push(Step::new(moved.kernel().clone(), vec![from, Operand::D], does));
         self.operands.push(from);
         Ok(plain)

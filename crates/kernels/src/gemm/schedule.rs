@@ -58,12 +58,14 @@ pub(super) struct Unit {
     pub(super) boxed: Option<Boxed>,
     /// The number among the last tiles, which are shared.
     pub(super) last: Option<Expr>,
+    /// The problem of a list to which the tile belongs.
+    pub(super) problem: Option<Expr>,
 }
 
 impl Unit {
     /// All steps of a tile.
     pub(super) fn of(Place { row, column, matrix, split }: Place, steps: Expr, rows: Option<Rows>) -> Unit {
-        Unit { row, column, matrix, split, first: Expr::from(0), steps, rows, boxed: None, last: None }
+        Unit { row, column, matrix, split, first: Expr::from(0), steps, rows, boxed: None, last: None, problem: None }
     }
 }
 
@@ -137,7 +139,7 @@ impl Grid {
                 (first, steps)
             }
         };
-        Ok(Unit { row, column, matrix, split, first, steps, rows: None, boxed: None, last })
+        Ok(Unit { row, column, matrix, split, first, steps, rows: None, boxed: None, last, problem: None })
     }
 
     /// The extents of the coordinates of a part, where they are known: the tile in its cluster,

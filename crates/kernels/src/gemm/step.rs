@@ -42,12 +42,14 @@ pub struct Step {
     /// The sizes of its launch, where the kernel has names for them.
     pub(super) sizes: Vec<(&'static str, i64)>,
     pub(super) does: String,
+    /// Whose tensor each operand is, of the problems of a list; none where there is one problem.
+    pub(super) problems: Vec<usize>,
 }
 
 impl Step {
     /// A kernel whose sizes are known, that writes its last tensor.
     pub(super) fn new(kernel: Kernel, operands: Vec<Operand>, does: String) -> Step {
-        Step { kernel, operands, writes: 1, sizes: Vec::new(), does }
+        Step { kernel, operands, writes: 1, sizes: Vec::new(), does, problems: Vec::new() }
     }
 
     /// The kernel.
@@ -68,6 +70,12 @@ impl Step {
     /// The tensors that are read, and those that are written, each in the order of the kernel.
     pub fn read_and_written(&self) -> (&[Operand], &[Operand]) {
         self.operands.split_at(self.operands.len().saturating_sub(self.writes))
+    }
+
+    /// Which problem of a list the tensors belong to, in the order of [`Step::operands`]: 0 where
+    /// there is one problem. Pieces of the workspace belong to all.
+    pub fn problems(&self) -> impl Iterator<Item = usize> {
+        (0..self.operands.len()).map(|at| self.problems.get(at).copied().unwrap_or(0))
     }
 
     /// What it does, in a few words.

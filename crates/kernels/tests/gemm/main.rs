@@ -6,6 +6,7 @@ mod fold;
 mod groups;
 mod images;
 mod kinds;
+mod lists;
 mod pairs;
 mod schedules;
 

@@ -36,8 +36,15 @@ impl Epilogue {
             }
         };
         let (tile, fetches) = ([self.rows, self.columns], (&self.fetches[..], staged.first()));
-        let declared = |fused| fused::inputs(k, fused, self.swapped, tile, fetches, |input| self.declared_of(input));
-        let inputs = self.fused.as_ref().map_or(Ok(Vec::new()), declared)?;
+        let mut inputs: Vec<Vec<fused::Input<'k>>> = Vec::new();
+        for (problem, fused) in self.fused.iter().enumerate() {
+            // What comes ahead comes into the same place in all problems of a list.
+            let first = inputs.first().map(Vec::as_slice);
+            let own = if self.fused.len() > 1 { format!("_{problem}") } else { String::new() };
+            let declared = |input: &Matrix| self.declared_of(input);
+            let all = fused::inputs(k, (fused, &own), self.swapped, tile, (fetches.0, fetches.1, first), declared)?;
+            inputs.push(all);
+        }
         Ok(Beside { staged, rest, inputs })
     }
 
@@ -50,19 +57,21 @@ impl Epilogue {
     pub(in crate::gemm) fn ends<'k>(
         &self,
         k: &'k Build,
-        written: &Written,
+        written: &[&Written],
         Beside { staged, rest, inputs }: Beside<'k>,
     ) -> Result<Ends<'k>, KernelError> {
-        let d = match self.splits {
+        let declare = |(at, own): (usize, &&Written)| match self.splits {
+            1 if written.len() > 1 => k.tensor_of(self.result, &format!("d{at}"), &own.tensors[2], Role::Output),
             // Rows that belong to no group, and tiles that are shared, keep what they have.
-            1 if self.grouped || self.before => k.tensor_of(self.result, "d", &written.tensors[2], Role::Both)?,
-            1 => k.tensor_of(self.result, "d", &written.tensors[2], Role::Output)?,
+            1 if self.grouped || self.before => k.tensor_of(self.result, "d", &own.tensors[2], Role::Both),
+            1 => k.tensor_of(self.result, "d", &own.tensors[2], Role::Output),
             splits if self.tail > 0 => {
                 let layout = partials::lies([self.rows, self.columns], splits, self.tail);
-                k.tensor_of(Element::F32, "sums", &layout, Role::Output)?
+                k.tensor_of(Element::F32, "sums", &layout, Role::Output)
             }
-            splits => k.tensor_of(Element::F32, "sums", &written.sums(splits, self.each), Role::Output)?,
+            splits => k.tensor_of(Element::F32, "sums", &own.sums(splits, self.each), Role::Output),
         };
+        let d = written.iter().enumerate().map(declare).collect::<Result<Vec<_>, _>>()?;
         let kept = self.takers.iter().enumerate().map(|(at, taker)| taker.declare(k, &format!("kept{at}")));
         let kept = kept.collect::<Result<_, _>>()?;
         let warps = (self.part.threads() / 32) as u32;
@@ -71,14 +80,14 @@ impl Epilogue {
         Ok(Ends { d, kept, staged, rest, inputs, ahead })
     }
 
-    /// Sets off the inputs of a part of the work, when those before have been used and what was
+    /// Sets off the inputs of a part of the work of a problem, when those before have been used and what was
     /// written before has left shared memory: in pieces, each after the copies of so many steps
     /// more, which `copies` sets off, so that these do not wait for all of them.
     pub(in crate::gemm) fn fetch<'k>(
         &self,
         ends: &Ends<'k>,
         cursor: &Cursor<'k>,
-        unit: &Unit,
+        (unit, problem): (&Unit, usize),
         copies: impl Fn(Expr, Expr) -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
         let strips = self.columns / self.strip;
@@ -96,7 +105,7 @@ impl Epilogue {
             plus(&half, &part)
         };
         for piece in 0..pieces {
-            for input in &ends.inputs {
+            for input in ends.inputs.get(problem).into_iter().flatten() {
                 input.fetch(&stage, self.swapped, unit, [self.rows, self.columns], (piece, pieces))?;
             }
             if piece + 1 == pieces {

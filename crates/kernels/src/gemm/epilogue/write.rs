@@ -10,6 +10,7 @@ use tilewright_layout::{Layout, Slot, Tree};
 
 use super::{Ends, Epilogue};
 use crate::gemm::fused::{self, Fetch, Input};
+use crate::gemm::list::each;
 use crate::gemm::problem::Fused;
 use crate::gemm::schedule::{Unit, plus, times};
 use crate::product::tile_at;
@@ -102,18 +103,29 @@ impl Epilogue {
         &self,
         k: &'k Build,
         sums: &[Fragment<'k>],
-        inputs: &[Input<'k>],
+        inputs: &[Vec<Input<'k>>],
         unit: &Unit,
         number: i64,
     ) -> Result<Vec<Vec<Num<'k>>>, KernelError> {
         let (tile, column) = ([self.rows, self.strip], self.column(unit, number)?);
-        let read = inputs.iter().map(|input| match (&input.fetched, &self.load) {
+        let first = inputs.first().map_or(&[][..], Vec::as_slice);
+        let read = first.iter().enumerate().map(|(at, input)| match (&input.fetched, &self.load) {
             (Some((Fetch::Tile, shared)), Some(load)) => {
                 let at = tile_at(&Expr::from(0), Some(&Expr::from(number)))?;
                 let strip = shared.local_tile(&format!("({},{})", self.rows, self.strip), at)?;
                 let fragment = k.register(self.result, &self.strip_of(&sums[0], number)?.shape().to_string())?;
                 k.copy(load, &strip, &fragment.retile(load, CopyEnd::Destination)?)?;
                 Ok(fragment.numbers()?.into_iter().map(|number| number.to(Element::F32)).collect())
+            }
+            // Where each problem of a list has it.
+            (None, _) if inputs.len() > 1 => {
+                let held = k.register(Element::F32, &self.strip_of(&sums[0], number)?.shape().to_string())?;
+                held.clear();
+                each(k, unit, inputs.len(), &|which| {
+                    let own = &inputs[which][at];
+                    held.set(&own.numbers(&self.part, self.swapped, unit, tile, (number, &column))?)
+                })?;
+                held.numbers()
             }
             _ => input.numbers(&self.part, self.swapped, unit, tile, (number, &column)),
         });
@@ -132,7 +144,7 @@ impl Epilogue {
         taken: &mut [Option<Distributed<'k>>],
     ) -> Result<Fragment<'k>, KernelError> {
         let strips = sums.iter().map(|sums| self.strip_of(sums, number)).collect::<Result<Vec<_>, _>>()?;
-        let made = match &self.fused {
+        let made = match self.fused.first() {
             None => strips[0].clone(),
             Some(fused) => computed(k, fused, &strips, read)?,
         };
@@ -179,8 +191,10 @@ impl Epilogue {
         if ends.staged.is_empty() {
             for number in 0..count {
                 let values = self.values(k, sums, &ends.kept, unit, (number, &read(number)?), taken)?;
-                let tile = self.tile(&ends.d, unit, (self.strip, &self.column(unit, number)?), 0)?;
-                tile.partition_mma(&self.part, Operand::C)?.store_predicated(&values)?;
+                each(k, unit, ends.d.len(), &|which| {
+                    let tile = self.tile(&ends.d[which], unit, (self.strip, &self.column(unit, number)?), 0)?;
+                    tile.partition_mma(&self.part, Operand::C)?.store_predicated(&values)
+                })?;
             }
             return Ok(());
         }
@@ -220,25 +234,25 @@ impl Epilogue {
                     None => strip.partition_mma(&self.part, Operand::C)?.store(&values)?,
                 }
             }
-            let tile = match self.rest {
-                Some(_) => self.tile_from(&ends.d, unit, (columns, part * self.part_columns))?,
+            let tile = |which: usize| match self.rest {
+                Some(_) => self.tile_from(&ends.d[which], unit, (columns, part * self.part_columns)),
                 None => {
                     let at = plus(&times(&unit.column, &Expr::from(self.parts))?, &Expr::from(part))?;
-                    self.tile(&ends.d, unit, (columns, &at), 0)?
+                    self.tile(&ends.d[which], unit, (columns, &at), 0)
                 }
             };
             if let Some(spread) = &self.spread {
                 k.barrier();
-                k.copy_predicated(spread, staged, &tile)?;
+                each(k, unit, ends.d.len(), &|which| k.copy_predicated(spread, staged, &tile(which)?))?;
                 continue;
             }
             k.fence_async();
             k.barrier();
             k.single(|| {
-                match self.once {
-                    true => k.store_bulk_once(staged, &tile)?,
-                    false => k.store_bulk(staged, &tile)?,
-                }
+                each(k, unit, ends.d.len(), &|which| match self.once {
+                    true => k.store_bulk_once(staged, &tile(which)?),
+                    false => k.store_bulk(staged, &tile(which)?),
+                })?;
                 k.commit_bulk();
                 Ok(())
             })?;
@@ -254,14 +268,15 @@ impl Epilogue {
         unit: &Unit,
         number: i64,
     ) -> Result<(), KernelError> {
+        let d = &ends.d[0];
         for (sum, own) in sums.iter().enumerate() {
             let tile = match (&unit.last, &unit.split) {
                 (Some(last), Some(split)) => {
                     let at = Tree::flat([Slot::All, Slot::All, Slot::At(split.clone()), Slot::At(last.clone())])?;
                     let at_strip = tile_at(&Expr::from(0), Some(&Expr::from(number)))?;
-                    ends.d.slice(at)?.local_tile(&format!("({},{})", self.rows, self.strip), at_strip)?
+                    d.slice(at)?.local_tile(&format!("({},{})", self.rows, self.strip), at_strip)?
                 }
-                _ => self.tile(&ends.d, unit, (self.strip, &self.column(unit, number)?), sum)?,
+                _ => self.tile(d, unit, (self.strip, &self.column(unit, number)?), sum)?,
             };
             tile.partition_mma(&self.part, Operand::C)?.store_predicated(&self.strip_of(own, number)?)?;
         }

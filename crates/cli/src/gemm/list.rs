@@ -1,0 +1,173 @@
+//! `tilewright gemm --list`: products of several sizes in one launch, planned, checked and timed.
+//!
+//! Law: what is printed was measured in this run. Each D is poisoned before, and compared with sums
+//! in f64 of the same numbers: at how many places is said. The list, the same products in a launch
+//! each, and cuBLAS one product after the other take turns; the figure of each is the median over
+//! the turns.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde_json::json;
+use tilewright::gpu::{Device, GpuError};
+use tilewright::kernels::gemm::{Problem, Problems, Product, Products};
+
+use super::measured::Rival;
+use super::task::{self, Sizes};
+use super::tensors::{CHECKED, Tensors, compare, ready, wanted};
+use crate::kernel::bench::{TURN, TURNS, median, timed};
+use crate::output::Failure;
+use crate::terminal::Terminal;
+
+/// How long a turn takes about behind a rest, in seconds.
+const SHORT_TURN: f64 = 0.002;
+
+pub fn run(
+    options: &super::Options,
+    sizes: &Sizes,
+    (device, rest): (Option<&Device>, Option<u32>),
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let of = |sizes: &[i64; 3]| task::sized(options, *sizes).map(|(problem, _)| problem);
+    let problems = sizes.0.iter().map(of).collect::<Result<Vec<Problem>, _>>()?;
+    let refused = |error| Failure::refused(&error);
+    let list = Problems::new(problems).map_err(refused)?;
+    let products = Products::new(&list).map_err(refused)?;
+    options.device.write_ptx(&products.kernels())?;
+    let measured = device.map(|device| measured(device, &products, rest)).transpose()?;
+    if terminal.json {
+        let mut object = json!({
+            "sizes": sizes.0,
+            "problems": list.problems().iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "plan": products.lines(),
+            "kernels": products.kernels().iter().map(|kernel| kernel.name()).collect::<Vec<_>>(),
+            "workspace": products.workspace(),
+        });
+        if let Some(measured) = &measured {
+            object["device"] = json!(measured.device);
+            object["median_us"] = json!(measured.list * 1e6);
+            object["tflops"] = json!(list.operations() as f64 / measured.list / 1e12);
+            object["alone_us"] = json!(measured.alone * 1e6);
+            object["cublas_us"] = json!(measured.cublas.as_ref().ok().map(|seconds| seconds * 1e6));
+            object["rest_ms"] = json!(rest);
+            object["checked"] = json!(true);
+            object["compared"] = json!(measured.compared);
+            object["worst"] = json!(measured.worst);
+            if let Err(because) = &measured.cublas {
+                object["no_cublas"] = json!(because);
+            }
+        }
+        return Ok(terminal.object(&object)?);
+    }
+    let mut text = String::new();
+    for problem in list.problems() {
+        let _ = writeln!(text, "{problem}");
+    }
+    for line in products.lines() {
+        let _ = writeln!(text, "  {line}");
+    }
+    let _ = writeln!(text, "  {} bytes of workspace", products.workspace());
+    if let Some(measured) = &measured {
+        let _ = writeln!(text, "  {}", measured.device);
+        let _ = writeln!(
+            text,
+            "  {:.1} us, the median of {TURNS} turns; {:.1} {}",
+            measured.list * 1e6,
+            list.operations() as f64 / measured.list / 1e12,
+            if list.problems()[0].sums().is_float() { "TFLOP/s" } else { "TOP/s" }
+        );
+        let ratio = |seconds: f64| seconds / measured.list;
+        let _ = writeln!(text, "  in a launch each {:.1} us: {:.3} of it", measured.alone * 1e6, ratio(measured.alone));
+        let _ = match &measured.cublas {
+            Ok(seconds) => {
+                writeln!(text, "  cuBLAS one after the other {:.1} us: {:.3} of it", seconds * 1e6, ratio(*seconds))
+            }
+            Err(because) => writeln!(text, "  no cuBLAS beside it: {because}"),
+        };
+        let _ = writeln!(
+            text,
+            "  {} elements compared with f64: at most {:.3} of a bound",
+            measured.compared, measured.worst
+        );
+    }
+    Ok(terminal.text(&text)?)
+}
+
+/// What a run on a device gave.
+struct Measured {
+    device: String,
+    /// Seconds of the list, and of its products in a launch each.
+    list: f64,
+    alone: f64,
+    /// Those of cuBLAS, or why there are none.
+    cublas: Result<f64, String>,
+    compared: usize,
+    /// The greatest error in units of its bound.
+    worst: f64,
+}
+
+fn measured(device: &Device, products: &Products, rest: Option<u32>) -> Result<Measured, Failure> {
+    let stream = device.stream()?;
+    let problems = products.problems().problems();
+    let kernels = ready(device, products.steps())?;
+    let alone = problems.iter().map(Product::new).collect::<Result<Vec<_>, _>>();
+    let alone = alone.map_err(|error| Failure::refused(&error))?;
+    let (mut all, mut elements) = (Vec::new(), Vec::new());
+    for (place, problem) in problems.iter().enumerate() {
+        // Pieces for the list, and for each product that has some, in the places of its own.
+        let mut pieces = if place == 0 { products.workspaces().to_vec() } else { Vec::new() };
+        let own = alone[place].workspaces();
+        pieces.resize(pieces.len().max(own.len()), 0);
+        pieces.iter_mut().zip(own).for_each(|(piece, own)| *piece = (*piece).max(*own));
+        let (tensors, blocks) = Tensors::filled(device, &stream, (problem, place), None, &pieces)?;
+        elements.push(wanted(problem, &blocks, CHECKED / problems.len() as i64)?);
+        all.push(tensors);
+    }
+    Tensors::launch_all(&mut all, &stream, &kernels)?;
+    stream.synchronize()?;
+    let mut worst = 0.0_f64;
+    for ((problem, tensors), elements) in problems.iter().zip(&all).zip(&elements) {
+        worst = worst.max(compare(problem, &stream, elements, tensors)?[2]);
+    }
+    let compared = elements.iter().map(Vec::len).sum();
+    let ready_alone = alone.iter().map(|product| ready(device, product.steps())).collect::<Result<Vec<_>, _>>()?;
+    let mut rivals = problems.iter().map(|problem| Rival::of(device, problem)).collect::<Result<Vec<_>, String>>();
+
+    let once = timed(device, &stream, 3, || Tensors::launch_all(&mut all, &stream, &kernels))?;
+    let length = if rest.is_some() { SHORT_TURN } else { TURN };
+    let count = ((length / once) as usize).clamp(1, 10_000);
+    let pause = || std::thread::sleep(Duration::from_millis(rest.unwrap_or(0).into()));
+    let (mut list, mut single, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        pause();
+        Tensors::launch_all(&mut all, &stream, &kernels)?;
+        list.push(timed(device, &stream, count, || Tensors::launch_all(&mut all, &stream, &kernels))?);
+        pause();
+        let mut each = || -> Result<(), GpuError> {
+            all.iter_mut().zip(&ready_alone).try_for_each(|(tensors, kernels)| tensors.launch(&stream, kernels))
+        };
+        each()?;
+        single.push(timed(device, &stream, count, each)?);
+        if let Ok(rivals) = &mut rivals {
+            pause();
+            let mut each = || -> Result<(), GpuError> {
+                rivals.iter_mut().zip(&all).try_for_each(|(rival, tensors)| rival.multiply(&stream, tensors))
+            };
+            each()?;
+            theirs.push(timed(device, &stream, count, each)?);
+        }
+    }
+    let refused = |rivals: &Vec<Rival>| rivals.iter().find_map(|rival| rival.refused.clone());
+    let cublas = match rivals {
+        Err(because) => Err(because),
+        Ok(rivals) => refused(&rivals).map_or_else(|| Ok(median(theirs)), Err),
+    };
+    Ok(Measured {
+        device: device.name().to_owned(),
+        list: median(list),
+        alone: median(single),
+        cublas,
+        compared,
+        worst,
+    })
+}

@@ -1,0 +1,139 @@
+//! The tiles of many problems in one launch, each with its M, N and K.
+//!
+//! Law: the tiles of all problems are counted one after the other, and blocks take them in turn:
+//! block `b` of `B` takes the numbers `b, b + B, b + 2B, ..`. All tiles have the same rows and
+//! columns, and are multiplied by the same instructions in the same stages. What differs from
+//! problem to problem is chosen by the number of the problem: how many steps along K there are, and
+//! which tensors are read and written.
+
+use std::ops::Range;
+
+use tilewright_kernel::{Build, Element, KernelError, Num};
+use tilewright_layout::Extent;
+use tilewright_layout::symbolic::Expr;
+
+use super::plan::Plan;
+use super::problem::Problem;
+use super::schedule::{Grid, Unit, minus, overflow, plus, times};
+use crate::product::count;
+
+/// The tiles of a list.
+pub(super) struct Listed {
+    problems: Vec<Tiles>,
+    blocks: i64,
+}
+
+/// The tiles of one of its problems.
+struct Tiles {
+    /// The number of the first one, and how many there are.
+    first: i64,
+    count: i64,
+    /// Steps along K.
+    steps: i64,
+    grid: Grid,
+}
+
+impl Listed {
+    /// Those of a plan.
+    pub(super) fn of(problems: &[Problem], plan: &Plan) -> Listed {
+        let mut first = 0;
+        let tiles = |problem: &Problem| {
+            let own = plan.of_problem(problem);
+            let ([m, n, k], steps) = (own.extents(problem), problem.depth());
+            let (count, steps, before) = (own.units(problem), count(k, steps), first);
+            first += count;
+            let grid = Grid {
+                across: Expr::from(crate::product::count(n, plan.columns)),
+                beside: 1,
+                bands: Expr::from(crate::product::count(m, plan.rows * own.group)),
+                group: own.group,
+                batch: None,
+                steps: Expr::from(steps),
+                splits: 1,
+                blocks: plan.blocks,
+                some: None,
+            };
+            Tiles { first: before, count, steps, grid }
+        };
+        Listed { problems: problems.iter().map(tiles).collect(), blocks: plan.blocks }
+    }
+
+    /// How many tiles there are.
+    fn units(&self) -> i64 {
+        self.problems.last().map_or(0, |last| last.first + last.count)
+    }
+
+    /// How many tiles a block takes.
+    pub(super) fn own(&self, block: &Expr) -> Result<Expr, KernelError> {
+        minus(&Expr::from(self.units()), block)?.divide_up(&Expr::from(self.blocks)).ok_or_else(overflow)
+    }
+
+    /// The tile that a block takes in a turn.
+    pub(super) fn unit<'k>(&self, k: &'k Build, block: &Expr, turn: &Expr) -> Result<Unit, KernelError> {
+        let number = k.index(&plus(&times(turn, &Expr::from(self.blocks))?, block)?)?;
+        // The problem, the tile along the rows and along the columns, and the steps along K.
+        let place = k.register(Element::I32, "4")?;
+        place.set(&[k.number(0_i32); 4])?;
+        let firsts: Vec<i64> = self.problems.iter().map(|tiles| tiles.first).collect();
+        among(k, number, &firsts, 0..firsts.len(), &|which| {
+            let tiles = &self.problems[which];
+            let own = k.index_up_to(number - k.number(tiles.first as i32), tiles.count - 1)?;
+            let at = tiles.grid.at(k, own)?;
+            let [which, steps] = [which as i64, tiles.steps].map(|number| k.number(number as i32));
+            place.set(&[which, k.index(&at.row)?, k.index(&at.column)?, steps])
+        })?;
+        let greatest = |of: &dyn Fn(&Tiles) -> i64| self.problems.iter().map(of).max().unwrap_or(0);
+        let tiles = greatest(&|tiles| tiles.count - 1);
+        let [which, row, column, steps] = place.numbers()?[..] else { return Err(overflow()) };
+        Ok(Unit {
+            row: k.index_up_to(row, tiles)?,
+            column: k.index_up_to(column, tiles)?,
+            matrix: None,
+            split: None,
+            first: Expr::from(0),
+            steps: k.index_up_to(steps, greatest(&|tiles| tiles.steps))?,
+            rows: None,
+            boxed: None,
+            last: None,
+            problem: Some(k.index_up_to(which, self.problems.len() as i64 - 1)?),
+        })
+    }
+}
+
+/// What `body` writes for the problem of a list to which a part of the work belongs; for the one
+/// problem where there is no list.
+pub(super) fn each<'k>(
+    k: &'k Build,
+    unit: &Unit,
+    problems: usize,
+    body: &dyn Fn(usize) -> Result<(), KernelError>,
+) -> Result<(), KernelError> {
+    match &unit.problem {
+        None => body(0),
+        Some(problem) => {
+            let numbers: Vec<i64> = (0..problems as i64).collect();
+            among(k, k.index(problem)?, &numbers, 0..problems, body)
+        }
+    }
+}
+
+/// What `body` writes for the last of some rising numbers that is not above `at`, found by halves.
+/// What it computes stands there, and not before all choices.
+fn among<'k>(
+    k: &'k Build,
+    at: Num<'k>,
+    firsts: &[i64],
+    range: Range<usize>,
+    body: &dyn Fn(usize) -> Result<(), KernelError>,
+) -> Result<(), KernelError> {
+    if range.len() < 2 {
+        return k.in_place(|| body(range.start));
+    }
+    let middle = range.start + range.len() / 2;
+    let below = at.lt(k.number(firsts[middle] as i32));
+    k.choose(
+        below,
+        || among(k, at, firsts, range.start..middle, body),
+        || among(k, at, firsts, middle..range.end, body),
+    )
+}

@@ -1,0 +1,335 @@
+//! Many problems in one launch: the list, its plan and its kernels.
+//!
+//! Law: `D_i = f(sum over k of A_i(m,k) * B_i(n,k), ..)` for each problem `i` of a list, each with
+//! sizes and tensors of its own. Types are the same in all, and so is the function of the sums. One
+//! kernel multiplies them (`list.rs`); before and after it those run that move what it cannot read
+//! or write where it lies.
+
+use std::fmt;
+
+use tilewright_kernel::Kernel;
+use tilewright_kernel::cost::Machine;
+
+use super::matrix::Contiguous;
+use super::plan::{Plan, Tile};
+use super::prepare::{Alike, Prepared};
+use super::problem::Problem;
+use super::step::{Operand, Step};
+use super::{machine, mainloop, model};
+use crate::error::PlanError;
+
+/// The most problems of a list.
+const MOST: i64 = 64;
+/// The most bytes of the arguments of a launch, and those of a tensor and of a tensor map.
+const ARGUMENT_BYTES: i64 = 32_764;
+const TENSOR_BYTES: i64 = 8;
+const MAP_BYTES: i64 = 128;
+/// Problems whose tiles are looked at for a plan: those with most to multiply.
+const LOOKED_AT: usize = 8;
+
+/// Problems of any sizes that are multiplied in one launch.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernels::gemm::{Problem, Problems, Products};
+///
+/// let problem = |sizes| Problem::new(Element::Bf16, sizes).unwrap();
+/// let list = Problems::new(vec![problem([512, 1024, 256]), problem([64, 4096, 4096])]).unwrap();
+/// let products = Products::new(&list).unwrap();
+/// assert_eq!((products.kernels().len(), products.workspace()), (1, 0));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Problems {
+    problems: Vec<Problem>,
+}
+
+impl Problems {
+    /// A list of problems of the same types and the same function of the sums, whose inputs are
+    /// each problem's own. Sizes and layouts are any.
+    ///
+    /// Errors: no problem, or more than 64 ([`PlanError::Size`], [`PlanError::TooLarge`]); one has
+    /// other types, another function or other pairs than the first ([`PlanError::Unlike`]), or is a
+    /// batch, or has groups, windows of images, scales of blocks or by-products
+    /// ([`PlanError::Together`]).
+    pub fn new(problems: Vec<Problem>) -> Result<Problems, PlanError> {
+        let count = problems.len() as i64;
+        let Some(first) = problems.first() else {
+            return Err(PlanError::Size { name: "of the list".to_string(), given: count });
+        };
+        if count > MOST {
+            return Err(PlanError::TooLarge { what: "problems", asked: count, limit: MOST });
+        }
+        for (number, problem) in problems.iter().enumerate() {
+            for (is, what) in [
+                (problem.batch() > 1, "batches"),
+                (problem.groups().is_some(), "groups of rows"),
+                (problem.window().is_some(), "windows of images"),
+                (problem.scales().is_some(), "scales of blocks"),
+                (problem.by_products().next().is_some(), "by-products"),
+            ] {
+                if is {
+                    return Err(PlanError::Together { what, with: "others in its launch" });
+                }
+            }
+            let types = |problem: &Problem| {
+                let (tf32, fast) = (problem.is_tf32(), problem.is_promoted());
+                let how = if tf32 { " as tf32" } else { "" };
+                format!("{}{how} to {}{}", problem.factors(), problem.result(), if fast { ", exact sums" } else { "" })
+            };
+            let function = |problem: &Problem| {
+                problem.function().map_or("none".to_string(), |fused| {
+                    let inputs: Vec<String> =
+                        fused.inputs.iter().map(|input| input.element().name().to_string()).collect();
+                    format!("{} of {}", fused.expression, inputs.join(", "))
+                })
+            };
+            let pairs = |problem: &Problem| problem.pairs().map_or("none".to_string(), |pairs| format!("{pairs:?}"));
+            for (what, of) in [
+                ("types", &types as &dyn Fn(&Problem) -> String),
+                ("function of the sums", &function),
+                ("pairs of columns", &pairs),
+            ] {
+                let (given, wanted) = (of(problem), of(first));
+                if given != wanted {
+                    return Err(PlanError::Unlike { number, what, given, first: wanted });
+                }
+            }
+        }
+        Ok(Problems { problems })
+    }
+
+    /// The problems, in the order in which they were given.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Multiplications and additions of all.
+    pub fn operations(&self) -> i64 {
+        self.problems.iter().map(Problem::operations).fold(0, i64::saturating_add)
+    }
+
+    /// The bytes of all tensors, each element once.
+    pub fn bytes(&self) -> i64 {
+        self.problems.iter().map(Problem::bytes).fold(0, i64::saturating_add)
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, problem) in self.problems.iter().enumerate() {
+            write!(f, "{}{problem}", if number > 0 { "; " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// The kernels of a list of problems, for their sizes alone: launches take no numbers.
+#[derive(Debug, Clone)]
+pub struct Products {
+    problems: Problems,
+    plan: Plan,
+    steps: Vec<Step>,
+    workspaces: Vec<i64>,
+    lines: Vec<String>,
+}
+
+/// What the kernel of a list multiplies, and the kernels around it.
+struct Ready {
+    /// Those with most steps along K first, as they lie for the kernel.
+    problems: Vec<Problem>,
+    /// Which they are, and what their tensors are: A, B, the inputs, D.
+    operands: Vec<(usize, Vec<Operand>)>,
+    before: Vec<Step>,
+    after: Vec<Step>,
+    workspaces: Vec<i64>,
+}
+
+impl Ready {
+    fn of(list: &Problems) -> Result<Ready, PlanError> {
+        let prepared = list.problems.iter().map(Prepared::of).collect::<Result<Vec<_>, _>>()?;
+        let same = |of: &dyn Fn(&Problem) -> Option<Contiguous>| {
+            let found: Vec<_> = prepared.iter().map(|prepared| of(&prepared.inner)).collect();
+            found[0].filter(|_| found.iter().all(|own| *own == found[0]))
+        };
+        // Where K is not contiguous in all, or not in none, it is made so; bulk copies store D.
+        let alike = Alike {
+            along: [same(&|own| own.readable_a().ok()).is_none(), same(&|own| own.readable_b().ok()).is_none()],
+            stored: same(&|own| own.stored().ok()).or(Some(Contiguous::Columns)),
+        };
+        let mut ready = Ready {
+            problems: Vec::new(),
+            operands: Vec::new(),
+            before: Vec::new(),
+            after: Vec::new(),
+            workspaces: Vec::new(),
+        };
+        let mut order: Vec<usize> = (0..list.problems.len()).collect();
+        order.sort_by_key(|number| std::cmp::Reverse(list.problems[*number].sizes()[2]));
+        for number in order {
+            let prepared = Prepared::like(&list.problems[number], alike)?;
+            let pieces = ready.workspaces.len();
+            let moved = |operand: Operand| match operand {
+                Operand::Workspace(own) => Operand::Workspace(own + pieces),
+                other => other,
+            };
+            let own = |mut step: Step| {
+                step.operands = step.operands.into_iter().map(moved).collect();
+                step.problems = vec![number; step.operands.len()];
+                step
+            };
+            ready.before.extend(prepared.before.into_iter().map(own));
+            ready.after.extend(prepared.after.into_iter().map(own));
+            ready.operands.push((number, prepared.operands.into_iter().map(moved).collect()));
+            ready.workspaces.extend(prepared.workspaces);
+            ready.problems.push(prepared.inner);
+        }
+        Ok(ready)
+    }
+
+    /// The plans that can be carried out, the fastest one first by the model.
+    fn plans(&self, machine: &Machine) -> Result<Vec<(f64, Plan)>, PlanError> {
+        let mut largest: Vec<&Problem> = self.problems.iter().collect();
+        largest.sort_by_key(|problem| std::cmp::Reverse(problem.operations()));
+        largest.dedup_by_key(|problem| problem.multiplied());
+        let mut tiles: Vec<Tile> = Vec::new();
+        for problem in largest.into_iter().take(LOOKED_AT) {
+            for (_, plan) in Plan::candidates(problem, machine) {
+                let tile = plan.tile();
+                if !tiles.contains(&tile) {
+                    tiles.push(tile);
+                }
+            }
+        }
+        let plan = |tile: Tile| {
+            let mut plan = Plan::tiled(&self.problems[0], machine, tile);
+            let stages = |problem: &Problem| plan.most_stages(problem, machine);
+            plan.stages = self.problems.iter().map(stages).min().unwrap_or(0);
+            plan.group = Plan::BAND;
+            let units = self.problems.iter().map(|problem| plan.of_problem(problem).units(problem));
+            let slots = i64::from(machine.multiprocessors) * plan.resident;
+            plan.blocks = units.fold(0, i64::saturating_add).min(slots);
+            plan.overlaps = false;
+            plan
+        };
+        let plans = tiles.into_iter().map(plan).filter(|plan| self.refusal(plan).is_none());
+        let mut plans: Vec<(f64, Plan)> =
+            plans.map(|plan| (model::seconds_of_list(&plan, &self.problems, machine), plan)).collect();
+        plans.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        match plans.is_empty() {
+            true => Err(PlanError::Plan { because: "no tile is multiplied in all problems of the list" }),
+            false => Ok(plans),
+        }
+    }
+
+    /// Why a plan cannot be carried out, if so.
+    fn refusal(&self, plan: &Plan) -> Option<&'static str> {
+        if plan.splits > 1 || plan.tail > 0 || plan.cluster > 1 || plan.alternates {
+            return Some("tiles of a list are of one block each, whose groups multiply together");
+        }
+        self.problems.iter().find_map(|problem| plan.of_problem(problem).refusal(problem))
+    }
+}
+
+impl Products {
+    /// The kernels of the plan that takes the least time on an H200, by the model.
+    ///
+    /// Errors: as [`Product::new`](super::Product::new) for each problem; more than 8 problems with
+    /// an input that is not read ahead, or arguments that no launch takes
+    /// ([`PlanError::TooLarge`]).
+    pub fn new(problems: &Problems) -> Result<Products, PlanError> {
+        let (ready, machine) = (Ready::of(problems)?, machine()?);
+        let plans = ready.plans(&machine)?;
+        Products::made(problems, ready, &plans[0].1)
+    }
+
+    /// The kernels of a plan.
+    ///
+    /// Errors: as [`Products::new`]; the plan cannot be carried out ([`PlanError::Plan`]).
+    pub fn planned(problems: &Problems, plan: &Plan) -> Result<Products, PlanError> {
+        Products::made(problems, Ready::of(problems)?, plan)
+    }
+
+    /// The plans that [`Products::planned`] takes, the one first that takes the least time by the
+    /// model, each with the seconds that the model gives it.
+    ///
+    /// Errors: as [`Products::new`].
+    pub fn candidates(problems: &Problems) -> Result<Vec<(f64, Plan)>, PlanError> {
+        Ready::of(problems)?.plans(&machine()?)
+    }
+
+    fn made(problems: &Problems, ready: Ready, plan: &Plan) -> Result<Products, PlanError> {
+        if let Some(because) = ready.refusal(plan) {
+            return Err(PlanError::Plan { because });
+        }
+        let tiles = ready.problems.iter().map(|problem| plan.of_problem(problem).units(problem));
+        let tiles = tiles.fold(0, i64::saturating_add);
+        let limit = i64::from(i32::MAX) - plan.blocks;
+        if tiles > limit {
+            return Err(PlanError::TooLarge { what: "tiles of a list", asked: tiles, limit });
+        }
+        let kernel = mainloop::kernel_of("product_list", &ready.problems, plan, true)?;
+        let program = kernel.program();
+        let bytes = program.tensors().count() as i64 * TENSOR_BYTES + program.maps.len() as i64 * MAP_BYTES;
+        if bytes > ARGUMENT_BYTES {
+            return Err(PlanError::TooLarge { what: "bytes of arguments", asked: bytes, limit: ARGUMENT_BYTES });
+        }
+        let of = |part: &dyn Fn(&[Operand]) -> Vec<Operand>| {
+            let all = ready.operands.iter();
+            all.flat_map(|(number, operands)| part(operands).into_iter().map(|own| (*number, own))).collect::<Vec<_>>()
+        };
+        let last = |operands: &[Operand]| operands.len().saturating_sub(1);
+        let factors = of(&|operands| operands[..2].to_vec());
+        let inputs = of(&|operands| operands[2..last(operands)].to_vec());
+        let results = of(&|operands| operands[last(operands)..].to_vec());
+        let writes = results.len();
+        let (numbers, operands) = factors.into_iter().chain(inputs).chain(results).unzip();
+        let mut step = Step::new(kernel, operands, "multiplies".to_string());
+        (step.problems, step.writes) = (numbers, writes);
+        let mut lines: Vec<String> = plan.to_string().lines().map(str::to_string).collect();
+        lines.push(format!("{tiles} tiles of {} problems, those with most steps along K first", ready.problems.len()));
+        lines.extend(mainloop::lines(&ready.problems[0], plan));
+        let moves = |steps: &[Step]| {
+            let line = |step: &Step| format!("a kernel {}, of problem {}", step.does, step.problems[0]);
+            steps.iter().map(line).collect::<Vec<_>>()
+        };
+        let lines = [moves(&ready.before), lines, moves(&ready.after)].concat();
+        let steps = ready.before.into_iter().chain([step]).chain(ready.after).collect();
+        Ok(Products { problems: problems.clone(), plan: plan.clone(), steps, workspaces: ready.workspaces, lines })
+    }
+
+    /// What is multiplied.
+    pub fn problems(&self) -> &Problems {
+        &self.problems
+    }
+
+    /// How tiles of all problems are cut.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The kernels, in the order in which they run: one for all problems; before and after it those
+    /// that move what it cannot read or write where it lies.
+    pub fn kernels(&self) -> Vec<&Kernel> {
+        self.steps.iter().map(Step::kernel).collect()
+    }
+
+    /// The kernels with what each reads and writes, and of which problems ([`Step::problems`]).
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Bytes of device memory besides the tensors.
+    pub fn workspace(&self) -> i64 {
+        self.workspaces.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
+    }
+
+    /// Bytes of each piece of it: those of [`Operand::Workspace`].
+    pub fn workspaces(&self) -> &[i64] {
+        &self.workspaces
+    }
+
+    /// What was chosen, a line each.
+    pub fn lines(&self) -> &[String] {
+        &self.lines
+    }
+}
