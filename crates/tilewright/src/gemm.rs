@@ -305,12 +305,14 @@ impl DeviceProducts {
         given: &[Vec<&Memory>],
         written: &mut [&mut Memory],
     ) -> Result<(), GpuError> {
-        let of = |all: &Vec<&'_ Memory>| all.iter().map(|memory| Argument::from(*memory)).collect();
-        let given: Vec<Vec<Argument<'_>>> = given.iter().map(of).collect();
+        let mut arguments: Vec<Vec<Argument<'_>>> = Vec::with_capacity(given.len());
+        for own in given {
+            arguments.push(own.iter().map(|memory| Argument::from(*memory)).collect());
+        }
         let written: Vec<Argument<'_>> = written.iter_mut().map(|memory| Argument::from(&mut **memory)).collect();
         let problems = self.products.problems().problems();
         let argument = |number: usize, operand| {
-            let own = given.get(number).map_or(&[][..], Vec::as_slice);
+            let own = arguments.get(number).map_or(&[][..], Vec::as_slice);
             argument_of(problems.get(number)?, operand, (own, written.get(number..)?))
         };
         self.compiled.launch(stream, self.products.steps(), argument)

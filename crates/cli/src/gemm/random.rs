@@ -275,6 +275,11 @@ fn grouped(chance: &mut Chance, [factors, result]: [Element; 2], [m, n, k]: [i64
         let expression = Expression::parse("relu(x + a) + b", &["x", "a", "b"])?;
         problem = problem.fused(Fused { expression, inputs: vec![bias, other] })?;
     }
+    if factors.is_float() && chance.below(4) == 0 {
+        let each = chance.one_of(&[Each::Row, Each::Column]);
+        let statistic = chance.one_of(&[Statistic::Sum, Statistic::Maximum]);
+        problem = problem.keeping(ByProduct { each, statistic, of: Expression::input(0).abs() })?;
+    }
     Ok(Task::new(chance, problem, Numbers::Small))
 }
 

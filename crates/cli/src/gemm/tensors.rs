@@ -195,7 +195,9 @@ pub(super) fn compare_kept(
         let mut left = vec![0; usize::try_from(memory.bytes()).unwrap_or(0)];
         memory.read(stream, 0, &mut left)?;
         let (extent, along) = if by.each == Each::Row { (m, n) } else { (n, m) };
-        let all = extent * problem.batch();
+        // Of rows in groups there is a number of each column for each group.
+        let matrices = if by.each == Each::Column { problem.groups() } else { None };
+        let all = extent * matrices.unwrap_or(problem.batch());
         let taken = (CHECKED / (k * along).max(1)).clamp(2, 64).min(all);
         for at in 0..taken {
             // The first, the last, and some between.

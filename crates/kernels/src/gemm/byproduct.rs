@@ -6,7 +6,8 @@
 //!
 //! A block leaves what its tile has: of a row of the tile one number, and of a column one for each
 //! warp. A kernel afterwards makes one of them, in a fixed order, so that the same product gives
-//! the same bits each time.
+//! the same bits each time. Of rows in groups each column has a number for each group
+//! (`groups/kept.rs`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,6 +21,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Layout, Slot, Tree};
 
 use super::fused::count_of;
+use super::groups;
 use super::matrix::Matrix;
 use super::plan::{Plan, WARPS};
 use super::problem::Problem;
@@ -127,7 +129,9 @@ pub(super) fn made(
     workspaces: &mut Vec<i64>,
 ) -> Result<(Operand, Vec<Step>), PlanError> {
     let parts = Parts::of(by, problem, plan);
-    if parts.tiles == 1 {
+    // Of columns of groups not every number may be written by a tile.
+    let grouped = problem.groups().is_some();
+    if parts.tiles == 1 && !(grouped && by.each == Each::Column) {
         return Ok((Operand::ByProduct(number), Vec::new()));
     }
     let mut workspace = |bytes: i64| {
@@ -135,6 +139,13 @@ pub(super) fn made(
         Operand::Workspace(workspaces.len() - 1)
     };
     let first = workspace(parts.bytes());
+    if grouped {
+        let each = if plan.swapped { 1 } else { WARPS * plan.groups };
+        let kernel = groups::kept(by, problem, &parts, [groups::rows_of(plan), each])?;
+        let does = format!("makes the {by} of those of the tiles of each group");
+        let step = Step::new(kernel, vec![first, Operand::Ends, Operand::ByProduct(number)], does);
+        return Ok((first, vec![step]));
+    }
     let planned = reduce(by.statistic, (&parts.layout()?, Element::F32), &[1])?;
     let launches: Vec<&Kernel> = planned.launches().collect();
     let mut steps = Vec::new();
@@ -169,13 +180,35 @@ pub(super) struct Taker {
     apart: Distribution,
     /// Rows and columns of a strip.
     strip: [i64; 2],
-    /// Rows and columns of D as the tiles lie, where some of a tile lie outside along what is taken
-    /// together.
-    limit: Option<i64>,
+    /// What lies outside along what is taken together.
+    limit: Limit,
+    /// Of rows in groups: which mode of what tiles leave goes along the rows, or along the tiles of
+    /// groups.
+    grouped: Option<Grouped>,
     /// The layout of what tiles leave, and whether there are several matrices.
     layout: String,
     batch: bool,
     warps: i64,
+}
+
+/// Where what is taken together ends.
+#[derive(Clone, Copy)]
+enum Limit {
+    /// Where tiles do.
+    None,
+    /// At an extent of D.
+    At(i64),
+    /// Where the group of the tile does.
+    Group,
+}
+
+/// What of rows in groups tiles leave.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Grouped {
+    /// A number for each row.
+    Rows,
+    /// Numbers for each column, at the place of the tile among those of all groups.
+    Tiles,
 }
 
 /// Numbers of tiles: `(E,T,L)`, of `T` tiles, or warps of tiles, for each of `E` rows or columns.
@@ -189,6 +222,13 @@ impl Parts {
     pub(super) fn of(by: &ByProduct, problem: &Problem, plan: &Plan) -> Parts {
         let ([m, n, _], [along, across]) = (problem.sizes(), plan.tiles(problem));
         let (elements, rows) = if by.each == Each::Row { (m, !plan.swapped) } else { (n, plan.swapped) };
+        // Tiles of groups begin where these do.
+        let of_groups = problem.groups().map(|_| groups::most_tiles(problem, groups::rows_of(plan)));
+        let [along, across] = match of_groups {
+            Some(tiles) if plan.swapped => [along, tiles],
+            Some(tiles) => [tiles, across],
+            None => [along, across],
+        };
         let tiles = if rows { across } else { along * WARPS * plan.groups };
         Parts { elements, tiles, batch: problem.batch() }
     }
@@ -216,6 +256,7 @@ impl Taker {
         let along_rows = (by.each == Each::Row) != plan.swapped;
         let [m, n, _] = problem.sizes();
         let extents = if plan.swapped { [n, m] } else { [m, n] };
+        let grouped = problem.groups().map(|_| if by.each == Each::Row { Grouped::Rows } else { Grouped::Tiles });
         let tile = plan.tile_of_d(problem);
         let together = usize::from(along_rows);
         let covered = plan.tiles(problem)[together] * tile[together];
@@ -248,7 +289,12 @@ impl Taker {
             held: Distribution::of_mma(&shape, part, tilewright_atoms::Operand::C)?,
             apart,
             strip: [rows, strip],
-            limit: (covered != extents[together]).then_some(extents[together]),
+            limit: match grouped {
+                Some(Grouped::Tiles) => Limit::Group,
+                _ if covered == extents[together] => Limit::None,
+                _ => Limit::At(extents[together]),
+            },
+            grouped,
             layout,
             batch: batch > 1,
             warps,
@@ -257,7 +303,9 @@ impl Taker {
 
     /// What the tiles leave.
     pub(super) fn declare<'k>(&self, k: &'k Build, name: &str) -> Result<View<'k>, KernelError> {
-        k.tensor_of(Element::F32, name, &self.layout, Role::Output)
+        // Rows that belong to no group, and tiles that no group has, keep what they have.
+        let role = if self.grouped.is_some() { Role::Both } else { Role::Output };
+        k.tensor_of(Element::F32, name, &self.layout, role)
     }
 
     /// Takes what there is of a strip: what it adds to `taken`, the numbers of rows of the tile so
@@ -272,13 +320,18 @@ impl Taker {
         taken: &mut Option<Distributed<'k>>,
     ) -> Result<(), KernelError> {
         let made: Vec<Num<'k>> = values.iter().map(|value| self.of.number(k, Element::F32, &[*value])).collect();
-        let made = match self.limit {
+        let extent = match (self.limit, &unit.rows) {
+            (Limit::None, _) | (Limit::Group, None) => None,
+            (Limit::At(extent), _) => Some(Expr::from(extent)),
+            (Limit::Group, Some(rows)) => Some(rows.left()?),
+        };
+        let made = match extent {
             None => made,
-            Some(limit) => {
+            Some(extent) => {
                 // What lies outside changes nothing.
                 let mode = usize::from(self.rows);
                 let first = if self.rows { column } else { &unit.row };
-                let left = minus(&Expr::from(limit), &times(first, &Expr::from(self.strip[mode]))?)?;
+                let left = minus(&extent, &times(first, &Expr::from(self.strip[mode]))?)?;
                 let (left, neutral) = (k.index(&left)?, k.number_of(Element::F32, self.neutral));
                 let places = k.distributed_index(&self.held, mode)?.fragment().numbers()?;
                 made.into_iter().zip(places).map(|(made, place)| place.lt(left).select(made, neutral)).collect()
@@ -296,9 +349,9 @@ impl Taker {
         }
         let strip = tile.distributed(&self.apart)?.reduce(&[0], self.reduction)?;
         let zero = || Slot::At(Expr::from(0));
-        let at = Tree::flat([zero(), Slot::At(unit.row.clone()), Slot::At(column.clone())])?;
+        let at = Tree::flat([zero(), Slot::At(self.tile_at(unit, &unit.row)), Slot::At(column.clone())])?;
         let tile = format!("(1,{},{})", self.warps, self.strip[1]);
-        self.matrix(to, unit, 3)?.local_tile(&tile, at)?.store_distributed_predicated(&strip)
+        self.matrix(to, unit, (3, 2))?.local_tile(&tile, at)?.store_distributed_predicated(&strip)
     }
 
     /// Writes the numbers of the rows of a tile.
@@ -310,13 +363,26 @@ impl Taker {
     ) -> Result<(), KernelError> {
         let Some(taken) = taken else { return Ok(()) };
         let tile = format!("({},1)", self.strip[0]);
-        self.matrix(to, unit, 2)?
-            .local_tile(&tile, tile_at(&unit.row, Some(&unit.column))?)?
+        self.matrix(to, unit, (2, 0))?
+            .local_tile(&tile, tile_at(&unit.row, Some(&self.tile_at(unit, &unit.column)))?)?
             .store_distributed_predicated(&taken)
     }
 
-    /// The numbers of the matrix of a part of the work.
-    fn matrix<'k>(&self, to: &View<'k>, unit: &Unit, modes: usize) -> Result<View<'k>, KernelError> {
+    /// The number of a tile among those that leave numbers: that of all groups, where there are
+    /// groups.
+    fn tile_at(&self, unit: &Unit, own: &Expr) -> Expr {
+        let of_groups = unit.rows.as_ref().filter(|_| self.grouped == Some(Grouped::Tiles));
+        of_groups.map_or(own, |rows| &rows.tile).clone()
+    }
+
+    /// The numbers of the matrix of a part of the work, of which a mode goes along rows or columns
+    /// of D.
+    fn matrix<'k>(&self, to: &View<'k>, unit: &Unit, (modes, along): (usize, usize)) -> Result<View<'k>, KernelError> {
+        let shifted = match unit.rows.as_ref().filter(|_| self.grouped == Some(Grouped::Rows)) {
+            Some(rows) => rows.along(to, along)?,
+            None => to.clone(),
+        };
+        let to = &shifted;
         let number = unit.matrix.clone().filter(|_| self.batch).unwrap_or(Expr::from(0));
         to.slice(Tree::flat((0..modes).map(|_| Slot::All).chain([Slot::At(number)]))?)
     }

@@ -180,7 +180,8 @@ impl Problem {
         Ok(Expected { place: self.d().place(at)?, value, bound: bound + last, element })
     }
 
-    /// What a number of a by-product should be, of a row or a column of a matrix.
+    /// What a number of a by-product should be, of a row or a column of a matrix, or of a group;
+    /// none of a row of no group.
     ///
     /// Errors: an offset is not representable.
     pub fn expected_by_product(
@@ -191,10 +192,23 @@ impl Problem {
     ) -> Result<Option<Expected>, LayoutError> {
         let Some(by) = self.by_products().nth(number) else { return Ok(None) };
         let [m, n, _] = self.sizes();
-        let place = |along: i64| if by.each == Each::Row { [at, along, matrix] } else { [along, at, matrix] };
+        let group = |row: i64| match self.groups() {
+            None => Some(matrix),
+            Some(_) => self.group_of(row, |group| i64::from(input(Operand::Ends, group) as u32 as i32)),
+        };
         let mut all = Gathered::default();
-        for along in 0..if by.each == Each::Row { n } else { m } {
-            all.add(by, self.number(input, place(along))?);
+        match by.each {
+            Each::Row => {
+                let Some(group) = group(at) else { return Ok(None) };
+                for column in 0..n {
+                    all.add(by, self.number(input, [at, column, group])?);
+                }
+            }
+            Each::Column => {
+                for row in (0..m).filter(|row| group(*row) == Some(matrix)) {
+                    all.add(by, self.number(input, [row, at, matrix])?);
+                }
+            }
         }
         all.expected(self, number, [at, matrix])
     }
@@ -420,11 +434,13 @@ impl Memory {
                 )
                 .collect();
             let (from, written) = all.split_at(step.read_and_written().0.len());
-            if let Some(at) = written.iter().position(|(_, operand)| *operand == Operand::D).filter(|_| parts) {
-                let bytes = interpreter.bytes_of(from.len() + at).map_err(setup)?;
-                let before = self.of(written[at].0, Operand::D);
-                let before = before.map_or_else(|| vec![POISON; bytes], Vec::clone);
-                interpreter.bytes(from.len() + at, &before).map_err(setup)?;
+            for (at, (number, operand)) in written.iter().enumerate().filter(|_| parts) {
+                if matches!(operand, Operand::D | Operand::ByProduct(_)) {
+                    let bytes = interpreter.bytes_of(from.len() + at).map_err(setup)?;
+                    let before = self.of(*number, *operand);
+                    let before = before.map_or_else(|| vec![POISON; bytes], Vec::clone);
+                    interpreter.bytes(from.len() + at, &before).map_err(setup)?;
+                }
             }
             for (tensor, (at, operand)) in from.iter().enumerate() {
                 let Some(bytes) = self.of(*at, *operand) else { continue };
@@ -462,12 +478,14 @@ impl Memory {
         let width = problem.result().bytes() as usize;
         let Some(left) = self.of(own, Operand::D) else { return Ok((compared, worst)) };
         for matrix in 0..problem.batch() {
-            let extent = |by: &ByProduct| if by.each == Each::Row { m } else { n };
+            // Of rows in groups there is a number of each column for each group.
+            let groups = problem.groups();
+            let extent = |by: &ByProduct| if by.each == Each::Row { m } else { n * groups.unwrap_or(1) };
             let kept = problem.by_products().map(|by| (by, vec![Gathered::default(); extent(by) as usize]));
             let mut kept: Vec<(&ByProduct, Vec<Gathered>)> = kept.collect();
             let end = |group: i64| i64::from(input(Operand::Ends, group) as u32 as i32);
             for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
-                let group = if problem.groups().is_some() { problem.group_of(row, end) } else { Some(matrix) };
+                let group = if groups.is_some() { problem.group_of(row, end) } else { Some(matrix) };
                 let Some(matrix) = group else {
                     let place = problem.d().place([row, column, 0]).map_err(Unchecked::Layout)? as usize;
                     let poison = vec![POISON; width];
@@ -482,18 +500,29 @@ impl Memory {
                 let at = [row, column, matrix];
                 let number = problem.number(&input, at).map_err(Unchecked::Layout)?;
                 for (by, all) in &mut kept {
+                    let column = column + groups.map_or(0, |_| n * matrix);
                     all[if by.each == Each::Row { row } else { column } as usize].add(by, number);
                 }
                 let wanted = problem.rounded(number, at).map_err(Unchecked::Layout)?;
                 worst = worst.max(wanted.distance(bits_at(left, width, wanted.place as usize))?);
                 compared += 1;
             }
-            for (number, (_, all)) in kept.into_iter().enumerate() {
+            for (number, (by, all)) in kept.into_iter().enumerate() {
                 let Some(left) = self.of(own, Operand::ByProduct(number)) else { continue };
-                for (at, all) in all.into_iter().enumerate() {
-                    let wanted = all.expected(problem, number, [at as i64, matrix]).map_err(Unchecked::Layout)?;
+                for (at, all) in (0..).zip(all) {
+                    let place =
+                        if groups.is_some() && by.each == Each::Column { [at % n, at / n] } else { [at, matrix] };
+                    let kept = by.each == Each::Row && groups.is_some() && problem.group_of(at, end).is_none();
+                    let wanted = all.expected(problem, number, place).map_err(Unchecked::Layout)?;
                     let Some(wanted) = wanted else { continue };
-                    worst = worst.max(wanted.distance(bits_at(left, 4, wanted.place as usize))?);
+                    let found = bits_at(left, 4, wanted.place as usize);
+                    // A row of no group keeps what it had.
+                    if kept && found != bits_at(&[POISON; 4], 4, 0) {
+                        let (found, poison) = (f32::from_bits(found as u32).into(), [POISON; 4]);
+                        let wanted_value = f32::from_le_bytes(poison).into();
+                        return Err(Unchecked::Wrong { element: wanted.place as usize, found, wanted: wanted_value });
+                    }
+                    worst = worst.max(if kept { 0.0 } else { wanted.distance(found)? });
                     compared += 1;
                 }
             }

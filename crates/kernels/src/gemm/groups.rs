@@ -10,6 +10,12 @@
 //! A small kernel writes where the tiles of the groups begin and end, an entry for each; blocks of
 //! the product read the entry of a tile and shift A and D to its rows. Tiles begin where their
 //! group does, so one may end within: what lies behind is left out as it is written.
+//!
+//! `kept.rs` makes by-products of what the tiles leave.
+
+mod kept;
+
+pub(super) use kept::kept;
 
 use tilewright_kernel::cost::Machine;
 use tilewright_kernel::program::memory::Role;
@@ -149,7 +155,7 @@ pub(super) fn most_tiles(problem: &Problem, rows: i64) -> i64 {
 }
 
 /// Rows of A of a tile.
-fn rows_of(plan: &Plan) -> i64 {
+pub(super) fn rows_of(plan: &Plan) -> i64 {
     if plan.swapped { plan.columns } else { plan.rows }
 }
 
@@ -265,6 +271,8 @@ pub(super) struct Rows {
     pub(super) first: Expr,
     /// Where the group ends.
     pub(super) end: Expr,
+    /// The number of the tile among those of all groups.
+    pub(super) tile: Expr,
 }
 
 impl<'k> Tiles<'k> {
@@ -337,7 +345,8 @@ impl<'k> Tiles<'k> {
             }
         };
         let [first, end, group, _] = self.entry(&tile)?;
-        let rows = Rows { first: k.index_up_to(first, self.rows)?, end: k.index_up_to(end, self.rows)? };
+        let [first, end] = [k.index_up_to(first, self.rows)?, k.index_up_to(end, self.rows)?];
+        let rows = Rows { first, end, tile };
         let zero = Expr::from(0);
         let (row, column) = if self.swapped { (column, zero) } else { (zero, column) };
         let group = k.index_up_to(group, self.groups - 1)?;
@@ -351,6 +360,19 @@ impl Rows {
     pub(super) fn of<'k>(&self, matrix: &View<'k>) -> Result<View<'k>, KernelError> {
         let others = (1..matrix.layout().rank()).map(|_| Expr::from(0));
         matrix.domain_offset(&[self.first.clone()].into_iter().chain(others).collect::<Vec<_>>())
+    }
+
+    /// The rows of the group from the first of these on.
+    pub(super) fn left(&self) -> Result<Expr, KernelError> {
+        super::schedule::minus(&self.end, &self.first)
+    }
+
+    /// What is written of a mode that goes along the rows: from the first of these on, and up to
+    /// where the group ends.
+    pub(super) fn along<'k>(&self, written: &View<'k>, mode: usize) -> Result<View<'k>, KernelError> {
+        let rank = written.layout().rank();
+        let first = |own: usize| if own == mode { self.first.clone() } else { Expr::from(0) };
+        written.ending_at(mode, &self.end)?.domain_offset(&(0..rank).map(first).collect::<Vec<_>>())
     }
 
     /// The same of what is written, which ends where the group does.

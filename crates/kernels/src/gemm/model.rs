@@ -160,8 +160,10 @@ fn tile(plan: &Plan, problem: &Problem) -> f64 {
 /// widest and those between, and where few stages are.
 fn longer(plan: &Plan, problem: &Problem) -> f64 {
     let read_often = match plan.rows * plan.columns {
-        // Of tf32, whose sums are all written, they took no longer.
-        _ if plan.alternates && problem.is_tf32() => 1.0,
+        // Of tf32, whose sums are all written, wide ones took no longer.
+        area if plan.alternates && problem.is_tf32() => {
+            if area > 128 * 128 { 1.0 } else { IN_TURN }
+        }
         _ if plan.alternates => IN_TURN,
         area if area < 128 * 256 => NARROW,
         area if area >= 256 * 192 => WIDE,

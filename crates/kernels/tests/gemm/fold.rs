@@ -103,3 +103,15 @@ fn what_tensor_maps_do_not_take_is_moved_before() {
     assert_eq!(product.kernels().len(), 1);
     assert!(product.lines().iter().any(|line| line.contains("where they lie")), "{:?}", product.lines());
 }
+
+/// Heads of a batch: matrices along two axes, in the middle of rows. They are moved before.
+#[test]
+fn a_batch_of_several_axes_is_moved_before() {
+    let [a, b, d] =
+        ["(40,32,(2,3)):(64,1,(32,2560))", "(24,32,(2,3)):(64,1,(32,1536))", "(40,24,(2,3)):(48,1,(24,1920))"]
+            .map(|lies| matrix(BF16, lies));
+    let own = Problem::of(a, b, d).unwrap();
+    assert_eq!(own.batch(), 6);
+    let product = Product::planned(&own, &plan(64, 24, 1)).unwrap();
+    assert_eq!((product.kernels().len(), product.check().unwrap().compared), (4, 40 * 24 * 6));
+}

@@ -2,7 +2,7 @@
 //! a plain loop; rows of no group keep what they have.
 
 use tilewright_kernel::Element;
-use tilewright_kernels::gemm::{ByProduct, Matrix, Operand, Pairs, Plan, Problem, Product, Scales};
+use tilewright_kernels::gemm::{Matrix, Operand, Pairs, Plan, Problem, Product, Scales};
 
 use crate::{BF16, function, matrix, plan};
 
@@ -140,6 +140,47 @@ fn plans_are_found_and_refused() {
     let batch = matrix(BF16, "(100,64,2):(64,1,6400)");
     assert_eq!(Problem::grouped(a, b, batch).unwrap_err().code(), "E0942");
     assert_eq!(own.clone().batched(3).unwrap_err().code(), "E0941");
-    let by: ByProduct = "row max abs(d)".parse().unwrap();
-    assert_eq!(own.keeping(by).unwrap_err().to_string(), "a product with groups of rows has no by-products");
+}
+
+/// Of each row of a group, and of each column for each group: groups without rows, tiles that end
+/// behind theirs, and rows of no group, which keep what they have.
+#[test]
+fn groups_have_by_products() {
+    let kept = |problem: Problem, texts: &[&str]| {
+        texts.iter().fold(problem, |problem, text| problem.keeping(text.parse().unwrap()).unwrap())
+    };
+    let texts = ["row sum", "row max abs(d)", "column sum d * d", "column max"];
+    let compared = |problem: &Problem, plan: &Plan, ends: &[i32]| {
+        let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
+        let numbers = |operand: Operand, element: Element, count: usize| match operand {
+            Operand::Ends => ends.iter().flat_map(|end| end.to_le_bytes()).collect(),
+            operand => tilewright_kernels::any_numbers(element, count, 1 + u64::from(operand == Operand::B)),
+        };
+        let report = product.check_on(&numbers).unwrap_or_else(|error| panic!("{problem}, {plan}, {ends:?}: {error}"));
+        report.compared as i64
+    };
+    for (n, sizes) in [(80, [150, 80, 72]), (32, [70, 32, 40])] {
+        let own = kept(problem(BF16, BF16, sizes, 3), &texts);
+        let all = sizes[0] * n + 2 * sizes[0] + 2 * 3 * n;
+        for ends in [[40, 40, 69], [0, 64, 65], [0, 0, 0], [1, 70, 70]] {
+            for plan in [
+                plan(64, 32, 1),
+                Plan { group: 2, ..plan(64, 16, 1) },
+                plan(128, 96, 2),
+                Plan { swapped: true, ..plan(64, 16, 1) },
+                Plan { swapped: true, blocks: 5, ..plan(128, 32, 2) },
+            ] {
+                assert_eq!(compared(&own, &plan, &ends), all);
+            }
+        }
+    }
+    // Of what the function makes of the sums, and of sums that are added in f32.
+    let gate = function("silu(x) * y", &["x", "y"], vec![]);
+    let b = matrix(BF16, "(64,40,3):(40,1,2560)");
+    let [a, d] = ["(100,40):(40,1)", "(100,32):(32,1)"].map(|lies| matrix(BF16, lies));
+    let pairs = Problem::grouped_pairs(a, b, d, Pairs::Neighbours, gate).unwrap();
+    compared(&kept(pairs, &texts[1..3]), &plan(64, 32, 1), &[30, 30, 97]);
+    let small = kept(problem(Element::E4M3, BF16, [100, 64, 272], 2), &texts[..3]);
+    compared(&small, &plan(64, 64, 1), &[30, 90]);
+    assert!(Product::new(&small).is_ok());
 }

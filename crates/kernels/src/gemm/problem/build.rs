@@ -8,7 +8,7 @@ use tilewright_kernel::Element;
 use super::{Fused, Problem};
 use crate::error::PlanError;
 use crate::expression::Expression;
-use crate::gemm::byproduct::ByProduct;
+use crate::gemm::byproduct::{ByProduct, Each};
 use crate::gemm::images::Images;
 use crate::gemm::matrix::Matrix;
 use crate::gemm::pairs::Pairs;
@@ -220,10 +220,11 @@ impl Problem {
         Problem { fused: self.pairs.map(|_| first()), kept: Vec::new(), ..self }
     }
 
-    /// The same product, of whose rows or columns something is kept besides.
+    /// The same product, of whose rows or columns something is kept besides. Where rows are in groups
+    /// there is a number of each column for each group, `(1,N,G)`, and rows of no group keep what
+    /// they have.
     ///
-    /// Errors: sums are whole numbers, or another statistic is asked for ([`PlanError::Unknown`]);
-    /// rows are in groups ([`PlanError::Together`]).
+    /// Errors: sums are whole numbers, or another statistic is asked for ([`PlanError::Unknown`]).
     pub fn keeping(mut self, by: ByProduct) -> Result<Problem, PlanError> {
         if !matches!(by.statistic, Statistic::Sum | Statistic::Maximum) {
             let given = format!("{:?}", by.statistic);
@@ -237,10 +238,12 @@ impl Problem {
             let (given, known) = (format!("x{}", by.of.inputs() - 1), "the number of D, x0".to_string());
             return Err(PlanError::Unknown { what: "input", given, known });
         }
-        if self.ends.is_some() {
-            return Err(PlanError::Together { what: "by-products", with: "groups of rows" });
-        }
-        let matrix = by.matrix([self.sizes[0], self.sizes[1]], self.batch)?;
+        // Each group has numbers of its columns.
+        let matrices = match by.each {
+            Each::Column => self.groups().unwrap_or(self.batch),
+            Each::Row => self.batch,
+        };
+        let matrix = by.matrix([self.sizes[0], self.sizes[1]], matrices)?;
         self.kept.push((by, matrix));
         Ok(self)
     }
