@@ -370,6 +370,28 @@ fn value<'a>(
     }
 }
 
+/// Arguments of which all pairs are looked at.
+const FEW: usize = 16;
+
+/// Memory of an argument: where it begins, how many bytes, and whether it is written.
+type Span = (u64, u64, bool);
+
+/// Whether two of these share memory of which one is written, without a look at all pairs. No such
+/// two are missed; an empty span within another one counts, too.
+fn may_share(spans: &mut [Span]) -> bool {
+    spans.sort_unstable();
+    let (mut reached, mut written) = (0, 0);
+    spans.iter().any(|(start, bytes, writes)| {
+        let shares = *start < written || (*writes && *start < reached);
+        let end = start.saturating_add(*bytes);
+        reached = reached.max(end);
+        if *writes {
+            written = written.max(end);
+        }
+        shares
+    })
+}
+
 /// Refuses two arguments that share memory of which one is written.
 fn disjoint(kernel: &Kernel, arguments: &[Argument<'_>]) -> Result<(), GpuError> {
     let parameters = kernel.parameters();
@@ -377,6 +399,19 @@ fn disjoint(kernel: &Kernel, arguments: &[Argument<'_>]) -> Result<(), GpuError>
         let parameter = parameters.get(position)?;
         Some((parameter, parameter.access()?, arguments.get(position)?.range()?))
     };
+    if arguments.len() > FEW {
+        // A map of the memory of a tensor is as that tensor.
+        let is_alone = |(parameter, access, range): &(&Parameter, Access, (u64, u64))| {
+            let of = parameter.memory_of.and_then(member);
+            !of.is_some_and(|(_, own, whole)| whole == *range && (*access == Access::Read || own == Access::Write))
+        };
+        let alone = (0..arguments.len()).filter_map(member).filter(is_alone);
+        let mut spans: Vec<Span> =
+            alone.map(|(_, access, (start, bytes))| (start, bytes, access == Access::Write)).collect();
+        if !may_share(&mut spans) {
+            return Ok(());
+        }
+    }
     for second in 0..arguments.len() {
         let Some((parameter, access, (start, bytes))) = member(second) else { continue };
         for first in 0..second {
@@ -392,4 +427,32 @@ fn disjoint(kernel: &Kernel, arguments: &[Argument<'_>]) -> Result<(), GpuError>
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Span, may_share};
+
+    /// Against all pairs, of spans by chance.
+    #[test]
+    fn spans_that_share_memory_are_found() {
+        let mut state = 7_u64;
+        let mut below = |end: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % end
+        };
+        let mut found = [0; 2];
+        for _ in 0..4000 {
+            let spans: Vec<Span> = (0..2 + below(7)).map(|_| (below(200), 1 + below(12), below(3) == 0)).collect();
+            let shares = |one: &Span, other: &Span| {
+                let overlap = one.0 < other.0 + other.1 && other.0 < one.0 + one.1;
+                overlap && (one.2 || other.2)
+            };
+            let pairs = (0..spans.len()).flat_map(|first| (0..first).map(move |second| (first, second)));
+            let expected = pairs.into_iter().any(|(first, second)| shares(&spans[first], &spans[second]));
+            assert_eq!(may_share(&mut spans.clone()), expected, "{spans:?}");
+            found[usize::from(expected)] += 1;
+        }
+        assert!(found.iter().all(|count| *count > 500), "{found:?}");
+    }
 }

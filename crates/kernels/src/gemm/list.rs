@@ -69,7 +69,7 @@ impl Listed {
     }
 
     /// The tile that a block takes in a turn.
-    pub(super) fn unit<'k>(&self, k: &'k Build, block: &Expr, turn: &Expr) -> Result<Unit, KernelError> {
+    pub(super) fn unit(&self, k: &Build, block: &Expr, turn: &Expr) -> Result<Unit, KernelError> {
         let number = k.index(&plus(&times(turn, &Expr::from(self.blocks))?, block)?)?;
         // The problem, the tile along the rows and along the columns, and the steps along K.
         let place = k.register(Element::I32, "4")?;
@@ -102,8 +102,8 @@ impl Listed {
 
 /// What `body` writes for the problem of a list to which a part of the work belongs; for the one
 /// problem where there is no list.
-pub(super) fn each<'k>(
-    k: &'k Build,
+pub(super) fn each(
+    k: &Build,
     unit: &Unit,
     problems: usize,
     body: &dyn Fn(usize) -> Result<(), KernelError>,

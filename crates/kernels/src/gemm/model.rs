@@ -162,7 +162,11 @@ fn longer(plan: &Plan, problem: &Problem) -> f64 {
     let read_often = match plan.rows * plan.columns {
         // Of tf32, whose sums are all written, wide ones took no longer.
         area if plan.alternates && problem.is_tf32() => {
-            if area > 128 * 128 { 1.0 } else { IN_TURN }
+            if area > 128 * 128 {
+                1.0
+            } else {
+                IN_TURN
+            }
         }
         _ if plan.alternates => IN_TURN,
         area if area < 128 * 256 => NARROW,

@@ -92,8 +92,7 @@ fn layouts_of_their_own() {
 
 #[test]
 fn functions_of_sums() {
-    let sizes = [[72, 64, 136], [40, 16, 64], [1, 128, 72]];
-    let of = |text: &str, c: Element, line: i64| {
+    let of = |sizes: &[[i64; 3]], text: &str, c: Element, line: i64| {
         let fused = |[m, n, k]: [i64; 3]| {
             let inputs = vec![
                 matrix(BF16, &format!("({m},{n}):(0,1)")),
@@ -101,11 +100,14 @@ fn functions_of_sums() {
             ];
             problem(BF16, BF16, [m, n, k]).fused(function(text, &["x", "bias", "c"], inputs)).unwrap()
         };
-        list(sizes.map(fused))
+        list(sizes.iter().copied().map(fused))
     };
-    // Both come ahead; the matrix has another type; its lines begin anywhere.
-    for (c, line) in [(BF16, 0), (Element::F32, 0), (BF16, 3)] {
-        let all = of("relu(x + bias) + c", c, line);
+    // Both come ahead; the matrix has another type; its lines begin anywhere; of one row the bias
+    // is a matrix like D, so neither comes ahead in any problem.
+    let [sizes, with_one_row] =
+        [[[72, 64, 136], [40, 16, 64], [16, 128, 72]], [[72, 64, 136], [40, 16, 64], [1, 128, 72]]];
+    for (sizes, c, line) in [(sizes, BF16, 0), (sizes, Element::F32, 0), (sizes, BF16, 3), (with_one_row, BF16, 0)] {
+        let all = of(&sizes, "relu(x + bias) + c", c, line);
         for own in [plan(64, 32, 1), plan(128, 128, 2), Plan { swapped: true, ..plan(64, 16, 1) }] {
             assert_eq!(right(&all, &own), 1);
         }
