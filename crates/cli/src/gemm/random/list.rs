@@ -14,6 +14,8 @@ use crate::output::Failure;
 
 /// The most problems of a list.
 const MOST: u64 = 12;
+/// The most of a list with inputs, which may not come ahead of the sums.
+const MOST_READ: u64 = 8;
 
 /// A list by chance.
 pub(super) struct Task {
@@ -61,7 +63,7 @@ pub(super) fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
     };
     let [tf32, fast, vector, residual, plain] = [0; 5].map(|_| chance.below(2) == 0);
     let fused = result.is_float() && chance.below(3) == 0;
-    let count = 1 + chance.below(if fused && residual { 6 } else { MOST }) as usize;
+    let count = 1 + chance.below(if fused { MOST_READ } else { MOST }) as usize;
     let mut problems = Vec::new();
     for _ in 0..count {
         let mut sizes = [0; 3].map(|_| chance.size(largest));
