@@ -169,6 +169,20 @@ impl Expression {
         has(&self.0, number)
     }
 
+    /// Whether integers have it: it has no quotient, no function but `abs` and `relu`, and no number
+    /// that is not whole, or that does not fit in 32 bits.
+    pub(crate) fn is_of_integers(&self) -> bool {
+        fn is(node: &Node) -> bool {
+            match node {
+                Node::Input(_) => true,
+                Node::Constant(value) => value.fract() == 0.0 && value.abs() <= f64::from(i32::MAX),
+                Node::Unary(function, x) => matches!(function, Function::Abs | Function::Relu) && is(x),
+                Node::Binary(operator, a, b) => *operator != Operator::Divide && is(a) && is(b),
+            }
+        }
+        is(&self.0)
+    }
+
     /// The value, and how far the roundings of f32 may move it.
     ///
     /// An element that is not given is NaN.

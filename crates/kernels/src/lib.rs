@@ -61,7 +61,7 @@ pub use meaning::{Definition, Report, Unchecked, Wanted, any_numbers, bits_at};
 pub use norm::{layer_norm, layer_norm_at, rms_norm, rms_norm_at};
 pub use planned::Planned;
 pub use product::product;
-pub use reduce::{Statistic, reduce, reduce_at};
+pub use reduce::{Indices, Statistic, indices_of_greatest, reduce, reduce_at};
 pub use relayout::{Place, relayout, relayout_for};
 pub use softmax::{softmax, softmax_at};
 pub use tiled_add::tiled_add;

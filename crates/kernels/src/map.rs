@@ -2,7 +2,8 @@
 //!
 //! Law: `output[to(i)] = f(input_0[from_0(i)], input_1[from_1(i)], ..)` for every index `i`,
 //! computed in f32, or in f64 where a tensor has it. All layouts have one shape; a mode of stride 0
-//! stands for all indices along it (broadcasting), and types are converted.
+//! stands for all indices along it (broadcasting), and types are converted. Where all tensors have
+//! one integer type of 32 bits or more, it is computed in that, and wraps.
 //!
 //! Threads are numbered in the order of the output, and each computes vectors of it, of 16 bytes of
 //! the widest type: one, or as many, up to 8, as have 16 bytes of the output. Axes along which all
@@ -49,8 +50,9 @@ type Axis = (i64, Vec<i64>);
 /// ```
 ///
 /// Errors: shapes differ; the expression has an input that is not given; a layout begins before its
-/// tensor; the output overlaps itself; elements of a type are integers; there are more vectors than
-/// a launch takes.
+/// tensor; the output overlaps itself; integers beside other types, of less than 32 bits, or in an
+/// expression with quotients, functions or broken numbers; there are more vectors than a launch
+/// takes.
 pub fn map(
     expression: &Expression,
     inputs: &[(&Layout, Element)],
@@ -80,7 +82,7 @@ pub fn map_at(
             known: format!("{} tensors", inputs.len()),
         });
     }
-    for (layout, element, _) in &tensors {
+    for (layout, ..) in &tensors {
         let (least, _) = layout.range()?;
         if least < 0 {
             return Err(PlanError::Before { layout: layout.to_string(), least });
@@ -88,14 +90,8 @@ pub fn map_at(
         if layout.shape() != output.0.shape() {
             return Err(PlanError::Shape { layout: layout.to_string(), shape: output.0.shape().to_string() });
         }
-        if !element.is_float() {
-            return Err(PlanError::Unknown {
-                what: "type",
-                given: element.to_string(),
-                known: "floating-point numbers".to_string(),
-            });
-        }
     }
+    let wide = computed_in(expression, &tensors)?;
     if !output.0.is_injective()? {
         return Err(PlanError::Overlap { layout: output.0.to_string() });
     }
@@ -132,7 +128,6 @@ pub fn map_at(
     if total > limit {
         return Err(PlanError::TooLarge { what: "vectors", asked: total, limit });
     }
-    let wide = if tensors.iter().any(|(_, element, _)| *element == Element::F64) { Element::F64 } else { Element::F32 };
     let kernel = Kernel::build(name, |k| {
         let tensor = |number: usize, name: &str, role: Role| k.tensor_of(tensors[number].1, name, &text(number), role);
         let sources = (1..tensors.len())
@@ -175,6 +170,28 @@ pub fn map_at(
     let inputs = inputs.iter().map(|(layout, ..)| (*layout).clone()).collect();
     let meaning = Meaning::Map { expression: expression.clone(), inputs, output: Box::new(output.0.clone()) };
     Ok(Planned::new(kernel, plan, meaning).moving(bytes))
+}
+
+/// The type in which an expression of tensors is computed.
+///
+/// Errors: there is none.
+fn computed_in(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Element, PlanError> {
+    let types = || tensors.iter().map(|(_, element, _)| *element);
+    let Some(integer) = types().find(|element| !element.is_float()) else {
+        return Ok(if types().any(|element| element == Element::F64) { Element::F64 } else { Element::F32 });
+    };
+    let refused = |what, given: String, known: &str| Err(PlanError::Unknown { what, given, known: known.to_string() });
+    if integer.bits() < 32 || types().any(|element| element != integer) {
+        return refused("type", integer.to_string(), "floating-point numbers, or one integer type of 32 bits or more");
+    }
+    if !expression.is_of_integers() {
+        return refused(
+            "expression of integers",
+            expression.to_string(),
+            "+, -, *, min, max, abs and relu of whole numbers",
+        );
+    }
+    Ok(integer)
 }
 
 /// The axes of all tensors, that with the least step in the output first, joined where all go on.

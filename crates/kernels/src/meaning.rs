@@ -16,7 +16,7 @@ use tilewright_layout::{Layout, LayoutError};
 
 use crate::expression::Expression;
 use crate::planned::Planned;
-use crate::reduce::Statistic;
+use crate::reduce::{Indices, Statistic};
 use crate::relayout::Place;
 
 pub use definition::{Definition, Wanted};
@@ -79,6 +79,13 @@ pub(crate) enum Meaning {
         to: Box<Layout>,
         /// From the first element to the others.
         along: Box<Layout>,
+    },
+    /// `index(i)` is that of the place `i`, where `own(i)` is `greatest(i)` or that is no number.
+    Indices {
+        /// How many results there are.
+        results: i64,
+        /// The indices of places.
+        indices: Indices,
     },
     /// `y(m,n) = e^x(m,n) / sum over j of e^x(m,j)`, rows one after another.
     Softmax {
@@ -163,6 +170,7 @@ impl Planned {
             Meaning::Sum => self.size("M") * self.size("N"),
             Meaning::Product => self.size("M") * self.size("N") * self.size("L"),
             Meaning::Reduce { from, .. } => from.size() as usize,
+            Meaning::Indices { results, .. } => *results as usize,
             Meaning::Softmax { columns } | Meaning::RmsNorm { columns, .. } | Meaning::LayerNorm { columns, .. } => {
                 self.size("M") * *columns as usize
             }
@@ -214,6 +222,11 @@ impl Planned {
             (Meaning::Scatter { rows, .. }, 1) => {
                 let row = |at: usize| if at < *rows as usize { *rows as usize - 1 - at } else { at };
                 (0..count).flat_map(|at| (row(at) as i32).to_le_bytes()).collect()
+            }
+            // Every place there is.
+            (Meaning::Indices { indices, .. }, 2) => {
+                let places = indices.digits.iter().map(|(extent, _)| extent).product::<i64>().max(1);
+                (0..count).flat_map(|at| ((at as i64 % places) as i32).to_le_bytes()).collect()
             }
             _ => any_numbers(element, count, input as u64 + 1),
         }

@@ -2,8 +2,9 @@
 //!
 //! Law: each coordinate of the kept modes gives one number of all elements along the others: their
 //! sum, their mean, the root of the sum of their squares, the greatest, or its place. Sums are
-//! taken in f32, in an order that is fixed. NaN is not the greatest unless there is nothing else;
-//! of equal elements the first counts.
+//! taken in f32, or in f64 of such elements, in an order that is fixed; those of integers of 32 bits
+//! and more are exact, and wrap. NaN is not the greatest unless there is nothing else; of equal
+//! elements the first counts.
 //!
 //! * **Rows** one behind another that the registers of a block hold are read at once, as the norms
 //!   read them (`rows.rs`).
@@ -12,6 +13,7 @@
 //!   second launch.
 
 mod anywhere;
+mod indices;
 mod problem;
 mod rows;
 mod statistic;
@@ -24,6 +26,7 @@ use crate::meaning::Meaning;
 use crate::planned::Planned;
 use crate::rows::{Rows, WHOLE};
 use anywhere::{THREADS, Walk};
+pub use indices::{Indices, indices_of_greatest};
 use problem::Problem;
 pub use statistic::Statistic;
 

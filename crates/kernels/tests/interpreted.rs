@@ -231,6 +231,58 @@ fn maps_broadcast_and_convert() {
     assert_eq!(refused(&Expression::input(0), &four, Element::I32), "E0936");
 }
 
+#[test]
+fn maps_of_integers_are_exact_and_wrap() {
+    use tilewright_kernels::{Expression, map};
+
+    let layout: Layout = "(10,24):(24,1)".parse().unwrap();
+    let (x, y) = (Expression::input(0), Expression::input(1));
+    let function = (x.clone() * y.clone() - 7.0).max(x.clone().abs()).min(y.clone() * 3.0 + x.clone().relu());
+    let value = |x: i64, y: i64| {
+        (x.wrapping_mul(y).wrapping_sub(7)).max(x.wrapping_abs()).min(y.wrapping_mul(3).wrapping_add(x.max(0)))
+    };
+    let small = |x: i32, y: i32| {
+        (x.wrapping_mul(y).wrapping_sub(7)).max(x.wrapping_abs()).min(y.wrapping_mul(3).wrapping_add(x.max(0)))
+    };
+    let number = |at: i64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64) >> (at % 3 * 20);
+    for element in [Element::I64, Element::I32] {
+        let planned = map(&function, &[(&layout, element), (&layout, element)], (&layout, element)).unwrap();
+        let mut interpreter = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap();
+        let numbers: [Vec<i64>; 2] = [0, 1000].map(|first| (first..first + 240).map(number).collect());
+        for (tensor, numbers) in numbers.iter().enumerate() {
+            match element {
+                Element::I64 => interpreter.tensor(["x0", "x1"][tensor], numbers).map(|_| ()),
+                _ => {
+                    let numbers: Vec<i32> = numbers.iter().map(|number| *number as i32).collect();
+                    interpreter.tensor(["x0", "x1"][tensor], &numbers).map(|_| ())
+                }
+            }
+            .unwrap();
+        }
+        let run = interpreter.check().unwrap_or_else(|found| panic!("{found}")).run;
+        let found: Vec<i64> = match element {
+            Element::I64 => run.tensor::<i64>(2).unwrap(),
+            _ => run.tensor::<i32>(2).unwrap().into_iter().map(i64::from).collect(),
+        };
+        let pairs = numbers[0].iter().zip(&numbers[1]);
+        let wanted: Vec<i64> = match element {
+            Element::I64 => pairs.map(|(x, y)| value(*x, *y)).collect(),
+            _ => pairs.map(|(x, y)| i64::from(small(*x as i32, *y as i32))).collect(),
+        };
+        assert_eq!(found, wanted, "{planned}");
+    }
+    let refused = |function: Expression, types: [Element; 2]| {
+        let error = map(&function, &[(&layout, types[0])], (&layout, types[1])).unwrap_err();
+        format!("{error}: {:?}", tilewright_layout::Refusal::help(&error))
+    };
+    let both = [Element::I32; 2];
+    assert!(refused(x.clone() / 2.0, both).contains("expression of integers"));
+    assert!(refused(x.clone() * 0.5, both).contains("expression of integers"));
+    assert!(refused(x.clone().exp(), both).contains("expression of integers"));
+    assert!(refused(x.clone(), [Element::I32, Element::F32]).contains("one integer type"));
+    assert!(refused(x, [Element::I16; 2]).contains("32 bits or more"));
+}
+
 /// Each function over all of the range of bf16, near 0 and far from it.
 #[test]
 fn functions_are_within_their_bounds() {

@@ -3,7 +3,8 @@
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernels::{
-    Planned, Statistic, layer_norm_at, named, reduce, reduce_at, rms_norm_at, softmax, softmax_at,
+    Indices, Planned, Statistic, indices_of_greatest, layer_norm_at, named, reduce, reduce_at, rms_norm_at, softmax,
+    softmax_at,
 };
 use tilewright_layout::Layout;
 
@@ -108,6 +109,94 @@ fn the_first_of_equal_elements_counts_and_nan_does_not() {
     let mut x = [0.0_f32; 16];
     (x[3], x[8]) = (7.0, 7.0);
     assert_eq!(places(&run(&matrix, &bytes(&x))), [1]);
+}
+
+#[test]
+fn integers_and_f64_are_reduced_exactly() {
+    // Beyond what f32 tells apart, and sums that wrap.
+    let number = |at: usize| (1_i64 << 40) + (at as i64 * 7919) % 1009 - 504;
+    for (layout, modes, count, results) in [
+        ("(6,40):(40,1)", 1, 40, 6),
+        ("(6,40):(40,1)", 0, 6, 40),
+        ("(3,9001):(9001,1)", 1, 9001, 3),
+        ("(3000,4):(4,1)", 0, 3000, 4),
+        // Several shares, which a second launch reads as vectors.
+        ("(2,16384):(16384,1)", 1, 16384, 2),
+    ] {
+        let (rows, columns) = if modes == 1 { (results, count) } else { (count, results) };
+        let of = |result: usize, at: usize| if modes == 1 { result * columns + at } else { at * columns + result };
+        let words = |bytes: Vec<u8>, width: usize| -> Vec<i64> {
+            let word = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |word, byte| word << 8 | u64::from(*byte));
+            let sign = |word: u64| if width == 4 { i64::from(word as u32 as i32) } else { word as i64 };
+            bytes.chunks_exact(width).map(|bytes| sign(word(bytes))).collect()
+        };
+        let numbers: Vec<i64> = (0..rows * columns).map(number).collect();
+        let all = |result: usize| (0..count).map(|at| numbers[of(result, at)]).collect::<Vec<i64>>();
+        for element in [Element::I64, Element::U64, Element::F64, Element::I32, Element::U32] {
+            let width = element.bytes() as usize;
+            // Of 32 bits without the highest bits; signed ones below 0.
+            let value = |number: i64| match element {
+                Element::I32 => number - (1 << 40) - 600,
+                Element::U32 => number - (1 << 40) + 0xffff_0000,
+                // Sums that f64 has, and f32 has not.
+                Element::F64 => number - (1 << 40) + (1 << 32),
+                _ => number,
+            };
+            let bytes = numbers.iter().flat_map(|number| match element {
+                Element::F64 => (value(*number) as f64).to_le_bytes().to_vec(),
+                _ => value(*number).to_le_bytes()[..width].to_vec(),
+            });
+            let bytes: Vec<u8> = bytes.collect();
+            for statistic in [Statistic::Sum, Statistic::Maximum, Statistic::ArgMaximum] {
+                let planned = planned(statistic, layout, element, &[modes]);
+                let left = run(&planned, &bytes);
+                let found = match (statistic, element) {
+                    (Statistic::ArgMaximum, _) => words(left, 4),
+                    (_, Element::F64) => {
+                        words(left, 8).into_iter().map(|bits| f64::from_bits(bits as u64) as i64).collect()
+                    }
+                    (_, Element::U32) => words(left, 4).into_iter().map(|word| i64::from(word as u32)).collect(),
+                    _ => words(left, width),
+                };
+                let wanted: Vec<i64> = (0..results)
+                    .map(|result| {
+                        let all: Vec<i64> = all(result).into_iter().map(value).collect();
+                        let greatest = *all.iter().max().unwrap();
+                        match statistic {
+                            Statistic::Sum if element == Element::U32 => all.iter().sum::<i64>() & 0xffff_ffff,
+                            Statistic::Sum => all.iter().sum(),
+                            Statistic::Maximum => greatest,
+                            _ => all.iter().position(|value| *value == greatest).unwrap() as i64,
+                        }
+                    })
+                    .collect();
+                assert_eq!(found, wanted, "{element}: {planned}");
+            }
+        }
+    }
+}
+
+#[test]
+fn indices_are_those_of_the_devices_that_have_the_greatest_element() {
+    let indices = Indices { first: 1 << 33, digits: vec![(3, 1), (5, 1 << 20), (7, 1 << 36)] };
+    let planned = indices_of_greatest(Element::Bf16, 1000, &indices).unwrap();
+    planned.check().unwrap_or_else(|error| panic!("{planned}{error}"));
+    let mut interpreter = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap();
+    let bytes = |numbers: &dyn Fn(usize) -> f32| -> Vec<u8> {
+        (0..1000).flat_map(|at| half::bf16::from_f32(numbers(at)).to_le_bytes()).collect()
+    };
+    // Has it, has it not, nobody has a number, and this device alone has none.
+    interpreter.bytes(0, &bytes(&|at| [2.0, 1.0, f32::NAN, f32::NAN][at % 4])).unwrap();
+    interpreter.bytes(1, &bytes(&|at| [2.0, 2.0, f32::NAN, 3.0][at % 4])).unwrap();
+    let places: Vec<u8> = (0..1000_i32).flat_map(|at| (at % 105).to_le_bytes()).collect();
+    interpreter.bytes(2, &places).unwrap();
+    let run = interpreter.check().unwrap_or_else(|found| panic!("{found}")).run;
+    for (at, bytes) in run.bytes(3).unwrap().chunks_exact(8).enumerate() {
+        let place = at as i64 % 105;
+        let index = (1 << 33) + place % 3 + (place / 3 % 5 << 20) + (place / 15 << 36);
+        let wanted = if at % 2 == 0 { index } else { i64::MAX };
+        assert_eq!(i64::from_le_bytes(bytes.try_into().unwrap()), wanted, "{at}");
+    }
 }
 
 /// Whether no launch asks for more than tensors that begin at multiples of so many elements; what

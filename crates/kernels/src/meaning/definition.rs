@@ -145,6 +145,13 @@ impl<'a> Definition<'a> {
                 let (value, bound) = numbers.statistic(*statistic);
                 Wanted::rounded(place as usize, self.output, value, bound + step(self.output, value))
             }
+            Meaning::Indices { indices, .. } => {
+                let (own, greatest) = (self.value(0, index), self.value(1, index));
+                let place = self.value(2, index) as i64;
+                let found = if own == greatest || greatest.is_nan() { indices.at(place) } else { i64::MAX };
+                let (bits, value) = (Some(found as u64), found as f64);
+                Wanted { at: index, element: self.output, bits, value, bound: 0.0 }
+            }
             Meaning::Softmax { columns } => {
                 let (value, bound) = self.row(index, *columns)?.softmax(index % *columns as usize);
                 Wanted::rounded(index, self.output, value, bound + step(self.output, value))

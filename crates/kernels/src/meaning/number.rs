@@ -25,6 +25,7 @@ pub(crate) fn value(element: Element, bits: u64) -> f64 {
         Element::F32 => f64::from(f32::from_bits(bits as u32)),
         Element::F64 => f64::from_bits(bits),
         Element::I32 => f64::from(bits as u32 as i32),
+        Element::I64 => bits as i64 as f64,
         Element::I8 => f64::from(bits as u8 as i8),
         Element::E4M3 => small(bits as u8, 4),
         Element::E5M2 => small(bits as u8, 5),

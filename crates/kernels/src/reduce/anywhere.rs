@@ -139,7 +139,7 @@ impl Walk {
         let shares = if blocks >= ENOUGH { 1 } else { over(wanted, blocks).min(all) };
         let steps = over(all, shares);
         let shares = over(all, steps);
-        let left = statistic.kept().iter().map(|element| i64::from(element.bytes())).sum::<i64>();
+        let left = statistic.kept(element).iter().map(|kept| i64::from(kept.bytes())).sum::<i64>();
         let at_once = shares > 1 && left.saturating_mul(results).saturating_mul(shares) <= AT_ONCE;
         let problem = problem.clone();
         Ok(Walk { statistic, element, problem, vector, alignment, inner, across, along, loads, steps, shares, at_once })
@@ -147,7 +147,7 @@ impl Walk {
 
     /// How many numbers are left of a share for each result.
     pub(super) fn kept(&self) -> usize {
-        self.statistic.kept().len()
+        self.statistic.kept(self.element).len()
     }
 
     /// What was chosen, in a sentence.
@@ -274,8 +274,8 @@ impl Walk {
         let mut outputs = Vec::new();
         if self.shares > 1 {
             let text = self.parts_layout(results);
-            for (element, name) in self.statistic.kept().iter().zip(PARTS) {
-                outputs.push(k.tensor_of(*element, name, &text, Role::Output)?);
+            for (element, name) in self.statistic.kept(self.element).into_iter().zip(PARTS) {
+                outputs.push(k.tensor_of(element, name, &text, Role::Output)?);
             }
         }
         if self.shares == 1 || self.at_once {
@@ -292,10 +292,13 @@ impl Walk {
     pub(super) fn second(&self) -> Result<(Kernel, String), PlanError> {
         let (count, results) = self.problem.sizes();
         let statistic = self.statistic;
-        let rows: Vec<Rows> = statistic
-            .kept()
-            .iter()
-            .map(|element| Rows::in_registers(THREADS, self.shares, *element, self.alignment))
+        let kept = statistic.kept(self.element);
+        // All parts lie in threads alike: in vectors that the widest of them has.
+        let bytes = kept.iter().map(|element| i64::from(element.bytes())).max().unwrap_or(1);
+        let alignment = self.alignment.min(VECTOR / bytes);
+        let rows: Vec<Rows> = kept
+            .into_iter()
+            .map(|element| Rows::in_registers(THREADS, self.shares, element, alignment))
             .collect::<Result<_, _>>()?;
         let kernel = Kernel::build("reduce_shares", |k| {
             let matrices: Vec<_> = rows
@@ -311,7 +314,7 @@ impl Walk {
             let y = placed(y, element, self.alignment)?;
             let mut held = Vec::new();
             for (part, (rows, matrix)) in rows.iter().zip(&matrices).enumerate() {
-                let loaded = rows.load(k, matrix, Some(statistic.nothing(k, part)))?;
+                let loaded = rows.load(k, matrix, Some(statistic.nothing(k, part, rows.element())))?;
                 held.push(loaded.runs(k).collect::<Result<Vec<_>, _>>()?);
             }
             let runs = held.first().map_or(0, Vec::len);

@@ -13,13 +13,13 @@ pub(super) fn kernel(statistic: Statistic, rows: &Rows) -> Result<Kernel, Kernel
         let x = rows.matrix(k, "x", Role::Input)?;
         let result = statistic.result(element);
         let y = placed(k.tensor_of(result, "y", "(M,1):(1,M)", Role::Output)?, result, rows.alignment)?;
-        let held = rows.load(k, &x, Some(k.number_of(element, statistic.neutral())))?;
+        let held = rows.load(k, &x, Some(k.number_of(element, statistic.neutral(element))))?;
         if statistic == Statistic::ArgMaximum {
             return rows.store_results(k, &y, &place(k, rows, &x, &held)?);
         }
         let mut all: Option<Distributed<'_>> = None;
         for run in held.runs(k) {
-            let wide = run?.to(Element::F32)?;
+            let wide = run?.to(statistic.wide(element))?;
             let own = wide.map(|x| Ok(statistic.part(x, None)[0]))?;
             all = Some(match all {
                 None => own,
@@ -37,8 +37,9 @@ pub(super) fn kernel(statistic: Statistic, rows: &Rows) -> Result<Kernel, Kernel
 /// has it, then its first element in that vector, which one thread of a row reads again. That takes
 /// fewer instructions than to carry a place along with each element.
 fn place<'k>(k: &'k Build, rows: &Rows, x: &View<'k>, held: &Held<'k>) -> Result<Distributed<'k>, KernelError> {
+    let kept = Statistic::ArgMaximum.wide(rows.element());
     let most = |numbers: &[Num<'k>]| {
-        let wide = |x: &Num<'k>| x.to(Element::F32);
+        let wide = |x: &Num<'k>| x.to(kept);
         numbers[1..].iter().fold(wide(&numbers[0]), |most, x| most.max(wide(x)))
     };
     let mut runs: Vec<Vec<Num<'k>>> = Vec::new();
@@ -53,7 +54,7 @@ fn place<'k>(k: &'k Build, rows: &Rows, x: &View<'k>, held: &Held<'k>) -> Result
         rows.of_threads(&fragment)
     };
     let own: Vec<Num<'k>> = (0..each).map(|row| most(&runs.iter().map(|run| run[row]).collect::<Vec<_>>())).collect();
-    let greatest = tile(Element::F32, &own)?.reduce(&[1, 2], Reduction::Maximum)?.fragment().numbers()?;
+    let greatest = tile(kept, &own)?.reduce(&[1, 2], Reduction::Maximum)?.fragment().numbers()?;
     let none = k.number(i32::MAX);
     let mut first = vec![none; each];
     for (number, run) in runs.iter().enumerate().rev() {
@@ -78,7 +79,7 @@ fn place<'k>(k: &'k Build, rows: &Rows, x: &View<'k>, held: &Held<'k>) -> Result
     k.when(own.lt(k.number(each as i32)).and(k.index(&warp)?.eq(zero)), || {
         let mut at = none;
         for (number, x) in rows.vector_of(k, x, &lane, vector)?.numbers()?.iter().enumerate().rev() {
-            at = x.to(Element::F32).eq(most).select(k.number(number as i32), at);
+            at = x.to(kept).eq(most).select(k.number(number as i32), at);
         }
         let found = vector * k.number(rows.vector() as i32) + at;
         place.fill(at.eq(none).select(zero, found))

@@ -33,22 +33,36 @@ impl Statistic {
         if self == Statistic::ArgMaximum { Element::I32 } else { element }
     }
 
-    /// A number that changes nothing. Of a number and NaN the number is the greater.
-    pub(super) fn neutral(self) -> f64 {
+    /// The type in which elements of a type are added and compared: f32, or their own where that is
+    /// f64 or an integer of 32 bits or more. Means and roots of integers are taken in f32.
+    pub(super) fn wide(self, element: Element) -> Element {
+        match (self, element) {
+            (_, Element::F64) => Element::F64,
+            (Statistic::Mean | Statistic::Norm, _) => Element::F32,
+            (_, Element::U32 | Element::I32 | Element::U64 | Element::I64) => element,
+            _ => Element::F32,
+        }
+    }
+
+    /// A number of a type that changes nothing. Of a number and NaN the number is the greater;
+    /// an infinity stands for the end of an integer type.
+    pub(super) fn neutral(self, element: Element) -> f64 {
         match self {
-            Statistic::Maximum | Statistic::ArgMaximum => f64::NAN,
+            Statistic::Maximum | Statistic::ArgMaximum if element.is_float() => f64::NAN,
+            Statistic::Maximum | Statistic::ArgMaximum => f64::NEG_INFINITY,
             _ => 0.0,
         }
     }
 
-    /// The types of what is kept of several numbers.
-    pub(super) fn kept(self) -> &'static [Element] {
-        if self == Statistic::ArgMaximum { &[Element::F32, Element::I32] } else { &[Element::F32] }
+    /// The types of what is kept of several numbers of a type.
+    pub(super) fn kept(self, element: Element) -> Vec<Element> {
+        let places = (self == Statistic::ArgMaximum).then_some(Element::I32);
+        std::iter::once(self.wide(element)).chain(places).collect()
     }
 
-    /// What is kept where nothing was seen.
-    pub(super) fn nothing<'k>(self, k: &'k Build, part: usize) -> Num<'k> {
-        if part == 1 { k.number(i32::MAX) } else { k.number_of(Element::F32, self.neutral()) }
+    /// What is kept where nothing was seen, a part of such a type.
+    pub(super) fn nothing<'k>(self, k: &'k Build, part: usize, kept: Element) -> Num<'k> {
+        if part == 1 { k.number(i32::MAX) } else { k.number_of(kept, self.neutral(kept)) }
     }
 
     /// What is kept of one number at a place.

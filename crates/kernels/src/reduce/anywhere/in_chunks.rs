@@ -37,6 +37,7 @@ impl Walk {
         let reduced = extents(&self.problem.reduced, if self.inner { self.vector } else { 1 });
         let turns: i64 = reduced.iter().product();
         let whole = turns % (self.along * self.loads * self.steps) == 0;
+        let wide = self.statistic.wide(self.element);
         // Two elements of 16 bits are compared at once.
         let pair = self.vector.min(2);
         let pairs = self.vector / pair;
@@ -68,15 +69,14 @@ impl Walk {
             if self.inner && self.statistic == Statistic::ArgMaximum {
                 for (tile, number) in &read {
                     let before: Vec<Num<'k>> = now.iter().map(|part| part[0]).collect();
-                    let after = with(&before, greatest(tile)?, k.index(number)?);
+                    let after = with(&before, greatest(tile, wide)?, k.index(number)?);
                     now.iter_mut().zip(after).for_each(|(part, number)| part[0] = number);
                 }
             } else {
                 let tiles = read.iter().map(|(tile, _)| Ok(tile.clone()));
                 let all = together(tiles, Reduction::Maximum)?;
                 let chunk = k.index(&linear(&[(&first, self.along), (along, 1)])?)?;
-                let most =
-                    if self.inner { vec![greatest(&all)?] } else { all.to(Element::F32)?.fragment().numbers()? };
+                let most = if self.inner { vec![greatest(&all, wide)?] } else { all.to(wide)?.fragment().numbers()? };
                 for (result, most) in most.into_iter().enumerate() {
                     let before: Vec<Num<'k>> = now.iter().map(|part| part[result]).collect();
                     let after = with(&before, most, chunk);
@@ -121,7 +121,7 @@ impl Walk {
                 let mut place = first;
                 for (number, x) in elements.iter().enumerate().rev() {
                     let here = first + k.number(number as i32);
-                    place = x.to(Element::F32).eq(*greatest).select(here, place);
+                    place = x.to(greatest.element()).eq(*greatest).select(here, place);
                 }
                 found.push(place);
             }
@@ -132,9 +132,9 @@ impl Walk {
     }
 }
 
-/// The greatest number of a thread in a tile `(T,P,2)`.
-fn greatest<'k>(tile: &Distributed<'k>) -> Result<Num<'k>, KernelError> {
+/// The greatest number of a thread in a tile `(T,P,2)`, in a type.
+fn greatest<'k>(tile: &Distributed<'k>, wide: Element) -> Result<Num<'k>, KernelError> {
     let pairs = together(tile.split(1)?.into_iter().map(Ok), Reduction::Maximum)?;
-    let numbers = pairs.to(Element::F32)?.fragment().numbers()?;
+    let numbers = pairs.to(wide)?.fragment().numbers()?;
     Ok(numbers[1..].iter().fold(numbers[0], |most, x| most.max(*x)))
 }

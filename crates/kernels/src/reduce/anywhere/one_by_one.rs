@@ -20,14 +20,15 @@ impl Walk {
         let statistic = self.statistic;
         let reduced = extents(&self.problem.reduced, if self.inner { self.vector } else { 1 });
         let turns: i64 = reduced.iter().product();
-        let whole = turns % (self.along * self.loads * self.steps) == 0 || statistic.neutral() == 0.0;
+        let whole = turns % (self.along * self.loads * self.steps) == 0 || statistic.neutral(self.element) == 0.0;
+        let wide = statistic.wide(self.element);
         let kept: Vec<Fragment<'k>> = statistic
-            .kept()
-            .iter()
+            .kept(self.element)
+            .into_iter()
             .enumerate()
             .map(|(part, element)| {
-                let fragment = k.register(*element, &self.each().to_string())?;
-                fragment.fill(statistic.nothing(k, part))?;
+                let fragment = k.register(element, &self.each().to_string())?;
+                fragment.fill(statistic.nothing(k, part, element))?;
                 Ok(fragment)
             })
             .collect::<Result<_, KernelError>>()?;
@@ -52,8 +53,8 @@ impl Walk {
             let mut now: Vec<Vec<Num<'k>>> = kept.iter().map(Fragment::numbers).collect::<Result<_, _>>()?;
             let at = |now: &[Vec<Num<'k>>], result: usize| now.iter().map(|part| part[result]).collect::<Vec<_>>();
             let counts = |(number, exists): (Num<'k>, Option<tilewright_kernel::Flag<'k>>)| {
-                let wide = number.to(Element::F32);
-                exists.map_or(wide, |exists| exists.select(wide, wide.like(statistic.neutral())))
+                let number = number.to(wide);
+                exists.map_or(number, |exists| exists.select(number, number.like(statistic.neutral(wide))))
             };
             let step = if self.inner { self.problem.reduced.first().map_or(0, |axis| axis.place) } else { 0 };
             for result in 0..self.each() as usize {

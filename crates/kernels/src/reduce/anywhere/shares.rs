@@ -32,6 +32,7 @@ impl Walk {
     /// Makes the results of what is left of shares.
     pub(super) fn put_together<'k>(&self, k: &'k Build, parts: &[View<'k>], y: &View<'k>) -> Result<(), KernelError> {
         let statistic = self.statistic;
+        let types = statistic.kept(self.element);
         let (count, results) = self.problem.sizes();
         let (across, beside) =
             if results >= MANY { (up(results).min(THREADS), true) } else { (up(results).min(FEW), false) };
@@ -44,10 +45,12 @@ impl Walk {
         let steps = over(self.shares, along);
         let loads = steps.min(LOADS);
         let result = |turn: Expr| {
-            let kept: Vec<Fragment<'k>> = (0..parts.len())
-                .map(|part| {
-                    let fragment = k.register(statistic.kept()[part], "1")?;
-                    fragment.fill(statistic.nothing(k, part))?;
+            let kept: Vec<Fragment<'k>> = types
+                .iter()
+                .enumerate()
+                .map(|(part, element)| {
+                    let fragment = k.register(*element, "1")?;
+                    fragment.fill(statistic.nothing(k, part, *element))?;
                     Ok(fragment)
                 })
                 .collect::<Result<_, KernelError>>()?;
@@ -58,7 +61,7 @@ impl Walk {
                     let at: Coord<Expr> = Tree::flat([Slot::At(turn.clone()), Slot::At(step)])?;
                     let one = |(part, view): (usize, &View<'k>)| {
                         let tile = view.local_tile(&format!("({across},{along})"), at.clone())?;
-                        let own = tile.load_distributed_or(&held, statistic.nothing(k, part))?;
+                        let own = tile.load_distributed_or(&held, statistic.nothing(k, part, types[part]))?;
                         Ok(own.fragment().numbers()?[0])
                     };
                     read.push(parts.iter().enumerate().map(one).collect::<Result<_, KernelError>>()?);

@@ -1,0 +1,111 @@
+//! Indices of greatest elements that lie on several devices.
+//!
+//! Law: a device knows of each result its own greatest element, the place of that among its own
+//! elements, and the greatest element of all devices. Where both are equal, the index is
+//! `first + sum digit_i * weight_i`, where the digits are those of the place, the first fastest;
+//! elsewhere it is the greatest i64. So the least index of all devices is that of the first
+//! greatest element. Where no element is a number, each device gives the index of its first.
+
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::{Element, Kernel, KernelError, Num, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
+
+use crate::error::PlanError;
+use crate::meaning::Meaning;
+use crate::planned::Planned;
+
+/// Threads of a block.
+const THREADS: i64 = 256;
+
+/// Which elements of a mode a device has.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Indices {
+    /// The index of the first element of the device.
+    pub first: i64,
+    /// Extents of the digits of a place, the first fastest, and what each adds to the index.
+    pub digits: Vec<(i64, i64)>,
+}
+
+impl Indices {
+    /// The index of the element at a place.
+    ///
+    /// ```
+    /// use tilewright_kernels::Indices;
+    ///
+    /// // Every second pair of elements, from the second pair on.
+    /// let indices = Indices { first: 2, digits: vec![(2, 1), (3, 4)] };
+    /// assert_eq!((0..6).map(|place| indices.at(place)).collect::<Vec<_>>(), [2, 3, 6, 7, 10, 11]);
+    /// ```
+    pub fn at(&self, place: i64) -> i64 {
+        let mut rest = place;
+        self.digits.iter().fold(self.first, |index, (extent, weight)| {
+            let digit = rest % extent.max(&1);
+            rest /= extent.max(&1);
+            index + digit * weight
+        })
+    }
+}
+
+/// A kernel that gives, for each of so many results, the index of the greatest element where this
+/// device has it. It reads the greatest of the device, that of all, and the place on the device as
+/// i32, and writes i64, all of them without gaps.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernels::{Indices, indices_of_greatest};
+///
+/// let indices = Indices { first: 4096, digits: vec![(4096, 1)] };
+/// let plan = indices_of_greatest(Element::F32, 1000, &indices).unwrap();
+/// assert!(plan.to_string().contains("from 4096 on"));
+/// ```
+///
+/// Errors: there are more results than a launch takes; elements of this type are only stored.
+pub fn indices_of_greatest(element: Element, results: i64, indices: &Indices) -> Result<Planned, PlanError> {
+    let limit = i64::from(i32::MAX) - THREADS;
+    if results > limit {
+        return Err(PlanError::TooLarge { what: "results", asked: results, limit });
+    }
+    let kernel = Kernel::build("indices_of_greatest", |k| {
+        let text = format!("({results},1):(1,{results})");
+        let tensor = |element: Element, name: &str, role: Role| k.tensor_of(element, name, &text, role);
+        let own = tensor(element, "own", Role::Input)?;
+        let greatest = tensor(element, "greatest", Role::Input)?;
+        let place = tensor(Element::I32, "place", Role::Input)?;
+        let index = tensor(Element::I64, "index", Role::Output)?;
+        k.threads(THREADS)?;
+        k.grid(Axis::X, &((results + THREADS - 1) / THREADS).to_string())?;
+        let overflow = || LayoutError::Overflow { op: "result" };
+        let first = Stride::times(&k.block_number(Axis::X), &Expr::from(THREADS)).ok_or_else(overflow)?;
+        let result = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;
+        let digits = k.coordinate(&result, &[results, 1])?;
+        let at: Coord<Expr> = Tree::flat(digits.into_iter().map(Slot::At))?;
+        let (own, greatest, place) = (number(&own, &at)?, number(&greatest, &at)?, number(&place, &at)?);
+        let extents: Vec<i64> = indices.digits.iter().map(|(extent, _)| *extent).chain([1]).collect();
+        let digits = k.coordinate(&k.index_of(place)?, &extents)?;
+        let mut sum = k.number(indices.first);
+        for (digit, (_, weight)) in digits.iter().zip(&indices.digits) {
+            sum = k.index(digit)?.to(Element::I64).multiply_add(k.number(*weight), sum);
+        }
+        // A greatest element that is no number equals nothing.
+        let counts = own.eq(greatest).or(greatest.eq(greatest).not());
+        let result = index.slice(at)?;
+        let fragment = result.fragment()?;
+        fragment.set(&[counts.select(sum, k.number(i64::MAX))])?;
+        result.store_predicated(&fragment)
+    })?;
+    let plan = vec![
+        format!("indices of {results} greatest {element}, from {} on", indices.first),
+        "one result a thread".to_string(),
+    ];
+    let meaning = Meaning::Indices { results, indices: indices.clone() };
+    let bytes = results.saturating_mul(2 * i64::from(element.bytes()) + 12);
+    Ok(Planned::new(kernel, plan, meaning).moving(bytes))
+}
+
+/// The one element of a tensor at a coordinate; 0 where there is none.
+fn number<'k>(tensor: &View<'k>, at: &Coord<Expr>) -> Result<Num<'k>, KernelError> {
+    let numbers = tensor.slice(at.clone())?.load_predicated()?.numbers()?;
+    Ok(numbers.first().copied().ok_or(LayoutError::Overflow { op: "element" })?)
+}
