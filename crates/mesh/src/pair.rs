@@ -55,13 +55,51 @@ impl Footprint {
     }
 
     /// Calls `visit` with the offset in the memory that is read and that in the memory written, for
-    /// each element, in an order that depends on this alone.
+    /// each element: runs one after another, and of each run the first mode fastest.
     pub fn each(&self, mut visit: impl FnMut(i64, i64)) {
-        let run: i64 = self.modes.iter().map(|(extent, ..)| extent).product();
+        let (inner, outer) = match self.modes.split_first() {
+            Some((inner, outer)) => (*inner, outer),
+            None => ((1, 0, 0), &[][..]),
+        };
+        self.outer(outer, |read, write| (0..inner.0).for_each(|at| visit(read + at * inner.1, write + at * inner.2)));
+    }
+
+    /// The same in an order in which what is read and what is written stays near: squares of the
+    /// two modes that have the least step on either side.
+    pub(crate) fn each_near(&self, mut visit: impl FnMut(i64, i64)) {
+        const SIDE: usize = 32;
+        let least = |step: fn(&(i64, i64, i64)) -> i64| {
+            let modes = self.modes.iter().enumerate().filter(|(_, mode)| mode.0 > 1);
+            modes.min_by_key(|(_, mode)| step(mode).abs()).map(|(at, _)| at)
+        };
+        let (Some(read), Some(written)) = (least(|mode| mode.1), least(|mode| mode.2)) else {
+            return self.each(visit);
+        };
+        let mode = |at: usize| self.modes.get(at).copied().unwrap_or((1, 0, 0));
+        let (across, down) = (mode(read), if written == read { (1, 0, 0) } else { mode(written) });
+        let rest = self.modes.iter().enumerate().filter(|(at, _)| *at != read && *at != written);
+        let rest: Vec<_> = rest.map(|(_, mode)| *mode).collect();
+        self.outer(&rest, |read, write| {
+            for first in (0..down.0).step_by(SIDE) {
+                for second in (0..across.0).step_by(SIDE) {
+                    for row in first..down.0.min(first + SIDE as i64) {
+                        let (read, write) = (read + row * down.1, write + row * down.2);
+                        for at in second..across.0.min(second + SIDE as i64) {
+                            visit(read + at * across.1, write + at * across.2);
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    /// Calls `visit` with the offsets where each run begins at each position of these modes.
+    fn outer(&self, modes: &[(i64, i64, i64)], mut visit: impl FnMut(i64, i64)) {
+        let all: i64 = modes.iter().map(|(extent, ..)| extent).product();
         for (read, write) in &self.starts {
-            for index in 0..run {
+            for index in 0..all {
                 let (mut rest, mut read, mut write) = (index, *read, *write);
-                for (extent, from, to) in &self.modes {
+                for (extent, from, to) in modes {
                     let at = rest % extent;
                     read += at * from;
                     write += at * to;
@@ -294,4 +332,43 @@ pub(crate) fn same_places(digits: &[Digit]) -> bool {
         Digit::Linear { from, to, .. } => from.step == to.step,
         Digit::Listed(_) => false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Footprint;
+
+    #[test]
+    fn squares_have_each_element_once() {
+        let modes: [&[(i64, i64, i64)]; 6] = [
+            &[],
+            &[(70, 1, 1)],
+            &[(70, 1, 100), (90, 100, 1)],
+            &[(3, 1000, 2), (40, 1, 200), (2, 0, 1), (33, 40, 9000)],
+            &[(1, 0, 0), (65, 2, 3), (1, 5, 5)],
+            &[(31, 64, 1), (33, 1, 40)],
+        ];
+        for modes in modes {
+            let footprint = Footprint { starts: vec![(3, 5), (100_000, 70_000)], modes: modes.to_vec() };
+            let (mut each, mut near) = (Vec::new(), Vec::new());
+            footprint.each(|read, write| each.push((read, write)));
+            footprint.each_near(|read, write| near.push((read, write)));
+            // By definition: the first mode fastest.
+            let mut defined = Vec::new();
+            for (read, write) in &footprint.starts {
+                for index in 0..footprint.size() / 2 {
+                    let (mut rest, mut place) = (index, (*read, *write));
+                    for (extent, from, to) in modes {
+                        place = (place.0 + rest % extent * from, place.1 + rest % extent * to);
+                        rest /= extent;
+                    }
+                    defined.push(place);
+                }
+            }
+            assert_eq!(each, defined, "{modes:?}");
+            near.sort_unstable();
+            each.sort_unstable();
+            assert_eq!(near, each, "{modes:?}");
+        }
+    }
 }

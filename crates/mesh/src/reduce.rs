@@ -44,6 +44,7 @@ pub struct ReducePlan {
 #[derive(Debug, Clone)]
 pub struct ArgmaxPlan {
     moves: Moves,
+    greatest: Plan,
 }
 
 /// What moves in a reduction.
@@ -116,7 +117,10 @@ pub fn argmax(
     machine: &Machine,
 ) -> Result<ArgmaxPlan, MeshError> {
     let candidate = size_of::<Candidate>() as i64;
-    Ok(ArgmaxPlan { moves: moves(from, over, to, false, [bytes, candidate, size_of::<i64>() as i64], machine)? })
+    let moves = moves(from, over, to, false, [bytes, candidate, size_of::<i64>() as i64], machine)?;
+    let made = moves.parts.from();
+    let greatest = reshard(made, &whole(made)?, bytes, machine)?;
+    Ok(ArgmaxPlan { moves, greatest })
 }
 
 /// What moves: the operand, what the devices make of it, and the result, of elements of so many
@@ -327,6 +331,17 @@ impl ReducePlan {
 }
 
 impl ArgmaxPlan {
+    /// The modes that are searched, numbered from 0.
+    pub fn over(&self) -> &[usize] {
+        &self.moves.over
+    }
+
+    /// How the greatest elements come to all devices that hold a part, where they move before their
+    /// indices do: as on GPUs. Between processes elements and indices move together.
+    pub fn greatest(&self) -> &Plan {
+        &self.greatest
+    }
+
     /// What moves before devices search what they hold, and while what they found is compared.
     pub fn moves(&self) -> [&Plan; 2] {
         [&self.moves.operand, &self.moves.parts]

@@ -19,6 +19,17 @@ impl Exchange {
         self.simulate_by(&slices(memory), T::default(), &|sum: &mut T, summand| *sum += summand)
     }
 
+    /// The memory of one device after the step, from that of all before it.
+    ///
+    /// Errors: as [`Exchange::simulate`].
+    pub fn simulate_one<T: Copy + Default + AddAssign>(
+        &self,
+        memory: &[Vec<T>],
+        rank: usize,
+    ) -> Result<Vec<T>, MeshError> {
+        self.simulate_rank(&slices(memory), rank, T::default(), &|sum: &mut T, summand| *sum += summand)
+    }
+
     /// The same for memory that is `zero` at first, and for summands that are combined so.
     pub(crate) fn simulate_by<T: Copy>(
         &self,
@@ -41,7 +52,7 @@ impl Exchange {
         for message in self.messages_to(rank) {
             let source = memory.get(message.from).copied().unwrap_or_default();
             holds(message.from, source, needed)?;
-            message.footprint.each(|read, write| {
+            message.footprint.each_near(|read, write| {
                 let element = usize::try_from(read).ok().and_then(|read| source.get(read));
                 let place = usize::try_from(write).ok().and_then(|write| own.get_mut(write));
                 if let (Some(element), Some(place)) = (element, place) {
@@ -69,8 +80,9 @@ impl Plan {
     /// assert_eq!(plan.simulate(&memory).unwrap(), [[0, 1, 2, 3], [4, 5, 6, 7]]);
     /// ```
     pub fn simulate<T: Copy + Default + AddAssign>(&self, memory: &[Vec<T>]) -> Result<Vec<Vec<T>>, MeshError> {
-        let mut memory = memory.to_vec();
-        for step in self.steps() {
+        let Some((first, others)) = self.steps().split_first() else { return Ok(memory.to_vec()) };
+        let mut memory = first.exchange.simulate(memory)?;
+        for step in others {
             memory = step.exchange.simulate(&memory)?;
         }
         Ok(memory)

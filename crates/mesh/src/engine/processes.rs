@@ -497,3 +497,26 @@ impl Engine for Processes {
         if self.failed.is_some() { error } else { self.fail(error) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_of_another_version_is_named_by_both_sides() {
+        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        let place = Place { rank: 0, ranks: 2, address: "127.0.0.1".into(), port };
+        let first = thread::spawn(move || Processes::connect(&place, Duration::from_secs(20)));
+        let other = loop {
+            match TcpStream::connect(("127.0.0.1", port)) {
+                Ok(stream) => break stream,
+                Err(_) => thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        send(&other, Kind::Hello, 0, b"0.0.9\n2\n1\n4").unwrap();
+        let told = first.join().unwrap().unwrap_err().to_string();
+        assert!(told.contains("rank 1 has another version: 0.0.9"), "{told}");
+        let Err(Failure::Reported(error)) = receive(&other, Kind::Hello, 0, None) else { panic!("it is told nothing") };
+        assert!(error.to_string().contains("rank 1 has another version: 0.0.9"), "{error}");
+    }
+}
