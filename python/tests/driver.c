@@ -42,7 +42,7 @@ code cuDeviceGetAttribute(int *value, int attribute, int device) {
 code cuDevicePrimaryCtxRetain(void **made, int device) { *made = (char *)&context + device; return SUCCESS; }
 code cuCtxGetCurrent(void **current) { *current = &context; return SUCCESS; }
 code cuMemGetInfo_v2(size_t *left, size_t *all) { *left = *all = (size_t)1 << 37; return SUCCESS; }
-code cuStreamCreate(void **stream, unsigned flags) { *stream = &context; return SUCCESS; }
+code cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) { *stream = &context; return SUCCESS; }
 code cuLinkCreate_v2(unsigned n, int *options, void **values, void **link) { return NOT_SUPPORTED; }
 code cuModuleLoadDataEx(void **module, const void *image, unsigned n, int *options, void **values) {
     const char *at = strstr(image, ".entry"), *end = at ? strstr(at, "\n)") : 0;

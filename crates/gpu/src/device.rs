@@ -105,12 +105,23 @@ impl Device {
 
     /// A new stream, which waits for no other.
     pub fn stream(&self) -> Result<Stream, GpuError> {
-        Stream::new(self)
+        Stream::new(self, false)
+    }
+
+    /// A new stream whose kernels go first: their blocks begin before those of other streams that
+    /// have not begun yet.
+    pub fn urgent_stream(&self) -> Result<Stream, GpuError> {
+        Stream::new(self, true)
     }
 
     /// A new event, which measures time.
     pub fn event(&self) -> Result<Event, GpuError> {
-        Event::new(self)
+        Event::new(self, true)
+    }
+
+    /// A new event, which measures no time: it says when what was given before is done, and no more.
+    pub fn mark(&self) -> Result<Event, GpuError> {
+        Event::new(self, false)
     }
 
     /// A module of PTX text or machine code: see [`Module`].

@@ -18,9 +18,9 @@ pub struct Event {
 }
 
 impl Event {
-    pub(crate) fn new(device: &Device) -> Result<Event, GpuError> {
+    pub(crate) fn new(device: &Device, timed: bool) -> Result<Event, GpuError> {
         let context = device.context().clone();
-        let handle = context.call(|driver| driver.create_event())?;
+        let handle = context.call(|driver| driver.create_event(timed))?;
         Ok(Event { context, handle })
     }
 
@@ -49,7 +49,8 @@ impl Event {
     /// The seconds that the device took from another event to this one, to about half a
     /// microsecond. Waits for both.
     ///
-    /// Errors: the other is of another device (E0814); one of them was never recorded (E0819).
+    /// Errors: the other is of another device (E0814); one of them was never recorded (E0819), or
+    /// measures no time (E0807).
     pub fn seconds_since(&self, first: &Event) -> Result<f64, GpuError> {
         self.context.same(first.context(), "the event")?;
         first.synchronize()?;

@@ -37,9 +37,9 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(device: &Device) -> Result<Stream, GpuError> {
+    pub(crate) fn new(device: &Device, urgent: bool) -> Result<Stream, GpuError> {
         let context = device.context().clone();
-        let handle = context.call(|driver| driver.create_stream())?;
+        let handle = context.call(|driver| driver.create_stream(urgent))?;
         let pending = context.new_pending();
         Ok(Stream { context, handle, pending, owned: true })
     }

@@ -46,7 +46,7 @@ code cuMemcpyDtoHAsync_v2(void *into, uint64_t from, size_t bytes, void *stream)
     memcpy(into, (void *)(uintptr_t)from, bytes);
     return SUCCESS;
 }
-code cuStreamCreate(void **stream, unsigned flags) { *stream = (void *)(uintptr_t)handles++; return SUCCESS; }
+code cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) { *stream = (void *)(uintptr_t)handles++; return SUCCESS; }
 code cuEventCreate(void **event, unsigned flags) { *event = (void *)(uintptr_t)handles++; return SUCCESS; }
 
 struct unique { char bytes[128]; };

@@ -185,7 +185,7 @@ functions! {
     set_bytes: "cuMemsetD8Async"(u64, u8, usize, StreamHandle);
     set_pairs: "cuMemsetD16Async"(u64, u16, usize, StreamHandle);
     set_words: "cuMemsetD32Async"(u64, c_uint, usize, StreamHandle);
-    create_stream: "cuStreamCreate"(*mut StreamHandle, c_uint);
+    create_stream: "cuStreamCreateWithPriority"(*mut StreamHandle, c_uint, c_int);
     destroy_stream: "cuStreamDestroy_v2"(StreamHandle);
     synchronize_stream: "cuStreamSynchronize"(StreamHandle);
     query_stream: "cuStreamQuery"(StreamHandle);

@@ -69,7 +69,11 @@ code cuMemAlloc_v2(uint64_t *address, size_t bytes) {
     return SUCCESS;
 }
 code cuMemFree_v2(uint64_t address) { NOTE("free %llu", NUMBER(address)); return SUCCESS; }
-code cuStreamCreate(void **stream, unsigned flags) { *stream = (void *)(uintptr_t)handles++; return SUCCESS; }
+code cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
+    *stream = (void *)(uintptr_t)handles++;
+    if (priority < 0) NOTE("urgent %llu", NUMBER(*stream));
+    return SUCCESS;
+}
 code cuEventCreate(void **event, unsigned flags) { *event = (void *)(uintptr_t)handles++; return SUCCESS; }
 code cuEventRecord(void *event, void *stream) { NOTE("record %llu %llu", NUMBER(stream), NUMBER(event)); return SUCCESS; }
 code cuStreamWaitEvent(void *stream, void *event, unsigned flags) {

@@ -22,11 +22,13 @@ pub(crate) enum Order {
 }
 
 impl Driver {
-    pub(crate) fn create_stream(&self) -> Result<StreamHandle, Refused> {
+    pub(crate) fn create_stream(&self, urgent: bool) -> Result<StreamHandle, Refused> {
         /// It does not wait for the null stream, which others may use.
         const NON_BLOCKING: c_uint = 1;
+        /// Lesser numbers go first; 0 is that of other streams.
+        const PRIORITIES: [c_int; 2] = [0, -1];
         let mut stream = StreamHandle(0);
-        call!(self, create_stream(&raw mut stream, NON_BLOCKING))?;
+        call!(self, create_stream(&raw mut stream, NON_BLOCKING, PRIORITIES[usize::from(urgent)]))?;
         Ok(stream)
     }
 
@@ -71,9 +73,10 @@ impl Driver {
         Ok((graph != GraphHandle(0)).then_some(graph))
     }
 
-    pub(crate) fn create_event(&self) -> Result<EventHandle, Refused> {
+    pub(crate) fn create_event(&self, timed: bool) -> Result<EventHandle, Refused> {
+        const WITHOUT_TIME: c_uint = 2;
         let mut event = EventHandle(0);
-        call!(self, create_event(&raw mut event, 0))?;
+        call!(self, create_event(&raw mut event, if timed { 0 } else { WITHOUT_TIME }))?;
         Ok(event)
     }
 

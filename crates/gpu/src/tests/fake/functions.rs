@@ -212,7 +212,10 @@ fakes! {
         std::slice::from_raw_parts_mut(std::ptr::with_exposed_provenance_mut::<u32>(at as usize), count).fill(value);
         Ok(())
     }
-    fn cuStreamCreate true (stream: *mut usize, _flags: c_uint) |books| { *stream = books.make("stream"); Ok(()) }
+    fn cuStreamCreateWithPriority true (stream: *mut usize, _flags: c_uint, _priority: c_int) |books| {
+        *stream = books.make("stream");
+        Ok(())
+    }
     fn cuStreamDestroy_v2 true (stream: usize) |books| { books.destroy(stream, "stream") }
     fn cuStreamSynchronize true (_stream: usize) |books| { books.wait() }
     fn cuStreamQuery true (_stream: usize) |books| { books.wait() }
