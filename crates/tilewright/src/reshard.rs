@@ -23,7 +23,7 @@ use tilewright_kernels::{Expression, Place, PlanError, Planned, map_at, relayout
 use tilewright_layout::{Composed, Layout, LayoutError, Leaf, Refusal, Tree};
 use tilewright_mesh::{Exchange, Footprint, MeshError, Message};
 
-pub use brought::{Bring, Brought, LEAST_LINE, LEAST_MESSAGE, brought};
+pub use brought::{Bring, Brought, LEAST_LINE, LEAST_MESSAGE, LEAST_TURNED, brought};
 pub(crate) use lanes::Lanes;
 pub(crate) use on_devices::compiled;
 pub use on_devices::{DeviceReshard, Readers};
@@ -119,6 +119,8 @@ pub enum Combine {
     Sum,
     /// The greatest counts; NaN only where there is nothing else.
     Max,
+    /// The least counts, likewise.
+    Min,
 }
 
 /// A kernel that a device runs in a step: its inputs are the memories of these ranks.
@@ -136,7 +138,7 @@ pub struct Pull {
 /// The kernels by which a device of so many processors makes what it holds after a step. They write
 /// different elements, so their order does not matter; in a sum the summands are added in order.
 ///
-/// Errors: a sum of integers; more than [`MAX_LAUNCHES`] kernels; what a relayout refuses.
+/// Errors: a sum of integers of less than 32 bits; more than [`MAX_LAUNCHES`] kernels; what a relayout refuses.
 ///
 /// ```
 /// use tilewright::kernel::Element;
@@ -173,7 +175,11 @@ fn pulls_of(
     read: impl Fn(&Message, usize) -> Result<(Layout, i64), ReshardError>,
 ) -> Result<Vec<Pull>, ReshardError> {
     let added = usize::try_from(added).unwrap_or(1).max(1);
-    let name = if combine == Combine::Sum { "sum_of_devices" } else { "greatest_of_devices" };
+    let name = match combine {
+        Combine::Sum => "sum_of_devices",
+        Combine::Max => "greatest_of_devices",
+        Combine::Min => "least_of_devices",
+    };
     let mut pulls = Vec::new();
     for summands in messages.chunks(added) {
         let Some(first) = summands.first() else { continue };
@@ -195,6 +201,7 @@ fn pulls_of(
                 let sum = (1..added).map(Expression::input).fold(Expression::input(0), |all, next| match combine {
                     Combine::Sum => all + next,
                     Combine::Max => all.max(next),
+                    Combine::Min => all.min(next),
                 });
                 // A sum goes through memory in one order, that of the elements it reads; where they
                 // are wanted in another, a relayout turns them, which reads no other device.

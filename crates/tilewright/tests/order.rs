@@ -11,13 +11,19 @@ use std::process::{Command, Output};
 
 use tilewright::gpu::{Device, Memory};
 use tilewright::kernel::Element;
-use tilewright::mesh::{Machine, Mesh, ShardedLayout, multiply, reshard, softmax};
+use tilewright::mesh::{Machine, Mesh, ShardedLayout, argmax, multiply, reshard, softmax};
 use tilewright::reshard::{DeviceReshard, Readers};
 use tilewright::sharded::{ShardedPlan, ShardedProduct, ShardedWork, WorkPlan};
 
 /// The works, by the names of the tests that do them in a process of their own.
-const WORKS: [&str; 5] =
-    ["parts_beside_the_tensor", "sums_in_two_steps", "rows_gathered", "sums_scattered", "softmax_along_the_mesh"];
+const WORKS: [&str; 6] = [
+    "parts_beside_the_tensor",
+    "sums_in_two_steps",
+    "rows_gathered",
+    "sums_scattered",
+    "softmax_along_the_mesh",
+    "argmax_along_the_mesh",
+];
 
 fn layouts<const N: usize>(mesh: &str, texts: [&str; N]) -> [ShardedLayout; N] {
     let mesh: Mesh = mesh.parse().unwrap();
@@ -97,10 +103,22 @@ fn sums_scattered() {
 fn softmax_along_the_mesh() {
     let [matrix, to] = layouts("x=2", ["(512,(256,2)):(1,(512,1@x))", "(512,(256,2)):(1,(512,1@x))"]);
     let plan = softmax(&matrix, &[1], &to, 4, &Machine::HGX_H200).unwrap();
-    let plan = WorkPlan::softmax(&plan).unwrap();
+    let plan = WorkPlan::softmax(&plan, Element::F32).unwrap();
     let devices = opened(2);
     let mut work = ShardedWork::new(&devices, &plan).unwrap();
     let (given, mut result) = (memory(&devices, 512 * 256 * 4), memory(&devices, 512 * 256 * 4));
+    repeated(|| work.launch(&[&given], &mut result).unwrap());
+}
+
+#[test]
+#[ignore = "carried out by another test"]
+fn argmax_along_the_mesh() {
+    let [matrix, to] = layouts("x=2", ["(512,(256,2)):(1,(512,1@x))", "512:1 copied 2:1@x"]);
+    let plan = argmax(&matrix, &[1], &to, 2, &Machine::HGX_H200).unwrap();
+    let plan = WorkPlan::argmax(&plan, Element::Bf16).unwrap();
+    let devices = opened(2);
+    let mut work = ShardedWork::new(&devices, &plan).unwrap();
+    let (given, mut result) = (memory(&devices, 512 * 256 * 2), memory(&devices, 512 * 8));
     repeated(|| work.launch(&[&given], &mut result).unwrap());
 }
 
@@ -214,6 +232,23 @@ fn nothing_is_read_while_it_may_be_written() {
         let [reads, of_others] = checked(work, &log);
         assert!(reads > 2 && of_others > 0, "{work}: {reads} reads, {of_others} of other streams");
     }
+}
+
+/// The kernels that put a part in place go before those that move what stays on the device: the next
+/// part waits for them.
+#[test]
+fn parts_are_put_in_place_first() {
+    let (_, log) = child("parts_beside_the_tensor", 2, false);
+    let streams = |name: &str| -> Vec<&str> {
+        let words = log.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        words.filter(|words| words[0] == name).filter_map(|words| words.get(1).copied()).collect()
+    };
+    let urgent = streams("urgent");
+    let launches = streams("launch");
+    let put = launches.iter().filter(|stream| urgent.contains(stream)).count();
+    // Three times, on two devices: four parts of 128 MiB each, and what stays.
+    assert_eq!((put, launches.len() - put), (3 * 2 * 4, 3 * 2), "{urgent:?}");
+    assert!(streams("copy").iter().all(|stream| !urgent.contains(stream)));
 }
 
 #[test]

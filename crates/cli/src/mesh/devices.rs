@@ -29,7 +29,7 @@ const TURNS: usize = 7;
 #[derive(Debug, Args)]
 pub struct Options {
     /// The type of the elements.
-    #[arg(long = "type", default_value = "f32", value_parser = ["f16", "bf16", "f32", "f64"])]
+    #[arg(long = "type", default_value = "f32", value_parser = ["f16", "bf16", "f32", "f64", "i32", "i64"])]
     element: String,
     /// The devices of a node, and the links, by which the steps are chosen.
     #[arg(long, default_value = "hgx-h200")]
@@ -92,6 +92,14 @@ impl Moving {
         }
     }
 
+    /// How it gets to the first device, a line for each step.
+    fn ways(&self) -> Vec<String> {
+        match self {
+            Moving::Memory(moving) => moving.ways(0),
+            Moving::Nccl(_) => Vec::new(),
+        }
+    }
+
     fn wait(&self) -> Result<(), ReshardError> {
         match self {
             Moving::Memory(moving) => moving.wait(),
@@ -114,14 +122,29 @@ pub fn run(mesh: &str, layouts: [&String; 2], options: &Options, terminal: &mut 
         "f16" => timed(&plan(2)?, Element::F16, |number| f16::from_f32(f32::from(number)), through, terminal),
         "bf16" => timed(&plan(2)?, Element::Bf16, |number| bf16::from_f32(f32::from(number)), through, terminal),
         "f64" => timed(&plan(8)?, Element::F64, f64::from, through, terminal),
+        "i32" => timed(&plan(4)?, Element::I32, i32::from, through, terminal),
+        "i64" => timed(&plan(8)?, Element::I64, i64::from, through, terminal),
         _ => timed(&plan(4)?, Element::F32, f32::from, through, terminal),
     }
 }
 
-fn timed<T: Pod + Default + AddAssign + PartialEq>(
+/// What is made for each rank, by a thread each: large tensors take the host seconds.
+fn each<T: Send>(
+    ranks: usize,
+    make: impl Fn(usize) -> Result<Vec<T>, MeshError> + Sync,
+) -> Result<Vec<Vec<T>>, MeshError> {
+    std::thread::scope(|scope| {
+        let make = &make;
+        let started: Vec<_> = (0..ranks).map(|rank| scope.spawn(move || make(rank))).collect();
+        let joined = started.into_iter().map(|thread| thread.join());
+        joined.map(|made| made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
+}
+
+fn timed<T: Pod + Send + Sync + Default + AddAssign + PartialEq>(
     plan: &Plan,
     element: Element,
-    number: impl Fn(u8) -> T,
+    number: impl Fn(u8) -> T + Sync,
     through: Through,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
@@ -132,8 +155,13 @@ fn timed<T: Pod + Default + AddAssign + PartialEq>(
     // Small numbers, none 0, so that sums are exact, and what is not written shows.
     let value = |rank: usize, offset: i64| number(((rank as i64 * 31 + offset * 7) % 61 + 1) as u8);
     let reach = plan.from().reach();
-    let before: Vec<Vec<T>> = (0..size).map(|rank| (0..reach).map(|offset| value(rank, offset)).collect()).collect();
-    let right = plan.simulate(&before)?;
+    let before = each(size, |rank| Ok((0..reach).map(|offset| value(rank, offset)).collect()))?;
+    let mut right: Option<Vec<Vec<T>>> = None;
+    for step in plan.steps() {
+        let now = right.as_ref().unwrap_or(&before);
+        right = Some(each(size, |rank| step.exchange.simulate_one(now, rank))?);
+    }
+    let right = right.as_ref().unwrap_or(&before);
     let [read, written] = resharding.bytes();
     let (mut from, mut to): (Vec<Memory>, Vec<Memory>) = (Vec::new(), Vec::new());
     for (device, before) in devices.iter().zip(&before) {
@@ -148,7 +176,7 @@ fn timed<T: Pod + Default + AddAssign + PartialEq>(
     }
     resharding.go(&from, &mut to).map_err(refused)?;
     resharding.wait().map_err(refused)?;
-    for (rank, ((device, memory), right)) in devices.iter().zip(&to).zip(&right).enumerate() {
+    for (rank, ((device, memory), right)) in devices.iter().zip(&to).zip(right).enumerate() {
         let mut left = vec![T::default(); right.len()];
         memory.read(&device.stream()?, 0, bytemuck::cast_slice_mut(&mut left))?;
         if let Some(at) = left.iter().zip(right).position(|(left, right)| left != right) {
@@ -180,6 +208,7 @@ fn timed<T: Pod + Default + AddAssign + PartialEq>(
             "device": devices.first().map(Device::name),
             "steps": steps,
             "through": through.name(),
+            "ways": resharding.ways(),
             "received_bytes": received,
             "median_us": seconds * 1e6,
             "gb_per_s": rate,
@@ -188,6 +217,9 @@ fn timed<T: Pod + Default + AddAssign + PartialEq>(
         }))?);
     }
     let mut text = format!("{plan}\n");
+    for (number, way) in resharding.ways().iter().enumerate() {
+        let _ = writeln!(text, "step {} on device 0: {way}", number + 1);
+    }
     let _ = writeln!(text, "all elements on {size} devices as simulated, bit by bit");
     let _ = writeln!(text, "{:.1} us, the median of {TURNS} turns: {rate:.1} GB/s received", seconds * 1e6);
     Ok(terminal.text(&text)?)

@@ -3,7 +3,9 @@
 //! Law: a message is cut into parts, each of lines of bytes at one step where they are read. Parts
 //! whose lines lie so where they belong, too, are copied there. All others are copied without gaps
 //! into memory beside the tensor, and a kernel puts each in its place while the next is on its way.
-//! Copy engines use links better than kernels that read other devices, and take longer to begin.
+//! Copy engines use links better than kernels that read other devices, and take longer to begin:
+//! about 10 us for each copy between two H200, in which a link brings 4 MB. So parts are large, and
+//! the last ones small, since nothing is on its way while the last one is put in place.
 
 use tilewright_gpu::Lines;
 use tilewright_kernel::Element;
@@ -16,10 +18,15 @@ use super::{Combine, Pull, ReshardError, place, pulls_of, where_they_lie};
 /// The bytes of a message from which on copy engines bring it where its lines belong. Two H200 took
 /// longer that way at 8 MiB, and less time from 32 MiB on.
 pub const LEAST_MESSAGE: u64 = 32 << 20;
+/// The bytes of a message from which on copy engines bring it in parts, where its lines go elsewhere.
+pub const LEAST_TURNED: u64 = 128 << 20;
 /// The least bytes of a line that copy engines bring.
 pub const LEAST_LINE: u64 = 4096;
-/// Bytes of a part that comes beside the tensor: an eighth of a message, within these limits.
-const PART: (i64, i64) = (4 << 20, 32 << 20);
+/// Bytes of a part that comes beside the tensor: half of what is left of a message, within these
+/// limits.
+const PART: (i64, i64) = (16 << 20, 128 << 20);
+/// Positions at multiples of which parts begin where they are long.
+const WHOLE: i64 = 64;
 /// The most parts of a message.
 const MAX_PARTS: usize = 1024;
 /// Bytes at multiples of which kernels are given memory.
@@ -135,7 +142,8 @@ struct Part {
 struct Limits {
     /// Whether they are copied where they belong.
     in_place: bool,
-    /// The most elements of a part, and the bytes of each.
+    /// The least elements that parts are halved to, the most of a part, and the bytes of each.
+    least: i64,
     most: i64,
     width: i64,
     /// The least bytes of a line.
@@ -149,12 +157,11 @@ fn parts(footprint: &Footprint, element: Element, may: [bool; 2]) -> Option<Vec<
     modes.sort_by_key(|mode| mode.1);
     let modes = joined(modes, |last, next| last.1 * last.0 == next.1 && last.2 * last.0 == next.2);
     let width = i64::from(element.bytes());
-    let size = footprint.size() / footprint.starts.len().max(1) as i64;
-    let most = (size * width / 8).clamp(PART.0, PART.1) / width;
-    let ways = [(true, i64::MAX), (false, most)].into_iter().zip(may).filter(|(_, may)| *may);
-    ways.map(|(way, _)| way).find_map(|(in_place, most)| {
+    let beside = (PART.0 / width, PART.1 / width);
+    let ways = [(true, (i64::MAX, i64::MAX)), (false, beside)].into_iter().zip(may).filter(|(_, may)| *may);
+    ways.map(|(way, _)| way).find_map(|(in_place, (least, most))| {
         let mut parts = Vec::new();
-        let limits = Limits { in_place, most, width, line: LEAST_LINE };
+        let limits = Limits { in_place, least, most, width, line: LEAST_LINE };
         let cut = |start: &(i64, i64)| cut(&modes, *start, &limits, &mut parts);
         footprint.starts.iter().map(cut).collect::<Option<Vec<()>>>()?;
         Some(parts)
@@ -174,9 +181,9 @@ fn joined(modes: Vec<Mode>, goes_on: impl Fn(&Mode, &Mode) -> bool) -> Vec<Mode>
 }
 
 /// Cuts along the outermost mode until all parts are lines at one step, of at most so many
-/// elements.
+/// elements, and the last ones are small.
 fn cut(modes: &[Mode], (read, write): (i64, i64), limits: &Limits, parts: &mut Vec<Part>) -> Option<()> {
-    let Limits { in_place, most, width, line } = *limits;
+    let Limits { in_place, least, most, width, line } = *limits;
     let size: i64 = modes.iter().map(|mode| mode.0).product();
     let mut push = |modes: Vec<Mode>, read: i64, write: i64| {
         let lines = lines(&modes, in_place, width)?;
@@ -184,18 +191,20 @@ fn cut(modes: &[Mode], (read, write): (i64, i64), limits: &Limits, parts: &mut V
         is_long.then(|| parts.push(Part { read, write, modes, lines, in_place }))
     };
     let is_lines = lines(modes, in_place, width).is_some();
-    let Some(((extent, from, to), inner)) = modes.split_last().filter(|_| size > most || !is_lines) else {
+    let Some(((extent, from, to), inner)) = modes.split_last().filter(|_| size > least || !is_lines) else {
         return push(modes.to_vec(), read, write);
     };
     let of_one = size / extent;
     if of_one <= most && is_lines {
-        // As few parts as there may be, all as large as each other where that is possible.
-        let number = (extent + most / of_one - 1) / (most / of_one);
-        let each = (extent + number - 1) / number;
-        for first in (0..*extent).step_by(usize::try_from(each).ok()?) {
-            let part = (each.min(extent - first), *from, *to);
-            let modes = inner.iter().copied().chain([part]).collect();
+        let mut first = 0;
+        while first < *extent {
+            let left = extent - first;
+            let half = ((left + 1) / 2).clamp((least / of_one).max(1), most / of_one).min(left);
+            // What follows begins where accesses may be wide.
+            let half = if half < left && half > WHOLE { half - half % WHOLE } else { half };
+            let modes = inner.iter().copied().chain([(half, *from, *to)]).collect();
             push(modes, read + first * from, write + first * to)?;
+            first += half;
         }
         return Some(());
     }
@@ -270,9 +279,10 @@ mod tests {
             let mut right = Vec::new();
             whole.each(|read, write| right.push((read, write)));
             right.sort_unstable();
-            for (in_place, most) in [(true, i64::MAX), (false, 1), (false, 7), (false, 24), (false, i64::MAX)] {
-                let (mut parts, width) = (Vec::new(), 4);
-                let limits = Limits { in_place, most, width, line: 4 };
+            let limits = [(i64::MAX, i64::MAX), (1, 1), (3, 7), (6, 24), (1, i64::MAX), (i64::MAX, i64::MAX)];
+            for (number, (least, most)) in limits.into_iter().enumerate() {
+                let (mut parts, width, in_place) = (Vec::new(), 4, number == 0);
+                let limits = Limits { in_place, least, most, width, line: 4 };
                 cut(modes, (3, 5), &limits, &mut parts).unwrap();
                 assert_eq!(places(&parts), right, "{modes:?}, {in_place}, {most}");
                 cut_apart += usize::from(parts.len() > 1);
@@ -300,6 +310,17 @@ mod tests {
             }
         }
         assert!(cut_apart > 10, "{cut_apart}");
+    }
+
+    #[test]
+    fn parts_are_half_of_what_is_left_within_their_limits() {
+        let mib =
+            |parts: &[Part]| parts.iter().map(|part| (part.lines.count * part.lines.bytes) >> 20).collect::<Vec<_>>();
+        // Lines of 16 KiB, which go elsewhere, of 512 MiB in all.
+        let turned = Footprint { starts: vec![(0, 0)], modes: vec![(4096, 1, 65536), (32768, 8192, 1)] };
+        let parts = parts(&turned, Element::F32, [true; 2]).unwrap();
+        assert_eq!(mib(&parts), [128, 128, 128, 64, 32, 16, 16]);
+        assert!(parts.iter().all(|part| !part.in_place));
     }
 
     #[test]

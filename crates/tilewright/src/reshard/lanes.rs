@@ -7,7 +7,8 @@ use tilewright_gpu::{Device, Event, GpuError, Stream};
 
 /// The streams of a device.
 pub(crate) struct Lane {
-    /// For kernels that read other devices.
+    /// For kernels that read other devices, or what has come from them: they go before those that
+    /// read this device alone, as the next part waits for them.
     pub far: Stream,
     /// For kernels that read this device alone.
     pub near: Stream,
@@ -23,8 +24,8 @@ pub(crate) struct Lanes(Vec<Lane>);
 impl Lanes {
     pub fn new(devices: &[Device]) -> Result<Lanes, GpuError> {
         let lane = |device: &Device| {
-            let [far, near, copies] = [device.stream()?, device.stream()?, device.stream()?];
-            Ok(Lane { far, near, copies, done: [device.event()?, device.event()?, device.event()?] })
+            let [far, near, copies] = [device.urgent_stream()?, device.stream()?, device.stream()?];
+            Ok(Lane { far, near, copies, done: [device.mark()?, device.mark()?, device.mark()?] })
         };
         Ok(Lanes(devices.iter().map(lane).collect::<Result<_, GpuError>>()?))
     }

@@ -10,7 +10,7 @@ use tilewright_kernel::Element;
 use tilewright_kernels::Planned;
 use tilewright_mesh::{MeshError, Plan};
 
-use super::brought::{Bring, Brought, LEAST_MESSAGE, brought};
+use super::brought::{Bring, Brought, LEAST_MESSAGE, LEAST_TURNED, brought};
 use super::lanes::{Lane, Lanes};
 use super::{Combine, Pull, ReshardError};
 
@@ -21,7 +21,7 @@ const SLOTS: usize = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Readers {
     /// Copy engines read messages of [`LEAST_MESSAGE`] bytes and more whose lines go where they
-    /// belong, kernels all others.
+    /// belong, and others of [`LEAST_TURNED`] bytes and more, in parts; kernels read the rest.
     #[default]
     BySize,
     /// Kernels read all.
@@ -86,6 +86,29 @@ struct OnDevice {
     puts: Vec<SizedKernel>,
 }
 
+impl OnDevice {
+    /// How what it makes gets there.
+    fn way(&self) -> String {
+        let mut ways = Vec::new();
+        for (is_put, what) in [(false, "in place"), (true, "each put in place by a kernel while the next one comes")] {
+            let brings = self.brings.iter().filter(|bring| bring.put.is_some() == is_put);
+            let bytes: Vec<u64> = brings.map(|bring| bring.lines.count * bring.lines.bytes).collect();
+            if let [first, ..] = bytes[..] {
+                let (sum, count) = (bytes.iter().sum::<u64>(), bytes.len());
+                let parts =
+                    if count == 1 { "1 part".to_owned() } else { format!("{count} parts, the first of {first}") };
+                ways.push(format!("copy engines bring {sum} bytes, {parts}, {what}"));
+            }
+        }
+        match self.pulls.len() {
+            0 => {}
+            1 => ways.push("1 kernel reads from where it lies".to_owned()),
+            many => ways.push(format!("{many} kernels read from where it lies")),
+        }
+        if ways.is_empty() { "nothing".to_owned() } else { ways.join("; ") }
+    }
+}
+
 /// Memory for a part beside the tensor: when it has come, and when it has been put in place.
 struct Slot {
     memory: Memory,
@@ -144,7 +167,7 @@ impl DeviceReshard {
             return Err(MeshError::Processes { processes: devices.len(), devices: size }.into());
         }
         let least = match readers {
-            Readers::BySize => [LEAST_MESSAGE, u64::MAX],
+            Readers::BySize => [LEAST_MESSAGE, LEAST_TURNED],
             Readers::Kernels => [u64::MAX; 2],
             Readers::Engines => [0; 2],
         };
@@ -173,7 +196,7 @@ impl DeviceReshard {
         let (mut beside, mut slots) = (Vec::new(), Vec::new());
         for (device, [sums, part]) in devices.iter().zip(rooms) {
             beside.push(device.allocate(sums)?);
-            let slot = |_| Ok(Slot { memory: device.allocate(part)?, come: device.event()?, put: device.event()? });
+            let slot = |_| Ok(Slot { memory: device.allocate(part)?, come: device.mark()?, put: device.mark()? });
             slots.push((0..if part > 0 { SLOTS } else { 0 }).map(slot).collect::<Result<_, GpuError>>()?);
         }
         let bytes = [bytes(plan.from().reach()), bytes(plan.to().reach())];
@@ -183,6 +206,11 @@ impl DeviceReshard {
     /// What each device needs before and after, in bytes.
     pub fn bytes(&self) -> [u64; 2] {
         self.bytes
+    }
+
+    /// How what a device makes in each step gets there, a line for each step.
+    pub fn ways(&self, rank: usize) -> Vec<String> {
+        self.steps.iter().filter_map(|step| step.get(rank)).map(OnDevice::way).collect()
     }
 
     /// Moves the tensor from the memories of the devices to others, and returns when it is there.

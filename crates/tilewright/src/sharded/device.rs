@@ -84,11 +84,11 @@ impl ShardedProduct {
             let product = |product: &Product| DeviceProduct::of(device, product.clone(), &options);
             let piece = |piece: &PieceProduct| {
                 let PieceProduct { factors, added, target, .. } = piece.clone();
-                Ok(Piece { product: product(&piece.product)?, factors, added, target, done: device.event()? })
+                Ok(Piece { product: product(&piece.product)?, factors, added, target, done: device.mark()? })
             };
             let copied = |arrival: &Arrival| {
                 let (arrival, memory) = (*arrival, device.allocate(arrival.bytes)?);
-                Ok(Copied { arrival, memory, come: device.event()? })
+                Ok(Copied { arrival, memory, come: device.mark()? })
             };
             ranks.push(OnDevice {
                 device: device.clone(),
@@ -97,8 +97,8 @@ impl ShardedProduct {
                 copies: device.stream()?,
                 arrivals: plan.arrivals.iter().map(copied).collect::<Result<_, GpuError>>()?,
                 pieces: plan.pieces.iter().map(piece).collect::<Result<_, ShardedError>>()?,
-                multiplied: device.event()?,
-                done: device.event()?,
+                multiplied: device.mark()?,
+                done: device.mark()?,
             });
             let memory = plan.places.iter().map(|bytes| device.allocate(*bytes));
             places.push(memory.collect::<Result<_, GpuError>>()?);
