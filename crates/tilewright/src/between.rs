@@ -79,7 +79,10 @@ impl NcclProcesses {
         let waiting: Vec<usize> = places.iter().chain(&sends).map(|(rank, _)| *rank).collect();
         let interrupter = self.beside.interrupter();
         self.worker.moved(sends, places, &|| interrupter.is_interrupted()).map_err(|trouble| match trouble {
-            Trouble::Own(error) => self.beside.give_up(error),
+            Trouble::Own(error) => {
+                self.worker.leave();
+                self.beside.give_up(error)
+            }
             Trouble::Other(why) => self.beside.blame(step, &waiting, &why),
         })
     }
@@ -123,28 +126,29 @@ impl Engine for NcclProcesses {
         meanwhile: &mut dyn Meanwhile,
     ) -> Result<(), MeshError> {
         let mut sends = Messages::new();
-        while let Some(progress) = meanwhile.work().map_err(|error| self.beside.give_up(error))? {
+        while let Some(progress) = meanwhile.work().map_err(|error| self.give_up(error))? {
             if let Progress::Ready(rank, bytes) = progress {
                 sends.push((rank, bytes));
             }
         }
         if sends.len() < targets.len() {
             let what = format!("{step}: a message needs what comes in the same step, which NCCL does not give");
-            return Err(self.beside.give_up(MeshError::Operation { what: what.into() }));
+            return Err(self.give_up(MeshError::Operation { what: what.into() }));
         }
         let places = sources.iter().map(|(rank, length)| (*rank, vec![0; *length])).collect();
         for (rank, bytes) in self.transfer(step, sends, places)? {
-            meanwhile.take(rank, bytes).map_err(|error| self.beside.give_up(error))?;
+            meanwhile.take(rank, bytes).map_err(|error| self.give_up(error))?;
         }
-        while meanwhile.work().map_err(|error| self.beside.give_up(error))?.is_some() {}
+        while meanwhile.work().map_err(|error| self.give_up(error))?.is_some() {}
         Ok(())
     }
 
     fn agree(&mut self, step: &str, text: &str) -> Result<(), MeshError> {
-        self.beside.agree(step, text)
+        self.beside.agree(step, text).inspect_err(|_| self.worker.leave())
     }
 
     fn give_up(&mut self, error: MeshError) -> MeshError {
+        self.worker.leave();
         self.beside.give_up(error)
     }
 }

@@ -6,6 +6,8 @@
 //! left alone with all that it has: no memory that NCCL may still write is freed or given to
 //! anybody, and the program goes on or ends without it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -49,6 +51,8 @@ pub(super) struct Worker {
     answers: Receiver<Answer>,
     version: String,
     patience: Duration,
+    /// Whether nothing that it has is given back.
+    left: Arc<AtomicBool>,
 }
 
 impl Worker {
@@ -59,7 +63,8 @@ impl Worker {
         let (asks, asked) = mpsc::channel::<Ask>();
         let (answer, answers) = mpsc::channel::<Answer>();
         let (say, said) = mpsc::channel::<Result<String, Trouble>>();
-        let patience = joining.patience;
+        let (patience, left) = (joining.patience, Arc::new(AtomicBool::new(false)));
+        let is_left = left.clone();
         let served = move || {
             let mut moving = match Moving::join(&joining) {
                 Ok(moving) => moving,
@@ -76,11 +81,21 @@ impl Worker {
                     return moving.nccl.abort();
                 }
             }
+            if is_left.load(Ordering::Acquire) {
+                // NCCL gives nothing back before the others do, one of which is lost.
+                std::mem::forget(moving);
+            }
         };
         let started = thread::Builder::new().name("nccl".to_owned()).spawn(served);
         started.map_err(|error| Trouble::Own(MeshError::Engine { what: error.to_string().into() }))?;
         let version = answered(&said, patience, is_interrupted)??;
-        Ok(Worker { asks: Some(asks), answers, version, patience })
+        Ok(Worker { asks: Some(asks), answers, version, patience, left })
+    }
+
+    /// Leaves the thread alone with all that it has: one of the others is lost.
+    pub(super) fn leave(&mut self) {
+        self.left.store(true, Ordering::Release);
+        self.asks = None;
     }
 
     /// The version of NCCL.
