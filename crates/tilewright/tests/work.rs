@@ -1,14 +1,17 @@
 //! Functions of elements, reductions, softmax and products of sharded tensors, step by step in the
 //! interpreter: what devices hold at the end is what defines the result.
 
-use half::bf16;
+use half::{bf16, f16};
 use tilewright::kernel::interpret::Interpreter;
 use tilewright::kernel::{Element, Kernel};
 use tilewright::kernels::gemm::Operand;
 use tilewright::kernels::{Expression, Planned};
-use tilewright::mesh::{Machine, Mesh, Reduction, ShardedLayout, map, multiply, reduce, softmax};
+use tilewright::mesh::{Machine, Mesh, Reduction, ShardedLayout, argmax, map, multiply, reduce, softmax};
 use tilewright::reshard::brought;
 use tilewright::sharded::{Tensor, WorkPlan, WorkStep};
+
+/// The types that devices reduce.
+const TYPES: [Element; 6] = [Element::F32, Element::F16, Element::Bf16, Element::F64, Element::I32, Element::I64];
 
 /// The bytes of a tensor on each device.
 type Held = Vec<Vec<u8>>;
@@ -25,15 +28,22 @@ fn whole(layout: &ShardedLayout, at: i64) -> f64 {
 fn bytes_of(value: f64, element: Element) -> Vec<u8> {
     match element {
         Element::Bf16 => bf16::from_f64(value).to_le_bytes().to_vec(),
+        Element::F16 => f16::from_f64(value).to_le_bytes().to_vec(),
+        Element::F64 => value.to_le_bytes().to_vec(),
+        Element::I32 => (value as i32).to_le_bytes().to_vec(),
+        Element::I64 => (value as i64).to_le_bytes().to_vec(),
         _ => (value as f32).to_le_bytes().to_vec(),
     }
 }
 
-fn value_of(bytes: &[u8]) -> f64 {
-    match *bytes {
-        [a, b] => bf16::from_le_bytes([a, b]).to_f64(),
-        [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
-        _ => panic!("{}", bytes.len()),
+fn value_of(bytes: &[u8], element: Element) -> f64 {
+    match element {
+        Element::Bf16 => bf16::from_le_bytes(bytes.try_into().unwrap()).to_f64(),
+        Element::F16 => f16::from_le_bytes(bytes.try_into().unwrap()).to_f64(),
+        Element::F64 => f64::from_le_bytes(bytes.try_into().unwrap()),
+        Element::I32 => f64::from(i32::from_le_bytes(bytes.try_into().unwrap())),
+        Element::I64 => i64::from_le_bytes(bytes.try_into().unwrap()) as f64,
+        _ => f64::from(f32::from_le_bytes(bytes.try_into().unwrap())),
     }
 }
 
@@ -113,6 +123,12 @@ fn carried_out(plan: &WorkPlan, operands: &[Held]) -> Held {
                     run(planned, &inputs, own);
                 }
             }
+            WorkStep::LaunchEach { planned, inputs, .. } => {
+                for (rank, (own, planned)) in written.iter_mut().zip(planned).enumerate() {
+                    let inputs: Vec<&[u8]> = inputs.iter().map(|tensor| held(tensor)[rank].as_slice()).collect();
+                    run(planned, &inputs, own);
+                }
+            }
             WorkStep::Multiply { product, factors, .. } => {
                 let [only] = product.steps() else { panic!("a product of one kernel") };
                 assert!(matches!(only.read_and_written().1, [Operand::D]));
@@ -131,17 +147,24 @@ fn carried_out(plan: &WorkPlan, operands: &[Held]) -> Held {
     result
 }
 
-/// Compares each place with the definition.
-fn compared(layout: &ShardedLayout, held: &Held, element: Element, wanted: impl Fn(i64) -> f64, bound: f64) {
+/// Compares each place with the definition, of which it may be off by a part.
+fn compared(layout: &ShardedLayout, held: &Held, element: Element, wanted: impl Fn(i64) -> f64, part: f64) {
+    within(layout, held, element, wanted, [part, 0.0]);
+}
+
+/// The same where it may be off by so much, too.
+fn within(layout: &ShardedLayout, held: &Held, element: Element, wanted: impl Fn(i64) -> f64, [part, least]: [f64; 2]) {
     let (width, copies) = (element.bytes() as usize, layout.copies() as usize);
     for at in 0..layout.size() {
         let places = layout.places(at).unwrap();
         for copy in 0..copies {
             let summands = places.iter().skip(copy).step_by(copies);
-            let found: f64 =
-                summands.map(|(rank, offset)| value_of(&held[*rank][*offset as usize * width..][..width])).sum();
+            let found: f64 = summands
+                .map(|(rank, offset)| value_of(&held[*rank][*offset as usize * width..][..width], element))
+                .sum();
             let wanted = wanted(at);
-            assert!((found - wanted).abs() <= bound * wanted.abs(), "element {at} is {found}, not {wanted}: {layout}");
+            let bound = part * wanted.abs() + least;
+            assert!((found - wanted).abs() <= bound, "element {at} of {element} is {found}, not {wanted}: {layout}");
         }
     }
 }
@@ -153,18 +176,22 @@ fn layouts<const N: usize>(mesh: &str, texts: [&str; N]) -> [ShardedLayout; N] {
 
 #[test]
 fn functions_of_elements_lie_where_they_should() {
-    for (mesh, texts) in [
+    for ((mesh, texts), element) in [
         ("x=2", ["((16,2),24):((24,1@x),1)", "(32,(12,2)):(1,(32,1@x)) at 3", "((16,2),24):((24,1@x),1)"]),
         ("x=2", ["(32,24):(1,32) summed 2:1@x", "(32,24):(24,1) copied 2:1@x", "(32,(12,2)):(12,(1,1@x)) at 4"]),
         ("x=2", ["((16,2),24):((1,1@x),16)", "((16,2),24):((1,1@x),16)", "(32,24):(1,32) copied 2:1@x"]),
         ("x=3", ["(30,7) copied 3:1@x", "((10,3),7):((1,1@x),10)", "(30,7):(7,1) summed 3:1@x"]),
-    ] {
+    ]
+    .into_iter()
+    .flat_map(|case| TYPES.map(|element| (case, element)))
+    {
         let [a, b, to] = layouts(mesh, texts);
-        let plan = map(&[&a, &b], &to, 4, &Machine::HGX_H200).unwrap();
+        let plan = map(&[&a, &b], &to, i64::from(element.bytes()), &Machine::HGX_H200).unwrap();
         let function = Expression::input(0) * Expression::input(0) - Expression::input(1) * 3.0;
-        let work = WorkPlan::map(&plan, &function, Element::F32).unwrap();
-        let held = carried_out(&work, &[filled(&a, Element::F32), filled(&b, Element::F32)]);
-        compared(&to, &held, Element::F32, |at| whole(&a, at).powi(2) - whole(&b, at) * 3.0, 0.0);
+        let work = WorkPlan::map(&plan, &function, element).unwrap();
+        let held = carried_out(&work, &[filled(&a, element), filled(&b, element)]);
+        let rounded = |value: f64| value_of(&bytes_of(value, element), element);
+        compared(&to, &held, element, |at| rounded(whole(&a, at).powi(2) - whole(&b, at) * 3.0), 0.0);
     }
 }
 
@@ -193,10 +220,18 @@ fn reductions_along_cut_modes_are_those_of_all_elements() {
         ] {
             for to in results {
                 let [from, to] = layouts("x=2", [matrix, to]);
-                for by in [Reduction::Sum, Reduction::Mean, Reduction::Max] {
-                    let plan = reduce(&from, &[over], by, &to, 4, &Machine::HGX_H200).unwrap();
-                    let work = WorkPlan::reduce(&plan).unwrap();
-                    let held = carried_out(&work, &[filled(&from, Element::F32)]);
+                for (by, element) in [Reduction::Sum, Reduction::Mean, Reduction::Max]
+                    .into_iter()
+                    .flat_map(|by| TYPES.map(|of| (by, of)))
+                {
+                    let plan = reduce(&from, &[over], by, &to, i64::from(element.bytes()), &Machine::HGX_H200).unwrap();
+                    if by == Reduction::Mean && !element.is_float() {
+                        let error = WorkPlan::reduce(&plan, element).unwrap_err();
+                        assert!(error.to_string().contains("a mean of i"), "{error}");
+                        continue;
+                    }
+                    let work = WorkPlan::reduce(&plan, element).unwrap();
+                    let held = carried_out(&work, &[filled(&from, element)]);
                     let wanted = |result: i64| {
                         let values = group(over, [64, 48], result).into_iter().map(|at| whole(&from, at));
                         match by {
@@ -205,7 +240,16 @@ fn reductions_along_cut_modes_are_those_of_all_elements() {
                             _ => values.sum(),
                         }
                     };
-                    compared(&to, &held, Element::F32, wanted, if by == Reduction::Mean { 1e-6 } else { 0.0 });
+                    // Sums of 16 bits are rounded on each device and when they are added: of numbers
+                    // of up to 64 * 11 each.
+                    let (part, least) = match (by, element) {
+                        (Reduction::Max, _) => (0.0, 0.0),
+                        (Reduction::Mean, Element::F32 | Element::F64) => (1e-6, 0.0),
+                        (_, Element::F16) => (0.0, 704.0 * 4.0 / 2048.0),
+                        (_, Element::Bf16) => (0.0, 704.0 * 4.0 / 256.0),
+                        _ => (0.0, 0.0),
+                    };
+                    within(&to, &held, element, wanted, [part, least]);
                 }
             }
         }
@@ -213,11 +257,68 @@ fn reductions_along_cut_modes_are_those_of_all_elements() {
 }
 
 #[test]
+fn places_of_greatest_elements_are_those_among_all_elements() {
+    let matrices = [
+        "((32,2),48):((1,1@x),32)",
+        "((32,2),48):((48,1@x),1) at 2",
+        "(64,(24,2)):(1,(64,1@x))",
+        "((2,32),(2,24)):((1@x,48),(24,1)) at 1",
+        "(64,48):(1,64) summed 2:1@x",
+        "((8,2,4),48):((1,1@x,8),32)",
+    ];
+    let mut moved = 0;
+    for (number, matrix) in matrices.into_iter().enumerate() {
+        for (over, results) in [
+            (&[0][..], ["48:1 copied 2:1@x", "((24,2),):((1,1@x),)"]),
+            (&[1], ["64:1 copied 2:1@x", "((2,32),):((1@x,1),) at 1"]),
+            (&[0, 1], ["1:0 copied 2:1@x", "1:0 at 1@x"]),
+        ] {
+            for (turn, to) in results.into_iter().enumerate() {
+                let [from, to] = layouts("x=2", [matrix, to]);
+                let element = TYPES[(number + turn + over.len()) % TYPES.len()];
+                let plan = argmax(&from, over, &to, i64::from(element.bytes()), &Machine::HGX_H200).unwrap();
+                let work = WorkPlan::argmax(&plan, element).unwrap();
+                moved += work.steps().iter().filter(|step| matches!(step, WorkStep::Move { .. })).count();
+                let held = carried_out(&work, &[filled(&from, element)]);
+                let wanted = |result: i64| {
+                    let all = match over {
+                        [0, 1] => (0..64 * 48).collect(),
+                        _ => group(over[0], [64, 48], result),
+                    };
+                    let values: Vec<f64> = all.into_iter().map(|at| whole(&from, at)).collect();
+                    let greatest = values.iter().copied().fold(f64::MIN, f64::max);
+                    values.iter().position(|value| *value == greatest).unwrap() as f64
+                };
+                compared(&to, &held, Element::I64, wanted, 0.0);
+            }
+        }
+    }
+    assert!(moved > 20, "{moved}");
+}
+
+#[test]
+fn a_row_without_a_number_has_its_greatest_element_first() {
+    let [from, to] = layouts("x=2", ["(3,(4,2)):(4,(1,1@x))", "3:1 copied 2:1@x"]);
+    let plan = argmax(&from, &[1], &to, 4, &Machine::HGX_H200).unwrap();
+    let work = WorkPlan::argmax(&plan, Element::F32).unwrap();
+    // Rows of NaN alone, of NaN on one device, and of numbers below 0 beside NaN.
+    let rows = [
+        [f32::NAN; 8],
+        [f32::NAN, f32::NAN, f32::NAN, f32::NAN, -3.0, f32::NEG_INFINITY, -1.0, -1.0],
+        [f32::NAN, -2.0, -5.0, f32::NEG_INFINITY, -2.0, f32::NAN, -9.0, -4.0],
+    ];
+    let held = (0..2).map(|rank| rows.iter().flat_map(|row| row[4 * rank..][..4].to_vec()).collect::<Vec<f32>>());
+    let held = held.map(|own| own.into_iter().flat_map(f32::to_le_bytes).collect()).collect();
+    let found = carried_out(&work, &[held]);
+    compared(&to, &found, Element::I64, |row| [0.0, 6.0, 1.0][row as usize], 0.0);
+}
+
+#[test]
 fn a_reduction_of_three_modes_keeps_the_order_of_the_others() {
     // Row-major: the kernel's results lie in another order than the plan's.
     let [from, to] = layouts("x=2", ["(6,(4,2),10):(40,(10,1@x),1)", "(6,10):(1,6) copied 2:1@x"]);
     let plan = reduce(&from, &[1], Reduction::Sum, &to, 4, &Machine::HGX_H200).unwrap();
-    let held = carried_out(&WorkPlan::reduce(&plan).unwrap(), &[filled(&from, Element::F32)]);
+    let held = carried_out(&WorkPlan::reduce(&plan, Element::F32).unwrap(), &[filled(&from, Element::F32)]);
     let wanted = |result: i64| {
         let (first, last) = (result % 6, result / 6);
         (0..8).map(|middle| whole(&from, first + 6 * (middle + 8 * last))).sum()
@@ -233,16 +334,24 @@ fn softmax_along_a_cut_mode_is_that_of_the_whole_mode() {
         ("(64,48):(48,1) summed 2:1@x", "((32,2),48):((48,1@x),1) at 3", 1),
     ] {
         let [from, to] = layouts("x=2", [from, to]);
-        let plan = softmax(&from, &[over], &to, 4, &Machine::HGX_H200).unwrap();
-        let held = carried_out(&WorkPlan::softmax(&plan).unwrap(), &[filled(&from, Element::F32)]);
-        let wanted = |at: i64| {
-            let result = if over == 0 { at / 64 } else { at % 64 };
-            let values: Vec<f64> = group(over, [64, 48], result).into_iter().map(|at| whole(&from, at)).collect();
-            let greatest = values.iter().copied().fold(f64::MIN, f64::max);
-            let sum: f64 = values.iter().map(|value| (value - greatest).exp()).sum();
-            (whole(&from, at) - greatest).exp() / sum
-        };
-        compared(&to, &held, Element::F32, wanted, 1e-5);
+        for (element, bound) in [(Element::F32, [1e-5, 0.0]), (Element::Bf16, [1e-5 + 2_f64.powi(-8), 0.0])]
+            .into_iter()
+            .chain([(Element::F16, [1e-5 + 2_f64.powi(-11), 2_f64.powi(-25)])])
+        {
+            let bytes = i64::from(element.bytes());
+            let plan = softmax(&from, &[over], &to, bytes, &Machine::HGX_H200).unwrap();
+            let held = carried_out(&WorkPlan::softmax(&plan, element).unwrap(), &[filled(&from, element)]);
+            let wanted = |at: i64| {
+                let result = if over == 0 { at / 64 } else { at % 64 };
+                let values: Vec<f64> = group(over, [64, 48], result).into_iter().map(|at| whole(&from, at)).collect();
+                let greatest = values.iter().copied().fold(f64::MIN, f64::max);
+                let sum: f64 = values.iter().map(|value| (value - greatest).exp()).sum();
+                (whole(&from, at) - greatest).exp() / sum
+            };
+            within(&to, &held, element, wanted, bound);
+        }
+        let plan = softmax(&from, &[over], &to, 8, &Machine::HGX_H200).unwrap();
+        assert!(WorkPlan::softmax(&plan, Element::F64).unwrap_err().to_string().contains("softmax of f64"));
     }
 }
 

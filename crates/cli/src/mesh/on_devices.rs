@@ -6,9 +6,11 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use half::{bf16, f16};
 use serde_json::json;
 use tilewright::gpu::{Device, Memory};
+use tilewright::kernel::Element;
 use tilewright::mesh::{MeshError, ShardedLayout};
 use tilewright::sharded::{ShardedError, ShardedWork, WorkPlan};
 
@@ -26,21 +28,81 @@ const TURNS: usize = 7;
 
 #[derive(Debug, Args)]
 pub struct OnDevices {
-    /// Carry it out on the GPUs of this machine, on elements of f32, compare every element, and
-    /// time it.
+    /// Carry it out on the GPUs of this machine, compare every element, and time it.
     #[arg(long, conflicts_with = "run")]
     pub device: bool,
+    /// The type of the elements on GPUs.
+    #[arg(long = "type", default_value = "f32", requires = "device", value_enum)]
+    element: Type,
 }
 
-/// Memory of all devices as f32.
-pub fn f32s(memory: &[Vec<f64>]) -> Vec<Vec<f32>> {
-    memory.iter().map(|own| own.iter().map(|value| *value as f32).collect()).collect()
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Type {
+    F16,
+    Bf16,
+    F32,
+    F64,
+    I32,
+    I64,
+}
+
+/// The bytes of numbers as elements of a type, rounded to it.
+fn bytes_of(numbers: &[f64], element: Element) -> Vec<u8> {
+    fn each<const N: usize>(numbers: &[f64], bytes: impl Fn(f64) -> [u8; N]) -> Vec<u8> {
+        numbers.iter().flat_map(|number| bytes(*number)).collect()
+    }
+    match element {
+        Element::F16 => each(numbers, |number| f16::from_f64(number).to_le_bytes()),
+        Element::Bf16 => each(numbers, |number| bf16::from_f64(number).to_le_bytes()),
+        Element::F64 => each(numbers, f64::to_le_bytes),
+        Element::I32 => each(numbers, |number| (number as i32).to_le_bytes()),
+        Element::I64 => each(numbers, |number| (number as i64).to_le_bytes()),
+        _ => each(numbers, |number| (number as f32).to_le_bytes()),
+    }
+}
+
+/// The numbers that bytes are as elements of a type.
+fn numbers_of(bytes: &[u8], element: Element) -> Vec<f64> {
+    fn each<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> f64) -> Vec<f64> {
+        bytes.chunks_exact(N).filter_map(|bytes| Some(number(bytes.try_into().ok()?))).collect()
+    }
+    match element {
+        Element::F16 => each(bytes, |bytes| f16::from_le_bytes(bytes).to_f64()),
+        Element::Bf16 => each(bytes, |bytes| bf16::from_le_bytes(bytes).to_f64()),
+        Element::F64 => each(bytes, f64::from_le_bytes),
+        Element::I32 => each(bytes, |bytes| f64::from(i32::from_le_bytes(bytes))),
+        Element::I64 => each(bytes, |bytes| i64::from_le_bytes(bytes) as f64),
+        _ => each(bytes, |bytes| f64::from(f32::from_le_bytes(bytes))),
+    }
 }
 
 impl OnDevices {
+    /// The type of an element there.
+    pub fn element(&self) -> Element {
+        match self.element {
+            Type::F16 => Element::F16,
+            Type::Bf16 => Element::Bf16,
+            Type::F32 => Element::F32,
+            Type::F64 => Element::F64,
+            Type::I32 => Element::I32,
+            Type::I64 => Element::I64,
+        }
+    }
+
     /// The bytes of an element there.
     pub fn bytes(&self) -> Option<i64> {
-        self.device.then_some(size_of::<f32>() as i64)
+        self.device.then_some(i64::from(self.element().bytes()))
+    }
+
+    /// Half a unit in the last place of an element, as a part of it; 0 of integers.
+    pub fn rounding(&self) -> f64 {
+        match self.element {
+            Type::F16 => 2_f64.powi(-11),
+            Type::Bf16 => 2_f64.powi(-8),
+            Type::F32 => 2_f64.powi(-24),
+            Type::F64 => 2_f64.powi(-53),
+            Type::I32 | Type::I64 => 0.0,
+        }
     }
 
     /// That memory is not too large for where it is carried out.
@@ -51,14 +113,6 @@ impl OnDevices {
         let all = |layout: &&ShardedLayout| layout.reach().saturating_mul(layout.mesh().size() as i64);
         match layouts.iter().map(all).max() > Some(MAX_MEMORY) {
             true => Err(MeshError::TooLarge { what: "elements of memory on all devices", limit: MAX_MEMORY }),
-            false => Ok(()),
-        }
-    }
-
-    /// That GPUs are not wanted for what they do not do.
-    pub fn refused(&self, what: &str) -> Result<(), Failure> {
-        match self.device {
-            true => Err(Failure::Usage(format!("{what} is not computed on GPUs yet: use --run between processes"))),
             false => Ok(()),
         }
     }
@@ -74,8 +128,8 @@ impl OnDevices {
     /// Carries a plan out, compares the memory of all devices by `compare`, and times it.
     pub fn carry_out(
         &self,
-        (plan, devices): (&WorkPlan, &[Device]),
-        operands: &[Vec<Vec<f32>>],
+        (plan, devices, made): (&WorkPlan, &[Device], Element),
+        operands: &[Vec<Vec<f64>>],
         mut object: Json,
         terminal: &mut Terminal,
         compare: impl Fn(&[Vec<f64>]) -> Result<(), Failure>,
@@ -86,9 +140,9 @@ impl OnDevices {
         for operand in operands {
             let mut on_devices = Vec::new();
             for (device, own) in devices.iter().zip(operand) {
-                let bytes: &[u8] = bytemuck::cast_slice(own);
+                let bytes = bytes_of(own, self.element());
                 let mut memory = device.allocate(bytes.len() as u64)?;
-                memory.write(&device.stream()?, 0, bytes)?;
+                memory.write(&device.stream()?, 0, &bytes)?;
                 on_devices.push(memory);
             }
             given.push(on_devices);
@@ -97,7 +151,7 @@ impl OnDevices {
         let mut result: Vec<Memory> = Vec::new();
         for device in devices {
             let (stream, mut memory) = (device.stream()?, device.allocate(bytes)?);
-            // NaN: what is not written is found.
+            // NaN, or -1: what is not written is found.
             memory.fill_bytes(&stream, 0xff)?;
             stream.synchronize()?;
             result.push(memory);
@@ -110,9 +164,9 @@ impl OnDevices {
         work.wait().map_err(refused)?;
         let mut after = Vec::new();
         for (device, memory) in devices.iter().zip(&result) {
-            let mut own = vec![0.0_f32; usize::try_from(bytes).unwrap_or(0) / size_of::<f32>()];
-            memory.read(&device.stream()?, 0, bytemuck::cast_slice_mut(&mut own))?;
-            after.push(own.into_iter().map(f64::from).collect());
+            let mut own = vec![0; usize::try_from(bytes).unwrap_or(0)];
+            memory.read(&device.stream()?, 0, &mut own)?;
+            after.push(numbers_of(&own, made));
         }
         compare(&after)?;
         let mut seconds = |count: usize| -> Result<f64, Failure> {
@@ -130,6 +184,7 @@ impl OnDevices {
         let seconds = median(turns);
         if terminal.json {
             object["device"] = json!(devices.first().map(Device::name));
+            object["type"] = json!(self.element().to_string());
             object["median_us"] = json!(seconds * 1e6);
             object["checked"] = json!(true);
             return Ok(terminal.object(&object)?);

@@ -16,7 +16,7 @@ use tilewright::mesh::{
 };
 use tilewright::sharded::{ShardedError, WorkPlan};
 
-use super::on_devices::{OnDevices, f32s};
+use super::on_devices::OnDevices;
 use super::run::{Beside, Job, filled, fits, right};
 use super::{Costs, plan_json};
 use crate::output::Failure;
@@ -56,8 +56,8 @@ pub enum By {
 
 /// The bytes of elements that processes compute with.
 const BYTES: i64 = size_of::<f64>() as i64;
-/// How far results of `f64` that are rounded may be off, as a part of them; and those of GPUs: the
-/// exponential of a number of which the magnitude is up to 64, divided by a sum of such.
+/// How far results of `f64` that are rounded may be off, as a part of them; and those of GPUs in f32:
+/// the exponential of a number of which the magnitude is up to 64, divided by a sum of such.
 const ROUNDED: f64 = 1e-12;
 const ROUNDED_F32: f64 = 1e-5;
 
@@ -75,12 +75,31 @@ fn value(element: i64, summand: i64) -> f64 {
 
 /// The value of an element that is the sum of so many summands.
 fn whole(element: i64, sums: i64) -> f64 {
+    whole_of(value, element, sums)
+}
+
+fn whole_of(value: impl Fn(i64, i64) -> f64, element: i64, sums: i64) -> f64 {
     (0..sums).map(|summand| value(element, summand)).sum()
 }
 
-/// Compares what devices hold with what defines it, at each place of each copy: within `bound` of
-/// it, as a part of it.
-fn defined(layout: &ShardedLayout, memory: &[Vec<f64>], wanted: &[f64], bound: f64) -> Result<(), Failure> {
+/// The summands of elements of a type on GPUs, which elements of 16 bits have exactly, and small
+/// enough for sums in f16.
+fn value_on(element: Element) -> fn(i64, i64) -> f64 {
+    match element {
+        Element::F16 => |element, summand| (element * 31 % 13 + summand) as f64 / 64.0,
+        Element::Bf16 => |element, summand| (element * 31 % 13 + summand) as f64,
+        _ => value,
+    }
+}
+
+/// Compares what devices hold with what defines it, at each place of each copy: within a part of it,
+/// and so much.
+fn defined(
+    layout: &ShardedLayout,
+    memory: &[Vec<f64>],
+    wanted: &[f64],
+    [part, least]: [f64; 2],
+) -> Result<(), Failure> {
     let copies = usize::try_from(layout.copies()).unwrap_or(1);
     for (element, wanted) in wanted.iter().enumerate() {
         let places = layout.places(element as i64)?;
@@ -89,7 +108,7 @@ fn defined(layout: &ShardedLayout, memory: &[Vec<f64>], wanted: &[f64], bound: f
             let at = |(rank, offset): &(usize, i64)| memory.get(*rank)?.get(usize::try_from(*offset).ok()?).copied();
             let found: f64 = summands.map(|place| at(place).unwrap_or(f64::NAN)).sum();
             // A NaN is wrong, too.
-            let is_right = (found - wanted).abs() <= bound * wanted.abs();
+            let is_right = (found - wanted).abs() <= part * wanted.abs() + least;
             if !is_right {
                 return Err(Failure::Value(format!("element {element} is {found}, and should be {wanted}")));
             }
@@ -120,7 +139,7 @@ fn groups(sizes: &[i64], over: &[usize]) -> Vec<Vec<i64>> {
 /// What is done to one operand.
 enum Single {
     Reduce(ReducePlan),
-    Argmax(ArgmaxPlan),
+    Argmax(Box<ArgmaxPlan>),
     Softmax(SoftmaxPlan),
 }
 
@@ -175,9 +194,8 @@ pub fn reduced(
         By::Argmax => {
             let plan = argmax(&from, over, &to, bytes, &machine)?;
             let (text, [operand, parts]) = (plan.to_string(), plan.moves().map(plan_json));
-            let object = json!({ "operand": operand, "parts": parts, "result": null, "seconds": plan.seconds() });
-            options.here.refused("the place of the greatest element")?;
-            return one(Single::Argmax(plan), (text, object), [&from, &to], options, terminal, |group| {
+            let object = json!({ "operand": operand, "parts": parts, "result": plan.result().map(plan_json), "seconds": plan.seconds() });
+            return one(Single::Argmax(Box::new(plan)), (text, object), [&from, &to], options, terminal, |group| {
                 let greatest = group.iter().copied().fold(f64::MIN, f64::max);
                 group.iter().position(|value| *value == greatest).unwrap_or(0) as f64
             });
@@ -227,13 +245,15 @@ fn one(
     let refused = |error: ShardedError| Failure::refused(&error);
     let work = match &single {
         _ if !here.device => None,
-        Single::Reduce(plan) => Some(WorkPlan::reduce(plan).map_err(refused)?),
-        Single::Softmax(plan) => Some(WorkPlan::softmax(plan).map_err(refused)?),
-        Single::Argmax(_) => None,
+        Single::Reduce(plan) => Some(WorkPlan::reduce(plan, here.element()).map_err(refused)?),
+        Single::Softmax(plan) => Some(WorkPlan::softmax(plan, here.element()).map_err(refused)?),
+        Single::Argmax(plan) => Some(WorkPlan::argmax(plan, here.element()).map_err(refused)?),
     };
     let devices = work.as_ref().map(|work| here.open(work, &text, terminal)).transpose()?;
     let groups = groups(&from.mode_sizes(), over);
-    let of_group = |group: &Vec<i64>| -> Vec<f64> { group.iter().map(|at| whole(*at, from.sums())).collect() };
+    let value = if here.device { value_on(here.element()) } else { value };
+    let of_group =
+        |group: &Vec<i64>| -> Vec<f64> { group.iter().map(|at| whole_of(value, *at, from.sums())).collect() };
     let mut wanted: Vec<f64> = Vec::new();
     if let Single::Softmax(_) = single {
         wanted.resize(usize::try_from(from.size()).unwrap_or(0), 0.0);
@@ -251,11 +271,11 @@ fn one(
     }
     let is_softmax = matches!(single, Single::Softmax(_));
     if let (Some(work), Some(devices)) = (work, devices) {
-        // Means are rounded.
-        let bound = if is_softmax || wanted.iter().any(|value| value.fract() != 0.0) { ROUNDED_F32 } else { 0.0 };
-        let before = [f32s(&filled(from, value)?)];
-        return here
-            .carry_out((&work, &devices), &before, object, terminal, |after| defined(to, after, &wanted, bound));
+        let (element, before) = (here.element(), [filled(from, value)?]);
+        let bounds = bounds(&single, from, here);
+        let made = if matches!(single, Single::Argmax(_)) { Element::I64 } else { element };
+        let compare = |after: &[Vec<f64>]| defined(to, after, &wanted, bounds);
+        return here.carry_out((&work, &devices, made), &before, object, terminal, compare);
     }
     let before = filled(from, value)?;
     let after = match &single {
@@ -263,8 +283,27 @@ fn one(
         Single::Argmax(plan) => plan.simulate(&before)?.into_iter().map(numbers).collect(),
         Single::Softmax(plan) => plan.simulate(&before)?,
     };
-    defined(to, &after, &wanted, if !is_softmax && to.sums() == 1 { 0.0 } else { ROUNDED })?;
+    defined(to, &after, &wanted, [if !is_softmax && to.sums() == 1 { 0.0 } else { ROUNDED }, 0.0])?;
     on.beside.carry_out(&Given { single, before, after }, &format!("{text}\n"), terminal)
+}
+
+/// How far results of GPUs may be off, as a part of them, and the least that they may.
+fn bounds(single: &Single, from: &ShardedLayout, here: &OnDevices) -> [f64; 2] {
+    let (rounding, element) = (here.rounding(), here.element());
+    match single {
+        Single::Argmax(_) => [0.0; 2],
+        _ if !element.is_float() => [0.0; 2],
+        // The least numbers of f16 have fewer digits.
+        Single::Softmax(_) => [ROUNDED_F32 + rounding, if element == Element::F16 { 2_f64.powi(-25) } else { 0.0 }],
+        Single::Reduce(plan) => match (plan.by(), element) {
+            (Reduction::Max, _) => [0.0; 2],
+            // Sums of f32 and f64 are of whole numbers, and exact.
+            (Reduction::Sum, Element::F32 | Element::F64) => [0.0; 2],
+            (_, Element::F64) => [2.0 * rounding, 0.0],
+            // One rounding on each device, one for each summand that is added, and a mean's.
+            _ => [ROUNDED_F32 + rounding * (from.mesh().size() + 2) as f64, 0.0],
+        },
+    }
 }
 
 fn said(text: &str, object: &crate::json::Json, terminal: &mut Terminal) -> Result<(), Failure> {
@@ -317,21 +356,24 @@ pub fn mapped(
     here.fits(&[given.as_slice(), &[&to]].concat())?;
     let square = |number: usize| Expression::input(number) * Expression::input(number);
     let function = (1..given.len()).map(square).fold(square(0), |sum, next| sum + next);
-    let work = here.device.then(|| WorkPlan::map(&plan, &function, Element::F32));
+    let work = here.device.then(|| WorkPlan::map(&plan, &function, here.element()));
     let work = work.transpose().map_err(|error| Failure::refused(&error))?;
     let devices = work.as_ref().map(|work| here.open(work, &plan.to_string(), terminal)).transpose()?;
-    let of = |element: i64| given.iter().map(|layout| whole(element, layout.sums())).collect::<Vec<f64>>();
+    let value = if here.device { value_on(here.element()) } else { value };
+    let of = |element: i64| given.iter().map(|layout| whole_of(value, element, layout.sums())).collect::<Vec<f64>>();
     let wanted: Vec<f64> = (0..to.size()).map(|element| squares(&of(element))).collect();
     if let (Some(work), Some(devices)) = (work, devices) {
-        let before = given.iter().map(|layout| Ok(f32s(&filled(layout, value)?)));
-        let before = before.collect::<Result<Vec<_>, MeshError>>()?;
-        let compare = |after: &[Vec<f64>]| defined(&to, after, &wanted, 0.0);
-        return here.carry_out((&work, &devices), &before, object, terminal, compare);
+        let before = given.iter().map(|layout| filled(layout, value)).collect::<Result<Vec<_>, MeshError>>()?;
+        // Squares of numbers of 16 bits are rounded, and summands of a result are added here.
+        let is_small = here.element().bytes() == 2;
+        let bounds = [if is_small { here.rounding() * to.sums() as f64 } else { 0.0 }, 0.0];
+        let compare = |after: &[Vec<f64>]| defined(&to, after, &wanted, bounds);
+        return here.carry_out((&work, &devices, here.element()), &before, object, terminal, compare);
     }
     let before = given.iter().map(|layout| filled(layout, value)).collect::<Result<Vec<_>, _>>()?;
     let memory: Vec<&[Vec<f64>]> = before.iter().map(Vec::as_slice).collect();
     let after = plan.simulate(&memory, squares)?;
-    defined(&to, &after, &wanted, 0.0)?;
+    defined(&to, &after, &wanted, [0.0; 2])?;
     let text = format!("{plan}\n");
     on.beside.carry_out(&Mapped { plan, before, after }, &text, terminal)
 }
@@ -362,6 +404,6 @@ pub fn multiplied(plan: &ProductPlan, on: &On, terminal: &mut Terminal) -> Resul
     let of = |layout: &ShardedLayout, element: i64| whole(element, layout.sums());
     let sum = |row: i64, column: i64| (0..k).map(|depth| of(a, row + m * depth) * of(b, depth + k * column)).sum();
     let wanted: Vec<f64> = (0..m * n).map(|element| sum(element % m, element / m)).collect();
-    defined(d, &after, &wanted, 0.0)?;
+    defined(d, &after, &wanted, [0.0; 2])?;
     on.beside.carry_out(&Multiplied { plan, before, after }, &format!("{plan}\n"), terminal)
 }

@@ -9,14 +9,18 @@ use std::fmt;
 
 use tilewright_kernel::Element;
 use tilewright_kernels::gemm::{Matrix, Problem, Product};
-use tilewright_kernels::{Expression, Planned, Statistic, map_at, reduce, reduce_at, relayout};
+use tilewright_kernels::{
+    Expression, Indices, Planned, Statistic, indices_of_greatest, map_at, reduce, reduce_at, relayout,
+};
 use tilewright_layout::{Layout, LayoutError, Leaf, Tree};
-use tilewright_mesh::{Along, Kind, MapPlan, Plan, ProductPlan, ReducePlan, Reduction, ShardedLayout, SoftmaxPlan};
+use tilewright_mesh::{
+    Along, ArgmaxPlan, Kind, MapPlan, MeshError, Plan, ProductPlan, ReducePlan, Reduction, ShardedLayout, SoftmaxPlan,
+};
 
 use super::ShardedError;
 use crate::reshard::Combine;
 
-/// The type of elements in which devices reduce.
+/// The type in which exponentials are computed.
 const REAL: Element = Element::F32;
 /// Kernels that reduce read vectors of so many bytes.
 const VECTOR: i64 = 16;
@@ -57,6 +61,15 @@ pub enum WorkStep {
         /// What it writes.
         to: Tensor,
     },
+    /// Kernels that differ from device to device, on whole tensors.
+    LaunchEach {
+        /// The kernels, in the order of ranks.
+        planned: Vec<Planned>,
+        /// Their inputs.
+        inputs: Vec<Tensor>,
+        /// What they write.
+        to: Tensor,
+    },
     /// A product of what each device holds.
     Multiply {
         /// The kernels.
@@ -72,7 +85,10 @@ impl WorkStep {
     /// What is written.
     pub fn to(&self) -> Tensor {
         match self {
-            WorkStep::Move { to, .. } | WorkStep::Launch { to, .. } | WorkStep::Multiply { to, .. } => *to,
+            WorkStep::Move { to, .. }
+            | WorkStep::Launch { to, .. }
+            | WorkStep::LaunchEach { to, .. }
+            | WorkStep::Multiply { to, .. } => *to,
         }
     }
 }
@@ -89,8 +105,8 @@ pub struct WorkPlan {
 }
 
 impl WorkPlan {
-    /// A function of elements of floating-point numbers, which is computed in f32, or in f64 where
-    /// elements are.
+    /// A function of elements, which is computed in f32, in f64 where elements are, or in integers
+    /// of 32 bits or more.
     ///
     /// Errors: as [`fn@crate::kernels::map`].
     ///
@@ -110,7 +126,7 @@ impl WorkPlan {
     /// assert!(matches!(work.steps(), [WorkStep::Move { .. }, WorkStep::Launch { .. }]));
     /// ```
     pub fn map(plan: &MapPlan, function: &Expression, element: Element) -> Result<WorkPlan, ShardedError> {
-        let mut work = WorkPlan::of(plan.operands().iter().map(Plan::from), plan.result().to(), element);
+        let mut work = WorkPlan::of(plan.operands().iter().map(Plan::from), plan.result().to(), [element; 2]);
         let at = Local::of(plan.result().from())?;
         let mut inputs = Vec::new();
         for (number, operand) in plan.operands().iter().enumerate() {
@@ -125,95 +141,157 @@ impl WorkPlan {
         Ok(work)
     }
 
-    /// A sum, mean or greatest element along modes, of f32. Sums are taken in f32, in an order that
-    /// is fixed; a NaN is the greatest only where there is nothing else.
+    /// A sum, mean or greatest element along modes: sums of a device are taken in f32, in f64 of such
+    /// elements, or exactly of integers, which wrap, in an order that is fixed. On its way a sum has
+    /// the type of the elements, as the plan counts its bytes. A NaN is the greatest only where
+    /// there is nothing else.
     ///
-    /// Errors: as [`fn@crate::kernels::reduce`].
+    /// Errors: as [`fn@crate::kernels::reduce`]; a mean of integers, integers of less than 32 bits.
     ///
     /// ```
+    /// use tilewright::kernel::Element;
     /// use tilewright::mesh::{Machine, Mesh, Reduction, ShardedLayout, reduce};
     /// use tilewright::sharded::{WorkPlan, WorkStep};
     ///
     /// let mesh: Mesh = "x=2".parse().unwrap();
     /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
     /// let (matrix, all) = (parse("(128,(64,2)):(1,(128,1@x))"), parse("128:1 copied 2:1@x"));
-    /// let plan = reduce(&matrix, &[1], Reduction::Max, &all, 4, &Machine::HGX_H200).unwrap();
-    /// let work = WorkPlan::reduce(&plan).unwrap();
+    /// let plan = reduce(&matrix, &[1], Reduction::Max, &all, 2, &Machine::HGX_H200).unwrap();
+    /// let work = WorkPlan::reduce(&plan, Element::Bf16).unwrap();
     /// assert!(matches!(work.steps(), [WorkStep::Launch { .. }, WorkStep::Move { .. }]));
     /// ```
-    pub fn reduce(plan: &ReducePlan) -> Result<WorkPlan, ShardedError> {
+    pub fn reduce(plan: &ReducePlan, element: Element) -> Result<WorkPlan, ShardedError> {
+        let is_mean = plan.by() == Reduction::Mean;
+        reducible(element, is_mean.then_some("a mean"))?;
         let to = plan.result().map_or(plan.parts().to(), Plan::to);
-        let mut work = WorkPlan::of([plan.operand().from()], to, REAL);
+        let mut work = WorkPlan::of([plan.operand().from()], to, [element; 2]);
         let (statistic, combine) = match plan.by() {
             Reduction::Max => (Statistic::Maximum, Combine::Max),
             _ => (Statistic::Sum, Combine::Sum),
         };
-        let x = work.moved(plan.operand(), REAL, Combine::Sum, Tensor::Operand(0));
+        let x = work.moved(plan.operand(), element, Combine::Sum, Tensor::Operand(0));
         let at = Local::of(plan.operand().to())?;
-        let is_mean = plan.by() == Reduction::Mean;
         let after: Vec<&Plan> = plan.result().into_iter().collect();
         let all: Vec<&Plan> = [plan.parts()].into_iter().chain(after.iter().copied()).collect();
-        let made =
-            if is_mean { work.own(plan.parts().from(), REAL) } else { work.before(&all, plan.parts().from(), REAL) };
-        work.reduced(statistic, &at, plan.over(), x, made)?;
+        let (from, to) = (plan.parts().from(), plan.parts().to());
+        let made = if is_mean { work.own(from, element) } else { work.before(&all, from, element) };
+        work.reduced((statistic, element), &at, plan.over(), x, made)?;
         let mut combined = made;
         if moves(plan.parts()) {
-            combined =
-                if is_mean { work.own(plan.parts().to(), REAL) } else { work.before(&after, plan.parts().to(), REAL) };
-            work.push_move(plan.parts(), REAL, combine, made, combined);
+            combined = if is_mean { work.own(to, element) } else { work.before(&after, to, element) };
+            work.push_move(plan.parts(), element, combine, made, combined);
         }
         if is_mean {
-            let at = Local::of(plan.parts().to())?;
-            let (layout, target) = (at.flat(|leaf| leaf.stride)?, work.before(&after, plan.parts().to(), REAL));
+            let at = Local::of(to)?;
+            let (layout, target) = (at.flat(|leaf| leaf.stride)?, work.before(&after, to, element));
             let mean = Expression::input(0) / plan.count() as f64;
-            let planned = map_at("mean", &mean, &[(&layout, REAL, at.start)], (&layout, REAL, at.start))?;
+            let planned = map_at("mean", &mean, &[(&layout, element, at.start)], (&layout, element, at.start))?;
             work.launch(planned, &[combined], target);
             combined = target;
         }
         if let Some(result) = plan.result() {
-            work.finish(result, REAL, combined);
+            work.finish(result, element, combined);
         }
         Ok(work)
     }
 
-    /// A softmax along modes, of f32. The greatest elements of all devices are found first, then
-    /// the sums of exponentials relative to them; nothing but these numbers moves, and what the
-    /// layouts of operand and result want.
+    /// Where the greatest element along modes lies, as i64: of equal elements the first; a NaN is
+    /// the greatest only where there is nothing else. The greatest elements of all devices are found
+    /// first; then each device that has one gives its index, and the least of these counts.
     ///
-    /// Errors: as [`fn@crate::kernels::reduce`].
+    /// Errors: as [`fn@crate::kernels::reduce`]; integers of less than 32 bits.
     ///
     /// ```
+    /// use tilewright::kernel::Element;
+    /// use tilewright::mesh::{Machine, Mesh, ShardedLayout, argmax};
+    /// use tilewright::sharded::{WorkPlan, WorkStep};
+    ///
+    /// let mesh: Mesh = "x=2".parse().unwrap();
+    /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
+    /// let (matrix, all) = (parse("(128,(64,2)):(1,(128,1@x))"), parse("128:1 copied 2:1@x"));
+    /// let plan = argmax(&matrix, &[1], &all, 4, &Machine::HGX_H200).unwrap();
+    /// let work = WorkPlan::argmax(&plan, Element::F32).unwrap();
+    /// // Two move: greatest elements, and indices.
+    /// assert_eq!(work.steps().iter().filter(|step| matches!(step, WorkStep::Move { .. })).count(), 2);
+    /// ```
+    pub fn argmax(plan: &ArgmaxPlan, element: Element) -> Result<WorkPlan, ShardedError> {
+        const INDEX: Element = Element::I64;
+        reducible(element, None)?;
+        let [operand, parts] = plan.moves();
+        let to = plan.result().map_or(parts.to(), Plan::to);
+        let mut work = WorkPlan::of([operand.from()], to, [element, INDEX]);
+        let x = work.moved(operand, element, Combine::Sum, Tensor::Operand(0));
+        let at = Local::of(operand.to())?;
+        let own = work.own(parts.from(), element);
+        work.reduced((Statistic::Maximum, element), &at, plan.over(), x, own)?;
+        let place = work.own(parts.from(), Element::I32);
+        work.reduced((Statistic::ArgMaximum, element), &at, plan.over(), x, place)?;
+        let greatest = work.moved(plan.greatest(), element, Combine::Max, own);
+        let after: Vec<&Plan> = plan.result().into_iter().collect();
+        let all: Vec<&Plan> = [parts].into_iter().chain(after.iter().copied()).collect();
+        let made = work.before(&all, parts.from(), INDEX);
+        let results = parts.from().local_size();
+        let of_device = |rank: usize| {
+            let indices = indices_of(operand.to(), plan.over(), rank);
+            Ok::<_, ShardedError>(indices_of_greatest(element, results, &indices)?)
+        };
+        let planned = (0..work.devices).map(of_device).collect::<Result<_, _>>()?;
+        work.steps.push(WorkStep::LaunchEach { planned, inputs: vec![own, greatest, place], to: made });
+        let mut combined = made;
+        if moves(parts) {
+            combined = work.before(&after, parts.to(), INDEX);
+            work.push_move(parts, INDEX, Combine::Min, made, combined);
+        }
+        if let Some(result) = plan.result() {
+            work.finish(result, INDEX, combined);
+        }
+        Ok(work)
+    }
+
+    /// A softmax along modes of f16, bf16 or f32, computed in f32. The greatest elements of all
+    /// devices are found first, then the sums of exponentials relative to them; nothing but these
+    /// numbers moves, and what the layouts of operand and result want. Exponentials and their sums
+    /// are f32.
+    ///
+    /// Errors: as [`fn@crate::kernels::reduce`]; elements of another type.
+    ///
+    /// ```
+    /// use tilewright::kernel::Element;
     /// use tilewright::mesh::{Machine, Mesh, ShardedLayout, softmax};
     /// use tilewright::sharded::{WorkPlan, WorkStep};
     ///
     /// let mesh: Mesh = "x=2".parse().unwrap();
     /// let matrix = ShardedLayout::parse(&mesh, "(128,(64,2)):(1,(128,1@x))").unwrap();
     /// let plan = softmax(&matrix, &[1], &matrix, 4, &Machine::HGX_H200).unwrap();
-    /// let work = WorkPlan::softmax(&plan).unwrap();
+    /// let work = WorkPlan::softmax(&plan, Element::F32).unwrap();
     /// assert_eq!(work.steps().iter().filter(|step| matches!(step, WorkStep::Move { .. })).count(), 2);
     /// ```
-    pub fn softmax(plan: &SoftmaxPlan) -> Result<WorkPlan, ShardedError> {
+    pub fn softmax(plan: &SoftmaxPlan, element: Element) -> Result<WorkPlan, ShardedError> {
+        if !matches!(element, Element::F16 | Element::Bf16 | REAL) {
+            return Err(not_computed("a softmax", element));
+        }
         let [operand, pairs, result] = plan.moves();
-        let mut work = WorkPlan::of([operand.from()], result.to(), REAL);
-        let x = work.moved(operand, REAL, Combine::Sum, Tensor::Operand(0));
+        let mut work = WorkPlan::of([operand.from()], result.to(), [element; 2]);
+        let x = work.moved(operand, element, Combine::Sum, Tensor::Operand(0));
         let at = Local::of(operand.to())?;
         let (layout, rows) = (at.flat(|leaf| leaf.stride)?, at.kept(plan.over())?);
-        let elements = |layout| (layout, REAL, at.start);
-        let greatest = work.own(pairs.from(), REAL);
-        work.reduced(Statistic::Maximum, &at, plan.over(), x, greatest)?;
-        let greatest = work.moved(pairs, REAL, Combine::Max, greatest);
+        let greatest = work.own(pairs.from(), element);
+        work.reduced((Statistic::Maximum, element), &at, plan.over(), x, greatest)?;
+        let greatest = work.moved(pairs, element, Combine::Max, greatest);
         let exponential = (Expression::input(0) - Expression::input(1)).exp();
-        let planned = map_at("exponentials", &exponential, &[elements(&layout), (&rows, REAL, 0)], elements(&layout))?;
+        let given = [(&layout, element, at.start), (&rows, element, 0)];
+        let planned = map_at("exponentials", &exponential, &given, (&layout, REAL, at.start))?;
         let exponentials = work.own(operand.to(), REAL);
         work.launch(planned, &[x, greatest], exponentials);
         let sums = work.own(pairs.from(), REAL);
-        work.reduced(Statistic::Sum, &at, plan.over(), exponentials, sums)?;
+        work.reduced((Statistic::Sum, REAL), &at, plan.over(), exponentials, sums)?;
         let sums = work.moved(pairs, REAL, Combine::Sum, sums);
         let share = Expression::input(0) / Expression::input(1);
-        let planned = map_at("shares", &share, &[elements(&layout), (&rows, REAL, 0)], elements(&layout))?;
-        let made = work.before(&[result], result.from(), REAL);
+        let given = [(&layout, REAL, at.start), (&rows, REAL, 0)];
+        let planned = map_at("shares", &share, &given, (&layout, element, at.start))?;
+        let made = work.before(&[result], result.from(), element);
         work.launch(planned, &[exponentials, sums], made);
-        work.finish(result, REAL, made);
+        work.finish(result, element, made);
         Ok(work)
     }
 
@@ -239,7 +317,7 @@ impl WorkPlan {
     /// ```
     pub fn product(plan: &ProductPlan, element: Element, sums: Element) -> Result<WorkPlan, ShardedError> {
         let [a, b, d] = plan.moves();
-        let mut work = WorkPlan::of([a.from(), b.from()], d.to(), element);
+        let mut work = WorkPlan::of([a.from(), b.from()], d.to(), [element; 2]);
         let factors = [
             work.moved(a, element, Combine::Sum, Tensor::Operand(0)),
             work.moved(b, element, Combine::Sum, Tensor::Operand(1)),
@@ -297,11 +375,10 @@ impl WorkPlan {
     fn of<'a>(
         operands: impl IntoIterator<Item = &'a ShardedLayout>,
         result: &ShardedLayout,
-        element: Element,
+        [given, made]: [Element; 2],
     ) -> WorkPlan {
-        let bytes = |layout: &ShardedLayout| bytes_of(layout, element);
-        let operands = operands.into_iter().map(bytes).collect();
-        let (devices, result) = (result.mesh().size(), bytes(result));
+        let operands = operands.into_iter().map(|layout| bytes_of(layout, given)).collect();
+        let (devices, result) = (result.mesh().size(), bytes_of(result, made));
         WorkPlan { devices, operands, between: Vec::new(), result, steps: Vec::new() }
     }
 
@@ -345,20 +422,21 @@ impl WorkPlan {
     /// A statistic of what each device holds, where the plan wants it.
     fn reduced(
         &mut self,
-        statistic: Statistic,
+        (statistic, element): (Statistic, Element),
         at: &Local,
         over: &[usize],
         from: Tensor,
         to: Tensor,
     ) -> Result<(), ShardedError> {
         let layout = at.modes()?;
-        let is_aligned = at.start * i64::from(REAL.bytes()) % VECTOR == 0;
+        let is_aligned = at.start * i64::from(element.bytes()) % VECTOR == 0;
         let planned = if is_aligned {
-            reduce(statistic, (&layout, REAL), over)?
+            reduce(statistic, (&layout, element), over)?
         } else {
-            reduce_at(statistic, (&layout, REAL), over, 1)?
+            reduce_at(statistic, (&layout, element), over, 1)?
         };
-        let first = u64::try_from(at.start).unwrap_or(0) * u64::from(REAL.bytes());
+        let made = if statistic == Statistic::ArgMaximum { Element::I32 } else { element };
+        let first = u64::try_from(at.start).unwrap_or(0) * u64::from(element.bytes());
         // Results are numbered in the order of the elements; the plan wants that of the modes.
         let (left, wanted) = (at.kept_by(over, |leaf| leaf.stride)?, at.kept(over)?);
         let of_rows = |layout: &Layout| at.only_kept(over, layout);
@@ -367,16 +445,45 @@ impl WorkPlan {
             self.steps.push(WorkStep::Launch { planned: Box::new(planned), inputs: vec![(from, first)], to });
             return Ok(());
         }
-        self.between.push(u64::try_from(left.size()).unwrap_or(0) * u64::from(REAL.bytes()));
+        self.between.push(u64::try_from(left.size()).unwrap_or(0) * u64::from(made.bytes()));
         let beside = Tensor::Between(self.between.len() - 1);
         self.steps.push(WorkStep::Launch { planned: Box::new(planned), inputs: vec![(from, first)], to: beside });
-        self.launch(relayout(&left, REAL, &wanted, REAL)?, &[beside], to);
+        self.launch(relayout(&left, made, &wanted, made)?, &[beside], to);
         Ok(())
     }
 }
 
 fn bytes_of(layout: &ShardedLayout, element: Element) -> u64 {
     u64::try_from(layout.reach()).unwrap_or(0).saturating_mul(u64::from(element.bytes()))
+}
+
+/// That devices reduce elements of a type.
+fn reducible(element: Element, mean: Option<&str>) -> Result<(), ShardedError> {
+    let is_whole = matches!(element, Element::U32 | Element::I32 | Element::U64 | Element::I64);
+    let is_real = matches!(element, Element::F16 | Element::Bf16 | Element::F32 | Element::F64);
+    match mean {
+        Some(what) if !is_real => Err(not_computed(what, element)),
+        _ if is_whole || is_real => Ok(()),
+        _ => Err(not_computed("a reduction", element)),
+    }
+}
+
+fn not_computed(what: &str, element: Element) -> ShardedError {
+    MeshError::Operation { what: format!("{what} of {element} is not computed on GPUs").into() }.into()
+}
+
+/// The indices in the reduced modes of what a device has.
+fn indices_of(layout: &ShardedLayout, over: &[usize], rank: usize) -> Indices {
+    let (mut indices, mut weight) = (Indices { first: 0, digits: Vec::new() }, 1);
+    let modes = layout.part(rank).map_or(Vec::new(), |part| part.modes);
+    for (number, (mode, size)) in modes.iter().zip(layout.mode_sizes()).enumerate() {
+        if over.contains(&number) {
+            indices.first += mode.first * weight;
+            indices.digits.extend(mode.runs.iter().map(|run| (run.extent, run.index * weight)));
+            weight *= size;
+        }
+    }
+    indices
 }
 
 /// Whether a plan moves anything.
@@ -476,6 +583,12 @@ impl fmt::Display for WorkPlan {
                 WorkStep::Move { plan, element, .. } => writeln!(f, "  moves {element}: {}", plan.summary())?,
                 WorkStep::Launch { planned, .. } => {
                     writeln!(f, "  computes {}", planned.plan().first().map_or("", String::as_str))?;
+                }
+                WorkStep::LaunchEach { planned, .. } => {
+                    for (rank, planned) in planned.iter().enumerate() {
+                        let what = planned.plan().first().map_or("", String::as_str);
+                        writeln!(f, "  computes on device {rank} {what}")?;
+                    }
                 }
                 WorkStep::Multiply { product, .. } => {
                     let ([m, n, k], tile) = (product.problem().sizes(), product.plan());

@@ -71,6 +71,12 @@ impl ShardedWork {
                     let loaded = devices.iter().map(|device| Loaded::new(device, planned));
                     OnDevices::Launch(loaded.collect::<Result<_, GpuError>>()?, inputs.clone())
                 }
+                WorkStep::LaunchEach { planned, inputs, .. } => {
+                    let of_ranks = devices.iter().zip(planned);
+                    let loaded = of_ranks.map(|(device, planned)| Loaded::new(device, planned));
+                    let inputs = inputs.iter().map(|tensor| (*tensor, 0)).collect();
+                    OnDevices::Launch(loaded.collect::<Result<_, GpuError>>()?, inputs)
+                }
                 WorkStep::Multiply { product, factors, .. } => {
                     let options = ModuleOptions::default();
                     let of = |device| DeviceProduct::of(device, (**product).clone(), &options);
