@@ -193,7 +193,7 @@ fn indices_are_those_of_the_devices_that_have_the_greatest_element() {
     let run = interpreter.check().unwrap_or_else(|found| panic!("{found}")).run;
     for (at, bytes) in run.bytes(3).unwrap().chunks_exact(8).enumerate() {
         let place = at as i64 % 105;
-        let index = (1 << 33) + place % 3 + (place / 3 % 5 << 20) + (place / 15 << 36);
+        let index = (1 << 33) + place % 3 + ((place / 3 % 5) << 20) + ((place / 15) << 36);
         let wanted = if at % 2 == 0 { index } else { i64::MAX };
         assert_eq!(i64::from_le_bytes(bytes.try_into().unwrap()), wanted, "{at}");
     }
