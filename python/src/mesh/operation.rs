@@ -16,7 +16,7 @@ pub struct Operation {
 enum Planned {
     Map(MapPlan),
     Reduce(ReducePlan),
-    Argmax(ArgmaxPlan),
+    Argmax(Box<ArgmaxPlan>),
     Softmax(SoftmaxPlan),
 }
 
@@ -55,7 +55,7 @@ pub(super) fn reduced(
         "max" => Reduction::Max,
         "argmax" => {
             let plan = py.detach(|| mesh::argmax(from, over, to, bytes, &machine)).map_err(refused(py))?;
-            return Ok(Operation { plan: Planned::Argmax(plan) });
+            return Ok(Operation { plan: Planned::Argmax(Box::new(plan)) });
         }
         other => {
             let what = format!("a reduction is \"sum\", \"mean\", \"max\" or \"argmax\", not {other:?}");
