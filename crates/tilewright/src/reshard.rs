@@ -138,7 +138,8 @@ pub struct Pull {
 /// The kernels by which a device of so many processors makes what it holds after a step. They write
 /// different elements, so their order does not matter; in a sum the summands are added in order.
 ///
-/// Errors: a sum of integers of less than 32 bits; more than [`MAX_LAUNCHES`] kernels; what a relayout refuses.
+/// Errors: a sum of integers of less than 32 bits; more than [`MAX_LAUNCHES`] kernels; what a
+/// relayout refuses.
 ///
 /// ```
 /// use tilewright::kernel::Element;

@@ -8,7 +8,8 @@ use tilewright_layout::symbolic::Expr;
 
 use crate::element::Element;
 
-/// How many counts a module has whose kernel takes numbers of one or counts its blocks: as many streams, and recordings
+/// How many counts a module has whose kernel takes numbers of one or counts its blocks: as many
+/// streams, and recordings
 /// of graphs, may launch it.
 pub const COUNTS: u32 = 1 << 16;
 
@@ -35,7 +36,8 @@ pub enum Scalar {
         divisor: Expr,
     },
     /// Which of the [`COUNTS`] counts of its module a launch has ([`Operation::Claim`],
-    /// [`Operation::CountBlock`]), of 32 bits: one that no launch has that may run at the same time. Launches that follow one another may
+    /// [`Operation::CountBlock`]), of 32 bits: one that no launch has that may run at the same
+    /// time. Launches that follow one another may
     /// have the same, as each leaves it as it found it.
     ///
     /// [`Operation::Claim`]: super::operation::Operation::Claim

@@ -88,7 +88,8 @@ fn overflow() -> KernelError {
     LayoutError::Overflow { op: "turn" }.into()
 }
 
-/// Blocks, warps of a block and vectors of a thread for rows of so many vectors that are dealt: as few
+/// Blocks, warps of a block and vectors of a thread for rows of so many vectors that are dealt: as
+/// few
 /// blocks as can be. Where rows may end within a run, few places are left over, and every thread has
 /// a vector at least, so that none is without numbers.
 fn shape_of(count: i64, unfilled: bool) -> Option<[i64; 3]> {
