@@ -89,14 +89,14 @@ fn overflow() -> KernelError {
 }
 
 /// Blocks, warps of a block and vectors of a thread for rows of so many vectors that are dealt: as
-/// few
-/// blocks as can be. Where rows may end within a run, few places are left over, and every thread has
-/// a vector at least, so that none is without numbers.
+/// few blocks as can be; none for rows that these leave without a whole warp. Where rows may end
+/// within a run, few places are left over, and every thread has a vector at least, so that none is
+/// without numbers.
 fn shape_of(count: i64, unfilled: bool) -> Option<[i64; 3]> {
     let of_blocks = |blocks: i64| -> Option<[i64; 3]> {
         let warp = blocks * LANES;
         let warps = count / (warp * VECTORS);
-        if warps <= FEW && warps * warp * VECTORS == count {
+        if (1..=FEW).contains(&warps) && warps * warp * VECTORS == count {
             return Some([blocks, warps, VECTORS]);
         }
         if !unfilled {
