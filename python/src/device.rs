@@ -2,8 +2,8 @@
 //!
 //! Law: a launch is checked as in Rust: types, layouts, sizes and facts, then the driver's own
 //! limits. What was checked for arrays of some shapes and strides is kept, so a launch with others
-//! of the same costs no more than reading their addresses. What functions of the library launched is
-//! kept in [`Calls`].
+//! of the same costs no more than reading their addresses. What functions of the library launched
+//! is kept in [`Calls`].
 
 mod calls;
 

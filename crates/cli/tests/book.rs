@@ -60,8 +60,8 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Whether a link of a page in a folder leads somewhere. Addresses of this repository are files here;
-/// other addresses are believed.
+/// Whether a link of a page in a folder leads somewhere. Addresses of this repository are files
+/// here; other addresses are believed.
 fn leads(folder: &Path, link: &str) -> bool {
     const REPOSITORY: &str = "https://github.com/tilewright/tilewright/blob/main/";
     let file = link.split('#').next().unwrap();

@@ -119,7 +119,8 @@ impl Device {
         Event::new(self, true)
     }
 
-    /// A new event, which measures no time: it says when what was given before is done, and no more.
+    /// A new event, which measures no time: it says when what was given before is done, and no
+    /// more.
     pub fn mark(&self) -> Result<Event, GpuError> {
         Event::new(self, false)
     }

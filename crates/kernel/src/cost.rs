@@ -162,8 +162,8 @@ impl Program {
     pub fn cost(&self, machine: &Machine, sizes: &[(&str, i64)]) -> Result<Cost, SetupError> {
         let launch = self.launch_numbers(sizes)?;
         let changes = self.has(|operation| matches!(operation, Operation::SetRegisters { .. }));
-        // Where roles share them, a block takes what it has at its beginning.
-        // The assembler keeps to what the blocks that should be resident leave.
+        // Where roles share them, a block takes what it has at its beginning. The assembler keeps
+        // to what the blocks that should be resident leave.
         let share = self.entry_registers();
         let registers = if changes { share } else { registers::estimate(self).min(share) };
         let occupancy = Occupancy::of(&machine.multiprocessor, self.threads, registers, self.shared_bytes);

@@ -223,8 +223,9 @@ pub struct Program {
     pub shared_bytes: u32,
     /// The numbers that clusters take of a count, where they do.
     pub dealt: Option<Dealt>,
-    /// Where blocks are counted ([`Operation::CountBlock`]), the shared array from which the threads
-    /// of a block read how many came before it: the cost report takes blocks as counted in order.
+    /// Where blocks are counted ([`Operation::CountBlock`]), the shared array from which the
+    /// threads of a block read how many came before it: the cost report takes blocks as counted in
+    /// order.
     pub counted: Option<BufferId>,
     /// How many bits each register has.
     pub widths: Vec<Width>,

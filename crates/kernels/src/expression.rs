@@ -169,8 +169,8 @@ impl Expression {
         has(&self.0, number)
     }
 
-    /// Whether integers have it: it has no quotient, no function but `abs` and `relu`, and no number
-    /// that is not whole, or that does not fit in 32 bits.
+    /// Whether integers have it: it has no quotient, no function but `abs` and `relu`, and no
+    /// number that is not whole, or that does not fit in 32 bits.
     pub(crate) fn is_of_integers(&self) -> bool {
         fn is(node: &Node) -> bool {
             match node {

@@ -113,8 +113,8 @@ impl Planned {
 
     /// Which tensors of the kernel hold what is passed on within the work, by their numbers: what
     /// blocks leave for the block that comes last, or for a second launch. The caller gives memory
-    /// for them, of any contents. Those before are the inputs; the result is the one behind them, or
-    /// the last one of the second launch.
+    /// for them, of any contents. Those before are the inputs; the result is the one behind them,
+    /// or the last one of the second launch.
     ///
     /// ```
     /// use tilewright_kernel::Element;

@@ -4,8 +4,8 @@
 //! [`Operation::Stage`] of the same matrix; the program means the same. A tile may say the
 //! coordinate along one of its other modes: one that is known before the loop of the product, since
 //! copies are ahead of it. It is done where memory has 16 bytes of a row side by side, so that
-//! copies are asynchronous, and where the threads of a block have a copy each. The copy engine needs
-//! no threads, and brings a tile once for several products.
+//! copies are asynchronous, and where the threads of a block have a copy each. The copy engine
+//! needs no threads, and brings a tile once for several products.
 
 use std::collections::{HashMap, HashSet};
 
@@ -81,8 +81,8 @@ fn bodies(body: &[Statement], number: usize, count: &mut usize, found: &mut Hash
     }
 }
 
-/// A tile of a tensor that is read: the tensor, the shape, which tile, what lies past the edges, and
-/// the mode along which another tile says where.
+/// A tile of a tensor that is read: the tensor, the shape, which tile, what lies past the edges,
+/// and the mode along which another tile says where.
 type Tile<'p> = (&'p usize, &'p Vec<i64>, &'p Vec<Index>, &'p f64, Option<usize>);
 
 fn tile(operation: &Operation) -> Option<Tile<'_>> {

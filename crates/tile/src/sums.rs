@@ -2,7 +2,8 @@
 //!
 //! Law: a value that such sums are made of is, at each element of its tile, a number times each
 //! name, a number times the coordinate along each mode, and a number between two bounds. They are
-//! whole numbers: sums that do not fit 32 bits are not compared ([`crate::interpret`] refuses that).
+//! whole numbers: sums that do not fit 32 bits are not compared ([`crate::interpret`] refuses
+//! that).
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -21,8 +21,8 @@ const LINE: u64 = 100;
 /// A barrier of the block: assumed to be 30 cycles in which nothing else is done.
 const BARRIER: u64 = 3000;
 /// A product of 16 x 8 x 16, or of 32 bytes along K: 2048 multiplications and additions, and twice
-/// as many at twice the rate. The tensor cores have 989 TFLOP/s
-/// / 132 / 1.755 GHz / 2 = 2135 a cycle, and `mma.sync` is taken to have half of that.
+/// as many at twice the rate. The tensor cores have 989 TFLOP/s / 132 / 1.755 GHz / 2 = 2135 a
+/// cycle, and `mma.sync` is taken to have half of that.
 const MATRIX: u64 = 200;
 
 /// An access of a block.

@@ -234,8 +234,8 @@ fn nothing_is_read_while_it_may_be_written() {
     }
 }
 
-/// The kernels that put a part in place go before those that move what stays on the device: the next
-/// part waits for them.
+/// The kernels that put a part in place go before those that move what stays on the device: the
+/// next part waits for them.
 #[test]
 fn parts_are_put_in_place_first() {
     let (_, log) = child("parts_beside_the_tensor", 2, false);

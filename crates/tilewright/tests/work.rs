@@ -240,8 +240,8 @@ fn reductions_along_cut_modes_are_those_of_all_elements() {
                             _ => values.sum(),
                         }
                     };
-                    // Sums of 16 bits are rounded on each device and when they are added: of numbers
-                    // of up to 64 * 11 each.
+                    // Sums of 16 bits are rounded on each device and when they are added: of
+                    // numbers of up to 64 * 11 each.
                     let (part, least) = match (by, element) {
                         (Reduction::Max, _) => (0.0, 0.0),
                         (Reduction::Mean, Element::F32 | Element::F64) => (1e-6, 0.0),

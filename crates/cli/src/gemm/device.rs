@@ -39,12 +39,12 @@ pub struct OnDevice {
     /// one is kept in a file, which --device and --plan read afterwards.
     #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", value_parser = clap::value_parser!(u32).range(1..))]
     tune: Option<u32>,
-    /// Begin each turn, of 2 ms, after so many milliseconds without work: the device stays cool, and
-    /// its clock high. Without this, turns of 20 ms follow one another.
+    /// Begin each turn, of 2 ms, after so many milliseconds without work: the device stays cool,
+    /// and its clock high. Without this, turns of 20 ms follow one another.
     #[arg(long, value_name = "MILLISECONDS", requires = "device", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rest: Option<u32>,
-    /// Check so many random products instead, of every type and layout: on the device, or small ones
-    /// in the interpreter.
+    /// Check so many random products instead, of every type and layout: on the device, or small
+    /// ones in the interpreter.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     random: Option<u32>,
     /// The number of the first random product.
@@ -57,8 +57,8 @@ pub struct OnDevice {
     /// the rows of each, `512,0,96`, or how many groups of random sizes.
     #[arg(long, value_name = "ROWS", value_parser = task::Groups::read, conflicts_with = "batch")]
     pub groups: Option<task::Groups>,
-    /// Products of several sizes in one launch: M, N and K of each, `512x1024x64,16x4096x4096`. Types,
-    /// layouts that are words, and the function are those of all.
+    /// Products of several sizes in one launch: M, N and K of each, `512x1024x64,16x4096x4096`.
+    /// Types, layouts that are words, and the function are those of all.
     #[arg(long, value_name = "SIZES", value_parser = task::Sizes::read, conflicts_with_all = ["sizes", "m", "n", "k", "batch", "groups", "tune", "random", "keep", "scales"])]
     pub list: Option<task::Sizes>,
     /// The type of the result. Without this it is that of the factors; for bytes i32, for floats of

@@ -2,11 +2,10 @@
 //!
 //! Law: each problem follows from its number alone: types, sizes, layouts, batches, groups of rows,
 //! lists (`random/list.rs`), folded modes, functions of the sums, and numbers: small ones, tiny
-//! ones, large ones, or with infinities and NaN among them. So does its plan: that of the model
-//! for most, and any of its
-//! candidates for the others.
-//! On a device each is run once, D poisoned before, and elements by chance are compared with sums
-//! in f64; without one the interpreter runs small problems, and all elements are compared.
+//! ones, large ones, or with infinities and NaN among them. So does its plan: that of the model for
+//! most, and any of its candidates for the others. On a device each is run once, D poisoned before,
+//! and elements by chance are compared with sums in f64; without one the interpreter runs small
+//! problems, and all elements are compared.
 
 mod list;
 

@@ -1,9 +1,8 @@
 //! `tilewright gemm --tune`: plans, measured.
 //!
 //! Law: every plan that counts has left the right numbers of D in this run, at places spread over
-//! all of it, and the fastest is kept in a
-//! file, whole or not at all. Plans take turns, so that the clock of the device is the same for
-//! all; the figure of each is the median over the turns.
+//! all of it, and the fastest is kept in a file, whole or not at all. Plans take turns, so that the
+//! clock of the device is the same for all; the figure of each is the median over the turns.
 
 use std::io::Write;
 

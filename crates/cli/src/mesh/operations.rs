@@ -56,8 +56,8 @@ pub enum By {
 
 /// The bytes of elements that processes compute with.
 const BYTES: i64 = size_of::<f64>() as i64;
-/// How far results of `f64` that are rounded may be off, as a part of them; and those of GPUs in f32:
-/// the exponential of a number of which the magnitude is up to 64, divided by a sum of such.
+/// How far results of `f64` that are rounded may be off, as a part of them; and those of GPUs in
+/// f32: the exponential of a number of which the magnitude is up to 64, divided by a sum of such.
 const ROUNDED: f64 = 1e-12;
 const ROUNDED_F32: f64 = 1e-5;
 
@@ -92,8 +92,8 @@ fn value_on(element: Element) -> fn(i64, i64) -> f64 {
     }
 }
 
-/// Compares what devices hold with what defines it, at each place of each copy: within a part of it,
-/// and so much.
+/// Compares what devices hold with what defines it, at each place of each copy: within a part of
+/// it, and so much.
 fn defined(
     layout: &ShardedLayout,
     memory: &[Vec<f64>],

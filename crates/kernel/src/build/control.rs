@@ -107,8 +107,9 @@ impl Build {
         })
     }
 
-    /// Turns of a body for an index from 0 to below what is in a register, at most `count`; the body
-    /// may give a predicate that is true in the last turn. What the turns count, the body says.
+    /// Turns of a body for an index from 0 to below what is in a register, at most `count`; the
+    /// body may give a predicate that is true in the last turn. What the turns count, the body
+    /// says.
     pub(super) fn repeated(
         &self,
         begun: Source,

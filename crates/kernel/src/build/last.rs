@@ -38,8 +38,8 @@ fn refuse(because: impl Into<String>) -> Reason {
 impl Build {
     /// A body for the block that comes here last, of all blocks of the launch. Its threads see what
     /// all blocks wrote before they came here, and may read outputs of which nothing is written
-    /// again: what blocks leave of their parts, for instance, to put it together in an order that is
-    /// fixed. So one launch does what otherwise takes two.
+    /// again: what blocks leave of their parts, for instance, to put it together in an order that
+    /// is fixed. So one launch does what otherwise takes two.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;
@@ -65,8 +65,8 @@ impl Build {
     /// ```
     ///
     /// How many blocks and threads there are was said before, and a kernel says this once, outside
-    /// of roles, loops and conditions. The count is in memory of the module and needs no clearing, as
-    /// that of [`Build::deal`].
+    /// of roles, loops and conditions. The count is in memory of the module and needs no clearing,
+    /// as that of [`Build::deal`].
     ///
     /// Errors: it was said before; it stands in a role, a loop or a condition; a kernel that deals
     /// numbers, or that waits for the launches before it; what the body refuses.

@@ -18,7 +18,8 @@ use crate::program::{Location, Source};
 /// A number that each thread has in a register.
 ///
 /// Operators and methods write instructions; the numbers are there when the kernel runs. Both
-/// operands have one type, and a Rust number on the right of an operator takes the type of the left.
+/// operands have one type, and a Rust number on the right of an operator takes the type of the
+/// left.
 ///
 /// ```
 /// use tilewright_kernel::{Fragment, KernelError};

@@ -20,8 +20,8 @@ pub(super) fn estimate(program: &Program) -> u32 {
     (live.most.div_ceil(2) + BESIDE).min(255)
 }
 
-/// How many halves of a register of 32 bits each register of the program takes.
-/// And for each the register from which it is made again where it is used: itself, or another.
+/// How many halves of a register of 32 bits each register of the program takes. And for each the
+/// register from which it is made again where it is used: itself, or another.
 fn weights(program: &Program) -> (Vec<u32>, Vec<Register>) {
     let of_width = |width: &Width| match width {
         Width::Predicate => 0,

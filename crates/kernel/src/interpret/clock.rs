@@ -4,10 +4,9 @@
 //! or when a chain of barriers leads from the one to the other. Each *agent* counts; a thread's
 //! clock holds, for each agent, up to which count it knows. Agents are the threads; for each thread
 //! its asynchronous copies, the reading of its bulk stores and their writing, and, where arrivals
-//! at barriers of other blocks tell no more, what it reads itself; the objects at which bulk
-//! loads arrive; and the count of the launch (`arrivals.rs`). What an agent does in the background
-//! is known to a thread that waits for it, and
-//! to those that this thread tells.
+//! at barriers of other blocks tell no more, what it reads itself; the objects at which bulk loads
+//! arrive; and the count of the launch (`arrivals.rs`). What an agent does in the background is
+//! known to a thread that waits for it, and to those that this thread tells.
 //!
 //! Threads that left a barrier together share one clock; each has its own counts besides, so a
 //! barrier costs one pass over the agents.

@@ -2,10 +2,9 @@
 //!
 //! Law: a run ends with every block, or with a finding. Blocks of a launch may run in any order, or
 //! at once, so nothing that one does is ordered before what another does, but by the count of the
-//! launch; running them one after another shows one order that the hardware may take. The blocks
-//! of one cluster run together,
-//! their warps interleaved by the schedule, and are ordered by what they say to each other. A block
-//! without a cluster is a cluster of one.
+//! launch; running them one after another shows one order that the hardware may take. The blocks of
+//! one cluster run together, their warps interleaved by the schedule, and are ordered by what they
+//! say to each other. A block without a cluster is a cluster of one.
 //!
 //! Threads, warps and bytes of shared memory are counted through the cluster, those of a block
 //! adjacent; threads as if all warps were full.

@@ -9,8 +9,7 @@ use tilewright_layout::symbolic::Expr;
 use crate::element::Element;
 
 /// How many counts a module has whose kernel takes numbers of one or counts its blocks: as many
-/// streams, and recordings
-/// of graphs, may launch it.
+/// streams, and recordings of graphs, may launch it.
 pub const COUNTS: u32 = 1 << 16;
 
 /// A number that the launch passes to all threads.
@@ -37,8 +36,7 @@ pub enum Scalar {
     },
     /// Which of the [`COUNTS`] counts of its module a launch has ([`Operation::Claim`],
     /// [`Operation::CountBlock`]), of 32 bits: one that no launch has that may run at the same
-    /// time. Launches that follow one another may
-    /// have the same, as each leaves it as it found it.
+    /// time. Launches that follow one another may have the same, as each leaves it as it found it.
     ///
     /// [`Operation::Claim`]: super::operation::Operation::Claim
     /// [`Operation::CountBlock`]: super::operation::Operation::CountBlock

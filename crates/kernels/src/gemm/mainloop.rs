@@ -209,8 +209,8 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
                         let unit = unit_of(grid, &turn)?;
                         each(k, &unit, problems.len(), &|which| {
                             let [left, right] = &of_problems[which];
-                            // Each block of a cluster loads a part of the factor that they share, for
-                            // all.
+                            // Each block of a cluster loads a part of the factor that they share,
+                            // for all.
                             let shared = |side: bool| cluster > 1 && side == plan.side_by_side();
                             // Tiles of folded modes are found at each step.
                             let (tiles_left, tiles_right) = match &fold {

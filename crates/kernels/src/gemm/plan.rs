@@ -286,9 +286,9 @@ impl Plan {
         if self.alternates { 1 } else { self.groups }
     }
 
-    /// Whether a stage is released as soon as it has been multiplied, not when the next one is: where
-    /// rows of the factors begin in the middle of a line, copies take longer than products. Another
-    /// group multiplies meanwhile.
+    /// Whether a stage is released as soon as it has been multiplied, not when the next one is:
+    /// where rows of the factors begin in the middle of a line, copies take longer than products.
+    /// Another group multiplies meanwhile.
     pub(crate) fn releases_at_once(&self, problem: &Problem) -> bool {
         self.groups == 2 && !self.alternates && !problem.begins_at_lines()
     }

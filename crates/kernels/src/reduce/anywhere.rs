@@ -6,9 +6,9 @@
 //! come together once, behind the loop, where a thread has one result and several parts of it.
 //!
 //! Where there are too few results for the processors of a large GPU, the reduced elements are cut
-//! into shares, each for a block, which leaves what it kept. Of that the block that comes last makes
-//! the results (`shares.rs`), or, where it is too much for one, a second launch does. So the order in
-//! which numbers are added is fixed, and the result is the same each time.
+//! into shares, each for a block, which leaves what it kept. Of that the block that comes last
+//! makes the results (`shares.rs`), or, where it is too much for one, a second launch does. So the
+//! order in which numbers are added is fixed, and the result is the same each time.
 
 mod in_chunks;
 mod one_by_one;

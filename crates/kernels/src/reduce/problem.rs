@@ -60,8 +60,8 @@ fn leaves(layout: &Layout) -> Vec<Axis> {
 }
 
 impl Problem {
-    /// The reduction of a layout along some of its modes. With `places`,
-    /// the place of an element is kept: axes are joined only if their places go on, too.
+    /// The reduction of a layout along some of its modes. With `places`, the place of an element is
+    /// kept: axes are joined only if their places go on, too.
     ///
     /// Errors: there is no such mode, or it is named twice; an element lies before the tensor.
     pub(super) fn new(layout: &Layout, modes: &[usize], places: bool) -> Result<Problem, PlanError> {

@@ -40,8 +40,8 @@ const RUN_CACHED: i64 = 128;
 /// Up to how many bytes of a tensor the cache holds both sides, for elements of one byte and of
 /// two: small boxes are faster there, of which more are under way.
 const CACHED: [i64; 2] = [32 << 20, 8 << 20];
-/// How much of all boxes is elements, at least.
-/// The second number is for elements of a word or more.
+/// How much of all boxes is elements, at least. The second number is for elements of a word or
+/// more.
 const FILLED: (f64, f64) = (0.74, 0.8);
 /// The least bytes side by side for which squares are worth it.
 const SHORT: i64 = 64;

@@ -3,12 +3,12 @@
 //! Law: cluster `c` of `C` takes the rows `c, c + C, c + 2C, ..`, or rows are dealt, each to the
 //! cluster that asks first, and each of its blocks takes the same part of every row. Parts of a
 //! processor are not alike, and a cluster that has one for itself is done before the others; where
-//! rows are dealt, it has more of them. What goes with all rows is read once, and stays in registers. A thread copies
-//! what it will read itself, so nobody waits for others' copies; a run of a row that has been read
-//! for the last time makes room for that run of a row to come. What the blocks find out about a row
-//! goes from each to each by copies that arrive at a barrier in memory, so no stores are waited
-//! for. There is room for the numbers of two rows: a block that sends those of a row knows that all
-//! have read those of the row before the last.
+//! rows are dealt, it has more of them. What goes with all rows is read once, and stays in
+//! registers. A thread copies what it will read itself, so nobody waits for others' copies; a run
+//! of a row that has been read for the last time makes room for that run of a row to come. What the
+//! blocks find out about a row goes from each to each by copies that arrive at a barrier in memory,
+//! so no stores are waited for. There is room for the numbers of two rows: a block that sends those
+//! of a row knows that all have read those of the row before the last.
 
 use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::program::operation::Axis;
@@ -32,8 +32,8 @@ const BLOCKS: i64 = 8;
 /// Clusters: as many as run at once on a device of 132 multiprocessors, however its groups of
 /// multiprocessors are made up. One more would wait until one of the others ends.
 const CLUSTERS: i64 = 14;
-/// Where rows are dealt, the warps of a multiprocessor, of several blocks, and the most of one: while
-/// a block waits for what the others of its cluster find, another goes on.
+/// Where rows are dealt, the warps of a multiprocessor, of several blocks, and the most of one:
+/// while a block waits for what the others of its cluster find, another goes on.
 const TOGETHER: i64 = 18;
 const FEW: i64 = 8;
 /// From how many bytes of a row on rows are dealt, and to how many of softmax.
@@ -183,8 +183,8 @@ impl Turns {
     }
 
     /// The plan for rows that are dealt to clusters, of as few blocks as hold a row; none for rows
-    /// that the vectors of all threads do not fill, or, where those are taken too, that leave too many
-    /// threads without work; for rows that are too long or begin at no multiple of 16 bytes.
+    /// that the vectors of all threads do not fill, or, where those are taken too, that leave too
+    /// many threads without work; for rows that are too long or begin at no multiple of 16 bytes.
     ///
     /// Errors: as [`Turns::new`].
     fn dealt(columns: i64, element: Element, alignment: i64, unfilled: bool) -> Result<Option<Turns>, PlanError> {

@@ -55,8 +55,8 @@ properties! {
     is_ordered, layout => layout.composed()?.is_ordered();
 }
 
-/// Whether each coordinate in the coshape is the value of one index: it is so along each mode of the
-/// coshape, and nothing repeats.
+/// Whether each coordinate in the coshape is the value of one index: it is so along each mode of
+/// the coshape, and nothing repeats.
 fn onto_each_coordinate_once(layout: &Layout<Step>) -> Result<bool, LayoutError> {
     let along = |part: &Layout<Expr>| AnyLayout::from(part.clone()).is_bijective();
     Ok(layout.every_part("is_bijective", along)? && layout.is_injective()?)

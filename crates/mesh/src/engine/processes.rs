@@ -2,9 +2,9 @@
 //!
 //! Law: a process that ends is known at once, because its connections close; one that hangs, when
 //! nothing has come from it for as long as the engine's *patience*. Whoever knows of a failure
-//! reports it to all others, and no call is answered after it. A process that waits in vain for
-//! one that itself waits learns for whom, before it blames anyone. So every process
-//! ends with the same kind of error within twice the patience and two seconds.
+//! reports it to all others, and no call is answered after it. A process that waits in vain for one
+//! that itself waits learns for whom, before it blames anyone. So every process ends with the same
+//! kind of error within twice the patience and two seconds.
 
 mod blame;
 

@@ -42,8 +42,8 @@ pub(super) struct Ring<'k> {
     stages: i64,
 }
 
-/// A tile that is staged: its tensor, its shape, which tile it is, the modes of rows and columns, and
-/// the coordinate along another mode, where a number says it.
+/// A tile that is staged: its tensor, its shape, which tile it is, the modes of rows and columns,
+/// and the coordinate along another mode, where a number says it.
 type Own<'s> = (usize, &'s Vec<i64>, &'s Vec<Index>, &'s [usize; 2], Option<(usize, Expr)>);
 
 impl<'k> Lowering<'k, '_> {

@@ -195,8 +195,8 @@ fn a_loop_that_is_written_out_may_begin_at_the_block() {
 
 #[test]
 fn turns_ask_for_what_the_next_one_reads() {
-    // Ten turns of two loads of two tensors each, of tiles within the first and past its end; what a
-    // turn computes meets other lanes, so that no turn is written out by itself.
+    // Ten turns of two loads of two tensors each, of tiles within the first and past its end; what
+    // a turn computes meets other lanes, so that no turn is written out by itself.
     let text = "tile t {\ninput x: f32 (N,8):(8,1)\ninput w: f32 8:1\noutput y: f32 (M,1):(1,1)\ngrid ceil(M/4)\nwarps 2\n\
          loop i < 10 with sum = broadcast(f32(0), (4,1)) {\n\
          loop j < 2 with parts = broadcast(f32(0), (4,4)) {\n\

@@ -365,8 +365,8 @@ fn masks_compare_constants_with_one_number() {
         (words[2].clone(), words[3].clone())
     };
     let found: Vec<(String, String)> = ptx.lines().filter(masks).map(sides).collect();
-    // 18 constants of 32 scores of a thread, since eight rows on is eight columns back: in the first
-    // turn, and in the last ones.
+    // 18 constants of 32 scores of a thread, since eight rows on is eight columns back: in the
+    // first turn, and in the last ones.
     assert_eq!(found.len(), 36);
     assert!(found.iter().all(|(constant, _)| constant.parse::<i64>().is_ok()), "{found:?}");
     let numbers: std::collections::BTreeSet<&String> = found.iter().map(|own| &own.1).collect();

@@ -58,7 +58,8 @@ pub(super) struct Worker {
 impl Worker {
     /// Starts the thread, which joins the other processes.
     ///
-    /// Errors: NCCL refuses ([`Trouble::Own`]); the others do not join in time, or `is_interrupted`.
+    /// Errors: NCCL refuses ([`Trouble::Own`]); the others do not join in time, or
+    /// `is_interrupted`.
     pub(super) fn join(joining: Joining, is_interrupted: &dyn Fn() -> bool) -> Result<Worker, Trouble> {
         let (asks, asked) = mpsc::channel::<Ask>();
         let (answer, answers) = mpsc::channel::<Answer>();

@@ -18,7 +18,8 @@ use super::{Combine, Pull, ReshardError, place, pulls_of, where_they_lie};
 /// The bytes of a message from which on copy engines bring it where its lines belong. Two H200 took
 /// longer that way at 8 MiB, and less time from 32 MiB on.
 pub const LEAST_MESSAGE: u64 = 32 << 20;
-/// The bytes of a message from which on copy engines bring it in parts, where its lines go elsewhere.
+/// The bytes of a message from which on copy engines bring it in parts, where its lines go
+/// elsewhere.
 pub const LEAST_TURNED: u64 = 128 << 20;
 /// The least bytes of a line that copy engines bring.
 pub const LEAST_LINE: u64 = 4096;

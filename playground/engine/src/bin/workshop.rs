@@ -1,5 +1,5 @@
-//! Answers what the page asks for less often: files of every format,
-//! derivations, index arithmetic, costs of memory, kernels.
+//! Answers what the page asks for less often: files of every format, derivations, index arithmetic,
+//! costs of memory, kernels.
 
 use tilewright_draw::{Figure, Format, Theme};
 use tilewright_playground::{Also, MORE, serve};

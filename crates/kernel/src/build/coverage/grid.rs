@@ -60,8 +60,8 @@ struct Search<'c> {
     dealt: bool,
 }
 
-/// The parts of a tensor that stores take: what counts them along each mode, their sides, and whether
-/// one block stores, which came last.
+/// The parts of a tensor that stores take: what counts them along each mode, their sides, and
+/// whether one block stores, which came last.
 pub(super) struct Parts<'a> {
     pub(super) outer: &'a [Vec<(i64, Parameter)>],
     pub(super) sides: &'a [i64],

@@ -239,8 +239,8 @@ pub(super) fn bulk_stores_are_waited_for_before_the_end() {
 
 #[test]
 pub(super) fn boxes_are_aligned() {
-    // In shared memory to 128 bytes, also in the middle of the pattern of a swizzle, which is of the
-    // bits of addresses; in the tensor to 16 bytes.
+    // In shared memory to 128 bytes, also in the middle of the pattern of a swizzle, which is of
+    // the bits of addresses; in the tensor to 16 bytes.
     is_right(&boxed(Boxed { offset: 128, ..BOXED }));
     finds(&boxed(Boxed { offset: 64, ..BOXED }), "E1011");
     is_right(&boxed(Boxed { offset: 128, swizzle: SwizzleMode::Bytes128, ..BOXED }));

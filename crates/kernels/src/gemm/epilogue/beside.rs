@@ -80,10 +80,9 @@ impl Epilogue {
         Ok(Ends { d, kept, staged, rest, inputs, ahead })
     }
 
-    /// Sets off the inputs of a part of the work of a problem, when those before have been used
-    /// and what was
-    /// written before has left shared memory: in pieces, each after the copies of so many steps
-    /// more, which `copies` sets off, so that these do not wait for all of them.
+    /// Sets off the inputs of a part of the work of a problem, when those before have been used and
+    /// what was written before has left shared memory: in pieces, each after the copies of so many
+    /// steps more, which `copies` sets off, so that these do not wait for all of them.
     pub(in crate::gemm) fn fetch<'k>(
         &self,
         ends: &Ends<'k>,

@@ -220,9 +220,9 @@ impl Problem {
         Problem { fused: self.pairs.map(|_| first()), kept: Vec::new(), ..self }
     }
 
-    /// The same product, of whose rows or columns something is kept besides. Where rows are in groups
-    /// there is a number of each column for each group, `(1,N,G)`, and rows of no group keep what
-    /// they have.
+    /// The same product, of whose rows or columns something is kept besides. Where rows are in
+    /// groups there is a number of each column for each group, `(1,N,G)`, and rows of no group keep
+    /// what they have.
     ///
     /// Errors: sums are whole numbers, or another statistic is asked for ([`PlanError::Unknown`]).
     pub fn keeping(mut self, by: ByProduct) -> Result<Problem, PlanError> {
