@@ -71,8 +71,8 @@ pub fn plain(object: &Bound<'_, PyAny>) -> Option<Value> {
     Some(integers(object.cast_exact::<PyTuple>().ok()?, 0)?.into())
 }
 
-/// The tree of a tuple that holds nothing but integers and such tuples; none for another, and for
-/// what is no tree.
+/// The tree of a tuple of integers and of such tuples. None for any other tuple, and where the
+/// tuple is no tree.
 fn integers(items: &Bound<'_, PyTuple>, depth: usize) -> Option<Tree<i64>> {
     if depth > MAX_DEPTH {
         return None;
@@ -91,8 +91,8 @@ fn integers(items: &Bound<'_, PyTuple>, depth: usize) -> Option<Tree<i64>> {
     Tree::tuple(&modes.collect::<Option<SmallVec<[Tree<i64>; 4]>>>()?).ok()
 }
 
-/// The layout of a shape and strides that are integers of 64 bits, or tuples of nothing but such
-/// and such tuples and nested alike; none of others, and of what is no layout.
+/// The layout of a shape and strides that are integers of 64 bits, or tuples of these, nested
+/// alike. None for anything else, and where they make no layout.
 pub fn pairs(shape: &Bound<'_, PyAny>, stride: &Bound<'_, PyAny>) -> Option<Layout> {
     let mut written = Written::default();
     written.write(shape, stride, 0)?;

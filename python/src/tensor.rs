@@ -383,7 +383,7 @@ impl Tensor {
     /// (`BufferError`).
     fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (py, element) = (slf.py(), slf.get().memory.element());
-        // Asked for here, so that what is wrong is said.
+        // Ask before NumPy does: its own error would not say what is wrong.
         Exported::of(slf.get())?.interface(py)?;
         let array = py.import("numpy")?.getattr("asarray")?.call1((slf,))?;
         if element.code().is_some() {

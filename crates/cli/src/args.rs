@@ -177,8 +177,8 @@ best of its kind: every swizzle is counted, and every padding at the multiples o
 layout; linear maps over bits are searched with a bound. What is as good as the words wanted allow is
 said to be, as then nothing does better.")]
     Suggest {
-        /// An expression whose value is a layout of elements in shared memory; a swizzle that it
-        /// has may give way to another.
+        /// An expression whose value is a layout of elements in shared memory. A swizzle of the
+        /// layout may be replaced by another.
         #[arg(allow_hyphen_values = true)]
         layout: String,
         #[command(flatten)]

@@ -94,7 +94,7 @@ impl Options {
             && (contains(family.pattern(), part) || family.names().iter().any(|name| contains(name, part)))
     }
 
-    /// That there is nothing of the kind, and what there is.
+    /// The message that no atom matches, with those that exist.
     fn nothing(&self, name: &str) -> String {
         let mut text = "there is no atom".to_owned();
         if !name.is_empty() {

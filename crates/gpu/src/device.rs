@@ -96,7 +96,7 @@ impl Device {
         Ok(self.context.call(|driver| driver.memory_left())?.0)
     }
 
-    /// Device memory of so many bytes, whose content is whatever was there.
+    /// Allocates so many bytes of device memory. Their content is undefined.
     ///
     /// Errors: there is not so much (E0805).
     pub fn allocate(&self, bytes: u64) -> Result<Memory, GpuError> {

@@ -122,7 +122,8 @@ impl Memory {
                 stream.enqueue(|driver, handle| driver.set_words(address, word, count, handle))
             }
             _ => {
-                // What is there is copied behind itself, so that it doubles.
+                // Copy the bytes that are written to the place after them, so that each copy
+                // doubles the number.
                 self.write(stream, 0, pattern)?;
                 let total = count * pattern.len();
                 let mut done = pattern.len();

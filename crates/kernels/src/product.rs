@@ -177,8 +177,8 @@ fn product_of(
                 if step + 1 < depth / STEP {
                     load(&stage, step + 1)?;
                 } else {
-                    // The next stage is there for all threads, and all have loaded what they
-                    // multiply of this one: it takes the step that comes when all others are done.
+                    // All threads have loaded this stage into registers, and the next stage has
+                    // arrived. So this one is free for the step that is farthest ahead.
                     k.wait_async(stages as u32 - 2);
                     k.barrier();
                     load(&k.remainder(&ahead(1), stages)?, 0)?;

@@ -63,8 +63,8 @@ pub(crate) struct Arguments<'a> {
     pub(crate) values: Values<'a>,
 }
 
-/// Values where they are: one after the other, or each for itself, as those of another language
-/// are, which costs no copies.
+/// Borrowed values: a slice, or one reference for each value, as the bindings of another language
+/// have them. Neither copies a value.
 #[derive(Clone, Copy)]
 pub(crate) enum Values<'a> {
     Beside(&'a [Value]),

@@ -47,8 +47,8 @@ pub struct Tensor<T, L = Layout> {
 fn room<L: Offsets, T>(layout: &L) -> Result<(usize, usize), TensorError> {
     each_once(layout)?;
     let (least, greatest) = layout.range()?;
-    // Offset 0 lies in memory or before it: what lies before is not allocated, but for where the
-    // elements themselves do.
+    // Memory is allocated from offset 0, or from the least offset where that is negative, to the
+    // greatest one.
     let first = least.min(0);
     let elements = greatest.checked_sub(first).and_then(|last| last.checked_add(1));
     let refused = |elements| TensorError::Memory { elements, bytes: size_of::<T>() };

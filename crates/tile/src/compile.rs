@@ -199,7 +199,8 @@ fn no_room(error: KernelError, taken: Vec<(Location, i64)>) -> Reason {
         KernelReason::TooMuch { what: "bytes of shared memory", asked, limit } => (*asked as i64, *limit as i64),
         _ => return error.into(),
     };
-    // Arrays of one statement together: one that is given back is taken again by others.
+    // Add up the arrays of each statement. An array that a statement frees is used again by later
+    // ones.
     let mut takers: Vec<Taker> = Vec::new();
     let asking = error.source().location;
     let known: i64 = taken.iter().map(|own| own.1).sum();

@@ -129,7 +129,7 @@ impl Place {
             && self.steps.iter().enumerate().all(|(bit, step)| own(bit as u32) || step % (1 << vector) == 0)
     }
 
-    /// What it costs that each thread takes what it holds.
+    /// The cost of an access in which each thread takes the elements that it holds.
     pub(crate) fn cost(&self, held: &Held) -> Result<AccessCost, Reason> {
         // In which order a thread has its values is open: accesses take what is side by side.
         let mut held = held.clone();

@@ -113,7 +113,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes through a body from its end: what lives behind it becomes what lives before it.
+    /// Goes through a body from its end. `live` has the values that live after the body, and at the
+    /// end those that live before it.
     fn body(&mut self, body: &[Statement], live: &mut HashSet<ValueId>) {
         for statement in body.iter().rev() {
             match statement {

@@ -117,7 +117,8 @@ impl Engine for NcclProcesses {
         Ok(())
     }
 
-    /// What is sent is made first, and what comes is taken after: NCCL takes all at once.
+    /// Does all the work before the exchange, and takes the messages after it, because NCCL sends
+    /// and receives all of them at once.
     fn exchange_while(
         &mut self,
         step: &str,

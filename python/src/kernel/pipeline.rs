@@ -1,4 +1,4 @@
-//! Stages of shared memory between those who fill and those who use them.
+//! Pipelines: stages of shared memory that producer warps fill and consumer warps read.
 
 use std::rc::Rc;
 
@@ -27,8 +27,8 @@ pub fn pipeline<'py>(py: Python<'py>, stages: i64, releases: u32) -> PyResult<Bo
 
 #[pymethods]
 impl Pipeline {
-    /// The place of a role in the ring, at the first stage: one for those who fill, and one for
-    /// those who use.
+    /// The place of a role in the ring, at the first stage. The producers take one, and the
+    /// consumers another.
     fn cursor<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
         let made = run(py, move |room| Ok(room.keep(Thing::Cursor(Rc::new(room.pipeline(own)?.cursor()?)))))?;
@@ -36,7 +36,7 @@ impl Pipeline {
     }
 }
 
-/// Where those who fill, or those who use, are in a ring.
+/// The stage and phase at which the producers, or the consumers, of a ring are.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Cursor {
     pub handle: Handle,

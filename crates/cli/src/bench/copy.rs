@@ -2,9 +2,9 @@
 //! that are installed.
 //!
 //! Every case moves as many bytes as the plain copy (`memcpy`) that is measured in turn with it;
-//! rates count each byte once. An array with strides is what the others are given too: its axes in
-//! C order, and the permutation. They are processes of their own, which measure all cases of a
-//! table one after another before ours.
+//! rates count each byte once. The other libraries get the same strided array: its axes in C order,
+//! and the permutation. They run as processes of their own, which measure all cases of a table
+//! before ours are measured.
 
 use std::io::Write;
 use std::process::Command;

@@ -102,7 +102,7 @@ pub(crate) struct Core {
     pub(crate) maps: Vec<Map>,
     /// What clusters take of a count.
     pub(crate) dealt: Option<Dealing>,
-    /// What is said of the block that comes last.
+    /// The state of [`super::Build::when_last`], if the kernel has it.
     pub(crate) last_block: Option<LastBlock>,
     /// Registers that are an accumulator's own: what products of four warps may add to.
     pub(crate) sums: HashSet<Register>,

@@ -83,8 +83,8 @@ impl Build {
             .map_err(|refusal| refusal.at("shared", location))
     }
 
-    /// The bytes of each array in shared memory so far, in the order in which they were taken:
-    /// those of [`Build::shared`], and those that statements take for themselves and give back.
+    /// The bytes of each array in shared memory so far, in the order of allocation: arrays of
+    /// [`Build::shared`], and those that a statement allocates and frees by itself.
     ///
     /// ```
     /// use tilewright_kernel::Kernel;

@@ -126,8 +126,8 @@ impl<'k> Distributed<'k> {
         Ok(Distributed { fragment, held: self.held.clone() })
     }
 
-    /// The tiles at each index of a mode, without that mode. What is done to one after another
-    /// takes fewer registers than what is done to all.
+    /// The tiles at each index of a mode, without that mode. Working on one of them after another
+    /// takes fewer registers than working on the whole tile.
     ///
     /// Errors: there is no such mode, or no other; threads differ in what they have along it.
     #[track_caller]

@@ -137,7 +137,7 @@ impl Build {
         }
         let columns = atom.shape()[1] as u32;
         self.prepared(d)?;
-        // What A is made of comes before the fence as well.
+        // The registers of A are written before the fence as well.
         let mut rows = Vec::new();
         if let Left::Rows(fragment) = a {
             for index in 0..m * k {

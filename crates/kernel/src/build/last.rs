@@ -21,7 +21,7 @@ use crate::program::register::{Register, Width};
 use crate::program::scalar::Scalar;
 use crate::program::{Location, Program, Source};
 
-/// What a kernel has said of the block that comes last.
+/// The state of [`Build::when_last`] while a kernel is written.
 pub(crate) struct LastBlock {
     /// The shared array that has how many blocks came before this one.
     pub(crate) before: BufferId,

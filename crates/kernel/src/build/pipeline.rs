@@ -1,9 +1,9 @@
-//! Stages of shared memory between those who fill and those who use them.
+//! Pipelines: stages of shared memory that producer warps fill and consumer warps read.
 //!
 //! Law: turn `t` is in stage `t mod n`. A stage is filled when it is free, used when it is full,
 //! and free again when all users have released it: two barriers in memory a stage count that, and
-//! which phase a turn waits for is `t / n mod 2`. Both are what a cursor counts, one for those who
-//! fill and one for those who use, so neither stages nor phases are counted by hand.
+//! which phase a turn waits for is `t / n mod 2`. A cursor counts both, one for the producers and
+//! one for the consumers, so neither stages nor phases are counted by hand.
 //!
 //! Here are the ring, its barriers and its cursors; `copies.rs` fills a stage, `barriers.rs` waits
 //! for one and frees it. `deal.rs` has numbers that clusters take of a count pass through a ring.
@@ -38,7 +38,8 @@ pub struct Pipeline<'k> {
     empty: BufferId,
 }
 
-/// Where those who fill, or those who use, are in a ring: see [`Pipeline::cursor`].
+/// The stage and phase at which the producers, or the consumers, of a ring are: see
+/// [`Pipeline::cursor`].
 pub struct Cursor<'k> {
     pipeline: Pipeline<'k>,
     /// Stage and parity: a variable, which loops carry.
@@ -141,8 +142,8 @@ impl Build {
 }
 
 impl<'k> Pipeline<'k> {
-    /// The place of a role in the ring, at the first stage: one for those who fill, in their role,
-    /// and one for those who use, in theirs.
+    /// The place of a role in the ring, at the first stage. The producers take one in their role,
+    /// and the consumers one in theirs.
     ///
     /// Errors: the kernel has no room for more variables.
     #[track_caller]

@@ -272,8 +272,8 @@ impl std::fmt::Debug for Meeting<'_> {
 }
 
 impl Meeting<'_> {
-    /// Comes, and waits until all have: what they did before comes before what this thread does
-    /// after it.
+    /// Arrives, and waits until all threads have arrived. What they did before the barrier is
+    /// visible to this thread after it.
     #[track_caller]
     pub fn wait(&self) {
         let operation = Operation::NamedBarrier { number: self.number, threads: self.threads };

@@ -100,7 +100,7 @@ impl Live {
     }
 
     fn dead(&mut self, register: Register) {
-        // What is made of another register is no place where that one begins.
+        // A register that is made again from another one (its root) holds nothing of its own.
         let at = register.index();
         if self.roots[at] != register {
             return;

@@ -236,7 +236,8 @@ impl<'a> Walk<'a> {
             self.registers[step.index.index()] = [index as u64 & 0xffff_ffff; LANES];
             self.known[step.index.index()] = true;
             self.range(turns.start + 1, turns.end, mask)?;
-            // All at once: what one value becomes may be what another one was.
+            // A parallel assignment: the next value of one variable may be the current value of
+            // another.
             let value = |next: Register| self.is_known(next).then(|| self.registers[next.index()]);
             let next: Vec<Option<Lanes>> = step.carried.iter().map(|carried| value(carried.next)).collect();
             for (carried, next) in step.carried.iter().zip(&next) {

@@ -55,9 +55,9 @@ pub(super) struct Object {
     /// How many phases are over.
     pub(super) phase: u32,
     init: Event,
-    /// What those know who have arrived in this phase.
+    /// What the threads that arrived in this phase know.
     arriving: Clock,
-    /// What those knew who arrived in the last one.
+    /// What the threads that arrived in the last phase knew.
     released: Clock,
     /// The last bulk load: the count of its event, where and by whom it was set off.
     pub(super) last_load: Option<(u32, usize, usize)>,

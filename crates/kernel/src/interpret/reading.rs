@@ -131,10 +131,10 @@ pub(super) struct Readings<'p> {
 }
 
 impl<'p> Readings<'p> {
-    /// What is said of the registers of a program.
+    /// How the registers of a program are read.
     pub(super) fn new(program: &'p Program) -> Readings<'p> {
         let mut readings = Readings { program, known: vec![None; program.widths.len()] };
-        // A second time for what a loop carries around, and what is said by those who take it.
+        // The second walk carries readings around loops.
         readings.walk(&program.body);
         readings.walk(&program.body);
         readings
@@ -258,7 +258,7 @@ impl<'p> Readings<'p> {
         self.taken(instruction);
     }
 
-    /// What an instruction says of the registers that it takes.
+    /// The readings that an instruction gives its operands.
     fn taken(&mut self, instruction: &Instruction) {
         let reading = match &instruction.operation {
             Operation::Unary(_, number)

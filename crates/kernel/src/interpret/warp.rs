@@ -243,7 +243,7 @@ fn next_turn(warp: &mut Warp, turns: &Turns<'_>, last: bool) {
     let Some(Frame::Loop { turns: all, done }) = warp.frames.last_mut() else { return };
     *done += 1;
     let over = last || *done == *all;
-    // All at once: what one value becomes may be what another one was.
+    // A parallel assignment: the next value of one variable may be the current value of another.
     let next: Vec<Lanes> = turns.step.carried.iter().map(|carried| warp.registers[carried.next.index()]).collect();
     for (carried, next) in turns.step.carried.iter().zip(next) {
         let target = if over { carried.result } else { carried.current };

@@ -341,7 +341,8 @@ impl<'a> Writer<'a> {
             self.line(&format!("not.pred {last}, {until};"));
             last
         });
-        // All at once: what one value becomes may be what another one is.
+        // A parallel assignment: the next value of one variable may be the current value of
+        // another.
         let busy = |register: Register| turns.carried.iter().any(|carried| carried.current == register);
         let mut moves = Vec::new();
         for carried in &turns.carried {

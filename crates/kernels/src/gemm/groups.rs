@@ -1,9 +1,9 @@
 //! Products of groups of rows: many problems in one launch.
 //!
-//! Law: the rows of A and of D are parted in groups, one after the other, by where each ends; group
-//! `g` has the rows from the end of the group before to its own, and a matrix of B of its own:
-//! `D(m,n) = f(sum over k of A(m,k) * B(n,k,g), ..)` for its rows `m`. The ends are numbers on the
-//! device, which the plan does not know: groups may be empty, and rows behind the last end are
+//! Law: the rows of A and of D are divided into consecutive groups, given by where each group ends;
+//! group `g` has the rows from the end of the group before to its own, and a matrix of B of its
+//! own: `D(m,n) = f(sum over k of A(m,k) * B(n,k,g), ..)` for its rows `m`. The ends are numbers on
+//! the device, which the plan does not know: groups may be empty, and rows behind the last end are
 //! left as they are. Ends that fall or go past the last row count as the greatest before, and as
 //! the last row.
 //!

@@ -164,7 +164,8 @@ impl Images {
         Matrix::new(self.matrix.element(), &text.parse()?)
     }
 
-    /// A product of their windows: of those where they lie, where they have no borders.
+    /// A product of the windows of the images. Windows of images without borders are read where
+    /// they lie.
     pub(super) fn product(&self, problem: &Problem) -> Result<Problem, PlanError> {
         if self.has_borders() || !self.has_contiguous_channels() {
             return Ok(problem.with_a(self.windows(self.virtual_strides())?, Some(self.clone())));

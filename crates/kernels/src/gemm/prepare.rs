@@ -46,7 +46,8 @@ impl Prepared {
         Prepared::like(problem, Alike::default())
     }
 
-    /// The same of a problem whose tensors have to lie as those of others do.
+    /// As [`Prepared::new`], for a problem of a list, whose tensors must lie as those of the other
+    /// problems do.
     pub(super) fn like(problem: &Problem, alike: Alike) -> Result<Prepared, PlanError> {
         let mut prepared = Prepared {
             inner: problem.clone(),

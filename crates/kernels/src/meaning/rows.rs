@@ -10,7 +10,7 @@ use crate::reduce::Statistic;
 /// after it, with arguments of up to 2^5: powers, roots and quotients err by 2^-22 each.
 const RELATIVE: f64 = 1.0 / (1 << 17) as f64;
 
-/// What is known of many numbers, one after another.
+/// Running statistics of a list of numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Many {
     count: usize,

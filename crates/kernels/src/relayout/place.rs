@@ -1,7 +1,7 @@
 //! Where the elements of a side are.
 //!
-//! Law: a place has one offset for each index: that of its layout behind what comes before it, or
-//! the exclusive or of those of the bits of the index.
+//! Law: a place has one offset for each index: its first offset plus that of its layout, or the XOR
+//! of the offsets of the bits of the index.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Passes over the rows that a block holds: what they are reduced to, and what becomes of them.
+//! Passes over the rows that a block holds: reductions of the rows, and the results.
 
 use tilewright_kernel::program::operation;
 use tilewright_kernel::{Build, Distributed, Element, Flag, KernelError, Num, Reduction, View};

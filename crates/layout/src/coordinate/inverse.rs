@@ -217,9 +217,9 @@ impl<N: Extent> Layout<Coordinate<N>> {
 /// How many paths of steps in several modes are looked at in all combinations.
 const MAX_PATHS: usize = 8;
 
-/// Of a layout with steps in several modes at once, those terms at some of the paths that tell all
-/// indices apart, one for each leaf: an index is known from the coordinates at these paths alone.
-/// None where there are no such steps, or no such paths.
+/// For a layout with steps in several modes at once: one term for each leaf, at paths whose
+/// coordinates alone determine the index. None if no step goes along several modes, or no such
+/// paths exist.
 fn seen_enough<N: Extent>(layout: &Layout<Coordinate<N>>) -> Result<Option<Layout<Coordinate<N>>>, LayoutError> {
     const OP: &str = "left_inverse";
     let all = paths(layout.leaves());

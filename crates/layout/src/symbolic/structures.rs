@@ -55,7 +55,7 @@ impl Symbolic for Slot<Expr> {
     }
 }
 
-/// The step whose scales are those of another one, changed.
+/// A step with the paths of another one, and each scale replaced by a function of it.
 fn rescaled<N: Extent>(
     step: &Coordinate<Expr>,
     scale: impl Fn(&Expr) -> Result<N, LayoutError>,

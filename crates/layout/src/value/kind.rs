@@ -25,7 +25,8 @@ pub trait TextOut: Write {
 
 /// What the algebra asks of a kind of stride. Sealed.
 pub trait StrideKind: Sized {
-    /// Adds `count * step` to this; what this is when that is not representable is not said.
+    /// Adds `count * step` to this. Where the sum is not representable, the value left here is
+    /// unspecified.
     ///
     /// Kinds whose values are large do it in place.
     #[inline(always)]

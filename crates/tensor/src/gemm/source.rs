@@ -1,8 +1,8 @@
 //! A factor as a task reads it: in place, or packed.
 //!
 //! **Law.** The slices of some rows over some part of K hold what the micro-kernels read of these
-//! rows. Those of a factor that is read in place are always there; those of another are there once
-//! they have been filled.
+//! rows. The slices of a factor that is read in place are always valid. Those of a packed factor
+//! are valid once they have been filled.
 #![allow(unsafe_code)]
 
 use std::ops::Range;

@@ -139,8 +139,8 @@ pub(crate) unsafe fn copy_pairs(
 /// # Safety
 /// The invariant of [`crate::simd`], for `unit` bytes read and `count * unit` written.
 pub(crate) unsafe fn splat(src: *const u8, dst: *mut u8, unit: usize, count: usize) {
-    // SAFETY: all writes lie in `count * unit` bytes. What is written is copied behind itself,
-    // twice as much each time.
+    // SAFETY: all writes lie in `count * unit` bytes. The bytes that are written are copied to the
+    // place after them, twice as many each time.
     unsafe {
         if count == 0 {
             return;

@@ -132,7 +132,7 @@ fn plus(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
 }
 
 impl<'k> Blocks<'k> {
-    /// What is done in each of those that this block of the launch takes.
+    /// Runs `body` for each block of the grid that this block of the launch takes.
     fn each(&self, mut body: impl FnMut([Expr; 3]) -> Result<(), KernelError>) -> Result<(), KernelError> {
         if let (Some(longest), 1) = (self.longest, self.band) {
             return self.each_by_turns(longest, body);

@@ -1,4 +1,4 @@
-//! What an operation makes of what it is given.
+//! The types of the results of operations.
 //!
 //! Law: the type of a result follows from the operation and the types of its operands, or there is
 //! none and the operation is refused. Builder, reader, verifier and passes ask here.

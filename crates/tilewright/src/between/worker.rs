@@ -41,7 +41,7 @@ pub(super) struct Joining {
     pub(super) patience: Duration,
 }
 
-/// What is sent, and places that are as long as what comes.
+/// The messages to send, and places with the lengths of those to receive.
 type Ask = (Messages, Messages);
 type Answer = Result<Messages, Trouble>;
 
@@ -187,7 +187,7 @@ impl Moving {
         Ok(places)
     }
 
-    /// Writes what is sent to the device, and says what goes where.
+    /// Copies the messages to the device, and lists the transfers.
     fn given(&mut self, sends: &Messages, places: &Messages) -> Result<Vec<Transfer>, Trouble> {
         let all = |messages: &Messages| messages.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>();
         for (buffer, needed) in self.buffers.iter_mut().zip([all(sends), all(places)]) {

@@ -33,8 +33,8 @@ pub struct Packed {
     pub sent: Side,
     /// Where it is received.
     pub received: Side,
-    /// For each rank, the kernels that put elements in place. Those whose source is another rank
-    /// read what was received.
+    /// For each rank, the kernels that put elements in place. Kernels whose source is another rank
+    /// read the memory in which messages were received.
     pub places: Vec<Vec<Pull>>,
     /// For each rank, how many elements it has to have room for beside the tensor: sent, received.
     pub room: Vec<[i64; 2]>,

@@ -41,7 +41,7 @@ impl Piece {
     }
 }
 
-/// What has to be copied, where to, and when it has come.
+/// A block of another device: the copy, its memory here, and the event that says when it is there.
 struct Copied {
     arrival: Arrival,
     memory: Memory,
@@ -71,8 +71,9 @@ pub struct ShardedProduct {
 impl ShardedProduct {
     /// The product of a plan, on devices in the order of ranks.
     ///
-    /// Errors: as many devices as the plan has are needed (E1110); there is no memory for what
-    /// comes from others; devices that do not reach each other, or the driver refuses a kernel.
+    /// Errors: as many devices as the plan has are needed (E1110); there is no memory for the
+    /// blocks of other devices; devices that do not reach each other, or the driver refuses a
+    /// kernel.
     pub fn new(devices: &[Device], plan: &ShardedPlan) -> Result<ShardedProduct, ShardedError> {
         let wanted = plan.ranks().len();
         if devices.len() != wanted {
@@ -143,8 +144,8 @@ impl ShardedProduct {
         Ok(())
     }
 
-    /// Gives the pieces of a device to its stream: those that add nothing of others, or those that
-    /// do.
+    /// Gives the pieces of a device to its stream: if `first`, those without sums of other devices,
+    /// else those that add such sums.
     fn launch_pieces(
         &mut self,
         rank: usize,

@@ -145,7 +145,7 @@ impl Problem {
         Problem { sizes: [rows, self.sizes[1], self.sizes[2]], batch, a, d, ends: None, scales, ..self.clone() }
     }
 
-    /// So many of them, one after the other in memory.
+    /// A batch of so many of these products, whose matrices lie one after the other in memory.
     ///
     /// Errors: fewer than one ([`PlanError::Size`]); the matrices have folded modes, rows are in
     /// groups, or something is fused already ([`PlanError::Rank`]).

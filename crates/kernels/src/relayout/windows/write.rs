@@ -202,7 +202,7 @@ impl<'k> Writer<'k, '_> {
                     under(both(whole, there(turn)?), &|| moved(&column, number))
                 })
             };
-            // What is said of the chunks of one turn is said of those of all.
+            // If the plan is `alike`, one condition holds for the chunks of all turns.
             match turns.first().filter(|_| plan.alike) {
                 Some(first) => under(whole(&self.column_of(first)?, given)?, &|| each(true)),
                 None => each(false),

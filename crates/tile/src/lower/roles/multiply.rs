@@ -159,7 +159,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(())
     }
 
-    /// Releases what is held where no statement behind takes it.
+    /// Releases the stages that no later statement reads.
     pub(in crate::lower) fn let_go(&mut self, here: &[Statement], behind: &[Statement]) -> Result<(), KernelError> {
         let Some(groups) = &mut self.groups else { return Ok(()) };
         let over: Vec<usize> = groups
