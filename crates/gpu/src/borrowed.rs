@@ -4,7 +4,7 @@
 //! kernels work on the tensors, and in the order of the streams, of a library that shares the
 //! primary context of the device.
 //!
-//! Reason for unsafe code: an address and a handle are taken for what somebody says that they are.
+//! Reason for unsafe code: nothing can check that an address or a handle is what its owner says.
 #![allow(unsafe_code)]
 
 use std::fmt;

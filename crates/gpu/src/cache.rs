@@ -72,7 +72,7 @@ impl Cache {
     fn from_variables(variable: impl Fn(&str) -> Option<PathBuf>) -> Cache {
         let folder = match variable("TILEWRIGHT_CACHE_DIR") {
             Some(folder) => Some(folder).filter(|folder| !folder.as_os_str().is_empty()),
-            // The specification of XDG: what is not absolute is as if it were not set.
+            // By the XDG specification, a path that is not absolute counts as not set.
             None => variable("XDG_CACHE_HOME")
                 .filter(|folder| folder.is_absolute())
                 .or_else(|| variable("HOME").filter(|home| home.is_absolute()).map(|home| home.join(".cache")))

@@ -213,7 +213,8 @@ impl Expression {
         Expression(of(&self.0, inputs))
     }
 
-    /// The value where each element is off by so much itself, as sums are.
+    /// The value and its error bound, for elements that have error bounds of their own, as sums
+    /// have.
     pub(crate) fn value_of(&self, elements: &[(f64, f64)]) -> (f64, f64) {
         value(&self.0, elements)
     }

@@ -1,9 +1,8 @@
 //! Rows that are too long for the registers of a block.
 //!
 //! Law: a block goes through its row twice, in chunks, the second time from the end, where the
-//! second-level cache still has it. In the first turn each thread keeps numbers of what it has
-//! seen, which are corrected as it sees more; those of all threads come together once, behind the
-//! loop.
+//! second-level cache still has it. In the first pass each thread keeps running statistics of the
+//! elements it has seen. The statistics of all threads are combined once, after the loop.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;

@@ -50,12 +50,14 @@ pub trait Engine {
         receives: &mut [(usize, Vec<u8>)],
     ) -> Result<(), MeshError>;
 
-    /// Does the same while this process works: what it sends is made by `meanwhile`, which takes
-    /// what comes. Each of `targets` gets one message, each of `sources` sends as many bytes.
+    /// As [`Engine::exchange`], while this process works: `meanwhile` makes the messages to send,
+    /// and takes those that arrive. Each of `targets` gets one message, and each of `sources` sends
+    /// as many bytes as stand beside it.
     ///
-    /// The patience of the other processes covers what is computed before a message goes out.
+    /// A process that computes for longer than the patience of the others before it sends a message
+    /// counts as lost.
     ///
-    /// Errors: as [`Engine::exchange`]; what `meanwhile` gives up for.
+    /// Errors: as [`Engine::exchange`]; those of `meanwhile`.
     fn exchange_while(
         &mut self,
         step: &str,
@@ -210,8 +212,8 @@ pub(crate) fn pack<T: Pod>(messages: &[Message], own: usize, step: &str, memory:
     Ok(bytes)
 }
 
-/// Puts the elements of messages in place, in their order: those of this process from its memory,
-/// the others from what was received.
+/// Puts the elements of messages in place, in the order of the messages. Those of this process are
+/// read from its memory, the others from the received bytes.
 pub(crate) fn unpack<T: Pod>(
     messages: &[Message],
     own: usize,

@@ -39,7 +39,7 @@ pub(crate) enum Digit {
     Listed(Vec<[Listed; 2]>),
 }
 
-/// Elements that lie on one device in one way and come to lie on another in another.
+/// Elements that a message carries, and where they lie on the sender and on the receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footprint {
     /// Pairs of offsets at which runs begin: in the memory that is read, and that is written.

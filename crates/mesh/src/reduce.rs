@@ -278,7 +278,7 @@ impl ReducePlan {
         &self.moves.parts
     }
 
-    /// What moves after, where the result lies in another way than what was combined.
+    /// The move from the layout in which parts were combined to that of the result, if they differ.
     pub fn result(&self) -> Option<&Plan> {
         self.moves.result.as_ref()
     }
@@ -347,7 +347,8 @@ impl ArgmaxPlan {
         [&self.moves.operand, &self.moves.parts]
     }
 
-    /// What moves after, where the result lies in another way than what was compared.
+    /// The move from the layout in which candidates were compared to that of the result, if they
+    /// differ.
     pub fn result(&self) -> Option<&Plan> {
         self.moves.result.as_ref()
     }

@@ -1,9 +1,9 @@
 //! Summands of two layouts.
 //!
-//! Law: a digit of the number of a summand that steps alike along the same axis in both layouts is
-//! *kept*: summands go on lying apart along it. A digit of the first layout that is not kept is
-//! *added up*. A digit of the second that is not kept is *new*: what is there lies at its position
-//! 0, and zeros lie at the others. Whatever is kept, the sums are the same.
+//! Law: a digit of the number of a summand that has the same step along the same axis in both
+//! layouts is *kept*: the summands stay apart along it. A digit of the first layout that is not
+//! kept is *added up*. A digit of the second that is not kept is *new*: the sum lies at its
+//! position 0, and zeros lie at the others. Whichever digits are kept, the sums are the same.
 
 use crate::held::Held;
 use crate::sharded::{MeshMode, ShardedLayout};

@@ -64,7 +64,7 @@ impl Assignment {
             let mut other = self.network.clone();
             other.costs(variable, |option| if option == self.solution.choice[variable] { NEVER } else { 0 });
             let found = other.solve();
-            // The others may be none that an operation takes.
+            // Perhaps no operation takes any of the other layouts.
             if found.cost >= NEVER {
                 return None;
             }

@@ -1,8 +1,9 @@
 //! The layouts in which operations take a value.
 //!
 //! Law: a value is converted once to each layout in which it is taken, however many operations take
-//! it so, and not to the one that it has. For few operations that is one table; for more, whether a
-//! layout is made is a variable of its own, which whoever takes the value so requires.
+//! it so, and not to the one that it has. For few operations that is one table. For more, a
+//! variable of its own says whether the value is converted to a layout, and the operations that
+//! take the value in that layout require it.
 
 use std::collections::BTreeSet;
 

@@ -98,7 +98,7 @@ pub enum Reason {
         asked: i64,
         /// How much there is.
         limit: i64,
-        /// What takes how much, and where it is written, the most first.
+        /// How much each value or statement takes, and where it is written, the largest first.
         takers: Vec<Taker>,
     },
     /// E1212: an atom that cannot give a value.

@@ -32,8 +32,8 @@ pub(crate) struct Factor {
 pub(crate) struct Network {
     options: Vec<usize>,
     factors: Vec<Factor>,
-    /// Variables of two options that no two of share a cost: what is best for each follows from the
-    /// others.
+    /// Variables of two options, no two of which share a cost. The best option of each follows from
+    /// the other variables.
     switches: Vec<usize>,
     /// Which part of the whole costs are from here on.
     part: usize,

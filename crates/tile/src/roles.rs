@@ -120,7 +120,7 @@ struct Seen<'p> {
     brought: Vec<(ValueId, Brought, &'p [Index], usize)>,
     stores: Vec<(usize, ValueId)>,
     loops: Vec<&'p Loop>,
-    /// What values are computed by, and those that say which tile is brought.
+    /// The operation and operands of each value, and the values that say which tile is loaded.
     given: HashMap<ValueId, (&'p Operation, &'p [ValueId])>,
     said: Vec<ValueId>,
     bodies: usize,

@@ -21,7 +21,8 @@ pub(crate) enum Slot {
 /// A network for a tile in one layout.
 #[derive(Debug, Clone)]
 pub(crate) struct Network {
-    /// The layout in which it begins: that of the tile, or another one that it comes to first.
+    /// The layout in which it begins: that of the tile, or one to which the tile is converted
+    /// first.
     pub(crate) begins: Held,
     /// The bits that are sorted, the lowest of the result first.
     pub(crate) sorted: Vec<Slot>,
@@ -47,7 +48,7 @@ fn bits_of(shape: &[i64], mode: usize) -> (u8, u8) {
     (before as u8, shape[mode].trailing_zeros() as u8)
 }
 
-/// A layout whose lanes have bits of a mode, as many as go, so that warps have others.
+/// A layout in which lanes hold as many bits of the mode as fit, so that warps hold other bits.
 fn arranged(held: &Held, (first, count): (u8, u8), total: u8) -> Held {
     let own = (first..first + count).collect::<Vec<u8>>();
     let others: Vec<u8> = (0..total).filter(|bit| !own.contains(bit)).collect();

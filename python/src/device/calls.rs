@@ -40,8 +40,8 @@ impl Calls {
         Calls::default()
     }
 
-    /// Launches what an earlier call launched whose arrays lay as these; where there was none it
-    /// does nothing and says so.
+    /// Repeats the launches of an earlier call whose arrays had the same layouts as these. Returns
+    /// whether there was such a call.
     fn launch(&self, py: Python<'_>, arrays: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let Some((device, arrays)) = read(arrays)? else { return Ok(false) };
         let found = {

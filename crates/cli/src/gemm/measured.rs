@@ -180,7 +180,7 @@ pub(super) struct Rival {
     library: Cublas,
     product: CublasProduct,
     d: Memory,
-    /// Why it has no such product, where it said so.
+    /// The reason, if cuBLAS refused the product.
     pub(super) refused: Option<String>,
 }
 

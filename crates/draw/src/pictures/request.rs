@@ -3,8 +3,8 @@
 //!
 //! Law: a cell is a word of memory, in row `l` and column `c` the word `c` of line `l`; it names
 //! the first lane that touches it and how many more do, and has the colour of that lane. With
-//! banks, columns are banks, and the row below counts the different words of each: where there is
-//! more than one, they are given one after another.
+//! banks, columns are banks, and the row below counts the different words of each: a bank gives
+//! different words one after another.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,9 +1,9 @@
 //! The driver's library, found at run time.
 //!
 //! Law: a driver is open when its library is found, it is as new as [`MINIMUM_VERSION`], it has
-//! every function of the table, and it has initialised itself. What of these fails is what the
-//! error says. A driver that is open stays open: the library is never unloaded, for threads of its
-//! own run in it.
+//! every function of the table, and it has initialised itself. The error says which of these fails.
+//! A driver that is open stays open: the library is never unloaded, for threads of its own run in
+//! it.
 //!
 //! Reason for unsafe code: a library is loaded, and its symbols are taken for functions.
 #![allow(unsafe_code)]

@@ -65,8 +65,8 @@ fn everything(cache: Cache) -> Result<Vec<f32>, GpuError> {
     Ok(x.read(&stream)?.into_vec())
 }
 
-/// Calls whose refusal is not an error: what says something about an error, what gives something
-/// back, and what has another way.
+/// Calls whose refusal is not an error: those that describe an error, those that free something,
+/// and those for which there is a fallback.
 const TOLERATED: &[&str] = &[
     "cuGetErrorName",
     "cuGetErrorString",

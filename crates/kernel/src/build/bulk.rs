@@ -231,7 +231,7 @@ impl Build {
         let mut dimensions: Vec<(&Part, Dimension)> = Vec::new();
         for at in order {
             let part = &parts[at];
-            // Nobody takes a step along one element, so any stride is that of its layout.
+            // No box steps along a mode of one element, so its stride may be any number.
             let stride = match part.boxed {
                 None if of_one(part) => Expr::from(UNIT),
                 _ => bytes(&part.stride)?,

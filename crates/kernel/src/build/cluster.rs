@@ -2,8 +2,8 @@
 //!
 //! Law: the blocks of a cluster are adjacent, along the first axis of the grid or along several,
 //! and their ranks count them from 0, the first axis fastest. A view of another block's shared
-//! memory is the same view of the same array, in that block. Who receives what is said by a layout,
-//! from indices to ranks.
+//! memory is the same view of the same array, in that block. A layout from indices to ranks says
+//! which blocks receive a box.
 
 use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;

@@ -396,7 +396,8 @@ impl Core {
         self.pure(convert, [register], Width::Bits64)
     }
 
-    /// A product of what moves and what the launch knows.
+    /// The product of an expression over blocks, threads and turns, and one that the launch
+    /// computes.
     fn multiplied(&mut self, node: &Node, moving: &Expr, launched: &Expr, width: Width) -> Result<Register, Reason> {
         if width == Width::Bits32 {
             let factor = self.lower_node(node, width)?;

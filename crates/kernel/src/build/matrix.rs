@@ -45,7 +45,7 @@ impl Core {
         for mode in 0..4 {
             let expr = coordinate.mode(mode).and_then(|tree| tree.leaves().first().cloned()).unwrap_or(Expr::from(0));
             let size = sizes.mode(mode).map_or(Ok(1), |mode| mode.product())?;
-            // A number of its own, so that what is made of it stays simple.
+            // Give the coordinate a name, so that expressions made from it stay simple.
             at.push(match expr.range() {
                 (Some(least), Some(greatest)) if least == greatest => Expr::from(least),
                 _ => self.named(&expr, size)?,

@@ -156,8 +156,8 @@ impl<'k> Distributed<'k> {
 
 impl Build {
     /// Several tiles of one distribution reduced together: `combine` makes one set of numbers, one
-    /// of each tile, of two. It should be associative and commutative: in which order elements come
-    /// is open.
+    /// for each tile, from two such sets. It should be associative and commutative, because the
+    /// order of the elements is unspecified.
     ///
     /// ```
     /// use tilewright_kernel::{Distribution, Element, Kernel, interpret};

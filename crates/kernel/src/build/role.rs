@@ -311,7 +311,7 @@ impl Core {
             return Ok(());
         }
         let before = entry_registers(threads, self.resident);
-        // A role that says it twice has what it said last.
+        // Each role may set its registers once.
         let mut shares: HashMap<i64, (u32, u32)> = HashMap::new();
         for (first, threads, count) in &self.shares {
             if shares.insert(*first, (*threads, *count)).is_some() {

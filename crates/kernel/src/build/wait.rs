@@ -67,8 +67,8 @@ impl Build {
         core.effect(Operation::LaunchNext, [], &[], None);
     }
 
-    /// The threads of a warp wait for each other (`__syncwarp`): what they wrote is seen by the
-    /// others of the warp, and what is read after it is read again.
+    /// The threads of a warp wait for each other (`__syncwarp`): their writes are visible to the
+    /// other threads of the warp, and loads after it read memory again.
     #[track_caller]
     pub fn warp_barrier(&self) {
         let mut core = self.core();

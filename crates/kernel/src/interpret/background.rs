@@ -74,7 +74,7 @@ impl Machine<'_> {
             let own = (place, thread);
             let mut source = None;
             if copied >> lane & 1 == 1 {
-                // What is outside is found, and taken for zeros.
+                // Bytes outside the tensor are reported, and read as zeros.
                 if self.inside(place, thread, from.buffer, sources[lane], bytes.into(), bytes)? {
                     let memory = self.own(from.buffer, thread);
                     self.touch(own, memory, sources[lane], bytes.into(), Touch::Read, event)?;
@@ -132,7 +132,7 @@ impl Machine<'_> {
         }
     }
 
-    /// What a warp may not leave behind when it ends.
+    /// Reports what a warp must not leave unfinished when it ends.
     pub(super) fn end_of_warp(&mut self, warp: &Warp) -> Result<(), Stop> {
         self.end_of_products(warp)?;
         if self.block.copies.is_empty() {

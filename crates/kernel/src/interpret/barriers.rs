@@ -165,7 +165,7 @@ impl Machine<'_> {
             let advanced = match fence {
                 Fence::AsyncShared => self.block.clocks.fence(thread),
                 Fence::BarrierInit => self.block.clocks.publish(thread),
-                // Without a barrier, a fence by itself tells nobody anything.
+                // A fence without a barrier orders nothing between threads.
                 Fence::Block | Fence::Device => Some(()),
             };
             self.counted(advanced)?;
@@ -270,7 +270,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// One arrival at a barrier in memory, of one who knows what a clock says.
+    /// One arrival at a barrier in memory, by a thread or agent with the given clock.
     pub(super) fn arrival(
         &mut self,
         (place, thread): (usize, usize),
@@ -374,7 +374,7 @@ impl Machine<'_> {
         (text, (object.pending == 0).then_some((at, object.expects)))
     }
 
-    /// What the blocks of a cluster may not leave behind.
+    /// Reports what the blocks of a cluster must not leave unfinished at their end.
     pub(super) fn end_of_cluster(&mut self) -> Result<(), Stop> {
         let left: Vec<(u32, usize)> = self
             .block

@@ -1,9 +1,9 @@
 //! Registers that warps give back and take, and launches that overlap.
 //!
-//! Law: the warps of a block share the registers that it had at its beginning. Whoever takes more
-//! waits until others have given back as many, so what does not come at all is found when nobody
-//! can go on. Memory of the device is touched by those alone who know that the launches before this
-//! one are over, where a program waits for them itself.
+//! Law: the warps of a block share the registers that it had at its beginning. A warp that takes
+//! more waits until others have given back enough. If that never happens, no warp can go on, which
+//! is reported. In a program that waits for the launches before it, a thread may touch memory of
+//! the device only after it knows that they are over.
 
 use super::finding::Defect;
 use super::lanes::LANES;

@@ -68,7 +68,7 @@ pub(super) struct Setup {
     pub(super) shared_bytes: usize,
     /// Whether threads have work done in the background.
     pub(super) background: bool,
-    /// Whether threads say what they have read, and nothing of what they wrote.
+    /// Whether the program has arrivals that pass on reads and not writes.
     pub(super) reads: bool,
     /// Whether the program waits for the launches before it.
     pub(super) waits: bool,

@@ -151,7 +151,7 @@ pub struct Stepper<'i> {
     readings: Readings<'i>,
     /// In this step: the warp, its active lanes, and the node.
     executed: Vec<(usize, u32, usize)>,
-    /// How much of the trail there was before each of them.
+    /// The length of the trail before each of them.
     begins: Vec<usize>,
     /// What copies under way have still to write.
     under_way: Vec<(u64, u64)>,

@@ -223,8 +223,8 @@ pub enum Operation {
     RemoteArrive {
         /// Where it lies.
         access: Access,
-        /// Whether it passes on what this thread wrote and knows. Otherwise it says that this
-        /// thread has read what it wanted, and tells nothing of what it wrote.
+        /// Whether the arrival is a release: what this thread wrote and knows is visible after the
+        /// wait. Otherwise it only says that the thread has finished reading.
         releases: bool,
     },
     /// Elements from the shared memory of a block of the cluster. address?, rank -> registers..

@@ -335,7 +335,8 @@ impl<'a> Writer<'a> {
         // Unrolling is a choice of the program, and takes the assembler long.
         self.line(".pragma \"nounroll\";");
         self.steps(&turns.body)?;
-        // Before what it is made of becomes that of the next turn.
+        // Compute the predicate before the registers it depends on are overwritten for the next
+        // turn.
         let last = turns.until.map(|until| {
             let (until, last) = (self.register(until), self.temporary(Width::Predicate));
             self.line(&format!("not.pred {last}, {until};"));

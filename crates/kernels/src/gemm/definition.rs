@@ -264,7 +264,7 @@ impl Gathered {
             self.bound += off;
         } else if !value.is_nan() {
             self.value = if self.any { self.value.max(value) } else { value };
-            // The greatest may be another one of those that are off.
+            // With error bounds, the greatest number may be another one.
             self.bound = self.bound.max(off);
             self.any = true;
         }

@@ -189,7 +189,7 @@ impl Epilogue {
             Some(stored) => fused::fetches(fused, problem.d(), (stored, parts == 1), swapped, [rows, columns]),
             None => Vec::new(),
         };
-        // What does not come ahead in all problems of a list comes so in none.
+        // An input is fetched ahead only if that is possible in all problems of a list.
         let common = |all: Vec<Option<Fetch>>, own: Vec<Option<Fetch>>| {
             all.into_iter().zip(own).map(|(all, own)| all.filter(|_| all == own)).collect()
         };
@@ -250,7 +250,7 @@ impl Epilogue {
         Ok(Epilogue { tail, ..Epilogue::of(std::slice::from_ref(problem), plan, None)? })
     }
 
-    /// The same of tiles behind which there are others, that are written otherwise.
+    /// The same, for tiles after which others follow that have another epilogue.
     #[must_use]
     pub(super) fn before_others(self) -> Epilogue {
         Epilogue { before: true, ..self }

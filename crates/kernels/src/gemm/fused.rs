@@ -85,8 +85,8 @@ pub(super) fn fetches(
     fused.inputs.iter().map(fetch).collect()
 }
 
-/// The inputs of a function, declared in their order, of names that end so. What comes ahead comes
-/// where it does of a problem that was declared before, if there is one.
+/// Declares the inputs of a function, in their order, with names that end in `end`. Inputs that are
+/// fetched ahead use the shared memory of a problem that was declared before, if there is one.
 pub(super) fn inputs<'k>(
     k: &'k Build,
     (fused, end): (&Fused, &str),

@@ -117,8 +117,9 @@ pub(super) fn each(
     }
 }
 
-/// What `body` writes for the last of some rising numbers that is not above `at`, found by halves.
-/// What it computes stands there, and not before all choices.
+/// What `body` writes for the last of some rising numbers that is not above `at`, found by
+/// bisection. The instructions of `body` stand in its branch, and are not hoisted before the
+/// bisection.
 fn among<'k>(
     k: &'k Build,
     at: Num<'k>,

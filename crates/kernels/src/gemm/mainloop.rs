@@ -344,7 +344,8 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
                     order.wait(group);
                     if !promoted {
                         sums.iter().for_each(Fragment::clear);
-                        // So many steps are set off before the others, so many sums under way then.
+                        // How many steps are set off before the loop, and how many products stay
+                        // under way in it.
                         let (first, under_way) = if at_once { (0, 0) } else { (1, sums.len() as u32) };
                         let others = |from: i64, to: &Expr| {
                             k.range(minus(to, &Expr::from(from))?, |_| {

@@ -353,8 +353,8 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
     plans
 }
 
-/// Columns of tiles that are looked at, wide ones first: multiples of 16, what takes all columns
-/// of a narrow matrix, and what takes half of them.
+/// The widths of tiles to try, wide ones first: multiples of 16, the width of a narrow matrix, and
+/// half of that width.
 fn widths(columns: i64) -> Vec<i64> {
     let whole = |columns: i64| count(columns, 8) * 8;
     let most = whole(columns).min(256);

@@ -1,4 +1,4 @@
-//! What is moved so that a product can be multiplied.
+//! The moves before and after a product, and the product between them.
 //!
 //! Law: the inner problem has the same D as the problem, and its tensors lie as the copy engine
 //! reads them: where one does not, a kernel before moves it to a workspace, with lines of whole

@@ -2,7 +2,7 @@
 
 use tilewright_kernel::Kernel;
 
-/// A tensor of a product: what an argument of one of its kernels is.
+/// A tensor of a product, which an argument of one of its kernels stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// A.

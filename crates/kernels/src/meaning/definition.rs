@@ -8,7 +8,7 @@ use super::rows::{Many, Row};
 use super::{Meaning, Unchecked};
 use crate::planned::Planned;
 
-/// What the definition says of one element of the output.
+/// The value that the definition gives to one element of the output.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
     /// Which: counted from the first element of the output.
@@ -74,7 +74,7 @@ impl<'a> Definition<'a> {
         value(self.types[tensor], (self.input)(tensor, at))
     }
 
-    /// What the definition says of element `index` of those that it defines.
+    /// The value that the definition gives to element `index`.
     ///
     /// Errors: an offset is not representable.
     pub fn wanted(&mut self, index: usize) -> Result<Wanted, LayoutError> {

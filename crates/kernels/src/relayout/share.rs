@@ -54,9 +54,9 @@ impl Turn {
 }
 
 impl Share {
-    /// The fewest turns for so many groups of threads; at equal ones those whose turns `keep` what
-    /// is said of an axis and of how far a turn goes along it. At most `unrolled` turns are written
-    /// one after the other.
+    /// The division with the least cost for so many groups of threads: the number of turns, which
+    /// counts one and a half times unless `keeps` holds for every axis that takes several turns,
+    /// with the step of a turn along it. At most `unrolled` turns are written one after the other.
     pub(super) fn new(list: Vec<(usize, i64)>, all: i64, unrolled: i64, keeps: impl Fn(usize, i64) -> bool) -> Share {
         let mut best: Option<((i64, i64), Vec<i64>)> = None;
         let mut groups = Vec::new();

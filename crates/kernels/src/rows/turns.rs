@@ -345,7 +345,7 @@ impl Turns {
             })?,
         }
         k.wait_async(0);
-        // Nobody ends while the others still write to it.
+        // A block must not end while others still write to its memory.
         k.cluster_barrier();
         Ok(())
     }

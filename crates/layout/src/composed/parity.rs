@@ -101,8 +101,8 @@ impl Parities {
         Some(self)
     }
 
-    /// The sum of this function of the low bits and another of the bits above them; none where
-    /// those are more than a number has.
+    /// The sum of this function of the low bits and another one of the bits above them. None if
+    /// there are more than 63 bits in all.
     pub(crate) fn beside(&self, high: &Parities) -> Option<Parities> {
         let bits = self.bits.checked_add(high.bits).filter(|bits| *bits < 64)?;
         let mut sum = Parities::new(bits, self.constant.checked_add(high.constant)?);

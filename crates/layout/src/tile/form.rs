@@ -28,11 +28,11 @@ use core::fmt;
 pub enum DivideForm {
     /// Each mode stays where it is: `((t,r),(u,s),m)`.
     Logical,
-    /// All that comes first, then all that comes second: `((t,u),(r,s,m))`.
+    /// The tiles as one mode, then the rests as one mode: `((t,u),(r,s,m))`.
     Zipped,
-    /// All that comes first, then each of the others by itself: `((t,u),r,s,m)`.
+    /// The tiles as one mode, then each rest as a mode: `((t,u),r,s,m)`.
     Tiled,
-    /// Each by itself: `(t,u,r,s,m)`.
+    /// Each tile and each rest as a mode: `(t,u,r,s,m)`.
     Flat,
 }
 

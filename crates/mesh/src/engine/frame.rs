@@ -105,8 +105,8 @@ fn body(mut stream: &TcpStream, length: u64, limit: usize) -> Result<Vec<u8>, Fa
     Ok(bytes)
 }
 
-/// The bytes of the next frame, which has to be of this kind and call; `length` is what they must
-/// be as many as, if that is known.
+/// The bytes of the next frame, which has to be of this kind and call; `length` is the number of
+/// bytes that is expected, if it is known.
 pub(super) fn receive(stream: &TcpStream, kind: Kind, call: u64, length: Option<usize>) -> Result<Vec<u8>, Failure> {
     loop {
         let head = head(stream)?;

@@ -85,7 +85,8 @@ impl Mpi {
         CALLS + (self.calls % TAGS) as c_int
     }
 
-    /// What another process gave up for, if one did; answers who asks.
+    /// The error with which another process gave up, if one did. Answers processes that ask for
+    /// whom this one waits.
     fn listen(&self, waiting: &[usize]) -> Option<MeshError> {
         while let Some((rank, _)) = self.heard(ANY_SOURCE, ASK) {
             let text = waiting.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
@@ -153,8 +154,8 @@ impl Mpi {
         Ok(done.into_iter().map(|request| (request.rank, request.bytes)).collect())
     }
 
-    /// Who is lost, of those that are waited for and those that these wait for; none where all
-    /// answer.
+    /// The process that is lost, among those in `waiting` and those for which these wait
+    /// themselves. None if all answer.
     fn investigate(&self, step: &str, waiting: &[usize]) -> Option<MeshError> {
         let (mut asked, mut answered) = (BTreeSet::new(), BTreeSet::from([self.rank]));
         let mut next: Vec<usize> = waiting.to_vec();

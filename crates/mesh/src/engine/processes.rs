@@ -22,7 +22,7 @@ use crate::error::MeshError;
 /// What is going on while no plan is.
 const CONNECTING: &str = "while processes connect";
 
-/// How long one who waited in vain listens for what the other has to say.
+/// How long a process that waited in vain listens for a report of the other.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Processes that are connected by sockets, each with each.
@@ -458,7 +458,7 @@ impl Engine for Processes {
     ) -> Result<(), MeshError> {
         let outgoing = sends.iter().map(|(rank, bytes)| (*rank, Kind::Data, bytes.as_slice())).collect();
         let incoming = receives.iter().map(|(rank, bytes)| (*rank, Kind::Data, Some(bytes.len()))).collect();
-        // What comes takes the place of what was made ready for it.
+        // The received frames replace the places, so free the memory of these first.
         receives.iter_mut().for_each(|(_, place)| *place = Vec::new());
         let frames = self.call(step, outgoing, incoming)?;
         receives.iter_mut().zip(frames).for_each(|((_, place), frame)| *place = frame);

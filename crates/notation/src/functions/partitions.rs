@@ -120,7 +120,7 @@ fn thrfrg(a: &Arguments<'_>, mma: &TiledMma, operand: Operand, map: Value) -> Re
     call(a, "zipped_divide", &[held, tilers.dealt.into()])
 }
 
-/// What a thread has of an operand, or all have where none is named.
+/// The partition of an operand for one thread, or for all threads if none is named.
 fn mma_part(a: &Arguments<'_>, operand: Operand) -> Result<Value, Fault> {
     let (Tiled::Mma(mma), thread) = instruction(a)? else { return a.kind(0, "a tiled product, or a thread of one") };
     let map = operand_of(a)?;

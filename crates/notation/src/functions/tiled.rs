@@ -135,7 +135,7 @@ fn make_tiled_copy(a: Arguments<'_>, operand: i64) -> Result<Value, Fault> {
     Ok(list_of(parts)?)
 }
 
-/// Who holds what of the tile, by thread and value.
+/// The thread-value layout of the tile.
 fn thread_values(a: &Arguments<'_>, operand: Result<Operand, CopyEnd>) -> Result<Value, Fault> {
     match (instruction(a)?.0, operand) {
         (Tiled::Mma(mma), Ok(operand)) => Ok(mma.thread_values(operand)?.into()),

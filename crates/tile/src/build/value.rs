@@ -66,7 +66,7 @@ impl<'t> Value<'t> {
         self.build.made(statement, operation, &[self.id], place)
     }
 
-    /// The tile as one of this shape, if it is another.
+    /// The tile broadcast to this shape; itself if it has the shape.
     pub(crate) fn spread(self, shape: &[i64], statement: &'static str, place: Location) -> Value<'t> {
         if self.type_of().shape == shape {
             return self;

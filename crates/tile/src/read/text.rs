@@ -167,7 +167,7 @@ impl<'t> Text<'t> {
         line.trim().to_string()
     }
 
-    /// What stands before one of some words or signs.
+    /// The text up to the first of some words or signs.
     pub(super) fn until(&mut self, ends: &[&str]) -> String {
         let rest = self.rest();
         let end = ends.iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());

@@ -25,7 +25,7 @@ pub(crate) struct Overlap {
     pub(crate) masks: Masks,
 }
 
-/// The overlap of a loop, if it is such a one.
+/// The overlap of a loop; none if it is not a loop of two products.
 pub(super) fn overlap(program: &Program, own: &Loop) -> Option<Overlap> {
     let mut given: HashMap<ValueId, (&Operation, &[ValueId])> = HashMap::new();
     let mut products = Vec::new();

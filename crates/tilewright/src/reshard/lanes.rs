@@ -1,7 +1,7 @@
 //! The streams of the devices that work together.
 //!
-//! Law: what is given to any of them behind a fence begins when all is done that was given to any
-//! of them before it. Events say so, and the host waits for nothing.
+//! Law: work that is given to any of the streams after a fence begins when all work given before
+//! it, to any of them, is done. The streams wait for events; the host waits for nothing.
 
 use tilewright_gpu::{Device, Event, GpuError, Stream};
 
@@ -14,7 +14,7 @@ pub(crate) struct Lane {
     pub near: Stream,
     /// For copy engines.
     pub copies: Stream,
-    /// When what was given to each of the first and the last is done, and when all is.
+    /// Events: the remote stream is done, the copies are done, all three streams are done.
     done: [Event; 3],
 }
 

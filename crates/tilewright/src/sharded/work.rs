@@ -111,7 +111,7 @@ impl ShardedWork {
         }
         for (step, on) in self.plan.steps().iter().zip(&mut self.steps) {
             self.lanes.fence()?;
-            // What is written is taken out, so that the others may be read.
+            // Take the tensor that is written out of the list, so that the others can be borrowed.
             let place = match step.to() {
                 Tensor::Between(number) => Some(number),
                 _ => None,

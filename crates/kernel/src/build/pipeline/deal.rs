@@ -59,7 +59,7 @@ pub struct Drawn<'a, 'k> {
     turn: Expr,
     now: Expr,
     depth: usize,
-    /// What comes so many turns later, once it was asked for.
+    /// The number of the turn that comes `depth` turns later, once the body has asked for it.
     later: RefCell<Option<Expr>>,
     stage: Stage<'k>,
 }
@@ -291,7 +291,7 @@ impl<'k> Deal<'k> {
             Ok(Some(core.pure(over, [next, self.end], Width::Predicate)))
         })?;
         if build.core().cluster_size() > 1 {
-            // Nobody ends while others still say that they have read.
+            // A block must not end while others may still arrive at its barriers.
             build.cluster_barrier();
         }
         Ok(())

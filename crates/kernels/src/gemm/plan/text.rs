@@ -24,7 +24,7 @@ impl Plan {
         ]
     }
 
-    /// What it may be or not be, by name.
+    /// The choices of the plan that are yes or no, by name.
     fn choices(&mut self) -> [(&'static str, &mut bool); 4] {
         [
             ("swapped", &mut self.swapped),

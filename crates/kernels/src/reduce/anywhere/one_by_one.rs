@@ -1,4 +1,4 @@
-//! Elements taken into what a thread keeps, one after another.
+//! Elements that a thread adds to its running result one after another.
 
 use tilewright_kernel::{Build, Element, Fragment, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;

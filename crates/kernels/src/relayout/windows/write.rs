@@ -270,7 +270,7 @@ impl<'k> Writer<'k, '_> {
             let some = k.unless_less(&Expr::from(most / chunk - 1), &chunks)?;
             let last = plus(&times(&chunks, chunk)?, &Expr::from(-most))?;
             let behind = plus(&last, skew)?;
-            // Blocks whose windows are whole chunks have as many of them, and others those that
+            // A block writes the chunks of its window if these are whole, and else the chunks that
             // begin in the window.
             let mine = if window % chunk == 0 { &last } else { &behind };
             let mine = if cut { k.unless_less(mine, &Expr::from(window))? } else { None };

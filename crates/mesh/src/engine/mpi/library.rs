@@ -1,8 +1,8 @@
 //! The library of MPI: its functions and handles, taken by name.
 //!
-//! Law: it has to be Open MPI 4 or 5, whose handles and constants are those below; another library
-//! of this name is refused by what it says of itself. It is opened once in a process, and never
-//! unloaded.
+//! Law: it has to be Open MPI 4 or 5, whose handles and constants are those below; the text of its
+//! version says which library it is, and others are refused. It is opened once in a process, and
+//! never unloaded.
 //!
 //! Reason for unsafe code: a library is loaded, and its symbols are taken for functions and
 //! handles.

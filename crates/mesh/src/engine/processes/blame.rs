@@ -1,9 +1,10 @@
 //! Who is to blame for a call that did not end.
 //!
-//! Law: what others report comes first, then who is gone, then who is late. Where another library
-//! carries the bytes, whoever waits in vain says for whom, to all others, and hears what they say.
-//! Of those that are waited for, the one that says nothing is lost. A process whose connection
-//! closes without a word is lost at once. So all that wait blame the same one.
+//! Law: a report of another process comes first, then a closed connection, then a late answer.
+//! Where another library carries the bytes, each process that waits in vain tells all others for
+//! whom it waits. Of the processes that are waited for, one that sends nothing is lost. A process
+//! whose connection closes without a report is lost at once. So all processes that wait blame the
+//! same one.
 
 use std::time::{Duration, Instant};
 

@@ -143,7 +143,7 @@ impl<'k> Lowering<'k, '_> {
             let whole = Whole { early: early_whole, late: true };
             k.range(rest, |at| turn(self, behind(&at, &Expr::from(apart))?, whole))?;
         } else {
-            // The last turns, those that are none of those before, are masked.
+            // Only the last turns are masked: those that the loops before do not cover.
             let there = k.index(&rest)?;
             let [none, last] = [0, overlap.masks.last].map(|number| there.like(number as f64));
             let there = k.index_of(there.max(none).min(last))?;
