@@ -5,7 +5,7 @@
 //! are counted by walking through blocks with their addresses computed, as the interpreter does,
 //! but without memory: through all blocks where they are few, and the counts are the interpreter's
 //! then; else through some of each part of the grid, and [`Counted::walked`] says how many. What
-//! hangs on the contents of memory is counted as the most that it can be, and marked.
+//! depends on the contents of memory is counted as the most that it can be, and marked.
 //!
 //! Sectors are counted for tensors that begin at a multiple of 128 bytes, as the driver gives them.
 //! A [`Bound`] is a time that the launch cannot beat by what the machine has of one thing, where
@@ -241,7 +241,7 @@ fn add_operations(sums: &mut Operations, operation: &Operation, warps: f64, mach
 }
 
 impl Counted {
-    /// Whether every turn of every block was walked, and nothing hangs on the contents of memory.
+    /// Whether every turn of every block was walked, and nothing depends on the contents of memory.
     pub fn is_exact(&self) -> bool {
         self.walked == self.blocks
             && !self.multiplied

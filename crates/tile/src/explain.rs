@@ -28,7 +28,7 @@ pub struct Choice {
     pub ty: Type,
     /// The layout that it has.
     pub held: Held,
-    /// What asked for this layout, there or at a value that hangs together with it.
+    /// What asked for this layout, there or at a value that is connected with it.
     pub origin: String,
     /// How many layouts were weighed.
     pub weighed: usize,

@@ -1,9 +1,9 @@
 //! The cheapest choice for many variables at once.
 //!
-//! Law: a network has variables, each with a few options, and costs that hang on one variable or
+//! Law: a network has variables, each with a few options, and costs that depend on one variable or
 //! several; each cost belongs to a part of the whole. A solution is a choice of an option for each;
 //! its cost is the sum. Variables are eliminated one after another: what one costs at best becomes
-//! a cost of those that it hangs together with. That is exact. Where a table would have more than
+//! a cost of those that it is connected with. That is exact. Where a table would have more than
 //! [`MAX_TABLE`] entries, the costs of the variable are taken apart, and each part is allowed its
 //! own option: what comes out is no more than the least cost then, and the solution that is read
 //! off is improved variable by variable. So the least cost lies between [`Solution::bound`] and
@@ -17,7 +17,7 @@ pub(crate) const MAX_TABLE: usize = 1 << 16;
 /// What is not possible.
 pub(crate) const NEVER: u64 = u64::MAX / 1024;
 
-/// Costs that hang on variables: one for each combination of options, the first variable fastest.
+/// Costs that depend on variables: one for each combination of options, the first variable fastest.
 #[derive(Debug, Clone)]
 pub(crate) struct Factor {
     /// The variables, ascending.
@@ -53,7 +53,7 @@ fn add(a: u64, b: u64) -> u64 {
     a.saturating_add(b).min(NEVER)
 }
 
-/// Says that variables hang together.
+/// Says that variables are connected.
 fn join(beside: &mut [BTreeSet<usize>], scope: &[usize]) {
     for variable in scope {
         beside[*variable].extend(scope);
@@ -194,7 +194,7 @@ impl Network {
             }
             buckets.push((variable, bucket));
         }
-        // Backwards: whatever a bucket hangs on was chosen before.
+        // Backwards: the variables on which a bucket depends have been chosen already.
         let mut choice = vec![0; self.options.len()];
         for (variable, bucket) in buckets.iter().rev() {
             let cost = |option: usize| {

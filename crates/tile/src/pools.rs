@@ -2,7 +2,7 @@
 //!
 //! Law: layouts come from where something asks for one: from tensors those whose lanes lie side by
 //! side in memory, from products those of the instructions, from the author those that are given.
-//! They go from there to the values that hang together with these by operations that take layouts
+//! They go from there to the values that are connected with these by operations that take layouts
 //! to layouts: exactly, as bits. A value has at most [`MOST`] of them, the nearest first.
 
 use std::collections::{BTreeMap, HashMap};

@@ -4,7 +4,7 @@
 //! sees what all threads of all blocks wrote before they came: they meet at a barrier of their
 //! block, then one of them counts it, with release and acquire (`Operation::CountBlock`), and tells
 //! the others behind a second barrier. Which block is the last is open, so what it does may not
-//! hang on its number; everything else has an order, and the result is the same each time. The
+//! depend on its number; everything else has an order, and the result is the same each time. The
 //! count begins again after as many blocks as there are, so the next launch finds it at 0.
 
 use tilewright_layout::symbolic::Expr;

@@ -2,8 +2,8 @@
 //!
 //! Law: turn `t` has stage `t mod n`. Its copies are set off in turn `t - n + 1`, or before the
 //! first one, into a stage that all threads have left; they have arrived, for all threads, when
-//! turn `t` begins. One barrier a turn does both: whoever is past it has waited for its own copies
-//! of this turn, and is done with the turn before.
+//! turn `t` begins. One barrier a turn does both: a thread that is past it has waited for its own
+//! copies of this turn, and is done with the turn before.
 
 use tilewright_layout::symbolic::Expr;
 

@@ -104,7 +104,7 @@ impl Program {
     /// ```
     ///
     /// Errors: as [`Program::cost`]; the inner error is why a walk has no end, or an address that
-    /// hangs on the contents of memory. A block or warp that there is not has no requests.
+    /// depends on the contents of memory. A block or warp that there is not has no requests.
     pub fn requests(
         &self,
         sizes: &[(&str, i64)],

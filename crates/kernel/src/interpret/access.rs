@@ -203,7 +203,8 @@ impl Machine<'_> {
                     *writer = Foreign { event, block };
                 }
                 if let Some(reader) = reader {
-                    // Whoever read it may have read what is written now.
+                    // A thread that read the byte may already have read the value that is written
+                    // here.
                     let (of, before) = (self.place(buffer, address, bytes), self.foreign_party(reader));
                     self.report(Defect::RaceBetweenBlocks { place: of, before }, place, Some(thread))?;
                 }

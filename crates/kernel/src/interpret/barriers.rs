@@ -1,9 +1,9 @@
 //! Barriers: of the block, of the warp, and those that lie in shared memory.
 //!
-//! Law: whoever leaves a barrier knows what all who arrived at it had done and knew. A barrier in
-//! memory (`mbarrier`) ends a phase when as many threads have arrived as it counts and no more
-//! bytes are expected; bytes may come before they are expected. A wait for parity `p` goes on when
-//! the current phase has the other parity.
+//! Law: a thread that leaves a barrier knows what all threads that arrived at it had done and knew.
+//! A barrier in memory (`mbarrier`) ends a phase when as many threads have arrived as it counts and
+//! no more bytes are expected; bytes may come before they are expected. A wait for parity `p` goes
+//! on when the current phase has the other parity.
 
 use super::access::addresses;
 use super::clock::{Clock, Event, MAX_AGENTS, joined, with};

@@ -1,9 +1,10 @@
 //! Clusters: blocks that run together, and reach each other's shared memory.
 //!
-//! Law: whoever leaves the barrier of a cluster knows what all who came to it had done and knew;
-//! those that have ended are not waited for. Shared memory of a block is there from when the block
-//! is known to have begun until its last thread ends: each use from another block is ordered after
-//! something that a thread of the block did, and before the end of one of its threads.
+//! Law: a thread that leaves the barrier of a cluster knows what all threads that arrived at it had
+//! done and knew; those that have ended are not waited for. Shared memory of a block is there from
+//! when the block is known to have begun until its last thread ends: each use from another block is
+//! ordered after something that a thread of the block did, and before the end of one of its
+//! threads.
 
 use super::access::addresses;
 use super::clock::{Agent, Clock, Event, joined};

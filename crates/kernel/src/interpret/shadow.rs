@@ -6,7 +6,8 @@
 //! every access takes whole cells.
 //!
 //! A cell remembers its last write, and the reads and atomic operations since. What a later one is
-//! ordered after is forgotten, because whoever comes after the later one comes after both.
+//! ordered after is forgotten, because every access that is ordered after the later one is ordered
+//! after both.
 
 use super::arrivals::{Arrivals, Others};
 use super::clock::{Clocks, Event};

@@ -1,10 +1,10 @@
 //! Processes that are connected by sockets, each with each.
 //!
 //! Law: a process that ends is known at once, because its connections close; one that hangs, when
-//! nothing has come from it for as long as the engine's *patience*. Whoever knows of a failure
-//! reports it to all others, and no call is answered after it. A process that waits in vain for one
-//! that itself waits learns for whom, before it blames anyone. So every process ends with the same
-//! kind of error within twice the patience and two seconds.
+//! nothing has come from it for as long as the engine's *patience*. A process that learns of a
+//! failure reports it to all others, and refuses every later call. A process that waits in vain for
+//! one that itself waits learns for whom, before it blames anyone. So every process ends with the
+//! same kind of error within twice the patience and two seconds.
 
 mod blame;
 
@@ -161,7 +161,7 @@ impl Processes {
                 Ok(stream) => stream,
                 Err(error) => return Err(difference.unwrap_or(error)),
             };
-            // Whoever says nothing of ours is no process of this job.
+            // A connection that does not begin with our greeting is no process of this job.
             let Ok(hello) = receive(&stream, Kind::Hello, 0, None) else { continue };
             let hello = String::from_utf8_lossy(&hello).into_owned();
             let mut lines = hello.lines();

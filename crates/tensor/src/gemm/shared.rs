@@ -1,6 +1,6 @@
 //! Packed blocks that threads share.
 //!
-//! **Law.** Each block is packed once, by the thread that asks for it first. Whoever is given a
+//! **Law.** Each block is packed once, by the thread that asks for it first. A thread that gets a
 //! block finds all of it written. A thread waits only for one that is packing at the time, never
 //! for one that has yet to come. If packing panics, the block is free again, and the next thread
 //! that asks packs it.

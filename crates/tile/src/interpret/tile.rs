@@ -104,7 +104,7 @@ pub(super) fn made(operation: &Operation, given: &[(&[f64], &Type)], ty: &Type) 
                 (0..k).fold(c.0[place], |sum, depth| number::rounded(sum + term(depth), element))
             })
         }
-        // These hang on the block, and are made there.
+        // The result depends on the block, and is computed where the block is known.
         Operation::Number(_)
         | Operation::Size(_)
         | Operation::Load { .. }

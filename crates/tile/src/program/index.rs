@@ -139,7 +139,7 @@ impl fmt::Display for Index {
 pub enum Count {
     /// An expression of sizes: `ceil(K/64)`.
     Sizes(String),
-    /// A number that hangs on the block, or on the turn of a loop around.
+    /// A number that depends on the block, or on the turn of a loop around.
     Index(Index),
     /// One number of i32, which may come from a tensor; none where it is negative.
     Value(ValueId),

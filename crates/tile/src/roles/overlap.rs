@@ -2,8 +2,8 @@
 //!
 //! Law: a turn multiplies what was brought, computes, and multiplies what it computed into sums
 //! that it hands on. So the first product of a turn needs nothing of the turn before, and stands
-//! before the second product of that one; what is computed between stands beside it. What hangs on
-//! the sums stands behind.
+//! before the second product of that one; what is computed between stands beside it. What depends
+//! on the sums stands behind.
 
 use std::collections::{HashMap, HashSet};
 

@@ -71,7 +71,7 @@ impl Worker {
                 Ok(moving) => moving,
                 Err(error) => return drop(say.send(Err(Trouble::Own(error)))),
             };
-            // Whoever does not listen any more has given up.
+            // If nobody receives the answer, the process has given up.
             let _ = say.send(Ok(moving.nccl.version()));
             for (sends, places) in asked {
                 let done = moving.moved(&sends, places);

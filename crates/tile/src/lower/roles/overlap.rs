@@ -2,8 +2,8 @@
 //!
 //! Law: the first turn stands before the loop, up to its last product; each further turn sets off
 //! its first product, then the last one of the turn before, and computes when the first is over.
-//! What hangs on the sums waits for the second. Behind the loop stands the last product of the last
-//! turn. Nothing of it is done where there is no turn.
+//! What depends on the sums waits for the second. Behind the loop stands the last product of the
+//! last turn. Nothing of it is done where there is no turn.
 
 use tilewright_kernel::{Fragment, KernelError};
 use tilewright_layout::symbolic::Expr;
