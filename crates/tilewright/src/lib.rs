@@ -90,14 +90,20 @@
 //!
 //! # Features
 //!
+//! * `devices` (on by default): kernels, tile programs, GPUs and meshes of devices. Without it the
+//!   rest compiles in a fraction of the time.
 //! * `macros` (on by default): [`layout!`] and [`tiler!`].
 //! * `mpi`: processes that Open MPI connects, which is opened at run time.
 //! * `png` and `pdf`: pictures in these formats, with the fonts that they embed.
 //! * `serde`: layouts, trees, coordinates, profiles, tilers, swizzles and composed layouts serialise as their text.
 
+#[cfg(feature = "devices")]
 pub mod between;
+#[cfg(feature = "devices")]
 pub mod gemm;
+#[cfg(feature = "devices")]
 pub mod reshard;
+#[cfg(feature = "devices")]
 pub mod sharded;
 
 pub use tilewright_analysis as analysis;
@@ -106,16 +112,21 @@ pub use tilewright_compiler as compiler;
 pub use tilewright_draw as draw;
 pub use tilewright_emit as emit;
 pub use tilewright_explain as explain;
+#[cfg(feature = "devices")]
 pub use tilewright_gpu as gpu;
+#[cfg(feature = "devices")]
 pub use tilewright_kernel as kernel;
+#[cfg(feature = "devices")]
 pub use tilewright_kernels as kernels;
 pub use tilewright_layout as layout;
 #[cfg(feature = "macros")]
 pub use tilewright_macros as macros;
+#[cfg(feature = "devices")]
 pub use tilewright_mesh as mesh;
 pub use tilewright_morphism as morphism;
 pub use tilewright_notation as notation;
 pub use tilewright_tensor as tensor;
+#[cfg(feature = "devices")]
 pub use tilewright_tile as tile;
 
 pub use tilewright_layout::{
@@ -158,17 +169,17 @@ macro_rules! tiler {
 }
 
 /// The code blocks of the README, run as tests.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "devices"))]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
 /// The code blocks of the description of the architecture, run as tests.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "devices"))]
 #[doc = include_str!("../../../ARCHITECTURE.md")]
 pub struct Architecture;
 
 /// The code blocks of the book, run as tests.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "devices"))]
 mod book {
     #[doc = include_str!("../../../docs/book/src/getting-started.md")]
     pub struct GettingStarted;

@@ -48,17 +48,19 @@ fn workspace() -> &'static Path {
         if let Ok(lock) = fs::read_to_string(crates.join("../Cargo.lock")) {
             write(&place.join("Cargo.lock"), &lock);
         }
-        let manifest = |name: &str, dependencies: &[(&str, &str)]| {
+        // Of the facade what the language needs: the rest would only be compiled.
+        let manifest = |name: &str, dependencies: &[(&str, &str, &str)]| {
             let mut text = format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n\n[dependencies]\n");
-            for (name, path) in dependencies {
-                text += &format!("{name} = {{ path = {:?} }}\n", crates.join(path));
+            for (name, path, options) in dependencies {
+                text += &format!("{name} = {{ path = {:?}{options} }}\n", crates.join(path));
             }
             write(&place.join(name).join("Cargo.toml"), &text);
             let source = fs::read_to_string(Path::new(SOURCES).join(name).with_extension("rs")).unwrap();
             write(&place.join(name).join("src/lib.rs"), &source);
         };
-        manifest("bare", &[("tilewright-layout", "layout"), ("tilewright-macros", "macros")]);
-        manifest("user", &[("tilewright", "tilewright")]);
+        manifest("bare", &[("tilewright-layout", "layout", ""), ("tilewright-macros", "macros", "")]);
+        let alone = ", default-features = false, features = [\"macros\"]";
+        manifest("user", &[("tilewright", "tilewright", alone)]);
         for (name, source) in refused() {
             write(&place.join("user/src/bin").join(name).with_extension("rs"), &source);
         }
