@@ -26,8 +26,11 @@ use crate::roles::{self, Longest, Overlap, Roles};
 const PROCESSORS: i64 = 132;
 /// Warps of those who bring tiles: a group, which gives its registers to the others.
 const BRINGERS: u32 = 4;
-/// Registers of a thread of those who bring, and the most of one of those who multiply.
+/// Registers of a thread of those who bring, and of one of them that follows numbers of the device
+/// besides, which would keep some in local memory with fewer.
 const FEW: u32 = 24;
+const FOLLOWING: u32 = 40;
+/// The most registers of a thread of those who multiply.
 const MANY: u32 = 240;
 /// Registers of a multiprocessor.
 const REGISTERS: u32 = 65_536;
@@ -79,11 +82,12 @@ pub(crate) fn lower(placed: &Placed, plan: &Roles, taken: &Memory) -> Result<Ker
         // What those who bring leave of the registers that threads have at the beginning.
         let groups = plan.groups as u32;
         let all = REGISTERS / (groups + 1) / 1024 * 8 * (groups + 1);
-        let many = ((all - FEW) / groups / 8 * 8).min(MANY);
+        let few = if plan.places.is_empty() { FEW } else { FOLLOWING };
+        let many = ((all - few) / groups / 8 * 8).min(MANY);
         let mut those = lowering();
         let leaving = if plan.leaves { those.leaving()? } else { HashMap::new() };
         k.role(warps..warps + BRINGERS, || {
-            k.registers(FEW)?;
+            k.registers(few)?;
             k.single(|| {
                 let mut own = lowering();
                 let cursors = rings.iter().map(|ring| ring.pipeline.cursor()).collect::<Result<Vec<_>, _>>()?;
