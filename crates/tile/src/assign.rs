@@ -50,6 +50,8 @@ pub(crate) enum Part {
 pub(crate) struct Next {
     pub(crate) held: Held,
     pub(crate) cost: u64,
+    /// What every such assignment costs at least.
+    pub(crate) bound: u64,
     /// What costs more or less there than in the best, and by how much, the greatest first.
     pub(crate) parts: Vec<(Part, i64)>,
 }
@@ -73,7 +75,8 @@ impl Assignment {
             let mut parts: Vec<(Part, i64)> =
                 self.parts.iter().zip(shares.iter().zip(&own).skip(1)).map(apart).filter(|own| own.1 != 0).collect();
             parts.sort_by_key(|own| -own.1);
-            Some((*value, Next { held: layouts[found.choice[variable]].clone(), cost: found.cost, parts }))
+            let (held, cost, bound) = (layouts[found.choice[variable]].clone(), found.cost, found.bound);
+            Some((*value, Next { held, cost, bound, parts }))
         };
         pools.layouts.iter().filter_map(next).collect()
     }

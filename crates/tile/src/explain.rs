@@ -43,6 +43,9 @@ pub struct NextBest {
     pub held: Held,
     /// The cycles that the whole would cost.
     pub cycles: f64,
+    /// What every assignment costs at least in which the value has another layout; the same number
+    /// where this one is shown to be the best of them.
+    pub bound: f64,
     /// What costs more there, or less, and by how many cycles, the most first.
     pub because: Vec<(String, f64)>,
 }
@@ -209,7 +212,8 @@ impl Compiled {
             };
             (what, *more as f64 / 100.0)
         });
-        NextBest { held: next.held.clone(), cycles: cycles(next.cost), because: because.collect() }
+        let (cost, bound) = (cycles(next.cost), cycles(next.bound));
+        NextBest { held: next.held.clone(), cycles: cost, bound, because: because.collect() }
     }
 
     fn tensor(&self, number: usize) -> &str {

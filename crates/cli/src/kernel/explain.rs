@@ -99,9 +99,10 @@ fn object(explained: &Explanation) -> Json {
             let because = |next: &NextBest| -> Vec<Json> {
                 next.because.iter().map(|(what, more)| json!({ "what": what, "cycles": more })).collect()
             };
-            let next = own.next.as_ref().map(
-                |next| json!({ "layout": next.held.to_string(), "cycles": next.cycles, "because": because(next) }),
-            );
+            let next = own.next.as_ref().map(|next| {
+                let layout = next.held.to_string();
+                json!({ "layout": layout, "cycles": next.cycles, "bound": next.bound, "because": because(next) })
+            });
             json!({
                 "value": own.name,
                 "type": own.ty.element.name(),

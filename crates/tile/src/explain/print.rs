@@ -56,7 +56,8 @@ impl Explanation {
         write!(f, "whole tiles take up to {sum} registers of a thread at once, at line {}: ", widest.line())?;
         writeln!(f, "{}", list.join(", "))?;
         if sum > REGISTERS {
-            writeln!(f, "a thread has {REGISTERS}: others stay in local memory; smaller tiles or more warps help")?;
+            let rest = "the assembler makes some later or keeps them in local memory";
+            writeln!(f, "a thread has {REGISTERS}: {rest}; smaller tiles or more warps help")?;
         }
         Ok(())
     }
@@ -64,8 +65,10 @@ impl Explanation {
     fn choice(&self, choice: &Choice, width: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "  {:<4} {:<width$}", choice.name, choice.origin)?;
         let Some(next) = &choice.next else { return writeln!(f, "  no choice") };
+        let more = 100.0 * (next.cycles / self.cycles.max(1.0) - 1.0);
         match next.cycles > self.cycles {
-            true => write!(f, "  {:>5.1} % more", 100.0 * (next.cycles / self.cycles.max(1.0) - 1.0))?,
+            true if next.bound < next.cycles => write!(f, "  at most {more:.1} % more")?,
+            true => write!(f, "  {more:>5.1} % more")?,
             false => write!(f, "  {:>12}", "as much")?,
         }
         write!(f, " by {}, of {}", next.held, choice.weighed)?;

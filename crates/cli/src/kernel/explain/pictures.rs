@@ -56,10 +56,12 @@ fn lies(staged: &Staged, style: Style) -> Result<Figure<'static>, Failure> {
 fn more(next: &NextBest, explained: &Explanation) -> String {
     let share = 100.0 * (next.cycles / explained.cycles.max(1.0) - 1.0);
     let because: Vec<String> = next.because.iter().map(|(what, more)| format!("{what} {more:+.0}")).collect();
+    // Where the search could not show that there is no cheaper one.
+    let at_most = if next.bound < next.cycles { "at most " } else { "" };
     match (next.cycles > explained.cycles, because.is_empty()) {
         (false, _) => "as much".to_string(),
-        (true, true) => format!("{share:.1} % more"),
-        (true, false) => format!("{share:.1} % more cycles: {}", because.join(", ")),
+        (true, true) => format!("{at_most}{share:.1} % more"),
+        (true, false) => format!("{at_most}{share:.1} % more cycles: {}", because.join(", ")),
     }
 }
 
