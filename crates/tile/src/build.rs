@@ -19,7 +19,7 @@ pub use value::{Condition, Value};
 use crate::error::{Reason, TileError};
 use crate::program::{
     Count, Index, Loop, Operation, Program, Role, Statement, Tensor, Type, ValueId, here, infer, is_count,
-    is_handed_on, is_stored,
+    is_handed_on, is_stored, role_name,
 };
 
 /// A tensor of a program that is being written.
@@ -60,6 +60,7 @@ impl Program {
         let program = Program {
             name: name.to_string(),
             tensors: Vec::new(),
+            declared: Vec::new(),
             grid: Vec::new(),
             warps: None,
             types: Vec::new(),
@@ -120,14 +121,8 @@ impl Build {
             self.complain(Reason::Unknown { what: "value of this program", name }.at(statement, place));
             return Value { build: self, id: self.program().value(Type { shape: Vec::new(), element: Element::F32 }) };
         }
-        let element = match &operation {
-            Operation::Load { tensor, .. } | Operation::Stage { tensor, .. } | Operation::Gather { tensor, .. } => {
-                program.tensors.get(*tensor).map(|tensor| tensor.element)
-            }
-            _ => None,
-        };
         let types: Vec<Type> = operands.iter().map(|value| program.type_of(*value).clone()).collect();
-        let inferred = infer(&operation, &types.iter().collect::<Vec<_>>(), element);
+        let inferred = infer(&operation, &types.iter().collect::<Vec<_>>(), program.source(&operation));
         let ty = match inferred {
             Ok(ty) => ty,
             Err(reason) => {
@@ -143,19 +138,38 @@ impl Build {
         Value { build: self, id: result }
     }
 
-    fn declare(&self, element: Element, name: &str, layout: &str, role: Role) -> Result<TensorId, Reason> {
+    fn declare(
+        &self,
+        element: Element,
+        (name, layout): (&str, &str),
+        role: Role,
+        place: Location,
+    ) -> Result<TensorId, Reason> {
         is_stored(element)?;
         let read: Layout<Expr> = layout.parse()?;
-        if read.rank() > crate::program::MAX_RANK {
-            let (asked, limit) = (read.rank() as i64, crate::program::MAX_RANK as i64);
+        let modes = if read.profile().is_leaf() { 1 } else { read.rank() };
+        if modes > crate::program::MAX_RANK {
+            let (asked, limit) = (modes as i64, crate::program::MAX_RANK as i64);
             return Err(Reason::TooMuch { what: format!("modes of {name}"), asked, limit });
         }
         let mut program = self.program();
         if program.tensors.iter().any(|tensor| tensor.name == name) {
-            return Err(Reason::Unknown { what: "second tensor of the name", name: name.to_string() });
+            return Err(Reason::Role { tensor: name.to_string(), tried: "declared again" });
         }
         program.tensors.push(Tensor { name: name.to_string(), element, layout: layout.to_string(), role });
+        program.declared.push((place, modes));
         Ok(TensorId(program.tensors.len() - 1))
+    }
+
+    /// A tensor that is declared at a place.
+    pub(crate) fn declared(
+        &self,
+        element: Element,
+        named: (&str, &str),
+        role: Role,
+        place: Location,
+    ) -> Result<TensorId, TileError> {
+        self.declare(element, named, role, place).map_err(|reason| reason.at(role_name(role), place))
     }
 
     /// A tensor that is read: the type of its elements, its name, and its layout with sizes known
@@ -165,8 +179,7 @@ impl Build {
     /// not have elements of this type; another has this name.
     #[track_caller]
     pub fn input(&self, element: Element, name: &str, layout: &str) -> Result<TensorId, TileError> {
-        let place = here();
-        self.declare(element, name, layout, Role::Input).map_err(|reason| reason.at("input", place))
+        self.declared(element, (name, layout), Role::Input, here())
     }
 
     /// A tensor that is written.
@@ -174,8 +187,7 @@ impl Build {
     /// Errors: as [`Build::input`].
     #[track_caller]
     pub fn output(&self, element: Element, name: &str, layout: &str) -> Result<TensorId, TileError> {
-        let place = here();
-        self.declare(element, name, layout, Role::Output).map_err(|reason| reason.at("output", place))
+        self.declared(element, (name, layout), Role::Output, here())
     }
 
     /// A tensor that is changed: what it was counts, where tiles are combined with it
@@ -184,8 +196,7 @@ impl Build {
     /// Errors: as [`Build::input`].
     #[track_caller]
     pub fn inout(&self, element: Element, name: &str, layout: &str) -> Result<TensorId, TileError> {
-        let place = here();
-        self.declare(element, name, layout, Role::Both).map_err(|reason| reason.at("inout", place))
+        self.declared(element, (name, layout), Role::Both, here())
     }
 
     /// How many blocks there are along x, y and z, as expressions of sizes; 1 where nothing is
@@ -194,7 +205,10 @@ impl Build {
     /// Errors: more than three; a text is no expression.
     #[track_caller]
     pub fn grid(&self, counts: &[&str]) -> Result<(), TileError> {
-        let place = here();
+        self.blocks(counts, here())
+    }
+
+    pub(crate) fn blocks(&self, counts: &[&str], place: Location) -> Result<(), TileError> {
         if counts.len() > 3 {
             let (asked, limit) = (counts.len() as i64, 3);
             return Err(Reason::TooMuch { what: "axes of a grid".to_string(), asked, limit }.at("grid", place));
@@ -211,12 +225,13 @@ impl Build {
     /// Errors: it is no power of two from 1 to 32.
     #[track_caller]
     pub fn warps(&self, warps: u32) -> Result<(), TileError> {
-        let place = here();
-        if !warps.is_power_of_two() || warps > 32 {
-            let what = "warps, of which there are 1, 2, 4, 8, 16 or 32,".to_string();
-            return Err(Reason::TooMuch { what, asked: warps.into(), limit: 32 }.at("warps", place));
-        }
-        self.program().warps = Some(warps);
+        self.has_warps(warps.into(), here())
+    }
+
+    pub(crate) fn has_warps(&self, warps: i64, place: Location) -> Result<(), TileError> {
+        let known = u32::try_from(warps).ok().filter(|warps| warps.is_power_of_two() && *warps <= 32);
+        let refused = || Reason::Warps { asked: warps }.at("warps", place);
+        self.program().warps = Some(known.ok_or_else(refused)?);
         Ok(())
     }
 
@@ -320,10 +335,13 @@ impl Build {
         Ok(results.into_iter().map(|id| Value { build: self, id }).collect())
     }
 
-    /// Values of the same types.
+    /// Values of the same types; some values for those of another program, which are refused where
+    /// they are used.
     pub(crate) fn alike(&self, values: &[ValueId]) -> Vec<ValueId> {
         let mut program = self.program();
-        let types: Vec<Type> = values.iter().map(|value| program.type_of(*value).clone()).collect();
+        let number = Type { shape: Vec::new(), element: Element::F32 };
+        let of = |value: &ValueId| program.types.get(value.index()).unwrap_or(&number).clone();
+        let types: Vec<Type> = values.iter().map(of).collect();
         types.into_iter().map(|ty| program.value(ty)).collect()
     }
 
@@ -346,12 +364,13 @@ impl Build {
         self.complaint()?;
         let refuse = |reason: Reason| reason.at("loop", place);
         if next.len() != parameters.len() {
-            let (asked, limit) = (next.len() as i64, parameters.len() as i64);
-            return Err(refuse(Reason::TooMuch { what: "values of a turn".to_string(), asked, limit }));
+            return Err(refuse(Reason::Turns { begins: parameters.len(), hands_on: next.len() }));
         }
+        let unknown = |name: &str| Reason::Unknown { what: "value of this program", name: name.to_string() };
         for (number, (begins, hands_on)) in parameters.iter().zip(&next).enumerate() {
             let program = self.program();
-            is_handed_on(number, program.type_of(*begins), program.type_of(*hands_on)).map_err(refuse)?;
+            let hands_on = program.types.get(hands_on.index()).ok_or_else(|| unknown("what is handed on"));
+            is_handed_on(number, program.type_of(*begins), hands_on.map_err(refuse)?).map_err(refuse)?;
         }
         match &count {
             Count::Sizes(text) => {
@@ -360,8 +379,8 @@ impl Build {
             Count::Index(_) => {}
             Count::Value(value) => {
                 let program = self.program();
-                let unknown = || Reason::Unknown { what: "value of this program", name: "the count".to_string() };
-                is_count(program.types.get(value.index()).ok_or_else(unknown).map_err(refuse)?).map_err(refuse)?;
+                let count = program.types.get(value.index()).ok_or_else(|| unknown("the count"));
+                is_count(count.map_err(refuse)?).map_err(refuse)?;
             }
         }
         let body = self.bodies.borrow_mut().pop().unwrap_or_default();

@@ -32,6 +32,13 @@ pub enum Reason {
         /// What would do.
         wanted: &'static str,
     },
+    /// E1202: a number that is none of a type.
+    Number {
+        /// The number.
+        value: f64,
+        /// The type.
+        element: Element,
+    },
     /// E1203: something that is not there, or not there any more.
     Unknown {
         /// What it should be: a tensor, a value.
@@ -61,6 +68,18 @@ pub enum Reason {
         asked: i64,
         /// How many there are.
         limit: i64,
+    },
+    /// E1206: a number of warps that no block has.
+    Warps {
+        /// How many.
+        asked: i64,
+    },
+    /// E1207: a turn of a loop hands on more or fewer values than it began with.
+    Turns {
+        /// With how many it begins.
+        begins: usize,
+        /// How many it hands on.
+        hands_on: usize,
     },
     /// E1207: a turn of a loop hands on other tiles than it began with.
     Turn {
@@ -127,8 +146,10 @@ pub struct Taker {
     pub takes: i64,
 }
 
-/// How many of those that take most a message names.
+/// How many of those that take most a message names, and by how much less than there is they are
+/// passed over.
 const NAMED: usize = 5;
+const LITTLE: i64 = 16;
 
 impl Reason {
     /// The refusal of a statement at a place.
@@ -204,10 +225,15 @@ impl fmt::Display for Reason {
             Reason::Element { operation, element, wanted } => {
                 write!(f, "{operation} of elements of {element}, where {wanted} is wanted")
             }
+            Reason::Number { value, element } => write!(f, "{value} is no number of {element}"),
             Reason::Unknown { what, name } => write!(f, "there is no {what} `{name}` here"),
             Reason::Text { found, expected } => write!(f, "{expected} is wanted, and {found} stands here"),
             Reason::Role { tensor, tried } => write!(f, "{tensor} cannot be {tried}"),
             Reason::TooMuch { what, asked, limit } => write!(f, "{asked} {what}, where there are {limit}"),
+            Reason::Warps { asked } => write!(f, "{asked} warps, where a block has 1, 2, 4, 8, 16 or 32"),
+            Reason::Turns { begins, hands_on } => {
+                write!(f, "a turn begins with {begins} {}, and hands on {hands_on}", plural(*begins, "value"))
+            }
             Reason::Turn { number, begins, hands_on } => {
                 write!(f, "a turn begins with {begins} as value {number}, and hands on {hands_on}")
             }
@@ -218,7 +244,8 @@ impl fmt::Display for Reason {
             }
             Reason::Room { what, asked, limit, takers } => {
                 write!(f, "{asked} {what}, where there are {limit}")?;
-                for (number, taker) in takers.iter().take(NAMED).enumerate() {
+                let much = |(number, taker): &(usize, &Taker)| *number == 0 || taker.takes * LITTLE >= *limit;
+                for (number, taker) in takers.iter().take(NAMED).enumerate().filter(much) {
                     let sign = if number == 0 { ":" } else { "," };
                     write!(f, "{sign} {} at {} takes {}", taker.what, taker.place, taker.takes)?;
                 }
@@ -226,8 +253,89 @@ impl fmt::Display for Reason {
             }
             Reason::Atom { name, because, place } => write!(f, "{name} at {place}: {because}"),
             Reason::Layout(error) => error.fmt(f),
-            Reason::Kernel(error) => write!(f, "the kernel that it becomes is refused: {error}"),
+            Reason::Kernel(error) => {
+                let source = KernelError::source(error);
+                f.write_str("the kernel that it becomes is refused: ")?;
+                match source.statement {
+                    // The whole of it: no line of the program.
+                    "kernel" => {}
+                    statement => {
+                        // What the kernel language does for a statement of this one.
+                        let own = ["store", "load"].into_iter().find(|own| statement.starts_with(own));
+                        write!(f, "{} at {}: ", own.unwrap_or(statement), source.location)?;
+                    }
+                }
+                write!(f, "{}", error.reason())
+            }
         }
+    }
+}
+
+/// `values`, or `value` where there is one.
+fn plural(count: usize, what: &str) -> String {
+    if count == 1 { what.to_string() } else { format!("{what}s") }
+}
+
+/// What helps where an operation does not have elements of a type.
+fn of_element(operation: &str) -> &'static str {
+    match operation {
+        "a tensor" => "declare it with one of these types",
+        "a product" => "convert both factors, as in `bf16(x)`",
+        "the sums of a product" => "begin with sums of f32, as in `dot(a, b, broadcast(f32(0), (16,16)))`",
+        "a number" => "write it as f32 or i32, and convert the tile that is made with it",
+        "a quotient" => "convert both sides, as in `f32(x) / f32(y)`; by a power of two, `shr(x, 3)` divides i32",
+        own if own.starts_with("a store") => "convert the tile before it is stored, as in `bf16(x)`",
+        _ => "convert it, as in `f32(x)`",
+    }
+}
+
+/// What helps where a limit is exceeded.
+fn of_limit(what: &str) -> &'static str {
+    match what {
+        "elements of a tile" => "take smaller tiles, and a loop or more blocks for the rest",
+        "axes of a grid" => "blocks have numbers along x, y and z alone; join two axes to one, or loop over one",
+        "tiles of coordinates" => "one mode takes a tile of coordinates, the others take indices",
+        "levels of nesting" => "give a part of the expression a name of its own",
+        "operands" => "`tilewright explain E1204` lists what each function takes",
+        own if own.starts_with("modes of") => "join modes that lie one behind the other to one",
+        _ => "take smaller tiles, or more warps",
+    }
+}
+
+/// What to write in place of a function that other libraries have.
+const MEANT: [(&[&str], &str); 12] = [
+    (&["where"], "select(a < b, yes, no)"),
+    (&["sum", "mean", "reduce_mean"], "reduce_sum(a, 1), and for a mean times 1 / the extent"),
+    (&["amax", "amin"], "reduce_max(a, 1) or reduce_min(a, 1)"),
+    (&["maximum", "minimum"], "max(a, b) or min(a, b)"),
+    (&["log", "ln"], "log2(a) * 0.6931471805599453"),
+    (&["pow"], "a * a, or exp2(log2(a) * n) of what is positive"),
+    (&["sigmoid"], "recip(1 + exp(-a))"),
+    (&["relu"], "max(a, 0)"),
+    (&["matmul", "mm"], "dot(a, b, c), which adds to the tile c"),
+    (&["zeros", "ones", "full"], "broadcast(f32(0), (4,64))"),
+    (&["cumsum", "cumprod"], "scan_sum(a, 1) or scan_product(a, 1)"),
+    (&["sort", "topk"], "top(a, 1, 8)"),
+];
+
+/// What helps where there is no such thing.
+fn of_unknown(what: &str, name: &str) -> String {
+    match what {
+        "type" => "tensors have elements of f32, f16, bf16, e4m3, e5m2, i32, i8 or u8".to_string(),
+        "function" => match MEANT.iter().find(|(names, _)| names.contains(&name)) {
+            Some((_, meant)) => format!("write {meant}"),
+            None => "`tilewright explain E1204` lists the functions".to_string(),
+        },
+        "axis" => "blocks have the numbers `block.x`, `block.y` and `block.z`".to_string(),
+        "turn of a loop" => {
+            "an index is a sum of numbers, `block.x`, `block.y`, `block.z` and the turns of loops around \
+                             it"
+            .to_string()
+        }
+        "tensor" => "tensors are declared before the first statement, as in `input x: f32 (M,64):(64,1)`".to_string(),
+        "atom" => "the chapter on tile programs lists those that a program may name".to_string(),
+        "value of this program" => "a value belongs to the program in which it was made".to_string(),
+        _ => "a name is known from its statement to the end of the body around it".to_string(),
     }
 }
 
@@ -246,12 +354,12 @@ impl Refusal for TileError {
     fn code(&self) -> &'static str {
         match &*self.reason {
             Reason::Shape { .. } => "E1201",
-            Reason::Element { .. } => "E1202",
+            Reason::Element { .. } | Reason::Number { .. } => "E1202",
             Reason::Unknown { .. } => "E1203",
             Reason::Text { .. } => "E1204",
             Reason::Role { .. } => "E1205",
-            Reason::TooMuch { .. } => "E1206",
-            Reason::Turn { .. } => "E1207",
+            Reason::TooMuch { .. } | Reason::Warps { .. } => "E1206",
+            Reason::Turn { .. } | Reason::Turns { .. } => "E1207",
             Reason::Held { .. } => "E1208",
             Reason::Argument { .. } => "E1209",
             Reason::WrittenTwice { .. } => "E1210",
@@ -269,11 +377,27 @@ impl Refusal for TileError {
                  edges of its tensor, and what lies there is left out"
                     .to_string()
             }
-            Reason::Element { .. } => "convert it, as in `f32(x)`".to_string(),
-            Reason::Unknown { .. } => "a name is known from its statement to the end of the body around it".to_string(),
-            Reason::Text { .. } => "the page of the language has a line of each kind".to_string(),
-            Reason::Role { .. } => "declare it as `input` to read it, as `output` to write it".to_string(),
-            Reason::TooMuch { .. } => "take smaller tiles, or more warps".to_string(),
+            Reason::Element { operation, .. } => of_element(operation).to_string(),
+            Reason::Number { .. } => {
+                "integers are whole and have ends; to compute with others convert the tile first, as in \
+                 `f32(x) * 0.5`"
+                    .to_string()
+            }
+            Reason::Unknown { what, name } => of_unknown(what, name),
+            Reason::Text { .. } => "`tilewright explain E1204` has a line of each kind of statement".to_string(),
+            Reason::Role { tried: "declared again", .. } => "give each tensor a name of its own".to_string(),
+            Reason::Role { tried, .. } if tried.starts_with("left unwritten") => {
+                "store a tile to it, as in `store(y, (block.x, 0), a)`, or leave the tensor out".to_string()
+            }
+            Reason::Role { .. } => "declare it as `input` to read it, as `output` to write it, as `inout` to change \
+                                    what is there"
+                .to_string(),
+            Reason::TooMuch { what, .. } => of_limit(what).to_string(),
+            Reason::Warps { .. } => "say another number, or leave it out: then the plan chooses".to_string(),
+            Reason::Turns { .. } => {
+                "say `next` with a value for each that the loop carries, as in `with s = a { next s + b } -> sum`"
+                    .to_string()
+            }
             Reason::Turn { .. } => {
                 "convert, reshape or broadcast before `next`, or begin with another tile".to_string()
             }

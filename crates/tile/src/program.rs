@@ -18,7 +18,7 @@ pub use tilewright_kernel::program::memory::Role;
 
 pub use index::{Axis, Count, Index, Name};
 pub(crate) use infer::{broadcast_shape, infer, is_count, is_stored};
-pub(crate) use print::atomic;
+pub(crate) use print::{atomic, role_name};
 pub(crate) use verify::{can_store, here, is_handed_on};
 
 use crate::held::Held;
@@ -440,6 +440,8 @@ pub struct Loop {
 pub struct Program {
     pub(crate) name: String,
     pub(crate) tensors: Vec<Tensor>,
+    /// Where each tensor is declared, and how many modes it has.
+    pub(crate) declared: Vec<(Location, usize)>,
     pub(crate) grid: Vec<String>,
     pub(crate) warps: Option<u32>,
     /// The type of each value.

@@ -29,7 +29,7 @@
 //! | `min(a, b)` `max(a, b)` `fma(a, b, c)` | of two elements; `a * b + c`, rounded once |
 //! | `and(a, b)` `or` `xor` `shl` `shr` `lshr` | bitwise operations and shifts of i32: left, arithmetic right, logical right |
 //! | `random(c, seed, 0)` | random bits by Philox4x32-10: word 0 to 3 of counter `(c,0,0,0)` and key `(seed,0)` |
-//! | `select(a < b, yes, no)` | also `<=` and `==` |
+//! | `select(a < b, yes, no)` | also `<=`, `>`, `>=`, `==` and `!=` |
 //! | `reduce_sum(a, 1)` `_product` `_min` `_max` | combined along modes, which keep one element each |
 //! | `scan_sum(a, 1)` and so on | the inclusive scan along a mode; `scan_before_sum` is the exclusive one |
 //! | `argmax(a, 1)` | where the greatest is along a mode, the first of equal ones |
@@ -73,6 +73,9 @@ struct Reader<'t, 'b> {
 
 /// How deep expressions and bodies may lie in one another.
 const MAX_DEPTH: u32 = 64;
+
+/// The words that stand before the first statement.
+const DECLARE: [&str; 5] = ["input", "output", "inout", "grid", "warps"];
 
 impl FromStr for Program {
     type Err = TileError;
@@ -132,18 +135,13 @@ impl<'b> Reader<'_, 'b> {
                 self.text.sign(":")?;
                 let element = self.element()?;
                 let layout = self.text.line();
-                place.during(|| match role {
-                    Role::Input => self.build.input(element, &name, &layout),
-                    Role::Output => self.build.output(element, &name, &layout),
-                    Role::Both => self.build.inout(element, &name, &layout),
-                })?;
+                self.build.declared(element, (&name, &layout), role, place)?;
             } else if self.text.takes_word("grid") {
                 let line = self.text.line();
-                let counts = split(&line);
-                place.during(|| self.build.grid(&counts))?;
+                self.build.blocks(&split(&line), place)?;
             } else if self.text.takes_word("warps") {
                 let warps = self.text.integer()?;
-                place.during(|| self.build.warps(warps.clamp(0, 1 << 20) as u32))?;
+                self.build.has_warps(warps, place)?;
             } else {
                 return Ok(());
             }
@@ -182,6 +180,11 @@ impl<'b> Reader<'_, 'b> {
             } else if self.text.takes_word("loop") {
                 self.turns(place)?;
             } else {
+                if let Some(word) = DECLARE.into_iter().find(|word| self.text.sees_word(word)) {
+                    let (found, expected) =
+                        (format!("`{word}`"), "what declares before the first statement".to_string());
+                    return Err(Reason::Text { found, expected }.at("text", place));
+                }
                 let name = self.text.name("a statement")?;
                 self.text.sign("=")?;
                 let value = self.value()?;
@@ -207,6 +210,9 @@ impl<'b> Reader<'_, 'b> {
     fn turns(&mut self, place: Location) -> Result<(), TileError> {
         self.deeper()?;
         let turn = self.text.name("the name of the turn")?;
+        if self.text.sees("<=") {
+            return Err(self.text.refuse("`<` and how many turns there are"));
+        }
         self.text.sign("<")?;
         let count = match self.text.takes("[") {
             true => {
@@ -346,13 +352,18 @@ impl<'b> Reader<'_, 'b> {
             return Ok(Index::from(self.text.integer()?));
         }
         let place = self.text.place();
-        let name = self.text.name("a number, a block or a turn")?;
+        let name = self.text.name("a number, `block.x` or the turn of a loop")?;
         if name == "block" {
             self.text.sign(".")?;
             let axis = self.text.name("x, y or z")?;
-            let axis = ["x", "y", "z"].iter().position(|own| *own == axis).map(|at| Axis::ALL[at]);
-            let unknown = || Reason::Unknown { what: "axis", name: "block".to_string() }.at("index", place);
-            return Ok(Index::block(axis.ok_or_else(unknown)?));
+            let known = ["x", "y", "z"].iter().position(|own| *own == axis).map(|at| Axis::ALL[at]);
+            let unknown = || Reason::Unknown { what: "axis", name: axis.clone() }.at("index", place);
+            return Ok(Index::block(known.ok_or_else(unknown)?));
+        }
+        if self.text.sees("(") || self.names.values.contains_key(&name) {
+            let (found, expected) =
+                (format!("`{name}`"), "an index, or a tile of coordinates by its name,".to_string());
+            return Err(Reason::Text { found, expected }.at("index", place));
         }
         match self.names.turns.get(&name) {
             Some(turn) => Ok(Index { terms: vec![(Name::Turn(*turn), 1)], constant: 0 }),

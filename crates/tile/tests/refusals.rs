@@ -18,7 +18,7 @@ fn refused(statements: &str) -> (TileError, String) {
 fn each_refusal_names_its_line_and_what_is_wrong() {
     let cases = [
         ("b = load(x, (4,1000), (block.x, 0))", "E1201", "t.tile:8:5", "powers of two"),
-        ("b = load(x, (4,64), (block.x))", "E1201", "t.tile:8:5", "(1,1) is wanted"),
+        ("b = load(x, (4,64), (block.x))", "E1201", "t.tile:8:5", "one extent, as its place has"),
         ("b = a + load(x, (4,32), (block.x, 0))", "E1201", "t.tile:8:7", "(4,32)"),
         ("b = reduce_sum(a, 2)", "E1201", "t.tile:8:5", "a mode 2"),
         ("b = reduce_sum(a, 1, 1)", "E1201", "t.tile:8:5", "each once"),
@@ -64,6 +64,23 @@ fn each_refusal_names_its_line_and_what_is_wrong() {
         ("atomic_add(y, (block.x, 0), a)", "E1205", "t.tile:8:1", "nothing before"),
         ("atomic_add(z, (block.x, 0), a)", "E1202", "t.tile:8:1", "the same type"),
         ("b = reduce_sum(i32(a), 1)\nstore(y, (b, 0), a)", "E1205", "t.tile:9:1", "`inout`"),
+        ("b = load(x, (64), (block.x))", "E1201", "t.tile:8:5", "one of 2 extents, as x has"),
+        ("b = load(x, (4,8,8), (block.x, 0, 0))", "E1201", "t.tile:8:5", "one of 2 extents, as x has"),
+        ("store(y, (block.x), a)", "E1201", "t.tile:8:1", "one of one extent, as its place has"),
+        ("store(y, (block.x), reshape(a, (256)))", "E1201", "t.tile:8:1", "one of 2 extents, as y has"),
+        ("b = transpose(a, (1,2))", "E1201", "t.tile:8:5", "whose modes (1,2) names, each once"),
+        ("b = i32(a) * 0.5", "E1202", "t.tile:8:12", "0.5 is no number of i32"),
+        ("b = i32(a) + 3000000000", "E1202", "t.tile:8:12", "3000000000 is no number of i32"),
+        ("b = random(i32(a), 1.5, 0)", "E1202", "t.tile:8:5", "1.5 is no number of i32"),
+        ("b = unpack_i4(i32(a), i8)", "E1202", "t.tile:8:5", "numbers of four bits as a tile of elements of i8"),
+        ("b = load(x, (4,64), (block.w, 0))", "E1203", "t.tile:8:22", "no axis `w`"),
+        ("b = load(x, (4,64), (i32(a), 0))", "E1204", "t.tile:8:22", "a tile of coordinates by its name"),
+        ("b = load(x, (4,64), (2*a, 0))", "E1204", "t.tile:8:24", "a tile of coordinates by its name"),
+        ("b = select(a ~ 0, a, 0)", "E1204", "t.tile:8:14", "a comparison"),
+        ("input u: f32 8:1", "E1204", "t.tile:8:1", "before the first statement"),
+        ("loop i <= 4 with s = a { next s } -> s", "E1204", "t.tile:8:8", "how many turns"),
+        ("loop i < 4 with s = a { b = s } -> s", "E1207", "t.tile:8:1", "begins with 1 value, and hands on 0"),
+        ("loop i < 4 with s = a { next s, s } -> s", "E1207", "t.tile:8:1", "begins with 1 value, and hands on 2"),
     ];
     for (statements, code, place, words) in cases {
         let (error, text) = refused(statements);
@@ -72,6 +89,112 @@ fn each_refusal_names_its_line_and_what_is_wrong() {
         assert!(error.to_string().contains(words), "{error}, without `{words}`");
         assert!(error.help().is_some());
     }
+}
+
+#[test]
+fn declarations_are_refused_at_their_lines() {
+    let program = |declarations: &str| {
+        format!("tile t {{\ninput x: f32 (M,64):(64,1)\n{declarations}\ny = load(x, (4,64), (0, 0))\n}}")
+    };
+    let cases = [
+        ("input h: f64 (M,64):(64,1)", "E1202", "f32, f16, bf16", "declare it with one of these"),
+        ("input h: float32 (M,64):(64,1)", "E1203", "no type `float32`", "f32, f16, bf16"),
+        ("input h: f32 (M,64):(64", "E0122", "expected", ""),
+        ("input h: f32 (M,64):(64,1,1)", "E0101", "nests as", ""),
+        ("output x: f32 (M,64):(64,1)", "E1205", "x cannot be declared again", "a name of its own"),
+        ("input h: i32 (2,2,2,2,2,2):(1,2,4,8,16,32)", "E1206", "6 modes of h", "join modes"),
+        ("grid 1, 2, 3, 4", "E1206", "4 axes of a grid", "x, y and z alone"),
+        ("grid M//4", "E0122", "expected", ""),
+        ("warps 3", "E1206", "3 warps, where a block has 1, 2, 4, 8, 16 or 32", "the plan chooses"),
+        ("warps 64", "E1206", "64 warps, where", "the plan chooses"),
+        ("input h: i32 (M,64):(64,1)\na = load(h, (4,64), (0, 0), 0.5)", "E1202", "0.5 is no number of i32", "f32(x)"),
+        ("input h: u8 (M,64):(64,1)\na = load(h, (4,64), (0, 0), -1)", "E1202", "-1 is no number of u8", "f32(x)"),
+        ("input h: i8 (M,64):(64,1)\na = load(h, (4,64), (0, 0), inf)", "E1202", "inf is no number of i8", "f32(x)"),
+    ];
+    for (declarations, code, words, helps) in cases {
+        let text = program(declarations);
+        let error = Program::read("t.tile", &text).expect_err(&text);
+        let line = 3 + declarations.matches('\n').count() as u32;
+        assert_eq!(error.code(), code, "{error}\n{text}");
+        assert_eq!(error.place().map(|place| (place.file(), place.line())), Some(("t.tile", line)), "{error}");
+        assert!(error.to_string().contains(words), "{error}, without `{words}`");
+        assert!(helps.is_empty() || error.help().is_some_and(|help| help.contains(helps)), "{:?}", error.help());
+    }
+    // An output that no statement stores to, in a loop or before it.
+    let unwritten: Program = program("output z: f32 (M,64):(64,1)").parse().unwrap();
+    let error = unwritten.compile().unwrap_err();
+    assert_eq!((error.code(), error.place().map(|place| place.line())), ("E1205", Some(3)), "{error}");
+    assert!(error.to_string().contains("z cannot be left unwritten"), "{error}");
+}
+
+#[test]
+fn functions_of_other_libraries_are_named_in_ours() {
+    for (function, ours) in [
+        ("where(a < 0, a, 0)", "select(a < b, yes, no)"),
+        ("sum(a, 1)", "reduce_sum(a, 1)"),
+        ("sigmoid(a)", "recip(1 + exp(-a))"),
+        ("log(a)", "log2(a) * 0.693"),
+        ("matmul(a, a)", "dot(a, b, c)"),
+        ("zeros((4,64))", "broadcast(f32(0), (4,64))"),
+        ("frobnicate(a)", "tilewright explain E1204"),
+    ] {
+        let (error, _) = refused(&format!("b = {function}"));
+        assert_eq!(error.code(), "E1203", "{error}");
+        assert!(error.help().is_some_and(|help| help.contains(ours)), "{error}: {:?}", error.help());
+    }
+}
+
+#[test]
+fn comparisons_are_turned_round() {
+    let text = |condition: &str| {
+        let program = "tile t {\ninput x: f32 8:1\noutput y: f32 8:1\na = load(x, (8), (0))\n\
+                       store(y, (0), select(CONDITION))\n}"
+            .replace("CONDITION", condition);
+        program.parse::<Program>().unwrap_or_else(|error| panic!("{error}\n{program}")).to_string()
+    };
+    assert!(text("a > 3, a, 0").contains("select(v3 < v0, v0, v4)"), "{}", text("a > 3, a, 0"));
+    let run = |condition: &str| {
+        let program: Program = text(condition).parse().unwrap();
+        let x = vec![1.0, 2.0, 3.0, 4.0, f64::NAN, f64::INFINITY, -1.0, 3.0];
+        interpret::run(&program, &[], &[("x", x)]).unwrap()[0].1.clone()
+    };
+    let ones = |wanted: [i32; 8]| wanted.map(|one| Some(f64::from(one))).to_vec();
+    assert_eq!(run("a > 3, 1, 0"), ones([0, 0, 0, 1, 0, 1, 0, 0]));
+    assert_eq!(run("a >= 3, 1, 0"), ones([0, 0, 1, 1, 0, 1, 0, 1]));
+    assert_eq!(run("a < 3, 1, 0"), ones([1, 1, 0, 0, 0, 0, 1, 0]));
+    assert_eq!(run("a <= 3, 1, 0"), ones([1, 1, 1, 0, 0, 0, 1, 1]));
+    assert_eq!(run("a == 3, 1, 0"), ones([0, 0, 1, 0, 0, 0, 0, 1]));
+    assert_eq!(run("a != 3, 1, 0"), ones([1, 1, 0, 1, 1, 1, 1, 0]));
+}
+
+#[test]
+fn values_of_another_program_are_refused() {
+    // A value of a longer program has a number that a shorter one does not have.
+    let _ = Program::build("long", |long| {
+        let mut foreign = long.full(&[4, 64], 1.0);
+        for _ in 0..8 {
+            foreign = foreign + 1.0;
+        }
+        for case in 0..3 {
+            let error = Program::build("short", |t| {
+                let y = t.output(Element::F32, "y", "(4,64):(64,1)")?;
+                let (at, own) = ([0.into(), 0.into()], t.full(&[4, 64], 0.0));
+                match case {
+                    0 => t.store(y, &at, foreign),
+                    1 => {
+                        t.range(2, &[own], |_, _| Ok(vec![foreign]))?;
+                    }
+                    _ => {
+                        t.range(2, &[foreign], |_, carried| Ok(vec![carried[0] + own]))?;
+                    }
+                }
+                Ok(())
+            });
+            let error = error.and_then(|program| program.verify()).unwrap_err();
+            assert!(["E1203", "E1207"].contains(&error.code()), "{case}: {error}");
+        }
+        Ok(())
+    });
 }
 
 #[test]
@@ -123,12 +246,14 @@ fn a_compile_says_what_does_not_fit() {
     assert!(room.to_string().contains("bytes of shared memory"), "{room}");
     assert!(room.to_string().contains(":6:1 takes"), "{room}");
     assert!(room.help().is_some_and(|help| help.contains("by hand")), "{room}");
-    // A tile of two extents in a tensor of three.
-    let rank = compile(
-        "tile t {\ninput x: f32 (M,8,8):(64,8,1)\noutput y: f32 (M,64):(64,1)\n\
+    // What takes little of what there is has no part in it.
+    assert!(!large.to_string().contains("takes 1,") && !large.to_string().ends_with("takes 1"), "{large}");
+    // What the kernel language refuses, in the words of this one, at its line.
+    let half = compile(
+        "tile t {\ninput x: f32 (M,64):(64,1)\noutput y: f32 (M,64):(64,1)\ngrid ceil(M/4)\n\
          store(y, (0, 0), load(x, (4,64), (0, 0)))\n}",
     );
-    assert_eq!(rank.code(), "E1201", "{rank}");
+    assert!(half.to_string().contains("refused: store at <text>:5:1: elements of the output y"), "{half}");
     // A layout of other threads.
     let held = compile(
         "tile t {\ninput x: f32 (M,64):(64,1)\noutput y: f32 (M,64):(64,1)\nwarps 2\n\

@@ -46,7 +46,34 @@ impl Build {
     }
 
     /// As [`Build::stage`], where a tile of one element says the coordinate along a mode: which of
-    /// many matrices a product takes.
+    /// many matrices a product takes. In a loop the tile is known before it: copies are ahead of
+    /// their turns.
+    ///
+    /// ```
+    /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
+    ///
+    /// // Each 16 rows of x by the matrix of w that `which` names for them.
+    /// let chosen = Program::build("chosen", |t| {
+    ///     let x = t.input(Element::Bf16, "x", "(M,16):(16,1)")?;
+    ///     let w = t.input(Element::Bf16, "w", "(E,16,8):(128,8,1)")?;
+    ///     let which = t.input(Element::I32, "which", "B:1")?;
+    ///     let y = t.output(Element::F32, "y", "(M,8):(8,1)")?;
+    ///     t.grid(&["ceil(M/16)"])?;
+    ///     let at = [Index::block(Axis::X), 0.into()];
+    ///     let own = t.load(which, &[1], &[Index::block(Axis::X)]).reshape(&[1, 1, 1]);
+    ///     let b = t.stage_at(w, &[1, 16, 8], &[0.into(), 0.into(), 0.into()], (0, own), [1, 2]);
+    ///     t.store(y, &at, t.load(x, &[16, 16], &at).dot(b, t.full(&[16, 8], 0.0)));
+    ///     Ok(())
+    /// })?;
+    /// // Two matrices, of ones and of twos. The first rows take the second, the next ones the first.
+    /// let w = [1.0, 2.0].map(|value| vec![value; 128]).concat();
+    /// let inputs = [("x", vec![1.0; 32 * 16]), ("w", w), ("which", vec![1.0, 0.0])];
+    /// let sizes = [("M", 32), ("E", 2), ("B", 2)];
+    /// let y = &interpret::run(&chosen, &sizes, &inputs)?[0].1;
+    /// assert_eq!((y[0], y[16 * 8]), (Some(32.0), Some(16.0)));
+    /// assert!(chosen.compile().is_ok());
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
     #[track_caller]
     pub fn stage_at(
         &self,
@@ -182,12 +209,12 @@ impl Build {
     ) {
         let program = self.program();
         let known = |value: ValueId| program.types.get(value.index());
-        let refused = match rows.map(|(mode, rows)| (mode, known(rows))) {
-            Some((_, None)) => {
-                Err(Reason::Unknown { what: "value of this program", name: "the tile of coordinates".to_string() })
-            }
-            Some((mode, Some(ty))) => can_store(&program, tensor.0, at, Some((mode, ty)), with, program.type_of(value)),
-            None => can_store(&program, tensor.0, at, None, with, program.type_of(value)),
+        let foreign = |name: &str| Err(Reason::Unknown { what: "value of this program", name: name.to_string() });
+        let refused = match (known(value), rows.map(|(mode, rows)| (mode, known(rows)))) {
+            (None, _) => foreign("what is stored"),
+            (_, Some((_, None))) => foreign("the tile of coordinates"),
+            (Some(own), Some((mode, Some(ty)))) => can_store(&program, tensor.0, at, Some((mode, ty)), with, own),
+            (Some(own), None) => can_store(&program, tensor.0, at, None, with, own),
         };
         drop(program);
         let mut at = at.to_vec();

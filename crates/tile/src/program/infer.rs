@@ -5,8 +5,29 @@
 
 use tilewright_kernel::Element;
 
-use super::{MAX_ELEMENTS, MAX_RANK, Operation, Type, Unary};
+use super::{MAX_ELEMENTS, MAX_RANK, Operation, Program, Type, Unary};
 use crate::error::Reason;
+
+/// The tensor of a load.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'p> {
+    name: &'p str,
+    element: Element,
+    modes: usize,
+}
+
+impl Program {
+    /// The tensor that an operation reads, if it reads one that there is.
+    pub(crate) fn source(&self, operation: &Operation) -> Option<Source<'_>> {
+        let (Operation::Load { tensor, .. } | Operation::Stage { tensor, .. } | Operation::Gather { tensor, .. }) =
+            operation
+        else {
+            return None;
+        };
+        let (own, (_, modes)) = (self.tensors.get(*tensor)?, self.declared.get(*tensor)?);
+        Some(Source { name: &own.name, element: own.element, modes: *modes })
+    }
+}
 
 /// Refuses what is no shape of a tile.
 pub(crate) fn is_shape(what: &str, shape: &[i64]) -> Result<(), Reason> {
@@ -48,6 +69,34 @@ fn mismatch(what: &str, found: &[i64], wanted: &[i64]) -> Reason {
     Reason::Shape { what: what.to_string(), shape: found.to_vec(), wanted: crate::error::shape_text(wanted) }
 }
 
+/// Refuses a tile that has not as many extents as its tensor, and a place that has not as many
+/// coordinates as its tile.
+pub(crate) fn is_tile_of(shape: &[i64], coordinates: usize, tensor: (&str, usize)) -> Result<(), Reason> {
+    let extents = |count: usize| if count == 1 { "one extent".to_string() } else { format!("{count} extents") };
+    let refuse = |wanted: String| Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted };
+    if shape.len() != tensor.1 || shape.is_empty() {
+        return Err(refuse(format!("one of {}, as {} has,", extents(tensor.1), tensor.0)));
+    }
+    if coordinates != shape.len() {
+        return Err(refuse(format!("one of {}, as its place has,", extents(coordinates))));
+    }
+    Ok(())
+}
+
+/// Refuses what is no number of a type.
+fn is_number(value: f64, element: Element) -> Result<(), Reason> {
+    let (least, greatest) = match element {
+        Element::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
+        Element::I8 => (f64::from(i8::MIN), f64::from(i8::MAX)),
+        Element::U8 => (0.0, f64::from(u8::MAX)),
+        _ => return Ok(()),
+    };
+    match value.fract() == 0.0 && (least..=greatest).contains(&value) {
+        true => Ok(()),
+        false => Err(Reason::Number { value, element }),
+    }
+}
+
 fn computed(operation: &str, element: Element) -> Result<(), Reason> {
     match element {
         Element::F32 | Element::I32 => Ok(()),
@@ -79,7 +128,7 @@ fn is_mode(mode: usize, shape: &[i64]) -> Result<(), Reason> {
     if mode < shape.len() {
         return Ok(());
     }
-    let wanted = format!("one with a mode {mode}");
+    let wanted = format!("one with a mode {mode}, counted from 0,");
     Err(Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted })
 }
 
@@ -111,8 +160,8 @@ fn converted(from: Element, to: Element) -> Result<(), Reason> {
     Err(Reason::Element { operation, element: from, wanted: "f32, or f32 or i32 as the result" })
 }
 
-/// The type of the result; `element` is that of the tensor of a load.
-pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Element>) -> Result<Type, Reason> {
+/// The type of the result; `source` is the tensor of a load.
+pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Source<'_>>) -> Result<Type, Reason> {
     let count = match operation {
         Operation::Constant(..) | Operation::Number(_) | Operation::Size(_) | Operation::Arange { .. } => 0,
         Operation::Load { .. } | Operation::Stage { picked: None, .. } => 0,
@@ -127,8 +176,9 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
     }
     let of = |shape: &[i64], element: Element| Ok(Type { shape: shape.to_vec(), element });
     match operation {
-        Operation::Constant(element, _) => {
+        Operation::Constant(element, value) => {
             computed("a number", *element)?;
+            is_number(*value, *element)?;
             of(&[], *element)
         }
         Operation::Number(_) => of(&[], Element::I32),
@@ -141,29 +191,28 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
             is_mode(*mode, shape)?;
             of(shape, Element::I32)
         }
-        Operation::Load { shape, at, .. } => {
+        Operation::Load { tensor, shape, at, other } => {
+            let source = source.ok_or_else(|| no_tensor(*tensor))?;
             is_shape("the tile", shape)?;
-            if at.len() != shape.len() || shape.is_empty() {
-                return Err(mismatch("the place of the tile", &vec![1; at.len()], &vec![1; shape.len().max(1)]));
-            }
-            of(shape, tensor.unwrap_or(Element::F32))
+            is_tile_of(shape, at.len(), (source.name, source.modes))?;
+            is_number(*other, source.element)?;
+            of(shape, source.element)
         }
-        Operation::Gather { shape, at, mode, .. } => {
+        Operation::Gather { tensor, shape, at, mode, other } => {
+            let source = source.ok_or_else(|| no_tensor(*tensor))?;
             is_shape("the tile", shape)?;
-            if at.len() != shape.len() || shape.is_empty() {
-                return Err(mismatch("the place of the tile", &vec![1; at.len()], &vec![1; shape.len().max(1)]));
-            }
+            is_tile_of(shape, at.len(), (source.name, source.modes))?;
+            is_number(*other, source.element)?;
             are_places(shape, *mode, types[0])?;
-            of(shape, tensor.unwrap_or(Element::F32))
+            of(shape, source.element)
         }
-        Operation::Stage { shape, at, modes: [rows, columns], picked, .. } => {
+        Operation::Stage { tensor, shape, at, modes: [rows, columns], picked } => {
+            let source = source.ok_or_else(|| no_tensor(*tensor))?;
             is_shape("the tile", shape)?;
-            if at.len() != shape.len() {
-                return Err(mismatch("the place of the tile", &vec![1; at.len()], &vec![1; shape.len()]));
-            }
+            is_tile_of(shape, at.len(), (source.name, source.modes))?;
             is_mode(*rows, shape)?;
             is_mode(*columns, shape)?;
-            let element = tensor.unwrap_or(Element::F16);
+            let element = source.element;
             if !is_multiplied(element) {
                 let wanted = "f16, bf16, e4m3 or e5m2";
                 return Err(Reason::Element { operation: "a factor".to_string(), element, wanted });
@@ -229,7 +278,7 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
         Operation::Unpack { element, .. } => {
             whole("four bits each", types[0].element)?;
             if !matches!(element, Element::F32 | Element::I32 | Element::Bf16 | Element::F16) {
-                let (operation, wanted) = ("four bits as elements".to_string(), "bf16, f16, f32 or i32");
+                let (operation, wanted) = ("numbers of four bits as a tile".to_string(), "bf16, f16, f32 or i32");
                 return Err(Reason::Element { operation, element: *element, wanted });
             }
             let mut shape = types[0].shape.clone();
@@ -268,7 +317,8 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
             let shape = &types[0].shape;
             let all = (0..shape.len()).all(|mode| order.contains(&mode));
             if order.len() != shape.len() || !all {
-                let wanted = format!("one of as many modes as {order:?} orders");
+                let modes: Vec<String> = order.iter().map(ToString::to_string).collect();
+                let wanted = format!("one whose modes ({}) names, each once,", modes.join(","));
                 return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.clone(), wanted });
             }
             of(&order.iter().map(|mode| shape[*mode]).collect::<Vec<_>>(), types[0].element)
@@ -278,7 +328,7 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], tensor: Option<Eleme
             modes.iter().try_for_each(|mode| is_mode(*mode, &types[0].shape))?;
             let again = modes.iter().enumerate().any(|(at, mode)| modes[..at].contains(mode));
             if modes.is_empty() || again {
-                let wanted = "a reduction along one mode or several, each once,".to_string();
+                let wanted = "a reduction that names one mode or several, each once,".to_string();
                 return Err(Reason::Shape { what: "the tile".to_string(), shape: types[0].shape.clone(), wanted });
             }
             let extent = |(mode, extent): (usize, &i64)| if modes.contains(&mode) { 1 } else { *extent };
@@ -356,6 +406,10 @@ pub(crate) fn are_places(shape: &[i64], mode: usize, rows: &Type) -> Result<(), 
         return Err(mismatch("the tile of coordinates", &rows.shape, &wanted));
     }
     Ok(())
+}
+
+fn no_tensor(number: usize) -> Reason {
+    Reason::Unknown { what: "tensor", name: number.to_string() }
 }
 
 /// Whether instructions multiply numbers of a type.

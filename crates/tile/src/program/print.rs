@@ -188,17 +188,22 @@ impl Printer<'_> {
     }
 }
 
+/// The word that declares a tensor.
+pub(crate) fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Input => "input",
+        Role::Output => "output",
+        Role::Both => "inout",
+    }
+}
+
 impl Program {
     /// The text with a remark beside each value.
     pub(crate) fn with_remarks(&self, remark: &dyn Fn(ValueId) -> String) -> String {
         let mut out = format!("tile {} {{\n", self.name);
         for tensor in &self.tensors {
-            let role = match tensor.role {
-                Role::Input => "input ",
-                Role::Output => "output",
-                Role::Both => "inout ",
-            };
-            let _ = writeln!(out, "    {role} {}: {} {}", tensor.name, tensor.element, tensor.layout);
+            let role = role_name(tensor.role);
+            let _ = writeln!(out, "    {role:<6} {}: {} {}", tensor.name, tensor.element, tensor.layout);
         }
         if !self.grid.is_empty() {
             let _ = writeln!(out, "    grid {}", self.grid.join(", "));

@@ -9,7 +9,7 @@ use tilewright_kernel::program::Location;
 
 use tilewright_kernel::Element;
 
-use super::infer::{are_places, is_count};
+use super::infer::{are_places, is_count, is_tile_of};
 use super::{Count, Index, Name, Operation, Program, Reduction, Role, Statement, Type, ValueId, infer};
 use crate::error::{Reason, TileError};
 
@@ -22,12 +22,21 @@ struct Verifier<'p> {
 }
 
 impl Program {
-    /// Whether every value is given once, before it is used, and has its type.
+    /// Whether every value is given once, before it is used, and has its type, and every output is
+    /// stored to.
     ///
     /// Errors: the first statement that breaks a rule, with its line.
     pub fn verify(&self) -> Result<(), TileError> {
         let mut verifier = Verifier { program: self, known: HashSet::new(), before: None, turns: HashSet::new() };
-        verifier.body(&self.body)
+        verifier.body(&self.body)?;
+        // That nobody writes an output at all.
+        for (number, (tensor, (place, _))) in self.tensors.iter().zip(&self.declared).enumerate() {
+            if tensor.role == Role::Output && !is_stored_to(&self.body, number) {
+                let tried = "left unwritten: no statement stores to it";
+                return Err(Reason::Role { tensor: tensor.name.clone(), tried }.at("output", *place));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -66,19 +75,13 @@ impl Verifier<'_> {
     }
 
     fn given(&mut self, result: ValueId, operation: &Operation, operands: &[ValueId]) -> Result<(), Reason> {
-        let element = match operation {
+        match operation {
             Operation::Load { tensor, at, .. }
             | Operation::Stage { tensor, at, .. }
-            | Operation::Gather { tensor, at, .. } => {
-                self.is_tile(*tensor, at)?;
-                self.program.tensors.get(*tensor).map(|tensor| tensor.element)
-            }
-            Operation::Number(index) => {
-                self.index(index)?;
-                None
-            }
-            _ => None,
-        };
+            | Operation::Gather { tensor, at, .. } => self.is_tile(*tensor, at)?,
+            Operation::Number(index) => self.index(index)?,
+            _ => {}
+        }
         if let (Operation::Stage { .. }, [place], Some(before)) = (operation, operands, &self.before)
             && !before.contains(place)
         {
@@ -86,7 +89,7 @@ impl Verifier<'_> {
             return Err(Reason::Held { layout: "stage".to_string(), because: because.to_string() });
         }
         let types = operands.iter().map(|value| self.uses(*value)).collect::<Result<Vec<_>, _>>()?;
-        let ty = infer(operation, &types, element)?;
+        let ty = infer(operation, &types, self.program.source(operation))?;
         self.gives(result, &ty)
     }
 
@@ -123,11 +126,7 @@ impl Verifier<'_> {
         self.turns.insert(own.turn);
         let both = [own.parameters.len(), own.results.len(), own.next.len()];
         if both.iter().any(|count| *count != types.len()) {
-            return Err(refuse(Reason::TooMuch {
-                what: "values of a turn".to_string(),
-                asked: own.next.len() as i64,
-                limit: types.len() as i64,
-            }));
+            return Err(refuse(Reason::Turns { begins: types.len(), hands_on: own.next.len() }));
         }
         for (parameter, ty) in own.parameters.iter().zip(&types) {
             self.gives(*parameter, ty).map_err(refuse)?;
@@ -142,6 +141,15 @@ impl Verifier<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a body stores to a tensor.
+fn is_stored_to(body: &[Statement], number: usize) -> bool {
+    body.iter().any(|statement| match statement {
+        Statement::Store { tensor, .. } => *tensor == number,
+        Statement::Loop(own) => is_stored_to(&own.body, number),
+        Statement::Let { .. } => false,
+    })
 }
 
 fn hands_on(
@@ -172,7 +180,7 @@ pub(crate) fn can_store(
     with: Option<Reduction>,
     ty: &Type,
 ) -> Result<(), Reason> {
-    let Some(tensor) = program.tensors.get(tensor) else {
+    let (Some(tensor), Some((_, modes))) = (program.tensors.get(tensor), program.declared.get(tensor)) else {
         return Err(Reason::Unknown { what: "tensor", name: tensor.to_string() });
     };
     let tried = match tensor.role {
@@ -203,10 +211,7 @@ pub(crate) fn can_store(
         let operation = format!("a store to {}, which has {},", tensor.name, tensor.element);
         return Err(Reason::Element { operation, element: ty.element, wanted: "the same type" });
     }
-    if at.len() != ty.shape.len() || at.is_empty() {
-        let wanted = format!("one of {} extents", at.len());
-        return Err(Reason::Shape { what: "the value".to_string(), shape: ty.shape.clone(), wanted });
-    }
+    is_tile_of(&ty.shape, at.len(), (&tensor.name, *modes))?;
     if let Some((mode, rows)) = rows {
         are_places(&ty.shape, mode, rows)?;
     }

@@ -312,14 +312,16 @@ impl<'b> Reader<'_, 'b> {
     }
 
     fn select(&mut self, place: Location) -> Result<Value<'b>, TileError> {
-        let a = self.sum()?;
-        let comparison = match () {
-            () if self.text.takes("<=") => Comparison::LessEqual,
-            () if self.text.takes("<") => Comparison::Less,
-            () if self.text.takes("==") => Comparison::Equal,
-            () => return Err(self.text.refuse("`<`, `<=` or `==`")),
-        };
-        let b = self.sum()?;
+        let mut a = self.sum()?;
+        let signs = [("<=", Comparison::LessEqual), (">=", Comparison::LessEqual), ("<", Comparison::Less)];
+        let others = [(">", Comparison::Less), ("==", Comparison::Equal), ("!=", Comparison::Equal)];
+        let found = signs.into_iter().chain(others).find(|(sign, _)| self.text.takes(sign));
+        let (sign, comparison) = found.ok_or_else(|| self.text.refuse("a comparison, `<` or `==` as it may be,"))?;
+        let mut b = self.sum()?;
+        // NaN is neither less nor greater, so what is turned round is the same.
+        if sign.starts_with('>') {
+            std::mem::swap(&mut a, &mut b);
+        }
         let of = |term: Term<'b>, other: Term<'b>| match (term, other) {
             (Term::Value(value), _) | (_, Term::Value(value)) => value.type_of().element,
             _ => Element::F32,
@@ -327,9 +329,12 @@ impl<'b> Reader<'_, 'b> {
         let element = of(a, b);
         let (left, right) = (self.settled(a, element, place), self.settled(b, element, place));
         self.text.sign(",")?;
-        let yes = self.sum()?;
+        let mut yes = self.sum()?;
         self.text.sign(",")?;
-        let no = self.sum()?;
+        let mut no = self.sum()?;
+        if sign == "!=" {
+            std::mem::swap(&mut yes, &mut no);
+        }
         let element = of(yes, no);
         let (yes, no) = (self.settled(yes, element, place), self.settled(no, element, place));
         Ok(Condition { comparison, left, right }.selected(yes, no, place))
