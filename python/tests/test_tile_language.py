@@ -377,7 +377,7 @@ def test_what_is_refused_shows_lines_of_python_alone():
     def nothing(x: tw.Input("f32", "8:1"), y: tw.Output("f32", "8:1")):
         pass
 
-    for program, code in ((nothing, "E0917"), (one_row(lambda a: a, grid="ceil(8/"), "E0122")):
+    for program, code in ((nothing, "E1205"), (one_row(lambda a: a, grid="ceil(8/"), "E0122")):
         with pytest.raises(tw.KernelError) as refused:
             program.program()
         assert refused.value.code == code and refused.value.filename == __file__
