@@ -10,6 +10,8 @@
 //! one after another ([`WorkPlan`], [`ShardedWork`]).
 
 mod device;
+mod local;
+mod operations;
 mod planned;
 mod steps;
 mod work;

@@ -165,21 +165,21 @@ impl OnDevices {
                     arguments.extend(left.iter_mut().map(Argument::from));
                     let Some(second) = second else {
                         arguments.push(Argument::from(own));
-                        kernel.launch(&lane.near, &arguments)?;
+                        kernel.launch(&lane.local, &arguments)?;
                         continue;
                     };
-                    kernel.launch(&lane.near, &arguments)?;
+                    kernel.launch(&lane.local, &arguments)?;
                     drop(arguments);
                     let arguments: Vec<Argument<'_>> =
                         left.iter().map(Argument::from).chain([Argument::from(own)]).collect();
-                    second.launch(&lane.near, &arguments)?;
+                    second.launch(&lane.local, &arguments)?;
                 }
             }
             OnDevices::Multiply(products, factors) => {
                 for ((rank, (_, own)), product) in of_ranks.zip(products) {
                     let Some(lane) = lanes.of(rank) else { continue };
-                    let given: Vec<&Memory> = factors.iter().filter_map(|factor| read(*factor).get(rank)).collect();
-                    product.launch(&lane.near, &given, own)?;
+                    let inputs: Vec<&Memory> = factors.iter().filter_map(|factor| read(*factor).get(rank)).collect();
+                    product.launch(&lane.local, &inputs, own)?;
                 }
             }
         }

@@ -1,0 +1,302 @@
+//! The operations on sharded tensors as steps: functions of elements, reductions, softmax, products.
+//!
+//! Law: an operation moves its operands to the layouts in which its plan computes, launches kernels
+//! on what each device holds, and moves the result to where it belongs.
+
+use tilewright_kernel::Element;
+use tilewright_kernels::gemm::{Matrix, Problem, Product};
+use tilewright_kernels::{Expression, Indices, Statistic, indices_of_greatest, map_at};
+use tilewright_mesh::{
+    ArgmaxPlan, MapPlan, MeshError, Plan, ProductPlan, ReducePlan, Reduction, ShardedLayout, SoftmaxPlan,
+};
+
+use super::ShardedError;
+use super::local::Local;
+use super::steps::{Tensor, WorkPlan, WorkStep, moves};
+use crate::reshard::Combine;
+
+/// The type in which exponentials are computed.
+const REAL: Element = Element::F32;
+
+impl WorkPlan {
+    /// A function of elements, which is computed in f32, in f64 where elements are, or in integers
+    /// of 32 bits or more.
+    ///
+    /// Errors: as [`fn@crate::kernels::map`].
+    ///
+    /// ```
+    /// use tilewright::kernel::Element;
+    /// use tilewright::kernels::Expression;
+    /// use tilewright::mesh::{Machine, Mesh, ShardedLayout, map};
+    /// use tilewright::sharded::{WorkPlan, WorkStep};
+    ///
+    /// let mesh: Mesh = "x=2".parse().unwrap();
+    /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
+    /// let (rows, columns) = (parse("((64,2),128):((128,1@x),1)"), parse("(128,(64,2)):(1,(128,1@x))"));
+    /// let plan = map(&[&rows, &columns], &rows, 4, &Machine::HGX_H200).unwrap();
+    /// let sum = Expression::input(0) + Expression::input(1);
+    /// let work = WorkPlan::map(&plan, &sum, Element::F32).unwrap();
+    /// // The second operand is moved, then each device adds what it has.
+    /// assert!(matches!(work.steps(), [WorkStep::Move { .. }, WorkStep::Launch { .. }]));
+    /// ```
+    pub fn map(plan: &MapPlan, function: &Expression, element: Element) -> Result<WorkPlan, ShardedError> {
+        let mut work =
+            WorkPlan::without_steps(plan.operands().iter().map(Plan::from), plan.result().to(), [element; 2]);
+        let at = Local::of(plan.result().from())?;
+        let mut inputs = Vec::new();
+        for (number, operand) in plan.operands().iter().enumerate() {
+            inputs.push(work.moved(operand, element, Combine::Sum, Tensor::Operand(number)));
+        }
+        let computed = work.target_before(&[plan.result()], plan.result().from(), element);
+        let layout = at.flat(|leaf| leaf.stride)?;
+        let operands: Vec<_> = inputs.iter().map(|_| (&layout, element, at.start)).collect();
+        let planned = map_at("map", function, &operands, (&layout, element, at.start))?;
+        work.push_launch(planned, &inputs, computed);
+        work.move_to_result(plan.result(), element, computed);
+        Ok(work)
+    }
+
+    /// A sum, mean or greatest element along modes: sums of a device are taken in f32, in f64 of
+    /// such elements, or exactly of integers, which wrap, in an order that is fixed. On its way a
+    /// sum has the type of the elements, as the plan counts its bytes. A NaN is the greatest only
+    /// where there is nothing else.
+    ///
+    /// Errors: as [`fn@crate::kernels::reduce`]; a mean of integers, integers of less than 32 bits.
+    ///
+    /// ```
+    /// use tilewright::kernel::Element;
+    /// use tilewright::mesh::{Machine, Mesh, Reduction, ShardedLayout, reduce};
+    /// use tilewright::sharded::{WorkPlan, WorkStep};
+    ///
+    /// let mesh: Mesh = "x=2".parse().unwrap();
+    /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
+    /// let (matrix, all) = (parse("(128,(64,2)):(1,(128,1@x))"), parse("128:1 copied 2:1@x"));
+    /// let plan = reduce(&matrix, &[1], Reduction::Max, &all, 2, &Machine::HGX_H200).unwrap();
+    /// let work = WorkPlan::reduce(&plan, Element::Bf16).unwrap();
+    /// assert!(matches!(work.steps(), [WorkStep::Launch { .. }, WorkStep::Move { .. }]));
+    /// ```
+    pub fn reduce(plan: &ReducePlan, element: Element) -> Result<WorkPlan, ShardedError> {
+        let is_mean = plan.by() == Reduction::Mean;
+        reducible(element, is_mean.then_some("a mean"))?;
+        let to = plan.result().map_or(plan.parts().to(), Plan::to);
+        let mut work = WorkPlan::without_steps([plan.operand().from()], to, [element; 2]);
+        let (statistic, combine) = match plan.by() {
+            Reduction::Max => (Statistic::Maximum, Combine::Max),
+            _ => (Statistic::Sum, Combine::Sum),
+        };
+        let x = work.moved(plan.operand(), element, Combine::Sum, Tensor::Operand(0));
+        let at = Local::of(plan.operand().to())?;
+        let after: Vec<&Plan> = plan.result().into_iter().collect();
+        let all: Vec<&Plan> = [plan.parts()].into_iter().chain(after.iter().copied()).collect();
+        let (from, to) = (plan.parts().from(), plan.parts().to());
+        let partial = if is_mean { work.add_tensor(from, element) } else { work.target_before(&all, from, element) };
+        work.push_reduction((statistic, element), &at, plan.over(), x, partial)?;
+        let mut combined = partial;
+        if moves(plan.parts()) {
+            combined = if is_mean { work.add_tensor(to, element) } else { work.target_before(&after, to, element) };
+            work.push_move(plan.parts(), element, combine, partial, combined);
+        }
+        if is_mean {
+            let at = Local::of(to)?;
+            let (layout, target) = (at.flat(|leaf| leaf.stride)?, work.target_before(&after, to, element));
+            let mean = Expression::input(0) / plan.count() as f64;
+            let planned = map_at("mean", &mean, &[(&layout, element, at.start)], (&layout, element, at.start))?;
+            work.push_launch(planned, &[combined], target);
+            combined = target;
+        }
+        if let Some(result) = plan.result() {
+            work.move_to_result(result, element, combined);
+        }
+        Ok(work)
+    }
+
+    /// Where the greatest element along modes lies, as i64: of equal elements the first; a NaN is
+    /// the greatest only where there is nothing else. The greatest elements of all devices are
+    /// found first; then each device that has one gives its index, and the least of these counts.
+    ///
+    /// Errors: as [`fn@crate::kernels::reduce`]; integers of less than 32 bits.
+    ///
+    /// ```
+    /// use tilewright::kernel::Element;
+    /// use tilewright::mesh::{Machine, Mesh, ShardedLayout, argmax};
+    /// use tilewright::sharded::{WorkPlan, WorkStep};
+    ///
+    /// let mesh: Mesh = "x=2".parse().unwrap();
+    /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
+    /// let (matrix, all) = (parse("(128,(64,2)):(1,(128,1@x))"), parse("128:1 copied 2:1@x"));
+    /// let plan = argmax(&matrix, &[1], &all, 4, &Machine::HGX_H200).unwrap();
+    /// let work = WorkPlan::argmax(&plan, Element::F32).unwrap();
+    /// // Two move: greatest elements, and indices.
+    /// assert_eq!(work.steps().iter().filter(|step| matches!(step, WorkStep::Move { .. })).count(), 2);
+    /// ```
+    pub fn argmax(plan: &ArgmaxPlan, element: Element) -> Result<WorkPlan, ShardedError> {
+        const INDEX: Element = Element::I64;
+        reducible(element, None)?;
+        let [operand, parts] = plan.moves();
+        let to = plan.result().map_or(parts.to(), Plan::to);
+        let mut work = WorkPlan::without_steps([operand.from()], to, [element, INDEX]);
+        let x = work.moved(operand, element, Combine::Sum, Tensor::Operand(0));
+        let at = Local::of(operand.to())?;
+        let own = work.add_tensor(parts.from(), element);
+        work.push_reduction((Statistic::Maximum, element), &at, plan.over(), x, own)?;
+        let place = work.add_tensor(parts.from(), Element::I32);
+        work.push_reduction((Statistic::ArgMaximum, element), &at, plan.over(), x, place)?;
+        let greatest = work.moved(plan.greatest(), element, Combine::Max, own);
+        let after: Vec<&Plan> = plan.result().into_iter().collect();
+        let all: Vec<&Plan> = [parts].into_iter().chain(after.iter().copied()).collect();
+        let partial = work.target_before(&all, parts.from(), INDEX);
+        let results = parts.from().local_size();
+        let of_device = |rank: usize| {
+            let indices = indices_of(operand.to(), plan.over(), rank);
+            Ok::<_, ShardedError>(indices_of_greatest(element, results, &indices)?)
+        };
+        let planned = (0..work.devices()).map(of_device).collect::<Result<_, _>>()?;
+        work.push(WorkStep::LaunchEach { planned, inputs: vec![own, greatest, place], to: partial });
+        let mut combined = partial;
+        if moves(parts) {
+            combined = work.target_before(&after, parts.to(), INDEX);
+            work.push_move(parts, INDEX, Combine::Min, partial, combined);
+        }
+        if let Some(result) = plan.result() {
+            work.move_to_result(result, INDEX, combined);
+        }
+        Ok(work)
+    }
+
+    /// A softmax along modes of f16, bf16 or f32, computed in f32. The greatest elements of all
+    /// devices are found first, then the sums of exponentials relative to them; nothing but these
+    /// numbers moves, and what the layouts of operand and result want. Exponentials and their sums
+    /// are f32.
+    ///
+    /// Errors: as [`fn@crate::kernels::reduce`]; elements of another type.
+    ///
+    /// ```
+    /// use tilewright::kernel::Element;
+    /// use tilewright::mesh::{Machine, Mesh, ShardedLayout, softmax};
+    /// use tilewright::sharded::{WorkPlan, WorkStep};
+    ///
+    /// let mesh: Mesh = "x=2".parse().unwrap();
+    /// let matrix = ShardedLayout::parse(&mesh, "(128,(64,2)):(1,(128,1@x))").unwrap();
+    /// let plan = softmax(&matrix, &[1], &matrix, 4, &Machine::HGX_H200).unwrap();
+    /// let work = WorkPlan::softmax(&plan, Element::F32).unwrap();
+    /// assert_eq!(work.steps().iter().filter(|step| matches!(step, WorkStep::Move { .. })).count(), 2);
+    /// ```
+    pub fn softmax(plan: &SoftmaxPlan, element: Element) -> Result<WorkPlan, ShardedError> {
+        if !matches!(element, Element::F16 | Element::Bf16 | REAL) {
+            return Err(not_computed("a softmax", element));
+        }
+        let [operand, pairs, result] = plan.moves();
+        let mut work = WorkPlan::without_steps([operand.from()], result.to(), [element; 2]);
+        let x = work.moved(operand, element, Combine::Sum, Tensor::Operand(0));
+        let at = Local::of(operand.to())?;
+        let (layout, rows) = (at.flat(|leaf| leaf.stride)?, at.kept(plan.over())?);
+        let greatest = work.add_tensor(pairs.from(), element);
+        work.push_reduction((Statistic::Maximum, element), &at, plan.over(), x, greatest)?;
+        let greatest = work.moved(pairs, element, Combine::Max, greatest);
+        let exponential = (Expression::input(0) - Expression::input(1)).exp();
+        let operands = [(&layout, element, at.start), (&rows, element, 0)];
+        let planned = map_at("exponentials", &exponential, &operands, (&layout, REAL, at.start))?;
+        let exponentials = work.add_tensor(operand.to(), REAL);
+        work.push_launch(planned, &[x, greatest], exponentials);
+        let sums = work.add_tensor(pairs.from(), REAL);
+        work.push_reduction((Statistic::Sum, REAL), &at, plan.over(), exponentials, sums)?;
+        let sums = work.moved(pairs, REAL, Combine::Sum, sums);
+        let share = Expression::input(0) / Expression::input(1);
+        let operands = [(&layout, REAL, at.start), (&rows, REAL, 0)];
+        let planned = map_at("shares", &share, &operands, (&layout, element, at.start))?;
+        let shares = work.target_before(&[result], result.from(), element);
+        work.push_launch(planned, &[exponentials, sums], shares);
+        work.move_to_result(result, element, shares);
+        Ok(work)
+    }
+
+    /// A product under any layouts: factors are moved, each device multiplies what it needs, and
+    /// the result is moved; summands in `sums`. Where all comes in blocks, a
+    /// [`super::ShardedPlan`] does these at the same time.
+    ///
+    /// Errors: as [`Product::new`].
+    ///
+    /// ```
+    /// use tilewright::kernel::Element;
+    /// use tilewright::mesh::{Machine, Mesh, ShardedLayout, multiply};
+    /// use tilewright::sharded::{ShardedPlan, WorkPlan};
+    ///
+    /// let mesh: Mesh = "x=2".parse().unwrap();
+    /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
+    /// let (a, b) = (parse("(512,(128,2)):(128,(1,1@x))"), parse("((128,2),512):((1,1@x),128)"));
+    /// // Both devices want all sums.
+    /// let d = parse("(512,512):(512,1) copied 2:1@x");
+    /// let plan = multiply(&a, &b, &d, 2, 7e14, &Machine::HGX_H200).unwrap();
+    /// assert!(ShardedPlan::new(&plan, Element::Bf16, Element::F32).unwrap().is_none());
+    /// assert!(WorkPlan::product(&plan, Element::Bf16, Element::F32).unwrap().steps().len() > 1);
+    /// ```
+    pub fn product(plan: &ProductPlan, element: Element, sums: Element) -> Result<WorkPlan, ShardedError> {
+        let [a, b, d] = plan.moves();
+        let mut work = WorkPlan::without_steps([a.from(), b.from()], d.to(), [element; 2]);
+        let factors = [
+            work.moved(a, element, Combine::Sum, Tensor::Operand(0)),
+            work.moved(b, element, Combine::Sum, Tensor::Operand(1)),
+        ];
+        let product_type = if d.from().sums() > 1 { sums } else { element };
+        let matrix = |of: &ShardedLayout, element: Element, order: [usize; 2]| {
+            let at = Local::of(of)?;
+            Ok::<_, ShardedError>(Matrix::new(element, &at.modes()?.select(&order)?)?.at(at.start)?)
+        };
+        let problem = Problem::of(
+            matrix(a.to(), element, [0, 1])?,
+            matrix(b.to(), element, [1, 0])?,
+            matrix(d.from(), product_type, [0, 1])?,
+        )?;
+        let narrows = product_type != element;
+        let target = if narrows {
+            work.add_tensor(d.from(), product_type)
+        } else {
+            work.target_before(&[d], d.from(), product_type)
+        };
+        work.push(WorkStep::Multiply { product: Box::new(Product::new(&problem)?), factors, to: target });
+        if !narrows {
+            work.move_to_result(d, element, target);
+            return Ok(work);
+        }
+        let wide = work.moved(d, product_type, Combine::Sum, target);
+        let at = Local::of(d.to())?;
+        let layout = at.flat(|leaf| leaf.stride)?;
+        let planned = map_at(
+            "narrow",
+            &Expression::input(0),
+            &[(&layout, product_type, at.start)],
+            (&layout, element, at.start),
+        )?;
+        work.push_launch(planned, &[wide], Tensor::Result);
+        Ok(work)
+    }
+}
+
+/// Refuses elements of a type that kernels do not reduce, or of which they take no mean.
+fn reducible(element: Element, mean: Option<&str>) -> Result<(), ShardedError> {
+    let is_whole = matches!(element, Element::U32 | Element::I32 | Element::U64 | Element::I64);
+    let is_real = matches!(element, Element::F16 | Element::Bf16 | Element::F32 | Element::F64);
+    match mean {
+        Some(what) if !is_real => Err(not_computed(what, element)),
+        _ if is_whole || is_real => Ok(()),
+        _ => Err(not_computed("a reduction", element)),
+    }
+}
+
+fn not_computed(what: &str, element: Element) -> ShardedError {
+    MeshError::Operation { what: format!("{what} of {element} is not computed on GPUs").into() }.into()
+}
+
+/// The indices in the reduced modes of what a device has.
+fn indices_of(layout: &ShardedLayout, over: &[usize], rank: usize) -> Indices {
+    let (mut indices, mut weight) = (Indices { first: 0, digits: Vec::new() }, 1);
+    let modes = layout.part(rank).map_or(Vec::new(), |part| part.modes);
+    for (number, (mode, size)) in modes.iter().zip(layout.mode_sizes()).enumerate() {
+        if over.contains(&number) {
+            indices.first += mode.first * weight;
+            indices.digits.extend(mode.runs.iter().map(|run| (run.extent, run.index * weight)));
+            weight *= size;
+        }
+    }
+    indices
+}
