@@ -137,7 +137,7 @@ impl Options {
 }
 
 pub fn run(expressions: &[String], options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    // A name that cannot be written is told before anything is computed.
+    // Refuse a name that cannot be written before anything is computed.
     options.saving.file()?;
     let figure = figure_of(expressions, options)?;
     options.saving.show(&figure, options.scale, terminal)

@@ -78,7 +78,7 @@ fn misused(error: &clap::Error) -> ExitCode {
         terminal.tell(&Failure::Usage(message.strip_prefix("error: ").unwrap_or(&message).to_owned()));
         let _ = terminal.finish();
     } else {
-        // Nothing can be told to a reader who is gone.
+        // Nobody reads the other end: there is nowhere to report to.
         let _ = error.print();
     }
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })

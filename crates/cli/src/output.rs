@@ -1,7 +1,7 @@
 //! What a command answers that cannot do what was asked, and where its pictures go.
 //!
-//! Law: a failure is told in one form as text and in one as JSON, whichever command it comes from,
-//! and its kind decides the exit status. A file is written whole or not at all.
+//! Law: a failure is printed in one form as text and in one as JSON, whichever command it comes
+//! from, and its kind decides the exit status. A file is written whole or not at all.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind};

@@ -34,7 +34,7 @@ impl Progress {
         }
         let full = (WIDTH as u64 * self.done / self.all) as usize;
         let bar = format!("{}{}", "#".repeat(full), " ".repeat(WIDTH - full));
-        // Nothing can be told to a reader who is gone.
+        // Nobody reads the other end: there is nowhere to report to.
         let _ = write!(std::io::stderr(), "\r{} [{bar}] {:3} %", self.what, 100 * self.done / self.all);
         (self.shown, self.next) = (true, Some(now + Duration::from_millis(100)));
     }

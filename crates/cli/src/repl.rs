@@ -170,7 +170,7 @@ struct Session {
 }
 
 impl Session {
-    /// Answers a line; `false` ends the session. What is refused is told, and does not end it.
+    /// Answers a line; `false` ends the session. A refusal is printed, and does not end it.
     fn answer(&mut self, line: &str, terminal: &mut Terminal) -> Result<bool, Failure> {
         let request = Request::of(line, &self.environment);
         if matches!(request, Request::Quit) {

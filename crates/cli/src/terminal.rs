@@ -109,7 +109,7 @@ impl Terminal {
 
     /// Tells a failure: an object on standard output with `--json`, else text on standard error.
     pub fn tell(&mut self, failure: &Failure) {
-        // Nothing can be told to a reader who is gone.
+        // Nobody reads the other end: there is nowhere to report to.
         if self.json {
             let _ = self.end_text();
             if let Some(object) = failure.json() {
@@ -122,7 +122,7 @@ impl Terminal {
 
     /// Writes to standard error, after what was written to standard output.
     pub fn message(&mut self, text: &str) {
-        // Nothing can be told to a reader who is gone.
+        // Nobody reads the other end: there is nowhere to report to.
         let _ = self.out.flush();
         let _ = io::stderr().write_all(text.as_bytes());
     }

@@ -63,15 +63,15 @@ impl Figure<'_> {
     /// The figure as a scene.
     pub fn scene(&self) -> Scene {
         let mut scene = Scene::new();
-        let mut drawn: Vec<Vec<Option<Drawn<'_>>>> = Vec::with_capacity(self.table.len());
+        let mut panels: Vec<Vec<Option<Drawn<'_>>>> = Vec::with_capacity(self.table.len());
         for row in &self.table {
-            let panels = row.iter().map(|panel| panel.as_ref().map(|panel| Drawn::new(panel, &mut scene)));
-            drawn.push(panels.collect());
+            let row = row.iter().map(|panel| panel.as_ref().map(|panel| Drawn::new(panel, &mut scene)));
+            panels.push(row.collect());
         }
-        align(&mut drawn);
+        align(&mut panels);
         let most = |parts: &mut dyn Iterator<Item = f64>| parts.fold(0.0, f64::max);
         let gap = theme::SPACE * 1.25;
-        let lines = self.lines(&drawn, gap);
+        let lines = self.lines(&panels, gap);
         let width = lines.iter().map(|line| line.width).fold(0.0, f64::max);
         let mut top = 0.0;
         for line in wrapped(&self.title, theme::TITLE_TEXT, true, width.max(CAPTION_WIDTH) / theme::OTHER_FONTS) {
@@ -82,7 +82,7 @@ impl Figure<'_> {
             top += theme::SPACE * 0.75 - theme::STEP;
         }
         for Line { columns, lefts, .. } in &lines {
-            for row in &drawn {
+            for row in &panels {
                 let row = row.get(columns.start..columns.end.min(row.len())).unwrap_or_default();
                 let parts = || row.iter().flatten();
                 if parts().next().is_none() && lines.len() > 1 {
@@ -121,9 +121,9 @@ impl Figure<'_> {
 
     /// The columns of the table in lines: all in one, or broken where that would be wider than
     /// [`MAX_LINE`] and the figure may be broken.
-    fn lines(&self, drawn: &[Vec<Option<Drawn<'_>>>], gap: f64) -> Vec<Line> {
-        let count = drawn.iter().map(Vec::len).max().unwrap_or(0);
-        let sizes: Vec<(f64, f64)> = (0..count).map(|column| sides(drawn, column)).collect();
+    fn lines(&self, panels: &[Vec<Option<Drawn<'_>>>], gap: f64) -> Vec<Line> {
+        let count = panels.iter().map(Vec::len).max().unwrap_or(0);
+        let sizes: Vec<(f64, f64)> = (0..count).map(|column| sides(panels, column)).collect();
         let length = |columns: &Range<usize>| {
             let sizes = sizes.get(columns.clone()).unwrap_or_default();
             sizes.iter().map(|(gutter, width)| gutter + width + gap).sum::<f64>() - gap
@@ -161,8 +161,8 @@ struct Line {
 }
 
 /// How wide the ticks to the left of a column of the table are, and how wide the rest of it.
-fn sides(drawn: &[Vec<Option<Drawn<'_>>>], column: usize) -> (f64, f64) {
-    let parts = || drawn.iter().filter_map(|row| Some((row, row.get(column)?.as_ref()?)));
+fn sides(panels: &[Vec<Option<Drawn<'_>>>], column: usize) -> (f64, f64) {
+    let parts = || panels.iter().filter_map(|row| Some((row, row.get(column)?.as_ref()?)));
     let gutter = parts().map(|(_, part)| part.left).fold(0.0, f64::max);
     let widths = parts().map(|(row, part)| {
         // A first line may run on above a neighbour that has none.
@@ -174,7 +174,7 @@ fn sides(drawn: &[Vec<Option<Drawn<'_>>>], column: usize) -> (f64, f64) {
 
 /// Gives grids in a column of the table that have as many columns cells of one width, and those in
 /// a row that have as many rows cells of one height.
-fn align(drawn: &mut [Vec<Option<Drawn<'_>>>]) {
+fn align(panels: &mut [Vec<Option<Drawn<'_>>>]) {
     let mut longest: HashMap<(bool, usize, i64), f64> = HashMap::new();
     // What the sides of a panel are aligned with: columns with those of panels below, rows with
     // those of panels beside.
@@ -182,7 +182,7 @@ fn align(drawn: &mut [Vec<Option<Drawn<'_>>>]) {
         let [columns, rows] = cells.steps();
         [((true, column, columns.0), columns.1), ((false, row, rows.0), rows.1)]
     };
-    for (row, parts) in drawn.iter().enumerate() {
+    for (row, parts) in panels.iter().enumerate() {
         for (column, part) in parts.iter().enumerate() {
             if let Some(Drawn { body: Shown::Cells(cells), .. }) = part {
                 for (key, step) in keys(row, column, cells) {
@@ -192,7 +192,7 @@ fn align(drawn: &mut [Vec<Option<Drawn<'_>>>]) {
             }
         }
     }
-    for (row, parts) in drawn.iter_mut().enumerate() {
+    for (row, parts) in panels.iter_mut().enumerate() {
         for (column, part) in parts.iter_mut().enumerate() {
             if let Some(Drawn { body: Shown::Cells(cells), width, height, .. }) = part {
                 let [across, down] =

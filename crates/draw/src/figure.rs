@@ -235,13 +235,13 @@ impl<'a> Figure<'a> {
         self.table.iter().flatten().flatten()
     }
 
-    /// What its file says besides the picture.
+    /// The title, description and source of the file.
     pub fn document(&self, theme: Theme) -> Document {
         let parts: Vec<String> =
             self.panels().map(|panel| panel.heading.clone()).filter(|text| !text.is_empty()).collect();
         let title = if self.title.is_empty() { parts.join(", ") } else { self.title.clone() };
-        let told = self.panels().flat_map(|panel| [described(panel), panel.note.clone()]);
-        let description: Vec<String> = told.chain([self.caption.clone()]).filter(|text| !text.is_empty()).collect();
+        let notes = self.panels().flat_map(|panel| [described(panel), panel.note.clone()]);
+        let description: Vec<String> = notes.chain([self.caption.clone()]).filter(|text| !text.is_empty()).collect();
         Document { title, description: description.join(". "), source: self.source.clone(), theme }
     }
 

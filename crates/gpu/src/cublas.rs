@@ -211,17 +211,17 @@ impl Cublas {
         // The library counts columns first: D is its transpose where rows are contiguous, A and B
         // change places then.
         let (mut left, mut right) = ((a, product.a, m), (b, product.b, n));
-        let turned = |matrix: &CublasMatrix, first: bool| {
-            // What has its first mode contiguous is taken as it lies.
+        let transposed = |matrix: &CublasMatrix, first: bool| {
+            // A matrix whose first mode is contiguous is taken as it lies.
             c_int::from(matrix.rows == first)
         };
-        let (turn_left, turn_right);
+        let (transpose_left, transpose_right);
         if product.d.rows {
             std::mem::swap(&mut left, &mut right);
             // B^T is N x K, and its columns are the rows of B.
-            (turn_left, turn_right) = (turned(&left.1, false), turned(&right.1, false));
+            (transpose_left, transpose_right) = (transposed(&left.1, false), transposed(&right.1, false));
         } else {
-            (turn_left, turn_right) = (turned(&left.1, true), turned(&right.1, true));
+            (transpose_left, transpose_right) = (transposed(&left.1, true), transposed(&right.1, true));
         }
         let (one, zero) = ([1.0_f32.to_bits(), 1], [0_u32, 0]);
         let scale = usize::from(integers);
@@ -238,8 +238,8 @@ impl Cublas {
                 status = unsafe {
                     (self.gemm)(
                         self.handle,
-                        turn_left,
-                        turn_right,
+                        transpose_left,
+                        transpose_right,
                         rows,
                         columns,
                         depth,

@@ -224,7 +224,7 @@ impl Function {
     /// Launches the kernel on a stream, and returns at once: what follows on the stream waits for
     /// it.
     ///
-    /// A kernel that fails while it runs is told by a later call (E0807), which names it.
+    /// A kernel that fails while it runs is reported by a later call (E0807), which names it.
     ///
     /// Errors: arguments that are not of the list of parameters (E0812), memory that is too small
     /// or misaligned (E0813) or of another device (E0814) or shared with an argument that is

@@ -68,8 +68,8 @@
 //!   take; [`Cache`]: what was compiled before.
 //! * [`Launch`], [`Argument`], [`EncodedTensorMap`]: how many threads, and with what.
 //!
-//! A launch returns before the kernel has run. A kernel that fails is told by a later call, which
-//! names the launches that were not known to be done; the device is lost then (E0806).
+//! A launch returns before the kernel has run. A kernel that fails is reported by a later call,
+//! which names the launches that were not known to be done; the device is lost then (E0806).
 
 mod attributes;
 mod borrowed;

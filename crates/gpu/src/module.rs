@@ -102,7 +102,7 @@ impl Loaded {
 impl Drop for Loaded {
     fn drop(&mut self) {
         self.context.give_back(|driver| {
-            // Kernels may still run. Whether they failed is told to who waits for them.
+            // Kernels may still run. Whoever waits for them learns whether they failed.
             let _ = driver.synchronize_context();
             driver.unload_module(self.handle)
         });

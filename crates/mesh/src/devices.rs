@@ -68,13 +68,13 @@ impl<E: Engine> Devices for Own<'_, E> {
         memory: &[&[T]],
         combine: impl Fn(&mut T, T),
     ) -> Result<Vec<Vec<T>>, MeshError> {
-        let given = memory.first().copied().unwrap_or_default();
+        let operand = memory.first().copied().unwrap_or_default();
         let mut held: Option<Vec<T>> = None;
         for (number, step) in plan.steps().iter().enumerate() {
             let name = step_name(number, of, step.kind);
-            held = Some(step.exchange.run(self.0, &name, held.as_deref().unwrap_or(given), &combine)?);
+            held = Some(step.exchange.run(self.0, &name, held.as_deref().unwrap_or(operand), &combine)?);
         }
-        Ok(vec![held.unwrap_or_else(|| given.to_vec())])
+        Ok(vec![held.unwrap_or_else(|| operand.to_vec())])
     }
 }
 

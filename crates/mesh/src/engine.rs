@@ -99,8 +99,8 @@ pub enum Progress {
     Ready(usize, Vec<u8>),
 }
 
-/// That a message which others wait for was not made: a defect of what works.
-fn unmade(step: &str) -> MeshError {
+/// The error of a [`Meanwhile`] that did not make a message for which others wait.
+fn missing_message(step: &str) -> MeshError {
     MeshError::Operation { what: format!("{step}: a message was not made").into() }
 }
 

@@ -111,7 +111,7 @@ struct LocalLeaf {
     below: i64,
 }
 
-/// A layout whose modes in a list are reduced: what each device makes of its part.
+/// A layout of which some modes are reduced, and how each device reduces its part.
 pub(crate) struct Reduced {
     holders: Holders,
     start: i64,
@@ -119,7 +119,7 @@ pub(crate) struct Reduced {
     /// For each leaf that steps along the mesh and is reduced: its number, and what a position adds
     /// to the index in the reduced modes.
     along: Vec<(usize, i64)>,
-    /// The step of each local leaf in what is made; 0 where it is reduced.
+    /// The step of each local leaf in the partial result; 0 where it is reduced.
     kept: Vec<i64>,
     /// The size of the reduced modes before each mode; none where it is kept.
     weights: Vec<Option<i64>>,
@@ -168,12 +168,12 @@ impl Reduced {
         }
         let elements = Tree::tuple(trees.iter())?;
         let parts = Parts { elements, sums, start: 0, ..layout.parts() };
-        let made = ShardedLayout::new(&layout.mesh, parts)?;
+        let partial = ShardedLayout::new(&layout.mesh, parts)?;
         let (holders, start) = (Holders::of(layout), layout.start);
-        Ok(Reduced { holders, start, leaves, along, kept, weights, layout: made })
+        Ok(Reduced { holders, start, leaves, along, kept, weights, layout: partial })
     }
 
-    /// The layout of what is made.
+    /// The layout of the partial results.
     pub fn layout(&self) -> &ShardedLayout {
         &self.layout
     }

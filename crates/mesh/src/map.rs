@@ -153,21 +153,21 @@ impl MapPlan {
             held.push(devices.carry(plan, &name, memory, |sum: &mut T, summand| *sum = sum.plus(summand))?);
         }
         let at = Reduced::of(self.result.from(), &[])?;
-        let mut made = Vec::new();
+        let mut computed = Vec::new();
         for (place, rank) in devices.ranks().enumerate() {
             let mut own = vec![U::zeroed(); elements(self.result.from().reach())];
-            let mut of = vec![T::default(); held.len()];
+            let mut arguments = vec![T::default(); held.len()];
             at.each(rank, |[offset, ..]| {
                 let offset = elements(offset);
-                for (of, held) in of.iter_mut().zip(&held) {
-                    *of = held.get(place).and_then(|held| held.get(offset)).copied().unwrap_or_default();
+                for (argument, held) in arguments.iter_mut().zip(&held) {
+                    *argument = held.get(place).and_then(|held| held.get(offset)).copied().unwrap_or_default();
                 }
-                own.iter_mut().skip(offset).take(1).for_each(|own| *own = function(&of));
+                own.iter_mut().skip(offset).take(1).for_each(|own| *own = function(&arguments));
             });
-            made.push(own);
+            computed.push(own);
         }
         // Nothing is added up on the way: what is computed has no summands.
-        devices.carry(&self.result, "the result", &slices(&made), |place, value| *place = value)
+        devices.carry(&self.result, "the result", &slices(&computed), |place, value| *place = value)
     }
 }
 

@@ -197,18 +197,18 @@ impl FromStr for Mesh {
     fn from_str(text: &str) -> Result<Mesh, MeshError> {
         let fail = |part: &str, expected| MeshError::Syntax { text: part.trim().into(), expected };
         let mut plain = Vec::new();
-        let mut stepped = Vec::new();
+        let mut with_strides = Vec::new();
         for part in text.split(',') {
             let (name, numbers) = part.split_once('=').ok_or_else(|| fail(part, "an axis such as `tp=4`"))?;
             let number = |text: &str| text.trim().parse::<i64>().map_err(|_| fail(part, "an integer after `=`"));
             match numbers.split_once(':') {
-                Some((extent, stride)) => stepped.push((name.trim(), number(extent)?, number(stride)?)),
+                Some((extent, stride)) => with_strides.push((name.trim(), number(extent)?, number(stride)?)),
                 None => plain.push((name.trim(), number(numbers)?)),
             }
         }
-        match (plain.is_empty(), stepped.is_empty()) {
+        match (plain.is_empty(), with_strides.is_empty()) {
             (false, true) => Mesh::new(plain),
-            (true, _) => Mesh::with_ranks(stepped),
+            (true, _) => Mesh::with_ranks(with_strides),
             _ => Err(fail(text, "strides for all axes or for none")),
         }
     }

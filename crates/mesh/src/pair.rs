@@ -64,9 +64,9 @@ impl Footprint {
         self.outer(outer, |read, write| (0..inner.0).for_each(|at| visit(read + at * inner.1, write + at * inner.2)));
     }
 
-    /// The same in an order in which what is read and what is written stays near: squares of the
-    /// two modes that have the least step on either side.
-    pub(crate) fn each_near(&self, mut visit: impl FnMut(i64, i64)) {
+    /// As [`Footprint::each`], in squares of the two modes that have the least steps on either
+    /// side: an order in which both what is read and what is written stay in the cache.
+    pub(crate) fn each_in_blocks(&self, mut visit: impl FnMut(i64, i64)) {
         const SIDE: usize = 32;
         let least = |step: fn(&(i64, i64, i64)) -> i64| {
             let modes = self.modes.iter().enumerate().filter(|(_, mode)| mode.0 > 1);
@@ -350,9 +350,9 @@ mod tests {
         ];
         for modes in modes {
             let footprint = Footprint { starts: vec![(3, 5), (100_000, 70_000)], modes: modes.to_vec() };
-            let (mut each, mut near) = (Vec::new(), Vec::new());
+            let (mut each, mut blocked) = (Vec::new(), Vec::new());
             footprint.each(|read, write| each.push((read, write)));
-            footprint.each_near(|read, write| near.push((read, write)));
+            footprint.each_in_blocks(|read, write| blocked.push((read, write)));
             // By definition: the first mode fastest.
             let mut defined = Vec::new();
             for (read, write) in &footprint.starts {
@@ -366,9 +366,9 @@ mod tests {
                 }
             }
             assert_eq!(each, defined, "{modes:?}");
-            near.sort_unstable();
+            blocked.sort_unstable();
             each.sort_unstable();
-            assert_eq!(near, each, "{modes:?}");
+            assert_eq!(blocked, each, "{modes:?}");
         }
     }
 }

@@ -95,7 +95,7 @@ impl ProductPlan {
             return Ok(None);
         }
         let ranks = a.from().mesh().size();
-        let mut made: Vec<Vec<Made>> = (0..ranks).map(|_| Vec::new()).collect();
+        let mut result_parts: Vec<Vec<ResultPart>> = (0..ranks).map(|_| Vec::new()).collect();
         for rank in 0..ranks {
             let messages = of_d.messages_to(rank);
             let added = usize::try_from(of_d.added()).unwrap_or(1).max(1);
@@ -105,24 +105,24 @@ impl ProductPlan {
                 for message in summands {
                     let Some(lines) = lines(message, m, false) else { return Ok(None) };
                     let lines = Lines { rank, ..lines };
-                    if let Some(of) = made.get_mut(message.from) {
+                    if let Some(of) = result_parts.get_mut(message.from) {
                         of.push((lines, makers.clone()));
                     }
                 }
             }
         }
         let mut pieces = Vec::new();
-        for (rank, made) in made.into_iter().enumerate() {
+        for (rank, parts_of_d) in result_parts.into_iter().enumerate() {
             let rows = parts(&of_a, rank, m);
             // The columns of B are its lines: (N,K).
-            let columns = parts(&of_b, rank, k).map(|parts| parts.into_iter().map(turned).collect::<Vec<_>>());
+            let columns = parts(&of_b, rank, k).map(|parts| parts.into_iter().map(transposed).collect::<Vec<_>>());
             let whole = |parts: &Vec<Lines>, lines: i64| {
                 let all = parts.iter().map(|part| part.rows.len() as i64).sum::<i64>();
                 all == lines && parts.iter().all(|part| part.columns.len() as i64 == k)
             };
             let (rows, columns) = (rows.filter(|rows| whole(rows, m)), columns.filter(|columns| whole(columns, n)));
             let (Some(rows), Some(columns)) = (rows, columns) else { return Ok(None) };
-            let Some(own) = pieces_of(rank, ranks, (rows, columns), made, [m, n])? else { return Ok(None) };
+            let Some(own) = pieces_of(rank, ranks, (rows, columns), parts_of_d, [m, n])? else { return Ok(None) };
             pieces.push(own);
         }
         Ok(Some(pieces))
@@ -134,8 +134,8 @@ fn parts(exchange: &Exchange, rank: usize, height: i64) -> Option<Vec<Lines>> {
     exchange.messages_to(rank).iter().map(|message| lines(message, height, true)).collect()
 }
 
-/// Rows become columns.
-fn turned(part: Lines) -> Lines {
+/// The transposed block: its rows become columns.
+fn transposed(part: Lines) -> Lines {
     Lines { rows: part.columns, columns: part.rows, ..part }
 }
 
@@ -165,19 +165,19 @@ fn pieces_of(
     rank: usize,
     ranks: usize,
     (rows, columns): (Vec<Lines>, Vec<Lines>),
-    mut made: Vec<Made>,
+    mut parts_of_d: Vec<ResultPart>,
     [m, n]: [i64; 2],
 ) -> Result<Option<Vec<Piece>>, MeshError> {
-    let covered: i64 = made.iter().map(|(part, _)| (part.rows.len() * part.columns.len()) as i64).sum();
+    let covered: i64 = parts_of_d.iter().map(|(part, _)| (part.rows.len() * part.columns.len()) as i64).sum();
     // Each sum is wanted once, by one device.
     if covered != m * n {
         return Ok(None);
     }
     let after = |other: usize| (other + ranks - rank) % ranks;
-    // What others wait for comes first.
-    made.sort_by_key(|(part, _)| (part.rank == rank, after(part.rank)));
-    let mut chosen: Vec<(Choice<'_>, Choice<'_>, &Made)> = Vec::new();
-    if let [part] = &made[..] {
+    // Parts that other devices wait for come first.
+    parts_of_d.sort_by_key(|(part, _)| (part.rank == rank, after(part.rank)));
+    let mut chosen: Vec<(Choice<'_>, Choice<'_>, &ResultPart)> = Vec::new();
+    if let [part] = &parts_of_d[..] {
         for a in &rows {
             for b in &columns {
                 chosen.push(((a, &a.rows), (b, &b.rows), part));
@@ -186,7 +186,7 @@ fn pieces_of(
         chosen.sort_by_key(|(a, b, _)| (after(a.0.rank).max(after(b.0.rank)), after(a.0.rank), after(b.0.rank)));
     } else {
         let ([a], [b]) = (&rows[..], &columns[..]) else { return Ok(None) };
-        chosen.extend(made.iter().map(|part| ((a, &part.0.rows), (b, &part.0.columns), part)));
+        chosen.extend(parts_of_d.iter().map(|part| ((a, &part.0.rows), (b, &part.0.columns), part)));
     }
     let mut pieces = Vec::new();
     for ((a, rows), (b, columns), (d, makers)) in chosen {
@@ -205,7 +205,7 @@ fn pieces_of(
 }
 
 /// A part of the result, and who makes its summands.
-type Made = (Lines, Vec<usize>);
+type ResultPart = (Lines, Vec<usize>);
 
 /// A part of a factor, and the lines of it that are multiplied.
 type Choice<'a> = (&'a Lines, &'a Vec<Line>);

@@ -132,13 +132,13 @@ fn scheduled(
     }
     let needed_a = needed(a, [(m, Role::Rows), (k, Role::Depth)], roles)?;
     let needed_b = needed(b, [(k, Role::Depth), (n, Role::Columns)], roles)?;
-    let made = part(d, [(m, Role::Rows), (n, Role::Columns)], roles)?;
+    let multiplied = part(d, [(m, Role::Rows), (n, Role::Columns)], roles)?;
     let local = m * n * k / (parts(Role::Rows) * parts(Role::Columns) * parts(Role::Depth));
     Ok(Some(ProductPlan {
         roles: roles.to_vec(),
         a: reshard(a, &needed_a, bytes, machine)?,
         b: reshard(b, &needed_b, bytes, machine)?,
-        d: reshard(&made, d, bytes, machine)?,
+        d: reshard(&multiplied, d, bytes, machine)?,
         multiplying: 2.0 * local as f64 / rate,
         sizes: [m, n, k],
     }))
@@ -230,11 +230,11 @@ impl ProductPlan {
         }
         let (a, b) = (self.a.simulate(a)?, self.b.simulate(b)?);
         let [of_a, of_b] = [held(self.a.to(), devices)?, held(self.b.to(), devices)?];
-        let made = self.d.from();
-        let mut products = vec![vec![T::default(); usize::try_from(made.reach()).unwrap_or(0)]; devices];
+        let multiplied = self.d.from();
+        let mut products = vec![vec![T::default(); usize::try_from(multiplied.reach()).unwrap_or(0)]; devices];
         for element in 0..m * n {
             let (row, column) = (element % m, element / m);
-            for (rank, offset) in made.places(element)? {
+            for (rank, offset) in multiplied.places(element)? {
                 let mut sum = T::default();
                 for depth in 0..k {
                     let factor = |held: &[Vec<Option<usize>>], memory: &[Vec<T>], element: i64| {

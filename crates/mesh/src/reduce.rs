@@ -118,13 +118,13 @@ pub fn argmax(
 ) -> Result<ArgmaxPlan, MeshError> {
     let candidate = size_of::<Candidate>() as i64;
     let moves = moves(from, over, to, false, [bytes, candidate, size_of::<i64>() as i64], machine)?;
-    let made = moves.parts.from();
-    let greatest = reshard(made, &whole(made)?, bytes, machine)?;
+    let partial = moves.parts.from();
+    let greatest = reshard(partial, &whole(partial)?, bytes, machine)?;
     Ok(ArgmaxPlan { moves, greatest })
 }
 
-/// What moves: the operand, what the devices make of it, and the result, of elements of so many
-/// bytes.
+/// What moves: the operand, the partial results of the devices, and the result; `bytes` are those
+/// of an element of each.
 fn moves(
     from: &ShardedLayout,
     over: &[usize],
@@ -141,9 +141,9 @@ fn moves(
     let combined = if is_sum { to.clone() } else { whole(&to)? };
     let result = if combined == to { None } else { Some(reshard(&combined, &to, bytes[2], machine)?) };
     let plans = between.iter().map(|at| {
-        let made = Reduced::of(at, over)?;
+        let reduced = Reduced::of(at, over)?;
         let (operand, parts) =
-            (reshard(from, at, bytes[0], machine)?, reshard(made.layout(), &combined, bytes[1], machine)?);
+            (reshard(from, at, bytes[0], machine)?, reshard(reduced.layout(), &combined, bytes[1], machine)?);
         Ok(Moves { over: over.to_vec(), count, operand, parts, result: result.clone() })
     });
     let plans = plans.collect::<Result<Vec<_>, MeshError>>()?;
@@ -205,8 +205,8 @@ impl Moves {
         contract
     }
 
-    /// What each device makes of its part, combined: `take` puts an element with its index into
-    /// what is made, which is `first` before.
+    /// The partial results of all devices, combined. A partial result is `first` in the beginning;
+    /// `take` adds an element with its index to it, and `finish` turns it into what moves.
     fn carry<T: Number, P: Pod, Q: Pod>(
         &self,
         devices: &mut impl Devices,
@@ -220,13 +220,14 @@ impl Moves {
         let at = Reduced::of(self.operand.to(), &self.over)?;
         let mut parts = Vec::new();
         for (rank, operand) in devices.ranks().zip(&operand) {
-            let mut made = vec![first; elements(at.layout().reach())];
+            let mut partial = vec![first; elements(at.layout().reach())];
             at.each(rank, |[read, write, index]| {
-                if let (Some(element), Some(made)) = (operand.get(elements(read)), made.get_mut(elements(write))) {
-                    take(made, *element, index);
+                if let (Some(element), Some(partial)) = (operand.get(elements(read)), partial.get_mut(elements(write)))
+                {
+                    take(partial, *element, index);
                 }
             });
-            parts.push(made.into_iter().map(&finish).collect::<Vec<Q>>());
+            parts.push(partial.into_iter().map(&finish).collect::<Vec<Q>>());
         }
         devices.carry(&self.parts, "the parts", &slices(&parts), combine)
     }
@@ -311,12 +312,13 @@ impl ReducePlan {
         }
         let mut combined = match self.by {
             Reduction::Max => {
-                let take = |made: &mut T, element: T, _| *made = made.larger(element);
-                self.moves
-                    .carry(devices, memory, (T::LEAST, take, |made| made), |one, other| *one = one.larger(other))?
+                let take = |greatest: &mut T, element: T, _| *greatest = greatest.larger(element);
+                self.moves.carry(devices, memory, (T::LEAST, take, |greatest| greatest), |one, other| {
+                    *one = one.larger(other)
+                })?
             }
             Reduction::Sum | Reduction::Mean => {
-                let take = |made: &mut T::Wide, element: T, _| element.add_to(made);
+                let take = |sum: &mut T::Wide, element: T, _| element.add_to(sum);
                 let adding = (T::Wide::default(), take, T::narrow);
                 self.moves.carry(devices, memory, adding, |one: &mut T, other| *one = one.plus(other))?
             }
@@ -342,7 +344,7 @@ impl ArgmaxPlan {
         &self.greatest
     }
 
-    /// What moves before devices search what they hold, and while what they found is compared.
+    /// What moves before devices search what they hold, and what moves to compare what they found.
     pub fn moves(&self) -> [&Plan; 2] {
         [&self.moves.operand, &self.moves.parts]
     }
@@ -380,8 +382,8 @@ impl ArgmaxPlan {
                 *one = other;
             }
         };
-        let take = |made: &mut Candidate, element: T, index: i64| better(made, [element.key(), index as u64]);
-        let combined = self.moves.carry(devices, memory, ([0, u64::MAX], take, |made| made), better)?;
+        let take = |best: &mut Candidate, element: T, index: i64| better(best, [element.key(), index as u64]);
+        let combined = self.moves.carry(devices, memory, ([0, u64::MAX], take, |best| best), better)?;
         let indices = combined.into_iter().map(|of| of.into_iter().map(|[_, index]| index as i64).collect());
         self.moves.finished(devices, indices.collect())
     }

@@ -52,7 +52,7 @@ impl Exchange {
         for message in self.messages_to(rank) {
             let source = memory.get(message.from).copied().unwrap_or_default();
             holds(message.from, source, needed)?;
-            message.footprint.each_near(|read, write| {
+            message.footprint.each_in_blocks(|read, write| {
                 let element = usize::try_from(read).ok().and_then(|read| source.get(read));
                 let place = usize::try_from(write).ok().and_then(|write| own.get_mut(write));
                 if let (Some(element), Some(place)) = (element, place) {

@@ -64,11 +64,11 @@ pub fn softmax(
     checked(from, over)?;
     let between = [whole(to)?].into_iter().chain(without_sums(from)?);
     let plans = between.map(|at| {
-        let made = Reduced::of(&at, over)?;
+        let reduced = Reduced::of(&at, over)?;
         Ok(SoftmaxPlan {
             over: over.to_vec(),
             operand: reshard(from, &at, bytes, machine)?,
-            pairs: reshard(made.layout(), &whole(made.layout())?, size_of::<Pair>() as i64, machine)?,
+            pairs: reshard(reduced.layout(), &whole(reduced.layout())?, size_of::<Pair>() as i64, machine)?,
             result: reshard(&at, to, bytes, machine)?,
         })
     });
@@ -135,11 +135,11 @@ impl SoftmaxPlan {
         let at = Reduced::of(self.operand.to(), &self.over)?;
         let mut pairs = Vec::new();
         for (rank, held) in devices.ranks().zip(&held) {
-            let mut made = vec![NONE; elements(at.layout().reach())];
+            let mut own = vec![NONE; elements(at.layout().reach())];
             let mut each = |take: &dyn Fn(&mut Pair, f64)| {
                 at.each(rank, |[read, write, _]| {
-                    if let (Some(element), Some(made)) = (held.get(elements(read)), made.get_mut(elements(write))) {
-                        take(made, element.wide());
+                    if let (Some(element), Some(pair)) = (held.get(elements(read)), own.get_mut(elements(write))) {
+                        take(pair, element.wide());
                     }
                 });
             };
@@ -149,7 +149,7 @@ impl SoftmaxPlan {
                     pair[1] += (element - pair[0]).exp();
                 }
             });
-            pairs.push(made);
+            pairs.push(own);
         }
         let pairs = devices.carry(&self.pairs, "the pairs of maximum and sum", &slices(&pairs), combine)?;
         for ((rank, held), pairs) in devices.ranks().zip(&mut held).zip(&pairs) {

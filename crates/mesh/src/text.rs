@@ -69,16 +69,17 @@ fn numbered(mesh: &Mesh, text: &str) -> Result<String, MeshError> {
 /// Extents and steps.
 fn read_layout(mesh: &Mesh, text: &str) -> Result<Tree<(i64, Step)>, MeshError> {
     let Some((shape, strides)) = text.split_once(':') else {
-        let compact = Layout::compact(&text.parse::<Tree<i64>>().map_err(|error| unread(text, error))?)?;
+        let compact = Layout::compact(&text.parse::<Tree<i64>>().map_err(|error| not_a_layout(text, error))?)?;
         return Ok(compact.tree().map(|leaf| (leaf.extent, Step { by: leaf.stride, along: Along::Offset })));
     };
     let numbered = format!("{shape}:{}", numbered(mesh, strides)?);
-    let layout = numbered.parse::<Layout<Coordinate>>().map_err(|error| unread(text, error))?;
+    let layout = numbered.parse::<Layout<Coordinate>>().map_err(|error| not_a_layout(text, error))?;
     layout.tree().try_map(|leaf| Ok((leaf.extent, step_of(&leaf.stride, text)?)))
 }
 
-/// That a text is no layout. No place in it is named, for it was read with numbers for names.
-fn unread(text: &str, error: LayoutError) -> MeshError {
+/// The error of a text that is no layout. It names no place in the text, because the text was read
+/// with numbers in place of names.
+fn not_a_layout(text: &str, error: LayoutError) -> MeshError {
     match error {
         LayoutError::Syntax { .. } => {
             MeshError::Syntax { text: text.trim().into(), expected: "a layout over the mesh, such as `(2,4):(1,1@tp)`" }
@@ -115,7 +116,7 @@ fn mesh_modes(mesh: &Mesh, text: &str) -> Result<Vec<MeshMode>, MeshError> {
 
 /// The coordinate of the first device, and the first offset.
 fn read_corner(mesh: &Mesh, text: &str) -> Result<(Vec<i64>, i64), MeshError> {
-    let terms: Coordinate = numbered(mesh, text.trim())?.parse().map_err(|error| unread(text, error))?;
+    let terms: Coordinate = numbered(mesh, text.trim())?.parse().map_err(|error| not_a_layout(text, error))?;
     let (mut corner, mut start) = (vec![0; mesh.axes().len()], 0);
     for (path, by) in terms.terms() {
         match along(path) {

@@ -21,14 +21,17 @@ pub(crate) fn ways(
     to: &ShardedLayout,
     machine: &Machine,
 ) -> Result<Vec<Vec<ShardedLayout>>, MeshError> {
-    let near_sums = parted(from, true, Some(machine))?;
+    let sums_in_node = parted(from, true, Some(machine))?;
     let copies = [parted(to, false, None)?, parted(to, false, Some(machine))?];
     let mut ways = Vec::new();
     for number in 0..8 {
-        let [whole, near] = &copies;
-        let chosen = [&near_sums, whole, near].into_iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1);
+        let [all_copies, copies_in_node] = &copies;
+        let chosen = [&sums_in_node, all_copies, copies_in_node]
+            .into_iter()
+            .enumerate()
+            .filter(|(bit, _)| number >> bit & 1 == 1);
         let way: Option<Vec<ShardedLayout>> = chosen.map(|(_, layout)| layout.clone()).collect();
-        // A layout that there is not is on no way; nor is one twice.
+        // Leave out ways through a layout that does not exist, or that stands twice.
         if let Some(way) = way.filter(|way| way.windows(2).all(|pair| pair.first() != pair.last())) {
             ways.push(way);
         }
@@ -48,9 +51,9 @@ fn parted(layout: &ShardedLayout, sums: bool, node: Option<&Machine>) -> Result<
     // The leaves of each mode; that which lies furthest apart in memory is cut first, so that
     // what a device holds stays in one piece.
     let mut modes: Vec<Vec<(i64, Step)>> = layout.elements.modes().map(|mode| mode.leaves().to_vec()).collect();
-    let given = if sums { &layout.sums } else { &layout.copies };
+    let cut_modes = if sums { &layout.sums } else { &layout.copies };
     let mut left = Vec::new();
-    for mode in given {
+    for mode in cut_modes {
         let mut wanted = node.map_or(mode.extent, |machine| inside(layout, mode, machine));
         let mut rest = *mode;
         while wanted > 1 {
@@ -65,7 +68,7 @@ fn parted(layout: &ShardedLayout, sums: bool, node: Option<&Machine>) -> Result<
         }
         left.push(rest);
     }
-    if left == *given {
+    if left == *cut_modes {
         return Ok(None);
     }
     let trees = modes.iter().map(|leaves| match leaves.as_slice() {

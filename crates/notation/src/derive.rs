@@ -75,7 +75,7 @@ pub struct Call {
 
 /// Evaluates a program and tells how its value comes about: the defining formula of the last call
 /// with each intermediate value, and likewise for the calls among its arguments. Where a call is
-/// refused, its steps are told as far as they go.
+/// refused, its steps are given as far as they go.
 ///
 /// ```
 /// use tilewright_notation::{Environment, derive};

@@ -69,19 +69,23 @@
 //! * [`notation`]: the expression language of the command line, and its diagnostics.
 //! * [`layout!`] and [`tiler!`]: that language in the compiler.
 //! * [`analysis`]: bank conflicts, coalescing, footprints, and what would cost less.
-//! * [`atoms`]: matrix and copy instructions as thread-value layouts, tilings of them, shared-memory layouts and matrix descriptors.
+//! * [`atoms`]: matrix and copy instructions as thread-value layouts, tilings of them,
+//!   shared-memory layouts and matrix descriptors.
 //! * [`between`]: processes with a GPU each, whose bytes go through NCCL.
-//! * [`compiler`]: layouts in your own compiler: unique identity, memoised operations, a verifier's questions.
+//! * [`compiler`]: layouts in your own compiler: unique identity, memoised operations, a verifier's
+//!   questions.
 //! * [`draw`]: pictures of layouts, as SVG, HTML, TikZ, PNG, PDF and text.
 //! * [`emit`]: index arithmetic as source text: Rust, C, CUDA, Python and Triton.
 //! * [`explain`]: the picture of a value or a call, and whether the law of an operation holds.
-//! * [`kernel`]: programs for GPUs, written with layouts: a language, an interpreter that checks, a writer of PTX.
+//! * [`kernel`]: programs for GPUs, written with layouts: a language, an interpreter that checks, a
+//!   writer of PTX.
 //! * [`kernels`]: kernels planned from layouts.
 //! * [`gemm`](mod@gemm): products of matrices on a device, in one call.
 //! * [`gpu`]: CUDA devices, without a toolkit: memory under layouts, kernels, launches.
 //! * [`mesh`]: tensors sharded over a mesh of devices, and the moves between their layouts.
 //! * [`morphism`]: layouts as morphisms of tuples: standard form, mutual refinement, spans.
-//! * [`reshard`](mod@reshard): tensors on several devices, moved from one sharded layout to another.
+//! * [`reshard`](mod@reshard): tensors on several devices, moved from one sharded layout to
+//!   another.
 //! * [`sharded`]: products of sharded matrices on several devices.
 //! * [`tensor`]: data under a layout: views, tiles, copies and products of matrices.
 //! * [`tile`]: programs of tiles without layouts, which are assigned and explained.
@@ -95,7 +99,8 @@
 //! * `macros` (on by default): [`layout!`] and [`tiler!`].
 //! * `mpi`: processes that Open MPI connects, which is opened at run time.
 //! * `png` and `pdf`: pictures in these formats, with the fonts that they embed.
-//! * `serde`: layouts, trees, coordinates, profiles, tilers, swizzles and composed layouts serialise as their text.
+//! * `serde`: layouts, trees, coordinates, profiles, tilers, swizzles and composed layouts
+//!   serialise as their text.
 
 #[cfg(feature = "devices")]
 pub mod between;

@@ -152,11 +152,11 @@ pub fn over_indices<'a>(
         cell.title = format!("A({column}) = {value}");
         cell.fill = marked.get(&column).copied().unwrap_or_default();
     });
-    let told: Vec<String> = marks.iter().map(|(index, _, name)| format!("A({index}): {name}")).collect();
-    let names = marks.iter().zip(&told).map(|(mark, told)| (mark.1, told.clone())).collect();
+    let captions: Vec<String> = marks.iter().map(|(index, _, name)| format!("A({index}): {name}")).collect();
+    let names = marks.iter().zip(&captions).map(|(mark, caption)| (mark.1, caption.clone())).collect();
     let figure = Figure::row([panel]);
     Ok(Some(match style.medium {
         Medium::Page => figure.explained(Legend::Names(names)),
-        Medium::Terminal => figure.captioned(told.join("; ")),
+        Medium::Terminal => figure.captioned(captions.join("; ")),
     }))
 }

@@ -105,20 +105,20 @@ fn operand<'a>(
     side: &'static str,
     tv: &Map,
     tile: &Tree<i64>,
-    turned: bool,
+    transposed: bool,
     style: Style,
 ) -> Result<Panel<'a>, DrawError> {
-    panel(side, side, tv, tile, (turned, None), style)
+    panel(side, side, tv, tile, (transposed, None), style)
 }
 
-/// The panel of a tile: rows are its mode 0, or mode 1 if it is turned. Of a larger one than `most`
-/// the first rows and columns.
+/// The panel of a tile: rows are its mode 0, or mode 1 if it is `transposed`. Of a tile larger than
+/// `most`, the first rows and columns.
 fn panel<'a>(
     heading: &str,
     side: &'static str,
     tv: &Map,
     tile: &Tree<i64>,
-    (turned, most): (bool, Option<[i64; 2]>),
+    (transposed, most): (bool, Option<[i64; 2]>),
     style: Style,
 ) -> Result<Panel<'a>, DrawError> {
     let owners = Owners::of(tv, tile)?;
@@ -130,8 +130,8 @@ fn panel<'a>(
         [first, second @ ..] => (Axis::of(first), Axis::of_modes(second)),
     };
     let height = first.len();
-    let place = move |row: i64, column: i64| if turned { column + height * row } else { row + height * column };
-    let (rows, columns) = if turned { (second, first) } else { (first, second) };
+    let place = move |row: i64, column: i64| if transposed { column + height * row } else { row + height * column };
+    let (rows, columns) = if transposed { (second, first) } else { (first, second) };
     let sized = format!("{heading}  {} × {}", rows.len(), columns.len());
     let heading = if heading.is_empty() { String::new() } else { sized };
     let counts = format!("{} threads with {} values each", owners.threads, owners.values);

@@ -291,7 +291,7 @@ pub fn worked_composition(worked: &WorkedComposition) -> Result<Figure<'static>,
     let reached = sent(worked.first.map(), &paints);
     // The leaves of the outer domain have the fill of those of the inner layout that reach them.
     let start = spread(&worked.pullback.domain, &paints);
-    let met = sent(worked.inclusion.map(), &sent(below.map(), &start));
+    let after_inclusion = sent(worked.inclusion.map(), &sent(below.map(), &start));
     let plain = vec![Paint::Paper; worked.second.flatten().domain().len()];
     let composite = format!("{} o {} = {}", worked.outer, worked.inner, worked.composite);
     let merged = if worked.coalesced == worked.outer { String::new() } else { format!(" = {}", worked.coalesced) };
@@ -299,8 +299,11 @@ pub fn worked_composition(worked: &WorkedComposition) -> Result<Figure<'static>,
         panel("1. As morphisms", beside(arrow_scene(&worked.first, &paints), &arrow_scene(&worked.second, &plain)))
             .noted(format!("{} is {}; {}{merged} is {}", worked.inner, worked.first, worked.outer, worked.second)),
         panel("2. Cut at the same places", mutual_scene(&worked.mutual, &reached)).noted(worked.mutual.to_string()),
-        panel("3. Refined", beside(square_scene(&worked.pullback, &start), &square_scene(&worked.pushforward, &met)))
-            .noted(format!("{below}; {above}")),
+        panel(
+            "3. Refined",
+            beside(square_scene(&worked.pullback, &start), &square_scene(&worked.pushforward, &after_inclusion)),
+        )
+        .noted(format!("{below}; {above}")),
         panel("4. Now they meet", chain_scene(worked, &paints)),
         panel("5. Arrows followed through", arrow_scene(&worked.morphism, &start)).noted(encodes(&worked.morphism)),
     ];

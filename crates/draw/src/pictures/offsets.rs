@@ -104,11 +104,11 @@ fn slabs<'a>(heading: &str, map: &Map, style: Style, tint: Option<Tint>, cornere
     let mut table = Vec::new();
     let mut heated = bounds.is_some();
     let mut imaged = false;
-    for far in 0..shown_down {
+    for slab_row in 0..shown_down {
         let mut row = Vec::new();
-        for near in 0..shown_across {
-            let start = (near + across * far).saturating_mul(area);
-            let mut name = slab_name(slow, near, far);
+        for slab_column in 0..shown_across {
+            let start = (slab_column + across * slab_row).saturating_mul(area);
+            let mut name = slab_name(slow, slab_column, slab_row);
             let large = !fits(height, width) && height.min(width) >= LEAST_IMAGE && style.medium == Medium::Page;
             let body = if large {
                 heated |= tint.is_none();
@@ -116,7 +116,7 @@ fn slabs<'a>(heading: &str, map: &Map, style: Style, tint: Option<Tint>, cornere
                 image(map, start, (height, width), tint.as_deref())
             } else {
                 let map = map.clone();
-                let names = Names::of(&modes, style, [near, far]);
+                let names = Names::of(&modes, style, [slab_column, slab_row]);
                 let fill = Filling { style, bounds, tint: tint.clone() };
                 let grid = Grid::new(rows.clone(), columns.clone(), move |i, j, cell| {
                     fill.cell(&map, start + i + height * j, cell, &|out| names.push(out, i, j));
@@ -130,14 +130,14 @@ fn slabs<'a>(heading: &str, map: &Map, style: Style, tint: Option<Tint>, cornere
                 }
                 _ => String::new(),
             };
-            let first = far == 0 && near < line;
+            let first = slab_row == 0 && slab_column < line;
             if slow.is_empty() {
                 name = heading.to_owned();
             } else if !heading.is_empty() && first {
-                name = format!("{}\n{name}", if near == 0 { heading } else { "" });
+                name = format!("{}\n{name}", if slab_column == 0 { heading } else { "" });
             }
             row.push(Some(Panel { minor: !first, ..Panel::new(name, body).noted(note) }));
-            if (near + 1) % line == 0 && near + 1 < shown_across {
+            if (slab_column + 1) % line == 0 && slab_column + 1 < shown_across {
                 table.push(std::mem::take(&mut row));
             }
         }
@@ -179,12 +179,12 @@ pub fn side_by_side<'a>(maps: &[(String, Map)], style: Style) -> Figure<'a> {
 }
 
 /// Which indices of modes 2 and later one of several grids shows.
-fn slab_name(slow: &[Tree<i64>], near: i64, far: i64) -> String {
+fn slab_name(slow: &[Tree<i64>], slab_column: i64, slab_row: i64) -> String {
     match slow {
         [] => String::new(),
-        [_] => format!("k = {near}"),
-        [_, _] => format!("k = {near}, l = {far}"),
-        _ => format!("k = {near}, rest = {far}"),
+        [_] => format!("k = {slab_column}"),
+        [_, _] => format!("k = {slab_column}, l = {slab_row}"),
+        _ => format!("k = {slab_column}, rest = {slab_row}"),
     }
 }
 
@@ -264,7 +264,7 @@ struct Names {
 }
 
 impl Names {
-    fn of(modes: &[Tree<i64>], style: Style, far: [i64; 2]) -> Names {
+    fn of(modes: &[Tree<i64>], style: Style, slab: [i64; 2]) -> Names {
         let none = Names { rows: Vec::new(), columns: Vec::new() };
         let length = |mode: &Tree<i64>| Axis::of(mode).len();
         if style.medium == Medium::Terminal && style.label != Label::Coordinate {
@@ -276,7 +276,7 @@ impl Names {
         let rest = |names: &mut Vec<String>| {
             // Only the index of a slab is known of modes 2 and later.
             for name in names {
-                for (mode, at) in modes.iter().skip(2).zip(far) {
+                for (mode, at) in modes.iter().skip(2).zip(slab) {
                     let _ = write!(name, ",{}", coordinate_in(mode, at));
                 }
                 name.push(')');

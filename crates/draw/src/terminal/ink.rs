@@ -69,8 +69,8 @@ fn indexed(colour: Rgb) -> u8 {
         part(a.0, b.0) + part(a.1, b.1) + part(a.2, b.2)
     };
     let level = |byte: u8| {
-        let near = (0_u8..).zip(LEVELS).min_by_key(|(_, level)| level.abs_diff(byte));
-        near.unwrap_or((0, 0))
+        let nearest = (0_u8..).zip(LEVELS).min_by_key(|(_, level)| level.abs_diff(byte));
+        nearest.unwrap_or((0, 0))
     };
     let ((r, red), (g, green), (b, blue)) = (level(colour.0), level(colour.1), level(colour.2));
     let cube = (36 * r + 6 * g + b + 16, distance(colour, Rgb(red, green, blue)));

@@ -48,7 +48,7 @@ impl Driver {
             // SAFETY: the library is the driver's, whose initialisers may run in any program. It is
             // never unloaded.
             match unsafe { Library::new(*name) } {
-                Err(reason) => reasons.push(said(name, &reason)),
+                Err(reason) => reasons.push(named_reason(name, &reason)),
                 Ok(library) => {
                     let library: &'static Library = Box::leak(Box::new(library));
                     let find = |symbol: &'static str| {
@@ -103,8 +103,8 @@ impl Driver {
     }
 }
 
-/// What the system said about a library, with its name.
-fn said(name: &str, error: &libloading::Error) -> String {
+/// Why a library does not open, as the system says it, with the name of the library.
+fn named_reason(name: &str, error: &libloading::Error) -> String {
     let words = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
     if words.contains(name) { words } else { format!("{name}: {words}") }
 }

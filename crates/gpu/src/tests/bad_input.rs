@@ -166,14 +166,14 @@ fn a_lost_device() {
     let error = stream.synchronize().unwrap_err();
     assert!(error.code() == "E0807" && error.to_string().contains("trap"), "{error}");
     let one = Layout::mode_of(1, 1).unwrap();
-    let told = [
+    let errors = [
         stream.synchronize().unwrap_err(),
         device.allocate(1).unwrap_err(),
         device.stream().map(drop).unwrap_err(),
         DeviceTensor::filled(&stream, one, 0_u8).map(drop).unwrap_err(),
         trap.launch(&stream, &Launch::new([1, 1, 1], [32, 1, 1]), &[]).unwrap_err(),
     ];
-    for error in told {
+    for error in errors {
         assert_eq!(error.code(), "E0806", "{error}");
         assert!(error.to_string().contains("trap"), "{error}");
     }

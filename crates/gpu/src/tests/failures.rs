@@ -1,4 +1,4 @@
-//! Whatever call the driver refuses: it is told, nothing is left behind, and nothing panics.
+//! Whatever call the driver refuses: it is reported, nothing is left behind, and nothing panics.
 
 use std::sync::Arc;
 
@@ -128,13 +128,13 @@ fn each_call_may_be_refused() {
                 Err(error) => {
                     refused += 1;
                     assert!(error.code().starts_with("E08"), "{error}");
-                    let told = error.to_string();
+                    let message = error.to_string();
                     let by_symbol = ends
                         || tolerated
-                        || told.contains(symbol)
-                        || told.contains("CUDA_ERROR_OF_A_TEST")
+                        || message.contains(symbol)
+                        || message.contains("CUDA_ERROR_OF_A_TEST")
                         || code == 2;
-                    assert!(by_symbol || error.code() == "E0802", "call {number}, {symbol}, {code}: {told}");
+                    assert!(by_symbol || error.code() == "E0802", "call {number}, {symbol}, {code}: {message}");
                 }
             }
         }

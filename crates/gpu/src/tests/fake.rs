@@ -1,9 +1,9 @@
 //! A driver in memory.
 //!
 //! Law: the functions have the parameters of the real ones, and keep the same books: what is made
-//! is live until it is destroyed, calls want a current context, an error of a kernel is told at the
-//! next synchronisation and by every call after it. Device memory is memory of this process, and
-//! kernels are functions here that have the name of an entry.
+//! is live until it is destroyed, calls want a current context, an error of a kernel is reported at
+//! the next synchronisation and by every call after it. Device memory is memory of this process,
+//! and kernels are functions here that have the name of an entry.
 //!
 //! Each test's thread has a driver of its own.
 //!

@@ -264,19 +264,19 @@ fn a_launch_makes_the_tensor_maps_of_the_program() {
     let sizes: Vec<usize> = launched.arguments.iter().map(Vec::len).collect();
     assert_eq!((sizes[..2].to_vec(), sizes[sizes.len() - 2..].to_vec()), (vec![8, 8], vec![128, 128]));
     // The same memory has the same maps, which the driver is not asked for again.
-    let asked = || books(|books| books.encoded.take()).map(|(address, ..)| address);
-    assert_eq!(asked(), Some(y.address()));
+    let encoded_for = || books(|books| books.encoded.take()).map(|(address, ..)| address);
+    assert_eq!(encoded_for(), Some(y.address()));
     sized.launch(&stream, &[(&x).into(), (&mut y).into()]).unwrap();
-    assert_eq!(asked(), None);
+    assert_eq!(encoded_for(), None);
     assert_eq!(books(|books| books.last.clone()).unwrap().arguments, launched.arguments);
     // Other memory has others, as has another kernel at sizes.
     let z = DeviceTensor::filled(&stream, layout(), 2_u16).unwrap();
     sized.launch(&stream, &[(&z).into(), (&mut y).into()]).unwrap();
-    assert_eq!(asked(), Some(z.address()));
+    assert_eq!(encoded_for(), Some(z.address()));
     sized.launch(&stream, &[(&x).into(), (&mut y).into()]).unwrap();
-    assert_eq!(asked(), Some(x.address()));
+    assert_eq!(encoded_for(), Some(x.address()));
     kernel.at(&[("M", 40), ("K", 72)]).unwrap().launch(&stream, &[(&z).into(), (&mut y).into()]).unwrap();
-    assert_eq!(asked(), Some(y.address()));
+    assert_eq!(encoded_for(), Some(y.address()));
     // An output is its own map, and no other tensor.
     let same = (&mut y).into();
     assert_eq!(sized.launch(&stream, &[same, same]).unwrap_err().code(), "E0815");

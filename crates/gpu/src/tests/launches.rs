@@ -162,28 +162,28 @@ fn memory_of_another_device_is_read_where_it_is_seen() {
     ];
     let add = function(&device, "add", &list);
     let launch = Launch::new([1, 1, 1], [32, 1, 1]);
-    let (near, far, mut out) = (vector(&stream, 6, 1.0), vector(&other, 6, 2.0), vector(&stream, 6, 0.0));
+    let (own, remote, mut out) = (vector(&stream, 6, 1.0), vector(&other, 6, 2.0), vector(&stream, 6, 0.0));
     // It is read, and not written.
-    let seen = far.memory().seen_by(&device).unwrap();
-    let refused = refused(add.launch(&stream, &launch, &[(&near).into(), (&near).into(), (&seen).into()]));
+    let seen = remote.memory().seen_by(&device).unwrap();
+    let refused = refused(add.launch(&stream, &launch, &[(&own).into(), (&own).into(), (&seen).into()]));
     assert_eq!(refused.0, "E0812");
     // Twice: the driver is asked once.
     for _ in 0..2 {
-        let (near, far) = (near.memory().seen_by(&device).unwrap(), far.memory().seen_by(&device).unwrap());
-        add.launch(&stream, &launch, &[(&near).into(), (&far).into(), (&mut out).into()]).unwrap();
+        let (own, remote) = (own.memory().seen_by(&device).unwrap(), remote.memory().seen_by(&device).unwrap());
+        add.launch(&stream, &launch, &[(&own).into(), (&remote).into(), (&mut out).into()]).unwrap();
     }
-    let address = far.memory().address();
+    let address = remote.memory().address();
     books(|books| {
         let last = books.last.as_ref().unwrap();
         assert_eq!((books.peers.len(), last.arguments[1].as_slice()), (1, address.to_ne_bytes().as_slice()));
     });
-    let asked = || books(|books| books.trace.iter().filter(|call| **call == "cuCtxEnablePeerAccess").count());
-    assert_eq!(asked(), 1);
+    let enable_calls = || books(|books| books.trace.iter().filter(|call| **call == "cuCtxEnablePeerAccess").count());
+    assert_eq!(enable_calls(), 1);
     // A device that is given back and opened again has forgotten it.
-    drop((far, other, second));
+    drop((remote, other, second));
     let (_again, other) = opened_at(&driver, 1);
     vector(&other, 6, 2.0).memory().seen_by(&device).unwrap();
-    assert_eq!(asked(), 2);
+    assert_eq!(enable_calls(), 2);
 }
 
 #[test]
@@ -229,9 +229,9 @@ fn things_of_another_device_are_refused() {
     let ((device, stream), (second, other)) = (opened_at(&driver, 0), opened_at(&driver, 1));
     let scale = scale(&device);
     let launch = Launch::new([1, 1, 1], [1, 1, 1]);
-    let (mut x, mut far) = (vector(&stream, 6, 0.0), vector(&other, 6, 0.0));
+    let (mut x, mut remote) = (vector(&stream, 6, 0.0), vector(&other, 6, 0.0));
     let numbers = [2.0_f32.into(), 6_u32.into()];
-    let (code, text) = refused(scale.launch(&stream, &launch, &[(&mut far).into(), numbers[0], numbers[1]]));
+    let (code, text) = refused(scale.launch(&stream, &launch, &[(&mut remote).into(), numbers[0], numbers[1]]));
     assert_eq!((code.as_str(), text.as_str()), ("E0814", "an argument is of device 1, but device 0 is wanted"));
     assert_eq!(refused(scale.launch(&other, &launch, &[(&mut x).into(), numbers[0], numbers[1]])).0, "E0814");
     assert_eq!(x.read(&other).unwrap_err().code(), "E0814");
@@ -356,7 +356,7 @@ fn a_kernel_that_fails_is_named_later() {
     let text = error.to_string();
     let launches = "trap, grid (7,1,1), block (32,1,1), 0 bytes of shared memory; scale, grid (1,1,1), block (64,1,1)";
     assert!(text.contains("CUDA_ERROR_OF_A_TEST (719)") && text.contains(launches), "{text}");
-    // From then on nothing is asked of the driver, and everything is told why.
+    // From then on the driver is not called, and every call is refused with the reason.
     let calls = books(|books| books.trace.len());
     for error in [
         stream.synchronize().unwrap_err(),

@@ -88,10 +88,10 @@ pub enum Operation {
     /// The same, vectors of up to four f32 included, where nobody asks what it was. address?,
     /// values.. ->
     Reduce(AtomicOperation, Number, Access),
-    /// The next number of the count of the launch (`atom.inc`): 0, 1, .. and, after `last`, 0 again.
-    /// Whoever comes first has it first, over all blocks. Which of the counts of the module the
-    /// launch has comes with it ([`Scalar::Count`](super::scalar::Scalar::Count)). which, last (32
-    /// bits each) -> number
+    /// The next number of the count of the launch (`atom.inc`): 0, 1, .. and, after `last`, 0
+    /// again. Whoever comes first has it first, over all blocks. Which of the counts of the module
+    /// the launch has comes with it ([`Scalar::Count`](super::scalar::Scalar::Count)). which, last
+    /// (32 bits each) -> number
     Claim,
     /// Counts a block at the count of the launch, as one that has come here: how many came before
     /// it. What its thread knows to have happened is known to the threads that count a block later,

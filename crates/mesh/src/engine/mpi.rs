@@ -312,9 +312,9 @@ impl Engine for Mpi {
             let length = <[u8; 8]>::try_from(bytes.as_slice()).map_or(0, u64::from_le_bytes);
             (rank, vec![0; usize::try_from(length).unwrap_or(0).min(MAX_TEXT)])
         };
-        let said = self.transfer(step, &[], lengths.into_iter().map(place).collect())?;
-        for (rank, said) in said {
-            if let Some(error) = difference(text, &String::from_utf8_lossy(&said), rank) {
+        let answers = self.transfer(step, &[], lengths.into_iter().map(place).collect())?;
+        for (rank, answer) in answers {
+            if let Some(error) = difference(text, &String::from_utf8_lossy(&answer), rank) {
                 return Err(self.fail(error));
             }
         }

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::frame::{Failure, Kind, encoded, receive, send};
-use super::{Engine, Meanwhile, Place, Progress, difference, unmade};
+use super::{Engine, Meanwhile, Place, Progress, difference, missing_message};
 use crate::error::MeshError;
 
 /// What is going on while no plan is.
@@ -198,9 +198,9 @@ impl Processes {
     fn join(&mut self, place: &Place, until: Instant) -> Result<(), MeshError> {
         let first = self.connected(&format!("{}:{}", place.address, place.port), until, 0)?;
         let here = first.local_addr().map_or(IpAddr::from([127, 0, 0, 1]), |at| at.ip());
-        let unheard = |error: std::io::Error| MeshError::Environment { what: error.to_string().into() };
-        let listener = TcpListener::bind((here, 0)).map_err(unheard)?;
-        let port = listener.local_addr().map_err(unheard)?.port();
+        let no_listener = |error: std::io::Error| MeshError::Environment { what: error.to_string().into() };
+        let listener = TcpListener::bind((here, 0)).map_err(no_listener)?;
+        let port = listener.local_addr().map_err(no_listener)?.port();
         let hello = format!("{}\n{}\n{}\n{port}", env!("CARGO_PKG_VERSION"), place.ranks, place.rank);
         self.peers.iter_mut().take(1).for_each(|peer| *peer = first.try_clone().ok());
         let sends = vec![(0, Kind::Hello, hello.as_bytes())];
@@ -274,7 +274,7 @@ impl Processes {
 
     /// Sends and receives frames, all at once.
     fn transfer(&mut self, step: &str, sends: Sends<'_>, receives: Receives) -> Result<Vec<Vec<u8>>, MeshError> {
-        self.going(step)?;
+        self.refuse_after_failure(step)?;
         let (call, peers) = (self.calls, &self.peers);
         let peer = |rank: usize| peers.get(rank).and_then(Option::as_ref).ok_or_else(unconnected);
         let (sent, received) = thread::scope(|scope| {
@@ -286,8 +286,8 @@ impl Processes {
                 .into_iter()
                 .map(|(rank, kind, length)| (rank, scope.spawn(move || receive(peer(rank)?, kind, call, length))))
                 .collect();
-            let sent: Vec<_> = sending.into_iter().map(|(rank, hand)| (rank, ended(hand.join()))).collect();
-            let received: Vec<_> = receiving.into_iter().map(|(rank, hand)| (rank, ended(hand.join()))).collect();
+            let sent: Vec<_> = sending.into_iter().map(|(rank, hand)| (rank, joined(hand.join()))).collect();
+            let received: Vec<_> = receiving.into_iter().map(|(rank, hand)| (rank, joined(hand.join()))).collect();
             (sent, received)
         });
         let mut frames = Vec::new();
@@ -310,7 +310,7 @@ impl Processes {
         sources: &[(usize, usize)],
         meanwhile: &mut dyn Meanwhile,
     ) -> Result<(), MeshError> {
-        self.going(step)?;
+        self.refuse_after_failure(step)?;
         let (call, peers) = (self.calls, &self.peers);
         let peer = |rank: usize| peers.get(rank).and_then(Option::as_ref).ok_or_else(unconnected);
         let (report, reports) = mpsc::channel::<(usize, Result<Option<Vec<u8>>, Failure>)>();
@@ -362,13 +362,13 @@ impl Processes {
         match refused {
             Some(error) => Err(error),
             None if !failures.is_empty() => Err(self.blamed(step, failures)),
-            None if unsent > 0 => Err(unmade(step)),
+            None if unsent > 0 => Err(missing_message(step)),
             None => Ok(()),
         }
     }
 
     /// Refuses what comes after a failure, or when the process was interrupted.
-    fn going(&self, step: &str) -> Result<(), MeshError> {
+    fn refuse_after_failure(&self, step: &str) -> Result<(), MeshError> {
         match &self.failed {
             Some(error) => Err(error.clone()),
             None if self.interrupter.is_interrupted() => {
@@ -432,8 +432,8 @@ impl Processes {
     }
 }
 
-/// What a thread came to.
-fn ended<T>(done: thread::Result<Result<T, Failure>>) -> Result<T, Failure> {
+/// The result of a thread.
+fn joined<T>(done: thread::Result<Result<T, Failure>>) -> Result<T, Failure> {
     done.unwrap_or_else(|_| Err(Failure::Gone("a thread of this process ended".to_owned())))
 }
 
@@ -482,9 +482,9 @@ impl Engine for Processes {
         if self.rank > 0 {
             return self.call(step, vec![(0, Kind::Text, text.as_bytes())], vec![(0, Kind::Text, None)]).map(drop);
         }
-        let said = self.call(step, Vec::new(), others.iter().map(|rank| (*rank, Kind::Text, None)).collect())?;
-        for (rank, said) in others.iter().zip(&said) {
-            if let Some(error) = difference(text, &String::from_utf8_lossy(said), *rank) {
+        let answers = self.call(step, Vec::new(), others.iter().map(|rank| (*rank, Kind::Text, None)).collect())?;
+        for (rank, answer) in others.iter().zip(&answers) {
+            if let Some(error) = difference(text, &String::from_utf8_lossy(answer), *rank) {
                 return Err(self.fail(error));
             }
         }
@@ -514,9 +514,9 @@ mod tests {
             }
         };
         send(&other, Kind::Hello, 0, b"0.0.9\n2\n1\n4").unwrap();
-        let told = first.join().unwrap().unwrap_err().to_string();
-        assert!(told.contains("rank 1 has another version: 0.0.9"), "{told}");
-        let Err(Failure::Reported(error)) = receive(&other, Kind::Hello, 0, None) else { panic!("it is told nothing") };
+        let reported = first.join().unwrap().unwrap_err().to_string();
+        assert!(reported.contains("rank 1 has another version: 0.0.9"), "{reported}");
+        let Err(Failure::Reported(error)) = receive(&other, Kind::Hello, 0, None) else { panic!("it reports nothing") };
         assert!(error.to_string().contains("rank 1 has another version: 0.0.9"), "{error}");
     }
 }

@@ -75,8 +75,9 @@ impl ProductPlan {
             let sources = sources(&a, &b);
             let targets: Vec<usize> =
                 (0..ranks).filter(|rank| a.targets.contains_key(rank) || b.targets.contains_key(rank)).collect();
-            let mut coming = Coming { work: &mut work, a: &mut a, b: &mut b, send: targets.clone().into(), is_split };
-            engine.exchange_while(&format!("step 1 of {FACTORS}"), &targets, &sources, &mut coming)?;
+            let mut exchange =
+                FactorExchange { work: &mut work, a: &mut a, b: &mut b, send: targets.clone().into(), is_split };
+            engine.exchange_while(&format!("step 1 of {FACTORS}"), &targets, &sources, &mut exchange)?;
         }
         let (a, b) = (a.matrix, b.matrix);
         let Some(step) = first else {
@@ -89,10 +90,10 @@ impl ProductPlan {
         if is_split {
             let sources = awaited::<S>(&incoming, own);
             let targets: Vec<usize> = work.left.keys().copied().collect();
-            let mut going =
-                Going { work: &mut work, factors: [&a, &b], sums: &sums, step: &name, received: Vec::new() };
-            engine.exchange_while(&name, &targets, &sources, &mut going)?;
-            received = going.received;
+            let mut exchange =
+                SumExchange { work: &mut work, factors: [&a, &b], sums: &sums, step: &name, received: Vec::new() };
+            engine.exchange_while(&name, &targets, &sources, &mut exchange)?;
+            received = exchange.received;
         }
         while work.multiply(&a, &b)? {}
         let mut result = zeros(own, elements(step.exchange.to().reach()))?;
@@ -254,18 +255,19 @@ impl<S: Numbers<Sum = S> + Real> Work<S> {
     }
 }
 
-/// Factors that come.
-struct Coming<'a, S> {
+/// The call in which factors come: their blocks are multiplied as soon as they are there.
+struct FactorExchange<'a, S> {
     work: &'a mut Work<S>,
     a: &'a mut Factor<S>,
     b: &'a mut Factor<S>,
-    /// To whom the own parts have not been sent yet.
+    /// The ranks to which this process has yet to send its parts of the factors.
     send: VecDeque<usize>,
-    /// Whether sums go out after: then what is left when all has come is multiplied there.
+    /// Whether sums go out in a call of their own. Blocks that are left when all factors have come
+    /// are multiplied in that call.
     is_split: bool,
 }
 
-impl<S: Numbers<Sum = S> + Real> Meanwhile for Coming<'_, S> {
+impl<S: Numbers<Sum = S> + Real> Meanwhile for FactorExchange<'_, S> {
     fn work(&mut self) -> Result<Option<Progress>, MeshError> {
         if let Some(rank) = self.send.pop_front() {
             let mut bytes = self.a.targets.remove(&rank).unwrap_or_default();
@@ -289,8 +291,8 @@ impl<S: Numbers<Sum = S> + Real> Meanwhile for Coming<'_, S> {
     }
 }
 
-/// Sums that go out.
-struct Going<'a, S> {
+/// The call in which sums go out: each part as soon as it is multiplied.
+struct SumExchange<'a, S> {
     work: &'a mut Work<S>,
     factors: [&'a [S]; 2],
     sums: &'a [(usize, Message)],
@@ -298,9 +300,9 @@ struct Going<'a, S> {
     received: Vec<(usize, Vec<u8>)>,
 }
 
-impl<S: Numbers<Sum = S> + Real> Meanwhile for Going<'_, S> {
+impl<S: Numbers<Sum = S> + Real> Meanwhile for SumExchange<'_, S> {
     fn work(&mut self) -> Result<Option<Progress>, MeshError> {
-        // Blocks that were multiplied while factors came are of those that wait for no more.
+        // A device gets its sums when none of its blocks is left to multiply.
         let ready = self.work.left.iter().find(|(_, left)| **left == 0).map(|(rank, _)| *rank);
         let Some(rank) = ready else {
             let [a, b] = self.factors;

@@ -94,14 +94,14 @@ impl Work<'_> {
             Body::Walk(_) => {
                 let bytes = self.element as isize;
                 let at = |place: i64| (place as isize).wrapping_mul(bytes);
-                let walk_indices = domain::runs(self.src, self.dst, first, end, |from, to, count| {
+                let visited = domain::runs(self.src, self.dst, first, end, |from, to, count| {
                     // SAFETY: runs of places of both sides, which the caller vouches for.
                     unsafe {
                         let (src, dst) = (src.wrapping_offset(at(from)), dst.wrapping_offset(at(to)));
                         simd::copy_run(src, dst, count * self.element);
                     }
                 });
-                debug_assert!(walk_indices.is_some());
+                debug_assert!(visited.is_some());
             }
         }
     }

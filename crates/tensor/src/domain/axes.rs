@@ -3,7 +3,7 @@
 //! Law: every operand is a function of the colexicographic index. Where the products of the first
 //! extents of all operands form one divisibility chain, the index has digits such that each mode of
 //! any operand is a group of neighbouring digits. These digits are the axes, and every axis has one
-//! step on each side. Elsewhere there are none, and the index is walk_indices.
+//! step on each side. Elsewhere there are none, and indices are visited one by one.
 //!
 //! Congruent and compatible shapes always have axes, those of their coordinates. Modes of one
 //! operand that are one function of the index count as one.

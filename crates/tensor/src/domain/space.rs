@@ -4,7 +4,7 @@
 //! side is the origin, plus a line of the table, plus `by` times a position for every step.
 //!
 //! The order of the index is free. So two axes are one where the second continues the first on all
-//! sides, wherever they are in the index; and an axis with negative steps is walk_indices from its
+//! sides, wherever they are in the index; and an axis with negative steps is walked from its
 //! other end.
 
 use super::addressing::Addressing;

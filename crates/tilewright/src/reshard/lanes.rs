@@ -9,9 +9,9 @@ use tilewright_gpu::{Device, Event, GpuError, Stream};
 pub(crate) struct Lane {
     /// For kernels that read other devices, or what has come from them: they go before those that
     /// read this device alone, as the next part waits for them.
-    pub far: Stream,
+    pub remote: Stream,
     /// For kernels that read this device alone.
-    pub near: Stream,
+    pub local: Stream,
     /// For copy engines.
     pub copies: Stream,
     /// Events: the remote stream is done, the copies are done, all three streams are done.
@@ -24,8 +24,8 @@ pub(crate) struct Lanes(Vec<Lane>);
 impl Lanes {
     pub fn new(devices: &[Device]) -> Result<Lanes, GpuError> {
         let lane = |device: &Device| {
-            let [far, near, copies] = [device.urgent_stream()?, device.stream()?, device.stream()?];
-            Ok(Lane { far, near, copies, done: [device.mark()?, device.mark()?, device.mark()?] })
+            let [remote, local, copies] = [device.urgent_stream()?, device.stream()?, device.stream()?];
+            Ok(Lane { remote, local, copies, done: [device.mark()?, device.mark()?, device.mark()?] })
         };
         Ok(Lanes(devices.iter().map(lane).collect::<Result<_, GpuError>>()?))
     }
@@ -36,16 +36,16 @@ impl Lanes {
 
     /// What follows waits for all that was given before, on every device.
     pub fn fence(&self) -> Result<(), GpuError> {
-        for Lane { far, near, copies, done: [of_far, of_copies, all] } in &self.0 {
-            far.record(of_far)?;
-            copies.record(of_copies)?;
-            near.wait(of_far)?;
-            near.wait(of_copies)?;
-            near.record(all)?;
+        for Lane { remote, local, copies, done: [remote_done, copies_done, all_done] } in &self.0 {
+            remote.record(remote_done)?;
+            copies.record(copies_done)?;
+            local.wait(remote_done)?;
+            local.wait(copies_done)?;
+            local.record(all_done)?;
         }
-        for Lane { far, near, copies, .. } in &self.0 {
-            for Lane { done: [.., all], .. } in &self.0 {
-                [far, near, copies].into_iter().try_for_each(|stream| stream.wait(all))?;
+        for Lane { remote, local, copies, .. } in &self.0 {
+            for Lane { done: [.., all_done], .. } in &self.0 {
+                [remote, local, copies].into_iter().try_for_each(|stream| stream.wait(all_done))?;
             }
         }
         Ok(())

@@ -282,7 +282,7 @@ impl DeviceReshard {
         for (rank, ((device, beside), (on, own))) in devices.zip(kernels.iter().zip(to)).enumerate() {
             let Some(lane) = self.lanes.of(rank) else { continue };
             if on.is_zero {
-                own.fill_bytes(&lane.near, 0)?;
+                own.fill_bytes(&lane.local, 0)?;
             }
             for loaded in &on.pulls {
                 let seen = loaded.sources().iter().filter_map(|source| from.get(*source));
@@ -290,7 +290,7 @@ impl DeviceReshard {
                 let inputs: Vec<Argument<'_>> = seen.iter().map(Argument::from).collect();
                 // What uses the memory beside the tensor goes one after another.
                 let stays = loaded.then.is_none() && loaded.sources().iter().all(|source| *source == rank);
-                loaded.launch(if stays { &lane.near } else { &lane.far }, &inputs, own, beside)?;
+                loaded.launch(if stays { &lane.local } else { &lane.remote }, &inputs, own, beside)?;
             }
         }
         Ok(())
@@ -321,9 +321,9 @@ fn bring_part(
     lane.copies.wait(done)?;
     copy(memory.written_by(device)?, seen)?;
     lane.copies.record(come)?;
-    lane.far.wait(come)?;
-    put.launch(&lane.far, &[Argument::from(&*memory), Argument::from(&mut target)])?;
-    lane.far.record(done)
+    lane.remote.wait(come)?;
+    put.launch(&lane.remote, &[Argument::from(&*memory), Argument::from(&mut target)])?;
+    lane.remote.record(done)
 }
 
 impl fmt::Debug for DeviceReshard {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::requests::Request;
 use super::{MESSAGE, Mpi};
-use crate::engine::{Meanwhile, Progress, unmade};
+use crate::engine::{Meanwhile, Progress, missing_message};
 use crate::error::MeshError;
 
 impl Mpi {
@@ -93,7 +93,7 @@ impl Mpi {
                 std::mem::forget(sent);
                 Err(self.abandon(&mut requests, error))
             }
-            None if unsent > 0 => Err(self.fail(unmade(step))),
+            None if unsent > 0 => Err(self.fail(missing_message(step))),
             None => Ok(()),
         }
     }

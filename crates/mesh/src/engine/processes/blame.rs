@@ -35,12 +35,12 @@ impl Processes {
     /// assert_eq!(error, MeshError::Lost { rank: 0, step: "step 1".into(), why });
     /// ```
     pub fn blame(&mut self, step: &str, waiting: &[usize], why: &str) -> MeshError {
-        if let Err(error) = self.going(step) {
+        if let Err(error) = self.refuse_after_failure(step) {
             return error;
         }
         let rank = waiting.iter().copied().find(|rank| *rank != self.rank).unwrap_or(self.rank);
         let own = MeshError::Lost { rank, step: step.into(), why: why.into() };
-        let error = self.asked(step, own, waiting);
+        let error = self.common_cause(step, own, waiting);
         self.fail(error)
     }
 
@@ -60,7 +60,8 @@ impl Processes {
         if !matches!(failure, Failure::Late { midway: false }) {
             return error;
         }
-        // It may be waiting itself: then it sends for whom, as this process does now.
+        // The late process may itself be waiting. Then it sends for whom, as this process does
+        // here.
         self.report(&error);
         let Some(Some(peer)) = self.peers.get(rank) else { return error };
         let _ = peer.set_read_timeout(Some(GRACE));
@@ -70,18 +71,19 @@ impl Processes {
         }
     }
 
-    /// What all processes that wait end with; `own` is what this one would, which waits for these.
-    fn asked(&self, step: &str, own: MeshError, waiting_for: &[usize]) -> MeshError {
+    /// The error with which all processes that wait end. This one waits for `waiting_for`, and
+    /// would end with `own` if it heard nothing from the others.
+    fn common_cause(&self, step: &str, own: MeshError, waiting_for: &[usize]) -> MeshError {
         for peer in self.peers.iter().flatten() {
             let _ = peer.set_write_timeout(Some(GRACE / 2));
             let _ = send(peer, Kind::Waiting, self.calls, encoded(&own).as_bytes());
         }
-        let mut said: Vec<Option<MeshError>> = vec![None; self.peers.len()];
-        said.iter_mut().skip(self.rank).take(1).for_each(|said| *said = Some(own.clone()));
+        let mut answers: Vec<Option<MeshError>> = vec![None; self.peers.len()];
+        answers.iter_mut().skip(self.rank).take(1).for_each(|answer| *answer = Some(own.clone()));
         let until = Instant::now() + 2 * GRACE;
-        while Instant::now() < until && said.iter().any(Option::is_none) {
-            for (rank, (peer, said)) in self.peers.iter().zip(&mut said).enumerate() {
-                let (Some(peer), None) = (peer, &said) else { continue };
+        while Instant::now() < until && answers.iter().any(Option::is_none) {
+            for (rank, (peer, answer)) in self.peers.iter().zip(&mut answers).enumerate() {
+                let (Some(peer), None) = (peer, &answer) else { continue };
                 let _ = peer.set_read_timeout(Some(LOOK));
                 let gone = |why: &str| MeshError::Lost { rank, step: step.into(), why: why.into() };
                 match peer.peek(&mut [0]) {
@@ -92,26 +94,28 @@ impl Processes {
                 }
                 let _ = peer.set_read_timeout(Some(GRACE));
                 match waiting(peer) {
-                    Ok(word) => *said = word,
+                    Ok(heard) => *answer = heard,
                     Err(Failure::Reported(error)) => return error,
                     Err(_) => return gone("it closed its connection"),
                 }
             }
         }
-        // Who waits itself is not lost; of several that are silent all name the first.
-        let is_silent = |rank: usize| said.get(rank).is_some_and(Option::is_none);
+        // A process that says it waits is not lost. Of several silent ones, all processes name the
+        // first.
+        let is_silent = |rank: usize| answers.get(rank).is_some_and(Option::is_none);
         let lost = |error: &MeshError| match error {
             MeshError::Lost { rank, .. } => Some(*rank),
             _ => None,
         };
         let named =
-            said.iter().flatten().filter(|error| lost(error).is_none_or(is_silent)).min_by_key(|error| lost(error));
+            answers.iter().flatten().filter(|error| lost(error).is_none_or(is_silent)).min_by_key(|error| lost(error));
         if let Some(error) = named {
             return error.clone();
         }
-        // Each says only the first that it waits for, and these may wait for each other.
+        // Each process names only the first that it waits for, and those may be waiting for each
+        // other.
         let first = waiting_for.iter().copied().filter(|rank| is_silent(*rank)).min();
-        match (first.or_else(|| said.iter().position(Option::is_none)), own) {
+        match (first.or_else(|| answers.iter().position(Option::is_none)), own) {
             (Some(rank), MeshError::Lost { step, why, .. }) => MeshError::Lost { rank, step, why },
             (_, own) => own,
         }
