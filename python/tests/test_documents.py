@@ -24,8 +24,8 @@ def test_doctests() -> None:
     import doctest
 
     import tilewright
-    from tilewright import _collective, _more, _study, _tile, mesh
+    from tilewright import _collective, _more, _study, _tile, gpu, mesh
 
-    for module in (tilewright, _collective, _more, _study, _tile, mesh):
+    for module in (tilewright, _collective, _more, _study, _tile, gpu, mesh):
         failed, tried = doctest.testmod(module)
         assert tried > 2 and not failed

@@ -126,6 +126,17 @@ def map(
     ``function`` gets as many arrays of one shape, and gives one of that shape, each of whose elements
     depends on those at its place alone: ``torch.add``, or ``lambda a, b: a * b + 1``. All processes
     have to give the same function.
+
+    >>> import numpy as np
+    >>> import tilewright as tw
+    >>> alone = tw.mesh.Processes(0, 1, "127.0.0.1", 29500)  # this process and no other
+    >>> mesh = tw.mesh.Mesh("tp=1")
+    >>> rows, columns = mesh.layout("(2,3):(3,1)"), mesh.layout("(2,3):(1,2)")
+    >>> x = np.arange(6).reshape(2, 3)
+    >>> tw.mesh.map(np.add, [x, x], [rows, columns], rows, alone).tolist()
+    [[0, 2, 4], [6, 8, 10]]
+
+    Errors: as :func:`reshard`; a ``ValueError`` where tensors and layouts differ in number.
     """
 
     def work(doing: Work, plan: _Planned) -> Any:
@@ -301,6 +312,16 @@ def reduce(
     Each process reduces what it has, by the functions of its library, and what they make is combined
     on its way. Sums of f16 and bf16 are made, and travel, in f32. A NaN is the maximum wherever it
     lies.
+
+    >>> import numpy as np
+    >>> import tilewright as tw
+    >>> alone = tw.mesh.Processes(0, 1, "127.0.0.1", 29500)  # this process and no other
+    >>> mesh = tw.mesh.Mesh("tp=1")
+    >>> matrix, column = mesh.layout("(2,3):(3,1)"), mesh.layout("(2,1):(1,0)")
+    >>> tw.mesh.reduce(np.array([[1, 2, 3], [4, 5, 6]]), matrix, 1, column, "sum", alone).tolist()
+    [[6], [15]]
+
+    Errors: as :func:`reshard`; a ``ValueError`` for another ``by``, or the mean of integers.
     """
     if by not in ("sum", "mean", "max"):
         raise ValueError(f'a reduction is by "sum", "mean" or "max", not {by!r}')
@@ -321,6 +342,16 @@ def argmax(
     """The index of the greatest element along modes, the first of them fastest, as int64.
 
     Of equal elements it is the first; a NaN is greater than every number.
+
+    >>> import numpy as np
+    >>> import tilewright as tw
+    >>> alone = tw.mesh.Processes(0, 1, "127.0.0.1", 29500)  # this process and no other
+    >>> mesh = tw.mesh.Mesh("tp=1")
+    >>> matrix, column = mesh.layout("(2,3):(3,1)"), mesh.layout("(2,1):(1,0)")
+    >>> tw.mesh.argmax(np.array([[1, 9, 3], [6, 5, 6]]), matrix, 1, column, alone).tolist()
+    [[1], [0]]
+
+    Errors: as :func:`reshard`.
     """
     return _reduce(tensor, before, over, after, "argmax", group, machine)
 
@@ -342,8 +373,17 @@ def softmax(
     """The softmax along modes of a tensor, which may be cut along the mesh.
 
     Each process finds the maximum of its part and the sum of exponentials relative to it; these are
-    combined, and no element moves but to where ``after`` wants it (by itself where it was). Of f16
-    and bf16 it is computed in f32.
+    combined, and no element moves but to where ``after`` wants it (without ``after`` it stays where
+    it was). Of f16 and bf16 it is computed in f32.
+
+    >>> import numpy as np
+    >>> import tilewright as tw
+    >>> alone = tw.mesh.Processes(0, 1, "127.0.0.1", 29500)  # this process and no other
+    >>> rows = tw.mesh.Mesh("tp=1").layout("(2,4):(4,1)")
+    >>> tw.mesh.softmax(np.zeros((2, 4)), rows, 1, group=alone).tolist()
+    [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
+
+    Errors: as :func:`reshard`; a ``ValueError`` for integers.
     """
     modes, layout = _modes(over), before if after is None else after
     if not _is_real(tensor):
@@ -405,7 +445,17 @@ def multiply(
 
     The schedule follows from the layouts: ``a_layout.multiply(b_layout, after, bytes=..)`` is the
     plan, and can be printed. Factors are moved before, each process multiplies by its library, and
-    sums are moved, and added, in the type of the elements.
+    sums are moved, and added, in the type of the elements. ``a`` is (M,K) and ``b`` is (K,N).
+
+    >>> import numpy as np
+    >>> import tilewright as tw
+    >>> alone = tw.mesh.Processes(0, 1, "127.0.0.1", 29500)  # this process and no other
+    >>> square = tw.mesh.Mesh("tp=1").layout("(2,2):(2,1)")
+    >>> a, b = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> tw.mesh.multiply(a, square, b, square, square, alone).tolist()
+    [[2.0, 1.0], [4.0, 3.0]]
+
+    Errors: as :func:`reshard`.
     """
 
     def work(doing: Work, plan: _Planned) -> Any:

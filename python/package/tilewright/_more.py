@@ -19,8 +19,8 @@ def Param(name: str, *, div: int | None = None, min: int | None = None, max: int
     Expr('M{div=8}')
     """
     facts = [("div", div), ("min", min), ("max", max)]
-    said = ",".join(f"{fact}={number}" for fact, number in facts if number is not None)
-    return Expr(f"{name}{{{said}}}")
+    written = ",".join(f"{fact}={number}" for fact, number in facts if number is not None)
+    return Expr(f"{name}{{{written}}}")
 
 
 def E(*path: int) -> Step:
@@ -70,9 +70,9 @@ def unknown(name: str) -> str:
 
     import tilewright
 
-    told = f"module 'tilewright' has no attribute '{name}'"
+    message = f"module 'tilewright' has no attribute '{name}'"
     meant = elsewhere.get(name) or _native.spelling(name)
     if meant is not None:
-        return f"{told}; write {meant}"
-    near = difflib.get_close_matches(name, [own for own in dir(tilewright) if not own.startswith("_")], 1)
-    return f"{told}; is '{near[0]}' meant?" if near else told
+        return f"{message}; write {meant}"
+    similar = difflib.get_close_matches(name, [own for own in dir(tilewright) if not own.startswith("_")], 1)
+    return f"{message}; is '{similar[0]}' meant?" if similar else message

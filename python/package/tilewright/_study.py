@@ -138,9 +138,9 @@ class Derivation:
 
         parts = []
         for operation in self.operations:
-            told = "\n".join([operation.formula, *("  " + line for line in operation.lines)])
+            text = "\n".join([operation.formula, *("  " + line for line in operation.lines)])
             picture = operation.picture._repr_html_() if operation.picture is not None else ""
-            parts.append(f'<div style="margin-left:{2 * operation.indent}em"><pre>{escape(told)}</pre>{picture}</div>')
+            parts.append(f'<div style="margin-left:{2 * operation.indent}em"><pre>{escape(text)}</pre>{picture}</div>')
         return "".join(parts)
 
 
@@ -266,7 +266,13 @@ def banks(
 
 
 def access(layout: Any, access: Any = None, *, width: int = 32, vector: int = 1, request: int | None = None) -> Access:
-    """Sectors of an access to global memory, as in :func:`banks`; ``request`` is drawn."""
+    """Sectors of an access to global memory, by elements of ``width`` bits, ``vector`` to a load. The
+    access is given as in :func:`banks`; ``request`` is the one that is drawn.
+
+    >>> found = access("(128,64):(64,1)", "columns")
+    >>> found.sectors, found.ideal
+    (8192, 1024)
+    """
     return Access(**_native.access_of(layout, access, width, vector, request))
 
 

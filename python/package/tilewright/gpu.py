@@ -9,6 +9,10 @@ tensors are worked on where they are, on PyTorch's current stream, and a call re
 Arrays of the host are refused, unless ``on="interpreter"`` says that the interpreter, which checks
 every access and is slow, is meant; it runs the kernels for an H200.
 
+With ``out`` the result is written there, and ``out`` is returned. Shapes, types and arrays that do
+not fit are a ``ValueError`` or a ``TypeError``; what no kernel computes is a ``LayoutError`` with a
+code; a device that refuses is a ``GpuError``.
+
 ``plan(function, ...)`` has what a call would launch, without launching it.
 """
 
@@ -123,6 +127,10 @@ def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> _native
     was chosen and why; ``launches`` has the kernels, of which each has ``ptx()``, ``cost(..)`` and
     ``check(..)``, and the numbers of its tensors; ``workspaces`` has what it takes of memory
     besides.
+
+    >>> import numpy as np
+    >>> len(plan(softmax, np.zeros((2, 64), np.float32)).launches)
+    1
     """
     asked: list[_native.Plan] = []
     _local.asked = asked
@@ -147,7 +155,14 @@ def _contiguous(axes: Axes, name: str) -> None:
 
 def relayout(source: Any, destination: Any, *, on: str | None = None) -> Any:
     """Copies every element to the place of the same index, whatever the strides and types of both
-    are: a transposition, a permutation of axes, a conversion. Returns the destination.
+    are: a transposition, a permutation of axes, a conversion. Both have one shape. Returns the
+    destination.
+
+    >>> import numpy as np
+    >>> x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    >>> by_columns = np.empty((3, 2), np.float16).T
+    >>> relayout(x, by_columns, on="interpreter").tolist()
+    [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     """
     if on is None and _again((source, destination), "relayout"):
         return destination
@@ -170,7 +185,13 @@ def _relayout(
 
 
 def softmax(x: Any, *, out: Any = None, on: str | None = None) -> Any:
-    """``exp(x)`` over its sum, row by row of a matrix."""
+    """The softmax of each row of a matrix (M,N): ``exp(x)`` over its sum. The elements of a row lie
+    one after another.
+
+    >>> import numpy as np
+    >>> softmax(np.zeros((2, 4), np.float32), on="interpreter").tolist()
+    [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
+    """
     if out is not None and on is None and _again((x, out), "softmax"):
         return out
     element, rows, columns, device, alignment = _native.array_rows(x, (), out)
@@ -181,7 +202,13 @@ def softmax(x: Any, *, out: Any = None, on: str | None = None) -> Any:
 
 
 def rms_norm(x: Any, weight: Any, *, epsilon: float = 1e-5, out: Any = None, on: str | None = None) -> Any:
-    """The rows of a matrix by the root of their mean square + epsilon, times weights."""
+    """Each row of a matrix (M,N) over the root of its mean square + epsilon, times weights (N).
+
+    >>> import numpy as np
+    >>> x, weight = np.full((2, 4), 3, np.float32), np.ones(4, np.float32)
+    >>> rms_norm(x, weight, epsilon=0.0, on="interpreter").tolist()
+    [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]
+    """
     if out is not None and on is None and _again((x, weight, out), "rms_norm", epsilon):
         return out
     element, rows, columns, device, alignment = _native.array_rows(x, ((weight, "weight"),), out)
@@ -192,8 +219,13 @@ def rms_norm(x: Any, weight: Any, *, epsilon: float = 1e-5, out: Any = None, on:
 
 
 def layer_norm(x: Any, weight: Any, bias: Any, *, epsilon: float = 1e-5, out: Any = None, on: str | None = None) -> Any:
-    """The rows of a matrix less their mean, by the root of their variance + epsilon, times weights
-    plus a bias.
+    """Each row of a matrix (M,N) less its mean, over the root of its variance + epsilon, times
+    weights (N) plus a bias (N).
+
+    >>> import numpy as np
+    >>> x, one = np.array([[1, 3, 1, 3]], np.float32), np.ones(4, np.float32)
+    >>> layer_norm(x, one, one, epsilon=0.0, on="interpreter").tolist()
+    [[0.0, 2.0, 0.0, 2.0]]
     """
     if out is not None and on is None and _again((x, weight, bias, out), "layer_norm", epsilon):
         return out
@@ -204,19 +236,23 @@ def layer_norm(x: Any, weight: Any, bias: Any, *, epsilon: float = 1e-5, out: An
     return out
 
 
-def reduce(x: Any, statistic: str = "sum", *, axis: int | tuple[int, ...] | None = -1, out: Any = None, on: str | None = None) -> Any:
+def reduce(x: Any, statistic: str = "sum", *, axis: int | Sequence[int] | None = -1, out: Any = None, on: str | None = None) -> Any:
     """A statistic along an axis, along several, or of all elements where ``axis`` is None: "sum",
     "mean", "norm", "max" or "argmax". Of several axes, argmax counts along the first one fastest.
+    The result has the other axes. ``x`` lies row by row, without gaps.
+
+    >>> import numpy as np
+    >>> x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    >>> reduce(x, "sum", on="interpreter").tolist(), reduce(x, "argmax", axis=0, on="interpreter").tolist()
+    ([6.0, 22.0, 38.0], [2, 2, 2, 2])
     """
+    axis = tuple(axis) if isinstance(axis, list) else axis
     if out is not None and on is None and _again((x, out), "reduce", statistic, axis):
         return out
     axes = _native.array_axes(x)
     _contiguous(axes, "x")
     element, shape, _, device, before = axes
-    given = tuple(range(len(shape))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    if not all(-len(shape) <= number < len(shape) for number in given):
-        raise ValueError(f"x has the axes 0 to {len(shape) - 1}, not {axis}")
-    along = tuple(number % len(shape) for number in given)
+    along = _numbered(axis, len(shape))
     left = tuple(extent for number, extent in enumerate(shape) if number not in along)
     result = "i32" if statistic == "argmax" else element
     if out is None:
@@ -232,6 +268,18 @@ def reduce(x: Any, statistic: str = "sum", *, axis: int | tuple[int, ...] | None
     kept = _planned(_reduction, statistic, shape, element, along, alignment, _target(device))
     _run(kept, [x, out], {}, on, "reduce", statistic, axis)
     return out
+
+
+def _numbered(axis: Any, axes: int) -> tuple[int, ...]:
+    """The axes that a caller names, counted from 0."""
+    named = tuple(range(axes)) if axis is None else tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    if any(isinstance(number, bool) or not hasattr(number, "__index__") for number in named):
+        raise TypeError(f"axis is a number, several numbers or None, not {axis!r}")
+    numbers = [number.__index__() for number in named]
+    if not all(-axes <= number < axes for number in numbers):
+        has = f"the axes 0 to {axes - 1}" if axes else "no axes"
+        raise ValueError(f"x has {has}, not {axis}")
+    return tuple(number % axes for number in numbers)
 
 
 def _reduction(
@@ -283,6 +331,11 @@ def gemm(
 
     How it is cut is planned by a model of an H200, and may take several launches and memory
     besides: ``print(plan(gemm, a, b))``.
+
+    >>> import numpy as np
+    >>> a, b = np.ones((2, 8), np.float16), np.ones((3, 8), np.float16)
+    >>> gemm(a, b, function="x / 2", on="interpreter").tolist()
+    [[4.0, 4.0, 4.0], [4.0, 4.0, 4.0]]
     """
     call = ("gemm", function, pairs, tf32, fast, *inputs) if scales is None and keep is None else ()
     if call and out is not None and on is None and _again((a, b, *inputs.values(), out), *call):
@@ -299,7 +352,9 @@ def gemm(
             raise ValueError(f"b has {rows} rows, which make no pairs")
         rows //= 2
     shape = (*shape_a[:-1], rows)
-    kept = () if keep is None else (keep,) if isinstance(keep, str) else tuple(keep)
+    kept = () if keep is None else (keep,) if isinstance(keep, str) else tuple(keep) if isinstance(keep, (list, tuple)) else (None,)
+    if not all(isinstance(what, str) for what in kept):
+        raise TypeError(f'keep is a text such as "row max abs(d)", or a list of such texts, not {keep!r}')
     outs = (out,) if keep is None or out is None else tuple(out)
     if out is None:
         outs = (empty(a, shape, result_type(of)), *(empty(a, _kept_shape(what, shape), "f32") for what in kept))
@@ -390,10 +445,10 @@ def _batch(matrix: _Matrix) -> tuple[str, list[int], list[int], int]:
 
 
 def device_count() -> int:
-    """How many devices there are; 0 where there is no driver."""
+    """How many CUDA devices there are; 0 where there is no driver."""
     return _native.device_count()
 
 
 def device_name(ordinal: int = 0) -> str:
-    """The name of a device."""
+    """The name of a CUDA device, by its number from 0. ``GpuError`` where there is none."""
     return _native.device_name(ordinal)

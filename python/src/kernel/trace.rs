@@ -217,7 +217,7 @@ pub enum Opened {
     Single,
 }
 
-/// What the coroutine is told.
+/// What the coroutine receives.
 enum Order {
     Do(Location, Work),
     Open(Location, Opened),

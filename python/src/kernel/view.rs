@@ -68,7 +68,7 @@ fn digits(build: &Build, shape: &Tree<Expr>, at: &Coord<Expr>) -> Result<Coord<E
     }
     let parts = at.modes().enumerate().map(|(mode, part)| match shape.mode(mode) {
         Some(shape) => digits(build, &shape, &part),
-        // That there are too many is told by what slices.
+        // The slice itself refuses too many.
         None => Ok(part),
     });
     let modes: Vec<Coord<Expr>> = parts.collect::<Result<_, _>>()?;

@@ -40,7 +40,8 @@ pub(super) fn parts(py: Python<'_>, pair: [(&Tensor, Option<usize>); 2], work: i
     Ok(parts)
 }
 
-/// Does one part after another; in between an interrupt ends the work, and progress is told.
+/// Does one part after another; between two parts an interrupt ends the work, and progress is
+/// reported.
 pub(super) fn in_parts(
     py: Python<'_>,
     parts: &[([Tensor; 2], i64)],
