@@ -62,6 +62,13 @@ pub enum DrawError {
         /// The scale, as text.
         scale: String,
     },
+    /// A character of a text that the fonts of the format lack, or that is written to the left.
+    Letter {
+        /// The character.
+        letter: char,
+        /// The format.
+        format: &'static str,
+    },
     /// A width of rows of memory that is not drawn.
     Row {
         /// How many.
@@ -95,6 +102,7 @@ impl DrawError {
             DrawError::Size { .. } | DrawError::Row { .. } => "E0506",
             DrawError::PastEnd { .. } => "E0507",
             DrawError::Scale { .. } => "E0508",
+            DrawError::Letter { .. } => "E0509",
         }
     }
 
@@ -111,6 +119,9 @@ impl DrawError {
             DrawError::Row { most, .. } => format!("give a width from 1 to {most}"),
             DrawError::PastEnd { extent, .. } => format!("give an index from 0 to {}", extent.saturating_sub(1)),
             DrawError::Scale { .. } => "give the pixels of a PNG to a CSS pixel, from 0.05 to 16".to_owned(),
+            DrawError::Letter { .. } => {
+                "write .svg or .html, which are shown in the fonts of the reader; or another text".to_owned()
+            }
         })
     }
 }
@@ -142,6 +153,9 @@ impl fmt::Display for DrawError {
                 write!(f, "a slice is at index {index} of a mode of {extent}, and only what is in the layout is drawn")
             }
             DrawError::Scale { scale } => write!(f, "a picture cannot be drawn at a scale of {scale}"),
+            DrawError::Letter { letter, format } => {
+                write!(f, "a {format} file cannot show `{}`, U+{:04X}", letter.escape_debug(), u32::from(*letter))
+            }
         }
     }
 }

@@ -9,5 +9,5 @@ tilewright_layout::error_pages! {
     /// assert!(tilewright_draw::explanation("E0101").is_none());
     /// ```
     pub fn explanation in "error.rs":
-        "E0501" "E0502" "E0503" "E0504" "E0505" "E0506" "E0507" "E0508"
+        "E0501" "E0502" "E0503" "E0504" "E0505" "E0506" "E0507" "E0508" "E0509"
 }

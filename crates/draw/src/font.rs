@@ -2,10 +2,12 @@
 //!
 //! Law: a character is drawn in the first font that has it: Inter for ASCII and the few signs
 //! beside it, DejaVu Sans for Latin, Greek and Cyrillic letters, arrows, mathematics and boxes. One
-//! that no font has is a box. A word is not mixed: if Inter lacks one of its letters, all of it is
-//! in DejaVu Sans. Figures have one width.
+//! that no font has would be a box; [`Figure::file`](crate::Figure::file) refuses it. A word is not
+//! mixed: if Inter lacks one of its letters, all of it is in DejaVu Sans. Figures have one width.
 
 use ttf_parser::{Face, GlyphId};
+
+use crate::scene::{Item, Scene, Span};
 
 #[cfg(feature = "png")]
 use {
@@ -69,10 +71,22 @@ impl Fonts {
         }
     }
 
-    /// Whether a font has a character.
-    #[cfg(all(test, feature = "png"))]
+    /// Whether a font has a character, and it stands where the line puts it: letters that are
+    /// written to the left do not.
     pub(crate) fn has(&self, character: char) -> bool {
-        self.faces.iter().flatten().any(|face| face.glyph_index(character).is_some())
+        let leftward = matches!(character, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}');
+        !leftward && self.faces.iter().flatten().any(|face| face.glyph_index(character).is_some())
+    }
+
+    /// The first character that is to be drawn and that no font has.
+    pub(crate) fn lacking(&self, scene: &Scene) -> Option<char> {
+        let shown = scene.items().iter().flat_map(|item| match item {
+            Item::Tile(tile) => [tile.label, tile.second],
+            Item::Text { text, .. } => [*text, Span::default()],
+            _ => [Span::default(); 2],
+        });
+        let mut letters = shown.flat_map(|span| scene.text_of(span).chars());
+        letters.find(|letter| !letter.is_ascii() && !letter.is_whitespace() && !self.has(*letter))
     }
 
     /// The glyphs of a line and its width, for a size of 1.

@@ -66,7 +66,8 @@ impl fmt::Display for Format {
 impl Figure<'_> {
     /// The figure as the bytes of a file; `scale` is the pixels of a PNG to a CSS pixel.
     ///
-    /// Errors: the format is left out of this build; the scale is not a number from 0.05 to 16.
+    /// Errors: the format is left out of this build; the scale is not a number from 0.05 to 16; a
+    /// text has a character that the fonts of PNG and PDF lack.
     ///
     /// ```
     /// use tilewright_draw::{Figure, Format, Theme};
@@ -87,13 +88,30 @@ impl Figure<'_> {
                 self.picture(window, Colours::None).text(0, Colours::None, theme.mode()).into_bytes()
             }
             #[cfg(feature = "png")]
-            Format::Png => self.png(theme, scale),
+            Format::Png => {
+                let scene = self.scene();
+                legible(&scene, "PNG")?;
+                crate::raster::png(&scene, theme.mode(), scale)
+            }
             #[cfg(feature = "pdf")]
-            Format::Pdf => self.pdf(theme),
+            Format::Pdf => {
+                let scene = self.scene();
+                legible(&scene, "PDF")?;
+                crate::pdf::pdf(&scene, &self.document(theme))
+            }
             #[allow(unreachable_patterns)]
             other => {
                 return Err(DrawError::NotBuilt { format: if other == Format::Pdf { "pdf" } else { "png" } });
             }
         })
+    }
+}
+
+/// Refuses a character that the fonts in the file lack.
+#[cfg(any(feature = "png", feature = "pdf"))]
+fn legible(scene: &crate::scene::Scene, format: &'static str) -> Result<(), DrawError> {
+    match crate::font::Fonts::new().lacking(scene) {
+        Some(letter) => Err(DrawError::Letter { letter, format }),
+        None => Ok(()),
     }
 }

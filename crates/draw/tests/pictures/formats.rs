@@ -310,6 +310,30 @@ fn pixels_are_those_of_the_scene() {
     assert!(tilewright_draw::png(&scene, Mode::Dark, f64::NAN).len() > 100);
 }
 
+#[cfg(all(feature = "png", feature = "pdf"))]
+#[test]
+fn a_letter_is_shown_or_refused() {
+    use tilewright_draw::Format;
+    // Titles, the text of tiles, and their second lines.
+    let mut tile = Scene::new();
+    tile.tile(Tile::at(0.0, 0.0, 40.0, 20.0), "0", "行", "");
+    let titled = |title: &str| Figure::of_scene(diagram()).titled(title);
+    let file = |figure: &Figure<'_>, format| figure.file(format, Theme::Light, 1.0).map_err(|error| error.code());
+    for format in [Format::Png, Format::Pdf] {
+        for text in ["漢字", "한", "a שלום", "سلام", "\u{1f980}"] {
+            assert_eq!(file(&titled(text), format), Err("E0509"), "{text} in {format}");
+        }
+        assert_eq!(file(&Figure::of_scene(tile.clone()), format), Err("E0509"));
+        for text in ["Größe", "Привет", "α → β", "a\tb \u{2003}c", "≤ ½ × n²"] {
+            assert!(file(&titled(text), format).is_ok(), "{text} in {format}");
+        }
+    }
+    for format in [Format::Svg, Format::Html] {
+        let text = String::from_utf8(file(&titled("漢字"), format).unwrap()).unwrap();
+        assert!(text.contains("漢字"), "{format}");
+    }
+}
+
 #[cfg(feature = "pdf")]
 #[test]
 fn a_page_holds_its_text_and_fonts() {
