@@ -1,10 +1,12 @@
 //! Extents and steps: parameters with their facts, steps along a mode, XOR steps, and the
 //! arithmetic in which they are written.
 
+use std::ops::Range;
+
 use tilewright_layout::LayoutError;
 use tilewright_layout::symbolic::Facts;
 
-use super::{Parsed, Parser};
+use super::{MAX_NESTING, Parsed, Parser};
 use crate::ast::{Item, Name, Node, NodeId, Operator, Parameter};
 use crate::diagnostic::{Diagnostic, Fail};
 use crate::lex::Kind;
@@ -84,6 +86,9 @@ impl Parser<'_, '_> {
         self.may_be_parameter(left);
         self.may_be_parameter(right);
         let height = self.height(left).max(self.height(right)) + 1;
+        if usize::from(height) > MAX_NESTING + 1 {
+            return too_long(self.program.span(right)).fail();
+        }
         self.push(Node::Arithmetic { operator, left, right }, self.start(left)..self.end, height)
     }
 
@@ -217,4 +222,15 @@ impl Parser<'_, '_> {
             }
         }
     }
+}
+
+/// A sum or product with more operators than brackets may nest: each holds all that stands before
+/// it.
+#[cold]
+fn too_long(span: Range<usize>) -> Diagnostic {
+    Diagnostic::new("E0209", span.clone(), "the sum or product is too long")
+        .label(span, format!("level {}", MAX_NESTING + 1))
+        .help(format!(
+            "each operator nests what stands before it, and {MAX_NESTING} levels are the most; bind the first part to a name"
+        ))
 }

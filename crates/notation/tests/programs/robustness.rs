@@ -56,6 +56,13 @@ fn nesting_up_to_the_limits_has_a_value() {
     assert_eq!(refused(&nested(65), "65 parentheses").code, "E0104");
     assert_eq!(refused(&nested(100), "100 parentheses").code, "E0104");
     assert_eq!(refused(&nested(101), "101 parentheses").code, "E0209");
+    for operator in ["+", "*", "-"] {
+        let chain = |count: usize| vec!["a"; count].join(operator);
+        assert!(evaluate(&chain(64), &mut Environment::new()).is_ok());
+        let error = refused(&chain(300), "a long sum");
+        assert_eq!((error.code, error.message.as_str()), ("E0209", "the sum or product is too long"));
+        assert_eq!(error.span, 202..203, "the first term that is too many");
+    }
     let calls = |depth: usize| format!("{}4:1{}", "coalesce(".repeat(depth), ")".repeat(depth));
     assert!(evaluate(&calls(98), &mut Environment::new()).is_ok());
 }
