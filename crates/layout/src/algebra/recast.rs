@@ -21,15 +21,13 @@
 //!
 //! *Narrowing always succeeds*, since an element can be cut at will; only the place of the parts is
 //! free. They go where they keep the profile: into the first leaf of stride 1 (and extent above 1),
-//! else into the first leaf of extent 1, where a widening may have left its box; else the leaf
-//! `s:d` of least stride becomes the pair `(r,s):(1,r*d)`.
+//! else into the first leaf of extent 1, where a widening may have left its box; else the first leaf
+//! `s:d` that moves becomes the pair `(r,s):(1,r*d)`. So of numbers that are not known the result is
+//! that of their values, profile and all, wherever none of these makes an extent 1, or a stride 0 or
+//! 1: then other leaves may be the first. The law holds for those values too.
 //!
 //! [`Layout::upcast`] and [`Layout::downcast`] are CuTe's formulas, leaf by leaf and without these
 //! conditions.
-//!
-//! The place of the parts being free, numbers that are not known may put them into another leaf
-//! than their values would: `K:K` beside `K:M` has them in the first, since neither stride is known
-//! to be the less, and the law holds for every value.
 //!
 //! *Numbers that are not known* need facts where leaves are compared: whether `n` divides a stride,
 //! and `f` an extent. A leaf that may have one position takes its place all the same, for the
@@ -322,30 +320,14 @@ fn cut<N: Extent>(leaves: &[Leaf<N>], r: i64) -> Option<Parts<N>> {
     Some(Parts { leaves: out, run })
 }
 
-/// The leaf into which the parts of an element go. Any would do; this one keeps the profile, or is
-/// the one of least stride as far as that is known.
+/// The leaf into which the parts of an element go. Any would do: this one keeps the profile, or is
+/// the first that moves.
 fn run_leaf<N: Extent>(leaves: &[Leaf<N>]) -> Option<usize> {
     let one = |leaf: &Leaf<N>| leaf.extent.is_one().proved();
-    let found = leaves
-        .iter()
-        .position(|leaf| !one(leaf) && leaf.stride.same(&N::one()).proved())
-        .or_else(|| leaves.iter().position(one));
-    if found.is_some() {
-        return found;
-    }
-    let mut least: Option<(usize, Option<N>)> = None;
-    for (position, leaf) in leaves.iter().enumerate().filter(|(_, leaf)| !leaf.stride.is_zero().proved()) {
-        let step = leaf.stride.magnitude();
-        let less = match (&least, &step) {
-            (None, _) | (Some((_, None)), Some(_)) => true,
-            (Some((_, Some(before))), Some(step)) => step.less(before).proved(),
-            _ => false,
-        };
-        if less {
-            least = Some((position, step));
-        }
-    }
-    least.map(|(position, _)| position).or(if leaves.is_empty() { None } else { Some(0) })
+    let contiguous = leaves.iter().position(|leaf| !one(leaf) && leaf.stride.same(&N::one()).proved());
+    let single = || leaves.iter().position(one);
+    let moving = || leaves.iter().position(|leaf| !leaf.stride.is_zero().proved());
+    contiguous.or_else(single).or_else(moving).or(if leaves.is_empty() { None } else { Some(0) })
 }
 
 /// The mode of a wide element at 0: extent, stride, leaf.
