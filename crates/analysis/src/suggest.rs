@@ -97,10 +97,10 @@ impl Suggestion {
 
     /// The tile after the change as it is written: a layout where it is one.
     pub fn text(&self) -> String {
-        if self.layout.outer().is_identity() && *self.layout.offset() == 0 {
-            return self.layout.inner().to_string();
+        match self.layout.as_layout() {
+            Some(layout) => layout.to_string(),
+            None => self.layout.to_string(),
         }
-        self.layout.to_string()
     }
 }
 
@@ -206,7 +206,7 @@ struct Lanes {
 
 impl<'a> Problem<'a> {
     fn new(tile: Composed, accesses: &'a [Access], banks: Banks) -> Result<Problem<'a>, AnalysisError> {
-        let plain = (tile.outer().is_identity() && *tile.offset() == 0).then(|| tile.inner().clone());
+        let plain = tile.as_layout().cloned();
         let storage = plain.as_ref().map_or_else(|| Storage::from(&tile), Storage::from);
         let bits = accesses.first().map_or(8, Access::bits);
         let mut problem = Problem {

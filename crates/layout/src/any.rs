@@ -16,8 +16,8 @@
 //! | composed of coordinates | [`Expr`] | | `(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)` |
 //!
 //! An expression that is known is an integer; a coordinate in a codomain that is no tuple is a
-//! number; XOR strides that are all 0 are integers. XOR steps mix with no other; 0 is a step of
-//! every kind.
+//! number; XOR strides that are all 0 are integers; a composed layout whose map keeps every offset
+//! is the layout that it is composed with. XOR steps mix with no other; 0 is a step of every kind.
 //!
 //! A new kind is a row of [`with_layout!`](crate::with_layout), of `convert`, and of
 //! [`Kind::join`].

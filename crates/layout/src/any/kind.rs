@@ -286,12 +286,18 @@ impl From<Layout<Xor>> for AnyLayout {
 
 impl From<Composed> for AnyLayout {
     fn from(map: Composed) -> AnyLayout {
-        AnyLayout::Composed(Box::new(map))
+        match map.as_layout() {
+            Some(layout) => AnyLayout::Integer(layout.clone()),
+            None => AnyLayout::Composed(Box::new(map)),
+        }
     }
 }
 
 impl From<Composed<Expr>> for AnyLayout {
     fn from(map: Composed<Expr>) -> AnyLayout {
+        if let Some(layout) = map.as_layout() {
+            return layout.clone().into();
+        }
         match convert::known_composed(&map) {
             Some(known) => known.into(),
             None => AnyLayout::LaunchComposed(Box::new(map)),

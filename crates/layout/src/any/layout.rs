@@ -304,10 +304,11 @@ impl AnyLayout {
     /// already.
     pub fn reduced(self) -> AnyLayout {
         match self {
-            AnyLayout::Integer(_) | AnyLayout::Composed(_) | AnyLayout::CoordinateComposed(_) => self,
+            AnyLayout::Integer(_) | AnyLayout::CoordinateComposed(_) => self,
             AnyLayout::Launch(layout) => (*layout).into(),
             AnyLayout::Coordinate(layout) => (*layout).into(),
             AnyLayout::Xor(layout) => layout.into(),
+            AnyLayout::Composed(map) => (*map).into(),
             AnyLayout::LaunchComposed(map) => (*map).into(),
         }
     }

@@ -273,12 +273,6 @@ impl Composed {
         }
     }
 
-    /// The inner layout, where the map is that and no more: a swizzle that flips nothing changes
-    /// nothing.
-    fn as_layout(&self) -> Option<&Layout> {
-        (self.outer.is_identity() && self.offset == 0).then_some(&self.inner)
-    }
-
     /// The layout of the values, which begin at 0.
     fn whole_image(&self) -> Result<Layout, LayoutError> {
         let op = "complement";

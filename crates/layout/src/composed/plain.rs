@@ -69,6 +69,22 @@ impl<N: Extent> From<&Layout<N>> for Composed<N> {
     }
 }
 
+impl<N: Extent> Composed<N> {
+    /// The inner layout, where the map is that and no more: one that keeps every offset, a swizzle
+    /// that flips nothing for example, changes nothing.
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let composed = |text: &str| text.parse::<Composed>().unwrap();
+    /// assert_eq!(composed("S<0,3,3> o 0 o 4:2").as_layout(), Some(&"4:2".parse().unwrap()));
+    /// assert_eq!(composed("S<0,3,3> o 1 o 4:2").as_layout(), None);
+    /// ```
+    pub fn as_layout(&self) -> Option<&Layout<N>> {
+        (self.outer.is_identity() && self.offset.is_zero().proved()).then_some(&self.inner)
+    }
+}
+
 impl Composed {
     /// The function of the bits of the index; none where the extents are not powers of two, or as
     /// [`OuterMap::after_bits`].
