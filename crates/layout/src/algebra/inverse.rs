@@ -31,6 +31,7 @@ use smallvec::SmallVec;
 use crate::algebra::coalesce::{coalesced, push_merged, unsettled_zero};
 use crate::algebra::complement::{ascending, moving, no_magnitude};
 use crate::algebra::search;
+use crate::limits::MAX_CANDIDATES;
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::Condition;
 use crate::refusal::interrupt;
@@ -109,10 +110,10 @@ impl<N: Extent> Layout<N> {
     /// `right_inverse`).
     ///
     /// It is `1:0` when offset 1 is not in the image. Where modes overlap or strides are negative
-    /// the candidates are searched, up to [`crate::limits::MAX_CANDIDATES`]; the result is then the
-    /// largest one found, never smaller than CuTe's.
+    /// the candidates are searched; the result is never smaller than CuTe's.
     ///
-    /// Errors: a number is not representable.
+    /// Errors: a number is not representable; the search does not show which one is the largest
+    /// within [`MAX_CANDIDATES`] ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -127,7 +128,10 @@ impl<N: Extent> Layout<N> {
         let (covered, overlaps) = right_chain(self, &mut result)?;
         result.nest_flat()?;
         if overlaps {
-            return Ok(searched(self, result, &covered, i64::MAX)?.0);
+            return match searched(self, result, &covered, i64::MAX)? {
+                (found, true) => Ok(found),
+                (_, false) => Err(LayoutError::Undecided { op: "right_inverse", limit: MAX_CANDIDATES }),
+            };
         }
         Ok(result)
     }

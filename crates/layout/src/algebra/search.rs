@@ -80,6 +80,9 @@ fn try_right_inverse<N: Extent>(layout: &Layout<N>, covered: &N, most: i64) -> O
     let mut by_size = modes;
     by_size.sort_by_key(|mode| core::cmp::Reverse(mode.stride.unsigned_abs()));
     let greatest = reach(&by_size)?.1;
+    // Every offset is a multiple of what divides all strides.
+    let common = by_size.iter().fold(0_i64, |common, mode| common.shared_divisor(&mode.stride));
+    let most = if common == 1 { most } else { 1 };
     let mut search = Right {
         outer,
         modes: by_size,
@@ -241,12 +244,9 @@ pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, L
             indices.entry(magnitude).or_default().push(mirrored);
         }
     }
-    let points: Vec<(i64, Vec<i64>)> = indices.into_iter().collect();
-    let last = points.last().map_or(0, |(offset, _)| *offset);
-    let (modes, waiting) = (Vec::new(), Vec::new());
-    let mut search = Left { points, last, size, left: MAX_CANDIDATES, work: Work::new(), modes, waiting };
+    let mut search = Left::new(indices.into_iter().collect(), size);
     match search.grow(1, 0) {
-        Step::Done => to_layout(search.modes.iter().map(|mode| (mode.extent, mode.value.unwrap_or(0)))),
+        Step::Done => to_layout(search.found()),
         Step::Failed if !search.has_ended() => {
             let pair = search.points.first().map_or((0, 0), |(offset, indices)| (*offset, indices[0]));
             Err(LayoutError::NoLeftInverse(alloc::boxed::Box::new(crate::refusal::evidence::NoInverse {
@@ -255,6 +255,16 @@ pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, L
             })))
         }
         Step::Failed => interrupt::check(OP).and(Err(undecided())),
+    }
+}
+
+/// A layout that has at each offset, in increasing order above 0, one of the numbers that stand with
+/// it, each below `size` in magnitude; none where the search comes to none.
+pub(crate) fn through(points: Vec<(i64, Vec<i64>)>, size: i64) -> Option<Layout> {
+    let mut search = Left::new(points, size);
+    match search.grow(1, 0) {
+        Step::Done => to_layout(search.found()).ok(),
+        Step::Failed => None,
     }
 }
 
@@ -286,6 +296,17 @@ struct Left {
 }
 
 impl Left {
+    fn new(points: Vec<(i64, Vec<i64>)>, size: i64) -> Left {
+        let last = points.last().map_or(0, |(offset, _)| *offset);
+        let (modes, waiting) = (Vec::new(), Vec::new());
+        Left { points, last, size, left: MAX_CANDIDATES, work: Work::new(), modes, waiting }
+    }
+
+    /// Extents and strides of the modes.
+    fn found(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.modes.iter().map(|mode| (mode.extent, mode.value.unwrap_or(0)))
+    }
+
     /// Whether a limit is reached, or an interrupt requested: what is then not found may exist.
     fn has_ended(&self) -> bool {
         self.left == 0 || self.work.is_spent()

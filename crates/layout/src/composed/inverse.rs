@@ -17,8 +17,9 @@
 //! that inverses of swizzled layouts of power-of-two extents always exist.
 //!
 //! *Otherwise* `A o offset o B` is undone from the outside: `B' o -offset o A'`, where `A'` undoes
-//! `A` on all values of `offset + B`, and `B'` is a left inverse of `B`. A right inverse is a left
-//! inverse, cut where the values `0, 1, ..` end.
+//! `A` on all values of `offset + B`, and `B'` is a left inverse of `B`; or, where `A` has none, by a
+//! layout with an offset that is searched for. A right inverse is a left inverse, cut where the
+//! values `0, 1, ..` end.
 //!
 //! *The image* of `t ^ M` is a coset; with the reduced basis of `M` and the least `t` its numbers
 //! come in increasing order, so that it is the image of a layout exactly when that map adds up. *A
@@ -26,10 +27,12 @@
 //! form a divisibility chain (de Bruijn, on number systems), so the complement of the image's
 //! layout decides.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::plain::modes_of;
 use super::{Affine, Composed, OuterMap};
+use crate::algebra::search::{self, MAX_TABLE};
 use crate::bits::matrix::{BitMatrix, Columns, low_bits, remainder};
 use crate::composed::largest::between;
 use crate::limits::{MAX_BITS, MAX_CANDIDATES, MAX_INDICES};
@@ -37,6 +40,9 @@ use crate::refusal::error::LayoutError;
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::tree::{Leaves, Tree};
+
+/// How many indices of the least value are tried for a left inverse.
+const MAX_FIRST: usize = 8;
 
 const LEFT: &str = "left_inverse";
 const RIGHT: &str = "right_inverse";
@@ -48,9 +54,9 @@ impl Composed {
     /// For power-of-two extents and swizzles it always exists. It is read on all integers as a
     /// composed layout is.
     ///
-    /// Errors: an outer layout sends two offsets to one value, or is left by the inner one, and the
-    /// values are not those of a layout either; the inner layout has no left inverse; a number is
-    /// not representable.
+    /// Errors: an outer layout sends two offsets to one value, or is left by the inner one, and no
+    /// layout with an offset is found that sends the values back ([`LayoutError::Undecided`]); the
+    /// inner layout has no left inverse; a number is not representable.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -58,6 +64,7 @@ impl Composed {
     /// let left = |text: &str| text.parse::<Composed>().unwrap().left_inverse().unwrap().to_string();
     /// assert_eq!(left("S<2,0,2> o 0 o (4,4):(4,1)"), "S<2,0,-2> o 0 o (4,4):(4,1)");
     /// assert_eq!(left("S<1,0,2> o 3 o (3,2):(1,5)"), "(5,2):(1,3) o -3 o S<1,0,2> o 0 o 11:1");
+    /// assert_eq!(left("(5,8):(2,3) o 0 o 6:1"), "(2,5):(4,1) o 0 o 9:1"); // 0, 2, 4, 6, 8, 3
     /// ```
     pub fn left_inverse(&self) -> Result<Composed, LayoutError> {
         if let Some(found) = self.affine().and_then(|affine| affine_left_inverse(&affine)) {
@@ -66,7 +73,7 @@ impl Composed {
         match self.undone() {
             Some(map) => Composed::new(map?, 0, Layout::mode_of(self.reach()?, 1)?),
             None => {
-                let (layout, offset) = self.to_layout().map_err(|_| undecided(LEFT))?;
+                let Ok((layout, offset)) = self.to_layout() else { return self.left_by_values() };
                 let back = OuterMap::Layout(layout.left_inverse()?);
                 let offset = offset.checked_neg().ok_or_else(|| LayoutError::overflow(LEFT))?;
                 let domain = Layout::mode_of(self.reach()?, 1)?;
@@ -88,12 +95,11 @@ impl Composed {
 
     /// The largest map `X` with `R(X(i)) = i` for every `i` below its size (CuTe `right_inverse`).
     ///
-    /// Where there is no left inverse to cut, it is a layout with an offset, the largest that is
-    /// found among [`crate::limits::MAX_CANDIDATES`] candidates.
+    /// Where there is no left inverse to cut, it is the largest layout with an offset.
     ///
     /// Errors: 0 is not a value ([`LayoutError::NoPreimage`]); as [`Composed::left_inverse`]; more
-    /// than [`MAX_INDICES`] values would have to be looked at ([`LayoutError::Undecided`]), which
-    /// does not happen for power-of-two extents and swizzles.
+    /// than [`MAX_INDICES`] values or [`MAX_CANDIDATES`] candidates would have to be looked at
+    /// ([`LayoutError::Undecided`]), which does not happen for power-of-two extents and swizzles.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -128,8 +134,39 @@ impl Composed {
         }
     }
 
-    /// A layout with an offset whose values have the values `0, 1, ..` of this map, the longest
-    /// that a search of its values finds.
+    /// A layout with an offset that sends back every value, counted from the least one on.
+    fn left_by_values(&self) -> Result<Composed, LayoutError> {
+        if self.size() > MAX_TABLE {
+            return Err(undecided(LEFT));
+        }
+        let mut indices: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+        for index in 0..self.size() {
+            interrupt::check(LEFT)?;
+            indices.entry(self.eval(&index)?).or_default().push(index);
+        }
+        let overflow = || LayoutError::overflow(LEFT);
+        let mut values = indices.into_iter();
+        let (least, firsts) = values.next().ok_or_else(overflow)?;
+        let values: Vec<(i64, Vec<i64>)> = values.collect();
+        let start = least.checked_neg().ok_or_else(overflow)?;
+        for first in firsts.into_iter().take(MAX_FIRST) {
+            // Indices are not negative, so their differences are representable.
+            let apart = |(value, indices): &(i64, Vec<i64>)| {
+                Some((value.checked_sub(least)?, indices.iter().map(|index| index - first).collect()))
+            };
+            let points = values.iter().map(apart).collect::<Option<_>>().ok_or_else(overflow)?;
+            let found = search::through(points, self.size());
+            interrupt::check(LEFT)?;
+            if let Some(layout) = found {
+                let back = OuterMap::Layout(layout).after(&start, &OuterMap::identity())?;
+                let back = if first == 0 { back } else { OuterMap::identity().after(&first, &back)? };
+                return Composed::new(back, 0, Layout::mode_of(self.reach()?, 1)?);
+            }
+        }
+        Err(LayoutError::Undecided { op: LEFT, limit: MAX_CANDIDATES })
+    }
+
+    /// The longest layout with an offset whose values have the values `0, 1, ..` of this map.
     fn right_by_values(&self) -> Result<Composed, LayoutError> {
         let search = RightSearch::new(self)?;
         let (offset, modes) = search.run()?;
@@ -409,6 +446,9 @@ impl RightSearch {
         interrupt::check(RIGHT)?;
         match self.best {
             (0, ..) => Err(LayoutError::NoPreimage { op: RIGHT, value: 0 }),
+            (count, ..) if self.left == 0 && count < self.most => {
+                Err(LayoutError::Undecided { op: RIGHT, limit: MAX_CANDIDATES })
+            }
             (_, offset, modes) => Ok((offset, modes)),
         }
     }

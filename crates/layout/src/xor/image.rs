@@ -12,12 +12,13 @@ use alloc::vec::Vec;
 
 use crate::limits::{MAX_IMAGE, MAX_XOR_VALUES};
 use crate::refusal::error::LayoutError;
+use crate::refusal::interrupt::is_requested;
 use crate::value::layout::Layout;
 use crate::xor::complement::Moving;
 use crate::xor::{Xor, product};
 
 /// The values of a layout.
-struct Image {
+pub(crate) struct Image {
     /// Reduced vectors of the space, by increasing leading bit.
     space: Vec<u64>,
     /// How many modes of extent 2 there are.
@@ -28,7 +29,7 @@ struct Image {
 }
 
 impl Image {
-    fn of(op: &'static str, layout: &Layout<Xor>) -> Result<Image, LayoutError> {
+    pub(crate) fn of(op: &'static str, layout: &Layout<Xor>) -> Result<Image, LayoutError> {
         let moving = Moving::of(op, layout)?;
         let space = moving.space()?.image();
         let count = moving.odd.iter().try_fold(1_u64, |count, odd| count.checked_mul(odd.extent));
@@ -51,6 +52,18 @@ impl Image {
     /// Whether no value comes up twice, repetitions of stride 0 left out.
     fn distinct(&self) -> bool {
         self.twos == self.space.len() && self.least.windows(2).all(|pair| matches!(pair, [a, b] if a < b))
+    }
+
+    /// The least number that is no value; none where that is not found in a few steps.
+    pub(crate) fn first_missing(&self) -> Option<u64> {
+        // Below the first bit at which no vector leads, every number or none of a block is a value.
+        let block = self.space.iter().zip(0..).take_while(|(vector, bit)| **vector == 1 << *bit).count();
+        let numbers = (0..=MAX_XOR_VALUES).map_while(|number| number.checked_mul(1 << block));
+        let mut numbers = numbers.take_while(|_| !is_requested());
+        numbers.find(|number| {
+            let least = self.space.iter().rev().fold(*number, |least, vector| least.min(least ^ vector));
+            self.least.binary_search(&least).is_err()
+        })
     }
 
     /// The largest value.

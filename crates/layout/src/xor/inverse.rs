@@ -19,15 +19,12 @@
 //!
 //! # Other extents
 //!
-//! The candidates are searched, mode by mode, within [`MAX_XOR_STEPS`] steps and for layouts of up
-//! to [`MAX_XOR_VALUES`] indices.
-//!
-//! * Right: with the modes so far covering `c` offsets, the next stride is an index of offset `c`,
-//!   and its extent is at most the number of blocks of `c` offsets that come out right.
-//! * Left: the extents are searched, and for given extents the bits of the strides are the unknowns
-//!   of linear equations ([`left`]).
+//! The candidates are searched, mode by mode, within [`MAX_XOR_STEPS`] steps: for a right inverse the
+//! strides ([`right`]); for a left one, of layouts of up to [`MAX_XOR_VALUES`] indices, the extents,
+//! and for given extents the bits of the strides are the unknowns of linear equations ([`left`]).
 
 mod left;
+mod right;
 mod unknowns;
 
 use alloc::vec::Vec;
@@ -41,17 +38,18 @@ use crate::value::layout::{Layout, Leaf};
 use crate::value::tree::Leaves;
 use crate::xor::convert::layout_of_columns;
 use crate::xor::function::Modes;
-use crate::xor::{Xor, flat, product};
+use crate::xor::{Xor, flat};
 use left::Refusal;
+
+const OP_RIGHT: &str = "right_inverse";
 
 impl Layout<Xor> {
     /// The largest layout `R` with `L(R(k)) = k` for every `k` below its size; its values are
     /// indices of this layout, as bits.
     ///
-    /// Where an extent is no power of two the candidates are searched; the result is then the
-    /// largest one found within [`MAX_XOR_STEPS`].
-    ///
-    /// Errors: a vector is not representable.
+    /// Errors: a vector is not representable; an extent is no power of two, and no layout is shown
+    /// to be the largest within [`MAX_XOR_STEPS`] and [`MAX_XOR_VALUES`]
+    /// ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};
@@ -63,20 +61,10 @@ impl Layout<Xor> {
     /// assert_eq!(right("(3,8):(^1,^5)"), "3:^1"); // offset 3 is at no index
     /// ```
     pub fn right_inverse(&self) -> Result<Layout<Xor>, LayoutError> {
-        const OP: &str = "right_inverse";
-        let even = self.leaves().iter().all(|leaf| leaf.extent.unsigned_abs().is_power_of_two());
-        let sure = if even { linear_right_inverse(self)? } else { linear_right_inverse(&linear_part(self)?)? };
-        if even || self.size().unsigned_abs() > MAX_XOR_VALUES {
-            return Ok(sure);
+        if self.leaves().iter().all(|leaf| leaf.extent.unsigned_abs().is_power_of_two()) {
+            return linear_right_inverse(self);
         }
-        let table = Table::of(OP, self)?;
-        let mut search = RightSearch { best: Modes::new(), size: 1, steps: MAX_XOR_STEPS, most: table.prefix(), table };
-        search.extend(&mut Modes::new(), &[0]);
-        interrupt::check(OP)?;
-        if search.size <= sure.size() as usize {
-            return Ok(sure);
-        }
-        layout_of(OP, &search.best)
+        right::largest(self)
     }
 
     /// A layout `R` with `L(R(L(k))) = L(k)` for every index `k`: it sends an offset back to an
@@ -125,26 +113,12 @@ fn layout_of(op: &'static str, modes: &Modes) -> Result<Layout<Xor>, LayoutError
     flat(op, leaves)
 }
 
-/// The first indices of a layout, as many as are linear in their bits: its modes up to the first
-/// whose extent is no power of two, and of that a part.
-fn linear_part(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
-    let mut leaves = Leaves::new();
-    for leaf in layout.leaves() {
-        let extent = leaf.extent.unsigned_abs();
-        leaves.push(Leaf { extent: 1 << extent.ilog2(), stride: leaf.stride });
-        if !extent.is_power_of_two() {
-            break;
-        }
-    }
-    Layout::flat(leaves)
-}
-
 fn linear_right_inverse(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
     let matrix = layout.bit_matrix()?;
     // What the pseudo-inverse sends back right is an offset.
     let back = matrix.pseudo_inverse();
     let right = back.columns().iter().zip(0..).take_while(|(index, bit)| matrix.apply(**index) == 1 << bit).count();
-    layout_of_columns("right_inverse", back.columns().get(..right).unwrap_or_default())
+    layout_of_columns(OP_RIGHT, back.columns().get(..right).unwrap_or_default())
 }
 
 /// The offsets of a layout.
@@ -173,57 +147,5 @@ impl Table {
     fn indices(&self, offset: u64) -> Vec<u64> {
         let first = self.offsets.partition_point(|(other, _)| *other < offset);
         self.offsets.iter().skip(first).take_while(|(other, _)| *other == offset).map(|(_, index)| *index).collect()
-    }
-
-    /// The least number that is no offset.
-    fn prefix(&self) -> usize {
-        self.offsets.iter().fold(0, |next, (offset, _)| next + usize::from(*offset == next as u64))
-    }
-}
-
-struct RightSearch {
-    table: Table,
-    best: Modes,
-    size: usize,
-    /// No right inverse is larger.
-    most: usize,
-    steps: usize,
-}
-
-impl RightSearch {
-    /// Tries all modes that may follow; `values` are those of the modes so far.
-    fn extend(&mut self, modes: &mut Modes, values: &[u64]) {
-        let covered = values.len();
-        if covered > self.size {
-            (self.size, self.best) = (covered, modes.clone());
-        }
-        for stride in self.table.indices(covered as u64) {
-            self.steps = self.steps.saturating_sub(covered);
-            let mut longer = values.to_vec();
-            let mut count = 1;
-            while longer.len() == count * covered && longer.len() < self.most {
-                for inner in values {
-                    let Some(index) = product(count as u64, stride).map(|steps| steps ^ inner) else { break };
-                    if self.steps == 0 || self.size == self.most || interrupt::is_requested() {
-                        return;
-                    }
-                    self.steps -= 1;
-                    if !self.table.has(index, longer.len() as u64) {
-                        break;
-                    }
-                    longer.push(index);
-                }
-                count += 1;
-            }
-            for extent in (2..=longer.len() / covered).rev() {
-                if self.steps == 0 {
-                    return;
-                }
-                self.steps -= 1;
-                modes.push((extent as u64, stride));
-                self.extend(modes, longer.get(..extent * covered).unwrap_or_default());
-                modes.pop();
-            }
-        }
     }
 }

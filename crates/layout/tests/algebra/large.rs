@@ -203,7 +203,11 @@ fn inverses_undo() {
     let counts = Counts::default();
     holds(CASES, |c| {
         let l = any_layout(c);
-        let r = l.right_inverse().unwrap();
+        let r = l.right_inverse().unwrap_or_else(|error| {
+            assert_eq!(error.code(), "E0110", "{l}");
+            counts.add("undecided");
+            Layout::unit()
+        });
         if r.size() > 1 {
             counts.add("right");
         }
@@ -226,6 +230,7 @@ fn inverses_undo() {
     });
     counts.at_least("right", CASES / 5);
     counts.at_least("left", CASES / 5);
+    counts.at_most("undecided", CASES / 4);
 }
 
 #[test]

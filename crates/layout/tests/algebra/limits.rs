@@ -116,17 +116,19 @@ fn swizzle_bits_end_at_the_limit() {
 /// Work that could be without end ends in an answer or in the error that says so.
 #[test]
 fn searches_end() {
-    // No offset is 1, and almost every digit could be part of it.
-    for text in [
-        "(1073741824,1073741824):(-4,6)",
-        "(1073741824,1073741824):(-4,6)",
-        "(65536,65536,65536):(-6,10,14)",
-        "(1000003,1000033):(6,-15)",
-        "(4000000000,2000000000):(-1000000,1000001)",
-    ] {
-        let inverse = layout(text).right_inverse().unwrap();
-        for i in 0..inverse.size().min(100) {
-            assert_eq!(layout(text).eval(&inverse.eval(&i).unwrap()).unwrap(), i);
+    // No offset is 1, for all are multiples of a larger number.
+    for text in ["(1073741824,1073741824):(-4,6)", "(65536,65536,65536):(-6,10,14)", "(1000003,1000033):(6,-15)"] {
+        assert_eq!(layout(text).right_inverse(), Ok(layout("1:0")), "{text}");
+    }
+    // Almost every digit could be part of it.
+    for text in ["(4000000000,2000000000):(-1000000,1000001)", "(65536,65536,65536):(-6,10,15)"] {
+        match layout(text).right_inverse() {
+            Ok(inverse) => {
+                for i in 0..inverse.size().min(100) {
+                    assert_eq!(layout(text).eval(&inverse.eval(&i).unwrap()).unwrap(), i);
+                }
+            }
+            Err(error) => assert_eq!(error.code(), "E0110", "{text}"),
         }
     }
     // As many points as the table may have, each of which must be placed.
@@ -458,11 +460,7 @@ fn many_modes_work_everywhere() {
 #[test]
 fn searches_within_searches_share_a_limit() {
     let wide = layout("(5,1000,64,65537,2,2,3,2,3):(213,1,0,1000,0,72,-13107396,-13107399,52429598)");
-    let right = wide.right_inverse().unwrap();
-    assert!(right.size() > 1);
-    for i in (0..right.size()).step_by(997) {
-        assert_eq!(wide.eval(&right.eval(&i).unwrap()).unwrap(), i);
-    }
+    assert_eq!(wide.right_inverse().unwrap_err().code(), "E0110");
     // Offset 1 is not in the second layout, so that nothing of the first matters.
     let wide = layout("(2,64,1000,5,65537,3):(8,15,1,0,1000,52429602)");
     assert_eq!(max_common_layout(&wide, &layout("(5,2):(4940,990)")).unwrap(), layout("1:0"));

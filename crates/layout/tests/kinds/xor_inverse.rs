@@ -177,6 +177,42 @@ fn known_right_inverses() {
     assert_eq!(right("(3,4):(^0,^1)"), "(2,2):(^3,^8)");
 }
 
+#[test]
+fn right_inverses_of_many_indices_are_the_largest() {
+    let cases = [
+        ("(3,65536):(^1,^4)", 3),
+        ("(2,3,65536):(^1,^2,^8)", 6),
+        ("(6,131072):(^1,^8)", 6),
+        ("(65536,6):(^1,^65536)", 393_216),
+        ("65537:^3", 1),
+        ("65537:^1", 65_537),
+        ("(4,3,32768):(^8,^1,^32)", 3),
+        ("(32768,3,4):(^32,^1,^4)", 3),
+        ("(65536,3,2):(^0,^1,^3)", 4),
+    ];
+    for (text, size) in cases {
+        let layout: Layout<Xor> = text.parse().unwrap();
+        let right = layout.right_inverse().unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(right.size(), size, "{text}: {right}");
+        for offset in (0..size).step_by((size / 4096).max(1) as usize).chain([size - 1]) {
+            let index = right.eval(&offset).unwrap().bits() as i64;
+            assert!(index < layout.size(), "{text}: {right} at {offset}");
+            assert_eq!(layout.eval(&index).unwrap().bits() as i64, offset, "{text}: {right}");
+        }
+        // Nothing is longer: there is no index of the next offset.
+        let reached = (0..layout.size()).any(|index| layout.eval(&index).unwrap().bits() as i64 == size);
+        assert!(!reached, "{text}");
+    }
+    // Nothing longer is a layout, though all offsets up to 65536 have indices: the low block is that
+    // of `(5,64):(^3,^1)`, of which every choice was tried.
+    let short: Layout<Xor> = "(1024,5,64):(^1,^3072,^1024)".parse().unwrap();
+    let block: Layout<Xor> = "(5,64):(^3,^1)".parse().unwrap();
+    assert_eq!(short.right_inverse().unwrap().size(), 1024 * block.right_inverse().unwrap().size());
+    // Where the largest is not found, there is no answer.
+    let too_many: Layout<Xor> = "(65537,3):(^3,^1)".parse().unwrap();
+    assert_eq!(too_many.right_inverse().unwrap_err().code(), "E0110");
+}
+
 /// Whether the values of both, all sums, are `0 .. n`, each once.
 fn fills(h: &[u64], complement: &[u64]) -> bool {
     let all: BTreeSet<u64> = h.iter().flat_map(|a| complement.iter().map(move |b| a ^ b)).collect();

@@ -231,6 +231,6 @@ fn too_long(span: Range<usize>) -> Diagnostic {
     Diagnostic::new("E0209", span.clone(), "the sum or product is too long")
         .label(span, format!("level {}", MAX_NESTING + 1))
         .help(format!(
-            "each operator nests what stands before it, and {MAX_NESTING} levels are the most; bind the first part to a name"
+            "each operator nests what stands before it, {MAX_NESTING} levels at most; bind the first part to a name"
         ))
 }
