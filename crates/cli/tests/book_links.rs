@@ -202,8 +202,8 @@ fn the_page_of_errors_has_every_error_and_its_examples() {
     let explanations = explanations();
     assert!(explanations.len() > 150, "{} explanations", explanations.len());
     let mut page = String::from(
-        "# What errors mean\n\nEvery refusal has a code, and `tilewright explain` tells the page of a code. These are all of \
-         them; examples of\nthe algebra and of the language lead into the [playground](playground.md).\n",
+        "# What errors mean\n\nEvery refusal has a code, and `tilewright explain` prints its page. These are all of them; \
+         examples\nof the algebra and of the language lead into the [playground](playground.md).\n",
     );
     for (code, file) in &explanations {
         let text = fs::read_to_string(root().join(file)).unwrap();
