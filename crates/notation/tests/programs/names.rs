@@ -186,7 +186,9 @@ fn modes_grouped_by_a_list() {
     ] {
         assert_eq!(value(source), result, "{source}");
     }
-    for source in ["group((2,3,5), (0,0))", "group((2,3,5), (0,3))", "group((2,3,5), (0,-1))"] {
+    // A mode that there is not is refused before anything is counted up to its number.
+    for mode in ["(0,0)", "(0,3)", "(0,-1)", "9223372036854775807", "(9223372036854775807,0)"] {
+        let source = &format!("group((2,3,5), {mode})");
         assert!(evaluate(source, &mut Environment::new()).is_err(), "{source}");
     }
 }
