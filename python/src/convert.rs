@@ -6,7 +6,8 @@
 
 use std::cell::RefCell;
 
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
@@ -16,6 +17,26 @@ use tilewright_notation::{Environment, Value, evaluate};
 
 use crate::object::{self, Object};
 use crate::refusal;
+
+/// The elements of a sequence. `Vec::extract` makes room for as many as the sequence says it has,
+/// and ends the process where there is no memory for them, as for `range(2**50)`; so that is asked
+/// first.
+///
+/// Errors: there is no memory for so many (`MemoryError`); as `Vec::extract`.
+pub fn list<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>) -> PyResult<Vec<T>> {
+    let length = object.len().unwrap_or(0);
+    if Vec::<T>::new().try_reserve_exact(length).is_err() {
+        return Err(PyMemoryError::new_err(format!("there is no memory for the {length} elements of a sequence")));
+    }
+    object.extract()
+}
+
+/// The elements of the sequences of a sequence.
+///
+/// Errors: as [`list`].
+pub fn lists<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Vec<T>>> {
+    list::<Bound<'py, PyAny>>(object)?.iter().map(list).collect()
+}
 
 /// The value that an object stands for.
 ///

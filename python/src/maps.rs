@@ -134,12 +134,12 @@ impl BitMatrix {
     fn new(
         py: Python<'_>,
         outputs: &Bound<'_, PyAny>,
-        columns: Option<Vec<u64>>,
+        columns: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let object = match (outputs.cast::<PyString>(), columns) {
             (Ok(text), None) => read(py, text.to_str()?, "BitMatrix", |value| matches!(value, Value::Matrix(_)))?,
             (Err(_), Some(columns)) => {
-                let matrix = tilewright_layout::BitMatrix::new(outputs.extract()?, columns);
+                let matrix = tilewright_layout::BitMatrix::new(outputs.extract()?, crate::convert::list(columns)?);
                 Object { value: matrix.map_err(|error| refusal::of_layout(py, error))?.into() }
             }
             _ => {

@@ -76,7 +76,7 @@ impl Mesh {
     }
 
     /// The rank of the device at a coordinate.
-    fn rank(&self, coordinate: Vec<i64>) -> PyResult<usize> {
+    fn rank(&self, #[pyo3(from_py_with = crate::convert::list)] coordinate: Vec<i64>) -> PyResult<usize> {
         let missing = || PyValueError::new_err(format!("{} has no device at {coordinate:?}", self.mesh));
         self.mesh.rank(&coordinate).ok_or_else(missing)
     }
@@ -95,14 +95,22 @@ impl Mesh {
     }
 
     /// The layout that a `PartitionSpec` of JAX stands for, or its text: `P('dp', None)`.
-    fn of_partition_spec(&self, shape: Vec<i64>, spec: &Bound<'_, PyAny>) -> PyResult<Sharded> {
+    fn of_partition_spec(
+        &self,
+        #[pyo3(from_py_with = crate::convert::list)] shape: Vec<i64>,
+        spec: &Bound<'_, PyAny>,
+    ) -> PyResult<Sharded> {
         let layout = ShardedLayout::of_partition_spec(&self.mesh, &shape, &said(spec)?);
         Ok(Sharded { layout: layout.map_err(refused(spec.py()))? })
     }
 
     /// The layout that placements of DTensor stand for, one for each axis of the mesh, or their
     /// text: `[Shard(0), Replicate()]`.
-    fn of_placements(&self, shape: Vec<i64>, placements: &Bound<'_, PyAny>) -> PyResult<Sharded> {
+    fn of_placements(
+        &self,
+        #[pyo3(from_py_with = crate::convert::list)] shape: Vec<i64>,
+        placements: &Bound<'_, PyAny>,
+    ) -> PyResult<Sharded> {
         let layout = ShardedLayout::of_placements(&self.mesh, &shape, &said(placements)?);
         Ok(Sharded { layout: layout.map_err(refused(placements.py()))? })
     }
@@ -226,7 +234,7 @@ impl Sharded {
     #[pyo3(signature = (others, to, bytes, machine = None))]
     fn map(
         own: PyRef<'_, Self>,
-        others: Vec<PyRef<'_, Sharded>>,
+        #[pyo3(from_py_with = crate::convert::list)] others: Vec<PyRef<'_, Sharded>>,
         to: &Sharded,
         bytes: i64,
         machine: Option<&str>,
@@ -242,7 +250,7 @@ impl Sharded {
     fn reduce(
         &self,
         py: Python<'_>,
-        over: Vec<usize>,
+        #[pyo3(from_py_with = crate::convert::list)] over: Vec<usize>,
         to: &Sharded,
         bytes: i64,
         by: &str,
@@ -256,7 +264,7 @@ impl Sharded {
     fn softmax(
         &self,
         py: Python<'_>,
-        over: Vec<usize>,
+        #[pyo3(from_py_with = crate::convert::list)] over: Vec<usize>,
         to: &Sharded,
         bytes: i64,
         machine: Option<&str>,

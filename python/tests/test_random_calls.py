@@ -8,6 +8,7 @@ import random
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tilewright as tw
 
@@ -118,3 +119,40 @@ def test_random_pictures() -> None:
             tw.draw(*what, **options).text()
         except (tw.LayoutError, TypeError, ValueError, OverflowError):
             pass
+
+
+LONG = range(2**50)
+#: Not checked by types, as the calls are wrong.
+FREE: Any = tw
+GRID: Any = MESH
+BY_ROWS: Any = ROWS
+HERE = {"on": "interpreter"}
+#: Wrong calls, what they raise, and words of it: what was given, or what would do.
+WRONG: list[tuple[Any, type[Exception], str]] = [
+    (lambda: FREE.E("0"), TypeError, r"numbers of modes, E\(0\)"),
+    (lambda: FREE.E(1.5), TypeError, "not 1.5"),
+    (lambda: FREE.gpu.reduce(NUMBERS, axis="rows", **HERE), TypeError, "axis is a number"),
+    (lambda: FREE.gpu.reduce(NUMBERS, axis=2, **HERE), ValueError, "the axes 0 to 1, not 2"),
+    (lambda: FREE.gpu.reduce(np.array(1.0), **HERE), ValueError, "x has no axes"),
+    (lambda: FREE.gpu.gemm(NUMBERS, NUMBERS, keep=3, **HERE), TypeError, "keep is a text"),
+    (lambda: FREE.gpu.plan("softmax"), TypeError, r"plan\(softmax, x\)"),
+    # As many elements as no memory holds are refused, and do not end the process.
+    (lambda: GRID.rank(LONG), MemoryError, "1125899906842624 elements"),
+    (lambda: GRID.of_placements(LONG, "[Shard(0)]"), MemoryError, "elements of a sequence"),
+    (lambda: BY_ROWS.reduce(LONG, COLUMNS, 4), MemoryError, "elements of a sequence"),
+    (lambda: BY_ROWS.reshard(COLUMNS, 4).simulate([LONG] * 4), MemoryError, "elements of a sequence"),
+    (lambda: FREE.BitMatrix(2, LONG), MemoryError, "elements of a sequence"),
+]
+
+
+@pytest.mark.parametrize("call, error, words", WRONG)
+def test_wrong_calls_say_what_is_wrong(call: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_lists_are_sequences_of_any_kind() -> None:
+    memory = [[1.0, 2.0, 3.0, 4.0] * 4] * 4
+    plan = BY_ROWS.reshard(ROWS, 8)
+    assert plan.simulate(memory) == plan.simulate(np.array(memory)) == plan.simulate(tuple(map(tuple, memory)))
+    assert GRID.rank((1, 1)) == GRID.rank(np.array([1, 1])) == 3

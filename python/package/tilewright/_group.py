@@ -176,7 +176,13 @@ def group_of(group: Any) -> Group:
         return group
     key = group
     if group is None:
-        dist = importlib.import_module("torch.distributed")
+        try:
+            dist = importlib.import_module("torch.distributed")
+        except ImportError:
+            raise RuntimeError(
+                "there is no PyTorch, whose groups are taken if none is given: "
+                "give group=tilewright.mesh.Processes.of_environment()"
+            ) from None
         key = dist.group.WORLD if dist.is_available() and dist.is_initialized() else None
     kept = _groups.get(id(key))
     if key is not None and kept is not None and kept[0] is key and not kept[1].failed:

@@ -29,8 +29,10 @@ def E(*path: int) -> Step:
     >>> Layout((4, 8), (E(0), E(1)))
     Layout('(4,8):(1@0,1@1)')
     """
+    if any(isinstance(mode, bool) or not hasattr(mode, "__index__") for mode in path):
+        raise TypeError(f"a path is of numbers of modes, E(0) or E(1, 0), not {', '.join(map(repr, path))}")
     # CuTe prints a path from the inside out.
-    return Step("1" + "".join(f"@{int(mode)}" for mode in reversed(path)))
+    return Step("1" + "".join(f"@{mode.__index__()}" for mode in reversed(path)))
 
 
 def make_layout(*modes: Any, stride: Any = None) -> Layout:

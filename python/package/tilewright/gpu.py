@@ -27,6 +27,8 @@ from ._arrays import empty, result_type
 from ._jit import interpret
 from ._native import Layout
 
+__all__ = ["device_count", "device_name", "gemm", "layer_norm", "plan", "reduce", "relayout", "rms_norm", "softmax"]
+
 # The type of elements, extents, strides, the CUDA device, and how many elements come after a
 # multiple of 16 bytes.
 Axes = tuple[str, tuple[int, ...], tuple[int, ...], "int | None", int]
@@ -132,6 +134,8 @@ def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> _native
     >>> len(plan(softmax, np.zeros((2, 64), np.float32)).launches)
     1
     """
+    if not callable(function):
+        raise TypeError(f"what is planned is a function of tilewright.gpu, as in plan(softmax, x), not {function!r}")
     asked: list[_native.Plan] = []
     _local.asked = asked
     try:

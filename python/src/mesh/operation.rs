@@ -119,7 +119,11 @@ impl Operation {
     /// in f64; indices are whole numbers.
     ///
     /// A function of elements is not simulated: `ValueError`.
-    fn simulate(&self, py: Python<'_>, memory: Vec<Vec<f64>>) -> PyResult<Vec<Vec<f64>>> {
+    fn simulate(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = crate::convert::lists)] memory: Vec<Vec<f64>>,
+    ) -> PyResult<Vec<Vec<f64>>> {
         let indices = |all: Vec<Vec<i64>>| -> Vec<Vec<f64>> {
             all.into_iter().map(|own| own.into_iter().map(|index| index as f64).collect()).collect()
         };

@@ -73,7 +73,12 @@ impl Product {
     }
 
     /// The memory of D on each device, from that of A and B, computed in this process in f64.
-    fn simulate(&self, py: Python<'_>, a: Vec<Vec<f64>>, b: Vec<Vec<f64>>) -> PyResult<Vec<Vec<f64>>> {
+    fn simulate(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = crate::convert::lists)] a: Vec<Vec<f64>>,
+        #[pyo3(from_py_with = crate::convert::lists)] b: Vec<Vec<f64>>,
+    ) -> PyResult<Vec<Vec<f64>>> {
         py.detach(|| self.plan.simulate(&a, &b)).map_err(refused(py))
     }
 

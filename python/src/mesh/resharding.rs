@@ -87,7 +87,11 @@ impl Resharding {
 
     /// The memory of each device after the plan, from what each has before, computed in this
     /// process in f64.
-    fn simulate(&self, py: Python<'_>, memory: Vec<Vec<f64>>) -> PyResult<Vec<Vec<f64>>> {
+    fn simulate(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = crate::convert::lists)] memory: Vec<Vec<f64>>,
+    ) -> PyResult<Vec<Vec<f64>>> {
         py.detach(|| self.plan.simulate(&memory)).map_err(refused(py))
     }
 
