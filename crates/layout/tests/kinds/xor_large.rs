@@ -153,5 +153,5 @@ fn extremes_are_errors_and_not_panics() {
         count(l.cosize().is_ok() && l.coshape().is_ok() && l.is_injective().is_ok() && l.is_surjective().is_ok());
         count(l.image().is_ok());
     }
-    assert!(done > 3_000 && refused > 3_000, "{done} {refused}");
+    assert!(done > 2_500 && refused > 3_000, "{done} {refused}");
 }

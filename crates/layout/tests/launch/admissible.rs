@@ -304,7 +304,8 @@ fn common_vectors_are_the_largest_at_every_value() {
         let plain = |values: &Values| {
             let (x, y) = (x.numbers(values).unwrap(), y.numbers(values).unwrap());
             let one = x.is_injective().unwrap() || y.is_injective().unwrap();
-            (max_common_layout(&x, &y).unwrap(), x, y, one)
+            // A search for the largest may not come to an end.
+            (max_common_layout(&x, &y).ok().map(|largest| largest.size()), x, y, one)
         };
         match max_common_layout(&x, &y) {
             Ok(common) => {
@@ -319,12 +320,13 @@ fn common_vectors_are_the_largest_at_every_value() {
                         assert!(index < x.size() && index < y.size(), "{a} and {b}: {common}");
                         assert_eq!((x.eval(&index), y.eval(&index)), (Ok(i), Ok(i)), "{a} and {b}: {common}");
                     }
-                    assert!(!one || common.size() == largest.size(), "{a} and {b}: {common}, {largest} at {values:?}");
+                    let longest = !one || largest.is_none_or(|largest| largest == common.size());
+                    assert!(longest, "{a} and {b}: {common}, {largest:?} at {values:?}");
                 }
             }
             Err(LayoutError::Open { .. }) => {
                 asked += 1;
-                missed += u32::from(samples.iter().all(|values| plain(values).0.size() == 1));
+                missed += u32::from(samples.iter().all(|values| plain(values).0 == Some(1)));
             }
             Err(_) => {}
         }
