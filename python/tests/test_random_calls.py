@@ -136,6 +136,9 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
     (lambda: FREE.gpu.reduce(np.array(1.0), **HERE), ValueError, "x has no axes"),
     (lambda: FREE.gpu.gemm(NUMBERS, NUMBERS, keep=3, **HERE), TypeError, "keep is a text"),
     (lambda: FREE.gpu.plan("softmax"), TypeError, r"plan\(softmax, x\)"),
+    (lambda: FREE.mesh.reduce(NUMBERS, ROWS, "0", ROWS), TypeError, "the modes are a number, or a tuple"),
+    (lambda: FREE.mesh.map(np.add, NUMBERS, ROWS, ROWS), TypeError, "two lists"),
+    (lambda: FREE.mesh.map("add", [NUMBERS], [ROWS], ROWS), TypeError, "a function of arrays"),
     # As many elements as no memory holds are refused, and do not end the process.
     (lambda: GRID.rank(LONG), MemoryError, "1125899906842624 elements"),
     (lambda: GRID.of_placements(LONG, "[Shard(0)]"), MemoryError, "elements of a sequence"),

@@ -79,7 +79,10 @@ def _beside(
 
 
 def _modes(over: int | Sequence[int]) -> tuple[int, ...]:
-    return (over,) if isinstance(over, int) else tuple(over)
+    modes = tuple(over) if isinstance(over, Sequence) and not isinstance(over, str) else (over,)
+    if any(isinstance(mode, bool) or not hasattr(mode, "__index__") for mode in modes):
+        raise TypeError(f"the modes are a number, or a tuple of numbers from 0 on, not {over!r}")
+    return tuple(mode.__index__() for mode in modes)
 
 
 def reshard(tensor: Any, before: Sharded, after: Sharded, group: Any = None, *, machine: str | None = None) -> Any:
@@ -152,6 +155,10 @@ def map(
         columns = doing.move(result, [doing.memory(made, result.before)], "the result")
         return doing.tensor(columns[0], after)
 
+    if not callable(function):
+        raise TypeError(f"what is computed is a function of arrays, such as numpy.add, not {function!r}")
+    if not all(isinstance(given, Sequence) for given in (tensors, layouts)):
+        raise TypeError("tensors and their layouts are two lists: map(f, [x, y], [rows, columns], to)")
     if not tensors or len(tensors) != len(layouts):
         raise ValueError(f"each of {len(tensors)} tensors has a layout, and {len(layouts)} were given")
     return _beside(group, tensors, lambda bytes_: _mapping(tuple(layouts), after, bytes_, machine), work)
