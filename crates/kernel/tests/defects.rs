@@ -233,6 +233,28 @@ fn each_classic_defect_is_found_and_named() {
             }),
         ),
         (
+            "a descriptor without a swizzle",
+            &["E1039"],
+            "no swizzle, and they were written with the swizzle of 128 bytes",
+            Box::new(|instruction| {
+                if let Operation::MultiplyGroup { b, .. } = &mut instruction.operation {
+                    b.mode = SwizzleMode::None;
+                }
+                Now::Stays
+            }),
+        ),
+        (
+            "both descriptors of another swizzle",
+            &["E1039"],
+            "the swizzle of 32 bytes, and they were written with the swizzle of 128 bytes",
+            Box::new(|instruction| {
+                if let Operation::MultiplyGroup { a: Some(a), b, .. } = &mut instruction.operation {
+                    (a.mode, b.mode) = (SwizzleMode::Bytes32, SwizzleMode::Bytes32);
+                }
+                Now::Stays
+            }),
+        ),
+        (
             "a stage is read before it is full",
             &["E1012", "E1018", "E1020", "E1023"],
             "may be under way, that of load",

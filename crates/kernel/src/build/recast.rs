@@ -11,8 +11,8 @@ use tilewright_layout::{Extent, Slot, Stride, Tree};
 
 use super::Build;
 use super::fragment::Fragment;
-use super::index::fits;
 use super::load_store::Edge;
+use super::lower::fits;
 use super::number::{Flag, Num, width_of};
 use super::tensor::{self, View};
 use crate::element::Element;

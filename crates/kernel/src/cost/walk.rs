@@ -1,4 +1,5 @@
-//! What the warps of a block execute, without memory.
+//! What the warps of a block execute, without memory: what they take of it (`walk/memory.rs`), and
+//! the sums (`walk/sums.rs`).
 //!
 //! Law: addresses and predicates are computed as the interpreter computes them, wherever they
 //! follow from the numbers of threads, blocks and turns and from what the launch passes. What comes
@@ -11,78 +12,26 @@
 //! Memory orders nothing here, so warps go one after another. A condition that is not known goes
 //! both ways, with all lanes.
 
+mod memory;
+mod sums;
+
 use std::collections::BTreeMap;
 
+use self::sums::growth;
+pub(super) use self::sums::{Sums, Taken};
 use super::Uncounted;
 use super::requests::Request;
 use crate::interpret::code::{Choice, Code, Node, Turns};
 use crate::interpret::compute::compute;
-use crate::interpret::counts::{Class, Tally};
+use crate::interpret::counts::Class;
 use crate::interpret::lanes::{LANES, Lanes, low, signed};
-use crate::program::memory::{Access, Space};
 use crate::program::operation::{Operation, Special};
 use crate::program::register::Register;
 use crate::program::{Instruction, Program};
 
-/// Bytes of a row of a matrix.
-const ROW: u32 = 16;
-
 /// Turns of a loop before some are passed over, and how many there are in a long loop at least.
 const TURNS: u64 = 32;
 const LONG: u64 = 4 * TURNS;
-/// The longest period of what a loop carries.
-const PERIOD: usize = 12;
-
-/// What one instruction took of its memories, and whether that is the most that it can take.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Taken {
-    pub(super) of: [Tally; 2],
-    pub(super) at_most: bool,
-}
-
-/// Sums over the blocks that were walked.
-#[derive(Debug, Clone)]
-pub(super) struct Sums {
-    /// Of each node of the program.
-    pub(super) taken: Vec<Taken>,
-    /// How often warps executed each node.
-    pub(super) executed: Vec<u64>,
-    /// Nodes, of all warps.
-    pub(super) steps: u64,
-    /// Whether a condition was not known, so that both sides were walked.
-    pub(super) both_sides: bool,
-    /// Whether turns of a loop were multiplied.
-    pub(super) multiplied: bool,
-}
-
-impl Sums {
-    /// Adds what was counted since an earlier state of the nodes from a number on, times `turns`
-    /// over `of`.
-    fn multiply(&mut self, from: usize, before: &Sums, turns: u64, of: u64) {
-        let more = |now: u64, before: u64| {
-            let more = u128::from(now - before) * u128::from(turns) / u128::from(of.max(1));
-            now.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
-        };
-        self.multiplied = true;
-        self.steps = more(self.steps, before.steps);
-        for (now, before) in self.executed[from..].iter_mut().zip(&before.executed) {
-            *now = more(*now, *before);
-        }
-        for (now, before) in self.taken[from..].iter_mut().zip(&before.taken) {
-            for (now, before) in now.of.iter_mut().zip(before.of) {
-                for (now, before) in now.fields().into_iter().zip(before.clone().fields()) {
-                    *now = more(*now, *before);
-                }
-            }
-        }
-    }
-
-    /// The sums of some nodes, as they are now.
-    fn part(&self, from: usize, to: usize) -> Sums {
-        let (taken, executed) = (self.taken[from..to].to_vec(), self.executed[from..to].to_vec());
-        Sums { taken, executed, ..*self }
-    }
-}
 
 /// A walk through blocks of a grid.
 pub(super) struct Walk<'a> {
@@ -337,40 +286,6 @@ impl<'a> Walk<'a> {
         (u64::from(self.block[0] / blocks), u64::from(self.grid[0] / blocks).max(1))
     }
 
-    /// What threads read of numbers that are dealt: each cluster has every so many, as if all took
-    /// the same time. Whether it is such a load, whose numbers are known.
-    fn dealt(&mut self, access: &Access, instruction: &Instruction) -> bool {
-        let Some(dealt) = self.program.dealt.filter(|dealt| dealt.numbers == access.buffer) else { return false };
-        if !self.is_known(dealt.count) {
-            return false;
-        }
-        let end = self.registers[dealt.count.index()][0];
-        let (own, clusters) = self.cluster();
-        for (at, output) in (0..).zip(&instruction.outputs) {
-            let number = self.drawn.saturating_add(at).saturating_mul(clusters).saturating_add(own);
-            self.registers[output.index()] = [number.min(end); LANES];
-            self.known[output.index()] = true;
-        }
-        self.drawn += if self.drawn == 0 { u64::from(dealt.first) } else { 1 };
-        true
-    }
-
-    /// What threads read of the number of blocks that came before theirs: those before it in the
-    /// grid. Whether it is such a load.
-    fn counted(&mut self, access: &Access, instruction: &Instruction) -> bool {
-        if self.program.counted != Some(access.buffer) {
-            return false;
-        }
-        let [x, y, z] = self.block.map(u64::from);
-        let [columns, rows, _] = self.grid.map(u64::from);
-        let before = x + columns * (y + rows * z);
-        for output in &instruction.outputs {
-            self.registers[output.index()] = [before & u64::from(u32::MAX); LANES];
-            self.known[output.index()] = true;
-        }
-        true
-    }
-
     fn special(&self, special: Special) -> Lanes {
         let value = match special {
             Special::Thread => return std::array::from_fn(|lane| (self.warp * LANES + lane) as u64),
@@ -384,125 +299,6 @@ impl<'a> Walk<'a> {
         };
         [value.into(); LANES]
     }
-
-    fn accesses(&mut self, place: usize, instruction: &Instruction, mask: u32) {
-        let guard = instruction.guard;
-        let mut active = guard.filter(|guard| self.is_known(*guard)).map_or(mask, |guard| mask & self.holds(guard));
-        let mut open = guard.is_some_and(|guard| !self.is_known(guard));
-        let mut inputs = instruction.inputs.iter().copied();
-        for (which, access) in instruction.operation.accesses().enumerate() {
-            let address = access.addressed.then(|| inputs.next()).flatten();
-            let mut own = active;
-            let bytes = match &instruction.operation {
-                Operation::LoadMatrix { .. } | Operation::StoreMatrix { .. } => {
-                    // The lanes that name rows.
-                    active &= ((1_u64 << (8 * access.count.min(4))) - 1) as u32;
-                    own = active;
-                    ROW
-                }
-                Operation::CopyAsync { or_zeros: true, .. } if which == 1 => {
-                    // Where the last register is false nothing is read.
-                    if let Some(copied) = inputs.clone().next() {
-                        match self.is_known(copied) {
-                            true => own &= self.holds(copied),
-                            false => open = true,
-                        }
-                    }
-                    access.bytes()
-                }
-                Operation::Load(_)
-                | Operation::Store(_)
-                | Operation::RemoteLoad(_)
-                | Operation::RemoteStore(_)
-                | Operation::RemoteReduce(..)
-                | Operation::Atomic(..)
-                | Operation::Reduce(..)
-                | Operation::CopyAsync { .. } => access.bytes(),
-                Operation::BulkLoad { map, .. } | Operation::BulkStore { map, .. } if which == 0 => {
-                    // Each lane has the copy engine move a box.
-                    let bytes = u64::from(self.program.map(*map).box_bytes(self.program));
-                    let tally = &mut self.sums.taken[place].of[0];
-                    tally.requests += 1;
-                    tally.bytes = tally.bytes.saturating_add(bytes.saturating_mul(own.count_ones().into()));
-                    continue;
-                }
-                Operation::BulkSend { bytes, .. } if which == 0 => {
-                    let tally = &mut self.sums.taken[place].of[0];
-                    tally.requests += 1;
-                    tally.bytes = tally.bytes.saturating_add(u64::from(own.count_ones() * bytes));
-                    continue;
-                }
-                // Barriers in memory, and what matrix instructions of four warps read.
-                _ => continue,
-            };
-            let space = self.program.buffer(access.buffer).space;
-            let addresses = match address {
-                Some(register) if !self.is_known(register) => {
-                    open = true;
-                    None
-                }
-                register => Some(self.addresses(access, register)),
-            };
-            if let (Some(asked), Some(addresses), true) = (&mut self.asked, &addresses, own != 0) {
-                let lanes = (0..LANES as u32).filter(|lane| own >> lane & 1 == 1);
-                asked.entry((place, which)).or_insert_with(|| Request {
-                    source: *self.program.source(instruction.source),
-                    class: Class::of(&instruction.operation),
-                    buffer: self.program.buffer(access.buffer).name.clone(),
-                    space,
-                    bytes,
-                    lanes: lanes.map(|lane| (lane, addresses[lane as usize])).collect(),
-                });
-            }
-            let tally = &mut self.sums.taken[place].of[which];
-            match (addresses, space) {
-                (Some(addresses), Space::Global) => tally.global(own, &addresses, bytes),
-                (Some(addresses), Space::Shared) => tally.shared(own, &addresses, bytes),
-                (None, Space::Global) => tally.global(own, &apart(), bytes),
-                (None, Space::Shared) => tally.shared(own, &apart(), bytes),
-            }
-        }
-        self.sums.taken[place].at_most |= open;
-    }
-
-    fn addresses(&self, access: &Access, register: Option<Register>) -> Lanes64 {
-        let buffer = self.program.buffer(access.buffer);
-        let offset = access.offset.wrapping_add(buffer.start.into());
-        let Some(register) = register else { return [offset; LANES] };
-        let wide = buffer.space == Space::Global;
-        let extended = |value: u64| if wide { value as i64 } else { i64::from(value as u32 as i32) };
-        self.registers[register.index()].map(|value| extended(value).wrapping_add(offset))
-    }
-}
-
-/// The shortest period after which what a loop carries has grown by the same each time, and by how
-/// much, in each lane. What is not known stays so.
-fn growth(states: &[Vec<Option<Lanes>>], widths: &[u32]) -> Option<(usize, Vec<Lanes>)> {
-    let last = states.len() - 1;
-    (1..=PERIOD).find_map(|period| {
-        let grown = |value: usize, at: usize| -> Option<Lanes> {
-            let (now, then) = (states[at][value]?, states[at - period][value]?);
-            Some(std::array::from_fn(|lane| now[lane].wrapping_sub(then[lane]) & low(widths[value])))
-        };
-        let mut growth = Vec::new();
-        for value in 0..widths.len() {
-            let wanted = grown(value, last);
-            let known = |at: usize| states[at][value].is_some();
-            let as_known = (states.len() / 2..=last).all(|at| known(at) == known(last));
-            if !as_known || (states.len() / 2 + period..=last).any(|at| grown(value, at) != wanted) {
-                return None;
-            }
-            growth.push(wanted.unwrap_or([0; LANES]));
-        }
-        (states.len() / 2 + period < last).then_some((period, growth))
-    })
-}
-
-type Lanes64 = [i64; LANES];
-
-/// Addresses that have nothing in common, and all their words in one bank: the worst.
-fn apart() -> Lanes64 {
-    std::array::from_fn(|lane| lane as i64 * 4096)
 }
 
 /// How often warps executed instructions of each class.
@@ -514,19 +310,4 @@ pub(super) fn classes(code: &Code<'_>, executed: &[u64]) -> [u64; Class::ALL.len
         }
     }
     classes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Tally, apart};
-
-    #[test]
-    fn the_worst_addresses_are_the_worst() {
-        for bytes in [4, 8, 16] {
-            let (mut shared, mut global) = (Tally::default(), Tally::default());
-            shared.shared(u32::MAX, &apart(), bytes);
-            global.global(u32::MAX, &apart(), bytes);
-            assert_eq!((shared.wavefronts, global.sectors, global.lines), (32, 32, 32));
-        }
-    }
 }

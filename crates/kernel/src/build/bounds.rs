@@ -1,0 +1,84 @@
+//! What is known about numbers in all threads, blocks and turns, and predicates where it is not.
+//!
+//! Law: what is said to be less is less for all sizes that the facts admit.
+
+use tilewright_layout::symbolic::{Expr, Parameter, Symbolic, Values};
+use tilewright_layout::{Extent, Stride};
+
+use super::core::Core;
+use super::lower::fits;
+use crate::error::Reason;
+use crate::program::operation::{Comparison, Number, Operation};
+use crate::program::register::{Register, Width};
+
+impl Core {
+    /// The greatest value of an expression over all threads, blocks and turns, or the least, as an
+    /// expression over the sizes and what is bounded by numbers alone.
+    fn extreme(&self, expr: &Expr, greatest: bool) -> Expr {
+        let mut expr = expr.clone();
+        // Variables that came later may be bounded by earlier ones.
+        for variable in self.variables.iter().rev() {
+            let Some(last) = variable.below.as_ref().and_then(|below| below.minus(&Expr::from(1))) else { continue };
+            let Some((base, slope)) = affine(&expr, &variable.parameter) else { continue };
+            let rises = match slope.range() {
+                (Some(0..), _) => true,
+                (_, Some(..=0)) => false,
+                _ => continue,
+            };
+            let end = if rises == greatest {
+                Stride::times(&slope, &last).and_then(|part| Stride::plus(&base, &part))
+            } else {
+                Some(base)
+            };
+            expr = end.unwrap_or(expr);
+        }
+        expr
+    }
+
+    /// Whether one number is less than another in all threads, blocks and turns.
+    pub(crate) fn is_less(&self, a: &Expr, b: &Expr) -> bool {
+        a.less(b).proved() || self.extreme(a, true).less(b).proved()
+    }
+
+    /// Whether a number is 0 or more in all threads, blocks and turns.
+    pub(crate) fn is_natural(&self, a: &Expr) -> bool {
+        let below = Expr::from(-1);
+        below.less(a).proved() || below.less(&self.extreme(a, false)).proved()
+    }
+
+    /// A predicate that is true where `0 <= a < b`.
+    pub(crate) fn inside(&mut self, a: &Expr, b: &Expr) -> Result<Register, Reason> {
+        if self.is_natural(a) {
+            return self.less(a, b);
+        }
+        // A negative number is a large one without its sign.
+        let narrow = fits(a) && fits(b);
+        let (width, number) = if narrow { (Width::Bits32, Number::U32) } else { (Width::Bits64, Number::U64) };
+        let (a, b) = (self.lower(a, width)?, self.lower(b, width)?);
+        Ok(self.pure(Operation::Compare(Comparison::Less, number), [a, b], Width::Predicate))
+    }
+
+    /// A predicate that is true where `a < b`.
+    pub(crate) fn less(&mut self, a: &Expr, b: &Expr) -> Result<Register, Reason> {
+        let narrow = fits(a) && fits(b);
+        let (width, number) = if narrow { (Width::Bits32, Number::I32) } else { (Width::Bits64, Number::I64) };
+        let (a, b) = (self.lower(a, width)?, self.lower(b, width)?);
+        Ok(self.pure(Operation::Compare(Comparison::Less, number), [a, b], Width::Predicate))
+    }
+}
+
+/// `base` and `slope` of `expr = base + slope * parameter`; none where it is no such sum.
+fn affine(expr: &Expr, parameter: &Parameter) -> Option<(Expr, Expr)> {
+    if !expr.parameters().iter().any(|own| own.stands_for(parameter)) {
+        return Some((expr.clone(), Expr::from(0)));
+    }
+    let at = |value: i64| {
+        let mut values = Values::new();
+        values.set(parameter, value);
+        expr.substitute(&values).ok()
+    };
+    let base = at(0)?;
+    let slope = at(1)?.minus(&base)?;
+    let back = Stride::times(&slope, &Expr::from(parameter.clone())).and_then(|part| Stride::plus(&base, &part))?;
+    (back == *expr).then_some((base, slope))
+}
