@@ -3,45 +3,17 @@
 //! Law: a list follows from its number alone, as a problem does: types and the function of the sums
 //! are those of all its problems, sizes and layouts each problem's own.
 
-use tilewright::gpu::Device;
 use tilewright::kernel::Element;
-use tilewright::kernels::gemm::{Fused, Matrix, Problem, Problems, Products};
+use tilewright::kernels::gemm::{Fused, Matrix, Problem, Problems};
 use tilewright::kernels::{Expression, PlanError};
 
-use super::{BYTES, COMPARED, Chance, Numbers, block, compared, filled, matrix, wrong};
-use crate::gemm::tensors::{Tensors, ready};
-use crate::output::Failure;
+use super::problem::{BYTES, Chance, matrix};
+use super::{Numbers, Task, Work};
 
 /// The most problems of a list.
 const MOST: u64 = 12;
 /// The most of a list with inputs, which may not come ahead of the sums.
 const MOST_READ: u64 = 8;
-
-/// A list by chance.
-pub(super) struct Task {
-    problems: Problems,
-    numbers: Numbers,
-    /// Which of the candidates is its plan, counted round; that of the model where none is said.
-    plan: Option<usize>,
-}
-
-impl Task {
-    pub(super) fn text(&self) -> String {
-        let lies = |problem: &Problem| format!("A {}, B {}, D {}", problem.a(), problem.b(), problem.d());
-        let lies: Vec<String> = self.problems.problems().iter().map(lies).collect();
-        let which = self.plan.map_or_else(String::new, |plan| format!(", plan {plan} of all, counted round"));
-        format!("{}: {}, {:?} numbers{which}", self.problems, lies.join("; "), self.numbers)
-    }
-
-    fn products(&self) -> Result<Products, PlanError> {
-        let Some(number) = self.plan else { return Products::new(&self.problems) };
-        let plans = Products::candidates(&self.problems)?;
-        match plans.get(number % plans.len().max(1)) {
-            Some((_, plan)) => Products::planned(&self.problems, plan),
-            None => Products::new(&self.problems),
-        }
-    }
-}
 
 /// The list of a number.
 pub(super) fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
@@ -105,39 +77,5 @@ pub(super) fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
         }
         _ => Numbers::Small,
     };
-    let plan = (chance.below(3) == 0).then(|| chance.next() as usize);
-    Ok(Task { problems: Problems::new(problems)?, numbers, plan })
-}
-
-/// Checks a list in the interpreter.
-pub(super) fn interpreted(task: &Task) -> Result<u64, Failure> {
-    let products = task.products().map_err(|error| Failure::refused(&error))?;
-    let report = products.check_on(&|problem, operand, element, count| {
-        // Each problem has numbers of its own.
-        let mut bytes = block(task.numbers, operand, element, count + problem);
-        bytes.drain(..problem * element.bytes() as usize);
-        bytes
-    });
-    Ok(report.map_err(wrong)?.compared as u64)
-}
-
-/// Checks a list on a device.
-pub(super) fn launched(device: &Device, task: &Task, number: u64) -> Result<u64, Failure> {
-    let products = task.products().map_err(|error| Failure::refused(&error))?;
-    let stream = device.stream()?;
-    let kernels = ready(device, products.steps())?;
-    let problems = task.problems.problems();
-    let (mut all, mut blocks) = (Vec::new(), Vec::new());
-    for (place, problem) in problems.iter().enumerate() {
-        let workspaces = if place == 0 { products.workspaces() } else { &[] };
-        let made = filled(device, &stream, (problem, place), (task.numbers, number), workspaces)?;
-        all.push(made.0);
-        blocks.push(made.1);
-    }
-    Tensors::launch_all(&mut all, &stream, &kernels)?;
-    stream.synchronize()?;
-    let each = COMPARED / problems.len() as u64;
-    let of =
-        |(place, problem): (usize, &Problem)| compared(&stream, problem, (&all[place], &blocks[place]), number, each);
-    problems.iter().enumerate().map(of).sum()
+    Ok(Task::new(chance, Work::List(Problems::new(problems)?), numbers))
 }
