@@ -106,6 +106,14 @@ pub enum PlanError {
         /// What the first one has.
         first: String,
     },
+    /// E0945: a window that does not fit into an image and its borders, or whose numbers are out of
+    /// their range.
+    Window {
+        /// The window.
+        window: String,
+        /// Columns and rows of an image, without borders.
+        image: [i64; 2],
+    },
     /// E0937: a size that is not positive.
     Size {
         /// Its name.
@@ -160,6 +168,7 @@ impl PlanError {
             PlanError::Extents { .. } => "E0942",
             PlanError::Together { .. } => "E0943",
             PlanError::Unlike { .. } => "E0944",
+            PlanError::Window { .. } => "E0945",
             PlanError::Layout(error) => error.code(),
             PlanError::Atom(error) => error.code(),
             PlanError::Kernel(error) => error.code(),
@@ -194,6 +203,11 @@ impl PlanError {
                 "give the problems of a list the same types, function and pairs, or make a list of those that have"
                     .to_string()
             }
+            PlanError::Window { .. } => {
+                "give filters of at least 1 x 1, steps and spreads of at least 1, borders of at least 0, and a window \
+                 that is no larger than an image with its borders"
+                    .to_string()
+            }
             PlanError::Layout(error) => return error.help().map(|help| help.to_string()),
             PlanError::Atom(error) => return error.help(),
             PlanError::Kernel(error) => return error.help(),
@@ -225,6 +239,9 @@ impl fmt::Display for PlanError {
             PlanError::Together { what, with } => write!(f, "a product with {with} has no {what}"),
             PlanError::Unlike { number, what, given, first } => {
                 write!(f, "problem {number} of the list has other {what} than the first: {given}, not {first}")
+            }
+            PlanError::Window { window, image: [columns, rows] } => {
+                write!(f, "images of {columns} x {rows} have no windows of {window}")
             }
             PlanError::Layout(error) => error.fmt(f),
             PlanError::Atom(error) => error.fmt(f),

@@ -10,5 +10,5 @@ tilewright_layout::error_pages! {
     /// ```
     pub fn explanation in "error.rs":
         "E0931" "E0932" "E0933" "E0934" "E0935" "E0936" "E0937" "E0938" "E0939" "E0940"
-        "E0941" "E0942" "E0943" "E0944"
+        "E0941" "E0942" "E0943" "E0944" "E0945"
 }

@@ -112,6 +112,7 @@ impl Expression {
     }
 
     /// The number times the share of the normal distribution below it, within 4e-7 of the number.
+    /// Of infinities it is NaN.
     #[must_use]
     pub fn gelu(self) -> Expression {
         self.unary(Function::Gelu)
@@ -178,6 +179,21 @@ impl Expression {
                 Node::Constant(value) => value.fract() == 0.0 && value.abs() <= f64::from(i32::MAX),
                 Node::Unary(function, x) => matches!(function, Function::Abs | Function::Relu) && is(x),
                 Node::Binary(operator, a, b) => *operator != Operator::Divide && is(a) && is(b),
+            }
+        }
+        is(&self.0)
+    }
+
+    /// Whether numbers of 64 bits have it: the hardware has no powers of these, nor what is made of
+    /// powers.
+    pub(crate) fn is_of_doubles(&self) -> bool {
+        fn is(node: &Node) -> bool {
+            match node {
+                Node::Input(_) | Node::Constant(_) => true,
+                Node::Unary(function, x) => {
+                    matches!(function, Function::Abs | Function::Relu | Function::Sqrt | Function::Recip) && is(x)
+                }
+                Node::Binary(_, a, b) => is(a) && is(b),
             }
         }
         is(&self.0)

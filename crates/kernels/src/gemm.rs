@@ -20,9 +20,11 @@
 //! model      how long a plan takes                   byproduct  sums and greatest numbers of rows and columns
 //! edges      what is loaded of the last tiles        partials   sums of blocks that share a tile
 //! problems   lists of problems in one launch         list       which tile of which problem a block takes
+//! definition what an element of D should be          check      products run by the interpreter
 //! ```
 
 mod byproduct;
+mod check;
 mod definition;
 mod edges;
 mod epilogue;
@@ -54,7 +56,8 @@ use crate::meaning::Meaning;
 use crate::planned::Planned;
 
 pub use byproduct::{ByProduct, Each};
-pub use definition::{Expected, Report};
+pub use check::Report;
+pub use definition::Expected;
 pub use images::Window;
 pub use matrix::Matrix;
 pub use pairs::Pairs;

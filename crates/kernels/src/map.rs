@@ -167,8 +167,9 @@ pub fn map_at(
             _ => format!("{each} times {vector} elements a thread, in the order of the output"),
         },
     ];
-    let inputs = inputs.iter().map(|(layout, ..)| (*layout).clone()).collect();
-    let meaning = Meaning::Map { expression: expression.clone(), inputs, output: Box::new(output.0.clone()) };
+    let inputs = inputs.iter().map(|(layout, _, offset)| ((*layout).clone(), *offset)).collect();
+    let output = Box::new((output.0.clone(), output.2));
+    let meaning = Meaning::Map { expression: expression.clone(), inputs, output };
     Ok(Planned::new(kernel, plan, meaning).moving(bytes))
 }
 
@@ -177,10 +178,18 @@ pub fn map_at(
 /// Errors: there is none.
 fn computed_in(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Element, PlanError> {
     let types = || tensors.iter().map(|(_, element, _)| *element);
-    let Some(integer) = types().find(|element| !element.is_float()) else {
-        return Ok(if types().any(|element| element == Element::F64) { Element::F64 } else { Element::F32 });
-    };
     let refused = |what, given: String, known: &str| Err(PlanError::Unknown { what, given, known: known.to_string() });
+    let Some(integer) = types().find(|element| !element.is_float()) else {
+        return match types().any(|element| element == Element::F64) {
+            false => Ok(Element::F32),
+            true if expression.is_of_doubles() => Ok(Element::F64),
+            true => {
+                let known =
+                    "+, -, *, /, min, max, abs, relu, sqrt and recip; powers, and what is made of them, are of f32";
+                refused("expression of f64", expression.to_string(), known)
+            }
+        };
+    };
     if integer.bits() < 32 || types().any(|element| element != integer) {
         return refused("type", integer.to_string(), "floating-point numbers, or one integer type of 32 bits or more");
     }

@@ -21,7 +21,7 @@ use crate::relayout::Place;
 
 pub use definition::{Definition, Wanted};
 pub use number::{any_numbers, bits_at};
-pub(crate) use number::{step, value};
+pub(crate) use number::{distance, step, value};
 
 /// What a kernel computes.
 #[derive(Debug, Clone)]
@@ -64,10 +64,10 @@ pub(crate) enum Meaning {
     Map {
         /// The function.
         expression: Expression,
-        /// Where elements are in the inputs.
-        inputs: Vec<Layout>,
+        /// Where elements are in the inputs: layouts, and how many elements come before them.
+        inputs: Vec<(Layout, i64)>,
         /// Where they go.
-        output: Box<Layout>,
+        output: Box<(Layout, i64)>,
     },
     /// `y[to(i)]` is a statistic of `x[from(i) + along(j)]` for all `j`.
     Reduce {
@@ -164,7 +164,7 @@ impl Planned {
     pub fn defined(&self) -> usize {
         match self.meaning() {
             Meaning::Relayout { from, .. } => from.size() as usize,
-            Meaning::Map { output, .. } => output.size() as usize,
+            Meaning::Map { output, .. } => output.0.size() as usize,
             Meaning::Gather { picked, columns, .. } => (picked * columns) as usize,
             Meaning::Scatter { rows, picked, columns } => (picked.min(rows) * columns) as usize,
             Meaning::Sum => self.size("M") * self.size("N"),
@@ -227,6 +227,15 @@ impl Planned {
             (Meaning::Indices { indices, .. }, 2) => {
                 let places = indices.digits.iter().map(|(extent, _)| extent).product::<i64>().max(1);
                 (0..count).flat_map(|at| ((at as i64 % places) as i32).to_le_bytes()).collect()
+            }
+            // Small ones where they are computed with, so that f64 has what comes of them.
+            (Meaning::Map { .. } | Meaning::Reduce { .. }, _)
+                if matches!(element, Element::U32 | Element::U64 | Element::I64) =>
+            {
+                let small = any_numbers(Element::I32, count, input as u64 + 1);
+                let number = |at: usize| i64::from(bits_at(&small, 4, at) as u32 as i32);
+                let own = |at: usize| if element == Element::I64 { number(at) } else { number(at).abs() };
+                (0..count).flat_map(|at| own(at).to_le_bytes().into_iter().take(element.bytes() as usize)).collect()
             }
             _ => any_numbers(element, count, input as u64 + 1),
         }

@@ -126,7 +126,7 @@ fn product_of(
     let staged = result.bits() == 16;
     let plan = vec![
         format!("tiles of {rows} x {columns} of C, {depth} steps along K at a time, {stages} stages"),
-        format!("{group} tiles along M one after the other, then along N"),
+        format!("blocks in the order of tiles: {group} along M, then the {group} beside them along N"),
         format!("{atom}, {} threads", mma.threads()),
         (if staged { "C through shared memory" } else { "C from registers" }).to_string(),
     ];

@@ -79,9 +79,11 @@ pub(crate) fn widest(columns: i64, element: Element, alignment: i64) -> i64 {
     vector
 }
 
-/// A tensor that begins at a multiple of `alignment` elements, or of 16 bytes.
+/// A tensor that begins at a multiple of `alignment` elements, or of 16 bytes. Accesses ask for the
+/// power of two in it: what begins at multiples of 6 begins at multiples of 2.
 pub(crate) fn placed<'k>(tensor: View<'k>, element: Element, alignment: i64) -> Result<View<'k>, KernelError> {
-    let bytes = alignment.saturating_mul(element.bytes().into()).clamp(0, VECTOR);
+    let power = 1 << alignment.trailing_zeros().min(VECTOR.trailing_zeros());
+    let bytes = VECTOR.min(power * i64::from(element.bytes()));
     if bytes == VECTOR { Ok(tensor) } else { tensor.aligned(bytes as u32) }
 }
 

@@ -1,10 +1,15 @@
-//! Sizes at the ends of what a size may be: a plan or an error, and no panic.
+//! Sizes, alignments, types and plans at the ends of what they may be: a plan or an error, and no
+//! panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tilewright_kernel::cost::Machine;
-use tilewright_kernel::ptx;
-use tilewright_kernels::library;
+use tilewright_kernel::{Element, ptx};
+use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product};
+use tilewright_kernels::{
+    Expression, PlanError, Statistic, layer_norm_at, library, map_at, reduce_at, relayout, rms_norm_at, softmax_at,
+};
+use tilewright_layout::Layout;
 
 const SIZES: [i64; 8] = [-1, 0, 1, 8, (1 << 16) + 1, (1 << 31) - 1, 1 << 40, i64::MAX];
 
@@ -39,4 +44,119 @@ fn sizes_of_any_magnitude_are_planned_or_refused() {
         }
     }
     assert!(planned > 100 && refused > 100, "{planned} planned, {refused} refused");
+}
+
+/// What begins at multiples of 6 elements begins at multiples of 2, and no plan asks for more.
+#[test]
+fn tensors_begin_at_multiples_of_any_number() {
+    for alignment in [0, 1, 3, 6, 12, -4, i64::MIN, i64::MAX] {
+        for columns in [1, 7, 24, 600] {
+            for element in [Element::F32, Element::Bf16] {
+                let rows = [
+                    softmax_at(columns, element, alignment),
+                    rms_norm_at(columns, element, 1e-5, alignment),
+                    layer_norm_at(columns, element, 1e-5, alignment),
+                ];
+                for planned in rows {
+                    let planned = planned.unwrap_or_else(|error| panic!("{columns} {element} {alignment}: {error}"));
+                    ptx::write(planned.kernel().program(), ptx::Target::Sm90a).unwrap();
+                }
+                let matrix: Layout = format!("({columns},5):(5,1)").parse().unwrap();
+                for modes in [[0], [1]] {
+                    let planned = reduce_at(Statistic::Sum, (&matrix, element), &modes, alignment);
+                    let planned = planned.unwrap_or_else(|error| panic!("{columns} {element} {alignment}: {error}"));
+                    planned.check().unwrap_or_else(|error| panic!("{columns} {element} {alignment}: {error}"));
+                }
+            }
+        }
+    }
+}
+
+/// Every type has a greatest element, along either mode, also those that are only stored.
+#[test]
+fn elements_of_all_types_are_compared() {
+    let matrix: Layout = "(24,10):(1,24)".parse().unwrap();
+    for element in Element::ALL {
+        for statistic in [Statistic::Maximum, Statistic::ArgMaximum] {
+            for modes in [[0], [1]] {
+                let planned = reduce_at(statistic, (&matrix, element), &modes, 16);
+                let planned = planned.unwrap_or_else(|error| panic!("{statistic:?} of {element}: {error}"));
+                planned.check().unwrap_or_else(|error| panic!("{statistic:?} of {element}: {error}"));
+            }
+        }
+    }
+}
+
+/// From every type to every other: integers keep the bits that there is room for, and what becomes
+/// an integer is rounded toward zero.
+#[test]
+fn all_types_are_converted() {
+    let (from, to): (Layout, Layout) = ("(9,7):(7,1)".parse().unwrap(), "(9,7):(1,9)".parse().unwrap());
+    for source in Element::ALL {
+        for destination in Element::ALL {
+            let planned = relayout(&from, source, &to, destination);
+            let planned = planned.unwrap_or_else(|error| panic!("{source} to {destination}: {error}"));
+            planned.check().unwrap_or_else(|error| panic!("{source} to {destination}: {error}"));
+        }
+    }
+}
+
+/// Tensors of a map begin inside of their memory, and are checked there.
+#[test]
+fn maps_begin_anywhere() {
+    let (x, y): (Layout, Layout) = ("(6,5):(5,1)".parse().unwrap(), "(6,5):(1,6)".parse().unwrap());
+    let add = Expression::input(0) + Expression::input(1);
+    for element in [Element::F32, Element::I64, Element::U32] {
+        let planned = map_at("add", &add, &[(&x, element, 3), (&y, element, 0)], (&y, element, 8)).unwrap();
+        planned.check().unwrap_or_else(|error| panic!("{element}: {error}"));
+    }
+    // The hardware has no powers in f64.
+    let refused = |text: &str| {
+        map_at("f", &Expression::parse(text, &["x"]).unwrap(), &[(&x, Element::F64, 0)], (&y, Element::F64, 0))
+    };
+    assert_eq!(refused("gelu(x)").unwrap_err().code(), "E0936");
+    assert!(refused("sqrt(x) / (1 + abs(x))").is_ok());
+}
+
+/// A plan with any numbers has a kernel, or is refused as a plan.
+#[test]
+fn plans_of_any_numbers_are_carried_out_or_refused() {
+    let rows = |element, extents| Matrix::rows(element, extents).unwrap();
+    let problem = |element, [m, n, k]: [i64; 3]| {
+        Problem::of(rows(element, [m, k]), rows(element, [n, k]), rows(Element::Bf16, [m, n])).unwrap()
+    };
+    let problems = [problem(Element::Bf16, [300, 264, 200]), problem(Element::E4M3, [72, 144, 400])];
+    let wild = [i64::MIN, i64::MAX, -1, 0, 1, 2, 3, 5, 100, 576, 1 << 20, 1 << 40, i64::MAX / 64];
+    let (mut made, mut refused) = (0, 0);
+    for problem in &problems {
+        let plans = Product::candidates(problem).unwrap();
+        let changes: [fn(&mut Plan) -> &mut i64; 10] = [
+            |plan| &mut plan.rows,
+            |plan| &mut plan.columns,
+            |plan| &mut plan.groups,
+            |plan| &mut plan.stages,
+            |plan| &mut plan.splits,
+            |plan| &mut plan.tail,
+            |plan| &mut plan.cluster,
+            |plan| &mut plan.group,
+            |plan| &mut plan.resident,
+            |plan| &mut plan.blocks,
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            for (at, value) in wild.into_iter().enumerate() {
+                let mut plan = plans[(number * 7 + at * 3) % plans.len()].1.clone();
+                *change(&mut plan) = value;
+                match Product::planned(problem, &plan) {
+                    Ok(_) => made += 1,
+                    Err(PlanError::Plan { .. }) => refused += 1,
+                    Err(error) => panic!("{problem}, {}: {error}", plan.line()),
+                }
+            }
+        }
+    }
+    assert!(made > 20 && refused > 100, "{made} made, {refused} refused");
+    // Ends of groups are numbers of 31 bits.
+    let (a, b) = (rows(Element::Bf16, [(1 << 31) + 8, 16]), rows(Element::Bf16, [32, 16]));
+    let error = Problem::grouped(a, b, rows(Element::Bf16, [(1 << 31) + 8, 32])).unwrap_err();
+    assert_eq!(error.code(), "E0935", "{error}");
 }

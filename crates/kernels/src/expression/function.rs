@@ -75,6 +75,8 @@ impl Function {
                 let own = value.abs() * (power(x) + 6.0 * ROUNDING) + x.abs() * f64::from(f32::MIN_POSITIVE);
                 (value, off * 1.1 + own)
             }
+            // The kernel multiplies an infinity by the tail, which is 0.
+            Function::Gelu if x.is_infinite() => (f64::NAN, off),
             Function::Gelu => {
                 (0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2), off * 1.13 + x.abs() * TAIL_OFF)
             }

@@ -1,10 +1,9 @@
-//! What a product should leave, element by element, and products run by the interpreter.
+//! What a product should leave, element by element.
 //!
 //! Law: the loop here knows nothing of tiles, threads or instructions. It evaluates layouts at
 //! indices and adds in f64, and says how far the roundings of the types may move a result.
 
 use tilewright_kernel::Element;
-use tilewright_kernel::interpret::{CheckError, Checked, Interpreter, SetupError};
 use tilewright_layout::LayoutError;
 
 use super::byproduct::{ByProduct, Each};
@@ -12,9 +11,8 @@ use super::images::Images;
 use super::matrix::Matrix;
 use super::problem::Problem;
 use super::scales::BLOCK;
-use super::step::{Operand, Side, Step};
-use super::{Product, Products};
-use crate::meaning::{self, Unchecked, any_numbers, bits_at};
+use super::step::{Operand, Side};
+use crate::meaning::{self, Unchecked};
 use crate::reduce::Statistic;
 
 /// What an element of D should be.
@@ -34,45 +32,15 @@ impl Expected {
     ///
     /// Errors: they are farther away than that ([`Unchecked::Wrong`]).
     pub fn distance(&self, found: u64) -> Result<f64, Unchecked> {
-        let number = meaning::value(self.element, found);
-        let greatest = greatest(self.element);
-        // Floating-point numbers of 8 bits and integers end at their greatest number, others at
-        // infinity.
-        let ends = self.element.bits() == 8 || !self.element.is_float();
-        let value = if ends { self.value.clamp(-greatest, greatest) } else { self.value };
-        if number == value || number.is_nan() && value.is_nan() {
-            return Ok(0.0);
-        }
-        // Where sums may leave the range of f32 on the way, nothing is said.
-        if value.is_finite() && !self.bound.is_finite() {
-            return Ok(0.0);
-        }
-        let beyond = number.is_infinite() && !ends && value.abs() + self.bound >= greatest;
-        let off = if beyond && number.signum() == value.signum() { 0.0 } else { (number - value).abs() };
-        if off.is_nan() || off > self.bound {
-            return Err(Unchecked::Wrong { element: self.place as usize, found: number, wanted: value });
-        }
-        Ok(if off == 0.0 { 0.0 } else { off / self.bound })
+        meaning::distance(self.element, found, self.value, self.bound).ok_or_else(|| {
+            let found = meaning::value(self.element, found);
+            Unchecked::Wrong { element: self.place as usize, found, wanted: self.value }
+        })
     }
 }
 
 /// From here on bf16 rounds to infinity: 2^128 less half of its last place.
 const PARTED: f64 = 511.0 * 664_613_997_892_457_936_451_903_530_140_172_288.0;
-
-/// The greatest number of a type.
-fn greatest(element: Element) -> f64 {
-    match element {
-        Element::F16 => 65_504.0,
-        Element::Bf16 => half::bf16::MAX.to_f64(),
-        Element::E4M3 => 448.0,
-        Element::E5M2 => 57_344.0,
-        Element::I32 => f64::from(i32::MAX),
-        _ => f64::from(f32::MAX),
-    }
-}
-
-/// What memory of D has before a product of groups, which may leave some of it.
-const POISON: u8 = 0xa5;
 
 /// Bits of an element of a tensor, counted from its beginning.
 type Bits<'a> = dyn Fn(Operand, i64) -> u64 + 'a;
@@ -142,7 +110,7 @@ impl Problem {
 
     /// The number of D at a row, a column and a matrix before it is rounded to its type, and how
     /// far roundings may move it.
-    fn number(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3]) -> Result<(f64, f64), LayoutError> {
+    pub(super) fn number(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3]) -> Result<(f64, f64), LayoutError> {
         let columns = match self.pairs() {
             None => vec![column],
             Some(pairs) => pairs.columns(column, self.sizes()[1]).to_vec(),
@@ -167,7 +135,7 @@ impl Problem {
         self.rounded((value, bound), at)
     }
 
-    fn rounded(&self, (value, bound): (f64, f64), at: [i64; 3]) -> Result<Expected, LayoutError> {
+    pub(super) fn rounded(&self, (value, bound): (f64, f64), at: [i64; 3]) -> Result<Expected, LayoutError> {
         let element = self.result();
         let last = if element.is_float() {
             meaning::step(element, value)
@@ -245,7 +213,7 @@ impl Problem {
 
 /// Numbers of a row or of a column, of which one is made.
 #[derive(Debug, Clone, Copy, Default)]
-struct Gathered {
+pub(super) struct Gathered {
     value: f64,
     bound: f64,
     size: f64,
@@ -255,7 +223,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, by: &ByProduct, number: (f64, f64)) {
+    pub(super) fn add(&mut self, by: &ByProduct, number: (f64, f64)) {
         let (value, off) = by.of.value_of(&[number]);
         self.count += 1;
         if by.statistic == Statistic::Sum {
@@ -270,7 +238,7 @@ impl Gathered {
         }
     }
 
-    fn expected(
+    pub(super) fn expected(
         self,
         problem: &Problem,
         number: usize,
@@ -286,247 +254,5 @@ impl Gathered {
         let added = if sum { self.size * (self.count as f64 + 1.0) * 2_f64.powi(-24) } else { 0.0 };
         let bound = self.bound + added + meaning::step(Element::F32, value);
         Ok(Some(Expected { place, value, bound, element: Element::F32 }))
-    }
-}
-
-/// What a check of a product looked at.
-#[derive(Debug, Clone)]
-pub struct Report {
-    /// What the interpreter executed, kernel by kernel.
-    pub checked: Vec<Checked>,
-    /// How many elements of D and of by-products were compared: all.
-    pub compared: usize,
-    /// The greatest difference from the definition, in units of the bound that rounding gives.
-    pub worst: f64,
-}
-
-impl Product {
-    /// Runs the kernels in the interpreter, on random numbers, under every schedule, and
-    /// compares what they leave with the definition.
-    ///
-    /// ```
-    /// use tilewright_kernel::Element;
-    /// use tilewright_kernels::gemm::{Matrix, Problem, Product};
-    ///
-    /// // The copy engine cannot read rows of 9 elements: first they are moved to longer ones.
-    /// let product = Product::new(&Problem::new(Element::Bf16, [10, 16, 9]).unwrap()).unwrap();
-    /// assert_eq!(product.kernels().len(), 3);
-    /// assert_eq!(product.check().unwrap().compared, 160);
-    /// ```
-    ///
-    /// Errors: the interpreter finds a defect; D is not what the definition says.
-    pub fn check(&self) -> Result<Report, Unchecked> {
-        let problem = self.problem();
-        let numbers = |operand: Operand, element: Element, count: usize| {
-            let seed = match operand {
-                Operand::A => 1,
-                Operand::B => 2,
-                Operand::Input(number) => number as u64 + 3,
-                Operand::Scales(side) => 101 + side as u64,
-                Operand::Ends => return problem.any_ends(5),
-                Operand::D | Operand::ByProduct(_) | Operand::Workspace(_) => 0,
-            };
-            any_numbers(element, count, seed)
-        };
-        self.check_on(&numbers)
-    }
-
-    /// As [`Product::check`], where `numbers` gives the bytes of so many elements of a tensor.
-    ///
-    /// Errors: as [`Product::check`].
-    pub fn check_on(&self, numbers: &dyn Fn(Operand, Element, usize) -> Vec<u8>) -> Result<Report, Unchecked> {
-        let problem = self.problem();
-        let mut memory = Memory::default();
-        memory.give(0, problem, numbers)?;
-        // What a kernel writes a part of keeps the rest: rows of no group, tiles that are shared.
-        let checked = memory.run(self.steps(), problem.groups().is_some() || self.plan().tail > 0)?;
-        let (compared, worst) = memory.compare(0, problem)?;
-        Ok(Report { checked, compared, worst })
-    }
-}
-
-impl Products {
-    /// Runs the kernels in the interpreter, on numbers by chance, under every schedule, and
-    /// compares what they leave in all problems with the definition.
-    ///
-    /// ```
-    /// use tilewright_kernel::Element;
-    /// use tilewright_kernels::gemm::{Problem, Problems, Products};
-    ///
-    /// let problem = |sizes| Problem::new(Element::Bf16, sizes).unwrap();
-    /// let list = Problems::new(vec![problem([10, 16, 72]), problem([70, 8, 200])]).unwrap();
-    /// assert_eq!(Products::new(&list).unwrap().check().unwrap().compared, 10 * 16 + 70 * 8);
-    /// ```
-    ///
-    /// Errors: the interpreter finds a defect; a D is not what the definition says.
-    pub fn check(&self) -> Result<Report, Unchecked> {
-        self.check_on(&|problem, operand, element, count| {
-            let seed = match operand {
-                Operand::A => 1,
-                Operand::B => 2,
-                Operand::Input(number) => number as u64 + 3,
-                _ => 0,
-            };
-            any_numbers(element, count, 1000 * problem as u64 + seed)
-        })
-    }
-
-    /// As [`Products::check`], where `numbers` gives the bytes of so many elements of a tensor of a
-    /// problem.
-    ///
-    /// Errors: as [`Products::check`].
-    pub fn check_on(&self, numbers: &dyn Fn(usize, Operand, Element, usize) -> Vec<u8>) -> Result<Report, Unchecked> {
-        let mut memory = Memory::default();
-        for (at, problem) in self.problems().problems().iter().enumerate() {
-            memory.give(at, problem, &|operand, element, count| numbers(at, operand, element, count))?;
-        }
-        let checked = memory.run(self.steps(), false)?;
-        let (mut compared, mut worst) = (0, 0.0_f64);
-        for (at, problem) in self.problems().problems().iter().enumerate() {
-            let (own, distance) = memory.compare(at, problem)?;
-            (compared, worst) = (compared + own, worst.max(distance));
-        }
-        Ok(Report { checked, compared, worst })
-    }
-}
-
-/// The tensors of problems, as bytes: what is given, and what kernels have left.
-#[derive(Default)]
-struct Memory {
-    tensors: Vec<((usize, Operand), Vec<u8>)>,
-}
-
-fn setup(error: SetupError) -> Unchecked {
-    Unchecked::Interpreter(CheckError::Setup(error))
-}
-
-impl Memory {
-    /// The tensors that are given of a problem.
-    fn give(
-        &mut self,
-        at: usize,
-        problem: &Problem,
-        numbers: &dyn Fn(Operand, Element, usize) -> Vec<u8>,
-    ) -> Result<(), Unchecked> {
-        for operand in problem.given() {
-            let Some(matrix) = problem.matrix(operand) else { continue };
-            let count = matrix.reach().map_err(Unchecked::Layout)?;
-            self.tensors.push(((at, operand), numbers(operand, matrix.element(), count as usize)));
-        }
-        Ok(())
-    }
-
-    fn of(&self, at: usize, operand: Operand) -> Option<&Vec<u8>> {
-        self.tensors.iter().find(|(known, _)| *known == (at, operand)).map(|(_, bytes)| bytes)
-    }
-
-    /// Runs kernels one after the other; `parts` says that D keeps what they do not write.
-    fn run(&mut self, steps: &[Step], parts: bool) -> Result<Vec<Checked>, Unchecked> {
-        let mut checked = Vec::new();
-        for step in steps {
-            let mut interpreter = Interpreter::new(step.kernel().program(), step.sizes()).map_err(setup)?;
-            // A piece of the workspace belongs to all problems.
-            let all: Vec<(usize, Operand)> = (step.problems().zip(step.operands()))
-                .map(
-                    |(at, operand)| {
-                        if matches!(operand, Operand::Workspace(_)) { (0, *operand) } else { (at, *operand) }
-                    },
-                )
-                .collect();
-            let (from, written) = all.split_at(step.read_and_written().0.len());
-            for (at, (number, operand)) in written.iter().enumerate().filter(|_| parts) {
-                if matches!(operand, Operand::D | Operand::ByProduct(_)) {
-                    let bytes = interpreter.bytes_of(from.len() + at).map_err(setup)?;
-                    let before = self.of(*number, *operand);
-                    let before = before.map_or_else(|| vec![POISON; bytes], Vec::clone);
-                    interpreter.bytes(from.len() + at, &before).map_err(setup)?;
-                }
-            }
-            for (tensor, (at, operand)) in from.iter().enumerate() {
-                let Some(bytes) = self.of(*at, *operand) else { continue };
-                let mut bytes = bytes.clone();
-                bytes.resize(interpreter.bytes_of(tensor).map_err(setup)?, 0);
-                interpreter.bytes(tensor, &bytes).map_err(setup)?;
-            }
-            let found = interpreter.check();
-            let found = found.map_err(|findings| Unchecked::Interpreter(CheckError::Findings(findings)))?;
-            for (at, to) in written.iter().enumerate() {
-                self.tensors.retain(|(known, _)| known != to);
-                self.tensors.push((*to, found.run.bytes(from.len() + at).map_err(setup)?.to_vec()));
-            }
-            checked.push(found);
-        }
-        Ok(checked)
-    }
-
-    /// Compares D and by-products of a problem with the definition: how many numbers, and the
-    /// greatest difference in units of its bound.
-    fn compare(&self, own: usize, problem: &Problem) -> Result<(usize, f64), Unchecked> {
-        let widths: Vec<(Operand, usize)> = problem
-            .given()
-            .into_iter()
-            .map(|operand| (operand, problem.matrix(operand).map_or(1, |matrix| matrix.element().bytes() as usize)))
-            .collect();
-        let given: Vec<(Operand, usize, &Vec<u8>)> =
-            widths.into_iter().filter_map(|(operand, width)| Some((operand, width, self.of(own, operand)?))).collect();
-        let input = |operand: Operand, at: i64| {
-            let found = given.iter().find(|(known, ..)| *known == operand);
-            found.map_or(0, |(_, width, bytes)| bits_at(bytes, *width, at as usize))
-        };
-        let (mut worst, mut compared) = (0.0_f64, 0);
-        let [m, n, _] = problem.sizes();
-        let width = problem.result().bytes() as usize;
-        let Some(left) = self.of(own, Operand::D) else { return Ok((compared, worst)) };
-        for matrix in 0..problem.batch() {
-            // Of rows in groups there is a number of each column for each group.
-            let groups = problem.groups();
-            let extent = |by: &ByProduct| if by.each == Each::Row { m } else { n * groups.unwrap_or(1) };
-            let kept = problem.by_products().map(|by| (by, vec![Gathered::default(); extent(by) as usize]));
-            let mut kept: Vec<(&ByProduct, Vec<Gathered>)> = kept.collect();
-            let end = |group: i64| i64::from(input(Operand::Ends, group) as u32 as i32);
-            for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
-                let group = if groups.is_some() { problem.group_of(row, end) } else { Some(matrix) };
-                let Some(matrix) = group else {
-                    let place = problem.d().place([row, column, 0]).map_err(Unchecked::Layout)? as usize;
-                    let poison = vec![POISON; width];
-                    if left.get(place * width..(place + 1) * width) != Some(&poison[..]) {
-                        let found = meaning::value(problem.result(), bits_at(left, width, place));
-                        let wanted = meaning::value(problem.result(), bits_at(&poison, width, 0));
-                        return Err(Unchecked::Wrong { element: place, found, wanted });
-                    }
-                    compared += 1;
-                    continue;
-                };
-                let at = [row, column, matrix];
-                let number = problem.number(&input, at).map_err(Unchecked::Layout)?;
-                for (by, all) in &mut kept {
-                    let column = column + groups.map_or(0, |_| n * matrix);
-                    all[if by.each == Each::Row { row } else { column } as usize].add(by, number);
-                }
-                let wanted = problem.rounded(number, at).map_err(Unchecked::Layout)?;
-                worst = worst.max(wanted.distance(bits_at(left, width, wanted.place as usize))?);
-                compared += 1;
-            }
-            for (number, (by, all)) in kept.into_iter().enumerate() {
-                let Some(left) = self.of(own, Operand::ByProduct(number)) else { continue };
-                for (at, all) in (0..).zip(all) {
-                    let place =
-                        if groups.is_some() && by.each == Each::Column { [at % n, at / n] } else { [at, matrix] };
-                    let kept = by.each == Each::Row && groups.is_some() && problem.group_of(at, end).is_none();
-                    let wanted = all.expected(problem, number, place).map_err(Unchecked::Layout)?;
-                    let Some(wanted) = wanted else { continue };
-                    let found = bits_at(left, 4, wanted.place as usize);
-                    // A row of no group keeps what it had.
-                    if kept && found != bits_at(&[POISON; 4], 4, 0) {
-                        let (found, poison) = (f32::from_bits(found as u32).into(), [POISON; 4]);
-                        let wanted_value = f32::from_le_bytes(poison).into();
-                        return Err(Unchecked::Wrong { element: wanted.place as usize, found, wanted: wanted_value });
-                    }
-                    worst = worst.max(if kept { 0.0 } else { wanted.distance(found)? });
-                    compared += 1;
-                }
-            }
-        }
-        Ok((compared, worst))
     }
 }

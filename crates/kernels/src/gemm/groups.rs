@@ -62,7 +62,8 @@ impl Problem {
     /// bias of each group is `(M,N,G):(0,1,N)`.
     ///
     /// Errors: as [`Problem::of`]; A or D are a batch ([`PlanError::Extents`]); D has folded modes,
-    /// and rows that belong to no group would not stay ([`PlanError::Rank`]).
+    /// and rows that belong to no group would not stay ([`PlanError::Rank`]); more rows than 31 bits
+    /// count ([`PlanError::TooLarge`]).
     pub fn grouped(a: Matrix, b: Matrix, d: Matrix) -> Result<Problem, PlanError> {
         Problem::in_groups(a, b, d, None)
     }
@@ -91,6 +92,11 @@ impl Problem {
         let [_, _, groups] = b.extents();
         if d.strides().is_none() {
             return Err(PlanError::Rank { layout: d.layout().to_string() });
+        }
+        // Ends of groups are of 32 bits.
+        let (asked, limit) = (a.extents()[0], i64::from(i32::MAX));
+        if asked > limit {
+            return Err(PlanError::TooLarge { what: "rows of groups", asked, limit });
         }
         let ends = Matrix::strided(Element::I32, [groups, 1, 1], [1, 0, 0])?;
         Problem::checked_groups(a, b, d, ends, pairs)

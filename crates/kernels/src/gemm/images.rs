@@ -125,11 +125,6 @@ impl Images {
         &self.matrix
     }
 
-    /// Whether there are zeros around them.
-    fn has_borders(&self) -> bool {
-        self.window.before != [0; 2] || self.window.after != [0; 2]
-    }
-
     /// Columns and rows with borders.
     fn whole(&self) -> [i64; 2] {
         self.window.whole([self.extents[1], self.extents[2]])
@@ -146,10 +141,7 @@ impl Images {
     fn windows(&self, strides: [i64; 4]) -> Result<Matrix, PlanError> {
         let ([channels, columns, rows, images], window) = (self.extents, self.window);
         let Some([x, y]) = window.results([columns, rows]) else {
-            return Err(PlanError::Shape {
-                layout: format!("{:?}", window.filter),
-                shape: format!("images of {columns} x {rows} and its borders"),
-            });
+            return Err(PlanError::Window { window: window.to_string(), image: [columns, rows] });
         };
         let ([s, r], [_, column, row, image]) = (window.filter, strides);
         let along = |stride: i64, by: i64| stride.saturating_mul(by);
@@ -167,7 +159,7 @@ impl Images {
     /// A product of the windows of the images. Windows of images without borders are read where
     /// they lie.
     pub(super) fn product(&self, problem: &Problem) -> Result<Problem, PlanError> {
-        if self.has_borders() || !self.has_contiguous_channels() {
+        if self.window.has_borders() || !self.has_contiguous_channels() {
             return Ok(problem.with_a(self.windows(self.virtual_strides())?, Some(self.clone())));
         }
         let a = self.windows(self.strides)?.at(self.matrix.offset())?;
@@ -271,21 +263,40 @@ impl Images {
     }
 }
 
-impl fmt::Display for Images {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Window { filter: [s, r], step, spread, before, after } = self.window;
-        let [channels, columns, rows, images] = self.extents;
-        write!(f, "windows of {s} x {r} of {images} images of {columns} x {rows} with {channels} channels")?;
+impl Window {
+    /// Whether there are zeros around images.
+    fn has_borders(&self) -> bool {
+        self.before != [0; 2] || self.after != [0; 2]
+    }
+
+    /// Writes what is not as [`Window::of`] has it.
+    fn write_rest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.has_borders() {
-            let [[left, top], [right, bottom]] = [before, after];
+            let ([left, top], [right, bottom]) = (self.before, self.after);
             write!(f, ", borders of {left} and {right} columns, {top} and {bottom} rows")?;
         }
         let mut other = |what: &str, [columns, rows]: [i64; 2]| match [columns, rows] {
             [1, 1] => Ok(()),
             _ => write!(f, ", {what} of {columns} columns and {rows} rows"),
         };
-        other("steps", step)?;
-        other("spread", spread)
+        other("steps", self.step)?;
+        other("spread", self.spread)
+    }
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [s, r] = self.filter;
+        write!(f, "{s} x {r}")?;
+        self.write_rest(f)
+    }
+}
+
+impl fmt::Display for Images {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ([s, r], [channels, columns, rows, images]) = (self.window.filter, self.extents);
+        write!(f, "windows of {s} x {r} of {images} images of {columns} x {rows} with {channels} channels")?;
+        self.window.write_rest(f)
     }
 }
 
@@ -313,7 +324,7 @@ impl Problem {
     ///
     /// Errors: images are no such layout ([`PlanError::Rank`]); a filter that does not fit into an
     /// image and its borders, or numbers of a window that are out of their range
-    /// ([`PlanError::Shape`]); as [`Problem::of`].
+    /// ([`PlanError::Window`]); as [`Problem::of`].
     pub fn convolution(images: Matrix, filters: Matrix, d: Matrix, window: Window) -> Result<Problem, PlanError> {
         let images = Images::of(images, window)?;
         let a = images.windows(images.virtual_strides())?;

@@ -511,15 +511,16 @@ pub(super) fn lines(problem: &Problem, plan: &Plan) -> Vec<String> {
     let columns = plan.tile_of_d(problem)[1];
     let halved = problem.is_promoted() && problem.pairs().is_none() && plan.halves(problem) == 2;
     let instruction = atom(problem, if halved { columns / 2 } else { columns });
-    let warps = format!("{instruction}, {} warps; bulk copies by one more", WARPS * plan.groups);
+    let warps = format!("{instruction} by {} warps; one more warp starts bulk copies", WARPS * plan.groups);
     let folded = problem.fold().map(|fold| {
         let sides = fold.boxes(plan.rows).iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
         format!("the rows of a tile are a box along the axes of folded modes, {sides}, and read where they lie")
     });
     let along = if plan.swapped { "rows" } else { "columns" };
-    let pairs = problem.pairs().map(|_| format!("of the {along} of a tile two make one of D, in one thread"));
+    let pairs = problem.pairs().map(|_| format!("each two {along} of a tile make one column of D, in one thread"));
     let promoted = problem.is_promoted().then(|| "the sums of 128 steps along K are added in f32".to_string());
-    let shares =
-        plan.shares(problem).map(|[few, many]| format!("{many} registers for those who multiply, {few} for others"));
+    let shares = plan
+        .shares(problem)
+        .map(|[few, many]| format!("{many} registers a thread of warps that multiply, {few} of others"));
     [warps].into_iter().chain(folded).chain(pairs).chain(promoted).chain(shares).chain([stored]).collect()
 }

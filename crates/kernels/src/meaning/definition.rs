@@ -1,9 +1,9 @@
 //! What a kernel should leave, element by element.
 
 use tilewright_kernel::Element;
-use tilewright_layout::LayoutError;
+use tilewright_layout::{Layout, LayoutError};
 
-use super::number::{step, value};
+use super::number::{distance, step, value};
 use super::rows::{Many, Row};
 use super::{Meaning, Unchecked};
 use crate::planned::Planned;
@@ -27,24 +27,44 @@ impl Wanted {
     ///
     /// Errors: they are farther away than that ([`Unchecked::Wrong`]).
     pub fn distance(&self, found: u64) -> Result<f64, Unchecked> {
-        let value = value(self.element, found);
-        let wrong = Unchecked::Wrong { element: self.at, found: value, wanted: self.value };
-        if let Some(bits) = self.bits {
-            return if bits == found { Ok(0.0) } else { Err(wrong) };
-        }
-        let off = (value - self.value).abs();
-        if off.is_nan() || off > self.bound {
-            return Err(wrong);
-        }
-        Ok(if off == 0.0 { 0.0 } else { off / self.bound })
+        let off = match self.bits {
+            Some(bits) => (bits == found).then_some(0.0),
+            None => distance(self.element, found, self.value, self.bound),
+        };
+        let wrong = || Unchecked::Wrong { element: self.at, found: value(self.element, found), wanted: self.value };
+        off.ok_or_else(wrong)
     }
 }
 
 impl Wanted {
-    /// A number that rounding may move by so much.
+    /// A number that rounding may move by so much; an integer is rounded toward zero, so what moves
+    /// it a little may move it by one.
     pub(super) fn rounded(at: usize, element: Element, value: f64, bound: f64) -> Wanted {
-        Wanted { at, element, bits: None, value, bound }
+        match element.is_float() {
+            true => Wanted { at, element, bits: None, value, bound },
+            false if bound == 0.0 => Wanted { at, element, bits: None, value: value.trunc(), bound },
+            false => Wanted { at, element, bits: None, value: value.trunc(), bound: bound.max(1.0) },
+        }
     }
+}
+
+/// The bits of a number of one type in another, where no rounding comes between: the same ones in
+/// the same type, and of integers as many as the other type has.
+fn converted(source: Element, bits: u64, destination: Element) -> Option<u64> {
+    if source == destination {
+        return Some(bits);
+    }
+    if source.is_float() || destination.is_float() {
+        return None;
+    }
+    let above = 64 - source.bits();
+    let wide = if source.is_signed_integer() { ((bits << above) as i64 >> above) as u64 } else { bits };
+    Some(wide & u64::MAX >> (64 - destination.bits()))
+}
+
+/// Where an element of a layout is that begins inside of its tensor.
+fn placed((layout, offset): &(Layout, i64), index: usize) -> Result<usize, LayoutError> {
+    Ok((offset + layout.eval(&(index as i64))?) as usize)
 }
 
 /// What a kernel computes of given inputs.
@@ -84,16 +104,16 @@ impl<'a> Definition<'a> {
                 let (at, place) = (from.offset(index as i64)? as usize, to.offset(index as i64)? as usize);
                 let bits = (self.input)(0, at);
                 let value = value(*source, bits);
-                let exact = (source == destination).then_some(bits);
-                Wanted { at: place, element: *destination, bits: exact, value, bound: step(*destination, value) }
+                match converted(*source, bits, *destination) {
+                    Some(bits) => Wanted { at: place, element: *destination, bits: Some(bits), value, bound: 0.0 },
+                    None => Wanted::rounded(place, *destination, value, step(*destination, value)),
+                }
             }
             Meaning::Map { expression, inputs, output } => {
-                let elements = inputs
-                    .iter()
-                    .enumerate()
-                    .map(|(tensor, from)| Ok(self.value(tensor, from.eval(&(index as i64))? as usize)));
+                let elements =
+                    inputs.iter().enumerate().map(|(tensor, from)| Ok(self.value(tensor, placed(from, index)?)));
                 let (value, bound) = expression.value(&elements.collect::<Result<Vec<f64>, LayoutError>>()?);
-                let place = output.eval(&(index as i64))? as usize;
+                let place = placed(output, index)?;
                 Wanted::rounded(place, self.output, value, bound + step(self.output, value))
             }
             Meaning::Gather { rows, columns, .. } => {

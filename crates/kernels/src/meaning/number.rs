@@ -27,6 +27,7 @@ pub(crate) fn value(element: Element, bits: u64) -> f64 {
         Element::I32 => f64::from(bits as u32 as i32),
         Element::I64 => bits as i64 as f64,
         Element::I8 => f64::from(bits as u8 as i8),
+        Element::I16 => f64::from(bits as u16 as i16),
         Element::E4M3 => small(bits as u8, 4),
         Element::E5M2 => small(bits as u8, 5),
         _ => bits as f64,
@@ -53,6 +54,54 @@ fn small(byte: u8, exponent: u32) -> f64 {
 /// The bits of an element of so many bytes.
 pub fn bits_at(bytes: &[u8], width: usize, at: usize) -> u64 {
     bytes[at * width..(at + 1) * width].iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+}
+
+/// The least and the greatest number of an integer type.
+pub(crate) fn ends(element: Element) -> Option<[f64; 2]> {
+    let bits = element.bits() as i32;
+    match (element.is_float(), element.is_signed_integer()) {
+        (true, _) => None,
+        (_, true) => Some([-2_f64.powi(bits - 1), 2_f64.powi(bits - 1) - 1.0]),
+        (_, false) => Some([0.0, 2_f64.powi(bits) - 1.0]),
+    }
+}
+
+/// The greatest number of a floating-point type.
+fn greatest(element: Element) -> f64 {
+    match element {
+        Element::F16 => 65_504.0,
+        Element::Bf16 => half::bf16::MAX.to_f64(),
+        Element::E4M3 => 448.0,
+        Element::E5M2 => 57_344.0,
+        Element::F64 => f64::MAX,
+        _ => f64::from(f32::MAX),
+    }
+}
+
+/// How far the number of bits that were found is from what is wanted before it becomes one of the
+/// type, in units of how far rounding may move that; 0 where both are equal, none where it is
+/// farther away.
+pub(crate) fn distance(element: Element, found: u64, wanted: f64, bound: f64) -> Option<f64> {
+    let (number, greatest) = (value(element, found), greatest(element));
+    // Integers and floating-point numbers of 8 bits end at their greatest number, others at infinity.
+    let wanted = match ends(element) {
+        Some([least, most]) => wanted.clamp(least, most),
+        None if element.bits() == 8 => wanted.clamp(-greatest, greatest),
+        None => wanted,
+    };
+    if number == wanted || number.is_nan() && wanted.is_nan() {
+        return Some(0.0);
+    }
+    // Where sums may leave the range of f32 on the way, nothing is said.
+    if wanted.is_finite() && !bound.is_finite() {
+        return Some(0.0);
+    }
+    let infinite = number.is_infinite() && element.bits() > 8 && wanted.abs() + bound >= greatest;
+    let off = if infinite && number.signum() == wanted.signum() { 0.0 } else { (number - wanted).abs() };
+    if off.is_nan() || off > bound {
+        return None;
+    }
+    Some(if off == 0.0 { 0.0 } else { off / bound })
 }
 
 /// The distance between neighbours of a type at a value: how far rounding may go, twice over.

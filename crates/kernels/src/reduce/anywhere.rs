@@ -152,14 +152,14 @@ impl Walk {
 
     /// What was chosen, in a sentence.
     pub(super) fn plan(&self) -> String {
-        let way = if self.inner { "reduced" } else { "side by side" };
+        let way = if self.inner { "reduced" } else { "kept" };
         let shares = match self.shares {
             1 => String::new(),
-            shares if self.at_once => format!("; {shares} shares of each, which the last block puts together"),
-            shares => format!("; {shares} shares of each, which a second launch puts together"),
+            shares if self.at_once => format!("; {shares} shares of each result, which the last block puts together"),
+            shares => format!("; {shares} shares of each result, which a second launch puts together"),
         };
         format!(
-            "a block of {THREADS} threads for {} results, {} threads each; {} vectors of {} {way} at once{shares}",
+            "a block of {THREADS} threads for {} results, {} threads each; a thread loads {} vectors of {} along {way} modes at once{shares}",
             self.across * self.each(),
             self.along,
             self.loads,

@@ -310,7 +310,7 @@ impl Windows {
             boxes.join(", ")
         );
         if self.skewed {
-            text.push_str(&format!("; runs of the destination are cut where {} bytes begin", self.chunk_bytes));
+            text.push_str(&format!("; runs of the destination are cut at multiples of {} bytes", self.chunk_bytes));
         }
         text
     }

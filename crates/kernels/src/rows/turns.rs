@@ -239,7 +239,7 @@ impl Turns {
     pub(crate) fn plan(&self) -> String {
         let Rows { blocks, vectors, vector, .. } = self.rows;
         let (clusters, threads) = (self.clusters, self.threads());
-        let how = if self.dealt { "; one that is done takes the next row" } else { ", which take rows in turn" };
+        let how = if self.dealt { "; a cluster that is done takes the next row" } else { ", which take rows in turn" };
         format!(
             "{clusters} clusters of {blocks} blocks of {threads} threads{how}; {vectors} vectors of {vector} a thread, \
              with room for {STAGES} rows in shared memory"

@@ -158,7 +158,7 @@ fn what_is_no_convolution_is_refused() {
     };
     let images = || channels_last(BF16, [16, 4, 4, 1]);
     assert_eq!(code(matrix(BF16, "(16,16):(1,16)"), Window::of([3, 3])), "E0941");
-    assert_eq!(code(images(), Window::of([5, 3])), "E0938");
+    assert_eq!(code(images(), Window::of([5, 3])), "E0945");
     for wrong in [
         Window { step: [0, 1], ..Window::of([3, 3]) },
         Window { spread: [1, 0], ..Window::of([3, 3]) },
@@ -167,8 +167,13 @@ fn what_is_no_convolution_is_refused() {
         Window { spread: [i64::MAX, 1], ..Window::of([3, 3]) },
         Window { before: [i64::MAX, 0], ..Window::of([3, 3]) },
     ] {
-        assert_eq!(code(images(), wrong), "E0938", "{wrong:?}");
+        assert_eq!(code(images(), wrong), "E0945", "{wrong:?}");
     }
     // Another number of results.
     assert_eq!(code(images(), Window::of([3, 3])), "E0942");
+    let (filter, d) = (matrix(BF16, "(8,144):(144,1)"), matrix(BF16, "(16,8):(8,1)"));
+    let wide = Window { spread: [2, 1], ..Window::of([3, 3]).bordered([0, 1]) };
+    let error = Problem::convolution(images(), filter, d, wide).unwrap_err().to_string();
+    let window = "3 x 3, borders of 0 and 0 columns, 1 and 1 rows, spread of 2 columns and 1 rows";
+    assert_eq!(error, format!("images of 4 x 4 have no windows of {window}"));
 }

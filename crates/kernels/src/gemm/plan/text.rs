@@ -92,33 +92,40 @@ impl Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Plan { rows, columns, stages, group, blocks, .. } = self;
-        let of = if self.swapped { ", its columns along the rows of tiles" } else { "" };
-        writeln!(f, "tiles of {rows} x {columns} of D{of}, {LINE_BYTES} bytes along K at a time, {stages} stages")?;
-        let clusters = match (self.cluster, self.stacked) {
-            (1, _) => "",
-            (_, true) => " in clusters of 2, one above the other, which load halves for each other",
-            _ => " in clusters of 2, which load halves for each other",
-        };
-        let resident = if self.resident > 1 { format!(", {} on a processor", self.resident) } else { String::new() };
+        let [down, across] = if self.swapped { ["N", "M"] } else { ["M", "N"] };
         writeln!(
             f,
-            "{blocks} blocks{clusters}{resident}, which take tiles in turn; {group} tiles along the rows one after the other, then along the columns"
+            "tiles of {rows} along {down} x {columns} along {across}, {LINE_BYTES} bytes along K at a time, {stages} stages"
         )?;
+        let clusters = if self.cluster > 1 { format!(" in clusters of {}", self.cluster) } else { String::new() };
+        let resident = if self.resident > 1 { format!(", {} on a processor,", self.resident) } else { String::new() };
+        let order = match group {
+            1 => format!("along {across}, then along {down}"),
+            _ => format!("{group} along {down}, then the {group} beside them along {across}"),
+        };
+        writeln!(f, "{blocks} blocks{clusters}{resident} take tiles in turn: {order}")?;
+        if self.cluster > 1 {
+            let along = if self.side_by_side() { across } else { down };
+            writeln!(
+                f,
+                "the tiles of a cluster are neighbours along {along}; each block loads half of what both read"
+            )?;
+        }
         if self.tail > 0 {
             writeln!(
                 f,
-                "of the last {} tiles {} blocks share the steps along K; a second kernel adds their sums, in the order of the steps",
-                self.tail, self.splits
+                "{} blocks share the steps along K of each of the last {} tiles; a second kernel adds their sums, in the order of the steps",
+                self.splits, self.tail
             )?;
         } else if self.splits > 1 {
             writeln!(
                 f,
-                "{} blocks share the steps along K of a tile; a second kernel adds their sums, in the order of the steps",
+                "{} blocks share the steps along K of each tile; a second kernel adds their sums, in the order of the steps",
                 self.splits
             )?;
         }
         if self.alternates {
-            writeln!(f, "two groups of four warps take tiles in turn: one multiplies while the other one writes")?;
+            writeln!(f, "two groups of four warps take tiles in turn: one multiplies while the other one writes D")?;
         }
         if self.overlaps {
             writeln!(f, "blocks begin while the launch before still runs, and wait for it before they read")?;

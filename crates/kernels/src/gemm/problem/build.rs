@@ -147,8 +147,8 @@ impl Problem {
 
     /// A batch of so many of these products, whose matrices lie one after the other in memory.
     ///
-    /// Errors: fewer than one ([`PlanError::Size`]); the matrices have folded modes, rows are in
-    /// groups, or something is fused already ([`PlanError::Rank`]).
+    /// Errors: fewer than one ([`PlanError::Size`]); the matrices have folded modes, or rows are in
+    /// groups ([`PlanError::Rank`]); something is fused already ([`PlanError::Together`]).
     pub fn batched(self, batch: i64) -> Result<Problem, PlanError> {
         at_least_one("L", batch)?;
         let many = |matrix: &Matrix| {
@@ -160,11 +160,12 @@ impl Problem {
             Matrix::strided(matrix.element(), [rows, columns, batch], [strides[0], strides[1], step])
         };
         let [a, b, d] = [many(&self.a)?, many(&self.b)?, many(&self.d)?];
+        let together = |with| Err(PlanError::Together { what: "batch that is made afterwards", with });
         match (&self.fused, self.kept.first(), &self.scales) {
             (None, None, None) => Ok(Problem { tf32: self.tf32, fast: self.fast, ..Problem::of(a, b, d)? }),
-            (Some(fused), ..) => Err(PlanError::Rank { layout: fused.expression.to_string() }),
-            (_, Some((_, kept)), _) => Err(PlanError::Rank { layout: kept.layout().to_string() }),
-            (.., Some(scales)) => Err(PlanError::Rank { layout: scales.a.layout().to_string() }),
+            (Some(_), ..) => together("a function of its sums"),
+            (_, Some(_), _) => together("by-products"),
+            (.., Some(_)) => together("scales of blocks"),
         }
     }
 

@@ -59,7 +59,10 @@ impl Walk {
                 let digits = k.coordinate(&number, &reduced)?;
                 let slots = own.iter().chain(&digits).cloned().map(Slot::At);
                 let at: Coord<Expr> = Tree::flat(std::iter::once(Slot::All).chain(slots))?;
-                read.push((x.slice(at)?.load_predicated()?.distributed(&held)?, number));
+                let tile = x.slice(at)?.load_predicated()?.distributed(&held)?;
+                // Elements of 8 bits are compared in the wide type.
+                let tile = if self.element.bits() < 16 { tile.to(wide)? } else { tile };
+                read.push((tile, number));
             }
             let mut now: Vec<Vec<Num<'k>>> = kept.iter().map(Fragment::numbers).collect::<Result<_, _>>()?;
             let with = |before: &[Num<'k>], most: Num<'k>, chunk: Num<'k>| {
