@@ -3,7 +3,8 @@
 //!
 //! A problem has some hundred candidates. One of each kind is run, by turns: every twelfth kind of
 //! a problem, from another one on for the next problem, so that a kind is met by several of them.
-//! `TILEWRIGHT_EXHAUSTIVE=1` runs all kinds of all problems.
+//! `TILEWRIGHT_EXHAUSTIVE=1` runs all kinds of all problems, which takes more than an hour on two
+//! cores: name one test, such as `every_plan::of_every_layout`, to run a part.
 
 use std::collections::BTreeSet;
 

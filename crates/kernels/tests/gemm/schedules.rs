@@ -172,9 +172,9 @@ fn plans_are_refused() {
         (Plan { splits: 3, ..plan(64, 64, 1) }, "a step along K"),
         (Plan { group: 5, ..plan(64, 64, 1) }, "tiles along the rows"),
         (Plan { cluster: 3, ..plan(64, 64, 1) }, "one block or two"),
-        (Plan { cluster: 2, blocks: 3, ..plan(64, 64, 1) }, "clusters divide"),
+        (Plan { cluster: 2, blocks: 3, ..plan(64, 64, 1) }, "even number of blocks"),
         (Plan { blocks: 0, ..plan(64, 64, 1) }, "blocks"),
-        (Plan { alternates: true, stages: 4, ..plan(64, 64, 1) }, "two groups of one block"),
+        (Plan { alternates: true, stages: 4, ..plan(64, 64, 1) }, "groups that take tiles in turn are two"),
         (Plan { alternates: true, ..plan(64, 64, 2) }, "four stages"),
         (Plan { alternates: true, stages: 4, ..plan(128, 256, 2) }, "registers"),
     ];
