@@ -5,7 +5,7 @@
 
 use tilewright_kernel::Element;
 
-use super::{BARRIER_BYTES, BLOCK_BYTES, MAX_COLUMNS, MAX_STAGES, OTHER_REGISTERS, Plan};
+use super::{BLOCK_BYTES, MAX_COLUMNS, MAX_STAGES, OTHER_REGISTERS, Plan};
 use crate::gemm::matrix::Contiguous;
 use crate::gemm::problem::Problem;
 use crate::gemm::scales::wide;
@@ -13,6 +13,9 @@ use crate::product::count;
 
 /// The most blocks of a launch, on a processor, and tiles that are taken one after the other.
 const MOST: i64 = 4096;
+
+/// Bytes that barriers take at most.
+const FEW_BYTES: i64 = 512;
 
 impl Plan {
     /// Why it cannot be carried out, if so.
@@ -99,7 +102,7 @@ impl Plan {
         if self.stages < 2 {
             return Some("fewer than two stages fit into shared memory");
         }
-        let bytes = self.stages.min(MAX_STAGES + 1) * self.stage_bytes() + BARRIER_BYTES + self.staged_bytes(problem);
+        let bytes = self.stages.min(MAX_STAGES + 1) * self.stage_bytes() + FEW_BYTES + self.staged_bytes(problem);
         if self.stages > MAX_STAGES || bytes > BLOCK_BYTES {
             return Some("the stages, and what D goes through, do not fit into shared memory");
         }
