@@ -102,7 +102,8 @@ impl Plan {
         if self.stages < 2 {
             return Some("fewer than two stages fit into shared memory");
         }
-        let bytes = self.stages.min(MAX_STAGES + 1) * self.stage_bytes() + MOST_BARRIER_BYTES + self.staged_bytes(problem);
+        let bytes =
+            self.stages.min(MAX_STAGES + 1) * self.stage_bytes() + MOST_BARRIER_BYTES + self.staged_bytes(problem);
         if self.stages > MAX_STAGES || bytes > BLOCK_BYTES {
             return Some("the stages, and what D goes through, do not fit into shared memory");
         }
