@@ -32,7 +32,7 @@ pub enum Reason {
         /// What would do.
         wanted: &'static str,
     },
-    /// E1202: a number that is none of a type.
+    /// E1202: a number that a type cannot hold.
     Number {
         /// The number.
         value: f64,

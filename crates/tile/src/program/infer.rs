@@ -83,7 +83,7 @@ pub(crate) fn is_tile_of(shape: &[i64], coordinates: usize, tensor: (&str, usize
     Ok(())
 }
 
-/// Refuses what is no number of a type.
+/// Refuses a number that a type cannot hold.
 fn is_number(value: f64, element: Element) -> Result<(), Reason> {
     let (least, greatest) = match element {
         Element::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
