@@ -348,7 +348,8 @@ test("what is huge or takes for ever harms nothing", async () => {
   // A program that is stopped: the page says so and answers the next one.
   await typed(page, "4:1");
   await shows("4:1");
-  const searched = `X = (5,1000,64,65537,2,2,3,2,3):(213,1,0,1000,0,72,-13107396,-13107399,52429598)\n${"A = right_inverse(X)\n".repeat(100)}A`;
+  // Two thousand searches of some milliseconds each.
+  const searched = `X = (16,2,3,2,9,9):(-1,1,16,16,5,1000)\n${"A = right_inverse(X)\n".repeat(2000)}A`;
   await typed(page, searched);
   await page.waitForFunction(() => document.getElementById("wrong").textContent.includes("stopped after 4 seconds"), undefined, { timeout: 30_000 });
   await typed(page, "8:1");
