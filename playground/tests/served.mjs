@@ -31,6 +31,8 @@ export async function browser() {
 // A page whose errors are kept; `go` opens an address and waits for the first answer.
 export async function opened(context) {
   const page = await context.newPage();
+  // A machine that does something else at the same time is slow.
+  page.setDefaultTimeout(120_000);
   const wrong = [];
   page.on("pageerror", (error) => wrong.push(String(error)));
   page.on("console", (message) => {
@@ -48,7 +50,7 @@ export async function opened(context) {
   });
   const go = async (address) => {
     await page.goto(address);
-    await page.waitForFunction(() => document.documentElement.dataset.answered !== undefined, undefined, { timeout: 20_000 });
+    await page.waitForFunction(() => document.documentElement.dataset.answered !== undefined);
   };
   return { page, wrong, go };
 }

@@ -70,7 +70,8 @@ pub enum Action {
         /// combine_rows.
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// Sizes, as M=1024: the launch at these; with --json, what it passes.
+        /// Sizes, as M=1024: the launch at these, or with --check those that are checked; with
+        /// --json, what a launch passes.
         #[arg(value_name = "SIZE=NUMBER", value_parser = size)]
         sizes: Vec<(String, i64)>,
         /// The processor to write for: sm_80, sm_89 or sm_90a.
@@ -191,7 +192,7 @@ fn launch(program: &Program) -> Json {
 }
 
 /// What is shown of each output, for all sizes.
-fn outputs(planned: &Planned) -> Vec<Json> {
+fn outputs<'k>(shown: impl IntoIterator<Item = &'k Coverage>) -> Vec<Json> {
     let object = |output: &Coverage| {
         let because = match &output.written {
             Written::Once => None,
@@ -199,13 +200,18 @@ fn outputs(planned: &Planned) -> Vec<Json> {
         };
         json!({ "tensor": output.tensor, "written_once": because.is_none(), "because": because })
     };
-    planned.launches().flat_map(|kernel| kernel.outputs()).map(object).collect()
+    shown.into_iter().map(object).collect()
+}
+
+/// The same of all launches of a kernel of the library.
+fn outputs_of(planned: &Planned) -> Vec<Json> {
+    outputs(planned.launches().flat_map(|kernel| kernel.outputs()))
 }
 
 fn show(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
     let (entry, planned) = kernel.planned(false)?;
     if terminal.json {
-        let mut object = json!({ "name": entry.name, "plan": planned.plan(), "outputs": outputs(&planned) });
+        let mut object = json!({ "name": entry.name, "plan": planned.plan(), "outputs": outputs_of(&planned) });
         crate::json::extend(&mut object, launch(planned.kernel().program()));
         if let Some(second) = planned.second() {
             object["second"] = launch(second.program());
@@ -261,20 +267,29 @@ fn check(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
     let (entry, planned) = kernel.planned(false)?;
     match planned.check() {
         Ok(report) => passed(entry, &planned, &report, terminal),
-        Err(Unchecked::Interpreter(CheckError::Findings(findings))) => {
-            for finding in findings.iter() {
-                if terminal.json {
-                    terminal.object(&json!({ "finding": finding.code(), "message": finding.to_string() }))?;
-                } else {
-                    terminal.text(&format!("found[{}]: {finding}\n", finding.code()))?;
-                }
-            }
-            Err(Failure::No)
-        }
-        Err(Unchecked::Interpreter(CheckError::Setup(error))) => Err(Failure::refused(&error)),
+        Err(Unchecked::Interpreter(error)) => Err(unchecked(&error, terminal)?),
         Err(wrong) => Err(Failure::Value(wrong.to_string())),
     }
 }
+
+/// Tells what the interpreter found, or refused.
+fn unchecked(error: &CheckError, terminal: &mut Terminal) -> Result<Failure, Failure> {
+    let findings = match error {
+        CheckError::Setup(error) => return Ok(Failure::refused(error)),
+        CheckError::Findings(findings) => findings,
+    };
+    for finding in findings.iter() {
+        if terminal.json {
+            terminal.object(&json!({ "finding": finding.code(), "message": finding.to_string() }))?;
+        } else {
+            terminal.text(&format!("found[{}]: {finding}\n", finding.code()))?;
+        }
+    }
+    Ok(Failure::No)
+}
+
+/// What a check of a kernel says where nothing was found.
+const NOTHING_FOUND: &str = "no access outside a tensor, no race, nothing unwritten read, each output written once";
 
 fn object_of(access: &AccessCount) -> Json {
     json!({
@@ -312,7 +327,7 @@ fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Term
             "accesses": accesses.iter().map(object_of).collect::<Vec<_>>(),
             "compared": report.compared,
             "worst": report.worst,
-            "outputs": outputs(planned),
+            "outputs": outputs_of(planned),
         });
         return Ok(terminal.object(&object)?);
     }
@@ -334,7 +349,7 @@ fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Term
         );
     }
     let _ = writeln!(text, "\n  {total} instructions of warps under each of {schedules} schedules:");
-    let _ = writeln!(text, "  no access outside a tensor, no race, nothing unwritten read, each output written once");
+    let _ = writeln!(text, "  {NOTHING_FOUND}");
     let _ = writeln!(
         text,
         "  {} elements compared with the definition; {}",

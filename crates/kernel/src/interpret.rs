@@ -23,6 +23,7 @@ pub(crate) mod code;
 pub(crate) mod compute;
 mod convert;
 pub(crate) mod counts;
+mod element;
 mod ending;
 mod execute;
 mod explanation;

@@ -109,6 +109,11 @@ pub enum Reason {
         /// The element, as an offset.
         offset: i64,
     },
+    /// E1210: a tile of a tensor to which a statement before stores already.
+    StoredTwice {
+        /// The tensor.
+        tensor: String,
+    },
     /// E1211: what a block has suffices for no layouts of the program's values.
     Room {
         /// Of what.
@@ -242,6 +247,7 @@ impl fmt::Display for Reason {
             Reason::WrittenTwice { tensor, offset } => {
                 write!(f, "the element at offset {offset} of {tensor} is written twice")
             }
+            Reason::StoredTwice { tensor } => write!(f, "a statement before stores to this tile of {tensor} already"),
             Reason::Room { what, asked, limit, takers } => {
                 write!(f, "{asked} {what}, where there are {limit}")?;
                 let much = |(number, taker): &(usize, &Taker)| *number == 0 || taker.takes * LITTLE >= *limit;
@@ -362,7 +368,7 @@ impl Refusal for TileError {
             Reason::Turn { .. } | Reason::Turns { .. } => "E1207",
             Reason::Held { .. } => "E1208",
             Reason::Argument { .. } => "E1209",
-            Reason::WrittenTwice { .. } => "E1210",
+            Reason::WrittenTwice { .. } | Reason::StoredTwice { .. } => "E1210",
             Reason::Room { .. } => "E1211",
             Reason::Atom { .. } => "E1212",
             Reason::Layout(error) => error.code(),
@@ -408,6 +414,9 @@ impl Refusal for TileError {
                 "give each size a number, and each input as many elements as its layout reaches".to_string()
             }
             Reason::WrittenTwice { .. } => "let each block write tiles of its own".to_string(),
+            Reason::StoredTwice { .. } => {
+                "leave one of both out, or combine them, as in `atomic_add` to an `inout`".to_string()
+            }
             Reason::Room { what, .. } if what.starts_with("bytes") => {
                 "take smaller tiles; a layout by hand that both sides of a conversion take needs no memory".to_string()
             }

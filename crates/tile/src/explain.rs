@@ -15,8 +15,8 @@ use crate::held::Held;
 use crate::pools::Origin;
 use crate::pressure::{self, Pressure};
 use crate::program::{Operation, Statement, Type, ValueId};
-use tilewright_kernel::Route;
 use tilewright_kernel::program::Location;
+use tilewright_kernel::{Coverage, Route};
 use tilewright_layout::Composed;
 
 /// A value, its layout, and the next best.
@@ -132,6 +132,8 @@ pub struct Explanation {
     /// What every assignment of these layouts costs at least; the same number where the choice is
     /// shown to be the best.
     pub bound: f64,
+    /// What was shown of each output when the kernel was built.
+    pub outputs: Vec<Coverage>,
 }
 
 /// Hundredths of a cycle as cycles.
@@ -199,7 +201,9 @@ impl Compiled {
             Taken { name, registers, place: places.get(&value).copied() }
         });
         let taken = taken.collect();
-        Ok(Explanation { warps, roles, program, choices, conversions, staged, widest, taken, cycles: cost, bound })
+        let outputs = self.kernel.outputs().to_vec();
+        let cycles = cost;
+        Ok(Explanation { warps, roles, program, choices, conversions, staged, widest, taken, cycles, bound, outputs })
     }
 
     fn next(&self, next: &Next, names: &HashMap<ValueId, String>) -> NextBest {

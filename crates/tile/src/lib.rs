@@ -11,7 +11,8 @@
 //! 4. the *kernel*, in the language of `tilewright-kernel`, whose interpreter checks it and whose
 //!    writer prints it as PTX.
 //!
-//! [`interpret::run`] says what a program means, and every pass keeps that.
+//! [`interpret::run`] says what a program means, and every pass keeps that;
+//! [`Compiled::check`] compares the kernel with it.
 //!
 //! ```
 //! use tilewright_kernel::ptx::{self, Target};
@@ -37,6 +38,7 @@
 mod assign;
 mod build;
 mod by_hand;
+mod check;
 mod compile;
 mod demand;
 mod error;
@@ -62,6 +64,7 @@ mod top;
 mod weights;
 
 pub use build::{Build, Condition, TensorId, Value};
+pub use check::{Compared, Report, Unchecked};
 pub use compile::Compiled;
 pub use error::{Reason, Taker, TileError};
 pub use explain::{Choice, Conversion, Explanation, NextBest, Staged, Taken};

@@ -1,7 +1,8 @@
 //! What is refused: the code, the place of the statement, and words of the message.
 
+use tilewright_kernel::Written;
 use tilewright_layout::Refusal;
-use tilewright_tile::{Element, Index, Program, TileError, interpret};
+use tilewright_tile::{Element, Index, Program, TileError, Unchecked, interpret};
 
 /// A program with these statements, and the refusal of reading it.
 fn refused(statements: &str) -> (TileError, String) {
@@ -274,6 +275,39 @@ fn a_run_says_what_is_missing_and_what_is_written_twice() {
     let twice = code(run(&[("N", 4)], &[("x", vec![0.0; 4])]).unwrap_err());
     assert_eq!(twice.0, "E1210");
     assert!(twice.1.contains("offset 0 of y"), "{}", twice.1);
+}
+
+#[test]
+fn a_tile_is_stored_to_once() {
+    let of = |second: &str| {
+        let text = format!(
+            "tile t {{\ninput x: f32 N:1\noutput y: f32 N:1\ngrid ceil(N/128)\na = load(x, (64), (block.x*2))\n\
+             store(y, (block.x*2), a)\nstore(y, ({second}), a)\n}}"
+        );
+        Program::read("t.tile", &text).unwrap().compile()
+    };
+    let error = of("block.x*2").unwrap_err();
+    assert_eq!(error.code(), "E1210", "{error}");
+    assert!(error.to_string().contains("t.tile:7:1: a statement before stores to this tile of y"), "{error}");
+    assert!(of("block.x*2 + 1").is_ok());
+}
+
+#[test]
+fn a_check_finds_what_was_not_shown_when_the_kernel_was_built() {
+    let text = "
+tile t {
+    input x: f32 N:1
+    output y: f32 N:1
+    grid ceil(N/128)
+    store(y, (block.x), load(x, (128), (block.x)))
+    store(y, (0), load(x, (128), (block.x)))
+}";
+    let compiled = Program::read("t.tile", text).unwrap().compile().unwrap();
+    assert!(!matches!(compiled.kernel().outputs()[0].written, Written::Once));
+    let found = compiled.check(&[("N", 300)]).unwrap_err();
+    assert!(matches!(&found, Unchecked::Program(error) if error.code() == "E1210"), "{found}");
+    let found = compiled.check(&[("M", 300)]).unwrap_err();
+    assert!(found.to_string().contains("`M`"), "{found}");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 mod pictures;
 
+use std::fmt::Write as _;
 use std::io::ErrorKind;
-
 use std::path::Path;
 
 use clap::Args;
@@ -12,7 +12,7 @@ use tilewright::atoms::Dimension;
 use tilewright::draw::Format;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernel::{BoxMap, Kernel, Launch, Route};
-use tilewright::tile::{Explanation, LIBRARY, NextBest, Program};
+use tilewright::tile::{Compared, Explanation, LIBRARY, NextBest, Program, Report, Unchecked};
 
 use crate::json::Json;
 use crate::output::{Failure, Saving, write_file};
@@ -21,6 +21,10 @@ use crate::terminal::Terminal;
 /// What is shown besides the text.
 #[derive(Debug, Args)]
 pub struct Options {
+    /// Run the kernel on the interpreter at the sizes: every access of every thread, and each
+    /// element that it writes beside what the program means.
+    #[arg(long)]
+    check: bool,
     /// Draw the layouts: which thread holds which elements, and in which banks tiles lie.
     #[arg(long)]
     pictures: bool,
@@ -49,7 +53,7 @@ fn read(file: &Path) -> Result<Program, Failure> {
 }
 
 /// Explains a program, and a launch of it, if sizes are given; writes its kernel as PTX, or what
-/// explains it as pictures, if a file is named.
+/// explains it as pictures, if a file is named; checks it, if that is asked for.
 pub fn run(
     file: &Path,
     sizes: &[(String, i64)],
@@ -59,7 +63,15 @@ pub fn run(
 ) -> Result<(), Failure> {
     let compiled = read(file)?.compile_for(arch)?;
     let explained = compiled.explain()?;
-    let launch = (!sizes.is_empty()).then(|| launched(compiled.kernel(), sizes)).transpose()?;
+    let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+    let launch = (!sizes.is_empty()).then(|| compiled.kernel().program().launch(&sizes)).transpose();
+    let launch = launch.map_err(|error| Failure::refused(&error))?;
+    let report = match options.check.then(|| compiled.check(&sizes)).transpose() {
+        Ok(report) => report,
+        Err(Unchecked::Program(error)) => return Err(error.into()),
+        Err(Unchecked::Interpreter(error)) => return Err(super::unchecked(&error, terminal)?),
+        Err(wrong) => return Err(Failure::Value(wrong.to_string())),
+    };
     let output = options.saving.output.as_deref();
     let drawn = |output: &&Path| options.value.is_some() || Format::of_file(output).is_ok();
     match (output.filter(drawn), output) {
@@ -78,7 +90,8 @@ pub fn run(
             let (threads, shared) = (program.threads, program.shared_bytes);
             format!("\na launch: ({x},{y},{z}) blocks of {threads} threads, {shared} bytes of shared memory\n")
         });
-        terminal.text(&format!("{explained}{launch}"))?;
+        let report = report.as_ref().map_or(String::new(), told);
+        terminal.text(&format!("{explained}{launch}{report}"))?;
         return if options.pictures { pictures::show(&explained, terminal) } else { Ok(()) };
     }
     let mut object = object(&explained);
@@ -87,6 +100,9 @@ pub fn run(
     object["passes"] = took.collect();
     if let Some(launch) = launch {
         object["launch"] = passed(compiled.kernel(), &launch);
+    }
+    if let Some(report) = report {
+        object["check"] = checked(&report);
     }
     Ok(terminal.object(&object)?)
 }
@@ -144,13 +160,37 @@ fn object(explained: &Explanation) -> Json {
         "conversions": conversions,
         "staged": staged,
         "registers": registers,
+        "outputs": super::outputs(&explained.outputs),
     })
 }
 
-/// A launch at sizes, which have to be those of the kernel.
-fn launched(kernel: &Kernel, sizes: &[(String, i64)]) -> Result<Launch, Failure> {
-    let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
-    kernel.program().launch(&sizes).map_err(|error| Failure::refused(&error))
+/// What a check found in order.
+fn told(report: &Report) -> String {
+    let (instructions, schedules) = (report.checked.run.counts.total(), report.checked.schedules.len());
+    let mut text = format!("\nchecked: {instructions} instructions of warps under each of {schedules} schedules:\n");
+    let _ = writeln!(text, "{}", super::NOTHING_FOUND);
+    for Compared { tensor, compared, farthest, rounding } in &report.outputs {
+        let _ = write!(text, "{tensor}: {compared} elements compared with what the program means; ");
+        let _ = match *farthest == 0.0 {
+            true => writeln!(text, "all equal"),
+            false => writeln!(
+                text,
+                "the farthest by {farthest:.1e} of the greatest, and {rounding:.1e} is taken as rounding"
+            ),
+        };
+    }
+    text + "for these sizes and one set of numbers; other sizes were not run\n"
+}
+
+fn checked(report: &Report) -> Json {
+    let compared = report.outputs.iter().map(
+        |own| json!({ "tensor": own.tensor, "compared": own.compared, "farthest": own.farthest, "rounding": own.rounding }),
+    );
+    json!({
+        "schedules": report.checked.schedules.len(),
+        "instructions": report.checked.run.counts.total(),
+        "outputs": compared.collect::<Vec<_>>(),
+    })
 }
 
 /// What a launch passes: the tensors, then the numbers, each with how many bits it has.

@@ -25,6 +25,14 @@ impl fmt::Display for Explanation {
         writeln!(f, "\nwhat asked for each layout, and what the best costs where a value has another one:")?;
         let width = self.choices.iter().map(|own| own.origin.len()).max().unwrap_or(0);
         self.choices.iter().try_for_each(|own| self.choice(own, width, f))?;
+        self.changes(f)?;
+        writeln!(f, "\nshown when the kernel was built: no access outside a tensor, for all sizes")?;
+        self.outputs.iter().try_for_each(|output| writeln!(f, "{}: {}", output.tensor, output.written))
+    }
+}
+
+impl Explanation {
+    fn changes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.conversions.is_empty() {
             return writeln!(f, "\nno tile changes its layout");
         }
@@ -39,9 +47,7 @@ impl fmt::Display for Explanation {
         }
         Ok(())
     }
-}
 
-impl Explanation {
     fn registers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(widest) = self.widest else { return Ok(()) };
         let sum: i64 = self.taken.iter().map(|own| own.registers).sum();

@@ -94,6 +94,7 @@ impl Verifier<'_> {
     }
 
     fn body(&mut self, body: &[Statement]) -> Result<(), TileError> {
+        let mut stores = Vec::new();
         for statement in body {
             match statement {
                 Statement::Let { result, operation, operands, place } => {
@@ -104,7 +105,13 @@ impl Verifier<'_> {
                     self.is_tile(*tensor, at).map_err(refuse)?;
                     let ty = self.uses(*value).map_err(refuse)?;
                     let rows = rows.map(|(mode, rows)| Ok::<_, Reason>((mode, self.uses(rows)?))).transpose();
-                    can_store(self.program, *tensor, at, rows.map_err(refuse)?, *with, ty).map_err(refuse)?;
+                    let rows = rows.map_err(refuse)?;
+                    can_store(self.program, *tensor, at, rows, *with, ty).map_err(refuse)?;
+                    if rows.is_none() {
+                        let program = self.program;
+                        let own = (*tensor, at.as_slice(), program.type_of(*value).shape.as_slice(), *with);
+                        is_first(program, &mut stores, own).map_err(refuse)?;
+                    }
                 }
                 Statement::Loop(own) => self.turns(own)?,
             }
@@ -140,6 +147,27 @@ impl Verifier<'_> {
             self.gives(*result, ty).map_err(refuse)?;
         }
         Ok(())
+    }
+}
+
+/// A store to a whole tile: the tensor, which tile of which shape, and how it is combined.
+type Stored<'p> = (usize, &'p [Index], &'p [i64], Option<Reduction>);
+
+/// Refuses a store to a tile to which a statement of the same body stores already, unless both
+/// combine in one way. Stores of other bodies, and to tiles of other shapes, are left to the kernel
+/// language and to the interpreters.
+fn is_first<'p>(program: &Program, stores: &mut Vec<Stored<'p>>, own: Stored<'p>) -> Result<(), Reason> {
+    let (tensor, at, shape, with) = own;
+    let same = |(before, other): (&Index, &Index)| before.clone().plus(&(other.clone() * -1)).known() == Some(0);
+    let again = stores.iter().any(|before| {
+        (before.0, before.2) == (tensor, shape)
+            && before.1.iter().zip(at).all(same)
+            && (with.is_none() || before.3 != with)
+    });
+    stores.push(own);
+    match again {
+        true => Err(Reason::StoredTwice { tensor: program.tensors[tensor].name.clone() }),
+        false => Ok(()),
     }
 }
 

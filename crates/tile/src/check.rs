@@ -1,0 +1,242 @@
+//! Whether the kernel of a program does what the program means, at sizes.
+//!
+//! Law: both run on the same numbers, the program on its interpreter and the kernel on that of
+//! kernels, under every schedule. Every element that the program writes is compared. A check speaks
+//! of its sizes and numbers alone.
+//!
+//! Numbers are eighths in [-1,1], so that products of two and sums of many are exact in f32, small
+//! integers of 8 bits, and integers of 32 bits that count from 0: as places they are all different.
+
+use std::fmt;
+
+use tilewright_kernel::Element;
+use tilewright_kernel::interpret::{CheckError, Checked, Interpreter};
+
+use crate::compile::Compiled;
+use crate::error::TileError;
+use crate::interpret;
+use crate::program::{Program, Role, Statement};
+
+/// What a check compared, and found in order.
+///
+/// ```
+/// use tilewright_tile::{LIBRARY, Program};
+///
+/// let (name, text) = LIBRARY[0];
+/// let report = Program::read(name, text)?.compile()?.check(&[("M", 3)]).expect("nothing is found");
+/// assert_eq!((report.outputs[0].tensor.as_str(), report.outputs[0].compared), ("y", 3 * 4096));
+/// # Ok::<(), tilewright_tile::TileError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// What the interpreter of kernels executed, and under which schedules.
+    pub checked: Checked,
+    /// The tensors that the program writes, in their order.
+    pub outputs: Vec<Compared>,
+}
+
+/// A tensor that was compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    /// Its name.
+    pub tensor: String,
+    /// How many of its elements were compared.
+    pub compared: u64,
+    /// How far an element of the kernel is at most from that of the program, as a part of the
+    /// greatest number that the program writes there; 0 where all are equal.
+    pub farthest: f64,
+    /// Up to where such a part is taken as rounding: see [`Compiled::check`].
+    pub rounding: f64,
+}
+
+/// Why a check did not pass.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Unchecked {
+    /// The program has no meaning at these sizes.
+    Program(TileError),
+    /// The interpreter of kernels refused the sizes, or found defects.
+    Interpreter(CheckError),
+    /// An element is not what the program means.
+    Wrong {
+        /// The tensor.
+        tensor: String,
+        /// The element, as an offset.
+        offset: usize,
+        /// What the kernel left there.
+        found: f64,
+        /// What the program means.
+        wanted: f64,
+        /// What is taken as rounding.
+        rounding: f64,
+    },
+}
+
+impl fmt::Display for Unchecked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unchecked::Program(error) => error.fmt(f),
+            Unchecked::Interpreter(error) => error.fmt(f),
+            Unchecked::Wrong { tensor, offset, found, wanted, rounding } => {
+                write!(f, "the element at offset {offset} of {tensor} is {found}, and the program means {wanted}")?;
+                if *rounding > 0.0 { write!(f, "; rounding explains a difference of {rounding}") } else { Ok(()) }
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unchecked {}
+
+impl From<TileError> for Unchecked {
+    fn from(error: TileError) -> Unchecked {
+        Unchecked::Program(error)
+    }
+}
+
+impl From<CheckError> for Unchecked {
+    fn from(error: CheckError) -> Unchecked {
+        Unchecked::Interpreter(error)
+    }
+}
+
+impl Compiled {
+    /// Runs the kernel on the interpreter at sizes, and compares what it leaves with what the
+    /// program means.
+    ///
+    /// Integers have to be equal. A number of a floating-point type may be another one where sums
+    /// are taken in another order or functions are approximated, by a part of the greatest number
+    /// of its tensor: two units of the last digit of the narrowest floating-point type in the
+    /// program, and 2^-16 where all are f32. That is no bound of what rounding does, but far below
+    /// what a wrong element is.
+    ///
+    /// Errors: a size is missing or not admitted; there is too much to do; the kernel has a defect;
+    /// an element is another one than the program means.
+    pub fn check(&self, sizes: &[(&str, i64)]) -> Result<Report, Unchecked> {
+        let setup = |error| Unchecked::Interpreter(CheckError::Setup(error));
+        let mut interpreter = Interpreter::new(self.kernel().program(), sizes).map_err(setup)?;
+        let mut inputs = Vec::new();
+        for (number, tensor) in self.source.tensors().iter().enumerate() {
+            if tensor.role == Role::Output {
+                continue;
+            }
+            let (name, element) = (tensor.name.as_str(), tensor.element);
+            let width = element.bytes() as usize;
+            let count = interpreter.bytes_of(name).map_err(setup)? / width;
+            let numbers: Vec<f64> = (0..count).map(|at| number_at(element, at, number)).collect();
+            let bytes = numbers.iter().flat_map(|value| element.of_f64(*value).to_le_bytes().into_iter().take(width));
+            interpreter.bytes(name, &bytes.collect::<Vec<u8>>()).map_err(setup)?;
+            inputs.push((name, numbers));
+        }
+        let meant = interpret::run(&self.source, sizes, &inputs)?;
+        let checked = interpreter.check().map_err(CheckError::Findings)?;
+        let rounding = rounding(&self.source);
+        let mut outputs = Vec::new();
+        for (tensor, wanted) in meant {
+            let element =
+                self.source.tensors().iter().find(|own| own.name == tensor).map_or(Element::F32, |own| own.element);
+            let bytes = checked.run.bytes(tensor.as_str()).map_err(setup)?;
+            outputs.push(compared(tensor, (element, bytes), &wanted, rounding)?);
+        }
+        Ok(Report { checked, outputs })
+    }
+}
+
+/// Compares what a kernel left in a tensor with what the program writes there.
+fn compared(
+    tensor: String,
+    (element, bytes): (Element, &[u8]),
+    wanted: &[Option<f64>],
+    rounding: f64,
+) -> Result<Compared, Unchecked> {
+    let rounding = if element.is_float() { rounding } else { 0.0 };
+    let written = wanted.iter().flatten().filter(|value| value.is_finite());
+    let greatest = written.fold(0.0_f64, |greatest, value| greatest.max(value.abs()));
+    let (mut compared, mut farthest) = (0, 0.0_f64);
+    for (offset, (bytes, wanted)) in bytes.chunks_exact(element.bytes() as usize).zip(wanted).enumerate() {
+        let Some(wanted) = *wanted else { continue };
+        let bits = bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+        let found = element.to_f64(bits);
+        compared += 1;
+        if found == wanted || (found.is_nan() && wanted.is_nan()) {
+            continue;
+        }
+        let apart = (found - wanted).abs();
+        // Not where one is NaN or infinite.
+        if apart <= rounding * greatest {
+            farthest = farthest.max(apart / greatest);
+            continue;
+        }
+        return Err(Unchecked::Wrong { tensor, offset, found, wanted, rounding: rounding * greatest });
+    }
+    Ok(Compared { tensor, compared, farthest, rounding })
+}
+
+/// The number at an offset of a tensor, which is the one of this number.
+fn number_at(element: Element, at: usize, tensor: usize) -> f64 {
+    if element == Element::I32 {
+        return (at as i32).into();
+    }
+    // The high bits of a number that is multiplied twice.
+    let state = (at as u64 + 1).wrapping_mul(6_364_136_223_846_793_005);
+    let state = state.wrapping_add((tensor as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let chance = (state.wrapping_mul(0xd134_2543_de82_ef95) >> 40) as f64;
+    match element {
+        Element::I8 => chance % 16.0 - 8.0,
+        Element::U8 => chance % 16.0,
+        _ => (chance % 17.0 - 8.0) / 8.0,
+    }
+}
+
+/// What is taken as rounding, as a part of the greatest number of a tensor.
+fn rounding(program: &Program) -> f64 {
+    fn narrowest(program: &Program, body: &[Statement]) -> f64 {
+        let of = |statement: &Statement| match statement {
+            Statement::Let { result, .. } => match program.type_of(*result).element {
+                Element::E5M2 => 2.0_f64.powi(-1),
+                Element::E4M3 => 2.0_f64.powi(-2),
+                Element::Bf16 => 2.0_f64.powi(-6),
+                Element::F16 => 2.0_f64.powi(-9),
+                _ => 0.0,
+            },
+            Statement::Loop(own) => narrowest(program, &own.body),
+            Statement::Store { .. } => 0.0,
+        };
+        body.iter().map(of).fold(2.0_f64.powi(-16), f64::max)
+    }
+    narrowest(program, &program.body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_of_several_inputs_are_checked() {
+        for (name, sizes) in [("rms_norm_gate", &[("M", 2)][..]), ("int4_product", &[("M", 3), ("N", 128)])] {
+            let (_, text) = crate::LIBRARY.iter().find(|(own, _)| *own == name).unwrap();
+            let report = Program::read(name, text).unwrap().compile().unwrap().check(sizes);
+            let report = report.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(report.outputs.iter().all(|own| own.compared > 0 && own.farthest <= own.rounding), "{report:?}");
+        }
+    }
+
+    #[test]
+    fn an_element_that_is_another_one_is_found() {
+        let bytes: Vec<u8> = [1.0_f32, -2.0, f32::NAN].iter().flat_map(|value| value.to_le_bytes()).collect();
+        let of =
+            |wanted: [f64; 3]| compared("y".to_string(), (Element::F32, &bytes), &wanted.map(Some), 2.0_f64.powi(-16));
+        let equal = of([1.0, -2.0, f64::NAN]).unwrap();
+        assert_eq!((equal.compared, equal.farthest), (3, 0.0));
+        let near = of([1.0, -2.0 + 2.0_f64.powi(-20), f64::NAN]).unwrap();
+        assert!(near.farthest > 0.0 && near.farthest < near.rounding, "{near:?}");
+        for wanted in
+            [[1.001, -2.0, f64::NAN], [f64::NAN, -2.0, f64::NAN], [1.0, -2.0, 1.0], [1.0, f64::INFINITY, f64::NAN]]
+        {
+            assert!(matches!(of(wanted), Err(Unchecked::Wrong { .. })), "{wanted:?}");
+        }
+        // Integers are equal or wrong.
+        let two = 2_i32.to_le_bytes();
+        let of = |wanted: f64| compared("y".to_string(), (Element::I32, &two), &[Some(wanted)], 0.5);
+        assert!(of(2.0).is_ok() && of(3.0).is_err());
+    }
+}
