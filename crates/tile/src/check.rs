@@ -106,8 +106,8 @@ impl Compiled {
     /// Integers have to be equal. A number of a floating-point type may be another one where sums
     /// are taken in another order or functions are approximated, by a part of the greatest number
     /// of its tensor: two units of the last digit of the narrowest floating-point type in the
-    /// program, and 2^-16 where all are f32. That is no bound of what rounding does, but far below
-    /// what a wrong element is.
+    /// program, and 2^-16 where all are f32. That is no bound of what rounding does, so the report
+    /// says how far the farthest is.
     ///
     /// Errors: a size is missing or not admitted; there is too much to do; the kernel has a defect;
     /// an element is another one than the program means.
