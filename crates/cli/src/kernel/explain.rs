@@ -182,10 +182,11 @@ fn told(report: &Report) -> String {
     text + "for these sizes and one set of numbers; other sizes were not run\n"
 }
 
+/// The same as an object.
 fn checked(report: &Report) -> Json {
-    let compared = report.outputs.iter().map(
-        |own| json!({ "tensor": own.tensor, "compared": own.compared, "farthest": own.farthest, "rounding": own.rounding }),
-    );
+    let compared = report.outputs.iter().map(|Compared { tensor, compared, farthest, rounding }| {
+        json!({ "tensor": tensor, "compared": compared, "farthest": farthest, "rounding": rounding })
+    });
     json!({
         "schedules": report.checked.schedules.len(),
         "instructions": report.checked.run.counts.total(),
