@@ -6,6 +6,7 @@ mod cost;
 mod explain;
 
 use std::fmt::Write as _;
+use std::num::{IntErrorKind, ParseIntError};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -86,8 +87,8 @@ pub enum Action {
         #[command(flatten)]
         kernel: Choice,
         /// How often kernel and copy take turns; the median is printed.
-        #[arg(long, value_name = "NUMBER", default_value_t = bench::TURNS)]
-        turns: usize,
+        #[arg(long, value_name = "NUMBER", default_value_t = bench::TURNS, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+        turns: u16,
     },
 }
 
@@ -96,7 +97,8 @@ pub enum Action {
 pub struct Choice {
     /// The name, as `tilewright kernel list` has it.
     name: String,
-    /// Sizes, as M=1024; those that are not given are the kernel's own.
+    /// Sizes, as M=1024; those that are not given are the kernel's own: small ones, as `list` has
+    /// them, or those of a large array for `cost` and `bench`.
     #[arg(value_name = "SIZE=NUMBER", value_parser = size)]
     sizes: Vec<(String, i64)>,
     /// The type of the elements, as f32 or bf16; else the first that the kernel takes.
@@ -113,8 +115,11 @@ fn target(name: &str) -> Result<Target, String> {
 
 fn size(text: &str) -> Result<(String, i64), String> {
     let (name, number) = text.split_once('=').ok_or("a size is a name and a number, as M=1024")?;
-    let number = number.trim().parse().map_err(|_| format!("'{number}' is no number"))?;
-    Ok((name.trim().to_owned(), number))
+    let value = number.trim().parse().map_err(|error: ParseIntError| match error.kind() {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => format!("'{number}' does not fit in 64 bits"),
+        _ => format!("'{number}' is no number"),
+    })?;
+    Ok((name.trim().to_owned(), value))
 }
 
 impl Choice {
@@ -149,7 +154,7 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
         Action::Explain { file, sizes, arch, options } => explain::run(file, sizes, *arch, options, terminal),
         Action::Bench { kernel, turns } => {
             let (entry, planned) = kernel.planned(true)?;
-            bench::run(entry, &planned, (*turns).clamp(1, 10_000), terminal)
+            bench::run(entry, &planned, *turns, terminal)
         }
     }
 }
@@ -250,7 +255,10 @@ fn emit(
     let planned = planned.on(arch);
     let launched = launch.checked_sub(1).and_then(|before| planned.launches().nth(before));
     let launched = launched.ok_or_else(|| {
-        let known = format!("1 to {}", planned.launches().count());
+        let known = match planned.launches().count() {
+            1 => "no others than launch 1, for these sizes".to_owned(),
+            count => format!("launches 1 to {count}"),
+        };
         PlanError::Unknown { what: "launch", given: launch.to_string(), known }
     })?;
     let text = ptx::write(launched.program(), arch)?;
@@ -299,7 +307,8 @@ fn object_of(access: &AccessCount) -> Json {
         "bytes": access.bytes,
         "wavefronts": access.wavefronts,
         "least_wavefronts": access.least_wavefronts,
-        "sectors": access.sectors,
+        // Those of what the copy engine moves are not counted.
+        "sectors": (access.class != Class::Bulk).then_some(access.sectors),
         "at_most": access.at_most,
     })
 }
@@ -338,15 +347,8 @@ fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Term
     }
     let _ = writeln!(text, "\n  statement          memory         requests       bytes  sectors  wavefronts (least)");
     for access in &accesses {
-        let place = match access.wavefronts {
-            0 => format!("{:>9}", access.sectors),
-            wavefronts => format!("{:>9}  {wavefronts} ({})", "", access.least_wavefronts),
-        };
-        let _ = writeln!(
-            text,
-            "  {:<18} {:<12} {:>10} {:>11}{place}",
-            access.source.statement, access.buffer, access.requests, access.bytes
-        );
+        let (statement, buffer, place) = (access.source.statement, &access.buffer, access.place());
+        let _ = writeln!(text, "  {statement:<18} {buffer:<12} {:>10} {:>11}{place}", access.requests, access.bytes);
     }
     let _ = writeln!(text, "\n  {total} instructions of warps under each of {schedules} schedules:");
     let _ = writeln!(text, "  {NOTHING_FOUND}");

@@ -5,6 +5,7 @@ use std::fmt;
 
 use tilewright_atoms::AtomError;
 use tilewright_kernel::KernelError;
+use tilewright_kernel::interpret::SetupError;
 use tilewright_layout::{LayoutError, Refusal};
 
 /// Why there is no plan for a kernel.
@@ -121,6 +122,8 @@ pub enum PlanError {
         /// What was given.
         given: i64,
     },
+    /// Sizes that no launch of the kernel takes.
+    Launch(SetupError),
     /// The algebra refused.
     Layout(LayoutError),
     /// An instruction or a tiling was refused.
@@ -150,6 +153,12 @@ impl From<KernelError> for PlanError {
     }
 }
 
+impl From<SetupError> for PlanError {
+    fn from(error: SetupError) -> PlanError {
+        PlanError::Launch(error)
+    }
+}
+
 impl PlanError {
     /// The stable code.
     pub fn code(&self) -> &'static str {
@@ -169,6 +178,7 @@ impl PlanError {
             PlanError::Together { .. } => "E0943",
             PlanError::Unlike { .. } => "E0944",
             PlanError::Window { .. } => "E0945",
+            PlanError::Launch(error) => error.code(),
             PlanError::Layout(error) => error.code(),
             PlanError::Atom(error) => error.code(),
             PlanError::Kernel(error) => error.code(),
@@ -208,6 +218,7 @@ impl PlanError {
                  that is no larger than an image with its borders"
                     .to_string()
             }
+            PlanError::Launch(error) => return error.help(),
             PlanError::Layout(error) => return error.help().map(|help| help.to_string()),
             PlanError::Atom(error) => return error.help(),
             PlanError::Kernel(error) => return error.help(),
@@ -243,6 +254,7 @@ impl fmt::Display for PlanError {
             PlanError::Window { window, image: [columns, rows] } => {
                 write!(f, "images of {columns} x {rows} have no windows of {window}")
             }
+            PlanError::Launch(error) => error.fmt(f),
             PlanError::Layout(error) => error.fmt(f),
             PlanError::Atom(error) => error.fmt(f),
             PlanError::Kernel(error) => error.fmt(f),

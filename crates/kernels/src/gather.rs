@@ -34,7 +34,7 @@ const VECTOR: i64 = 16;
 /// assert!(plan.to_string().contains("8 elements a thread"));
 /// ```
 ///
-/// Errors: there are more vectors than a launch takes.
+/// Errors: there are more vectors than a launch takes; the bytes of a matrix are no 64-bit number.
 pub fn gather(rows: i64, picked: i64, columns: i64, element: Element) -> Result<Planned, PlanError> {
     let meaning = Meaning::Gather { rows, picked, columns };
     by_numbers("gather", [rows, picked, columns], element, meaning)
@@ -51,7 +51,7 @@ pub fn gather(rows: i64, picked: i64, columns: i64, element: Element) -> Result<
 /// assert!(plan.to_string().contains("1024 rows"));
 /// ```
 ///
-/// Errors: there are more vectors than a launch takes.
+/// Errors: as [`gather`].
 pub fn scatter(rows: i64, picked: i64, columns: i64, element: Element) -> Result<Planned, PlanError> {
     let meaning = Meaning::Scatter { rows, picked, columns };
     by_numbers("scatter", [rows, picked, columns], element, meaning)
@@ -73,6 +73,11 @@ fn by_numbers(
     let total = picked.checked_mul(across).unwrap_or(i64::MAX);
     if total > limit {
         return Err(PlanError::TooLarge { what: "vectors", asked: total, limit });
+    }
+    // The sizes of both matrices in bytes are numbers.
+    let bytes = |rows: i64| rows.checked_mul(columns)?.checked_mul(element.bytes().into());
+    for rows in [rows, picked] {
+        bytes(rows).ok_or(LayoutError::Overflow { op: "size" })?;
     }
     let kernel = Kernel::build(name, |k| {
         let matrix = |rows: i64| format!("({vector},{across},{rows}):(1,{vector},{columns})");

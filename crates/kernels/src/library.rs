@@ -4,6 +4,7 @@
 //! finds nothing wrong with. What lists, shows, checks and times kernels reads this table.
 
 use tilewright_kernel::Element;
+use tilewright_kernel::interpret::SetupError;
 use tilewright_layout::{Layout, Tree};
 
 use crate::error::PlanError;
@@ -319,14 +320,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("A", 5), ("B", 6), ("C", 7), ("D", 8), ("MODES", 13)],
         large: &[64, 512, 32, 512, 13],
         types: FLOATS,
-        plan: |sizes, element| {
-            let digits = sizes[4]
-                .to_string()
-                .bytes()
-                .map(|digit| usize::from(digit).wrapping_sub(usize::from(b'1')))
-                .collect::<Vec<_>>();
-            along(Statistic::Sum, &sizes[..4], &digits, element)
-        },
+        plan: |sizes, element| along(Statistic::Sum, &sizes[..4], &digits(sizes[4])?, element),
     },
 ];
 
@@ -358,6 +352,24 @@ fn of_product(planned: Planned, [m, n, k]: [i64; 3]) -> Planned {
     planned.moving(bytes).computing(2_i64.saturating_mul(m).saturating_mul(n).saturating_mul(k))
 }
 
+/// The modes of a tensor of rank 4 that a number names by its digits, from 1.
+fn digits(number: i64) -> Result<Vec<usize>, PlanError> {
+    let (mut modes, mut left) = (Vec::new(), number);
+    while left > 0 {
+        let digit = (left % 10) as usize;
+        left /= 10;
+        if !(1..=4).contains(&digit) || modes.contains(&(digit - 1)) {
+            return Err(PlanError::Unknown {
+                what: "list of modes",
+                given: number.to_string(),
+                known: "lists of the digits 1 to 4, each at most once".to_string(),
+            });
+        }
+        modes.insert(0, digit - 1);
+    }
+    Ok(modes)
+}
+
 /// A tensor whose axes are in memory in the order of the digits of a number, of which a 0 at the
 /// front may be left out; the last one is contiguous.
 fn permuted(shape: &[i64], order: i64) -> Result<Layout, PlanError> {
@@ -369,7 +381,7 @@ fn permuted(shape: &[i64], order: i64) -> Result<Layout, PlanError> {
             return Err(PlanError::Unknown {
                 what: "order of axes",
                 given: order.to_string(),
-                known: "orders of the digits 0 to 5".to_string(),
+                known: "orders of the digits 0 to 5, each once".to_string(),
             });
         }
         strides[axis] = step;
@@ -410,7 +422,8 @@ const MAX_SIZE: i64 = 1 << 40;
 impl Entry {
     /// The kernel for these sizes and this type; those that are not given are the entry's own.
     ///
-    /// Errors: a size or a type that it does not have; a size that is not positive; as the planner.
+    /// Errors: a size or a type that it does not have; a size that is not positive, is given twice,
+    /// or is not admitted by the kernel; as the planner.
     pub fn plan(&self, sizes: &[(&str, i64)], element: Option<Element>) -> Result<Planned, PlanError> {
         self.plan_with(self.sizes.iter().map(|(_, size)| *size).collect(), sizes, element)
     }
@@ -428,7 +441,10 @@ impl Entry {
         sizes: &[(&str, i64)],
         element: Option<Element>,
     ) -> Result<Planned, PlanError> {
-        for (name, size) in sizes {
+        for (number, (name, size)) in sizes.iter().enumerate() {
+            if sizes[..number].iter().any(|(other, _)| other == name) {
+                return Err(SetupError::Size { what: format!("the size `{name}` is given twice") }.into());
+            }
             let at = self.sizes.iter().position(|(known, _)| known == name).ok_or_else(|| PlanError::Unknown {
                 what: "size",
                 given: (*name).to_string(),
@@ -450,6 +466,11 @@ impl Entry {
                 known: self.types.iter().map(|known| known.name()).collect::<Vec<_>>().join(", "),
             });
         }
-        (self.plan)(&values, element)
+        let planned = (self.plan)(&values, element)?;
+        // A text for sizes that no launch takes would be of no use.
+        for kernel in planned.launches() {
+            kernel.program().launch(planned.sizes())?;
+        }
+        Ok(planned)
     }
 }

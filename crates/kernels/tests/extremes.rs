@@ -7,7 +7,8 @@ use tilewright_kernel::cost::Machine;
 use tilewright_kernel::{Element, ptx};
 use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product};
 use tilewright_kernels::{
-    Expression, PlanError, Statistic, layer_norm_at, library, map_at, reduce_at, relayout, rms_norm_at, softmax_at,
+    Expression, PlanError, Statistic, layer_norm_at, library, map_at, named, reduce_at, relayout, rms_norm_at,
+    softmax_at,
 };
 use tilewright_layout::Layout;
 
@@ -26,7 +27,8 @@ fn sizes_of_any_magnitude_are_planned_or_refused() {
                 let tried = catch_unwind(AssertUnwindSafe(|| {
                     let plan = entry.plan(&sizes, None)?;
                     let program = plan.kernel().program();
-                    let _ = program.launch(plan.sizes());
+                    // What is planned can be launched.
+                    program.launch(plan.sizes()).unwrap();
                     if first <= 8 && others <= 8 {
                         let _ = program.cost(&machine, plan.sizes());
                         let _ = ptx::write(program, ptx::Target::Sm90a);
@@ -44,6 +46,31 @@ fn sizes_of_any_magnitude_are_planned_or_refused() {
         }
     }
     assert!(planned > 100 && refused > 100, "{planned} planned, {refused} refused");
+}
+
+/// Sizes that no launch takes have no plan: whoever asks for one is told which, and why.
+#[test]
+fn sizes_that_are_not_admitted_have_no_plan() {
+    let refused = |name: &str, sizes: &[(&str, i64)]| {
+        let error = named(name).unwrap().plan(sizes, None).unwrap_err();
+        (error.code(), error.to_string())
+    };
+    let twice = ("E1002", "the size `M` is given twice".to_owned());
+    assert_eq!(refused("transpose", &[("M", 5), ("N", 3), ("M", 5)]), twice);
+    for (name, size, least) in [("product", "K", 8), ("tiled_add", "N", 4), ("group_product", "N", 8)] {
+        let said = format!("the size `{size}` is 7, and the kernel needs a multiple of {least}, at least {least}");
+        assert_eq!(refused(name, &[(size, 7)]), ("E1002", said));
+    }
+    for modes in [5, 10, 11, 41_234, i64::from(u32::MAX)] {
+        let said = format!("no list of modes is called {modes}");
+        assert_eq!(refused("sum_modes", &[("MODES", modes)]), ("E0936", said));
+    }
+    // Matrices whose bytes are no 64-bit number, and the same with a row less.
+    for name in ["gather", "scatter"] {
+        let plan = |rows: i64| named(name).unwrap().plan(&[("K", rows), ("M", 2), ("N", 1 << 31)], Some(Element::U8));
+        assert_eq!(plan(1 << 32).unwrap_err().code(), "E0103", "{name}");
+        plan((1 << 32) - 1).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
 }
 
 /// What begins at multiples of 6 elements begins at multiples of 2, and no plan asks for more.

@@ -17,7 +17,7 @@ use crate::output::Failure;
 use crate::terminal::Terminal;
 
 /// How often kernel and copy take turns, where nothing is said.
-pub(crate) const TURNS: usize = 9;
+pub(crate) const TURNS: u16 = 9;
 /// How long a turn takes about, in seconds.
 pub(crate) const TURN: f64 = 0.02;
 /// What takes less, in seconds, is replayed from a graph of so many repetitions.
@@ -42,7 +42,7 @@ struct Measured {
     worst: f64,
 }
 
-pub fn run(entry: &Entry, planned: &Planned, turns: usize, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(entry: &Entry, planned: &Planned, turns: u16, terminal: &mut Terminal) -> Result<(), Failure> {
     let device = Device::open(0)?;
     let planned = &planned.clone().on(device.target()?);
     let measured = measured(&device, planned, turns)?;
@@ -128,7 +128,7 @@ pub(crate) fn timed(
     Ok(last.seconds_since(&first)? / count as f64)
 }
 
-fn measured(device: &Device, planned: &Planned, turns: usize) -> Result<Measured, Failure> {
+fn measured(device: &Device, planned: &Planned, turns: u16) -> Result<Measured, Failure> {
     let stream = device.stream()?;
     // The linker, from which machine code comes that can be kept, leaves threads other registers.
     let options = ModuleOptions::default().cache(Cache::none());

@@ -31,7 +31,13 @@ impl Refusal for SetupError {
     }
 
     fn help(&self) -> Option<String> {
-        None
+        match self {
+            SetupError::TooLarge { .. } => {
+                let edges = "what depends on sizes, such as a last tile that is not full, shows at small ones too";
+                Some(format!("check smaller sizes; {edges}"))
+            }
+            _ => None,
+        }
     }
 }
 
