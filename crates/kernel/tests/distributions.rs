@@ -2,8 +2,10 @@
 //! value of every thread, beside the definition. The tables of who holds what are computed here,
 //! digit by digit.
 
+use std::cell::Cell;
+
 use tilewright_kernel::interpret::Interpreter;
-use tilewright_kernel::{Distributed, Distribution, ElementType, Kernel, KernelError, Reduction};
+use tilewright_kernel::{Distributed, Distribution, ElementType, Kernel, KernelError, Reduction, Route};
 
 /// Numbers by chance.
 struct Chance(u64);
@@ -141,33 +143,70 @@ fn exchanged<I: ElementType, O: ElementType>(
     checked.run.tensor(1).unwrap()
 }
 
-fn converts<T: ElementType + PartialEq + std::fmt::Debug>(from: &Held, to: &Held, number: impl Fn(i64) -> T) {
+/// The routes that there can be, by who holds what: none but registers where every thread has each
+/// value already, under one number; none but shared memory where another warp has one.
+fn routes(from: &Held, to: &Held) -> &'static [Route] {
+    let (threads, [has, wants]) = (count(&from.threads), [from, to].map(|held| count(&held.values)));
+    let stays = |value: i64| {
+        (0..has).any(|own| (0..threads).all(|thread| from.element(thread, own) == to.element(thread, value)))
+    };
+    let in_warp = |thread: i64, element: i64| {
+        let first = thread / 32 * 32;
+        (first..threads.min(first + 32)).any(|lane| (0..has).any(|own| from.element(lane, own) == element))
+    };
+    if (0..wants).all(stays) {
+        &[Route::Registers]
+    } else if (0..threads).any(|thread| (0..wants).any(|value| !in_warp(thread, to.element(thread, value)))) {
+        &[Route::Shared]
+    } else {
+        &[Route::Lanes, Route::Shared]
+    }
+}
+
+/// Converts, and returns the route.
+fn converts<T: ElementType + PartialEq + std::fmt::Debug>(from: &Held, to: &Held, number: impl Fn(i64) -> T) -> Route {
     let wanted = to.distribution();
-    let found: Vec<T> = exchanged(from, count(&to.values), &number, |tile| tile.convert(&wanted));
+    let taken = Cell::new(None);
+    let found: Vec<T> = exchanged(from, count(&to.values), &number, |tile| {
+        taken.set(Some(tile.distribution().route(&wanted, tile.element())?.0));
+        tile.convert(&wanted)
+    });
     for (place, found) in found.into_iter().enumerate() {
         let (thread, value) = (place as i64 / count(&to.values), place as i64 % count(&to.values));
         assert_eq!(found, number(to.element(thread, value)), "{from:?} to {to:?}: thread {thread}, value {value}");
     }
+    let route = taken.get().unwrap();
+    assert!(routes(from, to).contains(&route), "{from:?} to {to:?}: {route:?}");
+    route
 }
 
 #[test]
 fn every_thread_gets_what_a_conversion_promises() {
     let rounds = std::env::var("TILEWRIGHT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(30);
     let mut chance = Chance(11);
-    let mut pairs = 0;
+    let (mut pairs, mut taken) = (0, [0; 3]);
     for round in 0..rounds {
         for (tile, threads) in TILES {
             let [Some(from), Some(to)] = [0, 1].map(|_| Held::by_chance(tile, *threads, &mut chance)) else { continue };
-            match round % 4 {
+            // Every eighth one the same, or with its values in another order.
+            let to = if round % 8 == 7 {
+                Held { values: from.values.iter().rev().copied().collect(), ..from.clone() }
+            } else {
+                to
+            };
+            let route = match round % 4 {
                 0 => converts::<u8>(&from, &to, |at| (at * 7 % 251) as u8),
                 1 => converts::<u16>(&from, &to, |at| at as u16 + 3),
                 2 => converts::<u64>(&from, &to, |at| (at as u64 + 1) << 33 | at as u64),
                 _ => converts::<u32>(&from, &to, |at| at as u32 + 5),
-            }
+            };
             pairs += 1;
+            taken[route as usize] += 1;
         }
     }
     assert!(pairs >= rounds * 8, "{pairs} pairs");
+    // Each route is taken often.
+    assert!(taken.iter().all(|count| *count > pairs / 20), "{taken:?}");
 }
 
 /// The elements that fall together with one where some modes have become one.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::occupancy::Limit;
 use super::{Cost, Counted};
 use crate::interpret::AccessCount;
 
@@ -43,11 +44,12 @@ impl fmt::Display for Cost {
         } else {
             writeln!(
                 f,
-                "  resident     {} blocks a multiprocessor, {} of {} warps; {} decide",
+                "  resident     {} blocks a multiprocessor, {} of {} warps; {} {}",
                 held.blocks,
                 held.warps,
                 held.most_warps,
-                held.limit.name()
+                held.limit.name(),
+                if held.limit == Limit::SharedMemory { "decides" } else { "decide" }
             )?;
         }
         match &self.counted {
@@ -83,12 +85,8 @@ fn table(counted: &Counted, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(f, "\n  statement          memory         requests       bytes  sectors  wavefronts (least)")?;
     let accesses = AccessCount::by_statement(&counted.accesses);
     for count in &accesses {
-        let place = match count.wavefronts {
-            0 => format!("{:>9}", count.sectors),
-            wavefronts => format!("{:>9}  {wavefronts} ({})", "", count.least_wavefronts),
-        };
         let mark = if count.at_most { "  at most" } else { "" };
-        let (statement, buffer) = (count.source.statement, &count.buffer);
+        let (statement, buffer, place) = (count.source.statement, &count.buffer, count.place());
         writeln!(f, "  {statement:<18} {buffer:<12} {:>10} {:>11}{place}{mark}", count.requests, count.bytes)?;
     }
     writeln!(f)?;

@@ -135,6 +135,16 @@ pub struct AccessCount {
 }
 
 impl AccessCount {
+    /// What it took of its memory, as a table has it behind the bytes: sectors, or wavefronts and
+    /// the least that they could be. Of what the copy engine moves neither is counted.
+    pub fn place(&self) -> String {
+        match (self.class, self.wavefronts) {
+            (Class::Bulk, _) => format!("{:>9}", "bulk"),
+            (_, 0) => format!("{:>9}", self.sectors),
+            (_, wavefronts) => format!("{:>9}  {wavefronts} ({})", "", self.least_wavefronts),
+        }
+    }
+
     /// The accesses of each statement to each memory, all together, in their order.
     pub fn by_statement(accesses: &[AccessCount]) -> Vec<AccessCount> {
         let mut sums: Vec<AccessCount> = Vec::new();
