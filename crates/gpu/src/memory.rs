@@ -104,6 +104,30 @@ impl Memory {
         self.fill(stream, &[value])
     }
 
+    /// Repeats bytes from the beginning, until so many are written; the last time perhaps not all
+    /// of them. They are copied from the host once, and the rest on the device.
+    ///
+    /// Errors: as [`Memory::write`]; there are not so many bytes (E0813). Of no bytes nothing is
+    /// written.
+    pub fn repeat(&mut self, stream: &Stream, bytes: u64, pattern: &[u8]) -> Result<(), GpuError> {
+        let address = self.place(stream, 0, bytes)?;
+        let total = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let mut done = pattern.len().min(total);
+        if done == 0 {
+            return Ok(());
+        }
+        self.write(stream, 0, &pattern[..done])?;
+        // Copy what is written to the place after it, so that each copy doubles it: that begins
+        // with the pattern each time.
+        while done < total {
+            let more = done.min(total - done);
+            let behind = address + done as u64;
+            stream.enqueue(|driver, handle| driver.on_device(behind, address, more, handle))?;
+            done += more;
+        }
+        Ok(())
+    }
+
     /// Repeats a pattern of 1, 2, 4, .. bytes from the beginning, as often as it fits whole.
     pub(crate) fn fill(&mut self, stream: &Stream, pattern: &[u8]) -> Result<(), GpuError> {
         let address = self.place(stream, 0, self.bytes)?;
@@ -121,20 +145,7 @@ impl Memory {
                 let word = u32::from_ne_bytes([a, b, c, d]);
                 stream.enqueue(|driver, handle| driver.set_words(address, word, count, handle))
             }
-            _ => {
-                // Copy the bytes that are written to the place after them, so that each copy
-                // doubles the number.
-                self.write(stream, 0, pattern)?;
-                let total = count * pattern.len();
-                let mut done = pattern.len();
-                while done < total {
-                    let more = done.min(total - done);
-                    let behind = address + done as u64;
-                    stream.enqueue(|driver, handle| driver.on_device(behind, address, more, handle))?;
-                    done += more;
-                }
-                Ok(())
-            }
+            _ => self.repeat(stream, (count * pattern.len()) as u64, pattern),
         }
     }
 

@@ -236,10 +236,7 @@ fn filled(
         }
         let bytes = matrix.reach()? as u64 * width as u64;
         let mut memory = allocate(bytes as i64)?;
-        for from in (0..bytes).step_by(block.len()) {
-            let end = usize::try_from(bytes - from).unwrap_or(usize::MAX).min(block.len());
-            memory.write(stream, from, &block[..end])?;
-        }
+        memory.repeat(stream, bytes, &block)?;
         blocks.push((operand, width, block));
         tensors.memory.push((operand, memory));
     }

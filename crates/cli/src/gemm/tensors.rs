@@ -47,10 +47,7 @@ impl Tensors {
             let bytes = bytes_of(matrix)?;
             // Kernels may ask for more than the last element, up to a line.
             let mut memory = device.allocate(bytes + 256)?;
-            for from in (0..bytes).step_by(block.len()) {
-                let end = usize::try_from(bytes - from).unwrap_or(usize::MAX).min(block.len());
-                memory.write(stream, from, &block[..end])?;
-            }
+            memory.repeat(stream, bytes, &block)?;
             blocks.push((operand, matrix.element().bytes() as usize, block));
             tensors.memory.push((operand, memory));
         }

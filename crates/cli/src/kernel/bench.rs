@@ -146,10 +146,7 @@ fn measured(device: &Device, planned: &Planned, turns: u16) -> Result<Measured, 
         let block = planned.numbers(index, *element, PERIOD);
         let bytes = bytes[index];
         let mut memory = device.allocate(bytes)?;
-        for from in (0..bytes).step_by(block.len()) {
-            let end = usize::try_from(bytes - from).unwrap_or(usize::MAX).min(block.len());
-            memory.write(&stream, from, &block[..end])?;
-        }
+        memory.repeat(&stream, bytes, &block)?;
         blocks.push(block);
         inputs.push(memory);
     }

@@ -64,6 +64,27 @@ fn memory_runs_out_and_is_there_again() {
     nothing_is_left();
 }
 
+#[test]
+fn bytes_are_repeated() {
+    let (device, stream) = device();
+    for (count, pattern) in [(0, 3), (2, 3), (3, 3), (11, 3), (12, 3), (16, 1), (16, 16), (9, 30), (13, 0)] {
+        let mut memory = device.allocate(16).unwrap();
+        memory.fill_bytes(&stream, 99).unwrap();
+        let pattern: Vec<u8> = (0..pattern).collect();
+        memory.repeat(&stream, count, &pattern).unwrap();
+        let mut all = [0; 16];
+        memory.read(&stream, 0, &mut all).unwrap();
+        for (at, byte) in all.into_iter().enumerate() {
+            let within = (at as u64) < count && !pattern.is_empty();
+            assert_eq!(byte, if within { pattern[at % pattern.len()] } else { 99 }, "{count} {pattern:?}");
+        }
+        // What does not fit is not written.
+        assert_eq!(memory.repeat(&stream, 17, &[1]).unwrap_err().code(), "E0813");
+    }
+    drop((stream, device));
+    nothing_is_left();
+}
+
 /// Every element comes back, whatever the layout and the type; gaps too.
 fn round_trip<T: Element + PartialEq>(value: impl Fn(i64) -> T, other: T) {
     let (device, stream) = device();
