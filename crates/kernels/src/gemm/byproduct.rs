@@ -147,22 +147,21 @@ pub(super) fn made(
         return Ok((first, vec![step]));
     }
     let planned = reduce(by.statistic, (&parts.layout()?, Element::F32), &[1])?;
-    let launches: Vec<&Kernel> = planned.launches().collect();
-    let mut steps = Vec::new();
-    let mut from = first;
-    for (at, kernel) in launches.iter().enumerate() {
-        let to = if at + 1 == launches.len() {
-            Operand::ByProduct(number)
-        } else {
-            let left = kernel.program().tensors().last().and_then(|tensor| tensor.elements.known());
-            workspace(left.unwrap_or(0).saturating_mul(4))
-        };
+    // What blocks leave for the block that comes last, or for a second launch.
+    let (kernel, between) = (planned.kernel(), planned.between());
+    let left = kernel.program().tensors().skip(between.start).take(between.len());
+    let left = left.map(|tensor| tensor.elements.known().unwrap_or(0).saturating_mul(tensor.element.bytes().into()));
+    let left: Vec<Operand> = left.map(workspace).collect();
+    let launch = |kernel: &Kernel, read: &[Operand], written: &[Operand]| {
         let does = format!("makes the {by} of those of its tiles");
-        let mut step = Step::new((*kernel).clone(), vec![from, to], does);
-        step.sizes = planned.sizes().to_vec();
-        steps.push(step);
-        from = to;
-    }
+        let step = Step::new(kernel.clone(), [read, written].concat(), does);
+        Step { writes: written.len(), sizes: planned.sizes().to_vec(), ..step }
+    };
+    let result = Operand::ByProduct(number);
+    let steps = match planned.second() {
+        None => vec![launch(kernel, &[first], &[&left[..], &[result]].concat())],
+        Some(second) => vec![launch(kernel, &[first], &left), launch(second, &left, &[result])],
+    };
     Ok((first, steps))
 }
 

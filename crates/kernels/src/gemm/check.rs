@@ -149,6 +149,12 @@ impl Memory {
         let mut checked = Vec::new();
         for step in steps {
             let mut interpreter = Interpreter::new(step.kernel().program(), step.sizes()).map_err(setup)?;
+            // A launch passes each tensor of the kernel.
+            let (wanted, given) = (step.kernel().program().tensors().count(), step.operands().len());
+            if wanted != given {
+                let what = format!("{} has {wanted} tensors, and {given} are given", step.kernel().name());
+                return Err(setup(SetupError::Argument { what }));
+            }
             // A piece of the workspace belongs to all problems.
             let all: Vec<(usize, Operand)> = (step.problems().zip(step.operands()))
                 .map(
