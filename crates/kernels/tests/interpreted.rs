@@ -317,6 +317,25 @@ fn functions_are_within_their_bounds() {
     }
 }
 
+/// The limits of `gelu`, and NaN of NaN.
+#[test]
+fn gelu_has_limits() {
+    use tilewright_kernels::{Expression, map};
+
+    let layout: Layout = "8:1".parse().unwrap();
+    let function = Expression::parse("gelu(x)", &["x"]).unwrap();
+    let planned = map(&function, &[(&layout, Element::F32)], (&layout, Element::F32)).unwrap();
+    let mut interpreter = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap();
+    let x = [f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN, 16.5, -16.5, f32::NAN, -f32::NAN];
+    interpreter.tensor("x0", &x).unwrap();
+    let y = interpreter.check().unwrap().run.tensor::<f32>(1).unwrap();
+    assert_eq!(y[..6], [f32::INFINITY, 0.0, f32::MAX, 0.0, 16.5, 0.0]);
+    assert!(y[6].is_nan() && y[7].is_nan());
+    for (x, y) in x.iter().zip(&y).take(2) {
+        assert_eq!(function.value(&[f64::from(*x)]).0, f64::from(*y));
+    }
+}
+
 #[test]
 fn rows_go_where_their_numbers_say() {
     // More rows than there is room for, too: what has no room is passed over.

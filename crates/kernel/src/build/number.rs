@@ -246,6 +246,18 @@ impl<'k> Num<'k> {
         self.binary(other, Binary::Maximum, "maximum")
     }
 
+    /// The greater; NaN if one is NaN (f32, f16 and bf16).
+    #[track_caller]
+    pub fn max_or_nan(self, other: Num<'k>) -> Num<'k> {
+        let name = "maximum or NaN";
+        if !matches!(self.element, Element::F32 | Element::F16 | Element::Bf16) {
+            let refusal = Reason::Arithmetic { operation: name, element: self.element };
+            self.build.complain(refusal.at(name, Location::caller()));
+            return self;
+        }
+        self.binary(other, Binary::MaximumNan, name)
+    }
+
     /// The magnitude.
     #[track_caller]
     pub fn abs(self) -> Num<'k> {

@@ -22,10 +22,20 @@ pub(super) enum Function {
     GeluTanh,
 }
 
-/// The tail of the normal distribution is `phi(x) (b_1 t + .. + b_5 t^5)` with `t = 1 / (1 + p x)`,
-/// within 7.5e-8 (Abramowitz and Stegun, 26.2.17).
-const TAIL: [f64; 5] = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
-const TAIL_P: f64 = 0.231_641_9;
+/// The tail of the normal distribution above `x >= 0` is two to the power of this polynomial, within
+/// 1.2e-7 up to [`TAIL_END`]: fitted to the logarithm, weighted by the tail, with a first coefficient
+/// that halves numbers near 0 exactly.
+const TAIL: [f64; 7] = [
+    -1.0,
+    -1.151_116_859_596_666,
+    -0.459_082_711_391_011_8,
+    -0.052_926_796_113_316_7,
+    0.007_724_098_620_303_8,
+    -0.000_647_780_292_352_5,
+    0.000_017_758_422_082,
+];
+/// From here on the tail is 0 in f32; the polynomial grows again far beyond.
+const TAIL_END: f64 = 16.0;
 /// What the tail is off by, with the roundings of f32.
 const TAIL_OFF: f64 = 4e-7;
 
@@ -75,8 +85,7 @@ impl Function {
                 let own = value.abs() * (power(x) + 6.0 * ROUNDING) + x.abs() * f64::from(f32::MIN_POSITIVE);
                 (value, off * 1.1 + own)
             }
-            // The kernel multiplies an infinity by the tail, which is 0.
-            Function::Gelu if x.is_infinite() => (f64::NAN, off),
+            Function::Gelu if x == f64::NEG_INFINITY => (0.0, off),
             Function::Gelu => {
                 (0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2), off * 1.13 + x.abs() * TAIL_OFF)
             }
@@ -99,16 +108,13 @@ impl Function {
             Function::Relu => x.max(constant(0.0)),
             Function::Sigmoid => ((-x).exp() + 1.0).recip(),
             Function::Silu => x * ((-x).exp() + 1.0).recip(),
-            // max(x, 0) - |x| Q(|x|): the sign of x is nowhere asked for.
+            // max(x, 0) - |x| Q(|x|): the sign of x is nowhere asked for. Only the maximum says that x
+            // is no number.
             Function::Gelu => {
-                let size = x.abs();
-                let t = size.multiply_add(constant(TAIL_P), constant(1.0)).recip();
-                let root = (2.0 * std::f64::consts::PI).sqrt().recip();
-                let first = constant(TAIL[4] * root);
-                let polynomial = TAIL[..4].iter().rev().fold(first, |sum, b| sum.multiply_add(t, constant(b * root)));
-                let power = (x * x * constant(-0.5 * std::f64::consts::LOG2_E)).exp2();
-                let tail = polynomial * t * power;
-                x.max(constant(0.0)) - size * tail
+                let size = x.abs().min(constant(TAIL_END));
+                let first = constant(TAIL[6]);
+                let power = TAIL[..6].iter().rev().fold(first, |sum, b| sum.multiply_add(size, constant(*b)));
+                (-size).multiply_add(power.exp2(), x.max_or_nan(constant(0.0)))
             }
             Function::GeluTanh => {
                 let [left, right] = gelu_factors(k, element, x, None);
