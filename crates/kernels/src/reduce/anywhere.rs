@@ -9,6 +9,9 @@
 //! into shares, each for a block, which leaves what it kept. Of that the block that comes last
 //! makes the results (`shares.rs`), or, where it is too much for one, a second launch does. So the
 //! order in which numbers are added is fixed, and the result is the same each time.
+//!
+//! Who waits for others waits long beside what a small tensor takes that stays in the cache. There
+//! each processor has a block of narrow strips without shares, where that is less (`alone`).
 
 mod in_chunks;
 mod one_by_one;
@@ -34,6 +37,11 @@ const MOST_LOADS: i64 = 16;
 const VECTOR: i64 = 16;
 /// Bytes of neighbours that a block reads together where results lie side by side.
 const STRIP: i64 = 256;
+/// The least of these bytes where blocks have no shares though they are few: a sector. There is a
+/// block for each processor at most, and the tensor stays in the cache, of so many bytes.
+const SECTOR: i64 = 32;
+const PROCESSORS: i64 = 132;
+const CACHED: i64 = 32 << 20;
 /// Enough blocks for every processor of a large GPU, and how many there are where they have shares.
 const ENOUGH: i64 = 256;
 const SHARED: i64 = 2048;
@@ -93,6 +101,16 @@ fn over(number: i64, by: i64) -> i64 {
     (number + by - 1) / by
 }
 
+/// Whether blocks without shares are done before blocks that have shares, of results side by side
+/// that are made of `count` elements each, in a tensor of `bytes` in the cache. By nanoseconds as
+/// an H200 takes them: a block reads a piece of a strip for each element of a result, one after
+/// another; shares read faster, but are put together.
+fn alone(count: i64, bytes: i64) -> bool {
+    let strips = count.saturating_mul(11) / 10 + 1150;
+    let shares = (bytes >> 10).saturating_mul(150) / 1024 + 2500;
+    bytes <= CACHED && strips < shares
+}
+
 impl Walk {
     /// The plan for a problem, of tensors that begin at multiples of `alignment` elements.
     ///
@@ -124,19 +142,23 @@ impl Walk {
         // Neighbours in memory go to neighbours among threads.
         let beside = |axes: &[Axis]| axes.first().map_or(i64::MAX, |axis| axis.stride);
         let narrow = inner || beside(&problem.reduced) < beside(&problem.kept);
-        let (across, along) = if narrow {
-            let along = up(over(turns, loads)).min(THREADS);
-            (THREADS / along, along)
-        } else {
-            let lanes = up(places).min((STRIP / (vector * bytes)).min(32));
-            let along = (THREADS / lanes).min(up(over(turns, loads)));
-            (THREADS / along, along)
+        let lanes = |strip: i64| if narrow { 1 } else { up(places).min((strip / (vector * bytes)).min(32)) };
+        let along = |strip: i64| (THREADS / lanes(strip)).min(up(over(turns, loads)));
+        let blocks = |strip: i64| over(places, THREADS / along(strip));
+        let size = count.saturating_mul(results).saturating_mul(bytes);
+        let alone = !narrow && vector * bytes == VECTOR && alone(count, size);
+        let fills = |strip: &i64| blocks(*strip) <= PROCESSORS;
+        let (strip, wanted) = match [SECTOR, 2 * SECTOR, 4 * SECTOR, STRIP].into_iter().find(fills) {
+            _ if blocks(STRIP) >= ENOUGH => (STRIP, 1),
+            Some(strip) if alone => (strip, 1),
+            // Results that lie side by side are looked for again at the end of each share.
+            _ if statistic == Statistic::ArgMaximum && !narrow => (STRIP, ENOUGH),
+            _ => (STRIP, SHARED),
         };
+        let (along, blocks) = (along(strip), blocks(strip));
+        let across = THREADS / along;
         let all = over(turns, along * loads);
-        let blocks = over(places, across);
-        // Results that lie side by side are looked for again at the end of each share.
-        let wanted = if statistic == Statistic::ArgMaximum && !narrow { ENOUGH } else { SHARED };
-        let shares = if blocks >= ENOUGH { 1 } else { over(wanted, blocks).min(all) };
+        let shares = over(wanted, blocks).min(all);
         let steps = over(all, shares);
         let shares = over(all, steps);
         let left = statistic.kept(element).iter().map(|kept| i64::from(kept.bytes())).sum::<i64>();
