@@ -412,5 +412,20 @@ mod tests {
         ] {
             assert_eq!(in_turn(columns, element), taken, "{columns} {element}");
         }
+        // Rows of sixteen blocks: three of a multiprocessor make 23 clusters, and two 15.
+        let softmax = |columns, element| Turns::of_softmax(columns, element, WHOLE).unwrap().map(|turns| turns.plan());
+        let norm = |columns, element| Turns::new(columns, element, WHOLE, 1).unwrap().map(|turns| turns.plan());
+        for (plan, clusters) in [
+            (softmax(100_000, Element::F32), "23 clusters of 16 blocks of 224"),
+            (softmax(131_072, Element::F32), "23 clusters of 16 blocks of 256"),
+            (norm(100_000, Element::F32), "23 clusters of 16 blocks of 224"),
+            (norm(131_072, Element::F32), "15 clusters of 16 blocks of 256"),
+            (norm(200_000, Element::Bf16), "15 clusters of 16 blocks of 224"),
+        ] {
+            assert!(plan.as_ref().is_some_and(|plan| plan.starts_with(clusters)), "{plan:?}");
+        }
+        for (columns, element) in [(60_000, Element::F32), (16_384, Element::F32), (131_072, Element::Bf16)] {
+            assert_eq!(softmax(columns, element), None);
+        }
     }
 }

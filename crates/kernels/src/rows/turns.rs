@@ -36,11 +36,17 @@ const CLUSTERS: i64 = 14;
 /// while a block waits for what the others of its cluster find, another goes on.
 const TOGETHER: i64 = 18;
 const FEW: i64 = 8;
-/// From how many bytes of a row on rows are dealt, and to how many of softmax.
+/// Blocks of a multiprocessor where rows of f32 take more than eight: more wait for each other. They
+/// have so many warps at most, of softmax and of norms, which keep a row in registers besides.
+const THREE: i64 = 3;
+const WARPS_OF_POWERS: i64 = 8;
+const WARPS_OF_NORMS: i64 = 7;
+/// From how many bytes of a row on rows are dealt.
 const DEALT: i64 = 128 << 10;
-/// The same of rows of f32 that end within a run, which one block holds less well.
+/// The same of rows of f32 that end within a run, which one block holds less well, and of softmax
+/// of such rows, which fewer blocks hold better.
 const DEALT_UNFILLED: i64 = 112 << 10;
-const LONGEST_POWERS: i64 = 256 << 10;
+const UNFILLED_POWERS: i64 = 256 << 10;
 /// Multiprocessors that clusters have on a device of 132, whose groups clusters do not fill. More
 /// clusters than there is room for begin when others end, and find nothing left to do.
 const PROCESSORS: i64 = 124;
@@ -130,7 +136,7 @@ impl Turns {
     ) -> Result<Option<Turns>, PlanError> {
         // Rows that end within a run are dealt where few rows go with them all: two take too many
         // registers beside what says where a row ends.
-        if let Some(turns) = Turns::dealt(columns, element, alignment, beside < 2)?
+        if let Some(turns) = Turns::dealt(columns, element, alignment, (beside < 2, WARPS_OF_NORMS))?
             && columns.saturating_mul(element.bytes().into()) >= turns.least(element)
             && turns.holds(beside)
         {
@@ -185,13 +191,20 @@ impl Turns {
     /// The plan for rows that are dealt to clusters, of as few blocks as hold a row; none for rows
     /// that the vectors of all threads do not fill, or, where those are taken too, that leave too
     /// many threads without work; for rows that are too long or begin at no multiple of 16 bytes.
+    /// `most` is of how many warps at most a multiprocessor has three blocks.
     ///
     /// Errors: as [`Turns::new`].
-    fn dealt(columns: i64, element: Element, alignment: i64, unfilled: bool) -> Result<Option<Turns>, PlanError> {
+    fn dealt(
+        columns: i64,
+        element: Element,
+        alignment: i64,
+        (unfilled, most): (bool, i64),
+    ) -> Result<Option<Turns>, PlanError> {
         let vector = VECTOR / i64::from(element.bytes());
         let Some(shape) = shape_of(columns / vector, unfilled) else { return Ok(None) };
         let [blocks, warps, _] = shape;
-        let resident = (TOGETHER / warps).max(2);
+        let three = element == Element::F32 && blocks > BLOCKS && warps <= most;
+        let resident = (TOGETHER / warps).max(if three { THREE } else { 2 });
         Turns::dealt_to((columns, alignment), element, shape, [resident, PROCESSORS * resident / blocks])
     }
 
@@ -209,13 +222,15 @@ impl Turns {
     }
 
     /// The plan for softmax of rows: of numbers of 16 bits powers take longer than rows, and
-    /// clusters that the hardware sets off one after another overlap better, as they do where rows
-    /// take sixteen blocks; none for these.
+    /// clusters that the hardware sets off one after another overlap better; none for these.
     ///
     /// Errors: as [`Turns::new`].
     pub(crate) fn of_softmax(columns: i64, element: Element, alignment: i64) -> Result<Option<Turns>, PlanError> {
-        let fits = (DEALT..=LONGEST_POWERS).contains(&columns.saturating_mul(element.bytes().into()));
-        if element == Element::F32 && fits { Turns::dealt(columns, element, alignment, false) } else { Ok(None) }
+        let bytes = columns.saturating_mul(element.bytes().into());
+        if element != Element::F32 || bytes < DEALT {
+            return Ok(None);
+        }
+        Turns::dealt(columns, element, alignment, (bytes > UNFILLED_POWERS, WARPS_OF_POWERS))
     }
 
     /// From how many bytes of a row on rows are dealt.
