@@ -7,7 +7,7 @@ mod explain;
 
 use std::fmt::Write as _;
 use std::num::{IntErrorKind, ParseIntError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -15,6 +15,7 @@ use tilewright::kernel::interpret::{AccessCount, CheckError, Class};
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernel::{Coverage, Element, Program, Written};
 use tilewright::kernels::{self, Entry, PlanError, Planned, Report, Unchecked};
+use tilewright::tile::LIBRARY;
 
 use crate::json::Json;
 use crate::output::{Failure, write_file};
@@ -126,7 +127,7 @@ impl Choice {
     /// The kernel at its own sizes, where none are given: those of a check, or the large ones of a
     /// measurement.
     fn planned(&self, large: bool) -> Result<(&'static Entry, Planned), Failure> {
-        let entry = kernels::named(&self.name)?;
+        let entry = kernels::named(&self.name).map_err(|error| self.refused(&error))?;
         let sizes: Vec<(&str, i64)> = self.sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
         let element = self.element.as_deref().map(|name| {
             Element::named(name).ok_or_else(|| PlanError::Unknown {
@@ -138,6 +139,21 @@ impl Choice {
         let element = element.transpose()?;
         let planned = if large { entry.plan_large(&sizes, element)? } else { entry.plan(&sizes, element)? };
         Ok((entry, planned))
+    }
+
+    /// That no kernel has the name; for a tile program, what takes it instead.
+    fn refused(&self, error: &PlanError) -> Failure {
+        let name = &self.name;
+        let is_program = Path::new(name).extension().is_some_and(|extension| extension == "tile")
+            || LIBRARY.iter().any(|(own, _)| own == name);
+        let failure = Failure::refused(error);
+        if !is_program {
+            return failure;
+        }
+        failure.with_help(format!(
+            "{name} is a tile program: `tilewright kernel explain {name}` compiles it, and with `--check` and sizes \
+             runs it on the interpreter"
+        ))
     }
 }
 

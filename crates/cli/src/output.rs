@@ -67,6 +67,15 @@ impl Failure {
         self
     }
 
+    /// With other advice.
+    #[must_use]
+    pub fn with_help(mut self, help: String) -> Failure {
+        if let Failure::Refused(refused) = &mut self {
+            refused.help = Some(help);
+        }
+        self
+    }
+
     /// What is wrong with an expression.
     pub fn of_expression(diagnostic: Diagnostic, source: &str) -> Failure {
         let (code, message, help) = (diagnostic.code, diagnostic.message.clone(), diagnostic.help.clone());

@@ -202,7 +202,7 @@ impl Build {
     /// How many blocks there are along x, y and z, as expressions of sizes; 1 where nothing is
     /// said.
     ///
-    /// Errors: more than three; a text is no expression.
+    /// Errors: more than three; a text is no expression, or always 0 or less.
     #[track_caller]
     pub fn grid(&self, counts: &[&str]) -> Result<(), TileError> {
         self.blocks(counts, here())
@@ -214,7 +214,10 @@ impl Build {
             return Err(Reason::TooMuch { what: "axes of a grid".to_string(), asked, limit }.at("grid", place));
         }
         for count in counts {
-            count.parse::<Expr>().map_err(|error| Reason::from(error).at("grid", place))?;
+            let blocks = count.parse::<Expr>().map_err(|error| Reason::from(error).at("grid", place))?;
+            if matches!(blocks.range(), (_, Some(..=0))) {
+                return Err(Reason::Blocks { count: (*count).to_string() }.at("grid", place));
+            }
         }
         self.program().grid = counts.iter().map(ToString::to_string).collect();
         Ok(())

@@ -53,6 +53,11 @@ pub enum Reason {
         /// What should.
         expected: String,
     },
+    /// E1204: a declaration behind a statement.
+    Late {
+        /// The word that it begins with.
+        word: String,
+    },
     /// E1205: an input that is written, or an output that is read.
     Role {
         /// The tensor.
@@ -73,6 +78,11 @@ pub enum Reason {
     Warps {
         /// How many.
         asked: i64,
+    },
+    /// E1206: a grid without blocks.
+    Blocks {
+        /// How many there are along an axis, 0 or less.
+        count: String,
     },
     /// E1207: a turn of a loop hands on more or fewer values than it began with.
     Turns {
@@ -233,9 +243,11 @@ impl fmt::Display for Reason {
             Reason::Number { value, element } => write!(f, "{value} is no number of {element}"),
             Reason::Unknown { what, name } => write!(f, "there is no {what} `{name}` here"),
             Reason::Text { found, expected } => write!(f, "{expected} is wanted, and {found} stands here"),
+            Reason::Late { word } => write!(f, "`{word}` stands behind a statement"),
             Reason::Role { tensor, tried } => write!(f, "{tensor} cannot be {tried}"),
             Reason::TooMuch { what, asked, limit } => write!(f, "{asked} {what}, where there are {limit}"),
             Reason::Warps { asked } => write!(f, "{asked} warps, where a block has 1, 2, 4, 8, 16 or 32"),
+            Reason::Blocks { count } => write!(f, "{count} blocks along an axis, where a grid has one at least"),
             Reason::Turns { begins, hands_on } => {
                 write!(f, "a turn begins with {begins} {}, and hands on {hands_on}", plural(*begins, "value"))
             }
@@ -362,9 +374,9 @@ impl Refusal for TileError {
             Reason::Shape { .. } => "E1201",
             Reason::Element { .. } | Reason::Number { .. } => "E1202",
             Reason::Unknown { .. } => "E1203",
-            Reason::Text { .. } => "E1204",
+            Reason::Text { .. } | Reason::Late { .. } => "E1204",
             Reason::Role { .. } => "E1205",
-            Reason::TooMuch { .. } | Reason::Warps { .. } => "E1206",
+            Reason::TooMuch { .. } | Reason::Warps { .. } | Reason::Blocks { .. } => "E1206",
             Reason::Turn { .. } | Reason::Turns { .. } => "E1207",
             Reason::Held { .. } => "E1208",
             Reason::Argument { .. } => "E1209",
@@ -391,6 +403,9 @@ impl Refusal for TileError {
             }
             Reason::Unknown { what, name } => of_unknown(what, name),
             Reason::Text { .. } => "`tilewright explain E1204` has a line of each kind of statement".to_string(),
+            Reason::Late { word } => format!(
+                "tensors, `grid` and `warps` are declared before the first statement: move this `{word}` up there"
+            ),
             Reason::Role { tried: "declared again", .. } => "give each tensor a name of its own".to_string(),
             Reason::Role { tried, .. } if tried.starts_with("left unwritten") => {
                 "store a tile to it, as in `store(y, (block.x, 0), a)`, or leave the tensor out".to_string()
@@ -400,6 +415,11 @@ impl Refusal for TileError {
                 .to_string(),
             Reason::TooMuch { what, .. } => of_limit(what).to_string(),
             Reason::Warps { .. } => "say another number, or leave it out: then the plan chooses".to_string(),
+            Reason::Blocks { .. } => {
+                "say how many tiles there are along the axis, as in `grid ceil(M/4)`, or leave the axis out: then it \
+                 has one block"
+                    .to_string()
+            }
             Reason::Turns { .. } => {
                 "say `next` with a value for each that the loop carries, as in `with s = a { next s + b } -> sum`"
                     .to_string()

@@ -181,9 +181,7 @@ impl<'b> Reader<'_, 'b> {
                 self.turns(place)?;
             } else {
                 if let Some(word) = DECLARE.into_iter().find(|word| self.text.sees_word(word)) {
-                    let (found, expected) =
-                        (format!("`{word}`"), "what declares before the first statement".to_string());
-                    return Err(Reason::Text { found, expected }.at("text", place));
+                    return Err(Reason::Late { word: word.to_string() }.at("text", place));
                 }
                 let name = self.text.name("a statement")?;
                 self.text.sign("=")?;
