@@ -381,6 +381,25 @@ fn programs_of_the_library_have_roles() {
     }
 }
 
+/// What is not known to be the best is said to be a bound, of a value as of the program.
+#[test]
+fn what_is_open_is_printed_as_a_bound() {
+    let mut explained = super::program("product").compile().unwrap().explain().unwrap();
+    let costs = explained.cycles;
+    let mut others = explained.choices.iter_mut().filter_map(|own| own.next.as_mut());
+    let next = others.find(|next| next.cycles > costs).unwrap();
+    assert_eq!(next.bound, next.cycles);
+    let more = format!("{:.1} % more", 100.0 * (next.cycles / costs - 1.0));
+    next.bound = costs;
+    let says = |explained: &tilewright_tile::Explanation, words: &str| explained.to_string().matches(words).count();
+    assert_eq!(says(&explained, &format!("at most {more}")), 1, "{explained}");
+    assert_eq!(says(&explained, "at most"), 1, "{explained}");
+    assert_eq!(says(&explained, "no assignment of the layouts that were weighed costs less"), 1);
+    explained.bound = 1000.0;
+    assert_eq!(says(&explained, "the best assignment costs at least 1000"), 1, "{explained}");
+    assert_eq!(says(&explained, "no assignment"), 0, "{explained}");
+}
+
 /// What an assignment costs is a number of cycles: none that is not possible was taken.
 #[test]
 fn programs_of_the_library_have_layouts_in_which_all_is_possible() {
