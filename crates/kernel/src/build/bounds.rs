@@ -5,10 +5,11 @@
 use tilewright_layout::symbolic::{Expr, Parameter, Symbolic, Values};
 use tilewright_layout::{Extent, Stride};
 
+use super::access::constant_term;
 use super::core::Core;
 use super::lower::fits;
 use crate::error::Reason;
-use crate::program::operation::{Comparison, Number, Operation};
+use crate::program::operation::{Binary, Comparison, Format, Number, Operation, Rounding};
 use crate::program::register::{Register, Width};
 
 impl Core {
@@ -60,10 +61,44 @@ impl Core {
 
     /// A predicate that is true where `a < b`.
     pub(crate) fn less(&mut self, a: &Expr, b: &Expr) -> Result<Register, Reason> {
-        let narrow = fits(a) && fits(b);
-        let (width, number) = if narrow { (Width::Bits32, Number::I32) } else { (Width::Bits64, Number::I64) };
-        let (a, b) = (self.lower(a, width)?, self.lower(b, width)?);
-        Ok(self.pure(Operation::Compare(Comparison::Less, number), [a, b], Width::Predicate))
+        let less = |number: Number| Operation::Compare(Comparison::Less, number);
+        if fits(a) && fits(b) {
+            let (a, b) = (self.lower(a, Width::Bits32)?, self.lower(b, Width::Bits32)?);
+            return Ok(self.pure(less(Number::I32), [a, b], Width::Predicate));
+        }
+        if let Some((known, base)) = self.apart(a, b) {
+            let room = self.room(&base, b)?;
+            let known = self.constant(u64::from(known as u32), Width::Bits32);
+            return Ok(self.pure(less(Number::I32), [known, room], Width::Predicate));
+        }
+        let (a, b) = (self.lower(a, Width::Bits64)?, self.lower(b, Width::Bits64)?);
+        Ok(self.pure(less(Number::I64), [a, b], Width::Predicate))
+    }
+
+    /// The known term of a number and the rest, where both take part in a comparison with `b` by way
+    /// of [`room`](Core::room): the term is below the greatest room, and neither the rest nor `b` is
+    /// negative, so 64 bits hold their difference.
+    fn apart(&self, a: &Expr, b: &Expr) -> Option<(i32, Expr)> {
+        let known = i32::try_from(constant_term(a)?).ok().filter(|known| *known < i32::MAX)?;
+        let base = a.minus(&Expr::from(i64::from(known)))?;
+        (self.is_natural(&base) && self.is_natural(b)).then_some((known, base))
+    }
+
+    /// How far it is from one number to another, in 32 bits: the nearest that there is where it is
+    /// farther. Accesses that differ by known numbers share it, so each takes a comparison alone.
+    fn room(&mut self, from: &Expr, to: &Expr) -> Result<Register, Reason> {
+        let (from, to) = (self.lower(from, Width::Bits64)?, self.lower(to, Width::Bits64)?);
+        let mut room = self.pure(Operation::Binary(Binary::Subtract, Number::I64), [to, from], Width::Bits64);
+        for (nearest, operation) in [(i32::MIN, Binary::Maximum), (i32::MAX, Binary::Minimum)] {
+            let nearest = self.constant(i64::from(nearest) as u64, Width::Bits64);
+            room = self.pure(Operation::Binary(operation, Number::I64), [room, nearest], Width::Bits64);
+        }
+        let narrow = Operation::Convert {
+            from: Format::Number(Number::I64),
+            to: Format::Number(Number::I32),
+            rounding: Rounding::Zero,
+        };
+        Ok(self.pure(narrow, [room], Width::Bits32))
     }
 }
 

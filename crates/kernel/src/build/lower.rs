@@ -122,7 +122,8 @@ impl Core {
             },
             Node::Sum(nodes) => {
                 // What the launch knows is one number; what exists in outer bodies comes first, so
-                // that it is computed there.
+                // that it is computed there. A known number comes last: sums that differ by one
+                // share the rest, and take one register in outer bodies instead of one each.
                 let mut launched = Expr::from(0);
                 let mut registers = Vec::new();
                 for node in nodes {
@@ -133,10 +134,14 @@ impl Core {
                         registers.push(self.lower_node(node, width)?);
                     }
                 }
-                if launched.known() != Some(0) {
+                let known = launched.known();
+                if known.is_none() {
                     registers.push(self.lower(&launched, width)?);
                 }
                 registers.sort_by_key(|register| self.home(*register));
+                if known.is_some_and(|known| known != 0) {
+                    registers.push(self.lower(&launched, width)?);
+                }
                 let mut registers = registers.into_iter();
                 let mut sum = registers.next().ok_or_else(overflow)?;
                 for next in registers {

@@ -179,6 +179,21 @@ fn random_bits_are_those_of_the_published_generator() {
     }
 }
 
+/// How far it is to the end of a tensor takes more than 32 bits, either way, whose low ones say 300.
+#[test]
+fn masks_hold_for_sizes_of_more_than_32_bits() {
+    let text = "tile t {\ninput x: f32 N:0\noutput y: f32 1536:1\ngrid 3\nwarps 4\n\
+         store(y, (block.x), load(x, (512), (block.x*8388608)))\n}";
+    let program: Program = text.parse().unwrap();
+    let n = (1 << 32) + 300;
+    let wanted = (0..1536).map(|at| if at < 512 + 300 { 7.0 } else { 0.0 }).collect();
+    exactly(&program, &Case::new(&[("N", n)], &[("x", vec![7.0])]), &[("y", wanted)]);
+    // Elements of a thread that differ by known numbers share how far it is from the first one.
+    let text = ptx::write(program.compile().unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
+    let count = |instruction: &str| text.matches(instruction).count();
+    assert_eq!((count("setp.lt.s64"), count("min.s64"), count("setp.lt.s32")), (1, 1, 3), "{text}");
+}
+
 #[test]
 fn a_loop_that_is_written_out_may_begin_at_the_block() {
     // Tile 0 of the first turn is that of the block, of which there are fewer than tiles.
