@@ -38,6 +38,8 @@ const MOST_TURNS: i64 = 8;
 const MOST_ELEMENTS: i64 = 1 << 15;
 /// The bytes of a line of a cache.
 const LINE: i64 = 128;
+/// The bytes of which a cache brings all or none.
+const SECTOR: i64 = 32;
 
 /// The kernel of a program whose values have layouts, so many blocks of it on a processor.
 pub(crate) fn lower(placed: &Placed, resident: u32, taken: &Memory) -> Result<Kernel, KernelError> {
@@ -299,7 +301,12 @@ impl<'k, 'p> Lowering<'k, 'p> {
         }
         if let Operation::Load { tensor, shape, at, other } = operation {
             let (tile, held) = (self.tile(*tensor, shape, at, None)?, self.distribution(result)?);
-            let tile = if reads_on(program, *tensor, shape, at) { tile.in_whole_lines() } else { tile };
+            let is_once = held.threads() * held.values() == shape.iter().product::<i64>();
+            let tile = match part_of_line(program, *tensor, shape, at) {
+                Some(bytes) if bytes % SECTOR == 0 && is_once => tile.in_whole_lines_once(),
+                Some(_) => tile.in_whole_lines(),
+                None => tile,
+            };
             if *other == 0.0 && other.is_sign_positive() {
                 return Ok(Own::Tile(tile.load_distributed_predicated(&held)?));
             }
@@ -496,12 +503,13 @@ fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
     (0..=MOST_TURNS).contains(&count).then_some(count).filter(|_| own.body.iter().all(plain))
 }
 
-/// Whether a tile has a part of each line that it lies in, and the next turn reads the next part.
-fn reads_on(program: &Program, tensor: usize, shape: &[i64], at: &[Index]) -> bool {
-    let bytes = i64::from(program.tensors[tensor].element.bytes());
-    let along = (0..shape.len()).find(|mode| crate::roles::is_contiguous(program, tensor, *mode));
-    let is_next = |mode: usize| at[mode].terms.iter().any(|own| matches!(own, (Name::Turn(_), 1)));
-    along.is_some_and(|mode| shape[mode] * bytes < LINE && is_next(mode))
+/// How many bytes a tile has of each line that it lies in, where that is a part of it, and the next
+/// turn reads the next part.
+fn part_of_line(program: &Program, tensor: usize, shape: &[i64], at: &[Index]) -> Option<i64> {
+    let along = (0..shape.len()).find(|mode| crate::roles::is_contiguous(program, tensor, *mode))?;
+    let bytes = shape[along] * i64::from(program.tensors[tensor].element.bytes());
+    let is_next = at[along].terms.iter().any(|own| matches!(own, (Name::Turn(_), 1)));
+    (bytes < LINE && is_next).then_some(bytes)
 }
 
 /// How many turns a loop has, where that is known.

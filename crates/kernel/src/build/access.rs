@@ -273,6 +273,13 @@ impl<'k> View<'k> {
     pub fn in_whole_lines(&self) -> View<'k> {
         View { cache: Cache::WholeLines, ..self.clone() }
     }
+
+    /// As [`in_whole_lines`](View::in_whole_lines); the first-level cache keeps nothing of what is
+    /// read. That pays where each read takes sectors of 32 bytes whole, and a block reads none of
+    /// them again.
+    pub fn in_whole_lines_once(&self) -> View<'k> {
+        View { cache: Cache::WholeLinesOnce, ..self.clone() }
+    }
 }
 
 /// The term of an expression that does not depend on anything.

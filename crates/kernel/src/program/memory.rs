@@ -86,6 +86,8 @@ pub enum Cache {
     /// A load brings the whole line of 128 bytes to the second-level cache: other sectors of it are
     /// read soon.
     WholeLines,
+    /// As `WholeLines`, and not kept in the first-level cache: these sectors are not read again.
+    WholeLinesOnce,
 }
 
 /// A place in memory, and how much of it an instruction takes.

@@ -50,6 +50,10 @@ impl Writer<'_> {
                 self.needs(7, 4);
                 ".L2::128B"
             }
+            (Cache::WholeLinesOnce, _) => {
+                self.needs(7, 4);
+                ".L1::no_allocate.L2::128B"
+            }
         };
         self.guarded(instruction.guard, &format!("ld.{space}{cache}.{shape} {registers}, {at};"));
     }

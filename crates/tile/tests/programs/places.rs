@@ -161,7 +161,7 @@ fn weights_of_four_bits_multiply() {
         // a column of x it reads two lines.
         let text = ptx::write(program.compile().unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
         let lines = |instruction: &str| text.matches(instruction).count();
-        assert_eq!((lines("ld.global.L2::128B.v4.b32"), lines("ld.global.v4.b32")), (2, 4), "{text}");
+        assert_eq!((lines("ld.global.L1::no_allocate.L2::128B.v4.b32"), lines("ld.global.v4.b32")), (2, 4), "{text}");
     }
 }
 
@@ -177,6 +177,27 @@ fn random_bits_are_those_of_the_published_generator() {
         assert_eq!(wanted[0], f64::from(bits as i32), "word {word}");
         exactly(&program, &Case::new(&[], &[]), &[("y", wanted)]);
     }
+}
+
+/// Turns that read a part of each line ask for all of it, and keep nothing in the first-level cache
+/// where that part is whole sectors, each for one thread. A tile of whole lines asks for no more.
+#[test]
+fn parts_of_lines_bring_the_rest() {
+    let loads = |rows: i64, columns: i64| {
+        let text = format!(
+            "tile t {{\ninput x: f32 (64,512):(512,1)\noutput y: f32 ({rows},{columns}):({columns},1)\nwarps 2\n\
+             loop i < 4 with sum = broadcast(f32(0), ({rows},{columns})) {{\n\
+             next sum + load(x, ({rows},{columns}), (0, i))\n}} -> sum\nstore(y, (0, 0), sum)\n}}"
+        );
+        let program: Program = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let text = ptx::write(program.compile().unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
+        [".L1::no_allocate.L2::128B", ".L2::128B"].map(|cache| text.contains(&format!("ld.global{cache}.")))
+    };
+    assert_eq!(loads(64, 8), [true, false]);
+    assert_eq!(loads(64, 4), [false, true]);
+    // Two threads have each element.
+    assert_eq!(loads(4, 8), [false, true]);
+    assert_eq!(loads(64, 32), [false, false]);
 }
 
 /// How far it is to the end of a tensor takes more than 32 bits, either way, whose low ones say 300.
