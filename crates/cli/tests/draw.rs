@@ -73,7 +73,7 @@ fn an_explanation_is_one_page_of_formulas_and_pictures() {
     }
 }
 
-/// Tiles of 128 x 128 stand on the page of a tile program with a corner each: whole, they would
+/// Tiles of 256 x 64 stand on the page of a tile program with a corner each: whole, they would
 /// make it as large as a film.
 #[test]
 fn the_page_of_a_tile_program_stays_small() {
@@ -85,7 +85,7 @@ fn the_page_of_a_tile_program_stays_small() {
         let output = command.output().unwrap();
         assert!(output.status.success(), "{output:?}");
         let page = std::fs::read_to_string(&file).unwrap();
-        assert!(page.contains("the first 16 × 32 of 128 × 128"), "{arch}");
+        assert!(page.contains("the first 16 × 32 of 256 × 64"), "{arch}");
         assert!(page.len() < 2_200_000, "{arch}: {} bytes", page.len());
     }
 }
