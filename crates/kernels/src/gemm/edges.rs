@@ -64,7 +64,7 @@ impl Edges {
     /// What may be loaded of a part of the work, and for each 1 where it is, else 0.
     pub(super) fn cases(&self, unit: &Unit) -> Result<Vec<(Loaded, Expr)>, KernelError> {
         let one = Expr::from(1);
-        // 1 at the last tile and past it.
+        // 1 at the last tile and past it, where fewer lie than before it (`Plan::refusal`).
         let at_edge = |tail: Option<(i64, i64)>, tile: &Expr| match tail {
             None => Ok(Expr::from(0)),
             Some((tiles, _)) => plus(tile, &one)?.floor_div(&Expr::from(tiles)).ok_or_else(overflow),

@@ -261,6 +261,12 @@ impl Products {
         if let Some(because) = ready.refusal(plan) {
             return Err(PlanError::Plan { because });
         }
+        // A list of one problem takes its tiles as a product does, of which no more lie past the last
+        // one than there are.
+        let plan = match &ready.problems[..] {
+            [only] => &plan.of_problem(only),
+            _ => plan,
+        };
         let tiles = ready.problems.iter().map(|problem| plan.of_problem(problem).units(problem));
         let tiles = tiles.fold(0, i64::saturating_add);
         let limit = i64::from(i32::MAX) - plan.blocks;

@@ -49,6 +49,16 @@ fn problems_have_their_own_sizes() {
     assert!(Products::candidates(&all).unwrap().windows(2).all(|two| two[0].0 <= two[1].0));
 }
 
+/// One problem alone, with fewer tiles than are taken one after the other, and a tail that is loaded
+/// alone.
+#[test]
+fn a_list_of_one() {
+    let one = list([problem(BF16, BF16, [72, 24, 328])]);
+    for swapped in [false, true] {
+        assert_eq!(right(&one, &Plan { group: 8, swapped, ..plan(64, 16, 1) }), 1);
+    }
+}
+
 #[test]
 fn types_and_ways_to_add() {
     let sizes = [[72, 48, 272], [64, 16, 400], [16, 144, 48]];
