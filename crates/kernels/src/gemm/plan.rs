@@ -287,10 +287,12 @@ impl Plan {
     }
 
     /// Whether a stage is released as soon as it has been multiplied, not when the next one is:
-    /// where rows of the factors begin in the middle of a line, copies take longer than products.
-    /// Another group multiplies meanwhile.
-    pub(crate) fn releases_at_once(&self, problem: &Problem) -> bool {
-        self.groups == 2 && !self.alternates && !problem.begins_at_lines()
+    /// where rows of the factors begin in the middle of a line, copies take longer than products;
+    /// and so they do where a tile of an input comes between those of the factors, which leaves few
+    /// stages beside it. Another group multiplies meanwhile.
+    pub(crate) fn releases_at_once(&self, problem: &Problem, tile_comes: bool) -> bool {
+        let few = (self.rows, self.columns) == (128, MAX_COLUMNS);
+        self.groups == 2 && !self.alternates && (!problem.begins_at_lines() || (tile_comes && few))
     }
 
     /// Tiles that a block has at once: those of the groups, if they take tiles in turn.

@@ -211,6 +211,10 @@ fn functions_of_sums_are_right() {
             right(&problem, &Plan { swapped, splits, ..plan(64, [88, 40, 24][number % 3], 1) });
         }
     }
+    // A tile of an input comes between those of the factors, in a block that has several.
+    let inputs = vec![input("(136,256):(0,1)", BF16), input("(136,256):(256,1)", BF16)];
+    let wide = Problem::new(BF16, [136, 256, 192]).unwrap().fused(function("relu(x + a) + b", &names[..3], inputs));
+    right(&wide.unwrap(), &Plan { blocks: 1, ..plan(128, 256, 2) });
     // The second kernel of blocks that share tiles, for a D with columns and a function.
     let long = of(BF16, ["(40,200):(200,1)", "(24,200):(200,1)", "(40,24):(1,48)"], Element::F16);
     right(&long, &Plan { splits: 3, ..plan(64, 24, 1) });

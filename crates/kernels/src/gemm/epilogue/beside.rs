@@ -92,7 +92,7 @@ impl Epilogue {
     ) -> Result<(), KernelError> {
         let strips = self.columns / self.strip;
         // Strips of columns are apart in panels of which the lines go along the rows.
-        let apart = !self.along_rows && !self.plain && self.fetches.contains(&Some(Fetch::Tile)) && strips <= PIECES;
+        let apart = !self.along_rows && !self.plain && self.tile_comes() && strips <= PIECES;
         let pieces = if apart { strips } else { 1 };
         // The first half of the steps comes before; then the place is free.
         let half = unit.steps.divide_up(&Expr::from(2)).ok_or_else(overflow)?;
@@ -115,6 +115,11 @@ impl Epilogue {
             copies(until(piece)?, until(piece + 1)?)?;
         }
         Ok(())
+    }
+
+    /// Whether a tile of an input comes ahead of the sums, not vectors alone.
+    pub(in crate::gemm) fn tile_comes(&self) -> bool {
+        self.fetches.contains(&Some(Fetch::Tile))
     }
 
     /// Lets the inputs of a part of the work come: by those who write, while it is multiplied.
