@@ -176,7 +176,7 @@ fn longer(plan: &Plan, problem: &Problem) -> f64 {
         _ => 1.0,
     };
     let waiting = match plan.stages {
-        ..3 => TWO_STAGES,
+        ..3 if !plan.streams(problem) => TWO_STAGES,
         3 if plan.cluster > 1 => WAITING,
         _ => 1.0,
     };

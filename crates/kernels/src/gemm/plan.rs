@@ -52,6 +52,8 @@ const SCALES_AHEAD: i64 = 8;
 const STEPS_AHEAD: i64 = 4;
 /// Sums of a tile of which a step takes as long as a load.
 const LONG_STEP: i64 = 128 * 128;
+/// Bytes of all stages where small matrices stream through.
+const STREAMED_BYTES: i64 = 48 << 10;
 /// The most stages: as many barriers are enough for any latency.
 const MAX_STAGES: i64 = 16;
 
@@ -166,7 +168,19 @@ impl Plan {
         plan.blocks = count(count(units, count(units, slots)), cluster) * cluster;
         plan.overlaps = resident == 1 && plan.may_overlap(problem, processors);
         plan.stages = plan.most_stages(problem, machine);
+        if plan.streams(problem) {
+            plan.stages = plan.stages.min(STREAMED_BYTES / plan.stage_bytes());
+        }
         plan
+    }
+
+    /// Whether blocks read small matrices of a batch one after the other, each once and in one
+    /// step. Memory decides then, and copies that run far ahead only wait there, before stores that
+    /// could be done: of 4096 products of 128 x 64 x 64, two stages took 42.9 us and eight 45.4.
+    pub(super) fn streams(&self, problem: &Problem) -> bool {
+        let small = 2 * self.stage_bytes() <= STREAMED_BYTES && self.resident == 1;
+        let one = self.tiles(problem) == [1, 1] && count(self.extents(problem)[2], problem.depth()) == 1;
+        problem.batch() > 1 && small && one
     }
 
     /// Tiles along the rows that are taken one after the other, if nothing is in the way.

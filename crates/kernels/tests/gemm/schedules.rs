@@ -193,6 +193,16 @@ fn an_odd_number_of_tiles_fills_the_turns() {
     assert_eq!((plan.blocks, plan.stages), (132, 4), "{plan}");
 }
 
+/// Few stages where small matrices stream through, and as many as fit where they are larger or have
+/// several steps.
+#[test]
+fn small_matrices_have_few_stages() {
+    let machine = Machine::named("H200").unwrap();
+    let stages = |sizes, batch| Plan::of(&problem(sizes).batched(batch).unwrap(), &machine).stages;
+    assert_eq!(stages([128, 64, 64], 4096), 2);
+    assert!(stages([128, 64, 128], 4096) > 2 && stages([128, 128, 64], 2048) > 2);
+}
+
 /// The plan of the model can be carried out, fits into a processor, and is the first of its
 /// candidates.
 #[test]
