@@ -176,9 +176,10 @@ impl Plan {
 
     /// Whether blocks read small matrices of a batch one after the other, each once and in one
     /// step. Memory decides then, and copies that run far ahead only wait there, before stores that
-    /// could be done: of 4096 products of 128 x 64 x 64, two stages took 42.9 us and eight 45.4.
+    /// could be done: of 4096 products of 128 x 64 x 64, two stages took 42.9 us and eight 45.4. Of
+    /// 128 x 32 x 64 they took longer, 32.5 us for 30.8.
     pub(super) fn streams(&self, problem: &Problem) -> bool {
-        let small = 2 * self.stage_bytes() <= STREAMED_BYTES && self.resident == 1;
+        let small = 2 * self.stage_bytes() <= STREAMED_BYTES && self.resident == 1 && self.columns >= 64;
         let one = self.tiles(problem) == [1, 1] && count(self.extents(problem)[2], problem.depth()) == 1;
         problem.batch() > 1 && small && one
     }

@@ -46,7 +46,7 @@ const DEALT: i64 = 128 << 10;
 /// The same of rows of f32 that end within a run, which one block holds less well, and of softmax
 /// of such rows, which fewer blocks hold better.
 const DEALT_UNFILLED: i64 = 112 << 10;
-const UNFILLED_POWERS: i64 = 256 << 10;
+const UNFILLED_POWERS: i64 = 384 << 10;
 /// Multiprocessors that clusters have on a device of 132, whose groups clusters do not fill. More
 /// clusters than there is room for begin when others end, and find nothing left to do.
 const PROCESSORS: i64 = 124;

@@ -201,6 +201,8 @@ fn small_matrices_have_few_stages() {
     let stages = |sizes, batch| Plan::of(&problem(sizes).batched(batch).unwrap(), &machine).stages;
     assert_eq!(stages([128, 64, 64], 4096), 2);
     assert!(stages([128, 64, 128], 4096) > 2 && stages([128, 128, 64], 2048) > 2);
+    // Nor where a side is narrow.
+    assert!(stages([128, 32, 64], 4096) > 2);
 }
 
 /// The plan of the model can be carried out, fits into a processor, and is the first of its
