@@ -48,7 +48,7 @@ fn sizes_of_any_magnitude_are_planned_or_refused() {
     assert!(planned > 100 && refused > 100, "{planned} planned, {refused} refused");
 }
 
-/// Sizes that no launch takes have no plan: whoever asks for one is told which, and why.
+/// Sizes that no launch takes are refused when a kernel is planned, with the size and the reason.
 #[test]
 fn sizes_that_are_not_admitted_have_no_plan() {
     let refused = |name: &str, sizes: &[(&str, i64)]| {

@@ -84,8 +84,8 @@ impl Core {
         (self.is_natural(&base) && self.is_natural(b)).then_some((known, base))
     }
 
-    /// How far it is from one number to another, in 32 bits: the nearest that there is where it is
-    /// farther. Accesses that differ by known numbers share it, so each takes a comparison alone.
+    /// The difference of two numbers in 32 bits: the least or the greatest of them where it does not
+    /// fit. Accesses that differ by known numbers share it, so each takes a comparison alone.
     fn room(&mut self, from: &Expr, to: &Expr) -> Result<Register, Reason> {
         let (from, to) = (self.lower(from, Width::Bits64)?, self.lower(to, Width::Bits64)?);
         let mut room = self.pure(Operation::Binary(Binary::Subtract, Number::I64), [to, from], Width::Bits64);

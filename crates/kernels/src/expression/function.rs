@@ -108,8 +108,8 @@ impl Function {
             Function::Relu => x.max(constant(0.0)),
             Function::Sigmoid => ((-x).exp() + 1.0).recip(),
             Function::Silu => x * ((-x).exp() + 1.0).recip(),
-            // max(x, 0) - |x| Q(|x|): the sign of x is nowhere asked for. Only the maximum says that x
-            // is no number.
+            // max(x, 0) - |x| Q(|x|): the sign of x is nowhere asked for. Only the maximum keeps
+            // NaN.
             Function::Gelu => {
                 let size = x.abs().min(constant(TAIL_END));
                 let first = constant(TAIL[6]);

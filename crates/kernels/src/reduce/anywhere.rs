@@ -10,8 +10,9 @@
 //! makes the results (`shares.rs`), or, where it is too much for one, a second launch does. So the
 //! order in which numbers are added is fixed, and the result is the same each time.
 //!
-//! Who waits for others waits long beside what a small tensor takes that stays in the cache. There
-//! each processor has a block of narrow strips without shares, where that is less (`alone`).
+//! A small tensor stays in the cache and is read in a microsecond or two; to wait for other blocks
+//! takes about as long. Its columns are reduced in narrow strips, without shares, where that is
+//! expected to take less time (`whole_strips_are_faster`).
 
 mod in_chunks;
 mod one_by_one;
@@ -37,10 +38,11 @@ const MOST_LOADS: i64 = 16;
 const VECTOR: i64 = 16;
 /// Bytes of neighbours that a block reads together where results lie side by side.
 const STRIP: i64 = 256;
-/// The least of these bytes where blocks have no shares though they are few: a sector. There is a
-/// block for each processor at most, and the tensor stays in the cache, of so many bytes.
+/// Bytes of the narrowest strip: a sector.
 const SECTOR: i64 = 32;
+/// The most blocks that reduce narrow strips: one for each multiprocessor of an H200.
 const PROCESSORS: i64 = 132;
+/// Bytes of a tensor that stays in the cache.
 const CACHED: i64 = 32 << 20;
 /// Enough blocks for every processor of a large GPU, and how many there are where they have shares.
 const ENOUGH: i64 = 256;
@@ -105,7 +107,7 @@ fn over(number: i64, by: i64) -> i64 {
 /// that are made of `count` elements each, in a tensor of `bytes` in the cache. By nanoseconds as
 /// an H200 takes them: a block reads a piece of a strip for each element of a result, one after
 /// another; shares read faster, but are put together.
-fn alone(count: i64, bytes: i64) -> bool {
+fn whole_strips_are_faster(count: i64, bytes: i64) -> bool {
     let strips = count.saturating_mul(11) / 10 + 1150;
     let shares = (bytes >> 10).saturating_mul(150) / 1024 + 2500;
     bytes <= CACHED && strips < shares
@@ -146,11 +148,11 @@ impl Walk {
         let along = |strip: i64| (THREADS / lanes(strip)).min(up(over(turns, loads)));
         let blocks = |strip: i64| over(places, THREADS / along(strip));
         let size = count.saturating_mul(results).saturating_mul(bytes);
-        let alone = !narrow && vector * bytes == VECTOR && alone(count, size);
+        let whole = !narrow && vector * bytes == VECTOR && whole_strips_are_faster(count, size);
         let fills = |strip: &i64| blocks(*strip) <= PROCESSORS;
         let (strip, wanted) = match [SECTOR, 2 * SECTOR, 4 * SECTOR, STRIP].into_iter().find(fills) {
             _ if blocks(STRIP) >= ENOUGH => (STRIP, 1),
-            Some(strip) if alone => (strip, 1),
+            Some(strip) if whole => (strip, 1),
             // Results that lie side by side are looked for again at the end of each share.
             _ if statistic == Statistic::ArgMaximum && !narrow => (STRIP, ENOUGH),
             _ => (STRIP, SHARED),
