@@ -12,6 +12,7 @@ mod random;
 mod task;
 mod tensors;
 mod tune;
+mod turn;
 mod verify;
 
 use std::io::Write;

@@ -39,8 +39,8 @@ pub struct OnDevice {
     /// one is kept in a file, which --device and --plan read afterwards.
     #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", value_parser = clap::value_parser!(u32).range(1..))]
     tune: Option<u32>,
-    /// Begin each turn, of 2 ms, after so many milliseconds without work: the device stays cool,
-    /// and its clock high. Without this, turns of 20 ms follow one another.
+    /// Begin each turn, of 2 ms or one product, after so many milliseconds without work: the device
+    /// stays cool, and its clock high. Without this, turns of 20 ms follow one another.
     #[arg(long, value_name = "MILLISECONDS", requires = "device", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rest: Option<u32>,
     /// Check so many random products instead, of every type and layout: on the device, or small
@@ -166,7 +166,10 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         _ => None,
     };
     let tuned = match (&device, options.device.tune) {
-        (Some(device), Some(count)) => Some(tune::tuned(device, &problem, ends.as_deref(), count as usize, terminal)?),
+        (Some(device), Some(count)) => {
+            let turns = (count as usize, options.device.rest);
+            Some(tune::tuned(device, &problem, ends.as_deref(), turns, terminal)?)
+        }
         (Some(device), None) => TunedPlans::from_environment().find(device, &problem),
         (None, _) => None,
     };

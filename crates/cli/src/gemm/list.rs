@@ -6,21 +6,18 @@
 //! the turns.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use serde_json::json;
-use tilewright::gpu::{Device, GpuError};
+use tilewright::gpu::Device;
 use tilewright::kernels::gemm::{Problem, Problems, Product, Products};
 
 use super::measured::Rival;
 use super::task::{self, Sizes};
 use super::tensors::{CHECKED, Tensors, compare, ready, wanted};
-use crate::kernel::bench::{TURN, TURNS, median, timed};
+use super::turn::Turn;
+use crate::kernel::bench::{TURNS, median, timed};
 use crate::output::Failure;
 use crate::terminal::Terminal;
-
-/// How long a turn takes about behind a rest, in seconds.
-const SHORT_TURN: f64 = 0.002;
 
 pub fn run(
     options: &super::Options,
@@ -134,27 +131,17 @@ fn measured(device: &Device, products: &Products, rest: Option<u32>) -> Result<M
     let mut rivals = problems.iter().map(|problem| Rival::of(device, problem)).collect::<Result<Vec<_>, String>>();
 
     let once = timed(device, &stream, 3, || Tensors::launch_all(&mut all, &stream, &kernels))?;
-    let length = if rest.is_some() { SHORT_TURN } else { TURN };
-    let count = ((length / once) as usize).clamp(1, 10_000);
-    let pause = || std::thread::sleep(Duration::from_millis(rest.unwrap_or(0).into()));
+    let turn = Turn::new(once, rest);
     let (mut list, mut single, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..TURNS {
-        pause();
-        Tensors::launch_all(&mut all, &stream, &kernels)?;
-        list.push(timed(device, &stream, count, || Tensors::launch_all(&mut all, &stream, &kernels))?);
-        pause();
-        let mut each = || -> Result<(), GpuError> {
+        list.push(turn.timed(device, &stream, || Tensors::launch_all(&mut all, &stream, &kernels))?);
+        single.push(turn.timed(device, &stream, || {
             all.iter_mut().zip(&ready_alone).try_for_each(|(tensors, kernels)| tensors.launch(&stream, kernels))
-        };
-        each()?;
-        single.push(timed(device, &stream, count, each)?);
+        })?);
         if let Ok(rivals) = &mut rivals {
-            pause();
-            let mut each = || -> Result<(), GpuError> {
+            theirs.push(turn.timed(device, &stream, || {
                 rivals.iter_mut().zip(&all).try_for_each(|(rival, tensors)| rival.multiply(&stream, tensors))
-            };
-            each()?;
-            theirs.push(timed(device, &stream, count, each)?);
+            })?);
         }
     }
     let refused = |rivals: &Vec<Rival>| rivals.iter().find_map(|rival| rival.refused.clone());

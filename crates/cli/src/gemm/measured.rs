@@ -2,11 +2,9 @@
 //!
 //! Law: D is poisoned before the kernels run, and compared with sums in f64 of the same numbers: at
 //! how many places is said. Ours and cuBLAS' take turns, where there is a cuBLAS, and the figure of
-//! each is the median over the turns. Before a turn that is timed the same work runs once, so that
-//! the device is not idle while the host sets off the first launch.
+//! each is the median over the turns ([`Turn`]).
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use serde_json::json;
 use tilewright::gpu::{Cublas, CublasError, CublasMatrix, CublasProduct, Device, GpuError, Memory, Stream};
@@ -15,11 +13,9 @@ use tilewright::kernel::cost::Rates;
 use tilewright::kernels::gemm::{Matrix, Operand, Problem, Product};
 
 use super::tensors::{CHECKED, Tensors, compare, compare_kept, of_block, ready, wanted};
-use crate::kernel::bench::{TURN, TURNS, median, timed};
+use super::turn::Turn;
+use crate::kernel::bench::{TURNS, median, timed};
 use crate::output::Failure;
-
-/// How long a turn takes about behind a rest, in seconds.
-const SHORT_TURN: f64 = 0.002;
 
 /// What a run on a device gave.
 pub(super) struct Measured {
@@ -128,26 +124,18 @@ pub(super) fn measured(
     let compared = elements.len() + compare_kept(problem, &stream, &input, &tensors, &mut worst)?;
 
     let once = timed(device, &stream, 3, || tensors.launch(&stream, &kernels))?;
-    let length = if rest.is_some() { SHORT_TURN } else { TURN };
-    let count = ((length / once) as usize).clamp(1, 10_000);
-    let pause = || std::thread::sleep(Duration::from_millis(rest.unwrap_or(0).into()));
+    let turn = Turn::new(once, rest);
     let mut rival = Rival::of(device, problem);
     let (mut ours, mut theirs, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..TURNS {
-        pause();
-        tensors.launch(&stream, &kernels)?;
-        ours.push(timed(device, &stream, count, || tensors.launch(&stream, &kernels))?);
+        ours.push(turn.timed(device, &stream, || tensors.launch(&stream, &kernels))?);
         if let Some(bare) = &bare {
-            pause();
-            tensors.launch(&stream, bare)?;
-            plain.push(timed(device, &stream, count, || tensors.launch(&stream, bare))?);
+            plain.push(turn.timed(device, &stream, || tensors.launch(&stream, bare))?);
         }
-        if let Ok(rival) = &mut rival {
-            pause();
-            match rival.timed(device, &stream, &tensors, count)? {
-                Ok(seconds) => theirs.push(seconds),
-                Err(because) => rival.refused = Some(because),
-            }
+        if let Ok(rival) = &mut rival
+            && rival.refused.is_none()
+        {
+            theirs.push(turn.timed(device, &stream, || rival.multiply(&stream, &tensors))?);
         }
     }
     let cublas = match rival {
@@ -225,22 +213,6 @@ impl Rival {
         let bytes = reach as u64 * u64::from(problem.result().bytes());
         let d = device.allocate(bytes + 256).map_err(|error| error.to_string())?;
         Ok(Rival { library, product, d, refused: None })
-    }
-
-    /// The seconds of one of so many products, or why there are none.
-    fn timed(
-        &mut self,
-        device: &Device,
-        stream: &Stream,
-        tensors: &Tensors,
-        count: usize,
-    ) -> Result<Result<f64, String>, Failure> {
-        if let Some(because) = &self.refused {
-            return Ok(Err(because.clone()));
-        }
-        self.multiply(stream, tensors)?;
-        let seconds = timed(device, stream, count, || self.multiply(stream, tensors))?;
-        Ok(self.refused.clone().map_or(Ok(seconds), Err))
     }
 
     /// Sets off one product, or keeps why there is none.

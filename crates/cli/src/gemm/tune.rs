@@ -11,23 +11,24 @@ use tilewright::gpu::Device;
 use tilewright::kernels::gemm::{Problem, Product};
 
 use super::tensors::{Tensors, compare, ready, wanted};
+use super::turn::Turn;
 use crate::kernel::bench::{median, timed};
 use crate::output::Failure;
 use crate::progress::Progress;
 use crate::terminal::Terminal;
 
-/// How often plans take turns, and how long a turn takes about, in seconds.
+/// How often plans take turns.
 const TURNS: usize = 5;
-const TURN: f64 = 0.004;
 /// How many multiplications are spent on what each plan is compared with, about.
 const CHECKED: i64 = 1 << 23;
 
-/// Measures so many plans of a problem, and keeps the fastest.
+/// Measures so many plans of a problem, perhaps after a rest of so many milliseconds before each
+/// turn, and keeps the fastest.
 pub fn tuned(
     device: &Device,
     problem: &Problem,
     ends: Option<&[u8]>,
-    count: usize,
+    (count, rest): (usize, Option<u32>),
     terminal: &mut Terminal,
 ) -> Result<Tuned, Failure> {
     let refused = |error| Failure::refused(&error);
@@ -55,12 +56,12 @@ pub fn tuned(
         stream.synchronize()?;
         compare(problem, &stream, &wanted, &tensors)?;
         let once = timed(device, &stream, 3, || tensors.launch(&stream, &kernels))?;
-        all.push((seconds, product, kernels, ((TURN / once) as usize).clamp(1, 10_000), Vec::new()));
+        all.push((seconds, product, kernels, Turn::new(once, rest), Vec::new()));
         progress.step(1);
     }
     for _ in 0..TURNS {
-        for (.., kernels, count, times) in &mut all {
-            times.push(timed(device, &stream, *count, || tensors.launch(&stream, kernels))?);
+        for (.., kernels, turn, times) in &mut all {
+            times.push(turn.timed(device, &stream, || tensors.launch(&stream, kernels))?);
             progress.step(1);
         }
     }
