@@ -4,7 +4,8 @@
 //! problems (`random/list.rs`), and what its numbers are like. So does its plan: that of the model
 //! for most, and any of the candidates for the others. On a device each is run once, D poisoned
 //! before, and elements by chance are compared with sums in f64; without one the interpreter runs
-//! small problems, and all elements are compared.
+//! small problems, and all elements are compared. Of these a third is long along K and has few
+//! stages, so that rings go round several times and tails are loaded alone.
 
 mod list;
 mod problem;
@@ -26,6 +27,10 @@ use crate::terminal::Terminal;
 const COMPARED: u64 = 300;
 /// Numbers of a tensor repeat after so many: a prime.
 const PERIOD: usize = 65_521;
+/// The largest size of problems for the interpreter.
+const SMALL: i64 = 256;
+/// The most stages of a problem that is long along K.
+const FEW_STAGES: i64 = 4;
 
 /// What the numbers of a problem are like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,17 +78,24 @@ struct Task {
     numbers: Numbers,
     /// Which of the candidates is its plan, counted round; that of the model where none is said.
     plan: Option<usize>,
+    /// Whether it is long along K: no blocks share its steps, and it has few stages.
+    long: bool,
 }
 
 impl Task {
     /// That of a number, of sizes up to the largest: every sixteenth is a list.
     fn of(number: u64, largest: i64) -> Result<Task, PlanError> {
-        if number % 16 == 3 { list::task(number, largest) } else { problem::task(number, largest) }
+        let long = largest <= SMALL && number / 4 % 3 == 1;
+        let task = match number % 16 {
+            3 => list::task(number, largest, long)?,
+            _ => problem::task(number, largest, long)?,
+        };
+        Ok(Task { long, ..task })
     }
 
     fn new(chance: &mut Chance, work: Work, numbers: Numbers) -> Task {
         let plan = (chance.below(3) == 0).then(|| chance.next() as usize);
-        Task { work, numbers, plan }
+        Task { work, numbers, plan, long: false }
     }
 
     fn problems(&self) -> &[Problem] {
@@ -100,7 +112,8 @@ impl Task {
         };
         let problems: Vec<String> = self.problems().iter().map(text).collect();
         let which = self.plan.map_or_else(String::new, |plan| format!(", plan {plan} of all, counted round"));
-        format!("{}, {:?} numbers{which}", problems.join("; "), self.numbers)
+        let few = if self.long { format!(", at most {FEW_STAGES} stages") } else { String::new() };
+        format!("{}, {:?} numbers{which}{few}", problems.join("; "), self.numbers)
     }
 
     fn made(&self) -> Result<Made, PlanError> {
@@ -122,9 +135,15 @@ impl Task {
         planned: fn(&W, &Plan) -> Result<P, PlanError>,
         new: fn(&W) -> Result<P, PlanError>,
     ) -> Result<P, PlanError> {
-        let Some(number) = self.plan else { return new(work) };
-        let plans = candidates(work)?;
-        match plans.get(number % plans.len().max(1)) {
+        if self.plan.is_none() && !self.long {
+            return new(work);
+        }
+        let mut plans = candidates(work)?;
+        plans.retain(|(_, plan)| !self.long || plan.splits == 1);
+        match plans.get(self.plan.unwrap_or(0) % plans.len().max(1)) {
+            Some((_, plan)) if self.long => {
+                planned(work, &Plan { stages: plan.stages.min(FEW_STAGES), ..plan.clone() })
+            }
             Some((_, plan)) => planned(work, plan),
             None => new(work),
         }

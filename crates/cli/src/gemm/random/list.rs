@@ -16,7 +16,7 @@ const MOST: u64 = 12;
 const MOST_READ: u64 = 8;
 
 /// The list of a number.
-pub(super) fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
+pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanError> {
     let mut chance = Chance(number.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678));
     let chance = &mut chance;
     chance.next();
@@ -38,7 +38,7 @@ pub(super) fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
     let count = 1 + chance.below(if fused { MOST_READ } else { MOST }) as usize;
     let mut problems = Vec::new();
     for _ in 0..count {
-        let mut sizes = [0; 3].map(|_| chance.size(largest));
+        let mut sizes = chance.sizes(largest, long);
         while sizes.iter().max().is_some_and(|most| most * most * 12 * count as i64 > BYTES) {
             if let Some(most) = sizes.iter_mut().max() {
                 *most = (*most / 2).max(1);

@@ -42,6 +42,14 @@ impl Chance {
         }
         .min(largest)
     }
+
+    /// Three sizes; few rows and columns and many steps along K where it is long.
+    pub(super) fn sizes(&mut self, largest: i64, long: bool) -> [i64; 3] {
+        match long {
+            false => [0; 3].map(|_| self.size(largest)),
+            true => [self.size(72), self.size(40), 300 + self.size(600)],
+        }
+    }
 }
 
 /// A matrix in some layout.
@@ -68,7 +76,7 @@ pub(super) fn matrix(
 
 /// The problem of a number, of sizes up to the largest: types, sizes, layouts, batches, groups of
 /// rows, folded modes, scales and functions of the sums.
-pub(super) fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
+pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanError> {
     let mut chance = Chance(number.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x51_7cc1_b727_2202));
     let chance = &mut chance;
     chance.next();
@@ -88,7 +96,7 @@ pub(super) fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
         Element::I8 | Element::U8 => Element::I32,
         _ => chance.one_of(&[Element::Bf16, Element::F16, Element::F32, Element::Bf16, Element::E4M3]),
     };
-    let (mut sizes, mut batch) = ([0; 3].map(|_| chance.size(largest)), 1);
+    let (mut sizes, mut batch) = (chance.sizes(largest, long), 1);
     if chance.below(4) == 0 {
         batch = 1 + chance.below(5) as i64;
     }
