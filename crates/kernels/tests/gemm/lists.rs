@@ -59,6 +59,23 @@ fn a_list_of_one() {
     }
 }
 
+/// The ring goes round several times, over tiles with tails and a last step that is not whole: those
+/// who copy and those who multiply count the same stages, or the kernel hangs (E1022).
+#[test]
+fn rings_go_round() {
+    let sizes = [[72, 24, 840], [40, 8, 1000], [16, 40, 648]];
+    for count in [1, 2, 9] {
+        let all = list((0..count).map(|at| problem(BF16, BF16, sizes[at % sizes.len()])));
+        for own in [
+            plan(64, 16, 1),
+            Plan { swapped: true, stages: 2, blocks: 3, ..plan(64, 24, 1) },
+            Plan { group: 8, stages: 4, ..plan(128, 32, 2) },
+        ] {
+            assert_eq!(right(&all, &own), 1);
+        }
+    }
+}
+
 #[test]
 fn types_and_ways_to_add() {
     let sizes = [[72, 48, 272], [64, 16, 400], [16, 144, 48]];
