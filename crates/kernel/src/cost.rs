@@ -12,6 +12,7 @@
 //! the tensors are in device memory and in no cache; the greatest is the roofline.
 
 mod count;
+mod in_flight;
 mod machine;
 mod occupancy;
 mod registers;
@@ -23,6 +24,7 @@ mod walk;
 
 use std::fmt;
 
+pub use in_flight::InFlight;
 pub use machine::{Machine, Multiprocessor, Rates};
 pub use occupancy::{Limit, Occupancy};
 pub use requests::{Phase, Request};
@@ -51,6 +53,40 @@ pub struct Cost {
     pub occupancy: Occupancy,
     /// Bytes of all tensors, each from its first to its last element, once.
     pub tensor_bytes: u64,
+    /// Bytes of global memory that are under way at once, in the order of the program; none where it
+    /// is not known what the launch executes, or where boxes go.
+    ///
+    /// A load counts from its instruction until one of its registers is read, a copy until it is
+    /// waited for. The blocks of a multiprocessor are counted with what each of their warps has at
+    /// most. So more than this needs an assembler that sets off loads earlier than the program does.
+    ///
+    /// ```
+    /// use tilewright_kernel::Kernel;
+    /// use tilewright_kernel::cost::Machine;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let sums = Kernel::build("sums", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(N,4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
+    ///     let z = k.input::<f32>("z", "(N,4):(4,1)")?;
+    ///     k.threads(128)?;
+    ///     let block = k.block("(x,0)")?;
+    ///     let x = x.local_tile("(128,4)", block.clone())?.thread_part()?.load_predicated()?;
+    ///     let z = z.local_tile("(128,4)", block.clone())?.thread_part()?.load_predicated()?;
+    ///     let y = y.local_tile("(128,4)", block)?.thread_part()?;
+    ///     y.store_predicated(&x.zip(&z, |x, z| Ok(x + z))?)
+    /// })?;
+    /// let h200 = Machine::named("H200").unwrap();
+    /// let held = sums.program().cost(&h200, &[("N", 1 << 24)])?.in_flight.unwrap();
+    /// // Each thread has loaded two times 16 bytes before it adds.
+    /// assert_eq!((held.block_bytes, held.blocks), (128 * 32, 16));
+    /// assert!(held.bytes() > h200.in_flight().unwrap());
+    /// // One block for each multiprocessor has too little under way.
+    /// let few = sums.program().cost(&h200, &[("N", 132 * 128)])?.in_flight.unwrap();
+    /// assert!(few.bytes() < h200.in_flight().unwrap());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub in_flight: Option<InFlight>,
     /// What the launch executes, or why that is not known.
     pub counted: Result<Counted, Uncounted>,
 }
@@ -168,7 +204,9 @@ impl Program {
         let registers = if changes { share } else { registers::estimate(self).min(share) };
         let occupancy = Occupancy::of(&machine.multiprocessor, self.threads, registers, self.shared_bytes);
         let code = Code::new(self);
-        let counted = count::count(self, &code, &launch).map(|total| counted(self, &code, &total, machine));
+        let total = count::count(self, &code, &launch);
+        let in_flight = total.as_ref().ok().and_then(|total| in_flight(&code, total, machine, &occupancy));
+        let counted = total.map(|total| counted(self, &code, &total, machine));
         let tensor_bytes = launch.bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
         Ok(Cost {
             machine: machine.clone(),
@@ -178,9 +216,27 @@ impl Program {
             shared_bytes: self.shared_bytes,
             occupancy,
             tensor_bytes,
+            in_flight,
             counted,
         })
     }
+}
+
+fn in_flight(code: &Code<'_>, total: &count::Total, machine: &Machine, held: &Occupancy) -> Option<InFlight> {
+    let block_bytes = total.under_way?;
+    let each = total.blocks.div_ceil(u64::from(machine.multiprocessors).max(1));
+    let blocks = u64::from(held.blocks).min(each) as u32;
+    let brings = |node: &Node<'_>| match node {
+        Node::Instruction(instruction) => {
+            matches!(
+                instruction.operation,
+                Operation::Load(_) | Operation::CopyAsync { .. } | Operation::BulkLoad { .. }
+            )
+        }
+        _ => false,
+    };
+    let marked = code.nodes.iter().zip(&total.sums.taken).any(|(node, taken)| taken.at_most && brings(node));
+    Some(InFlight { block_bytes, blocks, at_most: marked || total.sums.both_sides })
 }
 
 fn counted(program: &Program, code: &Code<'_>, total: &count::Total, machine: &Machine) -> Counted {

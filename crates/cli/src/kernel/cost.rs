@@ -43,6 +43,11 @@ fn described(device: &Device) -> Machine {
         clock,
         // Two transfers a cycle.
         bandwidth: 2.0 * f64::from(has.memory_clock_khz) * 1e3 * f64::from(has.memory_bus_bits) / 8.0,
+        // No driver tells it.
+        latency: Machine::NAMES
+            .iter()
+            .find(|name| device.name().contains(*name))
+            .and_then(|name| Machine::named(name)?.latency),
         rates: Rates::of(device.capability(), has.multiprocessors, clock),
     }
 }
@@ -85,6 +90,15 @@ fn object(entry: &Entry, planned: &Planned, cost: &Cost) -> Json {
         }
         Err(why) => json!({ "reason": why.to_string() }),
     };
+    let in_flight = cost.in_flight.as_ref().map(|own| {
+        json!({
+            "bytes": own.bytes(),
+            "block_bytes": own.block_bytes,
+            "blocks": own.blocks,
+            "at_most": own.at_most,
+            "wanted": cost.machine.in_flight(),
+        })
+    });
     json!({
         "name": entry.name,
         "plan": planned.plan(),
@@ -95,6 +109,7 @@ fn object(entry: &Entry, planned: &Planned, cost: &Cost) -> Json {
         "shared_bytes": cost.shared_bytes,
         "resident": { "blocks": held.blocks, "warps": held.warps, "most_warps": held.most_warps, "decided_by": held.limit.name() },
         "tensor_bytes": cost.tensor_bytes,
+        "in_flight": in_flight,
         "counted": counted,
         "at_least": bounds,
     })

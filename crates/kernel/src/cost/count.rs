@@ -27,6 +27,9 @@ pub(super) struct Total {
     pub(super) blocks: u64,
     /// How many of them were walked.
     pub(super) walked: u64,
+    /// The most bytes that the warps of a walked block have under way; none where that is not
+    /// known.
+    pub(super) under_way: Option<u64>,
 }
 
 /// A part of the grid: the first block along each axis, and how many there are.
@@ -69,7 +72,7 @@ pub(super) fn count(program: &Program, code: &Code<'_>, launch: &LaunchNumbers) 
     let blocks: u64 = launch.grid.iter().map(|count| u64::from(*count)).product();
     let walk = |limit: u64| Walk::new(program, code, launch.grid, &launch.scalars, limit);
     if blocks == 0 {
-        return Ok(Total { sums: walk(0).sums, blocks, walked: 0 });
+        return Ok(Total { sums: walk(0).sums, blocks, walked: 0, under_way: Some(0) });
     }
     let mut first = walk(BLOCK_STEPS).multiplying();
     first.block([0; 3])?;
@@ -80,11 +83,12 @@ pub(super) fn count(program: &Program, code: &Code<'_>, launch: &LaunchNumbers) 
         for number in 0..blocks {
             all.block(block(&whole, number))?;
         }
-        return Ok(Total { sums: all.sums, blocks, walked: blocks });
+        let under_way = all.under_way();
+        return Ok(Total { sums: all.sums, blocks, walked: blocks, under_way });
     }
     let parts = parts(launch.grid);
     let each = (STEPS / steps / parts.len() as u64).clamp(1, SAMPLE);
-    let mut total = Total { sums: walk(0).sums, blocks, walked: 0 };
+    let mut total = Total { sums: walk(0).sums, blocks, walked: 0, under_way: first.under_way() };
     for part in &parts {
         let size = size(part);
         let taken = each.min(size);
@@ -96,6 +100,7 @@ pub(super) fn count(program: &Program, code: &Code<'_>, launch: &LaunchNumbers) 
             own.block(block(part, turn * size / taken + moved))?;
         }
         total.walked += taken;
+        total.under_way = total.under_way.zip(own.under_way()).map(|(a, b)| a.max(b));
         add(&mut total.sums, &own.sums, size, taken);
     }
     Ok(total)

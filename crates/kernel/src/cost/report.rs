@@ -52,6 +52,7 @@ impl fmt::Display for Cost {
                 if held.limit == Limit::SharedMemory { "decides" } else { "decide" }
             )?;
         }
+        self.in_flight_text(f)?;
         match &self.counted {
             Ok(counted) => table(counted, f)?,
             Err(why) => writeln!(f, "\n  accesses are not counted: {why}")?,
@@ -78,6 +79,23 @@ impl fmt::Display for Cost {
             writeln!(f, "  {:>10}   by {}", time(bound.seconds), bound.what)?;
         }
         Ok(())
+    }
+}
+
+impl Cost {
+    fn in_flight_text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(own) = self.in_flight.filter(|own| own.blocks > 0) else { return Ok(()) };
+        let most = if own.at_most { " at most" } else { "" };
+        let (each, blocks) = (own.block_bytes, own.blocks);
+        let by = if blocks == 1 { "a block".to_owned() } else { format!("{blocks} blocks, {each} each") };
+        writeln!(f, "  in flight    {} bytes a multiprocessor{most}: loads of {by}", own.bytes())?;
+        match self.machine.in_flight().zip(self.machine.latency) {
+            Some((wanted, latency)) => {
+                let rate = short(self.machine.bandwidth);
+                writeln!(f, "  {:13}{wanted} bytes keep up {rate}B/s at {} a load", "", time(latency))
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Every program that the interpreter's tests find right is counted here too: `is_right` asks.
 
+mod in_flight;
+
 use super::{Cost, Machine, Uncounted};
 use crate::element::Element;
 use crate::interpret::tests::assembler::{Assembler, is_right};

@@ -1,5 +1,5 @@
-//! What the warps of a block execute, without memory: what they take of it (`walk/memory.rs`), and
-//! the sums (`walk/sums.rs`).
+//! What the warps of a block execute, without memory: what they take of it (`walk/memory.rs`), what
+//! is under way (`walk/under_way.rs`), and the sums (`walk/sums.rs`).
 //!
 //! Law: addresses and predicates are computed as the interpreter computes them, wherever they
 //! follow from the numbers of threads, blocks and turns and from what the launch passes. What comes
@@ -14,11 +14,15 @@
 
 mod memory;
 mod sums;
+mod under_way;
 
 use std::collections::BTreeMap;
 
+use smallvec::SmallVec;
+
 use self::sums::growth;
 pub(super) use self::sums::{Sums, Taken};
+use self::under_way::UnderWay;
 use super::Uncounted;
 use super::requests::Request;
 use crate::interpret::code::{Choice, Code, Node, Turns};
@@ -46,6 +50,11 @@ pub(super) struct Walk<'a> {
     registers: Vec<Lanes>,
     known: Vec<bool>,
     pub(super) sums: Sums,
+    under_way: UnderWay,
+    /// Of the blocks that were walked, the most bytes that the warps of one have under way.
+    most_under_way: u64,
+    /// Whether it is known where all boxes go.
+    boxes_known: bool,
     /// Nodes that were walked, and how many there may be.
     walked: u64,
     limit: u64,
@@ -83,6 +92,9 @@ impl<'a> Walk<'a> {
             registers,
             known,
             sums,
+            under_way: UnderWay::of(count),
+            most_under_way: 0,
+            boxes_known: true,
             walked: 0,
             limit,
             multiplies: false,
@@ -107,12 +119,25 @@ impl<'a> Walk<'a> {
 
     /// All warps of a block.
     pub(super) fn block(&mut self, block: [u32; 3]) -> Result<(), Uncounted> {
-        (0..self.program.threads.div_ceil(32)).try_for_each(|warp| self.warp(block, warp))
+        let mut under_way = 0_u64;
+        for warp in 0..self.program.threads.div_ceil(32) {
+            self.warp(block, warp)?;
+            under_way = under_way.saturating_add(self.under_way.most());
+        }
+        self.most_under_way = self.most_under_way.max(under_way);
+        Ok(())
+    }
+
+    /// Of the blocks that were walked, the most bytes that the warps of one have under way; none
+    /// where it is not known where boxes go.
+    pub(super) fn under_way(&self) -> Option<u64> {
+        self.boxes_known.then_some(self.most_under_way)
     }
 
     /// One warp of a block.
     pub(super) fn warp(&mut self, block: [u32; 3], warp: u32) -> Result<(), Uncounted> {
         (self.block, self.warp, self.drawn) = (block, warp as usize, 0);
+        self.under_way.begin();
         let here = (self.program.threads - 32 * warp).min(32);
         let exists = ((1_u64 << here) - 1) as u32;
         self.range(0, self.code.nodes.len(), exists)
@@ -143,6 +168,7 @@ impl<'a> Walk<'a> {
     }
 
     fn set(&mut self, to: Register, from: Register) {
+        self.under_way.rename(std::iter::once(([from].as_slice(), to)));
         self.known[to.index()] = self.is_known(from);
         if self.is_known(from) {
             self.registers[to.index()] = self.registers[from.index()];
@@ -161,6 +187,7 @@ impl<'a> Walk<'a> {
 
     fn turns(&mut self, turns: &Turns<'_>, mask: u32) -> Result<usize, Uncounted> {
         let step = turns.step;
+        [step.from, step.to].into_iter().for_each(|end| self.under_way.read(end));
         if !self.is_known(step.from) || !self.is_known(step.to) {
             return Err(Uncounted::Loop { source: *self.program.source(step.source) });
         }
@@ -180,6 +207,7 @@ impl<'a> Walk<'a> {
         let to = from.saturating_add(i64::try_from(all).unwrap_or(i64::MAX).saturating_mul(each));
         let mut states: Vec<Vec<Option<Lanes>>> = Vec::new();
         let mut sums: Vec<Sums> = Vec::new();
+        let mut under_way: Vec<u64> = Vec::new();
         let (mut index, mut turn) = (from, 0_u64);
         while index < to {
             self.registers[step.index.index()] = [index as u64 & 0xffff_ffff; LANES];
@@ -189,6 +217,9 @@ impl<'a> Walk<'a> {
             // another.
             let value = |next: Register| self.is_known(next).then(|| self.registers[next.index()]);
             let next: Vec<Option<Lanes>> = step.carried.iter().map(|carried| value(carried.next)).collect();
+            step.until.iter().for_each(|until| self.under_way.read(*until));
+            let renamed = step.carried.iter().map(|carried| (std::slice::from_ref(&carried.next), carried.current));
+            self.under_way.rename(renamed);
             for (carried, next) in step.carried.iter().zip(&next) {
                 self.known[carried.current.index()] = next.is_some();
                 if let Some(next) = next {
@@ -203,6 +234,7 @@ impl<'a> Walk<'a> {
             states.push(next);
             if turn >= TURNS / 2 {
                 sums.push(self.sums.part(turns.start + 1, turns.end));
+                under_way.push(self.under_way.now());
             }
             if turn < TURNS {
                 continue;
@@ -210,6 +242,11 @@ impl<'a> Walk<'a> {
             let widths: Vec<u32> =
                 step.carried.iter().map(|carried| self.program.widths[carried.current.index()].bits()).collect();
             let Some((period, growth)) = growth(&states, &widths) else { continue };
+            // What is under way has come to what it will be.
+            if under_way.iter().zip(&under_way[period..]).any(|(before, after)| before != after) {
+                continue;
+            }
+            self.under_way.pass_over();
             // The last turns are walked again: they may meet an edge.
             let periods = (all - TURNS - TURNS / 2) / period as u64;
             let whole = sums.len() - 1 - (sums.len() - 1) % period;
@@ -231,6 +268,7 @@ impl<'a> Walk<'a> {
     }
 
     fn choice(&mut self, choice: &Choice<'_>, mask: u32) -> Result<usize, Uncounted> {
+        self.under_way.read(choice.step.condition);
         let known = self.is_known(choice.step.condition);
         let then = if known { self.holds(choice.step.condition) } else { u32::MAX };
         let otherwise = if known { !then } else { u32::MAX };
@@ -245,6 +283,10 @@ impl<'a> Walk<'a> {
             self.sums.taken[choice.start + 1..choice.end].iter_mut().for_each(|taken| taken.at_most = true);
         }
         for chosen in &choice.step.chosen {
+            let sides = [(chosen.then, then), (chosen.otherwise, otherwise)];
+            let taken = sides.iter().filter(|(_, side)| mask & side != 0).map(|(register, _)| *register);
+            let taken: SmallVec<[Register; 2]> = taken.collect();
+            self.under_way.rename(std::iter::once((taken.as_slice(), chosen.result)));
             let (a, b) = (self.registers[chosen.then.index()], self.registers[chosen.otherwise.index()]);
             let (a_known, b_known) = (self.is_known(chosen.then), self.is_known(chosen.otherwise));
             let taken = |side: u32| side & mask == mask;
@@ -257,6 +299,7 @@ impl<'a> Walk<'a> {
 
     fn instruction(&mut self, place: usize, instruction: &Instruction, mask: u32) {
         let operation = &instruction.operation;
+        self.under_way.executes(instruction);
         let value = match operation {
             Operation::Special(special) => Some(self.special(*special)),
             Operation::Scalar(index) => self.scalars[*index].map(|bits| [bits; LANES]),

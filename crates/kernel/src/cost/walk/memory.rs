@@ -3,7 +3,7 @@
 use super::Walk;
 use crate::cost::requests::Request;
 use crate::interpret::counts::Class;
-use crate::interpret::lanes::LANES;
+use crate::interpret::lanes::{LANES, lanes as lanes_of};
 use crate::program::Instruction;
 use crate::program::memory::{Access, Space};
 use crate::program::operation::Operation;
@@ -11,6 +11,9 @@ use crate::program::register::Register;
 
 /// Bytes of a row of a matrix.
 const ROW: u32 = 16;
+
+/// Bytes of a sector of global memory.
+const SECTOR: u32 = 32;
 
 /// An address of each lane.
 type Addresses = [i64; LANES];
@@ -86,6 +89,10 @@ impl Walk<'_> {
                 Operation::BulkLoad { map, .. } | Operation::BulkStore { map, .. } if which == 0 => {
                     // Each lane has the copy engine move a box.
                     let bytes = u64::from(self.program.map(*map).box_bytes(self.program));
+                    if let Operation::BulkLoad { barrier, .. } = &instruction.operation {
+                        let arrives = barrier.addressed.then(|| inputs.clone().next()).flatten();
+                        self.boxes((access, address), (barrier, arrives), own, bytes);
+                    }
                     let tally = &mut self.sums.taken[place].of[0];
                     tally.requests += 1;
                     tally.bytes = tally.bytes.saturating_add(bytes.saturating_mul(own.count_ones().into()));
@@ -97,7 +104,11 @@ impl Walk<'_> {
                     tally.bytes = tally.bytes.saturating_add(u64::from(own.count_ones() * bytes));
                     continue;
                 }
-                // Barriers in memory, and what matrix instructions of four warps read.
+                Operation::BarrierWait { .. } => {
+                    self.waits_at(access, address, own);
+                    continue;
+                }
+                // Other barriers in memory, and what matrix instructions of four warps read.
                 _ => continue,
             };
             let space = self.program.buffer(access.buffer).space;
@@ -120,14 +131,39 @@ impl Walk<'_> {
                 });
             }
             let tally = &mut self.sums.taken[place].of[which];
+            let before = tally.sectors;
             match (addresses, space) {
                 (Some(addresses), Space::Global) => tally.global(own, &addresses, bytes),
                 (Some(addresses), Space::Shared) => tally.shared(own, &addresses, bytes),
                 (None, Space::Global) => tally.global(own, &apart(), bytes),
                 (None, Space::Shared) => tally.shared(own, &apart(), bytes),
             }
+            let brought = (tally.sectors - before) * u64::from(SECTOR);
+            match &instruction.operation {
+                Operation::Load(_) => self.under_way.load(&instruction.outputs, brought),
+                Operation::CopyAsync { .. } => self.under_way.copy(brought),
+                _ => {}
+            }
         }
         self.sums.taken[place].at_most |= open;
+    }
+
+    /// Boxes that lanes load: where they go, and the barrier at which they arrive.
+    fn boxes(&mut self, to: (&Access, Option<Register>), barrier: (&Access, Option<Register>), lanes: u32, bytes: u64) {
+        let known = [to.1, barrier.1].into_iter().flatten().all(|address| self.is_known(address));
+        self.boxes_known &= known;
+        if known {
+            let (places, barriers) = (self.addresses(to.0, to.1), self.addresses(barrier.0, barrier.1));
+            lanes_of(lanes).for_each(|lane| self.under_way.load_box(places[lane], barriers[lane], bytes));
+        }
+    }
+
+    fn waits_at(&mut self, barrier: &Access, address: Option<Register>, lanes: u32) {
+        // Where it waits is not known: then for nothing.
+        if address.is_none_or(|address| self.is_known(address)) {
+            let barriers = self.addresses(barrier, address);
+            lanes_of(lanes).for_each(|lane| self.under_way.wait_at(barriers[lane]));
+        }
     }
 
     fn addresses(&self, access: &Access, register: Option<Register>) -> Addresses {

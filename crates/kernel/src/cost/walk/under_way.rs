@@ -1,0 +1,188 @@
+//! What a warp has under way of global memory: see [`InFlight`](crate::cost::InFlight).
+//!
+//! Law: bytes are added where a load or a copy is set off, and taken away where the warp waits for
+//! it, in the order in which the walk executes.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use smallvec::SmallVec;
+
+use crate::program::Instruction;
+use crate::program::operation::Operation;
+use crate::program::register::Register;
+
+/// A load, by its number.
+type Number = u64;
+/// Loads that a register comes from.
+type Numbers = SmallVec<[Number; 2]>;
+
+/// A load whose registers nobody has read yet.
+#[derive(Debug, Clone, Copy)]
+struct Loading {
+    bytes: u64,
+    /// How many registers hold something of it.
+    held: u32,
+}
+
+/// What one warp has under way.
+#[derive(Debug, Clone, Default)]
+pub(super) struct UnderWay {
+    /// The loads that each register comes from.
+    of: Vec<Numbers>,
+    loads: HashMap<Number, Loading>,
+    next: Number,
+    /// Asynchronous copies: since the last group, and of each group.
+    open: u64,
+    groups: VecDeque<u64>,
+    /// Boxes, by where they go: the barrier at which they arrive, and how many bytes.
+    boxes: BTreeMap<i64, (i64, u64)>,
+    now: u64,
+    /// The most so far.
+    most: u64,
+}
+
+impl UnderWay {
+    pub(super) fn of(registers: usize) -> UnderWay {
+        UnderWay { of: vec![Numbers::new(); registers], ..UnderWay::default() }
+    }
+
+    /// The most that the warp had at once.
+    pub(super) fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// What there is now.
+    pub(super) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Turns of a loop are passed over, in which boxes go elsewhere: what there was has arrived.
+    pub(super) fn pass_over(&mut self) {
+        self.now -= self.boxes.values().map(|(_, bytes)| *bytes).sum::<u64>();
+        self.boxes.clear();
+    }
+
+    /// Begins another warp.
+    pub(super) fn begin(&mut self) {
+        self.of.iter_mut().for_each(Numbers::clear);
+        self.loads.clear();
+        self.boxes.clear();
+        self.groups.clear();
+        (self.open, self.now, self.most) = (0, 0, 0);
+    }
+
+    /// What an instruction does before it loads or copies: it waits for what it reads.
+    pub(super) fn executes(&mut self, instruction: &Instruction) {
+        let Instruction { operation, inputs, outputs, guard, .. } = instruction;
+        match operation {
+            Operation::Pack | Operation::Unpack => {
+                return self.rename(outputs.iter().map(|output| (inputs.as_slice(), *output)));
+            }
+            Operation::Move => {
+                return self.rename(inputs.chunks(1).zip(outputs.iter().copied()));
+            }
+            Operation::CommitAsync => self.commit(),
+            Operation::WaitAsync(groups) => self.wait(*groups),
+            _ => {}
+        }
+        inputs.iter().chain(guard).for_each(|input| self.read(*input));
+        outputs.iter().for_each(|output| self.release(*output));
+    }
+
+    fn more(&mut self, bytes: u64) {
+        self.now = self.now.saturating_add(bytes);
+        self.most = self.most.max(self.now);
+    }
+
+    /// A load into registers.
+    pub(super) fn load(&mut self, outputs: &[Register], bytes: u64) {
+        if outputs.is_empty() || bytes == 0 {
+            return;
+        }
+        self.next += 1;
+        self.loads.insert(self.next, Loading { bytes, held: outputs.len() as u32 });
+        for output in outputs {
+            self.of[output.index()].push(self.next);
+        }
+        self.more(bytes);
+    }
+
+    /// A register is read.
+    pub(super) fn read(&mut self, register: Register) {
+        for number in std::mem::take(&mut self.of[register.index()]) {
+            if let Some(load) = self.loads.remove(&number) {
+                self.now -= load.bytes;
+            }
+        }
+    }
+
+    /// Each of these registers becomes what others are, all at once; nobody waits for that.
+    pub(super) fn rename<'r>(&mut self, values: impl Iterator<Item = (&'r [Register], Register)>) {
+        let mut renamed: SmallVec<[(Register, Numbers); 4]> = SmallVec::new();
+        for (from, to) in values {
+            let mut numbers = Numbers::new();
+            for number in from.iter().flat_map(|from| &self.of[from.index()]) {
+                if let Some(load) = self.loads.get_mut(number)
+                    && !numbers.contains(number)
+                {
+                    load.held += 1;
+                    numbers.push(*number);
+                }
+            }
+            renamed.push((to, numbers));
+        }
+        for (to, numbers) in renamed {
+            self.release(to);
+            self.of[to.index()] = numbers;
+        }
+    }
+
+    /// A register is written again. What was loaded into it alone has arrived before.
+    fn release(&mut self, register: Register) {
+        for number in std::mem::take(&mut self.of[register.index()]) {
+            let Some(load) = self.loads.get_mut(&number) else { continue };
+            load.held -= 1;
+            if load.held == 0 {
+                self.now -= load.bytes;
+                self.loads.remove(&number);
+            }
+        }
+    }
+
+    /// An asynchronous copy.
+    pub(super) fn copy(&mut self, bytes: u64) {
+        self.open += bytes;
+        self.more(bytes);
+    }
+
+    /// The copies since the last group are one.
+    fn commit(&mut self) {
+        self.groups.push_back(std::mem::take(&mut self.open));
+    }
+
+    /// Waits until so many groups are left.
+    fn wait(&mut self, groups: u32) {
+        while self.groups.len() > groups as usize {
+            self.now -= self.groups.pop_front().unwrap_or(0);
+        }
+    }
+
+    /// A box, to a place in shared memory. What went there before has arrived.
+    pub(super) fn load_box(&mut self, place: i64, barrier: i64, bytes: u64) {
+        if let Some((_, before)) = self.boxes.insert(place, (barrier, bytes)) {
+            self.now -= before;
+        }
+        self.more(bytes);
+    }
+
+    /// Waits at a barrier.
+    pub(super) fn wait_at(&mut self, barrier: i64) {
+        let now = &mut self.now;
+        self.boxes.retain(|_, (own, bytes)| {
+            if *own == barrier {
+                *now -= *bytes;
+            }
+            *own != barrier
+        });
+    }
+}
