@@ -21,6 +21,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use half::{bf16, f16};
+use serde_json::json;
 use tilewright::Layout;
 use tilewright::tensor::npy::{self, NpyFile};
 use tilewright::tensor::{self, Numbers, Tensor, TensorView};
@@ -119,14 +120,21 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
         },
     };
     match kind {
-        Kind::F32 => multiply::<f32>(options, terminal),
-        Kind::F64 => multiply::<f64>(options, terminal),
-        Kind::F16 => multiply::<f16>(options, terminal),
-        Kind::Bf16 => multiply::<bf16>(options, terminal),
-        Kind::I8 => multiply::<i8>(options, terminal),
+        Kind::F32 => multiply::<f32>(options, kind, terminal),
+        Kind::F64 => multiply::<f64>(options, kind, terminal),
+        Kind::F16 => multiply::<f16>(options, kind, terminal),
+        Kind::Bf16 => multiply::<bf16>(options, kind, terminal),
+        Kind::I8 => multiply::<i8>(options, kind, terminal),
         Kind::Tf32 | Kind::E4m3 | Kind::E5m2 | Kind::U8 => {
             Err(Failure::Usage("this type is multiplied on a device: add --device or --plan".into()))
         }
+    }
+}
+
+impl Kind {
+    /// The name, as `--type` takes it.
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
@@ -237,7 +245,7 @@ pub fn peak<S: Numbers>(atom: &tilewright::atoms::MmaAtom) -> f64 {
     rates.iter().sum::<f64>() * cores.min(rates.len()) as f64 / rates.len() as f64
 }
 
-fn multiply<S: Number>(options: &Options, terminal: &mut Terminal) -> Result<(), Failure>
+fn multiply<S: Number>(options: &Options, kind: Kind, terminal: &mut Terminal) -> Result<(), Failure>
 where
     S::Sum: Sum,
 {
@@ -273,9 +281,11 @@ where
     let transposed = b.layout().select(&[1, 0]).map_err(|error| refused(tensor::TensorError::Layout(error)))?;
     let b_view = TensorView::new(b.as_slice(), transposed).map_err(refused)?;
     let tilings = tensor::tilings(&mma, &a.view(), &b_view, &mut c.view_mut()).map_err(refused)?;
-    writeln!(terminal.out, "atom     {}, {threads} thread{}", atom.name(), if threads == 1 { "" } else { "s" })?;
-    writeln!(terminal.out, "{tilings}")?;
-    terminal.out.flush()?;
+    if !terminal.json {
+        writeln!(terminal.out, "atom     {}, {threads} thread{}", atom.name(), if threads == 1 { "" } else { "s" })?;
+        writeln!(terminal.out, "{tilings}")?;
+        terminal.out.flush()?;
+    }
 
     let mut limit: f64 = 0.0;
     let mut progress = Progress::new("multiplying", u64::from(options.repeat));
@@ -290,17 +300,44 @@ where
     });
     progress.end();
     outcome.map_err(refused)?;
-    let verdict = verified(&a, &b, &c, &old, [alpha, beta])?;
-    writeln!(terminal.out, "{verdict}")?;
+    let tally = verified(&a, &b, &c, &old, [alpha, beta])?;
     let rate = 2.0 * m as f64 * n as f64 * k as f64 / seconds;
-    writeln!(
-        terminal.out,
-        "time     {:.3} ms, {:.1} GFLOP/s, {:.2} of the peak of {:.1} that these instructions reach here",
-        seconds * 1e3,
-        rate / 1e9,
-        rate / limit,
-        limit / 1e9
-    )?;
+    if terminal.json {
+        let (factors, sums) = (kind.name(), S::Sum::NAME);
+        let lies =
+            |element: &str, layout: &Layout| json!({ "type": element, "layout": layout.to_string(), "offset": 0 });
+        let mut object = json!({
+            "m": m, "n": n, "k": k,
+            "types": { "factors": factors, "tf32": false, "sums": sums, "result": sums },
+            "layouts": {
+                "A": lies(&factors, a.layout()),
+                "B": lies(&factors, b_view.layout()),
+                "D": lies(sums, c.layout()),
+            },
+            "alpha": options.alpha,
+            "beta": options.beta,
+            "atom": atom.name(),
+            "threads": threads,
+            "plan": tilings.to_string().lines().collect::<Vec<_>>(),
+            "best_us": seconds * 1e6,
+            "gflops": rate / 1e9,
+            "peak_gflops": limit / 1e9,
+            "of_peak": rate / limit,
+            "checked": true,
+        });
+        crate::json::extend(&mut object, tally.json::<S::Sum>(m * n));
+        terminal.object(&object)?;
+    } else {
+        writeln!(terminal.out, "{}", tally.verdict::<S::Sum>(m * n))?;
+        writeln!(
+            terminal.out,
+            "time     {:.3} ms, {:.1} GFLOP/s, {:.2} of the peak of {:.1} that these instructions reach here",
+            seconds * 1e3,
+            rate / 1e9,
+            rate / limit,
+            limit / 1e9
+        )?;
+    }
     if let Some(path) = &options.output {
         npy::write(path, &c.view()).map_err(|error| Failure::of_npy(path, &error))?;
         terminal.wrote(path)?;
@@ -318,7 +355,7 @@ fn verified<S: Number>(
     c: &Tensor<S::Sum>,
     old: &Tensor<S::Sum>,
     factors: [S::Sum; 2],
-) -> Result<String, Failure>
+) -> Result<Tally, Failure>
 where
     S::Sum: Sum,
 {
@@ -345,7 +382,7 @@ where
         progress.step(1);
     }
     progress.end();
-    Ok(tally.verdict::<S::Sum>(m * n))
+    Ok(tally)
 }
 
 /// A factor of the type of the sums.

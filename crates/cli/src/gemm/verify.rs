@@ -9,7 +9,10 @@
 //!   place is counted as open.
 //! * Integers: a result equals the exact one modulo `2^32`. Places that do not fit are counted.
 
+use serde_json::json;
+
 use super::number::Sum;
+use crate::json::Json;
 
 /// The terms of one sum.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,8 +53,8 @@ impl Terms {
 /// What is known of one place of C.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
-    /// It is right: so much of the bound off; 0 where arithmetic is exact.
-    Right(f64),
+    /// It is right: how far off, and how far it may be; both 0 where arithmetic is exact.
+    Right(f64, f64),
     /// It is infinite or NaN, and must be.
     Special,
     /// It is right modulo `2^32`, and the exact result does not fit.
@@ -104,7 +107,7 @@ pub fn judge_float(limits: &Limits, found: f64, terms: &Terms, alpha: f64, befor
     let off = (found - exact).abs();
     if found.is_finite() {
         return match off <= bound {
-            true => Outcome::Right(if off == 0.0 { 0.0 } else { off / bound }),
+            true => Outcome::Right(off, bound),
             false if exact.is_finite() => Outcome::Wrong(exact, bound),
             // The reference overflowed.
             false => Outcome::Open,
@@ -128,7 +131,7 @@ pub fn judge_integer(found: i32, terms: &Terms, [alpha, beta]: [i32; 2], old: i3
     // Terms are products of bytes, of which a sum of 2^32 is exact in double precision.
     let exact = i128::from(alpha) * terms.sum as i128 + i128::from(beta) * i128::from(old);
     match exact {
-        exact if exact == i128::from(found) => Outcome::Right(0.0),
+        exact if exact == i128::from(found) => Outcome::Right(0.0, 0.0),
         exact if exact as i32 == found => Outcome::Wrapped,
         exact => Outcome::Wrong(exact as f64, 0.0),
     }
@@ -142,7 +145,11 @@ pub struct Tally {
     special: u64,
     wrapped: u64,
     open: u64,
+    /// The greatest part of a bound that a result is off.
     worst: f64,
+    /// The greatest difference, and the bound there.
+    error: f64,
+    bound: f64,
 }
 
 impl Tally {
@@ -150,9 +157,12 @@ impl Tally {
     pub fn count(&mut self, outcome: Outcome) -> Result<(), String> {
         self.looked_at += 1;
         match outcome {
-            Outcome::Right(share) => {
+            Outcome::Right(off, bound) => {
                 self.finite += 1;
-                self.worst = self.worst.max(share);
+                self.worst = self.worst.max(if off == 0.0 { 0.0 } else { off / bound });
+                if off > self.error {
+                    (self.error, self.bound) = (off, bound);
+                }
             }
             Outcome::Special => self.special += 1,
             Outcome::Wrapped => self.wrapped += 1,
@@ -161,6 +171,23 @@ impl Tally {
             Outcome::Wrong(wanted, bound) => return Err(format!("should be {wanted}, give or take {bound}")),
         }
         Ok(())
+    }
+
+    /// The same as an object, of so many places.
+    pub fn json<S: Sum>(&self, places: i64) -> Json {
+        let exact = S::IS_EXACT && self.wrapped == 0;
+        let off = !S::IS_EXACT && self.finite > 0;
+        json!({
+            "places": places,
+            "compared": self.looked_at - self.open,
+            "exact": exact,
+            "error": off.then_some(self.error),
+            "error_bound": (off && self.error > 0.0).then_some(self.bound),
+            "worst": off.then_some(self.worst),
+            "wrapped": self.wrapped,
+            "special": self.special,
+            "open": self.open,
+        })
     }
 
     /// What was verified of so many places, in words.
@@ -200,12 +227,14 @@ mod tests {
 
     #[test]
     fn finite_results_are_within_the_bound() {
-        assert_eq!(judged(6.0, &[1.0, 2.0, 3.0], 1.0, 0.0), Outcome::Right(0.0));
-        assert!(matches!(judged(6.000_001, &[1.0, 2.0, 3.0], 1.0, 0.0), Outcome::Right(share) if share > 0.0));
+        assert!(matches!(judged(6.0, &[1.0, 2.0, 3.0], 1.0, 0.0), Outcome::Right(0.0, _)));
+        assert!(
+            matches!(judged(6.000_001, &[1.0, 2.0, 3.0], 1.0, 0.0), Outcome::Right(off, bound) if 0.0 < off && off <= bound)
+        );
         assert!(matches!(judged(6.001, &[1.0, 2.0, 3.0], 1.0, 0.0), Outcome::Wrong(..)));
-        assert_eq!(judged(-11.0, &[1.0, 2.0, 3.0], -2.0, 1.0), Outcome::Right(0.0));
+        assert!(matches!(judged(-11.0, &[1.0, 2.0, 3.0], -2.0, 1.0), Outcome::Right(0.0, _)));
         // What is finite and right stays right, whatever may have overflowed.
-        assert_eq!(judged(1.0, &[3e38, -3e38, 3e38, -3e38, 1.0], 1.0, 0.0), Outcome::Right(0.0));
+        assert!(matches!(judged(1.0, &[3e38, -3e38, 3e38, -3e38, 1.0], 1.0, 0.0), Outcome::Right(0.0, _)));
     }
 
     #[test]
@@ -244,7 +273,7 @@ mod tests {
         assert_eq!(judge_integer(-2_001_207_296, &terms, [1, 0], 0), Outcome::Wrapped);
         assert!(matches!(judge_integer(-2_001_207_295, &terms, [1, 0], 0), Outcome::Wrong(..)));
         let terms = Terms::of_products([(3.0, -5.0)].into_iter());
-        assert_eq!(judge_integer(-31, &terms, [2, -1], 1), Outcome::Right(0.0));
+        assert_eq!(judge_integer(-31, &terms, [2, -1], 1), Outcome::Right(0.0, 0.0));
         assert_eq!(judge_integer(30, &terms, [2, i32::MAX], 0), Outcome::Wrong(-30.0, 0.0));
     }
 }
