@@ -2,6 +2,9 @@
 //! value of every thread, beside the definition. The tables of who holds what are computed here,
 //! digit by digit.
 
+#[path = "distributions/wavefronts.rs"]
+mod wavefronts;
+
 use std::cell::Cell;
 
 use tilewright_kernel::interpret::Interpreter;
