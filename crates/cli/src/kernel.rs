@@ -39,8 +39,8 @@ pub enum Action {
         #[arg(long, value_name = "ARCH", default_value = "sm_80", value_parser = target)]
         arch: Target,
         /// Which launch, where the kernel takes two: 1 or 2.
-        #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-        launch: usize,
+        #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_negative_numbers = true)]
+        launch: i64,
         /// The file that is written; else the text goes to standard output.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -115,7 +115,8 @@ fn target(name: &str) -> Result<Target, String> {
 }
 
 fn size(text: &str) -> Result<(String, i64), String> {
-    let (name, number) = text.split_once('=').ok_or("a size is a name and a number, as M=1024")?;
+    let parts = text.split_once('=').filter(|(name, _)| !name.trim().is_empty());
+    let (name, number) = parts.ok_or("a size is a name and a number, as M=1024")?;
     let value = number.trim().parse().map_err(|error: ParseIntError| match error.kind() {
         IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => format!("'{number}' does not fit in 64 bits"),
         _ => format!("'{number}' is no number"),
@@ -263,13 +264,14 @@ fn show(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
 fn emit(
     kernel: &Choice,
     arch: Target,
-    launch: usize,
+    launch: i64,
     output: Option<&PathBuf>,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let (entry, planned) = kernel.planned(false)?;
     let planned = planned.on(arch);
-    let launched = launch.checked_sub(1).and_then(|before| planned.launches().nth(before));
+    let before = launch.checked_sub(1).and_then(|before| usize::try_from(before).ok());
+    let launched = before.and_then(|before| planned.launches().nth(before));
     let launched = launched.ok_or_else(|| {
         let known = match planned.launches().count() {
             1 => "no others than launch 1, for these sizes".to_owned(),

@@ -241,6 +241,7 @@ impl fmt::Display for PlanError {
             PlanError::TooLarge { what, asked, limit } => write!(f, "{asked} {what}, where a launch takes {limit}"),
             PlanError::Text { text, at, expected } => write!(f, "`{text}` at {at}: {expected} is missing"),
             PlanError::Plan { because } => write!(f, "the plan cannot be carried out: {because}"),
+            PlanError::Unknown { what, given, .. } if given.is_empty() => write!(f, "no {what} has an empty name"),
             PlanError::Unknown { what, given, .. } => write!(f, "no {what} is called {given}"),
             PlanError::Size { name, given } => {
                 write!(f, "the size {name} is {given}, and a kernel has at least one element")

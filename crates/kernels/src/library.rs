@@ -352,10 +352,13 @@ fn of_product(planned: Planned, [m, n, k]: [i64; 3]) -> Planned {
     planned.moving(bytes).computing(2_i64.saturating_mul(m).saturating_mul(n).saturating_mul(k))
 }
 
+/// Names whose numbers are lists of digits, and no sizes: what reads them says what is wrong.
+const DIGITS: [&str; 2] = ["ORDER", "MODES"];
+
 /// The modes of a tensor of rank 4 that a number names by its digits, from 1.
 fn digits(number: i64) -> Result<Vec<usize>, PlanError> {
     let (mut modes, mut left) = (Vec::new(), number);
-    while left > 0 {
+    while left > 0 || modes.is_empty() {
         let digit = (left % 10) as usize;
         left /= 10;
         if !(1..=4).contains(&digit) || modes.contains(&(digit - 1)) {
@@ -450,6 +453,10 @@ impl Entry {
                 given: (*name).to_string(),
                 known: self.sizes.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", "),
             })?;
+            if DIGITS.contains(name) {
+                values[at] = *size;
+                continue;
+            }
             if *size < 1 {
                 return Err(PlanError::Size { name: (*name).to_string(), given: *size });
             }

@@ -349,7 +349,7 @@ fn long_layer_norm(columns: i64, element: Element, epsilon: f64, alignment: i64)
 
 #[cfg(test)]
 mod tests {
-    use tilewright_kernel::Written;
+    use tilewright_kernel::{Written, ptx};
 
     use super::*;
 
@@ -385,6 +385,26 @@ mod tests {
                 assert!(outputs.all(|output| output.written == Written::Once), "{planned}");
             }
         }
+    }
+
+    /// Where a plan says that rows are dealt, clusters take them off the count of the launch;
+    /// where rows are taken in a fixed order, nobody counts.
+    #[test]
+    fn dealt_rows_are_taken_off_a_count() {
+        let deals = |turns: &Turns| {
+            let said = turns.plan().contains("a cluster that is done takes the next row");
+            for planned in [crate::softmax::in_turn(turns, Element::F32), rms_norm_in_turn(turns, Element::F32, 1e-5)] {
+                let planned = planned.unwrap();
+                let text = ptx::write(planned.kernel().program(), ptx::Target::Sm90a).unwrap();
+                assert_eq!(text.contains("atom.global.inc.u32"), said, "{planned}");
+            }
+            said
+        };
+        for columns in [32_768, 100_000, 131_072] {
+            assert!(deals(&Turns::of_softmax(columns, Element::F32, WHOLE).unwrap().unwrap()));
+            assert!(deals(&Turns::new(columns, Element::F32, WHOLE, 1).unwrap().unwrap()));
+        }
+        assert!(!deals(&Turns::of((32_768, WHOLE), Element::F32, 8, 4).unwrap().unwrap()));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde_json::json;
 use tilewright::gpu::Device;
 use tilewright::kernel::cost::{Cost, Machine, Multiprocessor, Rates};
 use tilewright::kernel::interpret::AccessCount;
-use tilewright::kernel::ptx::Target;
+use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernels::{Entry, PlanError, Planned};
 
 use super::object_of;
@@ -56,6 +56,10 @@ pub fn run(entry: &Entry, planned: &Planned, target: &str, terminal: &mut Termin
     let (machine, target) = machine(target)?;
     // What the machine does not have is planned otherwise, where it can be.
     let planned = &planned.clone().on(target);
+    // What the machine cannot run has no cost there.
+    for kernel in planned.launches() {
+        ptx::write(kernel.program(), target)?;
+    }
     let costs = planned.launches().map(|kernel| kernel.program().cost(&machine, planned.sizes()));
     let costs = costs.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::refused(&error))?;
     if terminal.json {

@@ -61,6 +61,14 @@ pub fn run(
     options: &Options,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
+    let output = options.saving.output.as_deref();
+    if let Some(output) = output.filter(|output| Format::of_file(output).is_err())
+        && output.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("ptx"))
+    {
+        let known =
+            "a kernel is written to a file that ends in .ptx, a picture to .svg, .html, .png, .pdf, .tex or .txt";
+        return Err(Failure::file(output, known));
+    }
     let compiled = read(file)?.compile_for(arch)?;
     let explained = compiled.explain()?;
     let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
@@ -72,7 +80,6 @@ pub fn run(
         Err(Unchecked::Interpreter(error)) => return Err(super::unchecked(&error, terminal)?),
         Err(wrong) => return Err(Failure::Value(wrong.to_string())),
     };
-    let output = options.saving.output.as_deref();
     let drawn = |output: &&Path| options.value.is_some() || Format::of_file(output).is_ok();
     match (output.filter(drawn), output) {
         (Some(output), _) => {
