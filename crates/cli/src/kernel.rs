@@ -230,6 +230,12 @@ fn outputs_of(planned: &Planned) -> Vec<Json> {
     outputs(planned.launches().flat_map(|kernel| kernel.outputs()))
 }
 
+/// The sizes that a launch is given: those that a kernel does not know already.
+fn sizes_of(planned: &Planned) -> Json {
+    let sizes = planned.sizes().iter().map(|(name, size)| ((*name).to_owned(), Json::from(*size)));
+    Json::Object(sizes.collect())
+}
+
 fn show(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
     let (entry, planned) = kernel.planned(false)?;
     if terminal.json {
@@ -348,6 +354,7 @@ fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Term
         let object = json!({
             "name": entry.name,
             "plan": planned.plan(),
+            "sizes": sizes_of(planned),
             "schedules": schedules,
             "instructions": total,
             "executed": executed,
@@ -380,10 +387,30 @@ fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Term
             format!("the farthest at {:.3} of the bound that rounding gives", report.worst)
         }
     );
-    let _ = writeln!(text, "  for these sizes and one set of numbers; other sizes were not run");
+    let alone = planned.sizes().is_empty();
+    let _ = match alone {
+        true => writeln!(text, "  for one set of numbers; this kernel is built for these sizes alone"),
+        false => writeln!(text, "  for these sizes and one set of numbers; other sizes were not run"),
+    };
     let _ = writeln!(text, "\n  shown when the kernel was built: no access outside a tensor, for all sizes");
     for output in planned.launches().flat_map(|kernel| kernel.outputs()) {
-        let _ = writeln!(text, "  {}: {}", output.tensor, output.written);
+        let _ = match &output.written {
+            Written::Once => writeln!(text, "  {}: {}", output.tensor, output.written),
+            Written::Unproved { because, .. } => {
+                writeln!(text, "  {}: {}: {because}", output.tensor, checked_at(planned))
+            }
+        };
     }
     Ok(terminal.text(&text)?)
+}
+
+/// How far it was checked that each element of an output is written by one thread, where that was
+/// not shown.
+fn checked_at(planned: &Planned) -> String {
+    let sizes: Vec<String> = planned.sizes().iter().map(|(name, size)| format!("{name}={size}")).collect();
+    match sizes.is_empty() {
+        true => "each element was written by one thread in this run, at all sizes that this kernel has; not shown"
+            .to_owned(),
+        false => format!("each element was written by one thread at {}; not shown for other sizes", sizes.join(" ")),
+    }
 }
