@@ -75,11 +75,11 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
     let copiers = if plan.shares(problem).is_some() { WARPS as u32 } else { 1 };
     let depth = problem.depth();
     // Of pairs each half of a tile of B is multiplied by instructions of its own; so are halves of
-    // the columns where sums are promoted.
+    // the columns where sums are promoted, or too many for an instruction.
     let paired = problem.pairs().is_some();
     let [own_rows, own_columns] = plan.tile_of_d(problem);
     let promoted = problem.is_promoted();
-    let halved = promoted && !paired && columns % 16 == 0;
+    let halved = !paired && plan.halves(problem) == 2;
     let together = if halved { own_columns / 2 } else { own_columns };
     let order: Tiler = format!("[{own_rows}:1;{together}:1;{}:1]", depth / 4).parse()?;
     let instruction = MmaAtom::named(&atom(problem, together))?;
@@ -297,9 +297,9 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
             }
             // Sums that are promoted are added to the totals after each step.
             let totals = if promoted { epilogue.sums(k)? } else { Vec::new() };
-            let parts = if promoted { plan.halves(problem) as usize } else { epilogue.each() };
-            let held = if promoted { plan.at_once(problem) as usize } else { parts };
-            let sums = match halved {
+            let parts = plan.halves(problem) as usize;
+            let held = if promoted { plan.at_once(problem) as usize } else { epilogue.each() };
+            let sums = match promoted && halved {
                 true => (0..held).map(|_| epilogue.half(k)).collect::<Result<Vec<_>, _>>()?,
                 false => epilogue.sums(k)?.into_iter().take(held).collect(),
             };
@@ -312,12 +312,13 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
             // Each product of sums that are promoted begins anew, in the same registers.
             sums.iter().for_each(Fragment::clear);
             let product = |number: usize, here: &Coord<Expr>| -> Result<(), KernelError> {
-                let (own, at) = (&sums[number % held], number as i64);
+                let (own, at) = (sums[number % held].clone(), number as i64);
+                let own = if halved && !promoted { epilogue.half_of(&own, number)? } else { own };
                 let of_left = left.part(&ring_left.slice(here.clone())?, [rows, depth], at)?;
                 let of_right = right.part(&ring_right.slice(here.clone())?, [columns, depth], at)?;
                 match promoted {
-                    true => k.mma_anew(&mma, own, &of_left, &of_right),
-                    false => k.mma(&mma, own, &of_left, &of_right, own),
+                    true => k.mma_anew(&mma, &own, &of_left, &of_right),
+                    false => k.mma(&mma, &own, &of_left, &of_right, &own),
                 }
             };
             // What is full next.
@@ -346,7 +347,7 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
                         sums.iter().for_each(Fragment::clear);
                         // How many steps are set off before the loop, and how many products stay
                         // under way in it.
-                        let (first, under_way) = if at_once { (0, 0) } else { (1, sums.len() as u32) };
+                        let (first, under_way) = if at_once { (0, 0) } else { (1, parts as u32) };
                         let others = |from: i64, to: &Expr| {
                             k.range(minus(to, &Expr::from(from))?, |_| {
                                 multiply()?;
@@ -509,7 +510,7 @@ pub(super) fn lines(problem: &Problem, plan: &Plan) -> Vec<String> {
         Err(because) => format!("D from registers: {because}"),
     };
     let columns = plan.tile_of_d(problem)[1];
-    let halved = problem.is_promoted() && problem.pairs().is_none() && plan.halves(problem) == 2;
+    let halved = problem.pairs().is_none() && plan.halves(problem) == 2;
     let instruction = atom(problem, if halved { columns / 2 } else { columns });
     let warps = format!("{instruction} by {} warps; one more warp starts bulk copies", WARPS * plan.groups);
     let folded = problem.fold().map(|fold| {

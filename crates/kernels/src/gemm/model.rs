@@ -19,7 +19,7 @@ const LOADED: f64 = 0.86;
 /// Bytes that copies bring into the shared memory of a processor in a cycle.
 const FILL: f64 = 69.0;
 /// The same where the work is long: power lowers the clock of the processors then, not that of the
-/// cache.
+/// cache. Clusters of which tiles with more rows than columns are one above the other did not gain.
 const FILL_LONG: f64 = 73.0;
 /// Bytes that copies of other blocks of the cluster may bring besides, and cycles until both are
 /// ready.
@@ -49,8 +49,9 @@ const SHARED: f64 = 6.0;
 const NARROW: f64 = 1.07;
 const WIDE: f64 = 0.985;
 const BETWEEN: f64 = 1.02;
-/// The same of groups that take tiles in turn.
+/// The same of groups that take tiles in turn, and of three groups.
 const IN_TURN: f64 = 1.03;
+const THREE: f64 = 1.01;
 /// Cycles until the other group multiplies, where groups take tiles in turn, and of a part or a
 /// panel of a tile that one of them stores.
 const HANDED: f64 = 900.0;
@@ -95,8 +96,7 @@ const SHARES: [i64; 5] = [2, 3, 4, 5, 6];
 fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
     // An instruction of 64 rows reads its factors from shared memory, 128 bytes in a cycle.
     let columns = plan.columns as f64;
-    // Where sums are promoted its columns are halved.
-    let halves = if problem.is_promoted() && plan.columns % 16 == 0 { 2.0 } else { 1.0 };
+    let halves = if problem.pairs().is_none() { plan.halves(problem) as f64 } else { 1.0 };
     let instruction = halves * (columns / halves / 2.0).max(columns / halves / 4.0 + 16.0);
     let products = (plan.rows / 64 * (LINE_BYTES / 32)) as f64 * instruction;
     let misaligned = if problem.begins_at_lines() { 1.0 } else { MISALIGNED };
@@ -104,7 +104,7 @@ fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
     let (rows, whole) = (plan.rows as f64, (plan.rows + plan.columns) as f64);
     // The blocks of a cluster ask for a part each, and get all.
     let shared = if plan.side_by_side() { rows } else { columns };
-    let rate = if problem.operations() < SHORT { FILL } else { FILL_LONG };
+    let rate = if problem.operations() < SHORT || plan.stacked { FILL } else { FILL_LONG };
     let fill = match plan.cluster {
         1 => lines(whole) / rate,
         _ => (lines(whole - shared / 2.0) / rate).max(lines(whole) / RECEIVED) + TOGETHER,
@@ -180,7 +180,8 @@ fn longer(plan: &Plan, problem: &Problem) -> f64 {
         3 if plan.cluster > 1 => WAITING,
         _ => 1.0,
     };
-    waiting * read_often
+    let three = if plan.groups > 2 { THREE } else { 1.0 };
+    waiting * read_often * three
 }
 
 /// Seconds of a list of problems, in the order in which blocks take their tiles.
@@ -281,7 +282,10 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
     for swapped in [false, true] {
         let [m, n, k] = problem.multiplied();
         let [m, n] = if swapped { [n, m] } else { [m, n] };
-        for (rows, groups) in [(128, 2), (64, 1), (256, 2), (128, 1)] {
+        // Three groups have few registers beside their sums, and products of bytes take half the time.
+        let three = problem.pairs().is_none() && !problem.is_promoted() && problem.factors().bytes() > 1;
+        let three = three.then_some((192, 3));
+        for (rows, groups) in [(128, 2), (64, 1), (256, 2), (128, 1)].into_iter().chain(three) {
             let usual = widths(n);
             let filling = if problem.begins_at_lines() { Vec::new() } else { filling([m, n], rows, machine) };
             let others = filling.into_iter().filter(|columns| !usual.contains(columns));

@@ -40,13 +40,19 @@ const INTENSE: i64 = 300;
 const REGISTERS: i64 = 65_536;
 /// Registers of a thread besides its sums, about.
 const OTHER_REGISTERS: i64 = 32;
-/// Registers of a thread that copies, and of one that multiplies, where twelve warps share them: a
+/// Registers of a thread that copies, and of one that multiplies, where two groups of warps do: a
 /// multiple of 8, together three times what each had.
 const FEW_REGISTERS: u32 = 40;
 const MANY_REGISTERS: u32 = 232;
 /// The same where sums need more, and what copies has few numbers of its own.
 const FEWEST_REGISTERS: u32 = 24;
 const MOST_REGISTERS: u32 = 240;
+/// The same where three groups multiply: together four times what each had.
+const FEW_OF_THREE: u32 = 32;
+const MANY_OF_THREE: u32 = 160;
+/// The most columns of an instruction where three groups multiply: the assembler gives the sums of
+/// one instruction no more registers than threads begin with.
+const COLUMNS_OF_THREE: i64 = 192;
 /// The most scales of a thread that are asked for ahead, and how many steps ahead of short ones.
 const SCALES_AHEAD: i64 = 8;
 const STEPS_AHEAD: i64 = 4;
@@ -159,7 +165,7 @@ impl Plan {
         let [m, ..] = plan.extents(problem);
         // Whole clusters.
         let cluster = cluster.max(1);
-        plan.group = raster(count(m, rows), if plan.side_by_side() { 1 } else { cluster }, problem.batch());
+        plan.group = raster(problem, count(m, rows), if plan.side_by_side() { 1 } else { cluster });
         let units = plan.units(problem);
         let processors = i64::from(machine.multiprocessors);
         let slots = processors * resident;
@@ -307,7 +313,7 @@ impl Plan {
     /// stages beside it. Another group multiplies meanwhile.
     pub(crate) fn releases_at_once(&self, problem: &Problem, tile_comes: bool) -> bool {
         let few = (self.rows, self.columns) == (128, MAX_COLUMNS);
-        self.groups == 2 && !self.alternates && (!problem.begins_at_lines() || (tile_comes && few))
+        self.groups > 1 && !self.alternates && (!problem.begins_at_lines() || (tile_comes && few))
     }
 
     /// Tiles that a block has at once: those of the groups, if they take tiles in turn.
@@ -316,9 +322,11 @@ impl Plan {
     }
 
     /// In how many parts the columns of a tile are multiplied: of pairs each half by instructions
-    /// of its own; so are halves of the columns where sums are promoted.
+    /// of its own; so are halves of the columns where sums are promoted, and where one instruction
+    /// would have too many for three groups.
     pub(crate) fn halves(&self, problem: &Problem) -> i64 {
-        let halved = problem.is_promoted() && self.columns % 16 == 0;
+        let wide = self.groups > 2 && self.columns > COLUMNS_OF_THREE;
+        let halved = (problem.is_promoted() || wide) && self.columns % 16 == 0;
         if problem.pairs().is_some() || halved { 2 } else { 1 }
     }
 
@@ -350,10 +358,11 @@ impl Plan {
 
     /// Registers that a thread may have that multiplies, if those who copy leave them theirs.
     fn most_registers(&self) -> i64 {
-        match self.groups == 2 && self.resident == 1 {
-            true if self.alternates => i64::from(MOST_REGISTERS),
-            true => i64::from(MANY_REGISTERS),
-            false => self.registers(),
+        match (self.groups, self.resident) {
+            (2, 1) if self.alternates => i64::from(MOST_REGISTERS),
+            (2, 1) => i64::from(MANY_REGISTERS),
+            (3, 1) => i64::from(MANY_OF_THREE),
+            _ => self.registers(),
         }
     }
 
@@ -361,9 +370,15 @@ impl Plan {
     /// warps copy then.
     pub(crate) fn shares(&self, problem: &Problem) -> Option<[u32; 2]> {
         let wanted = self.sums(problem) + OTHER_REGISTERS;
-        let few = wanted > self.registers() && self.groups == 2 && self.resident == 1;
-        let most = self.alternates && wanted > i64::from(MANY_REGISTERS);
-        few.then_some(if most { [FEWEST_REGISTERS, MOST_REGISTERS] } else { [FEW_REGISTERS, MANY_REGISTERS] })
+        if wanted <= self.registers() || self.resident > 1 {
+            return None;
+        }
+        match self.groups {
+            2 if self.alternates && wanted > i64::from(MANY_REGISTERS) => Some([FEWEST_REGISTERS, MOST_REGISTERS]),
+            2 => Some([FEW_REGISTERS, MANY_REGISTERS]),
+            3 => Some([FEW_OF_THREE, MANY_OF_THREE]),
+            _ => None,
+        }
     }
 
     /// Bytes of device memory besides the tensors: the sums of each range of steps along K.
@@ -413,9 +428,15 @@ impl Plan {
 }
 
 /// How many tiles along the rows are taken one after the other: so many that as few as possible of
-/// the last group lie outside, about eight; few of each matrix of a batch.
-fn raster(tiles: i64, cluster: i64, batch: i64) -> i64 {
-    let wanted = if batch > 1 { 2 } else { GROUP };
+/// the last group lie outside, about eight; few of each matrix of a batch. Where rows of the factors
+/// begin in the middle of a line and the work is long, all, if they are few: blocks that ask the
+/// cache for the same lines at once are answered together, and these ask for many.
+fn raster(problem: &Problem, tiles: i64, cluster: i64) -> i64 {
+    let wanted = match problem.batch() {
+        1 if tiles <= 2 * GROUP && !problem.begins_at_lines() && problem.operations() >= SHORT => tiles,
+        1 => GROUP,
+        _ => 2,
+    };
     let outside = |group: i64| count(tiles, group) * group - tiles;
     let groups = (1..=tiles.clamp(1, 2 * GROUP) / cluster).map(|clusters| clusters * cluster);
     groups.min_by_key(|group| (outside(*group) * 64 / tiles.max(1), (group - wanted).abs())).unwrap_or(cluster)

@@ -215,6 +215,15 @@ fn functions_of_sums_are_right() {
     let inputs = vec![input("(136,256):(0,1)", BF16), input("(136,256):(256,1)", BF16)];
     let wide = Problem::new(BF16, [136, 256, 192]).unwrap().fused(function("relu(x + a) + b", &names[..3], inputs));
     right(&wide.unwrap(), &Plan { blocks: 1, ..plan(128, 256, 2) });
+    // Three groups, whose tiles are multiplied by halves: with a tile of an input that comes ahead,
+    // with D along the rows of a tile, and in f32.
+    let three = Plan { stages: 2, ..plan(192, 208, 3) };
+    let inputs = vec![input("(200,216):(0,1)", BF16), input("(200,216):(216,1)", BF16)];
+    let wide = Problem::new(BF16, [200, 216, 136]).unwrap();
+    right(&wide.fused(function("gelu(x + a) + b", &names[..3], inputs)).unwrap(), &three);
+    let lies = |d| ["(200,136):(136,1)", "(216,136):(136,1)", d];
+    right(&of(BF16, lies("(200,216):(1,200)"), BF16), &three);
+    right(&of(BF16, lies("(200,216):(216,1)"), Element::F32), &three);
     // The second kernel of blocks that share tiles, for a D with columns and a function.
     let long = of(BF16, ["(40,200):(200,1)", "(24,200):(200,1)", "(40,24):(1,48)"], Element::F16);
     right(&long, &Plan { splits: 3, ..plan(64, 24, 1) });

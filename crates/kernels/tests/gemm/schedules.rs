@@ -5,7 +5,7 @@ use half::bf16;
 use tilewright_kernel::Element;
 use tilewright_kernel::cost::Machine;
 use tilewright_kernel::interpret::{Checked, Interpreter};
-use tilewright_kernels::gemm::{Plan, Problem, Product};
+use tilewright_kernels::gemm::{Plan, Problem, Product, Tile};
 
 use crate::checked;
 
@@ -168,6 +168,7 @@ fn plans_are_refused() {
         (Plan { rows: 96, ..plan(64, 64, 1) }, "multiple of 64 rows"),
         (Plan { columns: 264, ..plan(64, 64, 1) }, "at most 256"),
         (Plan { columns: 208, ..plan(256, 64, 2) }, "registers"),
+        (Plan { stages: 2, ..plan(192, 200, 3) }, "by halves"),
         (Plan { stages: 1, ..plan(64, 64, 1) }, "two stages"),
         (Plan { splits: 3, ..plan(64, 64, 1) }, "a step along K"),
         (Plan { group: 5, ..plan(64, 64, 1) }, "tiles along the rows"),
@@ -184,13 +185,50 @@ fn plans_are_refused() {
     }
 }
 
-/// 12 tiles of 256 rows by 33 of 152 columns make three turns of 132 processors, in clusters one
-/// above the other, since 33 is odd.
+/// 20 tiles of 256 rows by 13 of 168 columns make two turns of 130 processors, in clusters one above
+/// the other, since 13 is odd.
 #[test]
 fn an_odd_number_of_tiles_fills_the_turns() {
-    let plan = Plan::of(&problem([3000, 5000, 7000]), &Machine::named("H200").unwrap());
-    assert_eq!((plan.rows, plan.columns, plan.cluster, plan.stacked), (256, 152, 2, true), "{plan}");
-    assert_eq!((plan.blocks, plan.stages), (132, 4), "{plan}");
+    let plan = Plan::of(&problem([2149, 5088, 2616]), &Machine::named("H200").unwrap());
+    assert_eq!((plan.rows, plan.columns, plan.cluster, plan.stacked), (256, 168, 2, true), "{plan}");
+    assert_eq!((plan.blocks, plan.stages), (130, 4), "{plan}");
+}
+
+/// 26 tiles of 192 rows by 15 of 208 columns make three turns of 130 processors, where 20 of 256
+/// rows by 19 of 168 would have done as many on 128, each a fourteenth larger.
+#[test]
+fn three_groups_fill_the_turns() {
+    let problem = problem([4902, 3112, 7152]);
+    let plan = Plan::of(&problem, &Machine::named("H200").unwrap());
+    assert_eq!((plan.rows, plan.columns, plan.groups, plan.cluster), (192, 208, 3, 2), "{plan}");
+    // Instructions of 104 columns, and registers that those who copy leave.
+    let lines = Product::planned(&problem, &plan).unwrap().lines().join("\n");
+    assert!(lines.contains("SM90_64x104x16") && lines.contains("160 registers"), "{lines}");
+}
+
+/// Three groups, by whole instructions and by halves, in clusters and with B along the rows.
+#[test]
+fn three_groups_are_right() {
+    let wide = Plan { stages: 2, ..plan(192, 208, 3) };
+    multiplied(&problem([200, 216, 264]), &wide);
+    multiplied(&problem([136, 400, 200]), &Plan { swapped: true, group: 1, ..wide.clone() });
+    multiplied(&problem([400, 216, 328]), &Plan { cluster: 2, ..wide.clone() });
+    multiplied(&problem([200, 200, 200]), &Plan { cluster: 2, group: 1, blocks: 2, ..plan(192, 112, 3) });
+}
+
+/// Tiles along the rows that are taken one after the other: about eight; all, where rows of the
+/// factors begin within lines and the work is long.
+#[test]
+fn rasters_follow_lines() {
+    let machine = Machine::named("H200").unwrap();
+    let group = |sizes, rows, columns| {
+        let Plan { swapped, groups, splits, cluster, resident, alternates, stacked, .. } = plan(rows, columns, 2);
+        let tile = Tile { swapped, rows, columns, groups, splits, cluster, resident, alternates, stacked };
+        Plan::tiled(&problem(sizes), &machine, tile).group
+    };
+    assert_eq!(group([3072, 5120, 7168], 256, 160), 6);
+    assert_eq!(group([3000, 5000, 7000], 256, 160), 12);
+    assert_eq!(group([3000, 500, 700], 256, 160), 6);
 }
 
 /// Few stages where small matrices stream through, and as many as fit where they are larger or have

@@ -5,7 +5,7 @@
 
 use tilewright_kernel::Element;
 
-use super::{BLOCK_BYTES, MAX_COLUMNS, MAX_STAGES, OTHER_REGISTERS, Plan};
+use super::{BLOCK_BYTES, COLUMNS_OF_THREE, MAX_COLUMNS, MAX_STAGES, OTHER_REGISTERS, Plan};
 use crate::gemm::matrix::Contiguous;
 use crate::gemm::problem::Problem;
 use crate::gemm::scales::wide;
@@ -85,7 +85,14 @@ impl Plan {
         if self.splits_scales(problem) {
             return Some("columns that are multiplied together have one block of scales");
         }
-        let instruction = self.tile_of_d(problem)[1];
+        let own = self.tile_of_d(problem)[1];
+        let instruction = if problem.pairs().is_none() { own / self.halves(problem) } else { own };
+        if self.groups > 2 && instruction > COLUMNS_OF_THREE {
+            return Some("three groups multiply tiles of more than 192 columns by halves, so of a multiple of 16");
+        }
+        if self.groups > 2 && problem.staged().is_some() && problem.stored().is_err() {
+            return Some("threads of three groups do not divide a tile that they store themselves");
+        }
         if problem.sums() == Element::I32 && instruction > 24 && instruction % 16 != 0 {
             return Some("instructions for integers have a multiple of 16 columns, or 8 or 24");
         }
