@@ -37,6 +37,30 @@ pub struct BoxMap {
     pub swizzle: SwizzleMode,
 }
 
+/// The most blocks of a launch along each axis.
+const MAX_BLOCKS: [i64; 3] = [(1 << 31) - 1, 65_535, 65_535];
+
+/// The blocks of a launch along each axis, where `number` says what an expression is.
+///
+/// Errors: there are more than a launch takes, fewer than none, or no whole clusters.
+pub(crate) fn grid_of(
+    program: &Program,
+    number: impl Fn(&Expr, &str) -> Result<i64, SetupError>,
+) -> Result<[u32; 3], SetupError> {
+    let mut grid = [0; 3];
+    for ((axis, count), most) in grid.iter_mut().enumerate().zip(MAX_BLOCKS) {
+        let blocks = number(&program.grid[axis], "the grid")?;
+        *count = u32::try_from(blocks).ok().filter(|_| blocks <= most).ok_or_else(|| {
+            let what = format!("the grid has {blocks} blocks along axis {axis} for these sizes");
+            SetupError::Size { what: format!("{what}, and a launch takes from 0 to {most}") }
+        })?;
+    }
+    match program.undivided(grid) {
+        Some(what) => Err(SetupError::Size { what }),
+        None => Ok(grid),
+    }
+}
+
 impl Program {
     /// What a launch passes at these sizes.
     ///
@@ -114,15 +138,7 @@ impl Program {
         let number = |expr: &Expr, what: &str| {
             expr.numbers(&values).map_err(|error| refuse(format!("{what} has no value for these sizes: {error}")))
         };
-        let mut grid = [0; 3];
-        for (axis, count) in grid.iter_mut().enumerate() {
-            let blocks = number(&self.grid[axis], "the grid")?;
-            *count = u32::try_from(blocks)
-                .map_err(|_| refuse(format!("the grid has {blocks} blocks along axis {axis} for these sizes")))?;
-        }
-        if let Some(what) = self.undivided(grid) {
-            return Err(refuse(what));
-        }
+        let grid = grid_of(self, number)?;
         let mut bytes = Vec::new();
         for buffer in self.tensors() {
             let elements = number(&buffer.elements, "the size of a tensor")?;

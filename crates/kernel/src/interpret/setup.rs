@@ -11,6 +11,7 @@ use tilewright_layout::{Composed, Layout};
 use super::clock::MAX_PLACES;
 use super::code::Code;
 use super::finding::SetupError;
+use crate::launch::grid_of;
 use crate::program::Program;
 use crate::program::memory::{BufferId, Role, Space};
 use crate::program::operation::Operation;
@@ -18,9 +19,6 @@ use crate::program::scalar::{Scalar, reciprocal};
 
 /// The most bytes that the interpreter keeps for tensors and their history.
 pub const MAX_MEMORY: u64 = 4 << 30;
-
-/// The most blocks along the first axis of a grid, and along the others.
-const MAX_BLOCKS: [i64; 3] = [(1 << 31) - 1, 65_535, 65_535];
 
 /// The most bytes of shared memory that a block may take.
 const MAX_SHARED: u64 = 232_448;
@@ -90,22 +88,8 @@ impl Setup {
             let (size, limit) = (code.nodes.len() as u64, MAX_PLACES as u64);
             return Err(SetupError::TooLarge { what: "instructions", size, limit });
         }
-        let mut grid = [0; 3];
-        for (axis, count) in grid.iter_mut().enumerate() {
-            let blocks = number(&program.grid[axis], "the grid")?;
-            if !(0..=MAX_BLOCKS[axis]).contains(&blocks) {
-                let (size, limit) = (blocks.unsigned_abs(), MAX_BLOCKS[axis].unsigned_abs());
-                if blocks < 0 {
-                    return Err(size_error(format!("the grid has {blocks} blocks along axis {axis} for these sizes")));
-                }
-                return Err(SetupError::TooLarge { what: "blocks along an axis of the grid", size, limit });
-            }
-            *count = u32::try_from(blocks).unwrap_or(u32::MAX);
-        }
+        let grid = grid_of(program, number)?;
         let blocks = grid.iter().map(|count| u64::from(*count)).product();
-        if let Some(what) = program.undivided(grid) {
-            return Err(size_error(what));
-        }
         let (shifts, shared_shift) = shifts(program, code);
         let mut extents = Vec::new();
         let mut kept = 0_u64;

@@ -3,7 +3,7 @@
 
 use super::assembler::{Assembler, finds, is_right, remember, runs};
 use crate::element::Element;
-use crate::interpret::{Defect, Interpreter, Schedule, SetupError};
+use crate::interpret::{Defect, Interpreter, Schedule};
 use crate::program::memory::Role;
 use crate::program::operation::{Binary, Comparison, Matrix, Number, Operation, Shuffle};
 use crate::program::register::Width;
@@ -415,8 +415,21 @@ pub(super) fn tensors_have_a_limit() {
     k.global(Role::Both, Element::F64, 1 << 40);
     let error = Interpreter::new(&k.program(), &[]).unwrap_err();
     assert_eq!(error.code(), "E1004");
-    let k = Assembler::new(1 << 40, 32);
-    assert!(matches!(Interpreter::new(&k.program(), &[]), Err(SetupError::TooLarge { .. })));
+}
+
+#[test]
+fn grids_are_those_that_a_launch_takes() {
+    for (axis, most) in [(1 << 31) - 1, 65_535, 65_535].into_iter().enumerate() {
+        for (blocks, taken) in [(0, true), (most, true), (most + 1, false), (1 << 40, false), (-1, false)] {
+            let mut program = Assembler::new(1, 32).program();
+            program.grid[axis] = blocks.into();
+            let launch = program.launch(&[]).map(|launch| launch.grid[axis]);
+            assert_eq!(launch.as_ref().ok().map(|count| i64::from(*count)), taken.then_some(blocks));
+            let refused = launch.err().map(|error| error.code());
+            assert_eq!(Interpreter::new(&program, &[]).err().map(|error| error.code()), refused);
+            assert_eq!(refused, (!taken).then_some("E1002"));
+        }
+    }
 }
 
 #[test]
