@@ -304,8 +304,8 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
                 false => epilogue.sums(k)?.into_iter().take(held).collect(),
             };
             // A stage is released when the products of the next one are set off: so there are
-            // always some under way. Where copies take longer than products, it is released as soon
-            // as its own are done, for the next one may not be full yet.
+            // always some under way. Where copies take longer than products, or each stage is needed
+            // again soon, it is released as soon as its own are done.
             let at_once = plan.releases_at_once(problem, epilogue.tile_comes());
             let (ahead, behind) = (pipeline.cursor()?, pipeline.cursor()?);
             let inputs = epilogue.cursor(&ends, false)?;

@@ -60,6 +60,9 @@ const STEPS_AHEAD: i64 = 4;
 const LONG_STEP: i64 = 128 * 128;
 /// Bytes of all stages where small matrices stream through.
 const STREAMED_BYTES: i64 = 48 << 10;
+/// So few stages of the largest tiles are released at once, if there are so many steps along K.
+const FEW_STAGES: i64 = 3;
+const LONG: i64 = 64;
 /// The most stages: as many barriers are enough for any latency.
 const MAX_STAGES: i64 = 16;
 
@@ -309,11 +312,14 @@ impl Plan {
 
     /// Whether a stage is released as soon as it has been multiplied, not when the next one is:
     /// where rows of the factors begin in the middle of a line, copies take longer than products;
-    /// and so they do where a tile of an input comes between those of the factors, which leaves few
-    /// stages beside it. Another group multiplies meanwhile.
+    /// and of the largest tiles of two groups each stage is needed again soon, where there are few
+    /// and many steps, or a tile of an input comes between those of the factors. Another group
+    /// multiplies meanwhile.
     pub(crate) fn releases_at_once(&self, problem: &Problem, tile_comes: bool) -> bool {
-        let few = (self.rows, self.columns) == (128, MAX_COLUMNS);
-        self.groups > 1 && !self.alternates && (!problem.begins_at_lines() || (tile_comes && few))
+        let largest = (self.rows, self.columns) == (128, MAX_COLUMNS);
+        let long = problem.factors().bytes() == 2 && count(self.extents(problem)[2], problem.depth()) >= LONG;
+        let few = largest && (tile_comes || (long && self.stages <= FEW_STAGES));
+        self.groups > 1 && !self.alternates && (!problem.begins_at_lines() || few)
     }
 
     /// Tiles that a block has at once: those of the groups, if they take tiles in turn.
