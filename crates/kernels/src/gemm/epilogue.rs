@@ -9,13 +9,15 @@
 //! which neither mode is contiguous, are stored from registers; so are sums in f32 of a block that
 //! shares its tile, into the matrix of its range of steps.
 //!
-//! `beside.rs` declares what is written and read and lets inputs come ahead; `write.rs` writes.
+//! `beside.rs` declares what is written and read and lets inputs come ahead; `write.rs` writes;
+//! `teams.rs` says who waits for whom.
 
 mod beside;
+mod teams;
 mod write;
 
 use tilewright_atoms::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
-use tilewright_kernel::{Element, Pipeline, View};
+use tilewright_kernel::{Element, Meeting, Pipeline, View};
 use tilewright_layout::{Layout, Tiler};
 
 use super::byproduct::Taker;
@@ -54,6 +56,10 @@ pub(super) struct Epilogue {
     buffers: i64,
     /// Tiles of a block at once, each of which has such buffers.
     tiles: usize,
+    /// Groups of warps that write their rows of a tile each on its own; 1 where all write together.
+    teams: i64,
+    /// Elements of a line of a panel.
+    panel: i64,
     /// The product of which a strip is the result.
     part: TiledMma,
     /// Rows and columns of D change places.
@@ -107,6 +113,8 @@ pub(super) struct Ends<'k> {
     inputs: Vec<Vec<Input<'k>>>,
     /// The one stage of inputs that come ahead.
     ahead: Option<Pipeline<'k>>,
+    /// Where the threads of each group meet that writes on its own.
+    meetings: Vec<Meeting<'k>>,
 }
 
 /// What is read beside the sums, and shared memory through which a tile is stored.
@@ -208,7 +216,11 @@ impl Epilogue {
             _ => None,
         };
         let takers = problem.by_products().map(|by| Taker::of(by, problem, plan, &part, [rows, strip]));
-        let takers = takers.collect::<Result<_, _>>()?;
+        let takers: Vec<Taker> = takers.collect::<Result<_, _>>()?;
+        // The rows of a group lie one behind the other where it has those of one instruction.
+        let (bulk, comes) = (stored.is_some() && spread.is_none(), fetches.contains(&Some(Fetch::Tile)));
+        let apart = bulk && !plain && takers.is_empty() && problem.groups().is_none() && problem.fold().is_none();
+        let teams = if apart && rows == 128 && plan.writes_apart(problem, comes) { 2 } else { 1 };
         Ok(Epilogue {
             result: problem.result(),
             sums: problem.sums(),
@@ -220,6 +232,8 @@ impl Epilogue {
             plain,
             buffers,
             tiles: plan.tiles_at_once() as usize,
+            teams,
+            panel: width,
             through: stored.is_some(),
             along_rows,
             part,

@@ -316,10 +316,26 @@ impl Plan {
     /// and many steps, or a tile of an input comes between those of the factors. Another group
     /// multiplies meanwhile.
     pub(crate) fn releases_at_once(&self, problem: &Problem, tile_comes: bool) -> bool {
-        let largest = (self.rows, self.columns) == (128, MAX_COLUMNS);
-        let long = problem.factors().bytes() == 2 && count(self.extents(problem)[2], problem.depth()) >= LONG;
-        let few = largest && (tile_comes || (long && self.stages <= FEW_STAGES));
+        let long = problem.factors().bytes() == 2 && self.steps(problem) >= LONG;
+        let few = self.is_largest() && (tile_comes || (long && self.stages <= FEW_STAGES));
         self.groups > 1 && !self.alternates && (!problem.begins_at_lines() || few)
+    }
+
+    /// Whether groups write their rows of a tile each on its own, so that one begins the next tile
+    /// while the other one still writes: of the largest tiles, where stages are released at once
+    /// and K is not so long that writing takes little of the time.
+    pub(crate) fn writes_apart(&self, problem: &Problem, tile_comes: bool) -> bool {
+        self.is_largest() && self.releases_at_once(problem, tile_comes) && self.steps(problem) <= LONG
+    }
+
+    /// Whether a tile is the largest one of two groups.
+    fn is_largest(&self) -> bool {
+        (self.rows, self.columns, self.groups) == (128, MAX_COLUMNS, 2)
+    }
+
+    /// Steps along K.
+    fn steps(&self, problem: &Problem) -> i64 {
+        count(self.extents(problem)[2], problem.depth())
     }
 
     /// Tiles that a block has at once: those of the groups, if they take tiles in turn.

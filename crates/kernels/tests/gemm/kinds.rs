@@ -2,7 +2,7 @@
 //! kernels, and each element of D is compared with a plain loop.
 
 use tilewright_kernel::Element;
-use tilewright_kernels::gemm::{Matrix, Operand, Plan, Problem, Product};
+use tilewright_kernels::gemm::{Matrix, Operand, Pairs, Plan, Problem, Product};
 
 use crate::{BF16, checked, function, matrix, plan};
 
@@ -145,6 +145,27 @@ fn inputs_come_in_pieces() {
         right(&fused, &Plan { swapped, ..plan(64, 72, 1) });
         // Groups that take tiles in turn read them from where they are.
         right(&fused, &Plan { swapped, alternates: true, stages: 4, ..plan(64, 128, 2) });
+    }
+}
+
+/// Where a tile of an input comes beside the largest tiles, each group of four warps writes its rows
+/// on its own: several tiles of a block, with edges; lines of D along the rows of a tile and along
+/// its columns; pairs, whose D may have 32 bits.
+#[test]
+fn groups_write_their_rows_on_their_own() {
+    let own = |swapped| Plan { swapped, ..plan(128, 256, 2) };
+    for (layout, swapped) in [("(200,328):(328,1)", false), ("(328,200):(200,1)", true), ("(200,328):(1,200)", false)] {
+        let [m, n] = if swapped { [328, 200] } else { [200, 328] };
+        let [a, b] = [format!("({m},328):(328,1)"), format!("({n},328):(328,1)")];
+        let inputs = vec![matrix(BF16, layout), matrix(BF16, &format!("({m},{n}):(1,0)"))];
+        let fused = of(BF16, [&a, &b, layout], BF16).fused(function("relu(x + b) + c", &["x", "c", "b"], inputs));
+        right(&fused.unwrap(), &own(swapped));
+    }
+    for element in [BF16, Element::F32] {
+        let d = || matrix(element, "(136,264):(264,1)");
+        let (a, b) = (matrix(BF16, "(136,200):(200,1)"), matrix(BF16, "(528,200):(200,1)"));
+        let gate = function("silu(x) * y + c", &["x", "y", "c"], vec![d()]);
+        right(&Problem::gated(a, b, d(), Pairs::Neighbours, gate).unwrap(), &own(false));
     }
 }
 

@@ -9,6 +9,7 @@ use tilewright_kernel::{Build, Cursor, Element, KernelError, View};
 use tilewright_layout::Extent;
 use tilewright_layout::symbolic::Expr;
 
+use super::teams::THREADS;
 use super::{Beside, Ends, Epilogue};
 use crate::gemm::fused::{self, Fetch};
 use crate::gemm::matrix::Matrix;
@@ -77,7 +78,9 @@ impl Epilogue {
         let warps = (self.part.threads() / 32) as u32;
         let ahead = self.fetches.iter().any(Option::is_some);
         let ahead = if ahead { Some(k.pipeline(1, warps)?) } else { None };
-        Ok(Ends { d, kept, staged, rest, inputs, ahead })
+        let meetings = (0..self.teams).filter(|_| self.teams > 1).map(|_| k.meeting(THREADS as u32));
+        let meetings = meetings.collect::<Result<_, _>>()?;
+        Ok(Ends { d, kept, staged, rest, inputs, ahead, meetings })
     }
 
     /// Sets off the inputs of a part of the work of a problem, when those before have been used and
@@ -125,7 +128,7 @@ impl Epilogue {
     /// Lets the inputs of a part of the work come: by those who write, while it is multiplied.
     pub(in crate::gemm) fn let_come<'k>(&self, k: &'k Build, cursor: Option<&Cursor<'k>>) -> Result<(), KernelError> {
         let Some(cursor) = cursor else { return Ok(()) };
-        k.single(|| {
+        self.single(k, || {
             k.wait_bulk(0);
             Ok(())
         })?;

@@ -210,11 +210,11 @@ impl Epilogue {
                 // shared memory.
                 Some(cursor) => cursor.stage()?.wait()?,
                 None => {
-                    k.single(|| {
+                    self.single(k, || {
                         k.wait_bulk(under_way);
                         Ok(())
                     })?;
-                    k.barrier();
+                    self.meet(k, ends)?;
                 }
             }
             let (first, strips) = (part * self.part_columns / self.strip, columns / self.strip);
@@ -247,15 +247,8 @@ impl Epilogue {
                 continue;
             }
             k.fence_async();
-            k.barrier();
-            k.single(|| {
-                each(k, unit, ends.d.len(), &|which| match self.once {
-                    true => k.store_bulk_once(staged, &tile(which)?),
-                    false => k.store_bulk(staged, &tile(which)?),
-                })?;
-                k.commit_bulk();
-                Ok(())
-            })?;
+            self.meet(k, ends)?;
+            self.store(k, (staged, columns), (ends, unit), tile)?;
         }
         cursor.map_or(Ok(()), Cursor::advance)
     }
@@ -288,7 +281,7 @@ impl Epilogue {
         if !self.through || self.spread.is_some() {
             return Ok(());
         }
-        k.single(|| {
+        self.single(k, || {
             k.wait_bulk(0);
             Ok(())
         })
