@@ -19,7 +19,7 @@ const LOADED: f64 = 0.86;
 /// Bytes that copies bring into the shared memory of a processor in a cycle.
 const FILL: f64 = 69.0;
 /// The same where the work is long: power lowers the clock of the processors then, not that of the
-/// cache. Clusters of which tiles with more rows than columns are one above the other did not gain.
+/// cache.
 const FILL_LONG: f64 = 73.0;
 /// Bytes that copies of other blocks of the cluster may bring besides, and cycles until both are
 /// ready.
@@ -104,7 +104,7 @@ fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
     let (rows, whole) = (plan.rows as f64, (plan.rows + plan.columns) as f64);
     // The blocks of a cluster ask for a part each, and get all.
     let shared = if plan.side_by_side() { rows } else { columns };
-    let rate = if problem.operations() < SHORT || plan.stacked { FILL } else { FILL_LONG };
+    let rate = if problem.operations() < SHORT { FILL } else { FILL_LONG };
     let fill = match plan.cluster {
         1 => lines(whole) / rate,
         _ => (lines(whole - shared / 2.0) / rate).max(lines(whole) / RECEIVED) + TOGETHER,
