@@ -131,7 +131,7 @@ fn measured(device: &Device, products: &Products, rest: Option<u32>) -> Result<M
     let mut rivals = problems.iter().map(|problem| Rival::of(device, problem)).collect::<Result<Vec<_>, String>>();
 
     let once = timed(device, &stream, 3, || Tensors::launch_all(&mut all, &stream, &kernels))?;
-    let turn = Turn::new(once, rest);
+    let mut turn = Turn::new(device, once, rest)?;
     let (mut list, mut single, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..TURNS {
         list.push(turn.timed(device, &stream, || Tensors::launch_all(&mut all, &stream, &kernels))?);

@@ -124,7 +124,7 @@ pub(super) fn measured(
     let compared = elements.len() + compare_kept(problem, &stream, &input, &tensors, &mut worst)?;
 
     let once = timed(device, &stream, 3, || tensors.launch(&stream, &kernels))?;
-    let turn = Turn::new(once, rest);
+    let mut turn = Turn::new(device, once, rest)?;
     let mut rival = Rival::of(device, problem);
     let (mut ours, mut theirs, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..TURNS {

@@ -56,7 +56,7 @@ pub fn tuned(
         stream.synchronize()?;
         compare(problem, &stream, &wanted, &tensors)?;
         let once = timed(device, &stream, 3, || tensors.launch(&stream, &kernels))?;
-        all.push((seconds, product, kernels, Turn::new(once, rest), Vec::new()));
+        all.push((seconds, product, kernels, Turn::new(device, once, rest)?, Vec::new()));
         progress.step(1);
     }
     for _ in 0..TURNS {

@@ -1,41 +1,73 @@
 //! The turns in which products and their peers are timed.
 //!
-//! Law: all that is compared has turns of one kind: as many repetitions, behind as long a rest. The
-//! work runs once before it is timed, so that the device is not idle while the host sets off the
-//! first launch. Behind a rest, work that outlasts a turn is timed alone: a repetition before it
-//! would leave it a device as warm as without the rest, and beside its time the host's call is
-//! nothing.
+//! Law: all that is compared has turns of one kind: as many repetitions, behind as long a rest.
+//! Before what is timed the device has something to do, so that it does not wait for the host's
+//! first call: the same work, or, behind a rest, where one repetition outlasts a turn, a loop of one
+//! thread. A repetition would leave it a device as warm as without the rest.
 
 use std::time::Duration;
 
-use tilewright::gpu::{Device, GpuError, Stream};
+use tilewright::gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
+use tilewright::kernel::{Element, Kernel, KernelError};
+use tilewright::layout::symbolic::Expr;
 
 use crate::kernel::bench::{TURN, timed};
+use crate::output::Failure;
 
 /// How long a turn takes about behind a rest, in seconds.
 const SHORT_TURN: f64 = 0.002;
+/// Additions of the loop of one thread, each after the other: some cycles each, in all longer than
+/// the host takes for a call.
+const ADDITIONS: i64 = 200_000;
 
 pub(super) struct Turn {
     count: usize,
     rest: Option<Duration>,
+    before: Option<Loop>,
+}
+
+/// A loop of one thread.
+struct Loop {
+    kernel: SizedKernel,
+    sum: Memory,
+}
+
+/// How often work that takes so many seconds is repeated in a turn, and whether a loop stands before
+/// it, not the work itself.
+fn shape(seconds: f64, rest: bool) -> (usize, bool) {
+    let length = if rest { SHORT_TURN } else { TURN };
+    let count = ((length / seconds) as usize).clamp(1, 10_000);
+    (count, rest && count == 1)
+}
+
+/// One thread that adds for some time.
+fn additions() -> Result<Kernel, KernelError> {
+    Kernel::build("additions", |k| {
+        let sum = k.output::<f32>("sum", "1:1")?;
+        k.threads(1)?;
+        let own = k.register(Element::F32, "1")?;
+        own.fill(k.number_of(Element::F32, 1.0))?;
+        k.range(Expr::from(ADDITIONS), |_| own.set(&[own.numbers()?[0] + own.numbers()?[0].like(1.0)]))?;
+        sum.store(&own)
+    })
 }
 
 impl Turn {
     /// For work that takes so many seconds, behind so many milliseconds of rest.
-    pub(super) fn new(seconds: f64, rest: Option<u32>) -> Turn {
+    pub(super) fn new(device: &Device, seconds: f64, rest: Option<u32>) -> Result<Turn, Failure> {
+        let (count, looped) = shape(seconds, rest.is_some());
+        let before = looped.then(|| {
+            let kernel = additions().map_err(|error| Failure::refused(&error))?;
+            let kernel = device.compile(&kernel, &ModuleOptions::default().cache(Cache::none()))?.at(&[])?;
+            Ok::<_, Failure>(Loop { kernel, sum: device.allocate(4)? })
+        });
         let rest = rest.map(|milliseconds| Duration::from_millis(milliseconds.into()));
-        let length = if rest.is_some() { SHORT_TURN } else { TURN };
-        Turn { count: ((length / seconds) as usize).clamp(1, 10_000), rest }
-    }
-
-    /// Whether the work runs once before it is timed.
-    fn begins_warm(&self) -> bool {
-        self.rest.is_none() || self.count > 1
+        Ok(Turn { count, rest, before: before.transpose()? })
     }
 
     /// The seconds of one repetition.
     pub(super) fn timed(
-        &self,
+        &mut self,
         device: &Device,
         stream: &Stream,
         mut work: impl FnMut() -> Result<(), GpuError>,
@@ -43,8 +75,9 @@ impl Turn {
         if let Some(rest) = self.rest {
             std::thread::sleep(rest);
         }
-        if self.begins_warm() {
-            work()?;
+        match &mut self.before {
+            None => work()?,
+            Some(Loop { kernel, sum }) => kernel.launch(stream, &[Argument::from(sum)])?,
         }
         timed(device, stream, self.count, work)
     }
@@ -52,20 +85,28 @@ impl Turn {
 
 #[cfg(test)]
 mod tests {
+    use tilewright::kernel::interpret;
+
     use super::*;
 
     #[test]
     fn what_outlasts_a_turn_behind_a_rest_is_timed_alone() {
-        for (seconds, rest, count, warm) in [
-            (1e-4, None, (TURN / 1e-4) as usize, true),
-            (1e-4, Some(4), 20, true),
-            (1.5e-3, Some(4), 1, false),
-            (11e-3, Some(10), 1, false),
-            (1.0, None, 1, true),
-            (0.0, Some(4), 10_000, true),
+        for (seconds, rest, expected) in [
+            (1e-4, false, ((TURN / 1e-4) as usize, false)),
+            (1e-4, true, (20, false)),
+            (1.5e-3, true, (1, true)),
+            (11e-3, true, (1, true)),
+            (1.0, false, (1, false)),
+            (0.0, true, (10_000, false)),
         ] {
-            let turn = Turn::new(seconds, rest);
-            assert_eq!((turn.count, turn.begins_warm()), (count, warm), "{seconds} {rest:?}");
+            assert_eq!(shape(seconds, rest), expected, "{seconds} {rest}");
         }
+    }
+
+    #[test]
+    fn one_thread_adds_for_some_time() {
+        let kernel = additions().unwrap();
+        let checked = interpret::check(kernel.program(), &[]).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(checked.run.tensor::<f32>("sum").unwrap(), [ADDITIONS as f32 + 1.0]);
     }
 }
