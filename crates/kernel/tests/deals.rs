@@ -4,12 +4,21 @@
 use tilewright_kernel::cost::Machine;
 use tilewright_kernel::program::Step;
 use tilewright_kernel::program::operation::{Axis, Operation};
-use tilewright_kernel::{Build, Kernel, KernelError, Program, Written, interpret, ptx};
+use tilewright_kernel::{Build, Deal, Kernel, KernelError, Program, Written, interpret, ptx};
 use tilewright_layout::{Slot, Tree};
 
 /// Clusters of blocks of 64 threads add to each row of 64 numbers a block the number of the row;
 /// `ahead` numbers are known before.
 fn numbered(blocks: u32, clusters: u32, ahead: usize) -> Result<Kernel, KernelError> {
+    numbered_by(blocks, clusters, |k| k.deal(k.size("M")?, ahead))
+}
+
+/// The same, dealt in some way.
+fn numbered_by(
+    blocks: u32,
+    clusters: u32,
+    deal: impl for<'k> Fn(&'k Build) -> Result<Deal<'k>, KernelError>,
+) -> Result<Kernel, KernelError> {
     Kernel::build("numbered", |k| {
         let layout = format!("({0},M):(1,{0})", 64 * blocks);
         let (x, y) = (k.input::<i32>("x", &layout)?, k.output::<i32>("y", &layout)?);
@@ -17,8 +26,7 @@ fn numbered(blocks: u32, clusters: u32, ahead: usize) -> Result<Kernel, KernelEr
         k.grid(Axis::X, &(blocks * clusters).to_string())?;
         k.cluster(blocks)?;
         let part = k.coordinate(&k.block_number(Axis::X), &[i64::from(blocks), 1])?[0].clone();
-        let deal = k.deal(k.size("M")?, ahead)?;
-        deal.each(|drawn| {
+        deal(k)?.each(|drawn| {
             let row = Tree::flat([Slot::At(part.clone()), Slot::At(drawn.now().clone())])?;
             let own = x.local_tile("(64,1)", row.clone())?.thread_part()?.load()?;
             let now = k.index(drawn.now())?;
@@ -30,14 +38,16 @@ fn numbered(blocks: u32, clusters: u32, ahead: usize) -> Result<Kernel, KernelEr
 #[test]
 fn each_number_is_had_once_whoever_comes_first() {
     for (blocks, clusters, ahead) in [(1, 1, 1), (1, 5, 2), (2, 3, 1), (2, 3, 4), (4, 2, 2), (8, 1, 3), (16, 2, 2)] {
-        let kernel = numbered(blocks, clusters, ahead).unwrap();
-        assert_eq!(kernel.outputs()[0].written, Written::Once);
-        for rows in [1, 2, 7, 23] {
-            let checked = interpret::check(kernel.program(), &[("M", rows)]);
-            let run = checked.unwrap_or_else(|error| panic!("{blocks} {clusters} {ahead} {rows}: {error}")).run;
-            let (x, y) = (run.tensor::<i32>("x").unwrap(), run.tensor::<i32>("y").unwrap());
-            let columns = 64 * blocks as usize;
-            assert!(x.iter().zip(&y).enumerate().all(|(at, (x, y))| x + (at / columns) as i32 == *y));
+        let beforehand = numbered_by(blocks, clusters, |k| k.deal_beforehand(k.size("M")?, ahead.min(3))).unwrap();
+        for kernel in [numbered(blocks, clusters, ahead).unwrap(), beforehand] {
+            assert_eq!(kernel.outputs()[0].written, Written::Once);
+            for rows in [1, 2, 7, 23] {
+                let checked = interpret::check(kernel.program(), &[("M", rows)]);
+                let run = checked.unwrap_or_else(|error| panic!("{blocks} {clusters} {ahead} {rows}: {error}")).run;
+                let (x, y) = (run.tensor::<i32>("x").unwrap(), run.tensor::<i32>("y").unwrap());
+                let columns = 64 * blocks as usize;
+                assert!(x.iter().zip(&y).enumerate().all(|(at, (x, y))| x + (at / columns) as i32 == *y));
+            }
         }
     }
 }
@@ -148,6 +158,8 @@ fn numbers_are_dealt_once_to_all() {
     assert_eq!(build(&|k| k.deal(ten(), 1).map(|_| ())), "E0910");
     assert_eq!(build(&|k| k.deal(ten(), 0)?.each(|_| Ok(()))), "E0910");
     assert_eq!(build(&|k| k.deal(ten(), 5)?.each(|_| Ok(()))), "E0910");
+    assert_eq!(build(&|k| k.deal_beforehand(ten(), 0)?.each(|_| Ok(()))), "E0910");
+    assert_eq!(build(&|k| k.deal_beforehand(ten(), 4)?.each(|_| Ok(()))), "E0910");
     assert_eq!(
         build(&|k| {
             let deal = k.deal(ten(), 1)?;

@@ -352,6 +352,7 @@ mod tests {
     use tilewright_kernel::{Written, ptx};
 
     use super::*;
+    use crate::rows::Asked;
 
     /// Clusters that take several rows each, the last turn not all of them, in a fixed order or as
     /// rows are dealt.
@@ -372,8 +373,9 @@ mod tests {
         ] {
             let turns = Turns::of((columns, WHOLE), element, blocks, clusters).unwrap();
             let shape = [blocks, warps, vectors];
-            let dealt = Turns::dealt_to((columns, WHOLE), element, shape, [2, clusters]).unwrap().unwrap();
-            let kernels = turns.iter().chain([&dealt]).flat_map(|turns| {
+            let dealt = [Asked::First, Asked::Late]
+                .map(|asked| Turns::dealt_to((columns, WHOLE), element, shape, [2, clusters], asked).unwrap().unwrap());
+            let kernels = turns.iter().chain(&dealt).flat_map(|turns| {
                 let norms = [rms_norm_in_turn(turns, element, 1e-5), layer_norm_in_turn(turns, element, 1e-5)];
                 norms.into_iter().chain([crate::softmax::in_turn(turns, element)])
             });
@@ -443,6 +445,22 @@ mod tests {
             (norm(200_000, Element::Bf16), "15 clusters of 16 blocks of 224"),
         ] {
             assert!(plan.as_ref().is_some_and(|plan| plan.starts_with(clusters)), "{plan:?}");
+        }
+        // With two rows beside: what registers hold, of rows for which it is worth it.
+        let two = |columns, element| Turns::new(columns, element, WHOLE, 2).unwrap().map(|turns| turns.plan());
+        for (plan, clusters) in [
+            (two(30_000, Element::Bf16), "93 clusters of 4 blocks of 160"),
+            (two(30_000, Element::F32), "46 clusters of 8 blocks of 192"),
+            (two(100_000, Element::Bf16), "31 clusters of 8 blocks of 224"),
+            (two(100_000, Element::F32), "15 clusters of 16 blocks of 224"),
+            (two(98_304, Element::Bf16), "31 clusters of 8 blocks of 256"),
+            (two(98_304, Element::F32), "14 clusters of 8 blocks of 384"),
+            (two(131_072, Element::F32), "15 clusters of 16 blocks of 256"),
+        ] {
+            assert!(plan.as_ref().is_some_and(|plan| plan.starts_with(clusters)), "{plan:?}");
+        }
+        for (columns, element) in [(40_000, Element::Bf16), (80_000, Element::F32), (120_000, Element::Bf16)] {
+            assert_eq!(two(columns, element), None);
         }
         for (columns, element) in [(60_000, Element::F32), (16_384, Element::F32), (131_072, Element::Bf16)] {
             assert_eq!(softmax(columns, element), None);

@@ -10,6 +10,8 @@
 //! so no stores are waited for. There is room for the numbers of two rows: a block that sends those
 //! of a row knows that all have read those of the row before the last.
 
+use std::ops::Range;
+
 use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Cursor, Distributed, Distribution, Element, Flag, KernelError, Num, View};
@@ -43,13 +45,24 @@ const WARPS_OF_POWERS: i64 = 8;
 const WARPS_OF_NORMS: i64 = 7;
 /// From how many bytes of a row on rows are dealt.
 const DEALT: i64 = 128 << 10;
-/// The same of rows of f32 that end within a run, which one block holds less well, and of softmax
-/// of such rows, which fewer blocks hold better.
+/// The same of rows that end within a run, of f32, which one block holds less well, or where two
+/// rows go with all; and of softmax of such rows, which fewer blocks hold better.
 const DEALT_UNFILLED: i64 = 112 << 10;
 const UNFILLED_POWERS: i64 = 384 << 10;
+/// Rows that end within a run, with which two go, and that one block holds less well than the ones
+/// after them, of which a thread has twice as many vectors.
+const DEALT_WITH_TWO: Range<i64> = 56 << 10..64 << 10;
 /// Multiprocessors that clusters have on a device of 132, whose groups clusters do not fill. More
 /// clusters than there is room for begin when others end, and find nothing left to do.
 const PROCESSORS: i64 = 124;
+/// Registers of a multiprocessor, and those of a thread that hold no row that goes with all rows:
+/// always, and where rows end within a run.
+const REGISTERS: i64 = 65_536;
+const OTHERS: i64 = 48;
+const OF_ENDS: i64 = 8;
+/// How many vectors all warps of a multiprocessor have where rows end within a run and two go with
+/// all rows: a turn of fewer takes no less time, and more were not timed.
+const AT_ONCE: Range<i64> = 90..100;
 /// Warps of a group that has registers together.
 const GROUPED: i64 = 4;
 /// Rows for which a block has room.
@@ -65,8 +78,17 @@ pub(crate) struct Turns {
     clusters: i64,
     /// How many blocks a multiprocessor has.
     resident: i64,
-    /// Whether rows are dealt.
-    dealt: bool,
+    /// Where the number of a later row is asked for, if rows are dealt.
+    dealt: Option<Asked>,
+}
+
+/// Where clusters ask for the number of a later row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Asked {
+    /// When a turn begins.
+    First,
+    /// Once the blocks of the cluster have met.
+    Late,
 }
 
 /// What goes with all rows: the part of this block, run by run.
@@ -95,15 +117,16 @@ fn overflow() -> KernelError {
 }
 
 /// Blocks, warps of a block and vectors of a thread for rows of so many vectors that are dealt: as
-/// few blocks as can be; none for rows that these leave without a whole warp. Where rows may end
-/// within a run, few places are left over, and every thread has a vector at least, so that none is
-/// without numbers.
-fn shape_of(count: i64, unfilled: bool) -> Option<[i64; 3]> {
+/// few blocks as can be; none for rows that these leave without a whole warp, or that registers do
+/// not hold. Where rows may end within a run, few places are left over, in few runs, and every
+/// thread has a vector at least, so that none is without numbers.
+fn shape_of(count: i64, unfilled: bool, beside: i64, holds: impl Fn([i64; 3]) -> bool) -> Option<[i64; 3]> {
     let of_blocks = |blocks: i64| -> Option<[i64; 3]> {
         let warp = blocks * LANES;
         let warps = count / (warp * VECTORS);
-        if (1..=FEW).contains(&warps) && warps * warp * VECTORS == count {
-            return Some([blocks, warps, VECTORS]);
+        let shape = [blocks, warps, VECTORS];
+        if (1..=FEW).contains(&warps) && warps * warp * VECTORS == count && holds(shape) {
+            return Some(shape);
         }
         if !unfilled {
             return None;
@@ -112,12 +135,32 @@ fn shape_of(count: i64, unfilled: bool) -> Option<[i64; 3]> {
         let left = |[warps, vectors]: [i64; 2]| warps * vectors * warp - count;
         let fits = |[warps, vectors]: &[i64; 2]| {
             let begins = ((blocks - 1) * vectors + 1) * warps * LANES;
-            (0..=count / LEFT_OVER).contains(&left([*warps, *vectors])) && begins <= count
+            let few = (0..=count / LEFT_OVER).contains(&left([*warps, *vectors]));
+            few && begins <= count && holds([blocks, *warps, *vectors])
         };
-        let shape = shapes.filter(fits).min_by_key(|shape| (left(*shape), -shape[0]));
+        // Fewer warps leave a thread more registers; more have more under way.
+        let warps_last = |warps: i64| if beside > 1 { warps } else { -warps };
+        let ended = |shape: [i64; 2]| left(shape) / (shape[0] * LANES);
+        let key = |shape: &[i64; 2]| (left(*shape), ended(*shape), warps_last(shape[0]));
+        let shape = shapes.filter(fits).min_by_key(key);
         shape.map(|[warps, vectors]| [blocks, warps, vectors])
     };
     [2, 4, 8, 16].into_iter().find_map(of_blocks)
+}
+
+/// Whether the registers of a thread hold its vectors of rows that go with all rows, and what else
+/// it has, and whether rows are worth it.
+fn holds([blocks, warps, vectors]: [i64; 3], resident: i64, count: i64, beside: i64) -> bool {
+    let groups = (warps * resident + GROUPED - 1) / GROUPED;
+    let registers = REGISTERS / (groups * GROUPED * LANES) / 8 * 8;
+    let filled = blocks * warps * LANES * vectors == count;
+    // Rows of 384 KiB took longer when sixteen blocks had fewer vectors each.
+    let worth = match filled {
+        true => blocks <= BLOCKS || vectors == VECTORS,
+        false => AT_ONCE.contains(&(warps * resident * vectors)),
+    };
+    // A vector is four registers.
+    worth && beside * vectors * 4 + OTHERS + if filled { 0 } else { OF_ENDS } <= registers
 }
 
 impl Turns {
@@ -134,20 +177,16 @@ impl Turns {
         alignment: i64,
         beside: usize,
     ) -> Result<Option<Turns>, PlanError> {
-        // Rows that end within a run are dealt where few rows go with them all: two take too many
-        // registers beside what says where a row ends.
-        if let Some(turns) = Turns::dealt(columns, element, alignment, (beside < 2, WARPS_OF_NORMS))?
-            && columns.saturating_mul(element.bytes().into()) >= turns.least(element)
-            && turns.holds(beside)
+        let thread = VECTORS * VECTOR / i64::from(element.bytes());
+        let (most, group) = (BLOCKS * FULL * thread, BLOCKS * GROUPED * LANES * thread);
+        let fills = most / 2 < columns && columns <= most && columns % group == 0;
+        if let Some(turns) = Turns::dealt((columns, alignment), element, (true, WARPS_OF_NORMS), beside as i64)?
+            && turns.are_long(beside)
+            && !(fills && turns.ends_within())
         {
             return Ok(Some(turns));
         }
-        let thread = VECTORS * VECTOR / i64::from(element.bytes());
-        let (most, group) = (BLOCKS * FULL * thread, BLOCKS * GROUPED * LANES * thread);
-        match most / 2 < columns && columns <= most && columns % group == 0 {
-            true => Turns::of((columns, alignment), element, BLOCKS, CLUSTERS),
-            false => Ok(None),
-        }
+        if fills { Turns::of((columns, alignment), element, BLOCKS, CLUSTERS) } else { Ok(None) }
     }
 
     /// As [`Turns::new`], by `clusters` clusters of `blocks` blocks.
@@ -185,31 +224,47 @@ impl Turns {
         let (lanes, rows, each, stored) = (LANES, 1, 1, vectors);
         let rows =
             Rows { columns, element, alignment, vector, lanes, vectors, stored, warps, rows, blocks, each, run: held };
-        Ok(Some(Turns { rows, clusters, resident: 1, dealt: false }))
+        Ok(Some(Turns { rows, clusters, resident: 1, dealt: None }))
     }
 
-    /// The plan for rows that are dealt to clusters, of as few blocks as hold a row; none for rows
-    /// that the vectors of all threads do not fill, or, where those are taken too, that leave too
-    /// many threads without work; for rows that are too long or begin at no multiple of 16 bytes.
-    /// `most` is of how many warps at most a multiprocessor has three blocks.
+    /// The plan for rows that are dealt to clusters, of as few blocks as hold a row and `beside` rows
+    /// that go with all; none for rows that the vectors of all threads do not fill, or, where those
+    /// are taken too, that leave too many threads without work; for rows that are too long or begin
+    /// at no multiple of 16 bytes. `most` is of how many warps at most a multiprocessor has three
+    /// blocks.
     ///
     /// Errors: as [`Turns::new`].
     fn dealt(
-        columns: i64,
+        (columns, alignment): (i64, i64),
         element: Element,
-        alignment: i64,
         (unfilled, most): (bool, i64),
+        beside: i64,
     ) -> Result<Option<Turns>, PlanError> {
-        let vector = VECTOR / i64::from(element.bytes());
-        let Some(shape) = shape_of(columns / vector, unfilled) else { return Ok(None) };
-        let [blocks, warps, _] = shape;
-        let three = element == Element::F32 && blocks > BLOCKS && warps <= most;
-        let resident = (TOGETHER / warps).max(if three { THREE } else { 2 });
-        Turns::dealt_to((columns, alignment), element, shape, [resident, PROCESSORS * resident / blocks])
+        let count = columns / (VECTOR / i64::from(element.bytes()));
+        let resident = |[blocks, warps, vectors]: [i64; 3]| {
+            let many = blocks > BLOCKS;
+            let filled = blocks * warps * LANES * vectors == count;
+            let three = element == Element::F32 && many && warps <= most;
+            match beside {
+                2.. if many && !filled => 2,
+                _ => (TOGETHER / warps).max(if three { THREE } else { 2 }),
+            }
+        };
+        let holds = |shape: [i64; 3]| beside < 2 || holds(shape, resident(shape), count, beside);
+        let Some(shape) = shape_of(count, unfilled, beside, holds) else { return Ok(None) };
+        let resident = resident(shape);
+        let counts = [resident, PROCESSORS * resident / shape[0]];
+        let turns = Turns::dealt_to((columns, alignment), element, shape, counts, Asked::First)?;
+        Ok(turns.map(|turns| {
+            // Of the others turns are not shorter than an answer, or it was not faster.
+            let longest = element == Element::F32 && shape[0] > BLOCKS && turns.in_pairs();
+            let short = turns.ends_within() || longest;
+            if beside > 1 && short { Turns { dealt: Some(Asked::Late), ..turns } } else { turns }
+        }))
     }
 
     /// As [`Turns::dealt`], to so many clusters of blocks, warps and vectors of a shape; how many
-    /// blocks a multiprocessor has is said.
+    /// blocks a multiprocessor has, and where numbers are asked for, is said.
     ///
     /// Errors: as [`Turns::new`].
     pub(crate) fn dealt_to(
@@ -217,8 +272,9 @@ impl Turns {
         element: Element,
         shape: [i64; 3],
         [resident, clusters]: [i64; 2],
+        asked: Asked,
     ) -> Result<Option<Turns>, PlanError> {
-        Ok(Turns::shaped(rows, element, shape, clusters)?.map(|turns| Turns { resident, dealt: true, ..turns }))
+        Ok(Turns::shaped(rows, element, shape, clusters)?.map(|turns| Turns { resident, dealt: Some(asked), ..turns }))
     }
 
     /// The plan for softmax of rows: of numbers of 16 bits powers take longer than rows, and
@@ -230,31 +286,39 @@ impl Turns {
         if element != Element::F32 || bytes < DEALT {
             return Ok(None);
         }
-        Turns::dealt(columns, element, alignment, (bytes > UNFILLED_POWERS, WARPS_OF_POWERS))
+        Turns::dealt((columns, alignment), element, (bytes > UNFILLED_POWERS, WARPS_OF_POWERS), 0)
     }
 
-    /// From how many bytes of a row on rows are dealt.
-    fn least(&self, element: Element) -> i64 {
-        let ends_within = self.rows.ends_in(self.rows.vectors as usize - 1);
-        if ends_within && element == Element::F32 { DEALT_UNFILLED } else { DEALT }
+    /// Whether rows are so long that they are dealt.
+    fn are_long(&self, beside: usize) -> bool {
+        let bytes = self.rows.columns.saturating_mul(self.rows.element.bytes().into());
+        match (self.ends_within(), self.rows.element) {
+            (true, _) if beside > 1 => DEALT_WITH_TWO.contains(&bytes) || bytes >= DEALT_UNFILLED,
+            (true, Element::F32) => bytes >= DEALT_UNFILLED,
+            _ => bytes >= DEALT,
+        }
     }
 
-    /// Whether registers hold so many rows that go with all rows, and what else a thread has.
-    fn holds(&self, beside: usize) -> bool {
-        beside < 2 || self.rows.warps * self.resident < TOGETHER
+    /// Whether rows end within a run.
+    fn ends_within(&self) -> bool {
+        self.rows.ends_in(self.rows.vectors as usize - 1)
     }
 
     /// Whether threads that all have as many elements, of blocks and warps whose numbers are powers
     /// of two, are put together in pairs, pairs of pairs and so on.
     pub(crate) fn in_pairs(&self) -> bool {
-        self.rows.warps.count_ones() == 1 && !self.rows.ends_in(self.rows.vectors as usize - 1)
+        self.rows.warps.count_ones() == 1 && !self.ends_within()
     }
 
     /// What was chosen, in a sentence.
     pub(crate) fn plan(&self) -> String {
         let Rows { blocks, vectors, vector, .. } = self.rows;
         let (clusters, threads) = (self.clusters, self.threads());
-        let how = if self.dealt { "; a cluster that is done takes the next row" } else { ", which take rows in turn" };
+        let how = if self.dealt.is_some() {
+            "; a cluster that is done takes the next row"
+        } else {
+            ", which take rows in turn"
+        };
         format!(
             "{clusters} clusters of {blocks} blocks of {threads} threads{how}; {vectors} vectors of {vector} a thread, \
              with room for {STAGES} rows in shared memory"
@@ -326,7 +390,11 @@ impl Turns {
             let at: Coord<Expr> = Tree::flat([Slot::At(row.clone()), Slot::At(column)])?;
             k.copy_predicated(&copy, &x.local_tile(&format!("(1,{length})"), at)?, &run_at(stage, run)?)
         };
-        let deal = if self.dealt { Some(k.deal(k.size("M")?, STAGES as usize)?) } else { None };
+        let deal = match self.dealt {
+            None => None,
+            Some(Asked::First) => Some(k.deal(k.size("M")?, STAGES as usize)?),
+            Some(Asked::Late) => Some(k.deal_beforehand(k.size("M")?, STAGES as usize)?),
+        };
         for number in 0..STAGES {
             let turn = Expr::from(number);
             let row = match &deal {

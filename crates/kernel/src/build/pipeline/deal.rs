@@ -34,7 +34,10 @@ const LANES: u32 = 32;
 pub struct Deal<'k> {
     build: &'k Build,
     count: Expr,
+    /// How many turns before its own a number is given, and how many are known when a turn begins:
+    /// as many, or one more.
     ahead: usize,
+    known: usize,
     /// The count of the launch, the number after which it begins again, and the end of the numbers.
     which: Register,
     last: Register,
@@ -61,6 +64,8 @@ pub struct Drawn<'a, 'k> {
     depth: usize,
     /// The number of the turn that comes `depth` turns later, once the body has asked for it.
     later: RefCell<Option<Expr>>,
+    /// The last number that was known when the turn began.
+    latest: Register,
     stage: Stage<'k>,
 }
 
@@ -125,11 +130,58 @@ impl Build {
     /// axes; what was not said; no number ahead, or more than four.
     #[track_caller]
     pub fn deal(&self, count: impl Into<Expr>, ahead: usize) -> Result<Deal<'_>, KernelError> {
+        self.dealt(count.into(), [ahead; 2])
+    }
+
+    /// As [`Build::deal`], where turns are short: one number more is known, up to three are ahead,
+    /// and the next is asked for where the body first wants the number ahead, not when the turn
+    /// begins. So nobody waits for an answer from memory before the blocks of a cluster have met.
+    ///
+    /// ```
+    /// use tilewright_kernel::program::operation::Axis;
+    /// use tilewright_kernel::{Kernel, KernelError, Written, interpret};
+    /// use tilewright_layout::{Slot, Tree};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let kernel = Kernel::build("rows", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(M,32):(32,1)")?, k.output::<f32>("y", "(M,32):(32,1)")?);
+    ///     k.threads(32)?;
+    ///     k.grid(Axis::X, "3")?;
+    ///     let read = |row| -> Result<_, KernelError> {
+    ///         x.slice(Tree::flat([Slot::At(row), Slot::All])?)?.thread_part()?.load_predicated()
+    ///     };
+    ///     let deal = k.deal_beforehand(k.size("M")?, 1)?;
+    ///     let next = k.register(tilewright_kernel::Element::F32, "1")?;
+    ///     next.set(&read(deal.first(0)?)?.numbers()?)?;
+    ///     deal.each(|drawn| {
+    ///         let own = next.numbers()?;
+    ///         next.set(&read(drawn.ahead()?)?.numbers()?)?;
+    ///         let row = Tree::flat([Slot::At(drawn.now().clone()), Slot::All])?;
+    ///         let twice = k.register(tilewright_kernel::Element::F32, "1")?;
+    ///         twice.set(&[own[0] + own[0]])?;
+    ///         y.slice(row)?.thread_part()?.store(&twice)
+    ///     })
+    /// })?;
+    /// assert_eq!(kernel.outputs()[0].written, Written::Once);
+    /// let run = interpret::check(kernel.program(), &[("M", 10)])?.run;
+    /// let (x, y) = (run.tensor::<f32>("x")?, run.tensor::<f32>("y")?);
+    /// assert!(x.iter().zip(&y).all(|(x, y)| x + x == *y));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: as [`Build::deal`].
+    #[track_caller]
+    pub fn deal_beforehand(&self, count: impl Into<Expr>, ahead: usize) -> Result<Deal<'_>, KernelError> {
+        self.dealt(count.into(), [ahead, ahead.saturating_add(usize::from(ahead > 0))])
+    }
+
+    #[track_caller]
+    fn dealt(&self, count: Expr, [ahead, known]: [usize; 2]) -> Result<Deal<'_>, KernelError> {
         let location = Location::caller();
         let source = Source { statement: "deal", location };
         let at = |refusal: Reason| refusal.at(source.statement, location);
-        let count = count.into();
-        let (warps, blocks) = self.core().may_deal(ahead).map_err(at)?;
+        let (warps, blocks) = self.core().may_deal(known).map_err(at)?;
         let layout = format!("({MESSAGE},{ROOM}):(1,{MESSAGE})");
         let numbers = self.shared_of(Element::U32, &layout)?;
         let cursor = self.pipeline(ROOM, warps * blocks)?.cursor()?;
@@ -142,32 +194,32 @@ impl Build {
             let last = last.ok_or_else(|| at(LayoutError::Overflow { op: "deal" }.into()))?;
             let last = core.lower(&last, Width::Bits32).map_err(at)?;
             let end = core.lower(&count, Width::Bits32).map_err(at)?;
-            let cell = core.new_cell(32, ahead as i64).map_err(at)?;
-            let dealt = Dealt { numbers: numbers.buffer, first: ahead as u32, count: end };
+            let cell = core.new_cell(32, known as i64).map_err(at)?;
+            let dealt = Dealt { numbers: numbers.buffer, first: known as u32, count: end };
             core.dealt = Some(Dealing { dealt, number: None, turns: false });
             (core.scalar(Scalar::Count), last, end, cell)
         };
-        let deal = Deal { build: self, count, ahead, which, last, end, numbers, cursor, cell };
+        let deal = Deal { build: self, count, ahead, known, which, last, end, numbers, cursor, cell };
         let stage = deal.cursor.stage()?;
         deal.ask(&stage, None, location)?;
         let first = deal.take(&stage)?;
         deal.cursor.advance()?;
-        self.core().cells[cell].slots = first[..ahead].iter().map(|number| Slot::Whole(*number)).collect();
+        self.core().cells[cell].slots = first[..known].iter().map(|number| Slot::Whole(*number)).collect();
         Ok(deal)
     }
 }
 
 impl Core {
     /// How many warps a block has, and how many blocks a cluster, where numbers may be dealt.
-    fn may_deal(&mut self, ahead: usize) -> Result<(u32, u32), Reason> {
+    fn may_deal(&mut self, known: usize) -> Result<(u32, u32), Reason> {
         if self.dealt.is_some() {
             return Err(refuse("a kernel deals once"));
         }
         if self.team.is_some() || self.depth() > 0 {
             return Err(refuse("it stands outside of roles, loops and conditions, for all threads take part"));
         }
-        if !(1..=MESSAGE).contains(&ahead) {
-            return Err(refuse(format!("{ahead} numbers ahead, of 1 to {MESSAGE}")));
+        if !(1..=MESSAGE).contains(&known) {
+            return Err(refuse(format!("{known} numbers known ahead, of 1 to {MESSAGE}")));
         }
         if self.grid[0].is_none() {
             return Err(Reason::Unsaid { what: "the number of blocks", help: "say it with `k.grid` first" });
@@ -268,7 +320,7 @@ impl<'k> Deal<'k> {
                 let mut core = build.core();
                 core.begin(source);
                 let now = core.element_register(self.cell, 0).map_err(at)?;
-                let latest = core.element_register(self.cell, self.ahead - 1).map_err(at)?;
+                let latest = core.element_register(self.cell, self.known - 1).map_err(at)?;
                 let greatest = self.count.range().1.unwrap_or(i64::MAX).min(i64::from(i32::MAX)) - 1;
                 let now = core.new_variable(now, greatest, Some(self.count.clone()));
                 // Over all clusters, it counts as the turns of one loop do.
@@ -280,10 +332,16 @@ impl<'k> Deal<'k> {
                 (now, latest, core.depth())
             };
             let stage = self.cursor.stage()?;
-            self.ask(&stage, Some(latest), location)?;
-            let drawn = Drawn { deal: self, turn, now, depth, later: RefCell::new(None), stage };
+            let asked = self.known == self.ahead;
+            if asked {
+                self.ask(&stage, Some(latest), location)?;
+            }
+            let drawn = Drawn { deal: self, turn, now, depth, later: RefCell::new(None), latest, stage };
             body(&drawn)?;
             drawn.ahead()?;
+            if !asked {
+                self.next(&drawn.stage)?;
+            }
             let mut core = build.core();
             core.begin(source);
             let next = core.element_register(self.cell, 0).map_err(at)?;
@@ -351,7 +409,7 @@ impl<'k> Deal<'k> {
     /// The numbers of a message, as one thread takes them of the count: the end where none is left.
     fn claimed(&self, latest: Option<Register>) -> Vec<Register> {
         let mut core = self.build.core();
-        let asked = if latest.is_none() { self.ahead } else { 1 };
+        let asked = if latest.is_none() { self.known } else { 1 };
         let mut before = latest;
         let mut taken = Vec::new();
         for _ in 0..asked {
@@ -388,6 +446,16 @@ impl<'k> Deal<'k> {
         let taken = (0..MESSAGE).map(|at| core.element_register(numbers.cell, at));
         taken.collect::<Result<_, _>>().map_err(|refusal| refusal.at("deal", Location::caller()))
     }
+
+    /// Waits for the next number; the turns move up by one.
+    fn next(&self, stage: &Stage<'k>) -> Result<Register, KernelError> {
+        let number = self.take(stage)?[0];
+        self.cursor.advance()?;
+        let slots = &mut self.build.core().cells[self.cell].slots;
+        slots.remove(0);
+        slots.push(Slot::Whole(number));
+        Ok(number)
+    }
 }
 
 impl<'k> Drawn<'_, 'k> {
@@ -402,7 +470,8 @@ impl<'k> Drawn<'_, 'k> {
     }
 
     /// The number of the turn that comes as many turns later as are known ahead, or the count where
-    /// there is none. It was asked for at the beginning of the turn, and comes late in it.
+    /// there is none. It was asked for at the beginning of the turn, and comes late in it; or, of
+    /// [`Build::deal_beforehand`], in the turn before.
     ///
     /// Errors: it stands in a loop or a condition of the body.
     #[track_caller]
@@ -416,15 +485,15 @@ impl<'k> Drawn<'_, 'k> {
             let because = "what comes later is asked for outside of loops and conditions";
             return Err(refuse(because).at("ahead", location));
         }
-        let number = deal.take(&self.stage)?[0];
-        deal.cursor.advance()?;
+        let number = if deal.known > deal.ahead {
+            deal.ask(&self.stage, Some(self.latest), location)?;
+            self.latest
+        } else {
+            deal.next(&self.stage)?
+        };
         let mut core = deal.build.core();
         core.begin(Source { statement: "ahead", location });
         let later = deal.variable(&mut core, number).map_err(|refusal| refusal.at("ahead", location))?;
-        // The turns move up by one.
-        let slots = &mut core.cells[deal.cell].slots;
-        slots.remove(0);
-        slots.push(Slot::Whole(number));
         drop(core);
         *self.later.borrow_mut() = Some(later.clone());
         Ok(later)
