@@ -10,6 +10,8 @@
 //! so no stores are waited for. There is room for the numbers of two rows: a block that sends those
 //! of a row knows that all have read those of the row before the last.
 
+mod shape;
+
 use std::ops::Range;
 
 use tilewright_atoms::{CopyAtom, TiledCopy};
@@ -18,26 +20,17 @@ use tilewright_kernel::{Build, Cursor, Distributed, Distribution, Element, Flag,
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
+use self::shape::{BLOCKS, GROUPED, VECTORS, holds, shape_of};
 use super::passes::in_pairs;
 use super::{FULL, LANES, Rows, VECTOR, at_run, widest};
 use crate::error::PlanError;
 
-/// The most vectors of a thread, and the fewest where rows end within a run.
-const VECTORS: i64 = 8;
-const FEWEST: i64 = 5;
-/// Of rows that end within a run, the fewest warps of a block, and how much of the place for a row
-/// may be left over: one part of so many.
-const LEAST_WARPS: i64 = 4;
-const LEFT_OVER: i64 = 32;
-/// Blocks of a cluster.
-const BLOCKS: i64 = 8;
 /// Clusters: as many as run at once on a device of 132 multiprocessors, however its groups of
 /// multiprocessors are made up. One more would wait until one of the others ends.
 const CLUSTERS: i64 = 14;
-/// Where rows are dealt, the warps of a multiprocessor, of several blocks, and the most of one:
-/// while a block waits for what the others of its cluster find, another goes on.
+/// Where rows are dealt, the warps of a multiprocessor, of several blocks: while a block waits for
+/// what the others of its cluster find, another goes on.
 const TOGETHER: i64 = 18;
-const FEW: i64 = 8;
 /// Blocks of a multiprocessor where rows of f32 take more than eight: more wait for each other. They
 /// have so many warps at most, of softmax and of norms, which keep a row in registers besides.
 const THREE: i64 = 3;
@@ -55,16 +48,6 @@ const DEALT_WITH_TWO: Range<i64> = 56 << 10..64 << 10;
 /// Multiprocessors that clusters have on a device of 132, whose groups clusters do not fill. More
 /// clusters than there is room for begin when others end, and find nothing left to do.
 const PROCESSORS: i64 = 124;
-/// Registers of a multiprocessor, and those of a thread that hold no row that goes with all rows:
-/// always, and where rows end within a run.
-const REGISTERS: i64 = 65_536;
-const OTHERS: i64 = 48;
-const OF_ENDS: i64 = 8;
-/// How many vectors all warps of a multiprocessor have where rows end within a run and two go with
-/// all rows: a turn of fewer takes no less time, and more were not timed.
-const AT_ONCE: Range<i64> = 90..100;
-/// Warps of a group that has registers together.
-const GROUPED: i64 = 4;
 /// Rows for which a block has room.
 const STAGES: i64 = 2;
 /// Numbers that a block gives the others of a row: what a copy moves at least.
@@ -114,53 +97,6 @@ struct Exchange<'k> {
 
 fn overflow() -> KernelError {
     LayoutError::Overflow { op: "turn" }.into()
-}
-
-/// Blocks, warps of a block and vectors of a thread for rows of so many vectors that are dealt: as
-/// few blocks as can be; none for rows that these leave without a whole warp, or that registers do
-/// not hold. Where rows may end within a run, few places are left over, in few runs, and every
-/// thread has a vector at least, so that none is without numbers.
-fn shape_of(count: i64, unfilled: bool, beside: i64, holds: impl Fn([i64; 3]) -> bool) -> Option<[i64; 3]> {
-    let of_blocks = |blocks: i64| -> Option<[i64; 3]> {
-        let warp = blocks * LANES;
-        let warps = count / (warp * VECTORS);
-        let shape = [blocks, warps, VECTORS];
-        if (1..=FEW).contains(&warps) && warps * warp * VECTORS == count && holds(shape) {
-            return Some(shape);
-        }
-        if !unfilled {
-            return None;
-        }
-        let shapes = (LEAST_WARPS..=FEW).flat_map(|warps| (FEWEST..=VECTORS).map(move |vectors| [warps, vectors]));
-        let left = |[warps, vectors]: [i64; 2]| warps * vectors * warp - count;
-        let fits = |[warps, vectors]: &[i64; 2]| {
-            let begins = ((blocks - 1) * vectors + 1) * warps * LANES;
-            let few = (0..=count / LEFT_OVER).contains(&left([*warps, *vectors]));
-            few && begins <= count && holds([blocks, *warps, *vectors])
-        };
-        // Fewer warps leave a thread more registers; more have more under way.
-        let warps_last = |warps: i64| if beside > 1 { warps } else { -warps };
-        let ended = |shape: [i64; 2]| left(shape) / (shape[0] * LANES);
-        let key = |shape: &[i64; 2]| (left(*shape), ended(*shape), warps_last(shape[0]));
-        let shape = shapes.filter(fits).min_by_key(key);
-        shape.map(|[warps, vectors]| [blocks, warps, vectors])
-    };
-    [2, 4, 8, 16].into_iter().find_map(of_blocks)
-}
-
-/// Whether the registers of a thread hold its vectors of rows that go with all rows, and what else
-/// it has, and whether rows are worth it.
-fn holds([blocks, warps, vectors]: [i64; 3], resident: i64, count: i64, beside: i64) -> bool {
-    let groups = (warps * resident + GROUPED - 1) / GROUPED;
-    let registers = REGISTERS / (groups * GROUPED * LANES) / 8 * 8;
-    let filled = blocks * warps * LANES * vectors == count;
-    // Rows of 384 KiB took longer when sixteen blocks had fewer vectors each.
-    let worth = match filled {
-        true => blocks <= BLOCKS || vectors == VECTORS,
-        false => AT_ONCE.contains(&(warps * resident * vectors)),
-    };
-    // A vector is four registers.
-    worth && beside * vectors * 4 + OTHERS + if filled { 0 } else { OF_ENDS } <= registers
 }
 
 impl Turns {

@@ -469,8 +469,8 @@ impl<'k> Drawn<'_, 'k> {
         &self.now
     }
 
-    /// The number of the turn that comes as many turns later as are known ahead, or the count where
-    /// there is none. It was asked for at the beginning of the turn, and comes late in it; or, of
+    /// The number of the turn that comes as many turns later as was said, or the count where there is
+    /// none. It was asked for at the beginning of the turn, and comes late in it; or, of
     /// [`Build::deal_beforehand`], in the turn before.
     ///
     /// Errors: it stands in a loop or a condition of the body.

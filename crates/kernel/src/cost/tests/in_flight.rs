@@ -172,7 +172,8 @@ fn copies_are_under_way_until_their_group_is_waited_for() {
 }
 
 /// One warp has boxes of 512 bytes brought to a ring of stages, in so many turns, which are passed
-/// over where they are many and the ring is short; it waits in each turn for the box of so many turns before, or leaves that to others.
+/// over where they are many and the ring is short. It waits in each turn for the box of so many
+/// turns before, or leaves that to others.
 fn ring(stages: i64, turns: i64, behind: Option<i64>) -> Program {
     let mut k = Assembler::new(1, 32);
     let x = k.global(Role::Input, Element::U32, 1 << 16);
