@@ -370,10 +370,9 @@ fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Term
     for line in planned.plan() {
         let _ = writeln!(text, "  {line}");
     }
-    let _ = writeln!(text, "\n  statement          memory         requests       bytes  sectors  wavefronts (least)");
-    for access in &accesses {
-        let (statement, buffer, place) = (access.source.statement, &access.buffer, access.place());
-        let _ = writeln!(text, "  {statement:<18} {buffer:<12} {:>10} {:>11}{place}", access.requests, access.bytes);
+    text.push('\n');
+    for line in AccessCount::table(&accesses).lines() {
+        let _ = writeln!(text, "  {line}");
     }
     let _ = writeln!(text, "\n  {total} instructions of warps under each of {schedules} schedules:");
     let _ = writeln!(text, "  {NOTHING_FOUND}");

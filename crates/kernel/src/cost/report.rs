@@ -100,13 +100,9 @@ impl Cost {
 }
 
 fn table(counted: &Counted, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    writeln!(f, "\n  statement          memory         requests       bytes  sectors  wavefronts (least)")?;
     let accesses = AccessCount::by_statement(&counted.accesses);
-    for count in &accesses {
-        let mark = if count.at_most { "  at most" } else { "" };
-        let (statement, buffer, place) = (count.source.statement, &count.buffer, count.place());
-        writeln!(f, "  {statement:<18} {buffer:<12} {:>10} {:>11}{place}{mark}", count.requests, count.bytes)?;
-    }
+    writeln!(f)?;
+    AccessCount::table(&accesses).lines().try_for_each(|line| writeln!(f, "  {line}"))?;
     writeln!(f)?;
     match counted.walked == counted.blocks && !counted.multiplied {
         true => writeln!(f, "  {} instructions of warps; counted in all blocks", counted.instructions())?,

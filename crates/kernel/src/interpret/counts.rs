@@ -135,9 +135,44 @@ pub struct AccessCount {
 }
 
 impl AccessCount {
-    /// What it took of its memory, as a table has it behind the bytes: sectors, or wavefronts and
-    /// the least that they could be. Of what the copy engine moves neither is counted.
-    pub fn place(&self) -> String {
+    /// The accesses as a table, a line for each, below a line of headings.
+    ///
+    /// ```
+    /// use tilewright_kernel::cost::Machine;
+    /// use tilewright_kernel::interpret::AccessCount;
+    /// use tilewright_kernel::Kernel;
+    ///
+    /// let copy = Kernel::build("copy", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(256,4):(4,1)")?, k.output::<f32>("y", "(256,4):(4,1)")?);
+    ///     k.threads(256)?;
+    ///     y.thread_part()?.store(&x.thread_part()?.load()?)
+    /// })?;
+    /// let cost = copy.program().cost(&Machine::named("H200").unwrap(), &[]).unwrap();
+    /// let table = AccessCount::table(&AccessCount::by_statement(&cost.counted.unwrap().accesses));
+    /// assert_eq!(table.lines().nth(1), Some("load               x                     8        4096      128"));
+    /// # Ok::<(), tilewright_kernel::KernelError>(())
+    /// ```
+    pub fn table(accesses: &[AccessCount]) -> String {
+        let widest =
+            |usual: usize, width: fn(&AccessCount) -> usize| accesses.iter().map(width).fold(usual, usize::max);
+        let statements = widest(18, |access| access.source.statement.len());
+        let memories = widest(12, |access| access.buffer.len());
+        let mut table = format!(
+            "{:<statements$} {:<memories$} {:>10} {:>11}  sectors  wavefronts (least)\n",
+            "statement", "memory", "requests", "bytes"
+        );
+        for access in accesses {
+            let (statement, memory, place) = (access.source.statement, &access.buffer, access.place());
+            let mark = if access.at_most { "  at most" } else { "" };
+            let (requests, bytes) = (access.requests, access.bytes);
+            table += &format!("{statement:<statements$} {memory:<memories$} {requests:>10} {bytes:>11}{place}{mark}\n");
+        }
+        table
+    }
+
+    /// What it took of its memory, behind the bytes: sectors, or wavefronts and the least that they
+    /// could be. Of what the copy engine moves neither is counted.
+    fn place(&self) -> String {
         match (self.class, self.wavefronts) {
             (Class::Bulk, _) => format!("{:>9}", "bulk"),
             (_, 0) => format!("{:>9}", self.sectors),
