@@ -6,7 +6,7 @@ use std::fmt;
 use tilewright_atoms::AtomError;
 use tilewright_kernel::KernelError;
 use tilewright_kernel::interpret::SetupError;
-use tilewright_layout::{LayoutError, Refusal};
+use tilewright_layout::{LayoutError, Refusal, nearest};
 
 /// Why there is no plan for a kernel.
 #[derive(Debug, Clone, PartialEq)]
@@ -196,7 +196,10 @@ impl PlanError {
             PlanError::Before { .. } => "reverse the mode, or let the tensor begin further on".to_string(),
             PlanError::Kind { .. } => "write it with integer strides, or with one swizzle in front".to_string(),
             PlanError::Text { .. } => "write it as `relu(2 * x + bias)`".to_string(),
-            PlanError::Unknown { known, .. } => format!("there are {known}"),
+            PlanError::Unknown { given, known, .. } => match meant(given, known) {
+                Some(name) => format!("did you mean '{name}'? There are {known}"),
+                None => format!("there are {known}"),
+            },
             PlanError::Size { .. } => {
                 "give a size of at least 1; a tensor without elements needs no kernel".to_string()
             }
@@ -224,6 +227,15 @@ impl PlanError {
             PlanError::Kernel(error) => return error.help(),
         })
     }
+}
+
+/// The name in a list of names that a misspelt one stands for, if it is near one. Short names, of
+/// types and machines, are near each other, and mean one only where it has other capitals.
+fn meant<'n>(given: &str, known: &'n str) -> Option<&'n str> {
+    const SHORT: usize = 4;
+    let names = || known.split(", ");
+    let same = names().find(|name| name.eq_ignore_ascii_case(given));
+    same.or_else(|| nearest(given, names(), 1).first().copied().filter(|_| given.len() > SHORT))
 }
 
 impl fmt::Display for PlanError {

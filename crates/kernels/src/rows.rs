@@ -233,12 +233,14 @@ impl Rows {
     /// What was chosen, in a sentence.
     pub(crate) fn plan(&self) -> String {
         let vectors = match (self.vector, self.vectors) {
+            (1, 1) => "an element".to_string(),
             (1, count) => format!("{count} elements"),
             (vector, 1) => format!("a vector of {vector}"),
             (vector, count) => format!("{count} vectors of {vector}"),
         };
         match (self.warps, self.lanes) {
             (1, LANES) => format!("a warp a row, {} rows a block, {vectors} a lane", self.rows),
+            (1, 1) => format!("a lane a row, {} rows a block, {vectors} a lane", self.rows),
             (1, lanes) => format!("{lanes} lanes a row, {} rows a block, {vectors} a lane", self.rows),
             (warps, _) => {
                 let stored = match self.stored {

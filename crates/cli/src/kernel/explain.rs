@@ -12,6 +12,7 @@ use tilewright::atoms::Dimension;
 use tilewright::draw::Format;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernel::{BoxMap, Kernel, Launch, Route};
+use tilewright::layout::nearest;
 use tilewright::tile::{Compared, Explanation, LIBRARY, NextBest, Program, Report, Unchecked};
 
 use crate::json::Json;
@@ -44,9 +45,12 @@ fn read(file: &Path) -> Result<Program, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
             let names: Vec<&str> = LIBRARY.iter().map(|(own, _)| *own).collect();
-            let known = format!("no such file, and no program of the library, which has {}", names.join(", "));
+            let near = nearest(&name, names.iter().copied(), 1);
+            let near = near.first().map_or(String::new(), |near| format!("; did you mean '{near}'?"));
+            let known = format!("no such file, and no program of the library, which has {}{near}", names.join(", "));
             Failure::file(file, known)
         }
+        ErrorKind::InvalidData => Failure::file(file, "it is no text"),
         _ => Failure::file(file, error),
     })?;
     Ok(Program::read(&name, &text)?)

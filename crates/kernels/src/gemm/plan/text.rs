@@ -103,7 +103,10 @@ impl fmt::Display for Plan {
             1 => format!("along {across}, then along {down}"),
             _ => format!("{group} along {down}, then the {group} beside them along {across}"),
         };
-        writeln!(f, "{blocks} blocks{clusters}{resident} take tiles in turn: {order}")?;
+        match blocks {
+            1 => writeln!(f, "one block takes tiles in turn: {order}")?,
+            _ => writeln!(f, "{blocks} blocks{clusters}{resident} take tiles in turn: {order}")?,
+        }
         if self.cluster > 1 {
             let along = if self.side_by_side() { across } else { down };
             writeln!(
