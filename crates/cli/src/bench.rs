@@ -20,13 +20,13 @@ pub enum Table {
     /// hptt`.
     Copy {
         /// The size of each case.
-        #[arg(long, value_name = "MEBIBYTES", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
+        #[arg(long, value_name = "MEBIBYTES", default_value_t = 64, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=4096))]
         size: u16,
         /// The seconds that each case takes at the least.
         #[arg(long, value_name = "SECONDS", default_value_t = 0.3)]
         seconds: f64,
         /// The numbers of threads, separated by commas.
-        #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u16).range(1..=1024))]
+        #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1,2", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
         threads: Vec<u16>,
     },
 
@@ -53,7 +53,7 @@ pub enum Table {
         #[arg(long = "type", value_name = "TYPES", value_delimiter = ',', default_value = "f32,f64")]
         kinds: Vec<gemm::Kind>,
         /// The numbers of threads, separated by commas.
-        #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u16).range(1..=1024))]
+        #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1,2", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
         threads: Vec<u16>,
         /// The seconds that each case takes at the least.
         #[arg(long, value_name = "SECONDS", default_value_t = 0.3)]

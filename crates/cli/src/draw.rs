@@ -60,10 +60,10 @@ pub struct Options {
     #[arg(long, value_name = "LAYOUT", requires = "threads")]
     values: Option<String>,
     /// The bits of an element, which decide its bank, and the values of a copy instruction.
-    #[arg(long, value_name = "BITS", default_value = "16", value_parser = clap::value_parser!(i64).range(1..=1024))]
+    #[arg(long, value_name = "BITS", default_value = "16", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=1024))]
     element_bits: i64,
     /// The addresses to a row of memory.
-    #[arg(long, value_name = "N", default_value = "32", value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(long, value_name = "N", default_value = "32", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..))]
     width: i64,
     /// The pixels of a PNG to a CSS pixel.
     #[arg(long, default_value = "2")]

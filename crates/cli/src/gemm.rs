@@ -35,11 +35,14 @@ use verify::{Tally, Terms};
 /// The most threads that are started.
 const MAX_THREADS: i64 = 1024;
 
+/// How often a product is computed where nothing else is said.
+const REPEAT: u32 = 5;
+
 /// What is multiplied, and how.
 #[derive(Debug, Args)]
 pub struct Options {
     /// M, N and K, instead of the options of these names.
-    #[arg(value_name = "SIZE", num_args = 3, value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["m", "n", "k", "a", "b"])]
+    #[arg(value_name = "SIZE", num_args = 3, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["m", "n", "k", "a", "b"])]
     sizes: Vec<u32>,
     /// Rows of A and of C.
     #[arg(long, value_name = "ROWS", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
@@ -54,9 +57,9 @@ pub struct Options {
     /// Halves are added up in f32, bytes in i32.
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<Kind>,
-    /// How many threads may take part; 0 for one a core.
-    #[arg(long, value_name = "COUNT", default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(0..=MAX_THREADS))]
-    threads: u16,
+    /// How many threads may take part; without this, or with 0, one a core.
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(0..=MAX_THREADS))]
+    threads: Option<u16>,
     /// The factor of the product.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     alpha: f64,
@@ -75,9 +78,9 @@ pub struct Options {
     /// The micro-kernel, by the name of its atom; the fastest where none is given.
     #[arg(long, value_name = "NAME")]
     atom: Option<String>,
-    /// How often the product is computed; the best time counts.
-    #[arg(long, value_name = "COUNT", default_value_t = 5, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
-    repeat: u32,
+    /// How often the product is computed, where nothing is said 5 times; the best time counts.
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: Option<u32>,
     // Last, because the heading of a group goes on until the next one.
     #[command(flatten)]
     device: device::OnDevice,
@@ -102,6 +105,7 @@ enum Kind {
 }
 
 pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    options.device.check_first()?;
     if options.device.is_asked() {
         return device::run(options, terminal);
     }
@@ -262,7 +266,7 @@ where
     let old = old.map_err(refused)?;
     let mut c = old.try_clone().map_err(refused)?;
 
-    let threads = match options.threads {
+    let threads = match options.threads.unwrap_or(0) {
         0 => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
         threads => usize::from(threads),
     };
@@ -288,9 +292,10 @@ where
     }
 
     let mut limit: f64 = 0.0;
-    let mut progress = Progress::new("multiplying", u64::from(options.repeat));
+    let repeat = options.repeat.unwrap_or(REPEAT);
+    let mut progress = Progress::new("multiplying", u64::from(repeat));
     let mut outcome = Ok(());
-    let seconds = best_time(options.repeat, &mut progress, || {
+    let seconds = best_time(repeat, &mut progress, || {
         // Where C counts, each run begins with what it was.
         c.as_mut_slice().copy_from_slice(old.as_slice());
         limit = limit.max(pool.install(|| peak::<S>(atom)));

@@ -19,7 +19,7 @@ const GRACE: Duration = Duration::from_secs(10);
 #[derive(Debug, Args)]
 pub struct Options {
     /// How many processes.
-    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(short = 'n', long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     processes: u16,
     /// The port of the first process; else one that is free.
     #[arg(long)]

@@ -72,10 +72,15 @@ fn misused(error: &clap::Error) -> ExitCode {
     let json = std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json");
     if json && error.use_stderr() {
         let mut terminal = Terminal::new(ColorChoice::Never, true);
-        // The first paragraph says what is wrong, and the usage after it is that of `--help`.
+        // The first paragraph says what is wrong, and another one may have a tip; the usage after
+        // them is that of `--help`.
         let text = error.to_string();
-        let message = text.split("\n\n").next().unwrap_or_default().trim().replace('\n', " ");
-        terminal.tell(&Failure::Usage(message.strip_prefix("error: ").unwrap_or(&message).to_owned()));
+        let mut paragraphs =
+            text.split("\n\n").map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
+        let message = paragraphs.next().unwrap_or_default();
+        let tip = paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: ").map(str::to_owned));
+        let message = message.strip_prefix("error: ").unwrap_or(&message);
+        let _ = terminal.object(&json::failure("usage", message, tip.as_deref(), None));
         let _ = terminal.finish();
     } else {
         // Nobody reads the other end: there is nowhere to report to.

@@ -150,7 +150,7 @@ pub struct Written {
 #[derive(Debug, Args)]
 pub struct Costs {
     /// The bytes of an element.
-    #[arg(long, default_value = "4", value_parser = clap::value_parser!(i64).range(1..=1024))]
+    #[arg(long, default_value = "4", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=1024))]
     bytes: i64,
     /// The devices of a node, and the links: `hgx-h200` or `8 x 450 GB/s 5 us, 50 GB/s 10 us`.
     #[arg(long, default_value = "hgx-h200")]

@@ -35,7 +35,7 @@ pub struct Options {
     #[arg(short, long, value_name = "OUTPUT.npy", required_unless_present_any = ["explain", "device"])]
     output: Option<PathBuf>,
     /// The shape of the array that is written; else it has one axis.
-    #[arg(long, value_name = "SHAPE", requires = "output")]
+    #[arg(long, value_name = "SHAPE", allow_hyphen_values = true, requires = "output")]
     shape: Option<String>,
     /// Let the index of an element alone say where it goes, whatever the axes of the array are.
     #[arg(long)]
@@ -48,7 +48,7 @@ pub struct Options {
     #[arg(long)]
     device: bool,
     /// The most threads that share the work; else as many as there are processors.
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 }
 

@@ -229,6 +229,20 @@ impl Expression {
         Expression(of(&self.0, inputs))
     }
 
+    /// The expression as text, with names for its inputs instead of numbers: as many as are given.
+    ///
+    /// ```
+    /// use tilewright_kernels::Expression;
+    ///
+    /// let sum = Expression::parse("gelu(x + bias)", &["x", "bias"])?;
+    /// assert_eq!(sum.to_string(), "gelu(x0 + x1)");
+    /// assert_eq!(sum.named(&["x", "bias"]), "gelu(x + bias)");
+    /// # Ok::<(), tilewright_kernels::PlanError>(())
+    /// ```
+    pub fn named(&self, names: &[&str]) -> String {
+        Named(&self.0, names).to_string()
+    }
+
     /// The value and its error bound, for elements that have error bounds of their own, as sums
     /// have.
     pub(crate) fn value_of(&self, elements: &[(f64, f64)]) -> (f64, f64) {
@@ -320,25 +334,37 @@ fn factors<'k>(node: &Node, k: &'k Build, element: Element, elements: &[Num<'k>]
 
 impl fmt::Display for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        written(&self.0, 0, f)
+        Named(&self.0, &[]).fmt(f)
+    }
+}
+
+/// An expression, and names for its inputs.
+struct Named<'a>(&'a Node, &'a [&'a str]);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        written(self.0, self.1, 0, f)
     }
 }
 
 /// Writes an expression in which operators bind at least so strongly.
-fn written(node: &Node, least: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn written(node: &Node, names: &[&str], least: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match node {
-        Node::Input(number) => write!(f, "x{number}"),
+        Node::Input(number) => match names.get(*number) {
+            Some(name) => f.write_str(name),
+            None => write!(f, "x{number}"),
+        },
         Node::Constant(value) => write!(f, "{value}"),
         Node::Unary(function, x) => {
             write!(f, "{}(", function.name())?;
-            written(x, 0, f)?;
+            written(x, names, 0, f)?;
             f.write_str(")")
         }
         Node::Binary(operator @ (Operator::Minimum | Operator::Maximum), a, b) => {
             f.write_str(if *operator == Operator::Minimum { "min(" } else { "max(" })?;
-            written(a, 0, f)?;
+            written(a, names, 0, f)?;
             f.write_str(", ")?;
-            written(b, 0, f)?;
+            written(b, names, 0, f)?;
             f.write_str(")")
         }
         Node::Binary(operator, a, b) => {
@@ -351,9 +377,9 @@ fn written(node: &Node, least: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             if binds < least {
                 f.write_str("(")?;
             }
-            written(a, binds, f)?;
+            written(a, names, binds, f)?;
             write!(f, " {sign} ")?;
-            written(b, binds + 1, f)?;
+            written(b, names, binds + 1, f)?;
             if binds < least { f.write_str(")") } else { Ok(()) }
         }
     }

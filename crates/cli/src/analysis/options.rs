@@ -7,10 +7,10 @@ use tilewright::analysis::{AnalysisError, Banks};
 #[derive(Debug, Args)]
 pub struct Lanes {
     /// The bits of an element.
-    #[arg(long, value_name = "BITS", default_value = "32", value_parser = clap::value_parser!(i64).range(1..=128))]
+    #[arg(long, value_name = "BITS", default_value = "32", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=128))]
     pub width: i64,
     /// The elements of one load or store.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(i64).range(1..=256))]
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=256))]
     pub vector: i64,
     /// Who takes which elements: see below. May be given again.
     #[arg(long, value_name = "ACCESS")]

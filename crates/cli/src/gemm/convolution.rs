@@ -15,19 +15,19 @@ use crate::output::Failure;
 pub struct Convolution {
     /// Channels, columns, rows and number of the images, instead of the sizes of a product:
     /// `64,56,56,8`.
-    #[arg(long, value_name = "C,W,H,L", value_parser = numbers::<4>, requires = "filters", conflicts_with_all = ["sizes", "m", "n", "k", "lies_a", "batch", "groups", "pairs"])]
+    #[arg(long, value_name = "C,W,H,L", allow_hyphen_values = true, value_parser = numbers::<1, 4>, requires = "filters", conflicts_with_all = ["sizes", "m", "n", "k", "lies_a", "batch", "groups", "pairs"])]
     images: Option<Numbers<4>>,
     /// How many filters there are, and their columns and rows: `128,3,3`.
-    #[arg(long, value_name = "F,S,R", value_parser = numbers::<3>, requires = "images")]
+    #[arg(long, value_name = "F,S,R", allow_hyphen_values = true, value_parser = numbers::<1, 3>, requires = "images")]
     filters: Option<Numbers<3>>,
     /// Columns and rows of zeros on each side of an image.
-    #[arg(long, value_name = "W,H", value_parser = numbers::<2>, requires = "images")]
+    #[arg(long, value_name = "W,H", allow_hyphen_values = true, value_parser = numbers::<0, 2>, requires = "images")]
     border: Option<Numbers<2>>,
     /// Columns and rows from one pixel of the result to the next.
-    #[arg(long, value_name = "W,H", value_parser = numbers::<2>, requires = "images")]
+    #[arg(long, value_name = "W,H", allow_hyphen_values = true, value_parser = numbers::<1, 2>, requires = "images")]
     step: Option<Numbers<2>>,
     /// Columns and rows from one element of a filter to the next.
-    #[arg(long, value_name = "W,H", value_parser = numbers::<2>, requires = "images")]
+    #[arg(long, value_name = "W,H", allow_hyphen_values = true, value_parser = numbers::<1, 2>, requires = "images")]
     spread: Option<Numbers<2>>,
     /// What is contiguous in memory: the channels of a pixel, or the columns of a channel.
     #[arg(long, value_name = "WHERE", default_value = "last", requires = "images")]
@@ -46,10 +46,12 @@ enum Channels {
     First,
 }
 
-fn numbers<const COUNT: usize>(text: &str) -> Result<Numbers<COUNT>, String> {
-    let read: Option<Vec<u32>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+/// As many numbers, each in its range.
+fn numbers<const LEAST: u32, const COUNT: usize>(text: &str) -> Result<Numbers<COUNT>, String> {
+    let one = |part: &str| part.trim().parse().ok().filter(|number| *number >= LEAST);
+    let read: Option<Vec<u32>> = text.split(',').map(one).collect();
     let read = read.and_then(|read| Numbers::<COUNT>::try_from(read).ok());
-    read.ok_or_else(|| format!("{COUNT} numbers with commas between them"))
+    read.ok_or_else(|| format!("{COUNT} numbers from {LEAST} to {} with commas between them", u32::MAX))
 }
 
 /// A convolution, and the sizes of its product.
@@ -62,12 +64,17 @@ pub struct Asked {
 impl Convolution {
     /// The option of a convolution, if one was given.
     pub fn option(&self) -> Option<&'static str> {
-        self.images.map(|_| "--images")
+        self.images.map(|_| "--images").or(self.filters.map(|_| "--filters"))
     }
 
     /// What is asked for, of elements of a type.
     pub fn asked(&self, element: Element) -> Result<Option<Asked>, Failure> {
-        let (Some(images), Some(filters)) = (self.images, self.filters) else { return Ok(None) };
+        let (images, filters) = match (self.images, self.filters) {
+            (Some(images), Some(filters)) => (images, filters),
+            (None, None) => return Ok(None),
+            // The parser asks for neither where the sizes of a product are given.
+            _ => return Err(Failure::Usage("--images and --filters make a convolution, each with the other".into())),
+        };
         let ([c, w, h, l], [f, s, r]) = (images.map(i64::from), filters.map(i64::from));
         let pair = |given: Option<Numbers<2>>, usual: u32| given.unwrap_or([usual; 2]).map(i64::from);
         let window = Window { step: pair(self.step, 1), spread: pair(self.spread, 1), ..Window::of([s, r]) };

@@ -4,6 +4,7 @@
 //! printed but the plan, where that is asked for.
 
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -13,10 +14,11 @@ use tilewright::gpu::Device;
 use tilewright::kernel::Kernel;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernels::gemm::{Operand, Product, Side};
+use tilewright::tensor::npy;
 
 use super::convolution::Convolution;
 use super::measured::measured;
-use super::task::{self, Paired, Stored};
+use super::task::{self, Paired, Stored, Task};
 use super::tune;
 use crate::output::Failure;
 use crate::terminal::Terminal;
@@ -37,29 +39,29 @@ pub struct OnDevice {
     ptx: Option<PathBuf>,
     /// Measure so many plans on the device, those that the model takes for the fastest. The fastest
     /// one is kept in a file, which --device and --plan read afterwards.
-    #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     tune: Option<u32>,
     /// Begin each turn, of 2 ms or one product, after so many milliseconds without work: the device
     /// stays cool, and its clock high. Without this, turns of 20 ms follow one another.
-    #[arg(long, value_name = "MILLISECONDS", requires = "device", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "MILLISECONDS", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rest: Option<u32>,
     /// Check so many random products instead, of every type and layout: on the device, or small
-    /// ones in the interpreter.
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    /// ones in the interpreter. Their sizes are up to M, where that is said.
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["sizes", "n", "k", "kind", "alpha", "beta", "tune", "rest", "ptx", "batch", "groups", "result", "lies_a", "lies_b", "lies_d", "epilogue", "pairs", "keep", "scales", "fast", "images"])]
     random: Option<u32>,
     /// The number of the first random product.
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]
     first: u32,
     /// How many products of these sizes, one after the other in memory.
-    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub batch: u32,
     /// The rows of A and of the result are in groups, each with a matrix of B of its own, (K,N,G):
     /// the rows of each, `512,0,96`, or how many groups of random sizes.
-    #[arg(long, value_name = "ROWS", value_parser = task::Groups::read, conflicts_with = "batch")]
+    #[arg(long, value_name = "ROWS", allow_hyphen_values = true, value_parser = task::Groups::read, conflicts_with = "batch")]
     pub groups: Option<task::Groups>,
     /// Products of several sizes in one launch: M, N and K of each, `512x1024x64,16x4096x4096`.
     /// Types, layouts that are words, and the function are those of all.
-    #[arg(long, value_name = "SIZES", value_parser = task::Sizes::read, conflicts_with_all = ["sizes", "m", "n", "k", "batch", "groups", "tune", "random", "keep", "scales"])]
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true, value_parser = task::Sizes::read, conflicts_with_all = ["sizes", "m", "n", "k", "batch", "groups", "tune", "random", "keep", "scales"])]
     pub list: Option<task::Sizes>,
     /// The type of the result. Without this it is that of the factors; for bytes i32, for floats of
     /// 8 bits bf16.
@@ -92,7 +94,7 @@ pub struct OnDevice {
     pub scales: bool,
     /// Leave the sums of e4m3 and e5m2 to the instructions, which keep 13 bits. Without this, those
     /// of 128 steps along K are added in f32.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "scales")]
     pub fast: bool,
     #[command(flatten)]
     pub convolution: Convolution,
@@ -103,14 +105,25 @@ impl OnDevice {
         self.device || self.plan || self.random.is_some()
     }
 
+    /// That there is nothing of which a number would be the first.
+    pub fn check_first(&self) -> Result<(), Failure> {
+        match self.first > 0 && self.random.is_none() {
+            true => Err(Failure::Usage("--first is the number of a random product: add --random".into())),
+            false => Ok(()),
+        }
+    }
+
     /// Writes the PTX of each kernel, in the order in which they run, where that is asked for.
     pub(super) fn write_ptx(&self, kernels: &[&Kernel]) -> Result<(), Failure> {
         let Some(folder) = &self.ptx else { return Ok(()) };
-        std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
+        std::fs::create_dir_all(folder).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => Failure::file(folder, "it is no folder"),
+            _ => Failure::file(folder, error),
+        })?;
         for (number, kernel) in kernels.iter().enumerate() {
             let path = folder.join(format!("{}-{}.ptx", number + 1, kernel.name()));
             let text = ptx::write(kernel.program(), Target::Sm90a).map_err(|error| Failure::refused(&error))?;
-            std::fs::write(&path, text).map_err(|error| Failure::file(&path, error))?;
+            npy::replace(&path, |out| out.write_all(text.as_bytes())).map_err(|error| Failure::file(&path, error))?;
         }
         Ok(())
     }
@@ -144,6 +157,8 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         ("--b", options.b.is_some()),
         ("--output", options.output.is_some()),
         ("--atom", options.atom.is_some()),
+        ("--threads", options.threads.is_some()),
+        ("--repeat", options.repeat.is_some()),
     ];
     if let Some((option, _)) = cpu.into_iter().find(|(_, given)| *given) {
         return Err(Failure::Usage(format!("{option} is for products on the processor")));
@@ -157,8 +172,9 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         let device = options.device.device.then(|| Device::open(0)).transpose()?;
         return super::list::run(options, sizes, (device.as_ref(), options.device.rest), terminal);
     }
-    let (problem, names) = task::problem(options)?;
-    let ends = task::ends(options, &problem)?;
+    let task = task::problem(options)?;
+    let problem = &task.problem;
+    let ends = task::ends(options, problem)?;
     let device = match (options.device.device, options.device.plan) {
         (true, _) => Some(Device::open(0)?),
         // A plan may have been kept for a device, if there is one.
@@ -168,15 +184,15 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
     let tuned = match (&device, options.device.tune) {
         (Some(device), Some(count)) => {
             let turns = (count as usize, options.device.rest);
-            Some(tune::tuned(device, &problem, ends.as_deref(), turns, terminal)?)
+            Some(tune::tuned(device, problem, ends.as_deref(), turns, terminal)?)
         }
-        (Some(device), None) => TunedPlans::from_environment().find(device, &problem),
+        (Some(device), None) => TunedPlans::from_environment().find(device, problem),
         (None, _) => None,
     };
-    let kept = tuned.and_then(|tuned| Product::planned(&problem, &tuned.plan).ok().map(|product| (product, tuned)));
+    let kept = tuned.and_then(|tuned| Product::planned(problem, &tuned.plan).ok().map(|product| (product, tuned)));
     let (product, tuned) = match kept {
         Some((product, tuned)) => (product, Some(tuned)),
-        None => (Product::new(&problem).map_err(|error| Failure::refused(&error))?, None),
+        None => (Product::new(problem).map_err(|error| Failure::refused(&error))?, None),
     };
     options.device.write_ptx(&product.kernels())?;
     let named = |operand: Operand| match operand {
@@ -184,7 +200,9 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         Operand::B => "B".to_owned(),
         Operand::Ends => "ends of groups".to_owned(),
         Operand::D => "D".to_owned(),
-        Operand::Input(number) => names.get(number).map_or_else(|| format!("x{number}"), |name| (*name).to_owned()),
+        Operand::Input(number) => {
+            task.inputs.get(number).map_or_else(|| format!("x{number}"), |name| (*name).to_owned())
+        }
         Operand::Scales(Side::A) => "scales of A".to_owned(),
         Operand::Scales(Side::B) => "scales of B".to_owned(),
         Operand::ByProduct(number) => format!("kept {number}"),
@@ -197,7 +215,7 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         _ => None,
     };
     if terminal.json {
-        let mut object = described(&product, &named);
+        let mut object = described(&product, &task, &named);
         object["tuned"] =
             json!(tuned.as_ref().map(|tuned| json!({ "median_us": tuned.microseconds, "plans": tuned.candidates })));
         if let Some(measured) = &measured {
@@ -205,7 +223,7 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         }
         return Ok(terminal.object(&object)?);
     }
-    let mut text = format!("{problem}\n");
+    let mut text = format!("{}\n", task.text());
     for operand in problem.given().into_iter().chain(problem.written_operands()) {
         if let Some(matrix) = problem.matrix(operand) {
             let turned = if operand == Operand::B { ", as (N,K)" } else { "" };
@@ -247,7 +265,7 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
 }
 
 /// The sizes, types, layouts and plan.
-fn described(product: &Product, named: &dyn Fn(Operand) -> String) -> serde_json::Value {
+fn described(product: &Product, task: &Task, named: &dyn Fn(Operand) -> String) -> serde_json::Value {
     let problem = product.problem();
     let [m, n, k] = problem.sizes();
     let mut layouts = serde_json::Map::new();
@@ -263,7 +281,7 @@ fn described(product: &Product, named: &dyn Fn(Operand) -> String) -> serde_json
         "groups": problem.groups(),
         "types": { "factors": problem.factors().name(), "tf32": problem.is_tf32(), "sums": problem.sums().name(), "result": problem.result().name() },
         "layouts": layouts,
-        "epilogue": problem.function().map(|fused| fused.expression.to_string()),
+        "epilogue": problem.function().map(|fused| fused.expression.named(&task.names())),
         "kept": problem.by_products().map(|by| by.to_string()).collect::<Vec<_>>(),
         "plan": product.lines(),
         "kernels": product.steps().iter().map(|step| step.kernel().name()).collect::<Vec<_>>(),

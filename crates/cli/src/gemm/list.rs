@@ -12,7 +12,7 @@ use tilewright::gpu::Device;
 use tilewright::kernels::gemm::{Problem, Problems, Product, Products};
 
 use super::measured::Rival;
-use super::task::{self, Sizes};
+use super::task::{self, Sizes, Task};
 use super::tensors::{CHECKED, Tensors, compare, ready, wanted};
 use super::turn::Turn;
 use crate::kernel::bench::{TURNS, median, timed};
@@ -25,8 +25,9 @@ pub fn run(
     (device, rest): (Option<&Device>, Option<u32>),
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let of = |sizes: &[i64; 3]| task::sized(options, *sizes).map(|(problem, _)| problem);
-    let problems = sizes.0.iter().map(of).collect::<Result<Vec<Problem>, _>>()?;
+    let tasks = sizes.0.iter().map(|sizes| task::sized(options, *sizes)).collect::<Result<Vec<Task>, _>>()?;
+    let texts: Vec<String> = tasks.iter().map(Task::text).collect();
+    let problems: Vec<Problem> = tasks.into_iter().map(|task| task.problem).collect();
     let refused = |error| Failure::refused(&error);
     let list = Problems::new(problems).map_err(refused)?;
     let products = Products::new(&list).map_err(refused)?;
@@ -35,7 +36,7 @@ pub fn run(
     if terminal.json {
         let mut object = json!({
             "sizes": sizes.0,
-            "problems": list.problems().iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "problems": texts,
             "plan": products.lines(),
             "kernels": products.kernels().iter().map(|kernel| kernel.name()).collect::<Vec<_>>(),
             "workspace": products.workspace(),
@@ -57,7 +58,7 @@ pub fn run(
         return Ok(terminal.object(&object)?);
     }
     let mut text = String::new();
-    for problem in list.problems() {
+    for problem in texts {
         let _ = writeln!(text, "{problem}");
     }
     for line in products.lines() {

@@ -116,7 +116,9 @@ fn factors(kind: Kind) -> Result<(Element, bool), Failure> {
         Kind::U8 => (Element::U8, false),
         Kind::E4m3 => (Element::E4M3, false),
         Kind::E5m2 => (Element::E5M2, false),
-        Kind::F64 => return Err(Failure::Usage("f64 is multiplied on the processor: leave out --device".into())),
+        Kind::F64 => {
+            return Err(Failure::Usage("f64 is multiplied on the processor: leave out --device and --plan".into()));
+        }
     })
 }
 
@@ -137,8 +139,10 @@ fn matrix(option: &str, text: &str, element: Element, [rows, columns, batch]: [i
                 }
                 None => (0, text),
             };
-            let layout: Layout =
-                layout.parse().map_err(|error: tilewright::LayoutError| Failure::refused_about(option, &error))?;
+            let layout: Layout = layout.parse().map_err(|error: tilewright::LayoutError| {
+                let help = "write `row`, `column`, or a layout of (rows,columns), such as (64,32):(32,1)";
+                Failure::refused_about(format_args!("{option} {text:?}"), &error).with_help(help.into())
+            })?;
             let found = Matrix::new(element, &layout).and_then(|matrix| matrix.at(offset));
             let found = found.map_err(|error| Failure::refused_about(option, &error))?;
             if found.extents() != [rows, columns, batch] {
@@ -152,15 +156,45 @@ fn matrix(option: &str, text: &str, element: Element, [rows, columns, batch]: [i
     }
 }
 
-/// The product, and the names of the inputs of its function.
-pub fn problem(options: &Options) -> Result<(Problem, Vec<&'static str>), Failure> {
+/// A product, and the names of the inputs of its function.
+pub struct Task {
+    pub problem: Problem,
+    /// Of what is read beside the sums.
+    pub inputs: Vec<&'static str>,
+}
+
+impl Task {
+    /// The names of all that the function takes: first the sums.
+    pub fn names(&self) -> Vec<&'static str> {
+        let sums = if self.problem.pairs().is_some() { 2 } else { 1 };
+        SUMS[..sums].iter().chain(&self.inputs).copied().collect()
+    }
+
+    /// The product in words.
+    pub fn text(&self) -> String {
+        self.problem.described(&self.names())
+    }
+}
+
+/// The names of sums in functions: of pairs there are two.
+const SUMS: [&str; 2] = ["x", "y"];
+/// Those of what functions read beside them.
+const INPUTS: [&str; 3] = ["c", "bias", "column"];
+
+/// The product that is asked for.
+pub fn problem(options: &Options) -> Result<Task, Failure> {
     sized(options, options.extents().map(|size| i64::from(size.unwrap_or(1024))))
 }
 
 /// The same product of other sizes: M, N and K.
-pub fn sized(options: &Options, extents: [i64; 3]) -> Result<(Problem, Vec<&'static str>), Failure> {
+pub fn sized(options: &Options, extents: [i64; 3]) -> Result<Task, Failure> {
     let own = &options.device;
     let (element, tf32) = factors(options.kind.unwrap_or(Kind::Bf16))?;
+    if (own.fast || own.scales) && !matches!(element, Element::E4M3 | Element::E5M2) {
+        let option = if own.fast { "--fast" } else { "--scales" };
+        let text = format!("{option} is for factors of e4m3 and e5m2, not {element}: say so with --type");
+        return Err(Failure::Usage(text));
+    }
     let convolution = own.convolution.asked(element)?;
     let [m, columns, k] = convolution.as_ref().map_or(extents, |asked| asked.sizes);
     let batch = i64::from(own.batch);
@@ -192,7 +226,7 @@ pub fn sized(options: &Options, extents: [i64; 3]) -> Result<(Problem, Vec<&'sta
     let modes: &[usize] = if b.layout().rank() == 3 { &[1, 0, 2] } else { &[1, 0] };
     let turned = b.layout().select(modes).map_err(|error| refused(&error.into()))?;
     let b = Matrix::new(element, &turned).and_then(|matrix| matrix.at(b.offset())).map_err(|error| refused(&error))?;
-    let (fused, names) = function(options, [m, n], batch, result)?;
+    let (fused, inputs) = function(options, [m, n], batch, result)?;
     let made = || -> Result<Problem, PlanError> {
         let pairs = own.pairs.map(|pairs| match pairs {
             Paired::Neighbours => Pairs::Neighbours,
@@ -226,7 +260,7 @@ pub fn sized(options: &Options, extents: [i64; 3]) -> Result<(Problem, Vec<&'sta
         let kept: ByProduct = text.parse().map_err(|error: PlanError| Failure::refused_about("--keep", &error))?;
         problem = problem.keeping(kept).map_err(|error| refused(&error))?;
     }
-    Ok((problem, names))
+    Ok(Task { problem, inputs })
 }
 
 /// The function of the sums, if one is asked for, and the names of its inputs.
@@ -237,10 +271,8 @@ fn function(
     result: Element,
 ) -> Result<(Option<Fused>, Vec<&'static str>), Failure> {
     let own = &options.device;
-    // The sums, then what is read beside them.
-    let all = ["x", "y", "c", "bias", "column"];
     let sums = if own.pairs.is_some() { 2 } else { 1 };
-    let names: Vec<&'static str> = all[..sums].iter().chain(&all[2..]).copied().collect();
+    let names: Vec<&'static str> = SUMS[..sums].iter().chain(&INPUTS).copied().collect();
     let given = own.epilogue.as_deref();
     if given.is_none() && options.alpha == 1.0 && options.beta == 0.0 {
         return Ok((None, Vec::new()));

@@ -43,7 +43,7 @@ pub struct Options {
     #[arg(long, requires = "device", value_parser = ["elements", "f32"])]
     sums: Option<String>,
     /// Into how many parts blocks are cut of which sums go to another device.
-    #[arg(long, requires = "device", value_parser = clap::value_parser!(i64).range(1..=64))]
+    #[arg(long, requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=64))]
     parts: Option<i64>,
 }
 

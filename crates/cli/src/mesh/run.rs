@@ -30,10 +30,10 @@ pub struct Options {
 #[derive(Debug, Args)]
 pub struct Beside {
     /// How many seconds a process is waited for that does not answer.
-    #[arg(long, default_value = "30", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, default_value = "30", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=3600))]
     patience: u64,
     /// How often the plan is carried out.
-    #[arg(long, default_value = "1", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value = "1", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
     turns: u64,
     /// What carries bytes between the processes: sockets, Open MPI, or NCCL, with a GPU for each
     /// process of a machine.

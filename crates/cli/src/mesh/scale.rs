@@ -16,13 +16,13 @@ use crate::terminal::Terminal;
 #[derive(Debug, Args)]
 pub struct Options {
     /// Rows and columns of the matrix.
-    #[arg(long, default_value = "16384", value_parser = clap::value_parser!(i64).range(1..=1 << 24))]
+    #[arg(long, default_value = "16384", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=1 << 24))]
     size: i64,
     /// How many devices, each of which divides the size.
     #[arg(long, default_value = "8,64,512,4096", value_delimiter = ',', value_name = "COUNTS")]
     devices: Vec<i64>,
     /// The bytes of an element.
-    #[arg(long, default_value = "2", value_parser = clap::value_parser!(i64).range(1..=1024))]
+    #[arg(long, default_value = "2", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=1024))]
     bytes: i64,
     /// The devices of a node, and the links, as for `reshard`.
     #[arg(long, default_value = "hgx-h200")]

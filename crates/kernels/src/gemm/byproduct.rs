@@ -52,7 +52,7 @@ pub enum Each {
 /// let of = Expression::input(0).abs();
 /// let magnitude = ByProduct { each: Each::Row, statistic: Statistic::Maximum, of };
 /// let problem = Problem::new(Element::Bf16, [256, 512, 64]).unwrap().keeping(magnitude).unwrap();
-/// assert!(problem.to_string().ends_with("greatest of abs(x0) of each row"));
+/// assert!(problem.to_string().ends_with("greatest of abs(d) of each row"));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ByProduct {
@@ -84,7 +84,7 @@ impl FromStr for ByProduct {
     /// use tilewright_kernels::gemm::ByProduct;
     ///
     /// let magnitude: ByProduct = "row max abs(d)".parse().unwrap();
-    /// assert_eq!(magnitude.to_string(), "greatest of abs(x0) of each row");
+    /// assert_eq!(magnitude.to_string(), "greatest of abs(d) of each row");
     /// assert_eq!("row mean".parse::<ByProduct>().unwrap_err().code(), "E0936");
     /// ```
     ///
@@ -117,7 +117,7 @@ impl fmt::Display for ByProduct {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let statistic = if self.statistic == Statistic::Sum { "sum" } else { "greatest" };
         let each = if self.each == Each::Row { "row" } else { "column" };
-        write!(f, "{statistic} of {} of each {each}", self.of)
+        write!(f, "{statistic} of {} of each {each}", self.of.named(&["d"]))
     }
 }
 

@@ -1,5 +1,7 @@
 //! A problem in words, and its sizes and layouts as the text of a kernel has them.
 
+use std::fmt;
+
 use super::Problem;
 use crate::gemm::pairs::Pairs;
 
@@ -66,37 +68,69 @@ impl Written {
     }
 }
 
-impl std::fmt::Display for Problem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let [m, n, k] = self.sizes;
-        let batch = if self.batch > 1 { format!(",{}", self.batch) } else { String::new() };
-        let columns = self.b.extents()[0];
+impl Problem {
+    /// The problem in words, with names for the inputs of its function: first the sums, then what is
+    /// read beside them.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernels::Expression;
+    /// use tilewright_kernels::gemm::{Fused, Matrix, Problem};
+    ///
+    /// let sizes = [64, 64, 64];
+    /// let bias = Matrix::strided(Element::Bf16, [64, 64, 1], [0, 1, 0])?;
+    /// let expression = Expression::parse("gelu(x + bias)", &["x", "bias"])?;
+    /// let problem = Problem::new(Element::Bf16, sizes)?.fused(Fused { expression, inputs: vec![bias] })?;
+    /// assert!(problem.described(&["x", "bias"]).ends_with(" = gelu(x + bias)"));
+    /// assert!(problem.to_string().ends_with(" = gelu(x0 + x1)"));
+    /// # Ok::<(), tilewright_kernels::PlanError>(())
+    /// ```
+    pub fn described(&self, names: &[&str]) -> String {
+        Described(self, names).to_string()
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Described(self, &[]).fmt(f)
+    }
+}
+
+/// A problem, and names for the inputs of its function.
+struct Described<'a>(&'a Problem, &'a [&'a str]);
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Described(problem, names) = self;
+        let [m, n, k] = problem.sizes;
+        let batch = if problem.batch > 1 { format!(",{}", problem.batch) } else { String::new() };
+        let columns = problem.b.extents()[0];
         write!(
             f,
             "{} ({m},{k}{batch}) x ({columns},{k}{batch}) -> {} ({m},{n}{batch})",
-            self.factors(),
-            self.result()
+            problem.factors(),
+            problem.result()
         )?;
-        if let Some(images) = &self.images {
+        if let Some(images) = &problem.images {
             write!(f, ", {images}")?;
         }
-        if let Some(fused) = &self.fused {
-            write!(f, " = {}", fused.expression)?;
+        if let Some(fused) = &problem.fused {
+            write!(f, " = {}", fused.expression.named(names))?;
         }
-        match self.pairs {
+        match problem.pairs {
             Some(Pairs::Neighbours) => write!(f, " of neighbouring columns")?,
             Some(Pairs::Halves) => write!(f, " of columns of both halves")?,
             None => {}
         }
-        if let Some(groups) = self.groups() {
+        if let Some(groups) = problem.groups() {
             write!(f, ", rows in {groups} groups")?;
         }
-        if self.scales.is_some() {
+        if problem.scales.is_some() {
             write!(f, ", blocks of 128 steps have scales")?;
         }
-        if self.is_small() && !self.is_promoted() {
+        if problem.is_small() && !problem.is_promoted() {
             write!(f, ", fast sums")?;
         }
-        self.kept.iter().try_for_each(|(by, _)| write!(f, ", {by}"))
+        problem.kept.iter().try_for_each(|(by, _)| write!(f, ", {by}"))
     }
 }
