@@ -1,5 +1,5 @@
 //! `tilewright kernel bench`: a kernel of the library on a GPU, checked, and timed beside the
-//! driver's own copy of as many bytes.
+//! driver's own copy of as many bytes, in whole pages of 4 KiB.
 //!
 //! Law: what is printed was measured in this run. The output is poisoned before the kernel runs,
 //! and compared with the definition; how many elements were compared is said. Kernel and copy take
@@ -23,6 +23,8 @@ pub(crate) const TURN: f64 = 0.02;
 /// What takes less, in seconds, is replayed from a graph of so many repetitions.
 const SHORT: f64 = 50e-6;
 const RECORDED: usize = 200;
+/// The driver copies what is no whole number of so many bytes in up to twice the time.
+const PAGE: u64 = 4096;
 /// How many elements are compared with the definition at most.
 const COMPARED: usize = 1 << 20;
 /// How many numbers of the inputs the definition reads for that, about.
@@ -105,6 +107,12 @@ fn arguments<'a>(inputs: &'a [Memory], outputs: impl IntoIterator<Item = &'a mut
     inputs.iter().map(Argument::from).chain(outputs.into_iter().map(Argument::from)).collect()
 }
 
+/// How many bytes a copy has to read, and to write, which moves so many together: half of them, in
+/// whole pages.
+pub(crate) fn copied(bytes: i64) -> u64 {
+    u64::try_from(bytes / 2).unwrap_or(1).max(1).next_multiple_of(PAGE)
+}
+
 /// The seconds of the middle of several turns.
 pub(crate) fn median(mut turns: Vec<f64>) -> f64 {
     turns.sort_by(f64::total_cmp);
@@ -180,8 +188,7 @@ fn measured(device: &Device, planned: &Planned, turns: u16) -> Result<Measured, 
     stream.synchronize()?;
     let (compared, worst) = compare(planned, &stream, &blocks, &output)?;
 
-    // A copy reads and writes: half of the bytes each.
-    let half = u64::try_from(planned.bytes() / 2).unwrap_or(1).max(1);
+    let half = copied(planned.bytes());
     let from = device.allocate(half)?;
     let mut to = device.allocate(half)?;
     let once = timed(device, &stream, 3, || launch(&mut output))?;

@@ -11,7 +11,7 @@ use tilewright::kernel::Element;
 use tilewright::kernels::{Place, relayout_for};
 use tilewright::tensor::npy::Kind;
 
-use crate::kernel::bench::{TURN, TURNS, median, timed};
+use crate::kernel::bench::{TURN, TURNS, copied, median, timed};
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
@@ -60,7 +60,7 @@ pub fn run(
         return Err(Failure::Value(format!("element {element} of the output is another than on the processor")));
     }
 
-    let half = u64::try_from(planned.bytes() / 2).unwrap_or(1).max(1);
+    let half = copied(planned.bytes());
     let copied = device.allocate(half)?;
     let mut copy = device.allocate(half)?;
     let mut go = || kernel.launch(&stream, &[Argument::from(&input), Argument::from(&mut output)]);
