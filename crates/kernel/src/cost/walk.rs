@@ -1,41 +1,34 @@
 //! What the warps of a block execute, without memory: what they take of it (`walk/memory.rs`), what
-//! is under way (`walk/under_way.rs`), and the sums (`walk/sums.rs`).
+//! is under way (`walk/under_way.rs`), loops (`walk/turns.rs`), and the sums (`walk/sums.rs`).
 //!
 //! Law: addresses and predicates are computed as the interpreter computes them, wherever they
 //! follow from the numbers of threads, blocks and turns and from what the launch passes. What comes
 //! from memory is not known. An access whose address or predicate is not known is counted as the
 //! most that it can take, and marked; a loop of unknown length ends the walk.
 //!
-//! Turns of a loop that do the same are multiplied: where what a loop carries grows by the same in
-//! each of its last periods, whole periods are passed over, and counted as the last ones were.
-//!
 //! Memory orders nothing here, so warps go one after another. A condition that is not known goes
 //! both ways, with all lanes.
 
 mod memory;
 mod sums;
+mod turns;
 mod under_way;
 
 use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-use self::sums::growth;
 pub(super) use self::sums::{Sums, Taken};
 use self::under_way::UnderWay;
 use super::Uncounted;
 use super::requests::Request;
-use crate::interpret::code::{Choice, Code, Node, Turns};
+use crate::interpret::code::{Choice, Code, Node};
 use crate::interpret::compute::compute;
 use crate::interpret::counts::Class;
-use crate::interpret::lanes::{LANES, Lanes, low, signed};
+use crate::interpret::lanes::{LANES, Lanes};
 use crate::program::operation::{Operation, Special};
 use crate::program::register::Register;
 use crate::program::{Instruction, Program};
-
-/// Turns of a loop before some are passed over, and how many there are in a long loop at least.
-const TURNS: u64 = 32;
-const LONG: u64 = 4 * TURNS;
 
 /// A walk through blocks of a grid.
 pub(super) struct Walk<'a> {
@@ -185,88 +178,6 @@ impl<'a> Walk<'a> {
         self.registers[predicate.index()].iter().enumerate().map(bit).sum()
     }
 
-    fn turns(&mut self, turns: &Turns<'_>, mask: u32) -> Result<usize, Uncounted> {
-        let step = turns.step;
-        [step.from, step.to].into_iter().for_each(|end| self.under_way.read(end));
-        if !self.is_known(step.from) || !self.is_known(step.to) {
-            return Err(Uncounted::Loop { source: *self.program.source(step.source) });
-        }
-        let lane = mask.trailing_zeros() as usize % LANES;
-        let number = |register: Register| signed(self.registers[register.index()][lane], 32);
-        let (from, to) = (number(step.from), number(step.to));
-        for carried in &step.carried {
-            self.set(carried.current, carried.initial);
-        }
-        let each = i64::from(step.step.max(1));
-        let mut all = u64::try_from((to - from).max(0)).unwrap_or(0).div_ceil(each.unsigned_abs());
-        if step.until.is_some() {
-            // Of numbers that are dealt in turn.
-            let (own, clusters) = self.cluster();
-            all = all.saturating_sub(own).div_ceil(clusters);
-        }
-        let to = from.saturating_add(i64::try_from(all).unwrap_or(i64::MAX).saturating_mul(each));
-        let mut states: Vec<Vec<Option<Lanes>>> = Vec::new();
-        let mut sums: Vec<Sums> = Vec::new();
-        let mut under_way: Vec<u64> = Vec::new();
-        let (mut index, mut turn) = (from, 0_u64);
-        while index < to {
-            self.registers[step.index.index()] = [index as u64 & 0xffff_ffff; LANES];
-            self.known[step.index.index()] = true;
-            self.range(turns.start + 1, turns.end, mask)?;
-            // A parallel assignment: the next value of one variable may be the current value of
-            // another.
-            let value = |next: Register| self.is_known(next).then(|| self.registers[next.index()]);
-            let next: Vec<Option<Lanes>> = step.carried.iter().map(|carried| value(carried.next)).collect();
-            step.until.iter().for_each(|until| self.under_way.read(*until));
-            let renamed = step.carried.iter().map(|carried| (std::slice::from_ref(&carried.next), carried.current));
-            self.under_way.rename(renamed);
-            for (carried, next) in step.carried.iter().zip(&next) {
-                self.known[carried.current.index()] = next.is_some();
-                if let Some(next) = next {
-                    self.registers[carried.current.index()] = *next;
-                }
-            }
-            index += each;
-            turn += 1;
-            if !self.multiplies || all < LONG || turn > TURNS {
-                continue;
-            }
-            states.push(next);
-            if turn >= TURNS / 2 {
-                sums.push(self.sums.part(turns.start + 1, turns.end));
-                under_way.push(self.under_way.now());
-            }
-            if turn < TURNS {
-                continue;
-            }
-            let widths: Vec<u32> =
-                step.carried.iter().map(|carried| self.program.widths[carried.current.index()].bits()).collect();
-            let Some((period, growth)) = growth(&states, &widths) else { continue };
-            // What is under way has come to what it will be.
-            if under_way.iter().zip(&under_way[period..]).any(|(before, after)| before != after) {
-                continue;
-            }
-            self.under_way.pass_over();
-            // The last turns are walked again: they may meet an edge.
-            let periods = (all - TURNS - TURNS / 2) / period as u64;
-            let whole = sums.len() - 1 - (sums.len() - 1) % period;
-            let before = &sums[sums.len() - 1 - whole];
-            self.sums.multiply(turns.start + 1, before, periods * period as u64, whole as u64);
-            index += (periods * period as u64) as i64 * each;
-            self.drawn = self.drawn.saturating_add(periods * period as u64);
-            for ((carried, growth), bits) in step.carried.iter().zip(&growth).zip(&widths) {
-                let register = &mut self.registers[carried.current.index()];
-                for (value, growth) in register.iter_mut().zip(growth) {
-                    *value = value.wrapping_add(growth.wrapping_mul(periods)) & low(*bits);
-                }
-            }
-        }
-        for carried in &step.carried {
-            self.set(carried.result, carried.current);
-        }
-        Ok(turns.end + 1)
-    }
-
     fn choice(&mut self, choice: &Choice<'_>, mask: u32) -> Result<usize, Uncounted> {
         self.under_way.read(choice.step.condition);
         let known = self.is_known(choice.step.condition);
@@ -306,7 +217,7 @@ impl<'a> Walk<'a> {
             _ => None,
         };
         if let Operation::Load(access) = operation
-            && (self.dealt(access, instruction) || self.counted(access, instruction))
+            && (self.draws(access, instruction) || self.counts_blocks(access, instruction))
         {
             return self.accesses(place, instruction, mask);
         }

@@ -19,9 +19,9 @@ const SECTOR: u32 = 32;
 type Addresses = [i64; LANES];
 
 impl Walk<'_> {
-    /// What threads read of numbers that are dealt: each cluster has every so many, as if all took
-    /// the same time. Whether it is such a load, whose numbers are known.
-    pub(super) fn dealt(&mut self, access: &Access, instruction: &Instruction) -> bool {
+    /// Whether a load draws numbers that are dealt, and which ones is known: then it gets them. Each
+    /// cluster has every so many, as if all took the same time.
+    pub(super) fn draws(&mut self, access: &Access, instruction: &Instruction) -> bool {
         let Some(dealt) = self.program.dealt.filter(|dealt| dealt.numbers == access.buffer) else { return false };
         if !self.is_known(dealt.count) {
             return false;
@@ -37,9 +37,9 @@ impl Walk<'_> {
         true
     }
 
-    /// What threads read of the number of blocks that came before theirs: those before it in the
-    /// grid. Whether it is such a load.
-    pub(super) fn counted(&mut self, access: &Access, instruction: &Instruction) -> bool {
+    /// Whether a load asks how many blocks came before its own: then it gets the number of those
+    /// before it in the grid.
+    pub(super) fn counts_blocks(&mut self, access: &Access, instruction: &Instruction) -> bool {
         if self.program.counted != Some(access.buffer) {
             return false;
         }
@@ -53,6 +53,7 @@ impl Walk<'_> {
         true
     }
 
+    /// What an instruction takes of its memories, with these lanes.
     pub(super) fn accesses(&mut self, place: usize, instruction: &Instruction, mask: u32) {
         let guard = instruction.guard;
         let mut active = guard.filter(|guard| self.is_known(*guard)).map_or(mask, |guard| mask & self.holds(guard));
@@ -86,66 +87,83 @@ impl Walk<'_> {
                 | Operation::Atomic(..)
                 | Operation::Reduce(..)
                 | Operation::CopyAsync { .. } => access.bytes(),
-                Operation::BulkLoad { map, .. } | Operation::BulkStore { map, .. } if which == 0 => {
-                    // Each lane has the copy engine move a box.
-                    let bytes = u64::from(self.program.map(*map).box_bytes(self.program));
-                    if let Operation::BulkLoad { barrier, .. } = &instruction.operation {
-                        let arrives = barrier.addressed.then(|| inputs.clone().next()).flatten();
-                        self.boxes((access, address), (barrier, arrives), own, bytes);
-                    }
-                    let tally = &mut self.sums.taken[place].of[0];
-                    tally.requests += 1;
-                    tally.bytes = tally.bytes.saturating_add(bytes.saturating_mul(own.count_ones().into()));
+                operation => {
+                    let next = inputs.clone().next();
+                    self.bulk_access((place, which), operation, (access, address), next, own);
                     continue;
                 }
-                Operation::BulkSend { bytes, .. } if which == 0 => {
-                    let tally = &mut self.sums.taken[place].of[0];
-                    tally.requests += 1;
-                    tally.bytes = tally.bytes.saturating_add(u64::from(own.count_ones() * bytes));
-                    continue;
-                }
-                Operation::BarrierWait { .. } => {
-                    self.waits_at(access, address, own);
-                    continue;
-                }
-                // Other barriers in memory, and what matrix instructions of four warps read.
-                _ => continue,
             };
-            let space = self.program.buffer(access.buffer).space;
-            let addresses = match address {
-                Some(register) if !self.is_known(register) => {
-                    open = true;
-                    None
-                }
-                register => Some(self.addresses(access, register)),
-            };
-            if let (Some(asked), Some(addresses), true) = (&mut self.asked, &addresses, own != 0) {
-                let lanes = (0..LANES as u32).filter(|lane| own >> lane & 1 == 1);
-                asked.entry((place, which)).or_insert_with(|| Request {
-                    source: *self.program.source(instruction.source),
-                    class: Class::of(&instruction.operation),
-                    buffer: self.program.buffer(access.buffer).name.clone(),
-                    space,
-                    bytes,
-                    lanes: lanes.map(|lane| (lane, addresses[lane as usize])).collect(),
-                });
-            }
-            let tally = &mut self.sums.taken[place].of[which];
-            let before = tally.sectors;
-            match (addresses, space) {
-                (Some(addresses), Space::Global) => tally.global(own, &addresses, bytes),
-                (Some(addresses), Space::Shared) => tally.shared(own, &addresses, bytes),
-                (None, Space::Global) => tally.global(own, &apart(), bytes),
-                (None, Space::Shared) => tally.shared(own, &apart(), bytes),
-            }
-            let brought = (tally.sectors - before) * u64::from(SECTOR);
-            match &instruction.operation {
-                Operation::Load(_) => self.under_way.load(&instruction.outputs, brought),
-                Operation::CopyAsync { .. } => self.under_way.copy(brought),
-                _ => {}
-            }
+            open |= !self.lanes_access((place, which), instruction, (access, address), own, bytes);
         }
         self.sums.taken[place].at_most |= open;
+    }
+
+    /// One access of an instruction whose lanes have the copy engine move something, or that waits
+    /// for it. `next` is the register behind the address.
+    fn bulk_access(
+        &mut self,
+        (place, which): (usize, usize),
+        operation: &Operation,
+        (access, address): (&Access, Option<Register>),
+        next: Option<Register>,
+        lanes: u32,
+    ) {
+        let bytes = match operation {
+            Operation::BulkLoad { map, .. } | Operation::BulkStore { map, .. } if which == 0 => {
+                // Each lane moves a box.
+                let bytes = u64::from(self.program.map(*map).box_bytes(self.program));
+                if let Operation::BulkLoad { barrier, .. } = operation {
+                    let arrives = next.filter(|_| barrier.addressed);
+                    self.boxes((access, address), (barrier, arrives), lanes, bytes);
+                }
+                bytes
+            }
+            Operation::BulkSend { bytes, .. } if which == 0 => u64::from(*bytes),
+            Operation::BarrierWait { .. } => return self.waits_at(access, address, lanes),
+            // Other barriers in memory, and what matrix instructions of four warps read.
+            _ => return,
+        };
+        let tally = &mut self.sums.taken[place].of[0];
+        tally.requests += 1;
+        tally.bytes = tally.bytes.saturating_add(bytes.saturating_mul(lanes.count_ones().into()));
+    }
+
+    /// One access of so many bytes a lane. Whether it is known where it goes.
+    fn lanes_access(
+        &mut self,
+        (place, which): (usize, usize),
+        instruction: &Instruction,
+        (access, address): (&Access, Option<Register>),
+        lanes: u32,
+        bytes: u32,
+    ) -> bool {
+        let space = self.program.buffer(access.buffer).space;
+        let known = address.is_none_or(|address| self.is_known(address));
+        let addresses = if known { self.addresses(access, address) } else { apart() };
+        if let Some(asked) = self.asked.as_mut().filter(|_| known && lanes != 0) {
+            let lanes = (0..LANES as u32).filter(|lane| lanes >> lane & 1 == 1);
+            asked.entry((place, which)).or_insert_with(|| Request {
+                source: *self.program.source(instruction.source),
+                class: Class::of(&instruction.operation),
+                buffer: self.program.buffer(access.buffer).name.clone(),
+                space,
+                bytes,
+                lanes: lanes.map(|lane| (lane, addresses[lane as usize])).collect(),
+            });
+        }
+        let tally = &mut self.sums.taken[place].of[which];
+        let before = tally.sectors;
+        match space {
+            Space::Global => tally.global(lanes, &addresses, bytes),
+            Space::Shared => tally.shared(lanes, &addresses, bytes),
+        }
+        let brought = (tally.sectors - before) * u64::from(SECTOR);
+        match &instruction.operation {
+            Operation::Load(_) => self.under_way.load(&instruction.outputs, brought),
+            Operation::CopyAsync { .. } => self.under_way.copy(brought),
+            _ => {}
+        }
+        known
     }
 
     /// Boxes that lanes load: where they go, and the barrier at which they arrive.

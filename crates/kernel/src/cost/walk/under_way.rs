@@ -28,7 +28,7 @@ struct Loading {
 #[derive(Debug, Clone, Default)]
 pub(super) struct UnderWay {
     /// The loads that each register comes from.
-    of: Vec<Numbers>,
+    sources: Vec<Numbers>,
     loads: HashMap<Number, Loading>,
     next: Number,
     /// Asynchronous copies: since the last group, and of each group.
@@ -43,7 +43,7 @@ pub(super) struct UnderWay {
 
 impl UnderWay {
     pub(super) fn of(registers: usize) -> UnderWay {
-        UnderWay { of: vec![Numbers::new(); registers], ..UnderWay::default() }
+        UnderWay { sources: vec![Numbers::new(); registers], ..UnderWay::default() }
     }
 
     /// The most that the warp had at once.
@@ -64,7 +64,7 @@ impl UnderWay {
 
     /// Begins another warp.
     pub(super) fn begin(&mut self) {
-        self.of.iter_mut().for_each(Numbers::clear);
+        self.sources.iter_mut().for_each(Numbers::clear);
         self.loads.clear();
         self.boxes.clear();
         self.groups.clear();
@@ -102,14 +102,14 @@ impl UnderWay {
         self.next += 1;
         self.loads.insert(self.next, Loading { bytes, held: outputs.len() as u32 });
         for output in outputs {
-            self.of[output.index()].push(self.next);
+            self.sources[output.index()].push(self.next);
         }
         self.more(bytes);
     }
 
     /// A register is read.
     pub(super) fn read(&mut self, register: Register) {
-        for number in std::mem::take(&mut self.of[register.index()]) {
+        for number in std::mem::take(&mut self.sources[register.index()]) {
             if let Some(load) = self.loads.remove(&number) {
                 self.now -= load.bytes;
             }
@@ -121,7 +121,7 @@ impl UnderWay {
         let mut renamed: SmallVec<[(Register, Numbers); 4]> = SmallVec::new();
         for (from, to) in values {
             let mut numbers = Numbers::new();
-            for number in from.iter().flat_map(|from| &self.of[from.index()]) {
+            for number in from.iter().flat_map(|from| &self.sources[from.index()]) {
                 if let Some(load) = self.loads.get_mut(number)
                     && !numbers.contains(number)
                 {
@@ -133,13 +133,13 @@ impl UnderWay {
         }
         for (to, numbers) in renamed {
             self.release(to);
-            self.of[to.index()] = numbers;
+            self.sources[to.index()] = numbers;
         }
     }
 
     /// A register is written again. What was loaded into it alone has arrived before.
     fn release(&mut self, register: Register) {
-        for number in std::mem::take(&mut self.of[register.index()]) {
+        for number in std::mem::take(&mut self.sources[register.index()]) {
             let Some(load) = self.loads.get_mut(&number) else { continue };
             load.held -= 1;
             if load.held == 0 {

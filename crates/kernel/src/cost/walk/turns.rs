@@ -1,0 +1,130 @@
+//! The loops of a walk.
+//!
+//! Law: the turns of a loop are walked one after another. Where the walk may multiply, and what the
+//! loop carries grows by the same in each of its last periods, whole periods are passed over, and
+//! counted as the last ones were. The last turns are walked: they may meet an edge.
+
+use super::sums::{Sums, growth};
+use super::{Uncounted, Walk};
+use crate::interpret::code::Turns;
+use crate::interpret::lanes::{LANES, Lanes, low, signed};
+use crate::program::register::Register;
+
+/// Turns of a loop before some are passed over.
+const TURNS: u64 = 32;
+/// How many there are in a long loop at least.
+const LONG: u64 = 4 * TURNS;
+
+/// What the first turns of a long loop were like.
+#[derive(Default)]
+struct History {
+    /// What the loop carried after each turn; none of what was not known.
+    carried: Vec<Vec<Option<Lanes>>>,
+    /// After each turn of the second half: the sums of the nodes in the loop,
+    sums: Vec<Sums>,
+    /// and the bytes that were under way.
+    under_way: Vec<u64>,
+}
+
+impl Walk<'_> {
+    /// The turns of a loop, with these lanes, and the node behind it.
+    pub(super) fn turns(&mut self, turns: &Turns<'_>, mask: u32) -> Result<usize, Uncounted> {
+        let step = turns.step;
+        let (from, all) = self.extent(turns, mask)?;
+        for carried in &step.carried {
+            self.set(carried.current, carried.initial);
+        }
+        let each = i64::from(step.step.max(1));
+        let to = from.saturating_add(i64::try_from(all).unwrap_or(i64::MAX).saturating_mul(each));
+        let mut history = History::default();
+        let (mut index, mut turn) = (from, 0_u64);
+        while index < to {
+            self.registers[step.index.index()] = [index as u64 & 0xffff_ffff; LANES];
+            self.known[step.index.index()] = true;
+            self.range(turns.start + 1, turns.end, mask)?;
+            let next = self.carry(turns);
+            index += each;
+            turn += 1;
+            if !self.multiplies || all < LONG || turn > TURNS {
+                continue;
+            }
+            history.carried.push(next);
+            if turn >= TURNS / 2 {
+                history.sums.push(self.sums.part(turns.start + 1, turns.end));
+                history.under_way.push(self.under_way.now());
+            }
+            if turn == TURNS {
+                index += self.pass_over(turns, &history, all) as i64 * each;
+            }
+        }
+        for carried in &step.carried {
+            self.set(carried.result, carried.current);
+        }
+        Ok(turns.end + 1)
+    }
+
+    /// The first index of a loop, and how many turns it has.
+    fn extent(&mut self, turns: &Turns<'_>, mask: u32) -> Result<(i64, u64), Uncounted> {
+        let step = turns.step;
+        [step.from, step.to].into_iter().for_each(|end| self.under_way.read(end));
+        if !self.is_known(step.from) || !self.is_known(step.to) {
+            return Err(Uncounted::Loop { source: *self.program.source(step.source) });
+        }
+        let lane = mask.trailing_zeros() as usize % LANES;
+        let number = |register: Register| signed(self.registers[register.index()][lane], 32);
+        let (from, to) = (number(step.from), number(step.to));
+        let all = u64::try_from((to - from).max(0)).unwrap_or(0).div_ceil(u64::from(step.step.max(1)));
+        if step.until.is_none() {
+            return Ok((from, all));
+        }
+        // Of numbers that are dealt in turn.
+        let (own, clusters) = self.cluster();
+        Ok((from, all.saturating_sub(own).div_ceil(clusters)))
+    }
+
+    /// Ends a turn: gives what the loop carries its next values, and returns those that are known.
+    fn carry(&mut self, turns: &Turns<'_>) -> Vec<Option<Lanes>> {
+        let step = turns.step;
+        // A parallel assignment: the next value of one variable may be the current value of
+        // another.
+        let value = |next: Register| self.is_known(next).then(|| self.registers[next.index()]);
+        let next: Vec<Option<Lanes>> = step.carried.iter().map(|carried| value(carried.next)).collect();
+        step.until.iter().for_each(|until| self.under_way.read(*until));
+        let renamed = step.carried.iter().map(|carried| (std::slice::from_ref(&carried.next), carried.current));
+        self.under_way.rename(renamed);
+        for (carried, next) in step.carried.iter().zip(&next) {
+            self.known[carried.current.index()] = next.is_some();
+            if let Some(next) = next {
+                self.registers[carried.current.index()] = *next;
+            }
+        }
+        next
+    }
+
+    /// Passes over the turns of a loop, of so many in all, that do what those before did, and
+    /// returns how many these are.
+    fn pass_over(&mut self, turns: &Turns<'_>, history: &History, all: u64) -> u64 {
+        let carried = &turns.step.carried;
+        let widths: Vec<u32> =
+            carried.iter().map(|carried| self.program.widths[carried.current.index()].bits()).collect();
+        let Some((period, growth)) = growth(&history.carried, &widths) else { return 0 };
+        let History { sums, under_way, .. } = history;
+        // What is under way has come to what it will be.
+        if under_way.iter().zip(&under_way[period..]).any(|(before, after)| before != after) {
+            return 0;
+        }
+        self.under_way.pass_over();
+        let periods = (all - TURNS - TURNS / 2) / period as u64;
+        let passed = periods * period as u64;
+        let whole = sums.len() - 1 - (sums.len() - 1) % period;
+        self.sums.multiply(turns.start + 1, &sums[sums.len() - 1 - whole], passed, whole as u64);
+        self.drawn = self.drawn.saturating_add(passed);
+        for ((carried, growth), bits) in carried.iter().zip(&growth).zip(&widths) {
+            let register = &mut self.registers[carried.current.index()];
+            for (value, growth) in register.iter_mut().zip(growth) {
+                *value = value.wrapping_add(growth.wrapping_mul(periods)) & low(*bits);
+            }
+        }
+        passed
+    }
+}
