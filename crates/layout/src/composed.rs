@@ -8,6 +8,7 @@
 
 mod arrangement;
 mod beside;
+mod equal;
 mod index;
 mod inverse;
 pub(crate) mod largest;

@@ -10,13 +10,14 @@
 //! second of the same name; a product puts the bits of the second factor above those of the first,
 //! in each name by itself.
 
-use alloc::boxed::Box;
-use alloc::string::String;
-use alloc::vec::Vec;
-use core::fmt;
-use core::str::FromStr;
+mod names;
+mod text;
 
-use crate::bits::matrix::{BitMatrix, Columns, low_bits};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use self::names::{both, check, field, join, part, reorder};
+use crate::bits::matrix::{BitMatrix, Columns};
 use crate::composed::Composed;
 use crate::limits::MAX_BITS;
 use crate::refusal::error::LayoutError;
@@ -24,9 +25,6 @@ use crate::value::layout::Layout;
 use crate::value::tree::Tree;
 
 const OP: &str = "linear layout";
-
-/// The most bits of one input or output, so that its size is representable.
-const MAX_NAME_BITS: usize = 62;
 
 /// A name and how many bits its index has.
 pub type Named = (Box<str>, usize);
@@ -348,191 +346,5 @@ impl LinearLayout {
     /// The extents of the inputs.
     fn shape(&self) -> Result<Tree<i64>, LayoutError> {
         Tree::flat(self.inputs.iter().map(|(_, bits)| 1 << bits))
-    }
-}
-
-/// Refuses names that do not read back or come twice, and too many bits; gives their number.
-fn check(names: &[Named]) -> Result<usize, LayoutError> {
-    if names.len() > MAX_BITS {
-        // Names without bits count too.
-        let value = i64::try_from(names.len()).unwrap_or(i64::MAX);
-        return Err(LayoutError::Argument { op: OP, what: "the number of names", value, wanted: "at most 64" });
-    }
-    let mut total = 0_usize;
-    for (position, (name, bits)) in names.iter().enumerate() {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let named = !name.is_empty() && name.chars().all(plain);
-        if !named || names.iter().take(position).any(|(before, _)| before == name) {
-            return Err(LayoutError::NoName { op: OP, name: name.clone(), what: "is no name, or comes twice" });
-        }
-        let value = i64::try_from(*bits).unwrap_or(i64::MAX);
-        if *bits > MAX_NAME_BITS {
-            return Err(LayoutError::Argument {
-                op: OP,
-                what: "the number of bits of a name",
-                value,
-                wanted: "at most 62",
-            });
-        }
-        total += bits;
-        if total > MAX_BITS {
-            let value = total as i64;
-            return Err(LayoutError::Argument {
-                op: OP,
-                what: "the number of bits",
-                value,
-                wanted: "at most 64 in all",
-            });
-        }
-    }
-    Ok(total)
-}
-
-/// The first bit of a name in the whole index, and how many there are.
-fn field(names: &[Named], name: &str) -> Option<(usize, usize)> {
-    let mut first = 0;
-    for (here, bits) in names {
-        if here.as_ref() == name {
-            return Some((first, *bits));
-        }
-        first += bits;
-    }
-    None
-}
-
-/// One index for each name as a whole index.
-fn join(names: &[Named], indices: &[u64]) -> Result<u64, LayoutError> {
-    if names.len() != indices.len() {
-        let (expected, found) = (names.len(), indices.len());
-        return Err(LayoutError::Rank { op: OP, path: Default::default(), expected, found });
-    }
-    let (mut whole, mut first) = (0, 0_u32);
-    for ((_, bits), index) in names.iter().zip(indices) {
-        if index & !low_bits(*bits) != 0 {
-            let value = i64::try_from(*index).unwrap_or(i64::MAX);
-            return Err(LayoutError::Argument {
-                op: OP,
-                what: "an index",
-                value,
-                wanted: "below the size of its name",
-            });
-        }
-        whole |= index.checked_shl(first).unwrap_or(0);
-        first += *bits as u32;
-    }
-    Ok(whole)
-}
-
-/// A whole index as one index for each name.
-fn part(names: &[Named], whole: u64) -> Vec<u64> {
-    let mut rest = whole;
-    let split = names.iter().map(|(_, bits)| {
-        let index = rest & low_bits(*bits);
-        // At most 62 bits each.
-        rest >>= bits;
-        index
-    });
-    split.collect()
-}
-
-/// The matrix that takes whole indices of the names `from` to those of the same names in the order
-/// `to`.
-fn reorder(op: &'static str, from: &[Named], to: &[Named]) -> Result<BitMatrix, LayoutError> {
-    for (name, _) in to {
-        if field(from, name).is_none() {
-            return Err(LayoutError::NoName { op, name: name.clone(), what: "is on one side only" });
-        }
-    }
-    let mut columns = Columns::new();
-    for (name, bits) in from {
-        let Some((first, found)) = field(to, name) else {
-            return Err(LayoutError::NoName { op, name: name.clone(), what: "is on one side only" });
-        };
-        if found != *bits {
-            // At most 62 each.
-            return Err(LayoutError::Size { op, left: *bits as i64, right: found as i64 });
-        }
-        columns.extend((first..first + bits).map(|bit| 1_u64.checked_shl(bit as u32).unwrap_or(0)));
-    }
-    BitMatrix::new(columns.len(), columns)
-}
-
-/// The names of both, the bits of those that both have added up.
-fn both(first: &[Named], second: &[Named]) -> Vec<Named> {
-    let mut names = first.to_vec();
-    for (name, bits) in second {
-        match names.iter_mut().find(|(here, _)| here == name) {
-            Some((_, sum)) => *sum += bits,
-            None => names.push((name.clone(), *bits)),
-        }
-    }
-    names
-}
-
-impl fmt::Display for LinearLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, _) in &self.inputs {
-            write!(f, "{name}=[")?;
-            for (position, image) in self.bases(name).unwrap_or_default().iter().enumerate() {
-                f.write_str(if position > 0 { ",(" } else { "(" })?;
-                for (position, index) in image.iter().enumerate() {
-                    f.write_str(if position > 0 { "," } else { "" })?;
-                    write!(f, "{index}")?;
-                }
-                f.write_str(")")?;
-            }
-            f.write_str("] ")?;
-        }
-        f.write_str("->")?;
-        self.outputs.iter().try_for_each(|(name, bits)| write!(f, " {name}:{}", 1_u64 << bits))
-    }
-}
-
-impl fmt::Debug for LinearLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LinearLayout({self})")
-    }
-}
-
-impl FromStr for LinearLayout {
-    type Err = LayoutError;
-
-    /// Reads `input=[(index,..),..] .. -> output:size ..`: for each input the images of its powers
-    /// of two, and for each output its size, a power of two.
-    fn from_str(text: &str) -> Result<LinearLayout, LayoutError> {
-        let fail = |at, expected| Err(LayoutError::Syntax { at, expected });
-        let Some((left, right)) = text.split_once("->") else { return fail(text.len(), "'->' before the outputs") };
-        let mut outputs: Vec<(&str, usize)> = Vec::new();
-        for word in right.split_whitespace() {
-            let size = word.split_once(':').and_then(|(name, size)| Some((name, size.parse::<u64>().ok()?)));
-            match size.filter(|(_, size)| size.is_power_of_two()) {
-                Some((name, size)) => outputs.push((name, size.trailing_zeros() as usize)),
-                None => return fail(left.len() + 2, "outputs name:size, each size a power of two"),
-            }
-        }
-        let mut inputs: Vec<(&str, Vec<Vec<u64>>)> = Vec::new();
-        let mut rest = left.trim_start();
-        while !rest.is_empty() {
-            let at = left.len() - rest.len();
-            let Some((name, after)) = rest.split_once('=') else { return fail(at, "an input name=[images]") };
-            let images = after.trim_start().strip_prefix('[').and_then(|after| after.split_once(']'));
-            let Some((images, after)) = images else { return fail(at, "an input name=[images]") };
-            // As a tuple of tuples: one more pair of parentheses.
-            let mut tuple = String::from("(");
-            tuple.push_str(images);
-            tuple.push(')');
-            let Ok(tree) = tuple.parse::<Tree<i64>>() else { return fail(at, "images, each a tuple of indices") };
-            let mut bases = Vec::new();
-            for image in tree.modes() {
-                let indices = image.leaves().iter().map(|index| u64::try_from(*index).ok());
-                match indices.collect::<Option<Vec<u64>>>().filter(|_| image.depth() <= 1) {
-                    Some(indices) => bases.push(indices),
-                    None => return fail(at, "images, each a tuple of indices"),
-                }
-            }
-            inputs.push((name.trim(), bases));
-            rest = after.trim_start();
-        }
-        LinearLayout::new(inputs, outputs)
     }
 }

@@ -1,12 +1,9 @@
-//! Composed layouts as plain functions: as layouts with an offset, as maps over bits, and whether
-//! two are equal.
+//! Composed layouts as plain functions: as layouts with an offset, and as maps over bits.
 //!
 //! Laws: `to_layout` gives `L` and `o` with `R(c) = o + L(c)` at every coordinate; the bit matrix
-//! of `R` is `R` at every index; and `equivalent` says whether two maps are the same at every
-//! index. Where the extents are powers of two and each map reads what is affine over bits, all
-//! three are decided by the sums of parities ([`super::parity`]): exactly, and at a cost that grows
-//! with the number of bits. Equality is also decided part by part, the indices of odd extents fixed
-//! in each. Otherwise the indices are walked, up to a limit.
+//! of `R` is `R` at every index. Where the extents are powers of two and the map reads what is affine
+//! over bits, both are decided by the sums of parities ([`super::parity`]): exactly, and at a cost
+//! that grows with the number of bits.
 //!
 //! *When `S o off o L` represents a function affine over bits.* A swizzle is its own inverse, so
 //! this asks for `off + L(x) = S(f(x))`: every bit of `S(f(x))` must depend on one bit of `x` at
@@ -29,13 +26,10 @@ use crate::value::number::Extent;
 use crate::value::profile::{Builder, Profile};
 use crate::value::tree::{Leaves, Tree};
 
-/// How many parts, with the indices of odd extents fixed, two composed layouts are compared in.
-const MAX_PARTS: i64 = 1 << 12;
-
 impl OuterMap {
     /// The map after a function of bits; none where it reads what is not affine, or ends a mode
     /// within it at what is not a power of two.
-    fn after_bits(&self, sum: Parities) -> Option<Parities> {
+    pub(super) fn after_bits(&self, sum: Parities) -> Option<Parities> {
         match self {
             OuterMap::Layout(layout) => {
                 let layout = layout.coalesce_z().ok()?;
@@ -226,114 +220,6 @@ impl Composed {
         let matrix = BitMatrix::of_columns(affine.columns.iter().copied().chain(constant))?;
         let offset = if constant.is_some() { 1_i64.checked_shl(bits as u32).ok_or_else(overflow)? } else { 0 };
         Composed::new(matrix, offset, Layout::compact(shape)?)
-    }
-
-    /// Whether two maps are the same function of an index: equal size, and equal at every index.
-    ///
-    /// Decided for extents that are powers of two where each outer map reads what is affine over
-    /// bits, whatever the size, also part by part where other extents come after them in the same
-    /// places; otherwise by walking.
-    ///
-    /// Errors: a value is not representable; the first [`MAX_INDICES`] values agree, and there are
-    /// more ([`LayoutError::Undecided`]).
-    ///
-    /// ```
-    /// use tilewright_layout::Composed;
-    ///
-    /// let composed = |text: &str| text.parse::<Composed>().unwrap();
-    /// // A swizzle passes through a change of rows that it does not read.
-    /// let (a, b) = (composed("S<3,3,3> o 0 o (8,64):(64,1)"), composed("(8,64,4):(64,1,512) o 0 o S<3,6,-3> o 0 o 512:1"));
-    /// assert!(a.equivalent(&a.coalesce().unwrap()).unwrap());
-    /// assert!(!a.equivalent(&b).unwrap());
-    /// ```
-    pub fn equivalent(&self, other: &Composed) -> Result<bool, LayoutError> {
-        if self.size() != other.size() {
-            return Ok(false);
-        }
-        if self.outer == other.outer && self.offset == other.offset && self.inner.equivalent(&other.inner) {
-            return Ok(true);
-        }
-        if let (Some(a), Some(b)) = (self.parities(), other.parities()) {
-            return Ok(a == b);
-        }
-        if let Some(equal) = self.equal_in_parts(other) {
-            return Ok(equal);
-        }
-        for index in 0..self.size().min(MAX_INDICES) {
-            interrupt::check("equivalent")?;
-            if self.eval(&index)? != other.eval(&index)? {
-                return Ok(false);
-            }
-        }
-        if self.size() <= MAX_INDICES {
-            return Ok(true);
-        }
-        Err(LayoutError::Undecided { op: "equivalent", limit: MAX_INDICES as usize })
-    }
-
-    /// Whether the two are equal with the indices of odd extents fixed, for all of those; none
-    /// where this does not decide it.
-    fn equal_in_parts(&self, other: &Composed) -> Option<bool> {
-        let (a, b) = (Split::of(self), Split::of(other));
-        let same = a.extents == b.extents && a.places == b.places;
-        if !same || a.extents.iter().try_fold(1, |parts: i64, extent| parts.checked_mul(*extent))? > MAX_PARTS {
-            return None;
-        }
-        let mut index = SmallVec::<[i64; 8]>::from_elem(0, a.extents.len());
-        loop {
-            if a.part(self, &index)? != b.part(other, &index)? {
-                return Some(false);
-            }
-            // The next index, or the end.
-            let mut digits = index.iter_mut().zip(&a.extents);
-            loop {
-                let Some((digit, extent)) = digits.next() else { return Some(true) };
-                *digit += 1;
-                if *digit < *extent {
-                    break;
-                }
-                *digit = 0;
-            }
-        }
-    }
-}
-
-/// A domain as its bits, and the odd extents between them.
-struct Split {
-    /// The power-of-two parts of all leaves.
-    even: Leaves<Leaf>,
-    /// The odd parts, their strides, and how many bits come before each.
-    extents: SmallVec<[i64; 8]>,
-    strides: SmallVec<[i64; 8]>,
-    places: SmallVec<[u32; 8]>,
-}
-
-impl Split {
-    fn of(composed: &Composed) -> Split {
-        let mut split =
-            Split { even: Leaves::new(), extents: SmallVec::new(), strides: SmallVec::new(), places: SmallVec::new() };
-        let mut bits = 0;
-        for leaf in composed.inner.leaves() {
-            let power = leaf.extent.trailing_zeros();
-            split.even.push(Leaf { extent: 1 << power, stride: leaf.stride });
-            bits += power;
-            if leaf.extent >> power > 1 {
-                split.extents.push(leaf.extent >> power);
-                // Within the range of the layout, which fits.
-                split.strides.push(leaf.stride.wrapping_shl(power));
-                split.places.push(bits);
-            }
-        }
-        split
-    }
-
-    /// The function with the indices of the odd extents fixed.
-    fn part(&self, composed: &Composed, index: &[i64]) -> Option<Parities> {
-        let mut offset = composed.offset;
-        for (digit, stride) in index.iter().zip(&self.strides) {
-            offset = offset.checked_add(digit.checked_mul(*stride)?)?;
-        }
-        composed.outer.after_bits(Parities::of_layout(&self.even, offset)?)
     }
 }
 
