@@ -1,0 +1,249 @@
+//! What each operation gives, as the threads hold it.
+//!
+//! Law: operations on elements are those of the numbers, one by one; what moves through layouts
+//! alone renames numbers; loads, reductions, scans and conversions are those of distributed tiles,
+//! and products those of fragments.
+
+use tilewright_kernel::{Element, Fragment, KernelError, Num};
+use tilewright_layout::{Layout, Slot, Tree};
+
+use super::functions::{binary, compared, reductions, unary};
+use super::{LINE, Lowering, Own, SECTOR, over, top};
+use crate::held::bits;
+use crate::program::{Index, Name, Operation, Program, ValueId};
+
+impl<'k> Lowering<'k, '_> {
+    /// What an operation gives.
+    pub(super) fn given(
+        &mut self,
+        result: ValueId,
+        operation: &Operation,
+        operands: &[ValueId],
+    ) -> Result<Own<'k>, KernelError> {
+        if let (Operation::To(element), Some(Own::Tile(tile))) =
+            (operation, operands.first().and_then(|own| self.values.get(own)))
+            && element.bits() > tile.element().bits()
+        {
+            return Ok(Own::Widened(tile.clone(), *element));
+        }
+        if let Operation::Load { tensor, shape, at, other } = operation {
+            return self.loaded(result, *tensor, (shape, at), *other);
+        }
+        if let Operation::Gather { .. } = operation {
+            return self.gathered(result, operation, *operands.first().ok_or_else(over)?);
+        }
+        // What only has another shape stays as it is in registers.
+        if let (Operation::Reshape(_) | Operation::Transpose(_), Some(Own::Tile(tile))) =
+            (operation, operands.first().and_then(|own| self.values.get(own)))
+        {
+            return Ok(Own::Tile(tile.fragment().distributed(&self.distribution(result)?)?));
+        }
+        if let (Operation::Held(_), Some(Own::Tile(tile))) =
+            (operation, operands.first().and_then(|own| self.values.get(own)))
+        {
+            return Ok(Own::Tile(tile.convert(&self.distribution(result)?)?));
+        }
+        if let (Operation::Unpack { element, signed }, [words]) = (operation, operands) {
+            return self.unpacked(result, *words, *element, *signed);
+        }
+        if let Operation::Dot = operation {
+            return Ok(Own::Numbers(self.multiplied(result, operands)?));
+        }
+        self.computed(result, operation, operands)
+    }
+
+    /// A tile of a tensor; what lies past its edge is `other`.
+    fn loaded(
+        &self,
+        result: ValueId,
+        tensor: usize,
+        (shape, at): (&[i64], &[Index]),
+        other: f64,
+    ) -> Result<Own<'k>, KernelError> {
+        let program = &self.placed.program;
+        let (tile, held) = (self.tile(tensor, shape, at, None)?, self.distribution(result)?);
+        let is_once = held.threads() * held.values() == shape.iter().product::<i64>();
+        let tile = match part_of_line(program, tensor, shape, at) {
+            Some(bytes) if bytes % SECTOR == 0 && is_once => tile.in_whole_lines_once(),
+            Some(_) => tile.in_whole_lines(),
+            None => tile,
+        };
+        if other == 0.0 && other.is_sign_positive() {
+            return Ok(Own::Tile(tile.load_distributed_predicated(&held)?));
+        }
+        let other = self.k.number_of(program.tensors[tensor].element, other);
+        Ok(Own::Tile(tile.load_distributed_or(&held, other)?))
+    }
+
+    /// What an operation gives that takes numbers.
+    fn computed(
+        &mut self,
+        result: ValueId,
+        operation: &Operation,
+        operands: &[ValueId],
+    ) -> Result<Own<'k>, KernelError> {
+        let k = self.k;
+        let given = operands.iter().map(|value| self.numbers(*value)).collect::<Result<Vec<_>, _>>()?;
+        let each = |function: &dyn Fn(usize) -> Num<'k>| (0..given[0].len()).map(function).collect::<Vec<_>>();
+        Ok(Own::Numbers(match operation {
+            // `given` takes these.
+            Operation::Load { .. } | Operation::Gather { .. } | Operation::Stage { .. } => Vec::new(),
+            Operation::Dot | Operation::Unpack { .. } => Vec::new(),
+            Operation::Atom(_) => given[0].to_vec(),
+            Operation::Recast(element) => each(&|at| given[0][at].recast(*element)),
+            Operation::Random(word) => each(&|at| top::random(k, given[0][at], given[1][at], *word)),
+            Operation::Constant(element, value) => vec![k.number_of(*element, *value)],
+            Operation::Number(index) => vec![k.index(&self.index(index)?)?],
+            Operation::Size(text) => vec![k.index(&k.size(text)?)?],
+            Operation::Arange { mode, .. } => {
+                k.distributed_index(&self.distribution(result)?, *mode)?.fragment().numbers()?
+            }
+            Operation::Unary(function) => each(&|at| unary(*function, given[0][at])),
+            Operation::Binary(function) => each(&|at| binary(*function, given[0][at], given[1][at])),
+            Operation::MultiplyAdd => each(&|at| given[0][at].multiply_add(given[1][at], given[2][at])),
+            Operation::Select(comparison) => match self.limit(result, *comparison, operands)? {
+                // In place: a comparison takes less than a register that keeps what it found.
+                Some((constants, limit)) => k.in_place(|| {
+                    Ok(each(&|at| {
+                        let constant = k.number_of(Element::I32, constants[at] as f64);
+                        constant.le(limit).select(given[2][at], given[3][at])
+                    }))
+                })?,
+                None => {
+                    each(&|at| compared(*comparison, given[0][at], given[1][at]).select(given[2][at], given[3][at]))
+                }
+            },
+            Operation::To(element) => {
+                let held = self.distribution(operands[0])?;
+                let tile = self.tiled(&given[0], &held)?.to(*element)?;
+                if self.groups.is_some() && element.bits() < 32 && element.is_float() {
+                    return Ok(Own::Tile(tile));
+                }
+                tile.fragment().numbers()?
+            }
+            Operation::Reshape(_) | Operation::Transpose(_) => given[0].to_vec(),
+            Operation::Broadcast(shape) => self.spread(result, operands[0], shape, &given[0])?,
+            Operation::Reduce(reduction, modes) => {
+                let tile = self.tiled(&given[0], &self.distribution(operands[0])?)?;
+                let reduced = tile.reduce(modes, reductions(*reduction))?;
+                reduced.convert(&self.distribution(result)?)?.fragment().numbers()?
+            }
+            Operation::ArgMax(mode) => {
+                let tile = self.tiled(&given[0], &self.distribution(operands[0])?)?;
+                let (_, places) = tile.argmax(&[*mode])?;
+                places.convert(&self.distribution(result)?)?.fragment().numbers()?
+            }
+            Operation::Top(mode, count) => self.top(result, operands[0], *mode, *count)?,
+            Operation::Histogram(_) => {
+                let tile = self.tiled(&given[0], &self.distribution(operands[0])?)?;
+                tile.histogram(&self.distribution(result)?)?.fragment().numbers()?
+            }
+            Operation::ScanBefore(reduction, mode) => {
+                let tile = self.tiled(&given[0], &self.distribution(operands[0])?)?;
+                tile.scan_before(*mode, reductions(*reduction))?.fragment().numbers()?
+            }
+            Operation::Scan(reduction, mode) => {
+                let tile = self.tiled(&given[0], &self.distribution(operands[0])?)?;
+                tile.scan(*mode, reductions(*reduction))?.fragment().numbers()?
+            }
+            Operation::Held(_) => {
+                let tile = self.tiled(&given[0], &self.distribution(operands[0])?)?;
+                tile.convert(&self.distribution(result)?)?.fragment().numbers()?
+            }
+        }))
+    }
+
+    /// The numbers of an operand, each where the result has it.
+    fn spread(
+        &self,
+        result: ValueId,
+        operand: ValueId,
+        shape: &[i64],
+        given: &[Num<'k>],
+    ) -> Result<Vec<Num<'k>>, KernelError> {
+        let from = &self.placed.program.type_of(operand).shape;
+        let onto = bits::without(shape, &bits::broadcast(from, shape));
+        let held = self.held(result)?;
+        // The bits of a value's number that the operand has, too.
+        let kept = held.values.iter().enumerate().filter(|(_, bit)| onto[usize::from(**bit)].is_some());
+        let kept: Vec<usize> = kept.map(|(at, _)| at).collect();
+        let own = |value: usize| kept.iter().enumerate().map(|(to, at)| (value >> at & 1) << to).sum::<usize>();
+        Ok((0..held.values() as usize).map(|value| given[own(value)]).collect())
+    }
+
+    /// Numbers of four bits: those of a word lie as bits of values, in whatever order.
+    fn unpacked(
+        &self,
+        result: ValueId,
+        words: ValueId,
+        element: Element,
+        signed: bool,
+    ) -> Result<Own<'k>, KernelError> {
+        let fragment = self.k.nibbles(&self.numbers(words)?, element, signed)?;
+        let mut words = 3;
+        let mut modes = Vec::new();
+        for bit in &self.held(result)?.values {
+            let at = match bit {
+                0..3 => *bit,
+                _ => {
+                    words += 1;
+                    words - 1
+                }
+            };
+            modes.push(Layout::mode_of(2, 1 << at)?);
+        }
+        let fragment = fragment.with_layout(&Layout::tuple(&modes)?)?;
+        Ok(Own::Tile(fragment.distributed(&self.distribution(result)?)?))
+    }
+
+    /// The sums of a product, step by step along K.
+    fn multiplied(&self, result: ValueId, operands: &[ValueId]) -> Result<Vec<Num<'k>>, KernelError> {
+        let k = self.k;
+        let missing = || KernelError::from(tilewright_layout::LayoutError::Overflow { op: "product" });
+        let tiling = self.placed.tilings.get(&result).ok_or_else(missing)?;
+        if tiling.by_groups {
+            return self.multiplied_by_groups(result, operands);
+        }
+        let shape = &self.placed.program.type_of(result).shape;
+        let rows = shape[0] / (16 * tiling.warps[0]);
+        let columns = shape[1] / (8 * tiling.warps[1]);
+        let fragment = |numbers: &[Num<'k>], shape: [i64; 3]| {
+            let element = numbers.first().map_or(Element::F32, |number| number.element());
+            let fragment = k.register(element, &format!("({},{},{})", shape[0], shape[1], shape[2]))?;
+            fragment.set(numbers)?;
+            Ok::<_, KernelError>(fragment)
+        };
+        let steps = |value: ValueId, [values, count]: [i64; 2]| -> Result<Vec<Fragment<'k>>, KernelError> {
+            if let Some(Own::Factor(parts)) = self.values.get(&value) {
+                return Ok(parts.clone());
+            }
+            if let Some(Own::Tile(tile)) = self.values.get(&value) {
+                let each = values * count;
+                let steps = tile.distribution().values() / each;
+                let parts = format!("({values},{count},1,{steps}):(1,{values},0,{each})").parse::<Layout>()?;
+                let fragment = tile.fragment();
+                let fragment = fragment.with_layout(&fragment.layout().compose(&parts)?)?;
+                let part = |step: i64| fragment.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(step)])?);
+                return (0..steps).map(part).collect();
+            }
+            let numbers = self.numbers(value)?;
+            numbers.chunks((values * count) as usize).map(|part| fragment(part, [values, count, 1])).collect()
+        };
+        let depth = crate::matrix::depth(self.placed.program.type_of(operands[0]).element);
+        let (a, b) = (steps(operands[0], [depth / 2, rows])?, steps(operands[1], [depth / 4, columns])?);
+        let sums = fragment(&self.numbers(operands[2])?, [4, rows, columns])?;
+        for (a, b) in a.iter().zip(&b) {
+            k.mma(&tiling.mma, &sums, a, b, &sums)?;
+        }
+        sums.numbers()
+    }
+}
+
+/// How many bytes a tile has of each line that it lies in, where that is a part of it, and the next
+/// turn reads the next part.
+fn part_of_line(program: &Program, tensor: usize, shape: &[i64], at: &[Index]) -> Option<i64> {
+    let along = (0..shape.len()).find(|mode| crate::roles::is_contiguous(program, tensor, *mode))?;
+    let bytes = shape[along] * i64::from(program.tensors[tensor].element.bytes());
+    let is_next = at[along].terms.iter().any(|own| matches!(own, (Name::Turn(_), 1)));
+    (bytes < LINE && is_next).then_some(bytes)
+}
