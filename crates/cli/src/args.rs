@@ -258,15 +258,7 @@ Examples:
     },
 
     /// Move the elements of a NumPy array to another layout.
-    #[command(after_help = "\
-Examples:
-  tilewright relayout a.npy --to '(1024,1024):(1,1024)' -o columns.npy
-  tilewright relayout a.npy --to '((128,8),(64,16)):((64,131072),(1,8192))' -o tiles.npy
-  tilewright relayout a.npy --to 'S<3,4,3> o 0 o (8,128):(128,1)' --explain
-
-Element i of the array, counted with the first axis fastest, goes to the offset that the layout
-has at i. The output is the memory under the layout, from offset 0 on; what lies between is 0.
-It is put in its place when it is complete.")]
+    #[command(after_help = crate::relayout::EXAMPLES)]
     Relayout {
         #[command(flatten)]
         options: crate::relayout::Options,
@@ -274,57 +266,21 @@ It is put in its place when it is complete.")]
 
     /// Kernels for GPUs: list them, show their plans, write them as PTX, check them on any machine,
     /// time them on a GPU.
-    #[command(after_help = "\
-Examples:
-  tilewright kernel list
-  tilewright kernel show transpose M=4096 N=4096 --type bf16
-  tilewright kernel emit product --arch sm_90a -o product.ptx
-  tilewright kernel check transpose M=300 N=200
-  tilewright kernel bench transpose --type bf16
-
-A check runs the whole grid on an interpreter, under several orders of the warps: every access of
-every thread stays inside its tensor, reads what was written, and meets no other thread's access
-unordered; every element of the output is written once and is what the definition says. It speaks
-of the sizes that were run. Exit status 1: something was found.")]
+    #[command(after_help = crate::kernel::EXAMPLES)]
     Kernel {
         #[command(subcommand)]
         action: crate::kernel::Action,
     },
 
     /// Multiply matrices: print the tilings, check the result and time it.
-    #[command(after_help = "\
-Examples:
-  tilewright gemm --m 1023 --n 1025 --k 1027
-  tilewright gemm --type bf16 --threads 1
-  tilewright gemm --a a.npy --b b.npy -o c.npy
-  tilewright gemm 4096 4096 4096 --device --type bf16
-  tilewright gemm 4095 4097 4100 --plan --type bf16 --lies-b row --epilogue 'gelu(x + bias) + c'
-
-A is M x K, B is K x N. Numbers that are not read from files are random, the same each time.
-C is compared with sums in double precision, within the bound that any order of adding up
-keeps: at all places, or at evenly spaced ones where that would take long.
-
-With --device, the first GPU multiplies, by a kernel that is planned from sizes, types and layouts;
---plan prints the plan on any machine. There B has its columns contiguous where nothing else is
-said. An epilogue is a function of the sum x, and of c (M,N), bias (N) and column (M).")]
+    #[command(after_help = crate::gemm::EXAMPLES)]
     Gemm {
         #[command(flatten)]
         options: crate::gemm::Options,
     },
 
     /// Tensors sharded over devices: who holds what, and how to get from one layout to another.
-    #[command(after_help = "\
-Examples:
-  tilewright mesh show dp=2,tp=4 '((2,4),3):((1,1@tp),2) copied 2:1@dp'
-  tilewright mesh show dp=2:4,tp=4:1 --shape 8,6 --spec \"P('tp', 'dp')\" -o holders.svg
-  tilewright mesh reshard tp=4 '((64,4),256):((1,1@tp),64)' '(256,(64,4)):(1,(256,1@tp))'
-  tilewright launch -n 4 tilewright mesh run tp=4 '(8,4):(1,1@tp)' '((2,4),4):((1,1@tp),2)'
-  tilewright mesh reshard tp=8 '(4096,4096) summed 8:1@tp' '(4096,4096) copied 8:1@tp'
-
-A mode steps along offsets in the memory of a device, `8`, or along an axis of the mesh, `1@tp`.
-Behind `copied` stand modes along which an element lies once for each position, behind `summed`
-modes whose positions hold summands. The bytes that a device receives are counted from both
-layouts; the times are what the links of the machine allow, and no measurement.")]
+    #[command(after_help = crate::mesh::EXAMPLES)]
     Mesh {
         #[command(subcommand)]
         action: crate::mesh::Action,

@@ -3,6 +3,7 @@
 //! Law: C = alpha * A * B + beta * C with A of M x K and B of K x N, as in mathematics; the
 //! library's B is the transpose, under a layout.
 
+mod chosen;
 mod convolution;
 mod device;
 mod list;
@@ -31,6 +32,23 @@ use crate::progress::Progress;
 use crate::terminal::Terminal;
 pub use number::{Number, Random, Sum};
 use verify::{Tally, Terms};
+
+/// Below the help of the command.
+pub const EXAMPLES: &str = "\
+Examples:
+  tilewright gemm --m 1023 --n 1025 --k 1027
+  tilewright gemm --type bf16 --threads 1
+  tilewright gemm --a a.npy --b b.npy -o c.npy
+  tilewright gemm 4096 4096 4096 --device --type bf16
+  tilewright gemm 4095 4097 4100 --plan --type bf16 --lies-b row --epilogue 'gelu(x + bias) + c'
+
+A is M x K, B is K x N. Numbers that are not read from files are random, the same each time.
+C is compared with sums in double precision, within the bound that any order of adding up
+keeps: at all places, or at evenly spaced ones where that would take long.
+
+With --device, the first GPU multiplies, by a kernel that is planned from sizes, types and layouts;
+--plan prints the plan on any machine. There B has its columns contiguous where nothing else is
+said. An epilogue is a function of the sum x, and of c (M,N), bias (N) and column (M).";
 
 /// The most threads that are started.
 const MAX_THREADS: i64 = 1024;

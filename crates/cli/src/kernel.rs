@@ -21,6 +21,20 @@ use crate::json::Json;
 use crate::output::{Failure, write_file};
 use crate::terminal::Terminal;
 
+/// Below the help of the command.
+pub const EXAMPLES: &str = "\
+Examples:
+  tilewright kernel list
+  tilewright kernel show transpose M=4096 N=4096 --type bf16
+  tilewright kernel emit product --arch sm_90a -o product.ptx
+  tilewright kernel check transpose M=300 N=200
+  tilewright kernel bench transpose --type bf16
+
+A check runs the whole grid on an interpreter, under several orders of the warps: every access of
+every thread stays inside its tensor, reads what was written, and meets no other thread's access
+unordered; every element of the output is written once and is what the definition says. It speaks
+of the sizes that were run. Exit status 1: something was found.";
+
 /// What is done with a kernel.
 #[derive(Debug, Subcommand)]
 pub enum Action {

@@ -17,6 +17,20 @@ use crate::output::{Failure, SCALE, Saving};
 use crate::picture::{Paint, painted};
 use crate::terminal::Terminal;
 
+/// Below the help of the command.
+pub const EXAMPLES: &str = "\
+Examples:
+  tilewright mesh show dp=2,tp=4 '((2,4),3):((1,1@tp),2) copied 2:1@dp'
+  tilewright mesh show dp=2:4,tp=4:1 --shape 8,6 --spec \"P('tp', 'dp')\" -o holders.svg
+  tilewright mesh reshard tp=4 '((64,4),256):((1,1@tp),64)' '(256,(64,4)):(1,(256,1@tp))'
+  tilewright launch -n 4 tilewright mesh run tp=4 '(8,4):(1,1@tp)' '((2,4),4):((1,1@tp),2)'
+  tilewright mesh reshard tp=8 '(4096,4096) summed 8:1@tp' '(4096,4096) copied 8:1@tp'
+
+A mode steps along offsets in the memory of a device, `8`, or along an axis of the mesh, `1@tp`.
+Behind `copied` stand modes along which an element lies once for each position, behind `summed`
+modes whose positions hold summands. The bytes that a device receives are counted from both
+layouts; the times are what the links of the machine allow, and no measurement.";
+
 #[derive(Debug, Subcommand)]
 pub enum Action {
     /// Who holds what: the facts about a layout over a mesh, and its picture.

@@ -18,6 +18,17 @@ use crate::show::drawable;
 use crate::terminal::Terminal;
 use tilewright::explain::map;
 
+/// Below the help of the command.
+pub const EXAMPLES: &str = "\
+Examples:
+  tilewright relayout a.npy --to '(1024,1024):(1,1024)' -o columns.npy
+  tilewright relayout a.npy --to '((128,8),(64,16)):((64,131072),(1,8192))' -o tiles.npy
+  tilewright relayout a.npy --to 'S<3,4,3> o 0 o (8,128):(128,1)' --explain
+
+Element i of the array, counted with the first axis fastest, goes to the offset that the layout
+has at i. The output is the memory under the layout, from offset 0 on; what lies between is 0.
+It is put in its place when it is complete.";
+
 /// What is moved where.
 #[derive(Debug, Args)]
 pub struct Options {

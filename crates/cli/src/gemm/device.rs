@@ -3,19 +3,18 @@
 //! Law: what is printed was measured in this run (`measured.rs`). Without a device nothing is
 //! printed but the plan, where that is asked for.
 
-use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
-use tilewright::gemm::{Tuned, TunedPlans};
+use tilewright::gemm::TunedPlans;
 use tilewright::gpu::Device;
 use tilewright::kernel::Kernel;
 use tilewright::kernel::ptx::{self, Target};
-use tilewright::kernels::gemm::{Operand, Product, Side};
+use tilewright::kernels::gemm::Product;
 use tilewright::tensor::npy;
 
+use super::chosen::Chosen;
 use super::convolution::Convolution;
 use super::measured::measured;
 use super::task::{self, Paired, Stored, Task};
@@ -163,28 +162,56 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
     if let Some((option, _)) = cpu.into_iter().find(|(_, given)| *given) {
         return Err(Failure::Usage(format!("{option} is for products on the processor")));
     }
-    if let Some(count) = options.device.random {
-        let device = options.device.device;
-        let largest = options.extents()[0].map_or(if device { 5000 } else { 96 }, i64::from);
-        return super::random::run(count.into(), options.device.first.into(), largest, device, terminal);
+    let own = &options.device;
+    if let Some(count) = own.random {
+        let largest = options.extents()[0].map_or(if own.device { 5000 } else { 96 }, i64::from);
+        return super::random::run(count.into(), own.first.into(), largest, own.device, terminal);
     }
-    if let Some(sizes) = &options.device.list {
-        let device = options.device.device.then(|| Device::open(0)).transpose()?;
-        return super::list::run(options, sizes, (device.as_ref(), options.device.rest), terminal);
+    if let Some(sizes) = &own.list {
+        let device = own.device.then(|| Device::open(0)).transpose()?;
+        return super::list::run(options, sizes, (device.as_ref(), own.rest), terminal);
     }
     let task = task::problem(options)?;
-    let problem = &task.problem;
-    let ends = task::ends(options, problem)?;
-    let device = match (options.device.device, options.device.plan) {
+    let ends = task::ends(options, &task.problem)?;
+    let device = match (own.device, own.plan) {
         (true, _) => Some(Device::open(0)?),
         // A plan may have been kept for a device, if there is one.
         (false, true) => Device::open(0).ok(),
         _ => None,
     };
-    let tuned = match (&device, options.device.tune) {
+    let chosen = chosen(own, task, device.as_ref(), ends.as_deref(), terminal)?;
+    own.write_ptx(&chosen.product.kernels())?;
+    let measured = match device.filter(|_| own.device) {
+        Some(device) => Some(measured(&device, &chosen.product, ends.as_deref(), own.rest)?),
+        None => None,
+    };
+    if terminal.json {
+        let mut object = chosen.json();
+        if let Some(measured) = &measured {
+            measured.json(&chosen.product, &mut object);
+        }
+        return Ok(terminal.object(&object)?);
+    }
+    let mut text = chosen.text(own.plan);
+    if let Some(measured) = &measured {
+        measured.text(&chosen.product, &mut text);
+    }
+    Ok(terminal.text(&text)?)
+}
+
+/// The plan of a product: the one that is measured now or was measured before on this device, or
+/// that of the model.
+fn chosen(
+    options: &OnDevice,
+    task: Task,
+    device: Option<&Device>,
+    ends: Option<&[u8]>,
+    terminal: &mut Terminal,
+) -> Result<Chosen, Failure> {
+    let problem = &task.problem;
+    let tuned = match (device, options.tune) {
         (Some(device), Some(count)) => {
-            let turns = (count as usize, options.device.rest);
-            Some(tune::tuned(device, problem, ends.as_deref(), turns, terminal)?)
+            Some(tune::tuned(device, problem, ends, (count as usize, options.rest), terminal)?)
         }
         (Some(device), None) => TunedPlans::from_environment().find(device, problem),
         (None, _) => None,
@@ -194,97 +221,5 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         Some((product, tuned)) => (product, Some(tuned)),
         None => (Product::new(problem).map_err(|error| Failure::refused(&error))?, None),
     };
-    options.device.write_ptx(&product.kernels())?;
-    let named = |operand: Operand| match operand {
-        Operand::A => "A".to_owned(),
-        Operand::B => "B".to_owned(),
-        Operand::Ends => "ends of groups".to_owned(),
-        Operand::D => "D".to_owned(),
-        Operand::Input(number) => {
-            task.inputs.get(number).map_or_else(|| format!("x{number}"), |name| (*name).to_owned())
-        }
-        Operand::Scales(Side::A) => "scales of A".to_owned(),
-        Operand::Scales(Side::B) => "scales of B".to_owned(),
-        Operand::ByProduct(number) => format!("kept {number}"),
-        Operand::Workspace(number) => format!("workspace {number}"),
-    };
-    let measured = match &device {
-        Some(device) if options.device.device => {
-            Some(measured(device, &product, ends.as_deref(), options.device.rest)?)
-        }
-        _ => None,
-    };
-    if terminal.json {
-        let mut object = described(&product, &task, &named);
-        object["tuned"] =
-            json!(tuned.as_ref().map(|tuned| json!({ "median_us": tuned.microseconds, "plans": tuned.candidates })));
-        if let Some(measured) = &measured {
-            measured.json(&product, &mut object);
-        }
-        return Ok(terminal.object(&object)?);
-    }
-    let mut text = format!("{}\n", task.text());
-    for operand in problem.given().into_iter().chain(problem.written_operands()) {
-        if let Some(matrix) = problem.matrix(operand) {
-            let turned = if operand == Operand::B { ", as (N,K)" } else { "" };
-            let _ = writeln!(text, "  {} {matrix}{turned}", named(operand));
-        }
-    }
-    for line in product.lines() {
-        let _ = writeln!(text, "  {line}");
-    }
-    if let Some(Tuned { microseconds, candidates, .. }) = tuned {
-        let _ = writeln!(
-            text,
-            "  the fastest of {candidates} plans that were measured on this device: {microseconds:.1} us then"
-        );
-    }
-    if options.device.plan || product.workspace() > 0 {
-        let _ = writeln!(text, "  {} bytes of workspace", product.workspace());
-    }
-    if options.device.plan {
-        for step in product.steps() {
-            let operands: Vec<String> = step.operands().iter().map(|operand| named(*operand)).collect();
-            let program = step.kernel().program();
-            let grid: Vec<String> = program.grid.iter().map(ToString::to_string).collect();
-            let _ = writeln!(
-                text,
-                "  {} ({}): ({}) blocks of {} threads, {} bytes of shared memory",
-                step.kernel().name(),
-                operands.join(", "),
-                grid.join(","),
-                program.threads,
-                program.shared_bytes
-            );
-        }
-    }
-    if let Some(measured) = &measured {
-        measured.text(&product, &mut text);
-    }
-    Ok(terminal.text(&text)?)
-}
-
-/// The sizes, types, layouts and plan.
-fn described(product: &Product, task: &Task, named: &dyn Fn(Operand) -> String) -> serde_json::Value {
-    let problem = product.problem();
-    let [m, n, k] = problem.sizes();
-    let mut layouts = serde_json::Map::new();
-    for operand in problem.given().into_iter().chain(problem.written_operands()) {
-        if let Some(matrix) = problem.matrix(operand) {
-            let lies = json!({ "type": matrix.element().name(), "layout": matrix.layout().to_string(), "offset": matrix.offset() });
-            layouts.insert(named(operand), lies);
-        }
-    }
-    json!({
-        "m": m, "n": n, "k": k,
-        "batch": problem.batch(),
-        "groups": problem.groups(),
-        "types": { "factors": problem.factors().name(), "tf32": problem.is_tf32(), "sums": problem.sums().name(), "result": problem.result().name() },
-        "layouts": layouts,
-        "epilogue": problem.function().map(|fused| fused.expression.named(&task.names())),
-        "kept": problem.by_products().map(|by| by.to_string()).collect::<Vec<_>>(),
-        "plan": product.lines(),
-        "kernels": product.steps().iter().map(|step| step.kernel().name()).collect::<Vec<_>>(),
-        "workspace": product.workspace(),
-    })
+    Ok(Chosen { task, product, tuned })
 }

@@ -1,0 +1,113 @@
+//! A product and its plan, as text and as JSON.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use tilewright::gemm::Tuned;
+use tilewright::kernels::gemm::{Operand, Product, Side, Step};
+
+use super::task::Task;
+use crate::json::Json;
+
+/// A product with the plan that was chosen for it.
+pub(super) struct Chosen {
+    pub(super) task: Task,
+    pub(super) product: Product,
+    /// How fast the plan was, where it was measured.
+    pub(super) tuned: Option<Tuned>,
+}
+
+impl Chosen {
+    /// The name of an operand.
+    fn named(&self, operand: Operand) -> String {
+        match operand {
+            Operand::A => "A".to_owned(),
+            Operand::B => "B".to_owned(),
+            Operand::Ends => "ends of groups".to_owned(),
+            Operand::D => "D".to_owned(),
+            Operand::Input(number) => {
+                self.task.inputs.get(number).map_or_else(|| format!("x{number}"), |name| (*name).to_owned())
+            }
+            Operand::Scales(Side::A) => "scales of A".to_owned(),
+            Operand::Scales(Side::B) => "scales of B".to_owned(),
+            Operand::ByProduct(number) => format!("kept {number}"),
+            Operand::Workspace(number) => format!("workspace {number}"),
+        }
+    }
+
+    /// The sizes, types, layouts and plan.
+    pub(super) fn json(&self) -> Json {
+        let (product, problem) = (&self.product, &self.task.problem);
+        let [m, n, k] = problem.sizes();
+        let mut layouts = serde_json::Map::new();
+        for operand in problem.given().into_iter().chain(problem.written_operands()) {
+            if let Some(matrix) = problem.matrix(operand) {
+                let (element, layout) = (matrix.element().name(), matrix.layout().to_string());
+                let lies = json!({ "type": element, "layout": layout, "offset": matrix.offset() });
+                layouts.insert(self.named(operand), lies);
+            }
+        }
+        let tuned = self.tuned.as_ref();
+        json!({
+            "m": m, "n": n, "k": k,
+            "batch": problem.batch(),
+            "groups": problem.groups(),
+            "types": {
+                "factors": problem.factors().name(),
+                "tf32": problem.is_tf32(),
+                "sums": problem.sums().name(),
+                "result": problem.result().name(),
+            },
+            "layouts": layouts,
+            "epilogue": problem.function().map(|fused| fused.expression.named(&self.task.names())),
+            "kept": problem.by_products().map(|by| by.to_string()).collect::<Vec<_>>(),
+            "plan": product.lines(),
+            "kernels": product.steps().iter().map(|step| step.kernel().name()).collect::<Vec<_>>(),
+            "workspace": product.workspace(),
+            "tuned": tuned.map(|tuned| json!({ "median_us": tuned.microseconds, "plans": tuned.candidates })),
+        })
+    }
+
+    /// The same as text; with the kernels, where the plan is what is asked for.
+    pub(super) fn text(&self, with_kernels: bool) -> String {
+        let (product, problem) = (&self.product, &self.task.problem);
+        let mut text = format!("{}\n", self.task.text());
+        for operand in problem.given().into_iter().chain(problem.written_operands()) {
+            if let Some(matrix) = problem.matrix(operand) {
+                let turned = if operand == Operand::B { ", as (N,K)" } else { "" };
+                let _ = writeln!(text, "  {} {matrix}{turned}", self.named(operand));
+            }
+        }
+        for line in product.lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+        if let Some(Tuned { microseconds, candidates, .. }) = &self.tuned {
+            let _ = writeln!(
+                text,
+                "  the fastest of {candidates} plans that were measured on this device: {microseconds:.1} us then"
+            );
+        }
+        if with_kernels || product.workspace() > 0 {
+            let _ = writeln!(text, "  {} bytes of workspace", product.workspace());
+        }
+        if with_kernels {
+            product.steps().iter().for_each(|step| text += &self.step(step));
+        }
+        text
+    }
+
+    /// A kernel: its operands, and what a launch takes.
+    fn step(&self, step: &Step) -> String {
+        let operands: Vec<String> = step.operands().iter().map(|operand| self.named(*operand)).collect();
+        let program = step.kernel().program();
+        let grid: Vec<String> = program.grid.iter().map(ToString::to_string).collect();
+        format!(
+            "  {} ({}): ({}) blocks of {} threads, {} bytes of shared memory\n",
+            step.kernel().name(),
+            operands.join(", "),
+            grid.join(","),
+            program.threads,
+            program.shared_bytes
+        )
+    }
+}
