@@ -20,7 +20,7 @@ const MAX_EXPRESSION: u64 = 10_000;
 
 /// What is computed, from which variables: the source of the texts.
 ///
-/// It is made by [`crate::value`], [`crate::coordinate`] and [`crate::inside`], and several over
+/// It is made by [`crate::value()`], [`crate::coordinate`] and [`crate::inside`], and several over
 /// the same variables make up one with [`Computation::and`].
 #[derive(Debug, Clone)]
 pub struct Computation {

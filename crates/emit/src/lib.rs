@@ -34,7 +34,7 @@
 //!
 //! | computation | result |
 //! |---|---|
-//! | [`value`] | the offset, or the coordinate, at an index, at an index for each mode, or at a natural coordinate |
+//! | [`value()`] | the offset, or the coordinate, at an index, at an index for each mode, or at a natural coordinate |
 //! | [`coordinate`] | the natural coordinate of an index (`idx2crd`) |
 //! | [`inside`] | whether every number of the value is within bounds: the predicate of a ragged edge |
 //!

@@ -92,7 +92,8 @@ pub struct Product {
 impl Product {
     /// The kernels of the plan that takes the least time on an H200, by the model.
     ///
-    /// Errors: there is no instruction for the type of the factors; K or N is no multiple of 8.
+    /// Errors: more tiles or elements than a launch takes ([`PlanError::TooLarge`],
+    /// [`PlanError::Kernel`]); no tile suits the groups of rows ([`PlanError::Plan`]).
     pub fn new(problem: &Problem) -> Result<Product, PlanError> {
         let prepared = Prepared::of(problem)?;
         let machine = machine()?;

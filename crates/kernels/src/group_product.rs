@@ -1,6 +1,6 @@
 //! A product of matrices for Hopper: products of four warps, fed by the copy engine.
 //!
-//! Law: as [`crate::product`]: `C(m,n) = sum over k of A(m,k) * B(n,k)`, factors of 16 bits, sums
+//! Law: as [`crate::product()`]: `C(m,n) = sum over k of A(m,k) * B(n,k)`, factors of 16 bits, sums
 //! in f32, for any M, N and K that are multiples of what the kernel says of them.
 
 use tilewright_kernel::Element;
@@ -9,7 +9,7 @@ use crate::error::PlanError;
 use crate::gemm::{self, Problem};
 use crate::planned::Planned;
 
-/// A kernel that multiplies as [`crate::product`] does, for Hopper alone: A, `(M,K):(K,1)`, and B,
+/// A kernel that multiplies as [`crate::product()`] does, for Hopper alone: A, `(M,K):(K,1)`, and B,
 /// `(N,K):(K,1)`, into D, `(M,N):(N,1)`, all of f16 or all of bf16, with sums in f32. It is the
 /// plan of
 /// [`crate::gemm`] that takes the least time without a workspace.

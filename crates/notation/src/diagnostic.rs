@@ -23,7 +23,7 @@ use tilewright_layout::Refusal;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The stable code, for [`crate::explanation`].
+    /// The stable code, for [`crate::explanation()`].
     pub code: &'static str,
     /// What is wrong, as one sentence without a full stop.
     pub message: String,

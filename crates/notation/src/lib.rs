@@ -14,8 +14,8 @@
 //! println!("{}", error.render(source, false));
 //! ```
 //!
-//! [`functions`] lists what can be called, and [`Function::call`] calls it on values;
-//! [`explanation`] teaches what an error code means, [`derive()`] shows how a result comes about.
+//! [`functions()`] lists what can be called, and [`Function::call`] calls it on values;
+//! [`explanation()`] teaches what an error code means, [`derive()`] shows how a result comes about.
 
 mod arguments;
 mod ast;

@@ -2,7 +2,7 @@
 //!
 //! Law: what a device receives in a step it reads itself, from the memory of the devices that have
 //! it, and puts where the layout after says: a relayout whose source lies elsewhere, or a sum of
-//! such sources ([`DeviceReshard`]). Large messages are read by copy engines ([`brought`]), all
+//! such sources ([`DeviceReshard`]). Large messages are read by copy engines ([`brought()`]), all
 //! others by kernels ([`pulls`]). Elements cross between devices once. A step begins when the one
 //! before is done on all devices, which events say.
 //!

@@ -14,7 +14,7 @@
 //! * A launch reads one value for each parameter of the kernel. [`Entry`] knows the sizes from the
 //!   driver, and a launch with other sizes is refused before the call.
 //! * The driver reads a text up to its zero, and machine code as far as its tables say, which lies
-//!   in the bytes of a [`MachineCode`].
+//!   in the bytes of a [`MachineCode`](crate::machine_code::MachineCode).
 //! * What a kernel does with its arguments is decided by its text, which is trusted; see
 //!   [`Module`](crate::Module).
 //!

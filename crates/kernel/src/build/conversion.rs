@@ -6,7 +6,7 @@
 //! * **registers**, where every thread has what it needs already;
 //! * **lanes**, where every warp has it, and needs it in the same pattern: rounds of one shuffle,
 //!   before which each lane chooses the register that it offers, and after which each lane keeps
-//!   what it needs ([`lanes_plan`]);
+//!   what it needs ([`Round`]);
 //! * **shared memory**, in the arrangement of the tile, and with the swizzle, with which storing
 //!   and loading take the fewest wavefronts ([`storage`]); one barrier lies between.
 //!

@@ -212,7 +212,7 @@ impl Images {
         self.virtual_strides()[3].saturating_mul(self.extents[3])
     }
 
-    /// The kernel that moves images with contiguous channels to such that have their borders.
+    /// The kernel that copies images with contiguous channels, with their borders.
     pub(super) fn border(&self) -> Result<Kernel, PlanError> {
         let ([channels, columns, rows, images], element) = (self.extents, self.matrix.element());
         let [_, column, row, image] = self.strides;

@@ -46,7 +46,7 @@ impl Prepared {
         Prepared::like(problem, Alike::default())
     }
 
-    /// As [`Prepared::new`], for a problem of a list, whose tensors must lie as those of the other
+    /// As [`Prepared::of`], for a problem of a list, whose tensors must lie as those of the other
     /// problems do.
     pub(super) fn like(problem: &Problem, alike: Alike) -> Result<Prepared, PlanError> {
         let mut prepared = Prepared {
@@ -128,7 +128,7 @@ impl Prepared {
             }
         }
         let to = self.workspace(images.elements(), element);
-        let does = "moves the images to such that have their borders".to_string();
+        let does = "copies the images with their borders".to_string();
         self.before.push(Step::new(images.border()?, vec![from, to], does));
         Ok((problem.with_a(problem.a().clone(), None), to))
     }

@@ -48,7 +48,7 @@
 //! * **Carries that cancel** there (`(2,2,2):(1,1,3) o (2,2):(3,3)` is `(2,2):(2,2)`: at `3+3` the
 //!   carries out of the first and of the second mode weigh -1 and +1) leave (2) open. Deciding it
 //!   for arbitrary strides contains the knapsack problem, so it is decided by splitting the box of
-//!   coordinates until each part is free of carries ([`crate::carry`]), within a stated limit.
+//!   coordinates until each part is free of carries ([`super::carry`]), within a stated limit.
 //!
 //! With steps of both signs the sum crosses zero. Then level `k` is free of carries when all `e_l`
 //! are multiples of `P_k`, or when the sum stays strictly between `-P_k` and `P_k`; otherwise the

@@ -2,7 +2,7 @@
 //!
 //! Law: two layouts are the same function of an index exactly when they have the same size and the
 //! same value at every index. Where coalescing is settled, that is so exactly when their coalesced
-//! forms are the same (see [`crate::coalesce`]). Of numbers that are not known a neighbour may
+//! forms are the same (see [`super::coalesce`]). Of numbers that are not known a neighbour may
 //! merge for some values only; then equal forms prove equality all the same, and one index below
 //! the size at which the values are never equal refutes it.
 

@@ -17,7 +17,7 @@
 //! the most, and everything else is larger. So nothing longer exists. Where a stride lies below
 //! `c`, modes overlap, and a longer one may go through several of them at once: `(4,2):(1,2)`
 //! covers 0..5, and `(3,2):(1,5)` is its right inverse. Then, and with negative strides, the
-//! candidates are searched ([`crate::search`]).
+//! candidates are searched ([`super::search`]).
 //!
 //! # Left
 //!

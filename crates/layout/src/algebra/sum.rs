@@ -4,7 +4,7 @@
 //! returned exactly when it exists.
 //!
 //! A coalesced layout of `n` indices changes step after every `p` indices, for `p` in its chain of
-//! running products below `n` (see (1) in [`crate::compose`]); so their sum changes step at the
+//! running products below `n` (see (1) in [`crate::algebra::compose`]); so their sum changes step at the
 //! union of both chains, except at a common `p` where the two changes cancel. Let `p_1 < .. < p_m`
 //! be what is left. A layout with these changes exists if and only if each divides the next and the
 //! last divides `n`: the first mode must end at `p_1`, and if `p` is the least one that `p_1` does

@@ -10,7 +10,7 @@
 //!   a coordinate inside `A` is one inside `B`, and `A` and `B` have the same size.
 //!
 //! Both are partial orders (CuTe `weakly_congruent`, `compatible`). Division of tuples is in
-//! [`crate::division`].
+//! [`super::division`].
 
 use alloc::vec::Vec;
 

@@ -56,7 +56,7 @@ mod sealed {
     impl Sealed for i8 {}
 }
 
-/// Numbers whose matrices [`gemm`](crate::gemm) multiplies: `f32`, `f64`, `f16` and `bf16`, whose
+/// Numbers whose matrices [`gemm`](crate::gemm()) multiplies: `f32`, `f64`, `f16` and `bf16`, whose
 /// products are added up in `f32`, and `i8`, whose products are added up in `i32`, modulo `2^32`.
 pub trait Numbers: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     /// What products are added up in.

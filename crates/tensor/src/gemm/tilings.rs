@@ -42,10 +42,10 @@ pub struct Tilings {
     pub shared: usize,
 }
 
-/// The tilings under which [`gemm`](crate::gemm) computes a product of these operands. A product
+/// The tilings under which [`gemm`](crate::gemm()) computes a product of these operands. A product
 /// that is so small that it is not divided among threads and blocks has only the tile.
 ///
-/// Errors: as [`gemm`](crate::gemm).
+/// Errors: as [`gemm`](crate::gemm()).
 ///
 /// ```
 /// use tilewright_layout::Layout;

@@ -63,7 +63,7 @@ mod registers {
 
     /// # Safety
     ///
-    /// Here and below: that of [`super::Turn`].
+    /// Here and below: that of [`super::Transpose`].
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(crate) unsafe fn eight_rows(lines: &[*const f32; SQUARE], to: *mut f32, width: usize) {

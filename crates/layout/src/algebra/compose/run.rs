@@ -3,7 +3,7 @@
 //! Law: any layout with the function of one mode `s:d` of B after A has as first extent, coalesced,
 //! the first `p` with `A(p*d) != p * A(d)`, or `s` when there is none; so `p` divides `s`, or no
 //! composite exists, and the mode goes on as `s/p : p*d`. Nothing can happen before the first carry
-//! ([`crate::compose`], (1)), which breaks the run there unless several carries cancel.
+//! ([`crate::algebra::compose`], (1)), which breaks the run there unless several carries cancel.
 
 use alloc::boxed::Box;
 
