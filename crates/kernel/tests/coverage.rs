@@ -12,7 +12,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Num, Reason, View, Written};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Stride, Tree};
+use tilewright_layout::{Coord, Extent, Slot, Stride, Tree};
 
 /// Numbers by chance (xorshift).
 struct Chance(u64);
@@ -36,6 +36,10 @@ impl Chance {
 }
 
 const VALUE: f32 = 7.0;
+
+/// How many kinds of kernels there are, and which one has tiles in turn.
+const KINDS: usize = 5;
+const IN_TURN: usize = 4;
 
 /// What is stored, for a view of one part of a thread.
 fn stored<'k>(part: &View<'k>, value: Num<'k>) -> Result<(), KernelError> {
@@ -188,10 +192,74 @@ fn single(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelErro
     }
 }
 
+/// Quotient and remainder.
+fn parted(number: &Expr, by: &Expr) -> [Expr; 2] {
+    let quotient = number.floor_div(by).unwrap();
+    let rest = number.minus(&Stride::times(&quotient, by).unwrap()).unwrap();
+    [quotient, rest]
+}
+
+/// Tiles whose number blocks have in turns, or that of a block or a turn, found by quotients of
+/// sizes: some along the rows, then along the columns, then the next band of rows. Sometimes bands
+/// overlap or have gaps, the last tiles are left out, or a tile is another one's again.
+fn in_turn(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelError> {
+    let (rows, columns, group) = (chance.of(&[4_i64, 8]), chance.of(&[1_i64, 2, 4]), chance.of(&[1_i64, 2, 3]));
+    let blocks = chance.of(&[1_i64, 2, 3, 5]);
+    k.threads(rows)?;
+    let across = k.size(&format!("ceil(N/{})", columns * if chance.seldom(8) { 2 } else { 1 }))?;
+    let tall = rows * if chance.seldom(8) { group + 1 } else { group };
+    let (of_band, bands) = (sum(&[(group, &across)]), k.size(&format!("ceil(M/{tall})"))?);
+    let units = Stride::times(&of_band, &bands).unwrap();
+    let value = k.number(VALUE);
+    let apart = if chance.seldom(6) { chance.of(&[1_i64, 2, 4]) } else { group };
+    let kind = chance.below(8);
+    let first = chance.seldom(2);
+    let store = |number: &Expr| -> Result<(), KernelError> {
+        let [band, inside] = parted(number, &of_band);
+        let [row, column] = match (kind, first) {
+            // The other one first; a row or a column that is not its own.
+            (0, _) => parted(&inside, &Expr::from(group)),
+            (1, _) => [inside.clone(), parted(&inside, &Expr::from(group))[0].clone()],
+            (2, _) => [Expr::from(0), parted(&inside, &across)[1].clone()],
+            // Either along the rows first, or along the columns.
+            (_, true) => parted(&inside, &across),
+            (_, false) => {
+                let [column, row] = parted(&inside, &Expr::from(group));
+                [row, column]
+            }
+        };
+        let at = at(&[Some(sum(&[(apart, &band), (1, &row)])), Some(column)]);
+        stored(&y.local_tile(&format!("({rows},{columns})"), at)?.thread_part()?, value)
+    };
+    match chance.below(6) {
+        0 => {
+            k.grid(Axis::X, "1")?;
+            k.range(units, |turn| store(&turn))
+        }
+        1 => {
+            k.grid(Axis::X, &format!("{group}*ceil(N/{columns})*ceil(M/{tall})"))?;
+            store(&k.block_number(Axis::X))
+        }
+        other => {
+            k.grid(Axis::X, &blocks.to_string())?;
+            let block = k.block_number(Axis::X);
+            let left = if other == 2 && chance.seldom(2) { sum(&[(1, &units), (1, &Expr::from(-1))]) } else { units };
+            let of = blocks * if chance.seldom(8) { 2 } else { 1 };
+            let count = left.minus(&block).unwrap().divide_up(&Expr::from(of)).unwrap();
+            let step = if chance.seldom(8) { blocks + chance.of(&[-1, 1]) } else { blocks };
+            k.range(count, |turn| store(&sum(&[(step, &turn), (1, &block)])))
+        }
+    }
+}
+
 /// A kernel of chance, whose tensor has this role.
 fn build(seed: u64, role: Role) -> Result<Kernel, KernelError> {
     let mut chance = Chance(seed);
-    Kernel::build("random", |k| match chance.below(4) {
+    Kernel::build("random", |k| match chance.below(KINDS) {
+        IN_TURN => {
+            let layout = chance.of(&["(M,N):(N,1)", "(M,N):(1,M)", "(M{div=8},N{div=4}):(N,1)", "(M{max=8},N):(N,1)"]);
+            in_turn(k, &k.tensor_of(Element::F32, "y", layout, role)?, &mut chance)
+        }
         0 => {
             let layout = chance.of(&["(M,N):(N,1)", "(M,N):(1,M)", "(M{div=8},N{div=4}):(N,1)", "(M,N):(2*N,2)"]);
             tiled(k, &k.tensor_of(Element::F32, "y", layout, role)?, &mut chance)
@@ -258,7 +326,7 @@ fn happened(kernel: &Kernel, sizes: &[(&str, i64)]) -> Option<Happened> {
 fn what_is_shown_is_what_happens() {
     let count = std::env::var("KERNELS").ok().and_then(|count| count.parse().ok()).unwrap_or(600);
     let cases = [[8, 4], [16, 8], [24, 12], [1, 1], [33, 5], [7, 31], [64, 16], [40, 20]];
-    let (mut once, mut refused, mut open) = (0, 0, 0);
+    let (mut once, mut refused, mut open, mut by_sizes) = (0, 0, 0, 0);
     for seed in 1..=count {
         let seed = u64::wrapping_mul(seed, 0x9e37_79b9_7f4a_7c15) | 1;
         let Ok(free) = build(seed, Role::Both) else { continue };
@@ -269,6 +337,7 @@ fn what_is_shown_is_what_happens() {
                 Written::Once => {
                     assert!(!wrong, "{seed}: {runs:?}");
                     once += 1;
+                    by_sizes += u64::from(Chance(seed).below(KINDS) == IN_TURN);
                 }
                 Written::Unproved { because, .. } => {
                     assert!(!because.is_empty());
@@ -284,6 +353,121 @@ fn what_is_shown_is_what_happens() {
         }
     }
     // Few of those that are right everywhere are left open.
-    println!("{once} shown, {refused} refused, {open} open");
+    println!("{once} shown, {by_sizes} of them by digits of sizes, {refused} refused, {open} open");
     assert!(once > count / 5 && refused > count / 10 && open < count / 3, "{once} {refused} {open}");
+    assert!(by_sizes > count / 20, "{by_sizes}");
+}
+
+/// What is wrong with tiles that are found by quotients of sizes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Defect {
+    /// Tiles overlap, or leave rows out between them.
+    Overlap,
+    Gap,
+    /// The last tile is left out; blocks have other numbers of turns.
+    Last,
+    Half,
+    /// The number of a tile has a digit more, which no coordinate has.
+    Again,
+    /// The row is found by another divisor than the column.
+    Apart,
+    /// The row is that of the turn.
+    Turn,
+}
+
+/// Tiles of 8 x 2 by three blocks in turn, along the columns first.
+fn tiles(k: &Build, y: &View<'_>, defect: Option<Defect>) -> Result<(), KernelError> {
+    let is = |own: Defect| defect == Some(own);
+    k.threads(8)?;
+    k.grid(Axis::X, "3")?;
+    let (block, across, tall) = (k.block_number(Axis::X), k.size("ceil(N/2)")?, k.size("ceil(M/8)")?);
+    let units = Stride::times(&across, &tall).unwrap();
+    let units = sum(&[(if is(Defect::Again) { 2 } else { 1 }, &units), (-i64::from(is(Defect::Last)), &1.into())]);
+    let (before, of) = if is(Defect::Half) { (4, 6) } else { (1, 3) };
+    k.range(sum(&[(1, &units), (-before, &block)]).divide_up(&of.into()).unwrap(), |turn| {
+        let number = sum(&[(3, &turn), (1, &block)]);
+        let [row, column] = parted(&number, &across);
+        let row = match defect {
+            Some(Defect::Again) => parted(&row, &2.into())[0].clone(),
+            Some(Defect::Apart) => parted(&number, &tall)[1].clone(),
+            Some(Defect::Turn) => turn,
+            _ => row,
+        };
+        let apart = if is(Defect::Overlap) { 4 } else { 8 + 4 * i64::from(is(Defect::Gap)) };
+        stored_at(k, y, [sum(&[(apart, &row)]), sum(&[(2, &column)])], "(8,2)")
+    })
+}
+
+/// Stores a tile, a row a thread, from a coordinate on.
+fn stored_at(k: &Build, y: &View<'_>, from: [Expr; 2], tile: &str) -> Result<(), KernelError> {
+    let tile = y.domain_offset(&from)?.local_tile(tile, at(&[Some(0.into()), Some(0.into())]))?;
+    stored(&tile.thread_part()?, k.number(VALUE))
+}
+
+/// Whether it is shown that `y` is written once; and what happens.
+fn shown_and_happened(
+    layout: &str,
+    write: impl Fn(&Build, &View<'_>) -> Result<(), KernelError>,
+) -> (bool, Option<Happened>) {
+    let built = |role| Kernel::build("tiles", |k| write(k, &k.tensor_of(Element::F32, "y", layout, role)?));
+    let shown = built(Role::Output).is_ok_and(|kernel| kernel.outputs()[0].written == Written::Once);
+    // Ten tiles side by side, so that three blocks have others in the next row.
+    let sizes = [("M", if layout.contains("max") { 8 } else { 40 }), ("N", 20)];
+    (shown, happened(&built(Role::Both).unwrap(), &sizes))
+}
+
+#[test]
+fn tiles_by_quotients_of_sizes_are_shown_but_for_their_defects() {
+    for layout in ["(M,N):(N,1)", "(M{div=8},N{div=4}):(1,M)", "(M{min=20},N{min=4}):(N,1)"] {
+        let of = |defect: Option<Defect>| shown_and_happened(layout, |k, y| tiles(k, y, defect));
+        assert_eq!(of(None), (true, Some(Happened::Once)), "{layout}");
+        use Defect::{Again, Apart, Gap, Half, Last, Overlap, Turn};
+        for defect in [Overlap, Gap, Last, Half, Again, Apart, Turn] {
+            let (shown, happened) = of(Some(defect));
+            assert!(!shown && happened.is_some_and(|happened| happened != Happened::Once), "{layout}: {defect:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_digit_of_a_number_shows_nothing() {
+    // Quotients by 3 and remainders by 2 do not tell a number.
+    let uneven = |k: &Build, y: &View<'_>| {
+        k.threads(8)?;
+        k.grid(Axis::X, "5")?;
+        let (block, units) = (k.block_number(Axis::X), k.size("3*ceil(M/2)")?);
+        k.range(units.minus(&block).unwrap().divide_up(&5.into()).unwrap(), |turn| {
+            let number = sum(&[(5, &turn), (1, &block)]);
+            let [row, column] = [&parted(&number, &2.into())[1], &parted(&number, &3.into())[0]];
+            stored_at(k, y, [sum(&[(8, row)]), sum(&[(2, column)])], "(8,2)")
+        })
+    };
+    assert_eq!(shown_and_happened("(16,M):(1,16)", uneven), (false, Some(Happened::Twice)));
+    // A turn is no digit of the number that blocks have in it.
+    let by_turn = |k: &Build, y: &View<'_>| {
+        k.threads(8)?;
+        k.grid(Axis::X, "3")?;
+        let (block, units) = (k.block_number(Axis::X), k.size("N")?);
+        k.range(units.minus(&block).unwrap().divide_up(&3.into()).unwrap(), |turn| {
+            stored_at(k, y, [sum(&[(8, &turn)]), sum(&[(3, &turn), (1, &block)])], "(8,1)")
+        })
+    };
+    assert_eq!(shown_and_happened("(M{max=8},N{min=3}):(N,1)", by_turn), (false, Some(Happened::Never)));
+}
+
+#[test]
+fn what_lanes_read_of_each_other_is_known_where_they_have_the_same() {
+    // Each warp stores what the number of the warp, or of the thread, of another lane says.
+    let by = |per: i64| {
+        move |k: &Build, y: &View<'_>| {
+            k.threads(64)?;
+            let own = k.index(&k.quotient(&k.thread()?, per)?)?;
+            let other = k.shuffle_xor(own, 16);
+            let middle = own.like(if per == 1 { 16.0 } else { 1.0 });
+            let part = y.compose("(64,1):(1,64)")?.thread_part()?;
+            k.choose(other.lt(middle), || stored(&part, k.number(VALUE)), || stored(&part, k.number(VALUE)))
+        }
+    };
+    assert_eq!(shown_and_happened("64:1", by(32)), (true, Some(Happened::Once)));
+    assert_eq!(shown_and_happened("64:1", by(1)), (false, Some(Happened::Once)));
 }

@@ -1,10 +1,13 @@
 //! What is shown and counted of every kernel of the library before it runs: its outputs, and its
 //! cost beside the counts of the interpreter.
 
-use tilewright_kernel::Written;
+use std::collections::BTreeSet;
+
 use tilewright_kernel::cost::{Cost, Machine};
 use tilewright_kernel::interpret::{AccessCount, Class, Counts};
-use tilewright_kernels::{Planned, library};
+use tilewright_kernel::{Element, Written};
+use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product};
+use tilewright_kernels::{Planned, group_product, library};
 
 fn cost(planned: &Planned) -> Cost {
     planned.kernel().program().cost(&Machine::named("H200").unwrap(), planned.sizes()).unwrap()
@@ -50,12 +53,9 @@ fn counts_are_those_of_the_interpreter() {
 fn outputs_are_shown_to_be_written_once() {
     for entry in library() {
         for planned in [entry.plan(&[], None).unwrap(), entry.plan_large(&[], None).unwrap()] {
-            // Blocks of the one take tiles in turn, by quotients of numbers known at launch; the
-            // other writes its output as words.
-            if ["group_product", "relayout_windows"].contains(&planned.kernel().name()) {
-                // Windows have no other sizes than those of a check.
-                let windows = planned.kernel().name() == "relayout_windows";
-                assert_eq!(planned.kernel().program().sizes.is_empty(), windows, "{}", entry.name);
+            // Windows are written as words, and have no other sizes than those of a check.
+            if planned.kernel().name() == "relayout_windows" {
+                assert!(planned.kernel().program().sizes.is_empty(), "{}", entry.name);
                 continue;
             }
             for output in planned.kernel().outputs() {
@@ -63,6 +63,53 @@ fn outputs_are_shown_to_be_written_once() {
             }
         }
     }
+}
+
+#[test]
+fn products_of_any_sizes_are_shown() {
+    for sizes in [
+        [1, 8, 8],
+        [64, 8, 64],
+        [150, 264, 136],
+        [333, 4096, 2048],
+        [1000, 1000, 1000],
+        [5000, 24, 64],
+        [24, 5000, 64],
+        [1024, 1024, 512],
+        [4096, 4096, 4096],
+        [16384, 128, 512],
+        [8192, 28672, 8192],
+    ] {
+        for element in [Element::Bf16, Element::F16] {
+            let planned = group_product(element, sizes).unwrap();
+            for output in planned.kernel().outputs() {
+                assert_eq!(output.written, Written::Once, "{sizes:?}: {}\n{planned}", output.written);
+            }
+        }
+    }
+}
+
+#[test]
+fn plans_of_products_are_shown() {
+    let kind = |plan: &Plan| ([plan.swapped, plan.splits > 1, plan.tail > 0], [plan.rows, plan.cluster, plan.group]);
+    let mut kinds = BTreeSet::new();
+    for [m, n, k] in [[136, 136, 136], [1000, 3000, 512], [4096, 4096, 1024]] {
+        let [a, b, d] = [[m, k], [n, k], [m, n]].map(|sides| Matrix::rows(Element::Bf16, sides).unwrap());
+        let problem = Problem::of(a, b, d).unwrap();
+        // Where two groups take tiles in turn, each writes a part of D.
+        let plans = Product::candidates(&problem).unwrap().into_iter().filter(|(_, plan)| !plan.alternates);
+        for (_, plan) in plans {
+            if !kinds.insert(kind(&plan)) {
+                continue;
+            }
+            for kernel in Product::planned(&problem, &plan).unwrap().kernels() {
+                for output in kernel.outputs() {
+                    assert_eq!(output.written, Written::Once, "{problem}, {plan}: {}", output.written);
+                }
+            }
+        }
+    }
+    assert!(kinds.len() > 20, "{}", kinds.len());
 }
 
 #[test]

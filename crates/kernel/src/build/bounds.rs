@@ -103,7 +103,7 @@ impl Core {
 }
 
 /// `base` and `slope` of `expr = base + slope * parameter`; none where it is no such sum.
-fn affine(expr: &Expr, parameter: &Parameter) -> Option<(Expr, Expr)> {
+pub(super) fn affine(expr: &Expr, parameter: &Parameter) -> Option<(Expr, Expr)> {
     if !expr.parameters().iter().any(|own| own.stands_for(parameter)) {
         return Some((expr.clone(), Expr::from(0)));
     }

@@ -8,8 +8,9 @@
 //! ```
 //!
 //! along each mode `p` of the tensor, where the *outer* variables `v` are what else coordinates
-//! depend on: blocks, turns of loops, and digits of numbers made of these. It is written if it lies
-//! in the tensor. So each element is written by one thread if
+//! depend on: blocks, turns of loops, and digits of numbers made of these, also by divisors that
+//! only a launch knows (`digits.rs`). It is written if it lies in the tensor. So each element is
+//! written by one thread if
 //!
 //! 1. different coordinates are different places: the layout is injective;
 //! 2. the inner coordinates of all threads in which the store happens are a box, each once; they
@@ -24,6 +25,7 @@
 //! coordinate or a condition is no such sum, is [`Written::Unproved`], and says why: the
 //! interpreter checks it at each size.
 
+mod digits;
 mod grid;
 mod threads;
 
@@ -41,6 +43,7 @@ use crate::program::memory::{BufferId, Role, Space};
 use crate::program::operation::Operation;
 use crate::program::register::Register;
 use crate::program::{Program, Source, SourceId, Step};
+use digits::Digits;
 use threads::ThreadValues;
 
 /// The most elements of a block that are listed.
@@ -236,7 +239,12 @@ struct Along {
     constant: i64,
 }
 
-fn along(core: &Core, values: &ThreadValues, mode: usize, at: &Expr) -> Result<Along, Doubt> {
+fn along(
+    core: &Core,
+    values: &ThreadValues,
+    digits: Option<&Digits>,
+    (mode, at): (usize, &Expr),
+) -> Result<Along, Doubt> {
     let terms = Terms::of(at).ok_or_else(|| {
         undecided(format!("the coordinate along mode {mode} is no sum of multiples of blocks, turns and threads"))
     })?;
@@ -247,6 +255,10 @@ fn along(core: &Core, values: &ThreadValues, mode: usize, at: &Expr) -> Result<A
             && least == greatest
         {
             along.constant += factor * least;
+            continue;
+        }
+        if digits.is_some_and(|digits| digits.count(&parameter).is_some()) {
+            along.outer.push((factor, parameter));
             continue;
         }
         match core.variable(&parameter) {
@@ -279,14 +291,23 @@ fn proved(
         return Err(undecided("all blocks write it, and the last one again"));
     }
     let name = |write: &Write| program.sources[write.source.index()].to_string();
+    let turns: Vec<(Parameter, Expr)> = writes.iter().flat_map(|write| write.turns.iter().cloned()).collect();
+    let start = |write: &&Write| bounds.iter().map(|(path, _)| write.start.scale_at(*path)).collect();
+    let mut starts: Vec<Vec<Expr>> = writes.iter().map(start).collect();
+    // A number is that of all stores if all are in its turns.
+    let in_all = |(turn, _): &(Parameter, Expr)| {
+        writes.iter().all(|write| write.turns.iter().any(|(own, _)| own.stands_for(turn)))
+    };
+    let common: Vec<(Parameter, Expr)> = writes[0].turns.iter().filter(|own| in_all(own)).cloned().collect();
+    let digits = Digits::of(core, &starts, &common);
+    if let Some(digits) = &digits {
+        starts.clone_from(&digits.starts);
+    }
     let mut listed = Listed::new(bounds);
     let mut outer: Option<Vec<Vec<(i64, Parameter)>>> = None;
-    for write in writes {
-        let all: Vec<Along> = bounds
-            .iter()
-            .enumerate()
-            .map(|(mode, (path, _))| along(core, values, mode, &write.start.scale_at(*path)))
-            .collect::<Result<_, _>>()?;
+    for (write, starts) in writes.iter().zip(&starts) {
+        let all = starts.iter().enumerate().map(|start| along(core, values, digits.as_ref(), start));
+        let all: Vec<Along> = all.collect::<Result<_, _>>()?;
         let own: Vec<Vec<(i64, Parameter)>> = all.iter().map(|along| along.outer.clone()).collect();
         if outer.as_ref().is_some_and(|outer| !same(outer, &own)) {
             return Err(undecided(format!(
@@ -297,7 +318,8 @@ fn proved(
         }
         outer = Some(own);
         for (turn, count) in &write.turns {
-            let used = outer.iter().flatten().flatten().any(|(_, parameter)| parameter.stands_for(turn));
+            let used = outer.iter().flatten().flatten().any(|(_, parameter)| parameter.stands_for(turn))
+                || digits.as_ref().is_some_and(|digits| digits.tells(turn));
             let never = !used && count.range().0.is_none_or(|least| least < 1);
             if never {
                 return Err(undecided(format!("{} is in a loop that may have no turn", name(write))));
@@ -322,8 +344,7 @@ fn proved(
         NoBox::Hole(at) => undecided(format!("a block writes parts that leave out {at:?}, which another may write")),
         NoBox::Negative => undecided("a coordinate may be negative"),
     })?;
-    let turns: Vec<(Parameter, Expr)> = writes.iter().flat_map(|write| write.turns.iter().cloned()).collect();
-    let parts = grid::Parts { outer: &outer, sides: &sides, last: alone };
+    let parts = grid::Parts { outer: &outer, sides: &sides, last: alone, digits: digits.as_ref() };
     grid::counted(core, tensor, bounds, parts, (by_threads, program.threads), &turns)
 }
 

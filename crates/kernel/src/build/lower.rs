@@ -25,6 +25,15 @@ fn overflow() -> Reason {
 
 /// The expression that a node is.
 fn expr_of(node: &Node) -> Option<Expr> {
+    with(node, &|_| None)
+}
+
+/// The same with other expressions in the place of some nodes.
+pub(super) fn with(node: &Node, other: &dyn Fn(&Node) -> Option<Expr>) -> Option<Expr> {
+    if let Some(other) = other(node) {
+        return Some(other);
+    }
+    let expr_of = |node: &Node| with(node, other);
     Some(match node {
         Node::Integer(value) => Expr::from(*value),
         Node::Parameter(parameter) => Expr::from(parameter.clone()),

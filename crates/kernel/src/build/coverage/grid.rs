@@ -7,14 +7,16 @@
 //! `m` in a chain tell that number, up to where it is a whole multiple of their product, and a
 //! number that is such a sum again tells its terms. Every axis of the grid with more than one block
 //! has to be told, and the thread, unless the parts of a block tell it. A number that clusters take
-//! of a count is had by one of them, once, so it tells clusters: of a block, its rank is left.
-//! (`pipeline/deal.rs`)
+//! of a count is had by one of them, once, so it tells clusters: of a block, its rank is left
+//! (`pipeline/deal.rs`). A number whose digits by sizes are all in coordinates is told by them, and
+//! with it the block and the turn that have it (`digits.rs`).
 
 use tilewright_layout::symbolic::{Expr, Parameter};
 use tilewright_layout::{Extent, ModePath, Stride};
 
 use super::super::access::Terms;
 use super::super::core::Core;
+use super::digits::Digits;
 use super::{Doubt, is_plain, undecided};
 use crate::error::Reason;
 use crate::program::operation::Axis;
@@ -30,6 +32,8 @@ enum Origin {
         divisor: i64,
         modulus: Option<i64>,
     },
+    /// A digit by sizes, of so many values.
+    BySize(Expr),
 }
 
 /// A variable that is to take its values each once.
@@ -58,6 +62,9 @@ struct Search<'c> {
     threads: u32,
     /// Whether coordinates have a number that is dealt, which tells clusters.
     dealt: bool,
+    /// The digits by sizes in coordinates, and those that were seen.
+    digits: Option<&'c Digits>,
+    seen: Vec<Parameter>,
 }
 
 /// The parts of a tensor that stores take: what counts them along each mode, their sides, and
@@ -66,6 +73,7 @@ pub(super) struct Parts<'a> {
     pub(super) outer: &'a [Vec<(i64, Parameter)>],
     pub(super) sides: &'a [i64],
     pub(super) last: bool,
+    pub(super) digits: Option<&'a Digits>,
 }
 
 pub(super) fn counted(
@@ -76,15 +84,18 @@ pub(super) fn counted(
     (by_threads, threads): (bool, u32),
     turns: &[(Parameter, Expr)],
 ) -> Result<(), Doubt> {
-    let Parts { outer, sides, last } = parts;
+    let Parts { outer, sides, last, digits } = parts;
     let number = core.dealt.as_ref().and_then(|dealing| dealing.number.as_ref());
     let dealt = number.is_some_and(|number| outer.iter().flatten().any(|(_, own)| own.stands_for(number)));
     let thread = by_threads || threads == 1;
     // Each block is a cluster, and told.
     let alone = dealt && core.cluster.is_none_or(|blocks| blocks[0] == 1);
     // The last block is one.
-    let blocks = [alone || last, last, last];
-    let mut search = Search { core, tensor, turns, blocks, last, thread, threads, dealt };
+    let mut blocks = [alone || last, last, last];
+    if let Some(axis) = digits.and_then(|digits| digits.axis) {
+        blocks[axis as usize] = true;
+    }
+    let mut search = Search { core, tensor, turns, blocks, last, thread, threads, dealt, digits, seen: Vec::new() };
     let mut needs = Vec::new();
     for (mode, (((_, extent), outer), side)) in bounds.iter().zip(outer).zip(sides).enumerate() {
         match search.mode(extent, outer, *side, &mut needs)? {
@@ -97,6 +108,9 @@ pub(super) fn counted(
         }
     }
     search.resolve(needs)?;
+    if digits.is_some_and(|digits| search.seen.len() < digits.list.len()) {
+        return Err(undecided("some parts of a number of blocks and turns are in no coordinate"));
+    }
     let twice = |by: String| Doubt::Refused(Reason::WrittenTwice { tensor: tensor.to_string(), by });
     for axis in Axis::ALL {
         let count = core.grid[axis as usize].clone().unwrap_or(Expr::from(1));
@@ -159,6 +173,7 @@ impl Search<'_> {
             Origin::Block(axis) => self.core.grid[axis as usize].as_ref().and_then(Extent::known).ok_or_else(open),
             Origin::Turn => self.count_of(parameter).and_then(|count| count.known()).ok_or_else(open),
             Origin::Thread => Ok(self.threads.into()),
+            Origin::BySize(count) => count.known().ok_or_else(open),
             Origin::Digit { modulus: Some(modulus), .. } => Ok(modulus),
             Origin::Digit { number, divisor, modulus: None } => {
                 let range = self.range(&number)?;
@@ -173,6 +188,9 @@ impl Search<'_> {
     }
 
     fn origin(&self, parameter: &Parameter) -> Result<Origin, Doubt> {
+        if let Some(count) = self.digits.and_then(|digits| digits.count(parameter)) {
+            return Ok(Origin::BySize(count.clone()));
+        }
         let core = self.core;
         let is = |number: Option<usize>| number.is_some_and(|at| core.variables[at].parameter.stands_for(parameter));
         if let Some(axis) = Axis::ALL.into_iter().find(|axis| is(core.blocks[*axis as usize])) {
@@ -227,6 +245,7 @@ impl Search<'_> {
         let count = match self.origin(last)? {
             Origin::Block(axis) => self.core.grid[axis as usize].clone().ok_or_else(doubt)?,
             Origin::Turn => self.count_of(last).ok_or_else(doubt)?,
+            Origin::BySize(count) => count,
             Origin::Thread | Origin::Digit { .. } => Expr::from(self.exact(last)?),
         };
         Ok((terms, count))
@@ -257,6 +276,13 @@ impl Search<'_> {
                             return Err(again());
                         }
                         self.takes(&Expr::from(i64::from(self.threads)), &reach)?;
+                    }
+                    Origin::BySize(count) => {
+                        if self.seen.iter().any(|seen| seen.stands_for(&parameter)) {
+                            return Err(again());
+                        }
+                        self.seen.push(parameter);
+                        self.takes(&count, &reach)?;
                     }
                     Origin::Digit { number, divisor, modulus } => digits.push((number, divisor, modulus, reach)),
                 }

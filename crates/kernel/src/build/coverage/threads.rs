@@ -1,7 +1,8 @@
 //! What registers hold in each thread of a block.
 //!
 //! Law: a register that follows from the number of the thread and from constants alone has these
-//! values, computed by the instructions of the program as the interpreter executes them.
+//! values, computed by the instructions of the program as the interpreter executes them. What lanes
+//! of a warp read of each other is known where all of them have the same.
 
 use std::collections::HashMap;
 
@@ -60,6 +61,12 @@ impl ThreadValues {
                     Operation::Special(Special::Lane) => {
                         registers[instruction.outputs[0].index()] = std::array::from_fn(|lane| lane as u64);
                         true
+                    }
+                    Operation::Shuffle(_) => {
+                        let of = instruction.inputs[0].index();
+                        let lanes = registers[of];
+                        registers[instruction.outputs[0].index()] = lanes;
+                        known[of] && lanes.iter().all(|lane| *lane == lanes[0])
                     }
                     _ => {
                         instruction.inputs.iter().all(|input| known[input.index()])

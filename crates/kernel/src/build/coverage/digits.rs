@@ -1,0 +1,264 @@
+//! Numbers whose digits, by divisors that only a launch knows, are coordinates.
+//!
+//! Law: a number `n` is had once for each value from 0 to below `units`. It is that of a turn or of
+//! a block, of so many; or blocks `b` of `B` have `b, b + B, b + 2B, ..`, each in
+//! `ceil((units - b) / B)` turns. Let `1 = d_0, d_1, .., d_k` each divide the next, and `d_k` divide
+//! `units`. Then the digits `floor(n / d_i) mod (d_(i+1) / d_i)`, and `floor(n / d_k)` as the last,
+//! have each combination once. With them
+//!
+//! ```text
+//! sum of a_i * floor(n / d_i) = sum of b_i * digit_i,  b_0 = a_0,  b_(i+1) = b_i * d_(i+1) / d_i + a_(i+1)
+//! ```
+//!
+//! So coordinates that are sums of quotients and remainders of `n` are sums of digits, of which each
+//! is a variable of its own.
+
+use tilewright_layout::symbolic::{Expr, Facts, Node, Parameter, Rounding, Symbolic};
+use tilewright_layout::{Extent, Stride};
+
+use super::super::access::Terms;
+use super::super::bounds::affine;
+use super::super::core::Core;
+use super::super::lower::with;
+use crate::program::operation::Axis;
+
+/// Coordinates as sums of digits of one number.
+pub(super) struct Digits {
+    /// The coordinates of each store along each mode.
+    pub(super) starts: Vec<Vec<Expr>>,
+    /// The digits, each with how many values it has, but for those that are always 0.
+    pub(super) list: Vec<(Parameter, Expr)>,
+    /// The axis of the blocks, and the turn, that the number tells.
+    pub(super) axis: Option<Axis>,
+    turn: Option<Parameter>,
+}
+
+impl Digits {
+    /// How many values a digit has.
+    pub(super) fn count(&self, digit: &Parameter) -> Option<&Expr> {
+        self.list.iter().find(|(own, _)| own.stands_for(digit)).map(|(_, count)| count)
+    }
+
+    /// Whether the number is another one in each turn of a loop.
+    pub(super) fn tells(&self, turn: &Parameter) -> bool {
+        self.turn.as_ref().is_some_and(|own| own.stands_for(turn))
+    }
+
+    /// The digits of a number of which the coordinates are such sums; none where they are sums of
+    /// variables as they are, or no number is found.
+    pub(super) fn of(core: &Core, starts: &[Vec<Expr>], turns: &[(Parameter, Expr)]) -> Option<Digits> {
+        let plain = starts.iter().flatten().all(|start| Terms::of(start).is_some());
+        if plain && turns.iter().all(|(_, count)| core.is_launched(count)) {
+            return None;
+        }
+        numbers(core, turns).into_iter().find_map(|number| number.digits(core, starts))
+    }
+}
+
+/// Whether an expression depends on a parameter, itself or by a digit.
+fn depends(core: &Core, expr: &Expr, on: &Parameter) -> bool {
+    expr.parameters()
+        .iter()
+        .any(|own| own.stands_for(on) || digit(core, own).is_some_and(|(number, ..)| depends(core, number, on)))
+}
+
+/// The number, the divisor and the modulus of a digit that is a variable; 0 where it is the rest.
+fn digit<'c>(core: &'c Core, parameter: &Parameter) -> Option<(&'c Expr, i64, i64)> {
+    let own = Expr::from(parameter.clone());
+    let found = core.digits.iter().find(|(_, digit)| **digit == own);
+    found.map(|((number, divisor, modulus), _)| (number, *divisor, *modulus)).filter(|(.., modulus)| *modulus >= 0)
+}
+
+fn natural() -> Option<Facts> {
+    Facts::integer().at_least(0).ok()
+}
+
+/// A number of which each value is had once.
+struct Number {
+    own: Parameter,
+    units: Expr,
+    axis: Option<Axis>,
+    turn: Option<Parameter>,
+    /// The number of the block, where it is `number - blocks * turn`, and that.
+    block: Option<(Parameter, Expr)>,
+}
+
+/// The numbers that blocks have in turns, and those of turns and of blocks.
+fn numbers(core: &Core, turns: &[(Parameter, Expr)]) -> Vec<Number> {
+    let block = |axis: Axis| core.blocks[axis as usize].map(|at| core.variables[at].parameter.clone());
+    let mut found = Vec::new();
+    for (turn, count) in turns {
+        for axis in Axis::ALL {
+            let (Some(block), Some(grid)) = (block(axis), &core.grid[axis as usize]) else { continue };
+            let units = grid.known().and_then(|blocks| units(count, &block, blocks));
+            let Some(units) = units.filter(|units| core.is_launched(units)) else { continue };
+            let Some(own) = natural().map(Parameter::anonymous) else { continue };
+            // A turn that is always 0 is in no number.
+            let number = Expr::from(own.clone());
+            let before = match turn.facts().greatest() {
+                Some(0) => Some(number),
+                _ => Stride::times(&Expr::from(turn.clone()), grid).and_then(|before| number.minus(&before)),
+            };
+            let Some(back) = before else { continue };
+            let turn = Some(turn.clone());
+            found.push(Number { own, units, axis: Some(axis), turn, block: Some((block, back)) });
+        }
+        // Where blocks have as many turns each, those are a number of their own.
+        let even = |number: &Number| {
+            let grid = core.grid[number.axis? as usize].as_ref()?;
+            let even = number.tells(turn) && grid.divides(&number.units).proved();
+            even.then(|| number.units.floor_div(grid))?
+        };
+        let count = if core.is_launched(count) { Some(count.clone()) } else { found.iter().find_map(even) };
+        if let Some(units) = count {
+            found.push(Number { own: turn.clone(), units, axis: None, turn: Some(turn.clone()), block: None });
+        }
+    }
+    for axis in Axis::ALL {
+        let (Some(own), Some(units)) = (block(axis), core.grid[axis as usize].clone()) else { continue };
+        found.push(Number { own, units, axis: Some(axis), turn: None, block: None });
+    }
+    found
+}
+
+/// The `units` of which a block has `count = ceil((units - block) / blocks)`.
+fn units(count: &Expr, block: &Parameter, blocks: i64) -> Option<Expr> {
+    let (own, by) = (Expr::from(block.clone()), Expr::from(blocks));
+    let has = |expr: &Expr| expr.parameters().iter().any(|parameter| parameter.stands_for(block));
+    if !has(count) {
+        return Stride::times(count, &by);
+    }
+    let nodes = match count.node() {
+        Node::Sum(nodes) => nodes,
+        other => vec![other],
+    };
+    nodes.iter().find_map(|node| {
+        let Node::Quotient(dividend, _, rounding) = node else { return None };
+        let up = if *rounding == Rounding::Up { 0 } else { blocks - 1 };
+        let dividend = with(dividend, &|_| None)?.minus(&Expr::from(up))?;
+        let others = Stride::times(&count.minus(&with(node, &|_| None)?)?, &by)?;
+        let units = Stride::plus(&Stride::plus(&dividend, &others)?, &own)?;
+        // It was a guess until here.
+        let same = units.minus(&own)?.divide_up(&by)? == *count;
+        (same && !has(&units)).then_some(units)
+    })
+}
+
+impl Number {
+    fn tells(&self, turn: &Parameter) -> bool {
+        self.turn.as_ref().is_some_and(|own| own.stands_for(turn))
+    }
+
+    /// The coordinates as sums of its digits.
+    fn digits(self, core: &Core, starts: &[Vec<Expr>]) -> Option<Digits> {
+        let of_number = |starts: &Vec<Expr>| starts.iter().map(|start| self.in_terms(core, start)).collect();
+        let starts: Vec<Vec<Expr>> = starts.iter().map(of_number).collect::<Option<_>>()?;
+        let divisors = self.divisors(starts.iter().flatten())?;
+        let below = |count: &Expr| match count.range().1 {
+            Some(greatest) => natural()?.at_most((greatest - 1).max(0)).ok(),
+            None => natural(),
+        };
+        // How many values each digit has: from its divisor to the next one.
+        let next = divisors.iter().skip(1).chain([&self.units]);
+        let counts: Vec<Expr> =
+            divisors.iter().zip(next).map(|(own, next)| next.floor_div(own)).collect::<Option<_>>()?;
+        let digits: Vec<Parameter> =
+            counts.iter().map(|count| below(count).map(Parameter::anonymous)).collect::<Option<_>>()?;
+        let quotients: Vec<Parameter> =
+            divisors.iter().map(|_| natural().map(Parameter::anonymous)).collect::<Option<_>>()?;
+        let sum = |start: &Expr| {
+            let mut rest = self.with_quotients(start, &divisors, &quotients)?;
+            let (mut sum, mut factor, mut before) = (Expr::from(0), Expr::from(0), Expr::from(0));
+            for ((digit, count), quotient) in digits.iter().zip(&counts).zip(&quotients) {
+                let (base, own) = affine(&rest, quotient)?;
+                rest = base;
+                factor = Stride::plus(&Stride::times(&factor, &before)?, &own)?;
+                sum = Stride::plus(&sum, &Stride::times(&factor, &Expr::from(digit.clone()))?)?;
+                before = count.clone();
+            }
+            let sum = Stride::plus(&sum, &rest)?;
+            let left = |own: Option<&Parameter>| own.is_some_and(|own| depends(core, &sum, own));
+            let plain = Terms::of(&sum).is_some() && !left(Some(&self.own)) && !left(self.turn.as_ref());
+            plain.then_some(sum)
+        };
+        let sums = |starts: &Vec<Expr>| starts.iter().map(sum).collect();
+        let starts: Vec<Vec<Expr>> = starts.iter().map(sums).collect::<Option<_>>()?;
+        let list = digits.into_iter().zip(counts).filter(|(_, count)| count.known() != Some(1)).collect();
+        Some(Digits { starts, list, axis: self.axis, turn: self.turn })
+    }
+
+    /// An expression over this number in the place of block and turn, and of digits of it.
+    fn in_terms(&self, core: &Core, expr: &Expr) -> Option<Expr> {
+        let Some((block, back)) = &self.block else { return Some(expr.clone()) };
+        let in_turn =
+            |parameter: &Parameter| digit(core, parameter).filter(|(number, ..)| depends(core, number, block));
+        with(&expr.node(), &|node| match node {
+            Node::Parameter(own) if own.stands_for(block) => Some(back.clone()),
+            Node::Parameter(own) => {
+                let (number, divisor, modulus) = in_turn(own)?;
+                let quotient = self.in_terms(core, number)?.floor_div(&Expr::from(divisor))?;
+                if modulus == 0 {
+                    return Some(quotient);
+                }
+                let whole = quotient.floor_div(&Expr::from(modulus))?;
+                quotient.minus(&Stride::times(&whole, &Expr::from(modulus))?)
+            }
+            _ => None,
+        })
+    }
+
+    /// What the number is divided by, from 1 on, each of which divides the next, and the last one
+    /// how many values there are.
+    fn divisors<'e>(&self, starts: impl Iterator<Item = &'e Expr>) -> Option<Vec<Expr>> {
+        let mut found = vec![Expr::from(1)];
+        for start in starts {
+            self.find_divisors(&start.node(), &mut found);
+        }
+        let mut chain: Vec<Expr> = Vec::new();
+        for own in found {
+            let at = chain.iter().position(|other| own.divides(other).proved()).unwrap_or(chain.len());
+            if chain.get(at) != Some(&own) {
+                chain.insert(at, own);
+            }
+        }
+        let next = chain.iter().skip(1).chain([&self.units]);
+        let even = chain.iter().zip(next).all(|(own, next)| own.divides(next).proved());
+        even.then_some(chain)
+    }
+
+    fn find_divisors(&self, node: &Node, found: &mut Vec<Expr>) {
+        match node {
+            Node::Integer(_) | Node::Parameter(_) => {}
+            Node::Sum(nodes) | Node::Product(nodes) => nodes.iter().for_each(|node| self.find_divisors(node, found)),
+            Node::Quotient(n, d, _) | Node::Remainder(n, d, _) if self.is(n) => found.extend(with(d, &|_| None)),
+            Node::Quotient(a, b, _) | Node::Remainder(a, b, _) | Node::Minimum(a, b) => {
+                self.find_divisors(a, found);
+                self.find_divisors(b, found);
+            }
+        }
+    }
+
+    fn is(&self, node: &Node) -> bool {
+        matches!(node, Node::Parameter(own) if own.stands_for(&self.own))
+    }
+
+    /// An expression with a parameter for each quotient by one of the divisors, of which the first
+    /// is 1.
+    fn with_quotients(&self, expr: &Expr, divisors: &[Expr], quotients: &[Parameter]) -> Option<Expr> {
+        let by = |d: &Node| {
+            let divisor = with(d, &|_| None)?;
+            let at = divisors.iter().position(|own| *own == divisor)?;
+            Some((Expr::from(quotients[at].clone()), divisor))
+        };
+        let whole = Expr::from(quotients.first()?.clone());
+        with(&expr.node(), &|node| match node {
+            Node::Quotient(n, d, Rounding::Plain) if self.is(n) => Some(by(d)?.0),
+            Node::Remainder(n, d, Rounding::Plain) if self.is(n) => {
+                let (quotient, divisor) = by(d)?;
+                whole.minus(&Stride::times(&quotient, &divisor)?)
+            }
+            own if self.is(own) => Some(whole.clone()),
+            _ => None,
+        })
+    }
+}
