@@ -18,6 +18,7 @@ mod occupancy;
 mod registers;
 mod report;
 mod requests;
+mod stores;
 #[cfg(test)]
 pub(crate) mod tests;
 mod walk;

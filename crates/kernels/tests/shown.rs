@@ -53,8 +53,10 @@ fn counts_are_those_of_the_interpreter() {
 fn outputs_are_shown_to_be_written_once() {
     for entry in library() {
         for planned in [entry.plan(&[], None).unwrap(), entry.plan_large(&[], None).unwrap()] {
-            // Windows are written as words, and have no other sizes than those of a check.
-            if planned.kernel().name() == "relayout_windows" {
+            // Windows are written as words, and of large tensors not all stores are listed. They
+            // have no other sizes than those of a check.
+            let large = planned.kernel().outputs().iter().all(|output| output.written != Written::Once);
+            if planned.kernel().name() == "relayout_windows" && large {
                 assert!(planned.kernel().program().sizes.is_empty(), "{}", entry.name);
                 continue;
             }

@@ -22,11 +22,13 @@
 //! has to tell blocks.
 //!
 //! What breaks one of these for some admissible size is refused. What is not decided, because a
-//! coordinate or a condition is no such sum, is [`Written::Unproved`], and says why: the
-//! interpreter checks it at each size.
+//! coordinate or a condition is no such sum, is decided by a list of all stores where a kernel has
+//! one list of sizes and a tensor not too many elements (`listed.rs`). Else it is
+//! [`Written::Unproved`], and says why: the interpreter checks it at each size.
 
 mod digits;
 mod grid;
+mod listed;
 mod threads;
 
 use std::collections::HashMap;
@@ -173,7 +175,8 @@ pub(super) fn coverages(
         let id = BufferId(index as u32);
         let writes: Vec<&Write> = core.writes.iter().filter(|write| write.buffer == id).collect();
         let tensor = buffer.name.clone();
-        let other = other_writer(program, renamed.get(&id).copied().unwrap_or(id), &writes);
+        let to = renamed.get(&id).copied().unwrap_or(id);
+        let other = other_writer(program, to, &writes);
         let Some(last) = writes.last().map(|write| write.source).or(other) else {
             let source = program.sources[0];
             let refusal = Reason::NeverWritten { tensor, what: "no statement writes it".to_string() };
@@ -186,6 +189,15 @@ pub(super) fn coverages(
                 Err(undecided(format!("{other} writes it otherwise than at coordinates of the tensor")))
             }
             None => proved(core, values, program, &core.forms[index], &tensor, &writes),
+        };
+        let shown = match shown {
+            Err(Doubt::Undecided(because)) if program.sizes.is_empty() => {
+                listed::listed(program, to, &tensor).map_err(|doubt| match doubt {
+                    Doubt::Undecided(also) => undecided(format!("{because}; {also}")),
+                    refused => refused,
+                })
+            }
+            shown => shown,
         };
         let written = match shown {
             Ok(()) => Written::Once,

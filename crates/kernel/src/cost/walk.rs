@@ -22,10 +22,12 @@ pub(super) use self::sums::{Sums, Taken};
 use self::under_way::UnderWay;
 use super::Uncounted;
 use super::requests::Request;
+use super::stores::{Stored, Stores};
 use crate::interpret::code::{Choice, Code, Node};
 use crate::interpret::compute::compute;
 use crate::interpret::counts::Class;
 use crate::interpret::lanes::{LANES, Lanes};
+use crate::program::memory::BufferId;
 use crate::program::operation::{Operation, Special};
 use crate::program::register::Register;
 use crate::program::{Instruction, Program};
@@ -54,6 +56,8 @@ pub(super) struct Walk<'a> {
     multiplies: bool,
     /// What lanes reached, of each node the first time; none where nobody asks.
     asked: Option<BTreeMap<(usize, usize), Request>>,
+    /// What is stored to one tensor; none where nobody asks.
+    stores: Option<Stores>,
 }
 
 impl<'a> Walk<'a> {
@@ -92,6 +96,7 @@ impl<'a> Walk<'a> {
             limit,
             multiplies: false,
             asked: None,
+            stores: None,
         }
     }
 
@@ -103,6 +108,17 @@ impl<'a> Walk<'a> {
     /// What lanes reached, in the order of the program.
     pub(super) fn requests(self) -> Vec<Request> {
         self.asked.into_iter().flatten().map(|(_, request)| request).collect()
+    }
+
+    /// The walk that lists what is stored to a tensor.
+    pub(super) fn storing(self, to: BufferId) -> Walk<'a> {
+        Walk { stores: Some(Stores { to, list: Vec::new(), known: true }), ..self }
+    }
+
+    /// What was stored since this was asked last; none where something of it is not known.
+    pub(super) fn stored(&mut self) -> Option<Vec<Stored>> {
+        let both_sides = self.sums.both_sides;
+        self.stores.as_mut().filter(|stores| stores.known && !both_sides).map(|stores| std::mem::take(&mut stores.list))
     }
 
     /// The walk that passes over turns of long loops.

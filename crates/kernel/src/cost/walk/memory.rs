@@ -2,6 +2,7 @@
 
 use super::Walk;
 use crate::cost::requests::Request;
+use crate::cost::stores::Stored;
 use crate::interpret::counts::Class;
 use crate::interpret::lanes::{LANES, lanes as lanes_of};
 use crate::program::Instruction;
@@ -94,6 +95,9 @@ impl Walk<'_> {
                 }
             };
             open |= !self.lanes_access((place, which), instruction, (access, address), own, bytes);
+            if matches!(instruction.operation, Operation::Store(_)) {
+                self.store((access, address), own, (bytes, open));
+            }
         }
         self.sums.taken[place].at_most |= open;
     }
@@ -164,6 +168,20 @@ impl Walk<'_> {
             _ => {}
         }
         known
+    }
+
+    /// Lists what lanes store, if it is to the tensor of which stores are listed. Some of that may be
+    /// open.
+    fn store(&mut self, (access, address): (&Access, Option<Register>), lanes: u32, (bytes, open): (u32, bool)) {
+        if self.stores.as_ref().is_none_or(|stores| stores.to != access.buffer) {
+            return;
+        }
+        let (addresses, first) = (self.addresses(access, address), (self.warp * LANES) as u64);
+        if let Some(stores) = &mut self.stores {
+            stores.known &= !open;
+            let each = lanes_of(lanes).map(|lane| (first + lane as u64, addresses[lane]));
+            stores.list.extend(each.map(|(thread, at)| Stored { thread, at, bytes }));
+        }
     }
 
     /// Boxes that lanes load: where they go, and the barrier at which they arrive.

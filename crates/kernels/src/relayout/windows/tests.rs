@@ -1,8 +1,9 @@
 //! Every tile is right, not only the one that is taken: tiles by chance of layouts by chance,
-//! executed by the interpreter and compared with the definition at every index.
+//! shown to write each element once, executed by the interpreter and compared with the definition at
+//! every index.
 
-use tilewright_kernel::Element;
 use tilewright_kernel::interpret::Interpreter;
+use tilewright_kernel::{Element, Written};
 
 use super::super::Sides;
 use super::{kernel, rate};
@@ -59,6 +60,8 @@ fn tiles_by_chance_are_right() {
         }
         let plan = tiles.swap_remove(below(&mut state, tiles.len()));
         let kernel = kernel(&sides, &plan).unwrap_or_else(|error| panic!("{error}: {sides:?} by {plan:?}"));
+        let written = &kernel.outputs()[0].written;
+        assert_eq!(*written, Written::Once, "{written}: {sides:?} by {plan:?}");
         let mut interpreter = Interpreter::new(kernel.program(), &[]).unwrap();
         let width = element.bytes() as usize;
         let memory: Vec<u8> = (0..interpreter.bytes_of(0).unwrap())

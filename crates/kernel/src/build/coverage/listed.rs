@@ -1,0 +1,101 @@
+//! Kernels for one list of sizes, of which every store is listed.
+//!
+//! Law: where addresses and predicates follow from the numbers of blocks, threads and turns, what is
+//! listed of each thread is what it stores in every launch. So each element of the layout is stored
+//! by one thread, or the kernel is refused.
+
+use tilewright_layout::{Composed, Layout};
+
+use super::{Doubt, undecided};
+use crate::error::Reason;
+use crate::program::memory::BufferId;
+use crate::program::operation::Operation;
+use crate::program::{Program, Step};
+
+/// The most elements of a tensor of which stores are listed.
+const MAX_ELEMENTS: i64 = 1 << 18;
+
+/// Nodes of warps that are walked through, for each element.
+const STEPS: u64 = 16;
+
+/// In the place of a thread: none, and several.
+const NONE: u64 = u64::MAX;
+const SEVERAL: u64 = u64::MAX - 1;
+
+/// Shows that each element of a tensor is stored by one thread of a program without sizes.
+pub(super) fn listed(program: &Program, to: BufferId, tensor: &str) -> Result<(), Doubt> {
+    if program.dealt.is_some() || program.counted.is_some() {
+        return Err(undecided("which block has which number is open"));
+    }
+    let buffer = program.buffer(to);
+    let bytes = i64::from(buffer.element.bytes());
+    let many = || undecided(format!("it has more than the {MAX_ELEMENTS} elements whose stores are listed"));
+    let places = places(&buffer.layout).ok_or_else(many)?;
+    let reach = places.iter().max().map_or(0, |last| last + 1);
+    if reach > 4 * MAX_ELEMENTS || !stored_alone(program, to) {
+        return Err(many());
+    }
+    let mut writers = vec![NONE; reach as usize];
+    let mut whole = true;
+    let steps = STEPS.saturating_mul(reach.unsigned_abs());
+    let known = program.each_stored(to, steps, |stored| {
+        whole &= stored.at % bytes == 0 && i64::from(stored.bytes) % bytes == 0;
+        for at in (stored.at / bytes..).take((i64::from(stored.bytes) / bytes) as usize) {
+            let writer = usize::try_from(at).ok().and_then(|at| writers.get_mut(at));
+            let Some(writer) = writer else { continue };
+            *writer = if *writer == NONE || *writer == stored.thread { stored.thread } else { SEVERAL };
+        }
+    });
+    if !known || !whole {
+        return Err(undecided("what is stored follows from more than the numbers of blocks, threads and turns"));
+    }
+    let tensor = || tensor.to_string();
+    let of = |writer: u64| places.iter().position(|place| writers[*place as usize] == writer);
+    if let Some(index) = of(SEVERAL) {
+        let by = format!("several threads, which have its element with index {index}");
+        return Err(Doubt::Refused(Reason::WrittenTwice { tensor: tensor(), by }));
+    }
+    if let Some(index) = of(NONE) {
+        let what = format!("nobody writes the element with index {index}");
+        return Err(Doubt::Refused(Reason::NeverWritten { tensor: tensor(), what }));
+    }
+    Ok(())
+}
+
+/// Where the elements of a layout are, if they are not too many.
+fn places(layout: &str) -> Option<Vec<i64>> {
+    if !layout.contains(" o ") {
+        let layout: Layout = layout.parse().ok()?;
+        let count = Some(layout.size()).filter(|count| *count <= MAX_ELEMENTS)?;
+        return (0..count).map(|index| layout.eval(&index).ok()).collect();
+    }
+    let layout: Composed = layout.parse().ok()?;
+    let count = Some(layout.inner().size()).filter(|count| *count <= MAX_ELEMENTS)?;
+    let place = |index: i64| layout.outer().eval(&(layout.inner().eval(&index).ok()? + layout.offset())).ok();
+    (0..count).map(place).collect()
+}
+
+/// Whether threads write a tensor by stores, and in no other way.
+fn stored_alone(program: &Program, to: BufferId) -> bool {
+    let mut open: Vec<&[Step]> = vec![&program.body];
+    while let Some(steps) = open.pop() {
+        for step in steps {
+            match step {
+                Step::Loop(turns) => open.push(&turns.body),
+                Step::Branch(branch) => open.extend([branch.then.as_slice(), branch.otherwise.as_slice()]),
+                Step::Instruction(instruction) => {
+                    let operation = &instruction.operation;
+                    let bulk = match operation {
+                        Operation::BulkStore { map, .. } => program.map(*map).buffer == to,
+                        _ => false,
+                    };
+                    let plain = matches!(operation, Operation::Store(_) | Operation::Load(_));
+                    if bulk || !plain && operation.accesses().any(|access| access.buffer == to) {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+    true
+}
