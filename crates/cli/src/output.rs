@@ -274,16 +274,24 @@ pub fn check_npy(path: &Path) -> Result<(), Failure> {
         let shown = path.display();
         return Err(Failure::Usage(format!("-o {shown}: what is written is a NumPy file; end the name with .npy")));
     }
-    match path.parent() {
-        Some(directory) if !directory.as_os_str().is_empty() && !directory.is_dir() => {
-            Err(Failure::file(path, "there is no such directory"))
-        }
-        _ => Ok(()),
+    match has_directory(path) {
+        true => Ok(()),
+        false => Err(Failure::file(path, NO_DIRECTORY)),
     }
+}
+
+const NO_DIRECTORY: &str = "there is no such directory";
+
+/// Whether the directory is there in which a file would be.
+fn has_directory(path: &Path) -> bool {
+    path.parent().is_none_or(|directory| directory.as_os_str().is_empty() || directory.is_dir())
 }
 
 /// Writes a file whole, or leaves what was there.
 pub fn write_file(file: &Path, bytes: &[u8], terminal: &mut Terminal) -> Result<(), Failure> {
-    npy::replace(file, |out| out.write_all(bytes)).map_err(|error| Failure::file(file, error))?;
+    npy::replace(file, |out| out.write_all(bytes)).map_err(|error| match has_directory(file) {
+        true => Failure::file(file, error),
+        false => Failure::file(file, NO_DIRECTORY),
+    })?;
     terminal.wrote(file)
 }

@@ -42,11 +42,12 @@ impl Measured {
     pub(super) fn text(&self, product: &Product, text: &mut String) {
         let problem = product.problem();
         let rate = problem.operations() as f64 / self.seconds;
-        let (sizes, unit) = (self.seconds * 1e6, if problem.sums() == Element::I32 { "TOP/s" } else { "TFLOP/s" });
+        let (microseconds, unit) =
+            (self.seconds * 1e6, if problem.sums() == Element::I32 { "TOP/s" } else { "TFLOP/s" });
         let _ = writeln!(text, "  {}", self.device);
         let _ = writeln!(
             text,
-            "  {sizes:.1} us, the median of {TURNS} turns{}; {:.1} {unit}, {:.3} of the {:.0} of the data sheet's clock",
+            "  {microseconds:.1} us, the median of {TURNS} turns{}; {:.1} {unit}, {:.3} of the {:.0} of the data sheet's clock",
             self.rest.map_or(String::new(), |rest| format!(", each after {rest} ms without work")),
             rate / 1e12,
             rate / self.peak,

@@ -44,8 +44,9 @@ impl fmt::Display for Cost {
         } else {
             writeln!(
                 f,
-                "  resident     {} blocks a multiprocessor, {} of {} warps; {} {}",
+                "  resident     {} block{} a multiprocessor, {} of {} warps; {} {}",
                 held.blocks,
+                if held.blocks == 1 { "" } else { "s" },
                 held.warps,
                 held.most_warps,
                 held.limit.name(),
