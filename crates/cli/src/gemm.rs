@@ -27,6 +27,7 @@ use tilewright::Layout;
 use tilewright::tensor::npy::{self, NpyFile};
 use tilewright::tensor::{self, Numbers, Tensor, TensorView};
 
+use crate::json::Json;
 use crate::output::{self, Failure};
 use crate::progress::Progress;
 use crate::terminal::Terminal;
@@ -324,48 +325,74 @@ where
     progress.end();
     outcome.map_err(refused)?;
     let tally = verified(&a, &b, &c, &old, [alpha, beta])?;
-    let rate = 2.0 * m as f64 * n as f64 * k as f64 / seconds;
+    let rates = Rates { seconds, rate: 2.0 * m as f64 * n as f64 * k as f64 / seconds, limit };
     if terminal.json {
-        let (factors, sums) = (kind.name(), S::Sum::NAME);
-        let lies =
-            |element: &str, layout: &Layout| json!({ "type": element, "layout": layout.to_string(), "offset": 0 });
-        let mut object = json!({
-            "m": m, "n": n, "k": k,
-            "types": { "factors": factors, "tf32": false, "sums": sums, "result": sums },
-            "layouts": {
-                "A": lies(&factors, a.layout()),
-                "B": lies(&factors, b_view.layout()),
-                "D": lies(sums, c.layout()),
-            },
-            "alpha": options.alpha,
-            "beta": options.beta,
-            "atom": atom.name(),
-            "threads": threads,
-            "plan": tilings.to_string().lines().collect::<Vec<_>>(),
-            "best_us": seconds * 1e6,
-            "gflops": rate / 1e9,
-            "peak_gflops": limit / 1e9,
-            "of_peak": rate / limit,
-            "checked": true,
-        });
+        let layouts = [a.layout(), b_view.layout(), c.layout()];
+        let mut object = object::<S>(options, kind, [m, n, k], layouts);
+        let plan: Vec<String> = tilings.to_string().lines().map(str::to_owned).collect();
+        crate::json::extend(&mut object, json!({ "atom": atom.name(), "threads": threads, "plan": plan }));
+        crate::json::extend(&mut object, rates.json());
         crate::json::extend(&mut object, tally.json::<S::Sum>(m * n));
         terminal.object(&object)?;
     } else {
         writeln!(terminal.out, "{}", tally.verdict::<S::Sum>(m * n))?;
-        writeln!(
-            terminal.out,
-            "time     {:.3} ms, {:.1} GFLOP/s, {:.2} of the peak of {:.1} that these instructions reach here",
-            seconds * 1e3,
-            rate / 1e9,
-            rate / limit,
-            limit / 1e9
-        )?;
+        writeln!(terminal.out, "{}", rates.text())?;
     }
     if let Some(path) = &options.output {
         npy::write(path, &c.view()).map_err(|error| Failure::of_npy(path, &error))?;
         terminal.wrote(path)?;
     }
     Ok(())
+}
+
+/// How fast a product was.
+struct Rates {
+    /// The best time.
+    seconds: f64,
+    /// Operations a second.
+    rate: f64,
+    /// As many as the instructions reach, measured in the same run.
+    limit: f64,
+}
+
+impl Rates {
+    fn json(&self) -> Json {
+        let Rates { seconds, rate, limit } = self;
+        json!({
+            "best_us": seconds * 1e6,
+            "gflops": rate / 1e9,
+            "peak_gflops": limit / 1e9,
+            "of_peak": rate / limit,
+            "checked": true,
+        })
+    }
+
+    fn text(&self) -> String {
+        let Rates { seconds, rate, limit } = self;
+        format!(
+            "time     {:.3} ms, {:.1} GFLOP/s, {:.2} of the peak of {:.1} that these instructions reach here",
+            seconds * 1e3,
+            rate / 1e9,
+            rate / limit,
+            limit / 1e9
+        )
+    }
+}
+
+/// What is multiplied, under the layouts of A, of B as (N,K), and of C.
+fn object<S: Number>(options: &Options, kind: Kind, [m, n, k]: [i64; 3], [a, b, c]: [&Layout; 3]) -> Json
+where
+    S::Sum: Sum,
+{
+    let (factors, sums) = (kind.name(), S::Sum::NAME);
+    let lies = |element: &str, layout: &Layout| json!({ "type": element, "layout": layout.to_string(), "offset": 0 });
+    json!({
+        "m": m, "n": n, "k": k,
+        "types": { "factors": factors, "tf32": false, "sums": sums, "result": sums },
+        "layouts": { "A": lies(&factors, a), "B": lies(&factors, b), "D": lies(sums, c) },
+        "alpha": options.alpha,
+        "beta": options.beta,
+    })
 }
 
 /// The most multiplications that are spent on checking a product.
