@@ -69,12 +69,17 @@ fn main() -> ExitCode {
 
 /// Tells what is wrong with a command line, or the help that it asks for.
 fn misused(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // Nobody reads the other end: there is nowhere to report to.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
     let json = std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json");
-    if json && error.use_stderr() {
-        let mut terminal = Terminal::new(ColorChoice::Never, true);
+    let mut terminal = Terminal::new(ColorChoice::Auto, json);
+    if json {
         // The first paragraph says what is wrong, and another one may have a tip; the usage after
         // them is that of `--help`.
-        let text = error.to_string();
+        let text = in_plain_words(error.to_string());
         let mut paragraphs =
             text.split("\n\n").map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
         let message = paragraphs.next().unwrap_or_default();
@@ -83,10 +88,22 @@ fn misused(error: &clap::Error) -> ExitCode {
         let _ = terminal.object(&json::failure("usage", message, tip.as_deref(), None));
         let _ = terminal.finish();
     } else {
-        // Nobody reads the other end: there is nowhere to report to.
-        let _ = error.print();
+        let text = error.render();
+        let text = if terminal.message_colour { text.ansi().to_string() } else { text.to_string() };
+        terminal.message(&in_plain_words(text));
     }
-    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+    ExitCode::from(2)
+}
+
+/// What is wrong with a number, in other words than those of the standard library.
+fn in_plain_words(text: String) -> String {
+    let words = [
+        ("invalid digit found in string", "it is no whole number"),
+        ("invalid float literal", "it is no number"),
+        ("number too large to fit in target type", "it is larger than what is taken"),
+        ("number too small to fit in target type", "it is less than what is taken"),
+    ];
+    words.into_iter().fold(text, |text, (from, to)| text.replace(from, to))
 }
 
 fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure> {
