@@ -373,29 +373,44 @@ enum Defect {
     Apart,
     /// The row is that of the turn.
     Turn,
+    /// All groups of threads have the tiles of the first one.
+    Share,
 }
 
-/// Tiles of 8 x 2 by three blocks in turn, along the columns first.
-fn tiles(k: &Build, y: &View<'_>, defect: Option<Defect>) -> Result<(), KernelError> {
+/// Tiles of 8 x 2 by three blocks in turn, along the columns first; so many groups of eight threads
+/// take the tiles of a block in turn.
+fn tiles(k: &Build, y: &View<'_>, groups: i64, defect: Option<Defect>) -> Result<(), KernelError> {
     let is = |own: Defect| defect == Some(own);
-    k.threads(8)?;
+    k.threads(8 * groups)?;
     k.grid(Axis::X, "3")?;
     let (block, across, tall) = (k.block_number(Axis::X), k.size("ceil(N/2)")?, k.size("ceil(M/8)")?);
     let units = Stride::times(&across, &tall).unwrap();
     let units = sum(&[(if is(Defect::Again) { 2 } else { 1 }, &units), (-i64::from(is(Defect::Last)), &1.into())]);
-    let (before, of) = if is(Defect::Half) { (4, 6) } else { (1, 3) };
-    k.range(sum(&[(1, &units), (-before, &block)]).divide_up(&of.into()).unwrap(), |turn| {
-        let number = sum(&[(3, &turn), (1, &block)]);
-        let [row, column] = parted(&number, &across);
-        let row = match defect {
-            Some(Defect::Again) => parted(&row, &2.into())[0].clone(),
-            Some(Defect::Apart) => parted(&number, &tall)[1].clone(),
-            Some(Defect::Turn) => turn,
-            _ => row,
-        };
-        let apart = if is(Defect::Overlap) { 4 } else { 8 + 4 * i64::from(is(Defect::Gap)) };
-        stored_at(k, y, [sum(&[(apart, &row)]), sum(&[(2, &column)])], "(8,2)")
-    })
+    let (before, of) = if is(Defect::Half) { (4, 6 * groups) } else { (1, 3 * groups) };
+    let own = k.coordinate(&k.thread()?, &[8, groups])?;
+    let group = |number: i64| {
+        let left = sum(&[(1, &units), (-before, &block), (-3, &number.into())]);
+        k.range(left.divide_up(&of.into()).unwrap(), |turn| {
+            let number = if is(Defect::Share) { 0 } else { number };
+            let number = sum(&[(3 * groups, &turn), (1, &block), (3, &number.into())]);
+            let [row, column] = parted(&number, &across);
+            let row = match defect {
+                Some(Defect::Again) => parted(&row, &2.into())[0].clone(),
+                Some(Defect::Apart) => parted(&number, &tall)[1].clone(),
+                Some(Defect::Turn) => turn,
+                _ => row,
+            };
+            let apart = if is(Defect::Overlap) { 4 } else { 8 + 4 * i64::from(is(Defect::Gap)) };
+            let from = [sum(&[(apart, &row)]), sum(&[(2, &column)])];
+            let tile = y.domain_offset(&from)?.local_tile("(8,2)", at(&[Some(0.into()), Some(0.into())]))?;
+            stored(&tile.slice(at(&[Some(own[0].clone()), None]))?, k.number(VALUE))
+        })
+    };
+    if groups == 1 {
+        return group(0);
+    }
+    let mine = k.index(&own[1])?;
+    (0..groups).try_for_each(|number| k.when(mine.eq(k.number(number as i32)), || group(number)))
 }
 
 /// Stores a tile, a row a thread, from a coordinate on.
@@ -418,13 +433,17 @@ fn shown_and_happened(
 
 #[test]
 fn tiles_by_quotients_of_sizes_are_shown_but_for_their_defects() {
+    use Defect::{Again, Apart, Gap, Half, Last, Overlap, Share, Turn};
     for layout in ["(M,N):(N,1)", "(M{div=8},N{div=4}):(1,M)", "(M{min=20},N{min=4}):(N,1)"] {
-        let of = |defect: Option<Defect>| shown_and_happened(layout, |k, y| tiles(k, y, defect));
-        assert_eq!(of(None), (true, Some(Happened::Once)), "{layout}");
-        use Defect::{Again, Apart, Gap, Half, Last, Overlap, Turn};
-        for defect in [Overlap, Gap, Last, Half, Again, Apart, Turn] {
-            let (shown, happened) = of(Some(defect));
-            assert!(!shown && happened.is_some_and(|happened| happened != Happened::Once), "{layout}: {defect:?}");
+        for groups in [1, 2, 3] {
+            let of = |defect: Option<Defect>| shown_and_happened(layout, |k, y| tiles(k, y, groups, defect));
+            assert_eq!(of(None), (true, Some(Happened::Once)), "{layout} by {groups}");
+            let of_groups = if groups > 1 { Some(Share) } else { None };
+            for defect in [Overlap, Gap, Last, Half, Again, Apart, Turn].into_iter().chain(of_groups) {
+                let (shown, happened) = of(Some(defect));
+                let wrong = happened.is_some_and(|happened| happened != Happened::Once);
+                assert!(!shown && wrong, "{layout} by {groups}: {defect:?}");
+            }
         }
     }
 }
@@ -452,7 +471,7 @@ fn what_is_no_digit_of_a_number_shows_nothing() {
             stored_at(k, y, [sum(&[(8, &turn)]), sum(&[(3, &turn), (1, &block)])], "(8,1)")
         })
     };
-    assert_eq!(shown_and_happened("(M{max=8},N{min=3}):(N,1)", by_turn), (false, Some(Happened::Never)));
+    assert_eq!(shown_and_happened("(M{max=8},N{min=12}):(N,1)", by_turn), (false, Some(Happened::Never)));
 }
 
 #[test]

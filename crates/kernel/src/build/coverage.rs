@@ -45,7 +45,7 @@ use crate::program::memory::{BufferId, Role, Space};
 use crate::program::operation::Operation;
 use crate::program::register::Register;
 use crate::program::{Program, Source, SourceId, Step};
-use digits::Digits;
+use digits::{Digits, Start};
 use threads::ThreadValues;
 
 /// The most elements of a block that are listed.
@@ -304,18 +304,18 @@ fn proved(
     }
     let name = |write: &Write| program.sources[write.source.index()].to_string();
     let turns: Vec<(Parameter, Expr)> = writes.iter().flat_map(|write| write.turns.iter().cloned()).collect();
-    let start = |write: &&Write| bounds.iter().map(|(path, _)| write.start.scale_at(*path)).collect();
-    let mut starts: Vec<Vec<Expr>> = writes.iter().map(start).collect();
-    // A number is that of all stores if all are in its turns.
-    let in_all = |(turn, _): &(Parameter, Expr)| {
-        writes.iter().all(|write| write.turns.iter().any(|(own, _)| own.stands_for(turn)))
+    let start = |write: &&Write| {
+        let start = bounds.iter().map(|(path, _)| write.start.scale_at(*path)).collect();
+        (start, write.turns.clone())
     };
-    let common: Vec<(Parameter, Expr)> = writes[0].turns.iter().filter(|own| in_all(own)).cloned().collect();
-    let digits = Digits::of(core, &starts, &common);
-    if let Some(digits) = &digits {
-        starts.clone_from(&digits.starts);
-    }
-    let mut listed = Listed::new(bounds);
+    let starts: Vec<Start> = writes.iter().map(start).collect();
+    let digits = Digits::of(core, &starts);
+    let starts = digits
+        .as_ref()
+        .map_or_else(|| starts.into_iter().map(|(start, _)| start).collect(), |digits| digits.starts.clone());
+    // Stores that share a number each have all elements of a part, for other numbers.
+    let shares = digits.as_ref().map_or(1, Digits::shares);
+    let mut listed: Vec<Listed> = (0..shares).map(|_| Listed::new(bounds)).collect();
     let mut outer: Option<Vec<Vec<(i64, Parameter)>>> = None;
     for (write, starts) in writes.iter().zip(&starts) {
         let all = starts.iter().enumerate().map(|start| along(core, values, digits.as_ref(), start));
@@ -337,12 +337,14 @@ fn proved(
                 return Err(undecided(format!("{} is in a loop that may have no turn", name(write))));
             }
         }
-        listed.add(write, &all, core, values, program)?;
+        let share = digits.as_ref().map_or(0, |digits| digits.share(&write.turns));
+        listed[share].add(write, &all, core, values, program)?;
     }
     let outer = outer.unwrap_or_default();
     // Where every thread has the same elements, threads may be told by the outer variables.
-    let by_threads = listed.by_threads;
-    let sides = listed.sides(&outer).map_err(|doubt| match doubt {
+    let by_threads = listed.iter().all(|listed| listed.by_threads);
+    let sides = listed.into_iter().map(|listed| listed.sides(&outer)).collect::<Result<Vec<_>, _>>();
+    let sides = sides.map_err(|doubt| match doubt {
         NoBox::Twice(one, other, at) if by_threads => {
             twice(format!("threads {one} and {other} of a block: both have the element at {at:?} of its part"))
         }
@@ -356,7 +358,10 @@ fn proved(
         NoBox::Hole(at) => undecided(format!("a block writes parts that leave out {at:?}, which another may write")),
         NoBox::Negative => undecided("a coordinate may be negative"),
     })?;
-    let parts = grid::Parts { outer: &outer, sides: &sides, last: alone, digits: digits.as_ref() };
+    if sides.iter().any(|own| *own != sides[0]) {
+        return Err(undecided("stores that share tiles write parts of different sides"));
+    }
+    let parts = grid::Parts { outer: &outer, sides: &sides[0], last: alone, digits: digits.as_ref() };
     grid::counted(core, tensor, bounds, parts, (by_threads, program.threads), &turns)
 }
 

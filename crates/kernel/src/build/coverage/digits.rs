@@ -2,7 +2,8 @@
 //!
 //! Law: a number `n` is had once for each value from 0 to below `units`. It is that of a turn or of
 //! a block, of so many; or blocks `b` of `B` have `b, b + B, b + 2B, ..`, each in
-//! `ceil((units - b) / B)` turns. Let `1 = d_0, d_1, .., d_k` each divide the next, and `d_k` divide
+//! `ceil((units - b) / B)` turns; or several stores share the numbers, store `s` of `m` those of
+//! blocks `b + s * B` of `m * B`. Let `1 = d_0, d_1, .., d_k` each divide the next, and `d_k` divide
 //! `units`. Then the digits `floor(n / d_i) mod (d_(i+1) / d_i)`, and `floor(n / d_k)` as the last,
 //! have each combination once. With them
 //!
@@ -30,8 +31,11 @@ pub(super) struct Digits {
     pub(super) list: Vec<(Parameter, Expr)>,
     /// The axis of the blocks, and the turn, that the number tells.
     pub(super) axis: Option<Axis>,
-    turn: Option<Parameter>,
+    turns: Vec<Parameter>,
 }
+
+/// The coordinates of a store along each mode, and the turns of the loops around it.
+pub(super) type Start = (Vec<Expr>, Vec<(Parameter, Expr)>);
 
 impl Digits {
     /// How many values a digit has.
@@ -41,18 +45,46 @@ impl Digits {
 
     /// Whether the number is another one in each turn of a loop.
     pub(super) fn tells(&self, turn: &Parameter) -> bool {
-        self.turn.as_ref().is_some_and(|own| own.stands_for(turn))
+        self.turns.iter().any(|own| own.stands_for(turn))
+    }
+
+    /// How many stores share the numbers.
+    pub(super) fn shares(&self) -> usize {
+        self.turns.len().max(1)
+    }
+
+    /// Which share of the numbers a store has that is in these loops.
+    pub(super) fn share(&self, turns: &[(Parameter, Expr)]) -> usize {
+        share(&self.turns, turns).unwrap_or(0)
     }
 
     /// The digits of a number of which the coordinates are such sums; none where they are sums of
     /// variables as they are, or no number is found.
-    pub(super) fn of(core: &Core, starts: &[Vec<Expr>], turns: &[(Parameter, Expr)]) -> Option<Digits> {
-        let plain = starts.iter().flatten().all(|start| Terms::of(start).is_some());
-        if plain && turns.iter().all(|(_, count)| core.is_launched(count)) {
+    pub(super) fn of(core: &Core, starts: &[Start]) -> Option<Digits> {
+        let plain = starts.iter().flat_map(|start| &start.0).all(|start| Terms::of(start).is_some());
+        let turns = || starts.iter().flat_map(|start| &start.1);
+        if plain && turns().all(|(_, count)| core.is_launched(count)) {
             return None;
         }
-        numbers(core, turns).into_iter().find_map(|number| number.digits(core, starts))
+        // All stores are in one loop, or each is in one of several.
+        let mut each: Vec<(Parameter, Expr)> = Vec::new();
+        for (turn, count) in turns() {
+            if each.iter().all(|(own, _)| !own.stands_for(turn)) {
+                each.push((turn.clone(), count.clone()));
+            }
+        }
+        let among = |turn: &Parameter, start: &Start| start.1.iter().any(|(own, _)| own.stands_for(turn));
+        let (common, own): (Vec<_>, Vec<_>) =
+            each.into_iter().partition(|(turn, _)| starts.iter().all(|start| among(turn, start)));
+        let alone = |start: &Start| own.iter().filter(|(turn, _)| among(turn, start)).count() == 1;
+        let shares = Some(own.as_slice()).filter(|own| !own.is_empty() && starts.iter().all(alone));
+        numbers(core, &common, shares).into_iter().find_map(|number| number.digits(core, starts))
     }
+}
+
+/// Which of some turns those of a store have.
+fn share(of: &[Parameter], turns: &[(Parameter, Expr)]) -> Option<usize> {
+    of.iter().position(|own| turns.iter().any(|(turn, _)| own.stands_for(turn)))
 }
 
 /// Whether an expression depends on a parameter, itself or by a digit.
@@ -78,47 +110,63 @@ struct Number {
     own: Parameter,
     units: Expr,
     axis: Option<Axis>,
-    turn: Option<Parameter>,
-    /// The number of the block, where it is `number - blocks * turn`, and that.
-    block: Option<(Parameter, Expr)>,
+    /// The turns of the stores that share the numbers.
+    turns: Vec<Parameter>,
+    /// The number of the block, where it follows from those of the number and of the turn, and what
+    /// it is then in each share.
+    block: Option<(Parameter, Vec<Expr>)>,
 }
 
-/// The numbers that blocks have in turns, and those of turns and of blocks.
-fn numbers(core: &Core, turns: &[(Parameter, Expr)]) -> Vec<Number> {
+/// The numbers that blocks have in turns, and those of turns and of blocks: of loops around all
+/// stores, and of those that share them.
+fn numbers(core: &Core, common: &[(Parameter, Expr)], shares: Option<&[(Parameter, Expr)]>) -> Vec<Number> {
     let block = |axis: Axis| core.blocks[axis as usize].map(|at| core.variables[at].parameter.clone());
     let mut found = Vec::new();
-    for (turn, count) in turns {
+    for turns in common.chunks(1).chain(shares) {
         for axis in Axis::ALL {
             let (Some(block), Some(grid)) = (block(axis), &core.grid[axis as usize]) else { continue };
-            let units = grid.known().and_then(|blocks| units(count, &block, blocks));
-            let Some(units) = units.filter(|units| core.is_launched(units)) else { continue };
-            let Some(own) = natural().map(Parameter::anonymous) else { continue };
-            // A turn that is always 0 is in no number.
-            let number = Expr::from(own.clone());
-            let before = match turn.facts().greatest() {
-                Some(0) => Some(number),
-                _ => Stride::times(&Expr::from(turn.clone()), grid).and_then(|before| number.minus(&before)),
-            };
-            let Some(back) = before else { continue };
-            let turn = Some(turn.clone());
-            found.push(Number { own, units, axis: Some(axis), turn, block: Some((block, back)) });
+            found.extend(grid.known().and_then(|blocks| taken(core, turns, axis, (block, blocks))));
         }
+        let [(turn, count)] = turns else { continue };
         // Where blocks have as many turns each, those are a number of their own.
         let even = |number: &Number| {
             let grid = core.grid[number.axis? as usize].as_ref()?;
-            let even = number.tells(turn) && grid.divides(&number.units).proved();
+            let even = number.turns[0].stands_for(turn) && grid.divides(&number.units).proved();
             even.then(|| number.units.floor_div(grid))?
         };
         let count = if core.is_launched(count) { Some(count.clone()) } else { found.iter().find_map(even) };
         if let Some(units) = count {
-            found.push(Number { own: turn.clone(), units, axis: None, turn: Some(turn.clone()), block: None });
+            found.push(Number { own: turn.clone(), units, axis: None, turns: vec![turn.clone()], block: None });
         }
     }
     for axis in Axis::ALL {
         let (Some(own), Some(units)) = (block(axis), core.grid[axis as usize].clone()) else { continue };
-        found.push(Number { own, units, axis: Some(axis), turn: None, block: None });
+        found.push(Number { own, units, axis: Some(axis), turns: Vec::new(), block: None });
     }
     found
+}
+
+/// The number that blocks along an axis have in turns of loops that share it.
+fn taken(core: &Core, turns: &[(Parameter, Expr)], axis: Axis, (block, blocks): (Parameter, i64)) -> Option<Number> {
+    let by = blocks.checked_mul(turns.len() as i64)?;
+    let units = units(&turns[0].1, &block, by).filter(|units| core.is_launched(units))?;
+    let own = Parameter::anonymous(natural()?);
+    let mut backs = Vec::new();
+    for (share, (turn, count)) in turns.iter().enumerate() {
+        let before = Expr::from(share as i64 * blocks);
+        let left = units.minus(&before)?.minus(&Expr::from(block.clone()))?;
+        if share > 0 && left.divide_up(&Expr::from(by))? != *count {
+            return None;
+        }
+        let number = Expr::from(own.clone()).minus(&before)?;
+        // A turn that is always 0 is in no number.
+        backs.push(match turn.facts().greatest() {
+            Some(0) => number,
+            _ => number.minus(&Stride::times(&Expr::from(turn.clone()), &Expr::from(by))?)?,
+        });
+    }
+    let turns = turns.iter().map(|(turn, _)| turn.clone()).collect();
+    Some(Number { own, units, axis: Some(axis), turns, block: Some((block, backs)) })
 }
 
 /// The `units` of which a block has `count = ceil((units - block) / blocks)`.
@@ -145,13 +193,12 @@ fn units(count: &Expr, block: &Parameter, blocks: i64) -> Option<Expr> {
 }
 
 impl Number {
-    fn tells(&self, turn: &Parameter) -> bool {
-        self.turn.as_ref().is_some_and(|own| own.stands_for(turn))
-    }
-
     /// The coordinates as sums of its digits.
-    fn digits(self, core: &Core, starts: &[Vec<Expr>]) -> Option<Digits> {
-        let of_number = |starts: &Vec<Expr>| starts.iter().map(|start| self.in_terms(core, start)).collect();
+    fn digits(self, core: &Core, starts: &[Start]) -> Option<Digits> {
+        let of_number = |(starts, turns): &Start| {
+            let share = share(&self.turns, turns).unwrap_or(0);
+            starts.iter().map(|start| self.in_terms(core, share, start)).collect()
+        };
         let starts: Vec<Vec<Expr>> = starts.iter().map(of_number).collect::<Option<_>>()?;
         let divisors = self.divisors(starts.iter().flatten())?;
         let below = |count: &Expr| match count.range().1 {
@@ -177,26 +224,26 @@ impl Number {
                 before = count.clone();
             }
             let sum = Stride::plus(&sum, &rest)?;
-            let left = |own: Option<&Parameter>| own.is_some_and(|own| depends(core, &sum, own));
-            let plain = Terms::of(&sum).is_some() && !left(Some(&self.own)) && !left(self.turn.as_ref());
+            let left = |own: &Parameter| depends(core, &sum, own);
+            let plain = Terms::of(&sum).is_some() && !left(&self.own) && !self.turns.iter().any(left);
             plain.then_some(sum)
         };
         let sums = |starts: &Vec<Expr>| starts.iter().map(sum).collect();
         let starts: Vec<Vec<Expr>> = starts.iter().map(sums).collect::<Option<_>>()?;
         let list = digits.into_iter().zip(counts).filter(|(_, count)| count.known() != Some(1)).collect();
-        Some(Digits { starts, list, axis: self.axis, turn: self.turn })
+        Some(Digits { starts, list, axis: self.axis, turns: self.turns })
     }
 
     /// An expression over this number in the place of block and turn, and of digits of it.
-    fn in_terms(&self, core: &Core, expr: &Expr) -> Option<Expr> {
-        let Some((block, back)) = &self.block else { return Some(expr.clone()) };
+    fn in_terms(&self, core: &Core, share: usize, expr: &Expr) -> Option<Expr> {
+        let Some((block, backs)) = &self.block else { return Some(expr.clone()) };
         let in_turn =
             |parameter: &Parameter| digit(core, parameter).filter(|(number, ..)| depends(core, number, block));
         with(&expr.node(), &|node| match node {
-            Node::Parameter(own) if own.stands_for(block) => Some(back.clone()),
+            Node::Parameter(own) if own.stands_for(block) => Some(backs[share].clone()),
             Node::Parameter(own) => {
                 let (number, divisor, modulus) = in_turn(own)?;
-                let quotient = self.in_terms(core, number)?.floor_div(&Expr::from(divisor))?;
+                let quotient = self.in_terms(core, share, number)?.floor_div(&Expr::from(divisor))?;
                 if modulus == 0 {
                     return Some(quotient);
                 }
