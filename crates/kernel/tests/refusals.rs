@@ -5,7 +5,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Reason, View, Written};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Extent, Slot, Tree};
+use tilewright_layout::{Extent, Slot, Stride, Tree};
 
 type Outcome = Result<(), KernelError>;
 
@@ -58,6 +58,25 @@ fn elements_that_may_not_exist_are_refused_and_predicated_ones_are_not() {
         assert!(matches!(error.reason(), Reason::Outside { .. }), "{layout}: {error}");
         assert!(Kernel::build("k", write(layout, true)).is_ok());
     }
+    // The message says which thread of which block it is, where that is what is reached.
+    let error = refused(|k: &Build| -> Outcome {
+        let (x, y) = (k.input::<f32>("x", "(N,4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
+        k.threads(128)?;
+        let row = x.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.load()?;
+        y.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.store_predicated(&row)
+    });
+    let said = "mode 0 of x is reached at 128*block.x+thread, which is not shown to be less than N";
+    assert!(error.to_string().ends_with(said), "{error}");
+    // Which of two blocks with the same facts is which is not said.
+    let error = refused(|k: &Build| -> Outcome {
+        let x = k.input::<f32>("x", "(N,4):(4,1)")?;
+        k.threads(128)?;
+        let both = Stride::plus(&k.block_number(Axis::X), &k.block_number(Axis::Y)).unwrap();
+        let at = Tree::flat([Slot::At(both), Slot::At(Expr::from(0))])?;
+        x.local_tile("(128,4)", at)?.thread_part()?.load().map(drop)
+    });
+    assert!(matches!(error.reason(), Reason::Outside { .. }), "{error}");
+    assert!(error.to_string().contains("+thread") && !error.to_string().contains("block."), "{error}");
     for layout in ["(M{div=16},N{div=4}):(N,1)", "(32,N{div=8}):(N,1)", "(M{div=48},64):(64,1)"] {
         assert!(Kernel::build("k", write(layout, false)).is_ok(), "{layout}");
     }

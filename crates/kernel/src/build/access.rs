@@ -194,7 +194,7 @@ impl View<'_> {
                 let natural = core.is_natural(&at);
                 if !natural && !matches!(edge, Edge::Where(_)) {
                     let tensor = core.buffers[self.buffer.index()].name.clone();
-                    return Err(Reason::Before { tensor, coordinate: at.to_string(), mode: number });
+                    return Err(Reason::Before { tensor, coordinate: core.in_words(&at), mode: number });
                 }
                 if natural && core.is_less(&at, &extent) {
                     continue;

@@ -45,6 +45,22 @@ impl Core {
         Ok(thread)
     }
 
+    /// An expression as a message has it: the numbers of threads and blocks, which have no names in
+    /// the algebra, as `thread`, `block.x` and so on, where it is clear which of them one is.
+    pub(crate) fn in_words(&self, expr: &Expr) -> String {
+        let spelt = |parameter: &Parameter| Expr::from(parameter.clone()).to_string();
+        let all: Vec<String> = expr.parameters().iter().map(spelt).collect();
+        let [x, y, z] = self.blocks;
+        let known = [(self.thread, "thread"), (x, "block.x"), (y, "block.y"), (z, "block.z")];
+        let known = known.into_iter().filter_map(|(number, word)| Some((&self.variables[number?].parameter, word)));
+        known.fold(expr.to_string(), |text, (parameter, word)| {
+            let (own, is_in) = (spelt(parameter), expr.parameters().iter().any(|other| other.stands_for(parameter)));
+            // With its facts, which end in a brace, it is no part of another one.
+            let is_clear = own.ends_with('}') && all.iter().filter(|other| **other == own).count() == 1;
+            if is_in && is_clear { text.replace(&own, word) } else { text }
+        })
+    }
+
     /// The number of the block along an axis.
     pub(crate) fn block(&mut self, axis: Axis) -> Expr {
         if let Some(number) = self.blocks[axis as usize] {

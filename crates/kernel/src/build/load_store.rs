@@ -46,7 +46,7 @@ impl Core {
             if edge == Edge::Proved {
                 return Err(Reason::Outside {
                     tensor: self.buffers[view.buffer.index()].name.clone(),
-                    coordinate: at.to_string(),
+                    coordinate: self.in_words(at),
                     mode: *mode,
                     extent: extent.to_string(),
                 });
