@@ -373,8 +373,9 @@ enum Defect {
     Apart,
     /// The row is that of the turn.
     Turn,
-    /// All groups of threads have the tiles of the first one.
+    /// All groups of threads have the tiles of the first one, or a turn less than it.
     Share,
+    Fewer,
 }
 
 /// Tiles of 8 x 2 by three blocks in turn, along the columns first; so many groups of eight threads
@@ -389,7 +390,8 @@ fn tiles(k: &Build, y: &View<'_>, groups: i64, defect: Option<Defect>) -> Result
     let (before, of) = if is(Defect::Half) { (4, 6 * groups) } else { (1, 3 * groups) };
     let own = k.coordinate(&k.thread()?, &[8, groups])?;
     let group = |number: i64| {
-        let left = sum(&[(1, &units), (-before, &block), (-3, &number.into())]);
+        let fewer = if is(Defect::Fewer) && number > 0 { of } else { 0 };
+        let left = sum(&[(1, &units), (-before, &block), (-1, &(3 * number + fewer).into())]);
         k.range(left.divide_up(&of.into()).unwrap(), |turn| {
             let number = if is(Defect::Share) { 0 } else { number };
             let number = sum(&[(3 * groups, &turn), (1, &block), (3, &number.into())]);
@@ -433,13 +435,13 @@ fn shown_and_happened(
 
 #[test]
 fn tiles_by_quotients_of_sizes_are_shown_but_for_their_defects() {
-    use Defect::{Again, Apart, Gap, Half, Last, Overlap, Share, Turn};
+    use Defect::{Again, Apart, Fewer, Gap, Half, Last, Overlap, Share, Turn};
     for layout in ["(M,N):(N,1)", "(M{div=8},N{div=4}):(1,M)", "(M{min=20},N{min=4}):(N,1)"] {
         for groups in [1, 2, 3] {
             let of = |defect: Option<Defect>| shown_and_happened(layout, |k, y| tiles(k, y, groups, defect));
             assert_eq!(of(None), (true, Some(Happened::Once)), "{layout} by {groups}");
-            let of_groups = if groups > 1 { Some(Share) } else { None };
-            for defect in [Overlap, Gap, Last, Half, Again, Apart, Turn].into_iter().chain(of_groups) {
+            let defects = [Overlap, Gap, Last, Half, Again, Apart, Turn, Share, Fewer];
+            for defect in defects.into_iter().take(if groups > 1 { 9 } else { 7 }) {
                 let (shown, happened) = of(Some(defect));
                 let wrong = happened.is_some_and(|happened| happened != Happened::Once);
                 assert!(!shown && wrong, "{layout} by {groups}: {defect:?}");
