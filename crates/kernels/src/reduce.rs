@@ -104,7 +104,7 @@ fn walked(walk: &Walk, first: String, meaning: Meaning) -> Result<Planned, PlanE
     if walk.at_once {
         return Ok(planned.leaving(walk.kept()));
     }
-    if walk.shares == 1 {
+    if walk.shape.shares == 1 {
         return Ok(planned);
     }
     let (kernel, plan) = walk.second()?;
@@ -125,14 +125,26 @@ mod tests {
             Walk::new(statistic, &problem, Element::Bf16, WHOLE).unwrap()
         };
         for statistic in [Statistic::Sum, Statistic::ArgMaximum] {
-            for (m, n, results) in [(1024, 1024, 16), (2048, 2048, 16), (2048, 4096, 32), (4096, 4096, 32)] {
+            for (m, n, results, threads) in [
+                (1024, 1024, 16, 128),
+                (1024, 2048, 32, 128),
+                (1024, 4096, 32, 64),
+                (2048, 2048, 32, 128),
+                (2048, 4096, 32, 128),
+                (2048, 8192, 32, 64),
+                (4096, 512, 16, 128),
+                (4096, 4096, 32, 128),
+            ] {
                 let plan = plan(statistic, m, n);
                 let said = plan.plan();
-                assert!(plan.shares == 1 && said.contains(&format!("for {results} results")), "{said}");
+                assert!(
+                    plan.shape.shares == 1 && said.contains(&format!("for {results} results, {threads} threads")),
+                    "{said}"
+                );
             }
             // Few processors would work, or the cache does not hold the tensor.
             for (m, n) in [(4096, 128), (8192, 1024), (16384, 256), (4096, 8192)] {
-                assert!(plan(statistic, m, n).shares > 1, "{m} x {n}");
+                assert!(plan(statistic, m, n).shape.shares > 1, "{m} x {n}");
             }
         }
     }
@@ -154,7 +166,7 @@ mod tests {
                     to: Box::new(problem.to.clone()),
                     along: Box::new(problem.along.clone()),
                 };
-                assert!(walk.shares > 1 && walk.at_once, "{layout}");
+                assert!(walk.shape.shares > 1 && walk.at_once, "{layout}");
                 for at_once in [true, false] {
                     walk.at_once = at_once;
                     let planned = walked(&walk, String::new(), meaning.clone()).unwrap();

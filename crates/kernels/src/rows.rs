@@ -10,7 +10,7 @@
 //!   has several rows; nothing waits.
 //! * A longer one is held by a block of up to 512 threads, with two vectors of 16 bytes each, or
 //!   four: few enough registers for several blocks at once, whose loads and stores
-//!   overlap.
+//!   overlap. Where a row becomes one number, threads have four.
 //! * Where a thread has more than four vectors, up to sixteen, the others are in shared memory,
 //!   copied there asynchronously, if rows begin at multiples of 16 bytes: two blocks of 512 threads
 //!   at once, or one of 1024.
@@ -122,11 +122,11 @@ impl Rows {
     ///
     /// Errors: a row does not fit into the registers of a block.
     pub(crate) fn new(columns: i64, element: Element, alignment: i64) -> Result<Rows, PlanError> {
-        Rows::holding(2 * MOST, THREADS, (columns, alignment), element)
+        Rows::holding((2, 2 * MOST), THREADS, (columns, alignment), element)
     }
 
-    /// As [`Rows::new`], without shared memory; `threads` is how many a block has whose warps have
-    /// rows of their own.
+    /// As [`Rows::new`], without shared memory, of rows that become a number each; `threads` is how
+    /// many a block has whose warps have rows of their own.
     ///
     /// Errors: as [`Rows::new`].
     pub(crate) fn in_registers(
@@ -135,7 +135,7 @@ impl Rows {
         element: Element,
         alignment: i64,
     ) -> Result<Rows, PlanError> {
-        Rows::holding(MOST, threads, (columns, alignment), element)
+        Rows::holding((KEPT, MOST), threads, (columns, alignment), element)
     }
 
     /// The plan for rows that several blocks hold together, as a cluster; none for rows that one
@@ -182,7 +182,13 @@ impl Rows {
         }))
     }
 
-    fn holding(most: i64, threads: i64, (columns, alignment): (i64, i64), element: Element) -> Result<Rows, PlanError> {
+    /// Rows of which a thread has from `least` to `most` vectors where a block holds one.
+    fn holding(
+        (least, most): (i64, i64),
+        threads: i64,
+        (columns, alignment): (i64, i64),
+        element: Element,
+    ) -> Result<Rows, PlanError> {
         let vector = widest(columns, element, alignment);
         let count = (columns + vector - 1) / vector;
         // What is copied to shared memory goes in whole vectors.
@@ -193,7 +199,7 @@ impl Rows {
             (lanes, 1, threads / lanes)
         } else {
             let whole = |threads: i64| (threads + LANES - 1) / LANES * LANES;
-            let each = [2, 4, MOST, most].into_iter().find(|each| whole((count + each - 1) / each) <= FULL);
+            let each = [least, KEPT, MOST, most].into_iter().find(|each| whole((count + each - 1) / each) <= FULL);
             (LANES, each.map_or(LARGEST, |each| whole((count + each - 1) / each)) / LANES, 1)
         };
         let vectors = (count + lanes * warps - 1) / (lanes * warps);

@@ -67,7 +67,7 @@ fn statistics_along_any_modes_are_right() {
 
 #[test]
 fn all_elements_of_every_type_and_length_are_reduced() {
-    for (at, count) in [1_i64, 2, 7, 511, 4096, 8200, 33_000, 100_003].into_iter().enumerate() {
+    for (at, count) in [1_i64, 2, 7, 511, 4096, 8200, 33_000, 100_003, 300_000].into_iter().enumerate() {
         for (turn, statistic) in STATISTICS.into_iter().enumerate() {
             let element = [Element::F32, Element::Bf16, Element::F16][(at + turn) % 3];
             let planned = planned(statistic, &format!("{count}:1"), element, &[0]);
@@ -111,6 +111,58 @@ fn the_first_of_equal_elements_counts_and_nan_does_not() {
     let mut x = [0.0_f32; 16];
     (x[3], x[8]) = (7.0, 7.0);
     assert_eq!(places(&run(&matrix, &bytes(&x))), [1]);
+}
+
+/// Numbers of 16 bits and their places are compared as one whole number: it has the order of the
+/// numbers, where both zeros are equal and NaN is less than all others.
+#[test]
+fn numbers_of_16_bits_are_found_among_all_others() {
+    let value = |element: Element, bits: u16| match element {
+        Element::Bf16 => f32::from_bits(u32::from(bits) << 16),
+        _ => {
+            let (exponent, mantissa) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
+            let magnitude = match (exponent, mantissa) {
+                (31, 0.0) => f32::INFINITY,
+                (31, _) => f32::NAN,
+                (0, _) => mantissa * 2.0_f32.powi(-24),
+                _ => (1024.0 + mantissa) * 2.0_f32.powi(exponent - 25),
+            };
+            if bits >> 15 == 1 { -magnitude } else { magnitude }
+        }
+    };
+    let check = |(m, n): (usize, usize), along: usize, element: Element, x: &[u16]| {
+        let planned = planned(Statistic::ArgMaximum, &format!("({m},{n}):({n},1)"), element, &[along]);
+        let bytes: Vec<u8> = x.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let found = run(&planned, &bytes);
+        let (count, results) = if along == 0 { (m, n) } else { (n, m) };
+        for (result, found) in (0..results).zip(found.chunks_exact(4)) {
+            let of =
+                |place: usize| value(element, if along == 0 { x[place * n + result] } else { x[result * n + place] });
+            let better = |best: usize, place: usize| {
+                if of(place) > of(best) || of(best).is_nan() && !of(place).is_nan() { place } else { best }
+            };
+            let wanted = (1..count).fold(0, better);
+            assert_eq!(found, (wanted as i32).to_le_bytes(), "{planned}result {result}");
+        }
+    };
+    let ends = [0x0000, 0x8000, 0x7fff, 0xffff, 0x7f80, 0xff80, 0x7c00, 0xfc00, 0x0001, 0x8001, 0x3f80, 0xbf80];
+    for element in [Element::Bf16, Element::F16] {
+        // Every number beside another one, in either order.
+        let pairs: Vec<u16> = (0..1_u32 << 17)
+            .map(|at| if at >> 16 == 0 { at as u16 } else { (at.wrapping_mul(40_503) >> 3) as u16 })
+            .collect();
+        check((2, 1 << 16), 0, element, &pairs);
+        // The ends of the type, each column with some of them alone; shares, and chunks past the
+        // last.
+        for (m, n, along) in [(700, 64, 0), (5000, 8, 0), (3, 20_000, 1), (1, 300_000, 1), (5, 4096, 1), (9, 1000, 1)] {
+            let some = |at: usize| {
+                let (row, column) = (at / n, at % n);
+                let result = if along == 0 { column } else { row };
+                ends[(row * 7 + column * 5 + at / 3) % (1 + result % ends.len())]
+            };
+            check((m, n), along, element, &(0..m * n).map(some).collect::<Vec<_>>());
+        }
+    }
 }
 
 #[test]

@@ -12,10 +12,12 @@
 //!
 //! A small tensor stays in the cache and is read in a microsecond or two; to wait for other blocks
 //! takes about as long. Its columns are reduced in narrow strips, without shares, where that is
-//! expected to take less time (`whole_strips_are_faster`).
+//! expected to take less time (`shape.rs`).
 
 mod in_chunks;
+mod keys;
 mod one_by_one;
+mod shape;
 mod shares;
 
 use tilewright_kernel::program::memory::Role;
@@ -28,25 +30,9 @@ use super::problem::{Axis, Problem};
 use super::statistic::Statistic;
 use crate::error::PlanError;
 use crate::rows::{Rows, placed, widest};
+pub(super) use shape::THREADS;
+use shape::{Shape, VECTOR, Work};
 
-/// Threads of a block.
-pub(super) const THREADS: i64 = 512;
-/// Vectors that a thread reads before it computes, and elements where vectors are short.
-const LOADS: i64 = 4;
-const MOST_LOADS: i64 = 16;
-/// The widest access of a thread, in bytes.
-const VECTOR: i64 = 16;
-/// Bytes of neighbours that a block reads together where results lie side by side.
-const STRIP: i64 = 256;
-/// Bytes of the narrowest strip: a sector.
-const SECTOR: i64 = 32;
-/// The most blocks that reduce narrow strips: one for each multiprocessor of an H200.
-const PROCESSORS: i64 = 132;
-/// Bytes of a tensor that stays in the cache.
-const CACHED: i64 = 32 << 20;
-/// Enough blocks for every processor of a large GPU, and how many there are where they have shares.
-const ENOUGH: i64 = 256;
-const SHARED: i64 = 2048;
 /// How many bytes all shares leave at most for one block to put them together.
 const AT_ONCE: i64 = 16 << 10;
 
@@ -61,11 +47,7 @@ pub(super) struct Walk {
     alignment: i64,
     /// Whether vectors go along a reduced axis.
     inner: bool,
-    across: i64,
-    along: i64,
-    loads: i64,
-    steps: i64,
-    pub(super) shares: i64,
+    pub(super) shape: Shape,
     /// Whether the block that comes last puts the shares together.
     pub(super) at_once: bool,
 }
@@ -103,16 +85,6 @@ fn over(number: i64, by: i64) -> i64 {
     (number + by - 1) / by
 }
 
-/// Whether blocks without shares are done before blocks that have shares, of results side by side
-/// that are made of `count` elements each, in a tensor of `bytes` in the cache. By nanoseconds as
-/// an H200 takes them: a block reads a piece of a strip for each element of a result, one after
-/// another; shares read faster, but are put together.
-fn whole_strips_are_faster(count: i64, bytes: i64) -> bool {
-    let strips = count.saturating_mul(11) / 10 + 1150;
-    let shares = (bytes >> 10).saturating_mul(150) / 1024 + 2500;
-    bytes <= CACHED && strips < shares
-}
-
 impl Walk {
     /// The plan for a problem, of tensors that begin at multiples of `alignment` elements.
     ///
@@ -140,33 +112,22 @@ impl Walk {
         if statistic == Statistic::ArgMaximum && count > i64::from(i32::MAX) {
             return Err(PlanError::TooLarge { what: "places of a result", asked: count, limit: i32::MAX.into() });
         }
-        let loads = (LOADS * VECTOR / (vector * bytes)).min(MOST_LOADS);
         // Neighbours in memory go to neighbours among threads.
         let beside = |axes: &[Axis]| axes.first().map_or(i64::MAX, |axis| axis.stride);
-        let narrow = inner || beside(&problem.reduced) < beside(&problem.kept);
-        let lanes = |strip: i64| if narrow { 1 } else { up(places).min((strip / (vector * bytes)).min(32)) };
-        let along = |strip: i64| (THREADS / lanes(strip)).min(up(over(turns, loads)));
-        let blocks = |strip: i64| over(places, THREADS / along(strip));
-        let size = count.saturating_mul(results).saturating_mul(bytes);
-        let whole = !narrow && vector * bytes == VECTOR && whole_strips_are_faster(count, size);
-        let fills = |strip: &i64| blocks(*strip) <= PROCESSORS;
-        let (strip, wanted) = match [SECTOR, 2 * SECTOR, 4 * SECTOR, STRIP].into_iter().find(fills) {
-            _ if blocks(STRIP) >= ENOUGH => (STRIP, 1),
-            Some(strip) if whole => (strip, 1),
-            // Results that lie side by side are looked for again at the end of each share.
-            _ if statistic == Statistic::ArgMaximum && !narrow => (STRIP, ENOUGH),
-            _ => (STRIP, SHARED),
+        let work = Work {
+            turns,
+            places,
+            vector: vector * bytes,
+            bytes: count.saturating_mul(results).saturating_mul(bytes),
+            inner,
+            narrow: inner || beside(&problem.reduced) < beside(&problem.kept),
+            sought: statistic == Statistic::ArgMaximum,
         };
-        let (along, blocks) = (along(strip), blocks(strip));
-        let across = THREADS / along;
-        let all = over(turns, along * loads);
-        let shares = over(wanted, blocks).min(all);
-        let steps = over(all, shares);
-        let shares = over(all, steps);
+        let shape = work.shape();
         let left = statistic.kept(element).iter().map(|kept| i64::from(kept.bytes())).sum::<i64>();
-        let at_once = shares > 1 && left.saturating_mul(results).saturating_mul(shares) <= AT_ONCE;
+        let at_once = shape.shares > 1 && left.saturating_mul(results).saturating_mul(shape.shares) <= AT_ONCE;
         let problem = problem.clone();
-        Ok(Walk { statistic, element, problem, vector, alignment, inner, across, along, loads, steps, shares, at_once })
+        Ok(Walk { statistic, element, problem, vector, alignment, inner, shape, at_once })
     }
 
     /// How many numbers are left of a share for each result.
@@ -177,16 +138,17 @@ impl Walk {
     /// What was chosen, in a sentence.
     pub(super) fn plan(&self) -> String {
         let way = if self.inner { "reduced" } else { "kept" };
-        let shares = match self.shares {
+        let shares = match self.shape.shares {
             1 => String::new(),
             shares if self.at_once => format!("; {shares} shares of each result, which the last block puts together"),
             shares => format!("; {shares} shares of each result, which a second launch puts together"),
         };
         format!(
-            "a block of {THREADS} threads for {} results, {} threads each; a thread loads {} vectors of {} along {way} modes at once{shares}",
-            self.across * self.each(),
-            self.along,
-            self.loads,
+            "a block of {} threads for {} results, {} threads each; a thread loads {} vectors of {} along {way} modes at once{shares}",
+            self.shape.threads,
+            self.shape.across * self.each(),
+            self.shape.along,
+            self.shape.loads,
             self.vector,
         )
     }
@@ -218,52 +180,64 @@ impl Walk {
     pub(super) fn kernel(&self) -> Result<Kernel, KernelError> {
         let (_, results) = self.problem.sizes();
         let kept = extents(&self.problem.kept, if self.inner { 1 } else { self.vector });
-        let blocks = over(kept.iter().product(), self.across);
-        let (tile, threads) = (self.across * self.each(), [self.across, self.along]);
+        let blocks = over(kept.iter().product(), self.shape.across);
+        let (tile, threads) = (self.shape.across * self.each(), [self.shape.across, self.shape.along]);
         let layout = if self.inner {
             format!("(({},{}),1):(({tile},1),0)", threads[1], threads[0])
         } else {
             format!("(({},{}),{}):(({},{tile}),1)", threads[0], threads[1], self.each(), self.each())
         };
-        let held = Distribution::new(&format!("({tile},{})", self.along), &layout)?;
+        let held = Distribution::new(&format!("({tile},{})", self.shape.along), &layout)?;
         Kernel::build("reduce", |k| {
             let x = placed(k.tensor_of(self.element, "x", &self.text(), Role::Input)?, self.element, self.alignment)?;
             let outputs = self.outputs(k, results)?;
-            k.threads(THREADS)?;
+            k.threads(self.shape.threads)?;
             k.grid(GridAxis::X, &blocks.to_string())?;
             let block = k.block_number(GridAxis::X);
-            let share = if self.shares > 1 {
-                k.grid(GridAxis::Y, &self.shares.to_string())?;
+            let share = if self.shape.shares > 1 {
+                k.grid(GridAxis::Y, &self.shape.shares.to_string())?;
                 k.block_number(GridAxis::Y)
             } else {
                 Expr::from(0)
             };
             let thread = k.thread()?;
             let (across, along) = if self.inner {
-                let digits = k.coordinate(&thread, &[self.along, self.across])?;
+                let digits = k.coordinate(&thread, &[self.shape.along, self.shape.across])?;
                 (digits[1].clone(), digits[0].clone())
             } else {
                 let digits = k.coordinate(&thread, &threads)?;
                 (digits[0].clone(), digits[1].clone())
             };
-            let place = |across: &Expr| k.coordinate(&linear(&[(&block, self.across), (across, 1)])?, &kept);
+            let place = |across: &Expr| k.coordinate(&linear(&[(&block, self.shape.across), (across, 1)])?, &kept);
             let own = place(&across)?;
-            let parts = self.walked(k, &x, &own, &share, &along)?;
+            let mut parts = self.walked(k, &x, &own, &share, &along)?;
+            // The first chunk of the share, where chunks and numbers are one.
+            let first = match self.has_keys() {
+                true => Some(k.index(&linear(&[(&share, self.chunks_of_share())])?)?),
+                false => None,
+            };
+            if let (Some(first), [numbers, chunks]) = (first, &parts[..]) {
+                parts = vec![self.keys(k, numbers, chunks, first)?];
+            }
             let mut parts = parts.iter().map(|part| part.distributed(&held)).collect::<Result<Vec<_>, _>>()?;
             let mut seeker = Seeker { own, lanes: (0..self.each()).map(Expr::from).collect(), along };
             if let Some(turned) = self.turned()? {
                 parts = parts.iter().map(|part| part.convert(&turned)).collect::<Result<_, _>>()?;
-                let digits = k.coordinate(&thread, &[self.along / self.each(), self.each(), self.across])?;
+                let digits =
+                    k.coordinate(&thread, &[self.shape.along / self.each(), self.each(), self.shape.across])?;
                 let [along, lane, across] = &digits[..] else {
                     return Err(LayoutError::Overflow { op: "thread" }.into());
                 };
                 seeker = Seeker { own: place(across)?, lanes: vec![lane.clone()], along: along.clone() };
             }
-            let mut all = self.statistic.gathered(k, &parts, &[1])?;
+            let mut all = match first {
+                Some(first) => self.greatest_of_keys(&parts[0], first)?,
+                None => self.statistic.gathered(k, &parts, &[1])?,
+            };
             if self.in_chunks() && self.statistic == Statistic::ArgMaximum {
                 all[1] = self.place_in_chunk(k, &x, [&all[0], &all[1]], &seeker)?;
             }
-            if self.shares == 1 {
+            if self.shape.shares == 1 {
                 let (count, _) = self.problem.sizes();
                 let result = self.statistic.result_of(&all, count as f64)?;
                 all = vec![result.to(self.statistic.result(self.element))?];
@@ -283,26 +257,26 @@ impl Walk {
     /// several results: one result for neighbouring lanes, each with as many parts of it as it had
     /// results. Otherwise each thread would put together all parts of all its results.
     fn turned(&self) -> Result<Option<Distribution>, KernelError> {
-        let (each, tile) = (self.each(), self.across * self.each());
-        if each == 1 || self.along < each {
+        let (each, tile) = (self.each(), self.shape.across * self.each());
+        if each == 1 || self.shape.along < each {
             return Ok(None);
         }
-        let lanes = self.along / each;
+        let lanes = self.shape.along / each;
         let layout = format!("(({lanes},{tile}),{each}):(({tile},1),{})", tile * lanes);
-        Ok(Some(Distribution::new(&format!("({tile},{})", self.along), &layout)?))
+        Ok(Some(Distribution::new(&format!("({tile},{})", self.shape.along), &layout)?))
     }
 
     /// What is left of each share, where there are several, and the results, unless a second launch
     /// makes them.
     fn outputs<'k>(&self, k: &'k Build, results: i64) -> Result<Vec<View<'k>>, KernelError> {
         let mut outputs = Vec::new();
-        if self.shares > 1 {
+        if self.shape.shares > 1 {
             let text = self.parts_layout(results);
             for (element, name) in self.statistic.kept(self.element).into_iter().zip(PARTS) {
                 outputs.push(k.tensor_of(element, name, &text, Role::Output)?);
             }
         }
-        if self.shares == 1 || self.at_once {
+        if self.shape.shares == 1 || self.at_once {
             let element = self.statistic.result(self.element);
             let tensor = k.tensor_of(element, "y", &format!("({results},1):(1,{results})"), Role::Output)?;
             outputs.push(placed(tensor, element, self.alignment)?);
@@ -322,14 +296,14 @@ impl Walk {
         let alignment = self.alignment.min(VECTOR / bytes);
         let rows: Vec<Rows> = kept
             .into_iter()
-            .map(|element| Rows::in_registers(THREADS, self.shares, element, alignment))
+            .map(|element| Rows::in_registers(THREADS, self.shape.shares, element, alignment))
             .collect::<Result<_, _>>()?;
         let kernel = Kernel::build("reduce_shares", |k| {
             let matrices: Vec<_> = rows
                 .iter()
                 .zip(PARTS)
                 .map(|(rows, name)| {
-                    let text = format!("({results},{0}):({0},1)", self.shares);
+                    let text = format!("({results},{0}):({0},1)", self.shape.shares);
                     k.tensor_of(rows.element(), name, &text, Role::Input)
                 })
                 .collect::<Result<_, _>>()?;

@@ -97,13 +97,21 @@ impl Statistic {
         }
     }
 
-    /// All parts along some modes.
+    /// All parts along some modes. Of places: first the greatest number, then the least place that has
+    /// it, which takes fewer instructions than to compare pairs; where nothing is a number, none has.
     pub(super) fn gathered<'k>(
         self,
         k: &'k Build,
         parts: &[Distributed<'k>],
         modes: &[usize],
     ) -> Result<Vec<Distributed<'k>>, KernelError> {
+        if let (Statistic::ArgMaximum, [numbers, places]) = (self, parts) {
+            let greatest = numbers.reduce(modes, Reduction::Maximum)?;
+            let others = |x: Num<'k>, greatest| Ok(x.eq(greatest).select(k.number(0), k.number(i32::MAX)));
+            let here = numbers.zip(&greatest, others)?.zip(places, |other, place| Ok(other.max(place)))?;
+            let first = here.reduce(modes, Reduction::Minimum)?;
+            return Ok(vec![greatest, first]);
+        }
         let parts: Vec<_> = parts.iter().collect();
         k.reduce_together(&parts, modes, |a, b| Ok(self.combine(a, b)))
     }

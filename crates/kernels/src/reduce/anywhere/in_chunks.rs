@@ -8,7 +8,7 @@ use tilewright_kernel::{Build, Distributed, Distribution, Element, Fragment, Ker
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
-use super::{Seeker, THREADS, Walk, extents, linear};
+use super::{Seeker, Walk, extents, linear};
 use crate::reduce::statistic::Statistic;
 use crate::rows::together;
 
@@ -36,24 +36,28 @@ impl Walk {
     ) -> Result<(), KernelError> {
         let reduced = extents(&self.problem.reduced, if self.inner { self.vector } else { 1 });
         let turns: i64 = reduced.iter().product();
-        let whole = turns % (self.along * self.loads * self.steps) == 0;
+        let whole = turns % (self.shape.along * self.shape.loads * self.shape.steps) == 0;
         let wide = self.statistic.wide(self.element);
         // Two elements of 16 bits are compared at once.
         let pair = self.vector.min(2);
-        let pairs = self.vector / pair;
+        let (pairs, threads) = (self.vector / pair, self.shape.threads);
         let held = Distribution::new(
-            &format!("({THREADS},{pairs},{pair})"),
-            &format!("({THREADS},({pair},{pairs})):(1,({},{THREADS}))", THREADS * pairs),
+            &format!("({threads},{pairs},{pair})"),
+            &format!("({threads},({pair},{pairs})):(1,({},{threads}))", threads * pairs),
         )?;
-        k.range(self.steps, |step| {
-            let first = linear(&[(share, self.steps), (&step, 1)])?;
+        k.range(self.shape.steps, |step| {
+            let first = linear(&[(share, self.shape.steps), (&step, 1)])?;
             let mut read = Vec::new();
-            for load in 0..self.loads {
+            for load in 0..self.shape.loads {
                 let number = if self.inner {
-                    linear(&[(&first, self.along * self.loads), (&Expr::from(load), self.along), (along, 1)])?
+                    linear(&[
+                        (&first, self.shape.along * self.shape.loads),
+                        (&Expr::from(load), self.shape.along),
+                        (along, 1),
+                    ])?
                 } else {
-                    let chunk = linear(&[(&first, self.along), (along, 1)])?;
-                    linear(&[(&chunk, self.loads), (&Expr::from(load), 1)])?
+                    let chunk = linear(&[(&first, self.shape.along), (along, 1)])?;
+                    linear(&[(&chunk, self.shape.loads), (&Expr::from(load), 1)])?
                 };
                 let number = if whole { number } else { k.clamped(&number, turns)? };
                 let digits = k.coordinate(&number, &reduced)?;
@@ -78,7 +82,7 @@ impl Walk {
             } else {
                 let tiles = read.iter().map(|(tile, _)| Ok(tile.clone()));
                 let all = together(tiles, Reduction::Maximum)?;
-                let chunk = k.index(&linear(&[(&first, self.along), (along, 1)])?)?;
+                let chunk = k.index(&linear(&[(&first, self.shape.along), (along, 1)])?)?;
                 let most = if self.inner { vec![greatest(&all, wide)?] } else { all.to(wide)?.fragment().numbers()? };
                 for (result, most) in most.into_iter().enumerate() {
                     let before: Vec<Num<'k>> = now.iter().map(|part| part[result]).collect();
@@ -110,12 +114,12 @@ impl Walk {
         k.when(k.index(along)?.eq(k.number(0)), || {
             let mut found = Vec::new();
             for (lane, (greatest, chunk)) in lanes.iter().zip(greatest.iter().zip(&numbers)) {
-                let (mut elements, step) = (Vec::new(), if self.inner { self.vector } else { self.loads });
+                let (mut elements, step) = (Vec::new(), if self.inner { self.vector } else { self.shape.loads });
                 let first = *chunk * k.number(step as i32);
                 if self.inner {
                     elements = x.slice(at(Slot::All, *chunk)?)?.load_predicated()?.numbers()?;
                 } else {
-                    for load in 0..self.loads {
+                    for load in 0..self.shape.loads {
                         let number = first + k.number(load as i32);
                         let one = x.slice(at(Slot::At(lane.clone()), number)?)?;
                         elements.push(one.load_predicated()?.numbers()?[0]);

@@ -20,7 +20,8 @@ impl Walk {
         let statistic = self.statistic;
         let reduced = extents(&self.problem.reduced, if self.inner { self.vector } else { 1 });
         let turns: i64 = reduced.iter().product();
-        let whole = turns % (self.along * self.loads * self.steps) == 0 || statistic.neutral(self.element) == 0.0;
+        let whole = turns % (self.shape.along * self.shape.loads * self.shape.steps) == 0
+            || statistic.neutral(self.element) == 0.0;
         let wide = statistic.wide(self.element);
         let kept: Vec<Fragment<'k>> = statistic
             .kept(self.element)
@@ -36,12 +37,13 @@ impl Walk {
             self.chunks(k, x, own, [share, along], &kept)?;
             return Ok(kept);
         }
-        k.range(self.steps, |step| {
-            let first = linear(&[(share, self.steps), (&step, 1)])?;
+        k.range(self.shape.steps, |step| {
+            let first = linear(&[(share, self.shape.steps), (&step, 1)])?;
             let mut read = Vec::new();
-            for load in 0..self.loads {
-                let before = (Expr::from(load), self.along);
-                let number = linear(&[(&first, self.along * self.loads), (&before.0, before.1), (along, 1)])?;
+            for load in 0..self.shape.loads {
+                let before = (Expr::from(load), self.shape.along);
+                let number =
+                    linear(&[(&first, self.shape.along * self.shape.loads), (&before.0, before.1), (along, 1)])?;
                 let digits = k.coordinate(&number, &reduced)?;
                 let slots = own.iter().chain(&digits).cloned().map(Slot::At);
                 let at: Coord<Expr> = Tree::flat(std::iter::once(Slot::All).chain(slots))?;

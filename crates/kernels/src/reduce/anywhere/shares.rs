@@ -8,7 +8,8 @@ use tilewright_kernel::{Build, Distributed, Distribution, Fragment, KernelError,
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
-use super::{THREADS, Walk, linear, over, up};
+use super::shape::WARP;
+use super::{Walk, linear, over, up};
 
 /// How many shares a thread reads before it puts them together.
 const LOADS: i64 = 16;
@@ -18,10 +19,13 @@ const MANY: i64 = 32;
 /// So many results of few are put together at once, each by a warp or more.
 const FEW: i64 = 16;
 
+/// How many shares of a result each lane of a warp reads at most.
+const EACH: i64 = 8;
+
 impl Walk {
     /// Where what is left of shares lies, as (results, shares).
     pub(super) fn parts_layout(&self, results: i64) -> String {
-        let shares = self.shares;
+        let shares = self.shape.shares;
         if self.at_once && results >= MANY {
             format!("({results},{shares}):(1,{results})")
         } else {
@@ -34,15 +38,20 @@ impl Walk {
         let statistic = self.statistic;
         let types = statistic.kept(self.element);
         let (count, results) = self.problem.sizes();
-        let (across, beside) =
-            if results >= MANY { (up(results).min(THREADS), true) } else { (up(results).min(FEW), false) };
-        let along = THREADS / across;
+        let threads = self.shape.threads;
+        let beside = results >= MANY;
+        let along = match beside {
+            true => threads / up(results).min(threads),
+            // A warp, where that reads all in few rounds: then nothing waits.
+            false => up(over(self.shape.shares, EACH)).max(WARP).min(threads / up(results).min(FEW)),
+        };
+        let across = threads / along;
         let layout = match beside {
             true => format!("(({across},{along}),1):((1,{across}),0)"),
             false => format!("(({along},{across}),1):(({across},1),0)"),
         };
         let held = Distribution::new(&format!("({across},{along})"), &layout)?;
-        let steps = over(self.shares, along);
+        let steps = over(self.shape.shares, along);
         let loads = steps.min(LOADS);
         let result = |turn: Expr| {
             let kept: Vec<Fragment<'k>> = types

@@ -1,0 +1,104 @@
+//! The greatest number of 16 bits and its chunk as one whole number.
+//!
+//! Law: of two keys the greater one is that of the greater number, of equal numbers that of the
+//! chunk that comes first. NaN has the least key, 0; both zeros have the same bits. So what a block
+//! has found is put together by one instruction for two, not by comparisons of pairs.
+
+use tilewright_kernel::{Build, Distributed, Element, Fragment, KernelError, Num, Reduction};
+
+use super::Walk;
+use crate::reduce::statistic::Statistic;
+
+/// How many chunks of a share a key tells apart.
+const CHUNKS: i64 = 1 << 16;
+
+impl Walk {
+    /// Chunks of each share.
+    pub(super) fn chunks_of_share(&self) -> i64 {
+        self.shape.steps * self.shape.along * if self.inner { self.shape.loads } else { 1 }
+    }
+
+    /// Whether the greatest numbers and their chunks become keys.
+    pub(super) fn has_keys(&self) -> bool {
+        self.statistic == Statistic::ArgMaximum
+            && self.in_chunks()
+            && matches!(self.element, Element::F16 | Element::Bf16)
+            && self.chunks_of_share() <= CHUNKS
+    }
+
+    /// The keys of the numbers of a thread, in f32, and of their chunks, counted from the first of
+    /// the share.
+    pub(super) fn keys<'k>(
+        &self,
+        k: &'k Build,
+        numbers: &Fragment<'k>,
+        chunks: &Fragment<'k>,
+        first: Num<'k>,
+    ) -> Result<Fragment<'k>, KernelError> {
+        let keys = k.register(Element::U32, &self.each().to_string())?;
+        let key = |(number, chunk): (Num<'k>, Num<'k>)| {
+            // What is added makes both zeros one.
+            let bits = (number + number.like(0.0)).to(self.element).recast(Element::U16).to(Element::U32);
+            let bits = bits.shift_left(bits.like(16.0));
+            // All bits of numbers below 0 are turned over, and the sign of the others.
+            let turned = bits.bit_xor(sign_of(bits).bit_or(bits.like(SIGN)));
+            let key = turned.bit_and(bits.like(HIGH)).bit_or(bits.like(LOW) - (chunk - first).recast(Element::U32));
+            number.eq(number).select(key, key.like(0.0))
+        };
+        let list: Vec<Num<'k>> = numbers.numbers()?.into_iter().zip(chunks.numbers()?).map(key).collect();
+        keys.set(&list)?;
+        Ok(keys)
+    }
+
+    /// The greatest numbers along the threads, in f32, and their chunks.
+    pub(super) fn greatest_of_keys<'k>(
+        &self,
+        keys: &Distributed<'k>,
+        first: Num<'k>,
+    ) -> Result<Vec<Distributed<'k>>, KernelError> {
+        let keys = keys.reduce(&[1], Reduction::Maximum)?;
+        let number = |key: Num<'k>| {
+            let bits = key.bit_xor(sign_of(key).bit_xor(key.like(ALL)).bit_or(key.like(SIGN)));
+            let bits = bits.shift_right(key.like(16.0)).to(Element::U16);
+            Ok(bits.recast(self.element).to(self.statistic.wide(self.element)))
+        };
+        let chunk = |key: Num<'k>| Ok((key.like(LOW) - key.bit_and(key.like(LOW))).recast(Element::I32) + first);
+        Ok(vec![keys.map(number)?, keys.map(chunk)?])
+    }
+}
+
+/// Words of 32 bits.
+const SIGN: f64 = 0x8000_0000_u32 as f64;
+const HIGH: f64 = 0xffff_0000_u32 as f64;
+const LOW: f64 = 0xffff_u32 as f64;
+const ALL: f64 = u32::MAX as f64;
+
+/// The highest bit at all places.
+fn sign_of(bits: Num<'_>) -> Num<'_> {
+    bits.recast(Element::I32).shift_right(bits.like(31.0)).recast(Element::U32)
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_layout::Layout;
+
+    use super::*;
+    use crate::reduce::problem::Problem;
+    use crate::rows::WHOLE;
+
+    /// Numbers of 16 bits and their chunks become keys where a key has room for all chunks of a
+    /// share.
+    #[test]
+    fn keys_have_room_for_all_chunks_of_a_share() {
+        let layout: Layout = "(2000000,64):(1,2000000)".parse().unwrap();
+        let problem = Problem::new(&layout, &[0], true).unwrap();
+        for (element, keys) in [(Element::Bf16, true), (Element::F16, true), (Element::F32, false)] {
+            let mut walk = Walk::new(Statistic::ArgMaximum, &problem, element, WHOLE).unwrap();
+            assert!(walk.shape.shares > 1 && walk.has_keys() == keys, "{element}");
+            // All in one share.
+            walk.shape.steps *= walk.shape.shares;
+            walk.shape.shares = 1;
+            assert!(!walk.has_keys(), "{element}");
+        }
+    }
+}
