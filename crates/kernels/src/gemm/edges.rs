@@ -30,8 +30,9 @@ pub(super) struct Edges {
 pub(super) type Loaded = [Option<i64>; 2];
 
 impl Edges {
-    /// Those of a plan for the sizes of a problem, of factors that lie so.
-    pub(super) fn of(problem: &Problem, plan: &Plan, lies: [Contiguous; 2]) -> Edges {
+    /// Those of a plan for the sizes of a problem, of factors that lie so, for clusters whose tiles
+    /// are side by side or not.
+    pub(super) fn of(problem: &Problem, plan: &Plan, lies: [Contiguous; 2], side_by_side: bool) -> Edges {
         let steps = count(problem.sizes()[2], problem.depth());
         // By-products are taken of all columns of a tile, and pairs are loaded in halves.
         let more = problem.pairs().is_some() || problem.by_products().next().is_some();
@@ -42,13 +43,16 @@ impl Edges {
         }
         let [m, n, _] = plan.extents(problem);
         // What the blocks of a cluster load for each other comes in parts of as many lines.
-        let parts = |side: usize| if plan.side_by_side() == (side == 0) { plan.cluster } else { 1 };
+        let parts = |side: usize| if side_by_side == (side == 0) { plan.cluster } else { 1 };
         let tail = |side: usize, extent: i64, tile: i64| {
             let (tiles, parts) = (count(extent, tile), parts(side));
             let lines = count(extent - (tiles - 1) * tile, 8 * parts) * 8;
             (matches!(lies[side], Contiguous::Columns) && lines * parts + LEAST <= tile).then_some((tiles, lines))
         };
-        Edges { tails: [tail(0, m, plan.rows), tail(1, n, plan.columns)] }
+        // A last column of its own kind is none of theirs.
+        let others = side_by_side && plan.ends_above(problem);
+        let columns = if others { None } else { tail(1, n, plan.columns) };
+        Edges { tails: [tail(0, m, plan.rows), columns] }
     }
 
     /// Tiles that are loaded as a whole.

@@ -52,6 +52,7 @@ impl Listed {
                 splits: 1,
                 blocks: plan.blocks,
                 some: None,
+                above: None,
             };
             Tiles { first: before, count, steps, grid }
         };
@@ -96,6 +97,7 @@ impl Listed {
             boxed: None,
             last: None,
             problem: Some(k.index_up_to(which, self.problems.len() as i64 - 1)?),
+            above: None,
         })
     }
 }

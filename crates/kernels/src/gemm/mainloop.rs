@@ -160,9 +160,18 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
         let order = Order::new(k, plan, all_steps)?;
         let lies = [left.lies, right.lies];
         let alone = exact && listed.is_none();
-        let edges = if alone { Edges::of(problem, plan, lies) } else { Edges::none() };
+        // The kinds of clusters, by whether their tiles are side by side, and what is loaded of
+        // edges by each.
+        let ends_above = plan.ends_above(problem);
+        let sides = if ends_above { vec![true, false] } else { vec![plan.side_by_side()] };
+        let edges = |side| if alone { Edges::of(problem, plan, lies, side) } else { Edges::none() };
+        let kinds: Vec<(bool, Edges)> = sides.into_iter().map(|side| (side, edges(side))).collect();
+        let [along, across] = plan.tiles(problem);
         let grid = Grid {
-            across: k.size(&format!("ceil({n}/{})", columns * neighbours))?,
+            across: match ends_above {
+                true => Expr::from(across / neighbours),
+                false => k.size(&format!("ceil({n}/{})", columns * neighbours))?,
+            },
             beside: neighbours,
             bands: k.size(&format!("ceil({m}/{})", rows * group))?,
             group,
@@ -171,8 +180,9 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
             splits: if last.is_some() { 1 } else { splits },
             blocks,
             some: None,
+            above: ends_above.then_some([along * (across - 1), along]),
         };
-        let tiles = plan.tiles(problem).iter().product::<i64>();
+        let tiles = along * across;
         let grid = if last.is_some() { Grid { some: Some([0, tiles - plan.tail]), ..grid } } else { grid };
         let last_grid = Grid { splits, some: Some([tiles - plan.tail, plan.tail]), ..grid.clone() };
         let (rank, all) = (if cluster == 1 { Expr::from(0) } else { k.rank() }, format!("{cluster}:1"));
@@ -209,9 +219,6 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
                         let unit = unit_of(grid, &turn)?;
                         each(k, &unit, problems.len(), &|which| {
                             let [left, right] = &of_problems[which];
-                            // Each block of a cluster loads a part of the factor that they share,
-                            // for all.
-                            let shared = |side: bool| cluster > 1 && side == plan.side_by_side();
                             // Tiles of folded modes are found at each step.
                             let (tiles_left, tiles_right) = match &fold {
                                 None => (
@@ -220,7 +227,10 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
                                 ),
                                 Some(_) => (Vec::new(), Vec::new()),
                             };
-                            let load = |step: Expr, tails: Loaded| -> Result<(), KernelError> {
+                            let load = |step: Expr, tails: Loaded, side_by_side: bool| -> Result<(), KernelError> {
+                                // Each block of a cluster loads a part of the factor that they
+                                // share, for all.
+                                let shared = |side: bool| cluster > 1 && side == side_by_side;
                                 let number = plus(&unit.first, &step)?;
                                 let step = at(&number)?;
                                 let stage = cursor.stage()?;
@@ -247,7 +257,7 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
                                     }
                                     for (number, from) in (0..).zip(from) {
                                         let to = match factor.paired {
-                                            true => factor.part(&to, [lines, depth], number)?,
+                                            true => factor.part(&to, [lines, depth], depth, number)?,
                                             false => to.clone(),
                                         };
                                         let (from, zero) = (from.slice(step.clone())?, Expr::from(0));
@@ -262,26 +272,39 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
                                 stage.publish()?;
                                 cursor.advance()
                             };
-                            let whole = |from: &Expr, to: &Expr| {
-                                k.range(minus(to, from)?, |step| load(plus(from, &step)?, [None; 2]))
-                            };
-                            // From a step on by which all stages have been filled as a whole.
-                            let cases = edges.cases(&unit)?;
-                            let rest = |from: &Expr, to: &Expr| {
+                            // The steps of a cluster of a kind; none of other kinds.
+                            let of_kind = |from: &Expr, to: &Expr, side_by_side: bool| {
                                 let all = minus(to, from)?;
-                                let mut cases = cases.iter();
-                                cases.try_for_each(|(tails, is)| {
-                                    k.range(times(&all, is)?, |step| load(plus(from, &step)?, *tails))
+                                match &unit.above {
+                                    None => Ok(all),
+                                    Some(above) if side_by_side => times(&all, &minus(&Expr::from(1), above)?),
+                                    Some(above) => times(&all, above),
+                                }
+                            };
+                            let whole = |from: &Expr, to: &Expr| {
+                                kinds.iter().try_for_each(|(side, _)| {
+                                    let own = of_kind(from, to, *side)?;
+                                    k.range(own, |step| load(plus(from, &step)?, [None; 2], *side))
                                 })
                             };
+                            // From a step on by which all stages have been filled as a whole.
+                            let rest = |from: &Expr, to: &Expr| {
+                                kinds.iter().try_for_each(|(side, edges)| {
+                                    let own = of_kind(from, to, *side)?;
+                                    edges.cases(&unit)?.iter().try_for_each(|(tails, is)| {
+                                        k.range(times(&own, is)?, |step| load(plus(from, &step)?, *tails, *side))
+                                    })
+                                })
+                            };
+                            let no_edges = kinds.iter().all(|(_, edges)| edges.is_none());
                             let (zero, filled) = (Expr::from(0), Expr::from(stages));
                             match &inputs {
-                                None if edges.is_none() => whole(&zero, &unit.steps),
+                                None if no_edges => whole(&zero, &unit.steps),
                                 None => whole(&zero, &filled).and_then(|()| rest(&filled, &unit.steps)),
                                 Some(inputs) => epilogue.fetch(&ends, inputs, (&unit, which), |from, to| {
                                     // The first half comes before, of at least so many steps.
                                     let late = from.known() != Some(0) && all_steps >= 2 * stages;
-                                    if edges.is_none() || !late { whole(&from, &to) } else { rest(&from, &to) }
+                                    if no_edges || !late { whole(&from, &to) } else { rest(&from, &to) }
                                 }),
                             }
                         })
@@ -311,11 +334,15 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
             let inputs = epilogue.cursor(&ends, false)?;
             // Each product of sums that are promoted begins anew, in the same registers.
             sums.iter().for_each(Fragment::clear);
-            let product = |number: usize, here: &Coord<Expr>| -> Result<(), KernelError> {
+            // Of the last step, the instructions along K of which a part lies inside.
+            let inside = count(problem.sizes()[2] - (all_steps - 1) * depth, depth / 4) * (depth / 4);
+            let known = alone && at_once && !promoted && plan.splits == 1 && fold.is_none();
+            let last_step = (known && all_steps > 1 && inside < depth).then_some(inside);
+            let product = |number: usize, here: &Coord<Expr>, along: i64| -> Result<(), KernelError> {
                 let (own, at) = (sums[number % held].clone(), number as i64);
                 let own = if halved && !promoted { epilogue.half_of(&own, number)? } else { own };
-                let of_left = left.part(&ring_left.slice(here.clone())?, [rows, depth], at)?;
-                let of_right = right.part(&ring_right.slice(here.clone())?, [columns, depth], at)?;
+                let of_left = left.part(&ring_left.slice(here.clone())?, [rows, depth], along, at)?;
+                let of_right = right.part(&ring_right.slice(here.clone())?, [columns, depth], along, at)?;
                 match promoted {
                     true => k.mma_anew(&mma, &own, &of_left, &of_right),
                     false => k.mma(&mma, &own, &of_left, &of_right, &own),
@@ -329,9 +356,9 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
                 ahead.advance()?;
                 Ok(here)
             };
-            let multiply = || -> Result<(), KernelError> {
+            let multiply = |along: i64| -> Result<(), KernelError> {
                 let here = filled()?;
-                (0..parts).try_for_each(|number| product(number, &here))
+                (0..parts).try_for_each(|number| product(number, &here, along))
             };
             let release = || -> Result<(), KernelError> {
                 let stage = behind.stage()?;
@@ -348,21 +375,27 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
                         // How many steps are set off before the loop, and how many products stay
                         // under way in it.
                         let (first, under_way) = if at_once { (0, 0) } else { (1, parts as u32) };
-                        let others = |from: i64, to: &Expr| {
-                            k.range(minus(to, &Expr::from(from))?, |_| {
-                                multiply()?;
+                        let more = |all: Expr, along: i64| {
+                            k.range(all, |_| {
+                                multiply(along)?;
                                 k.wait_mma(under_way);
                                 release()
                             })
                         };
-                        (0..first).try_for_each(|_| multiply())?;
+                        let others = |from: i64, to: &Expr| {
+                            let all = minus(to, &Expr::from(from))?;
+                            let Some(inside) = last_step else { return more(all, depth) };
+                            more(minus(&all, &Expr::from(1))?, depth)?;
+                            more(Expr::from(1), inside)
+                        };
+                        (0..first).try_for_each(|_| multiply(depth))?;
                         if inputs.is_none() {
                             others(first, &unit.steps)?;
                         } else {
                             // Inputs are fetched in the middle of a tile: by then the tile before
                             // has left their place in shared memory, so no warp waits for it.
                             let early = unit.steps.divide_up(&Expr::from(4)).ok_or_else(overflow)?;
-                            others(first, &early)?;
+                            more(minus(&early, &Expr::from(first))?, depth)?;
                             epilogue.let_come(k, inputs.as_ref())?;
                             others(0, &minus(&unit.steps, &early)?)?;
                         }
@@ -386,10 +419,10 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
                     };
                     let block = |scales: &[Vec<Num<'_>>]| -> Result<(), KernelError> {
                         let here = filled()?;
-                        (0..held).try_for_each(|number| product(number, &here))?;
+                        (0..held).try_for_each(|number| product(number, &here, depth))?;
                         for number in 0..parts {
                             if number >= held {
-                                product(number, &here)?;
+                                product(number, &here, depth)?;
                             }
                             let others = if held == parts { parts - 1 - number } else { 0 };
                             k.wait_mma(others as u32);
@@ -478,15 +511,13 @@ impl<'k> Factor<'k> {
     }
 
     /// What is multiplied together of a tile in shared memory: the first or the second half, or all
-    /// of it.
-    fn part(&self, tile: &View<'k>, [rows, depth]: [i64; 2], number: i64) -> Result<View<'k>, KernelError> {
-        match self.halved {
-            false => Ok(tile.clone()),
-            true => {
-                let at = tile_at(&Expr::from(number), Some(&Expr::from(0)))?;
-                tile.local_tile(&format!("({},{depth})", rows / 2), at)
-            }
+    /// of it, so far along K.
+    fn part(&self, tile: &View<'k>, [rows, depth]: [i64; 2], along: i64, number: i64) -> Result<View<'k>, KernelError> {
+        if !self.halved && along == depth {
+            return Ok(tile.clone());
         }
+        let (rows, number) = if self.halved { (rows / 2, number) } else { (rows, 0) };
+        tile.local_tile(&format!("({rows},{along})"), tile_at(&Expr::from(number), Some(&Expr::from(0)))?)
     }
 }
 
@@ -517,11 +548,18 @@ pub(super) fn lines(problem: &Problem, plan: &Plan) -> Vec<String> {
         let sides = fold.boxes(plan.rows).iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
         format!("the rows of a tile are a box along the axes of folded modes, {sides}, and read where they lie")
     });
+    let above = plan.ends_above(problem).then(|| {
+        let [across, down] = if plan.swapped { ["M", "N"] } else { ["N", "M"] };
+        let last = plan.tiles(problem)[0];
+        format!(
+            "the number of tiles along {across} is odd: the last {last} are neighbours along {down} in their clusters"
+        )
+    });
     let along = if plan.swapped { "rows" } else { "columns" };
     let pairs = problem.pairs().map(|_| format!("each two {along} of a tile make one column of D, in one thread"));
     let promoted = problem.is_promoted().then(|| "the sums of 128 steps along K are added in f32".to_string());
     let shares = plan
         .shares(problem)
         .map(|[few, many]| format!("{many} registers a thread of warps that multiply, {few} of others"));
-    [warps].into_iter().chain(folded).chain(pairs).chain(promoted).chain(shares).chain([stored]).collect()
+    above.into_iter().chain([warps]).chain(folded).chain(pairs).chain(promoted).chain(shares).chain([stored]).collect()
 }

@@ -269,7 +269,6 @@ pub(super) fn fastest(problem: &Problem, machine: &Machine, admitted: impl Fn(&P
         cluster: 1,
         resident: 1,
         alternates: false,
-        stacked: false,
     };
     let plans = plans(problem, machine).into_iter().filter(|(_, plan)| admitted(plan));
     let least = plans.min_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(Ordering::Equal));
@@ -292,24 +291,15 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
             let others = others.map(|columns| (columns, false)).collect::<Vec<_>>();
             for (columns, usual) in usual.iter().map(|columns| (*columns, true)).chain(others) {
                 if usual && (rows, groups) == (128, 2) && columns >= ALTERNATING {
-                    let tile = Tile {
-                        swapped,
-                        rows,
-                        columns,
-                        groups,
-                        splits: 1,
-                        cluster: 1,
-                        resident: 1,
-                        alternates: true,
-                        stacked: false,
-                    };
+                    let tile =
+                        Tile { swapped, rows, columns, groups, splits: 1, cluster: 1, resident: 1, alternates: true };
                     let plan = Plan::tiled(problem, machine, tile);
                     if plan.refusal(problem).is_none() && plan.turns(problem) > 1 {
                         plans.push((seconds(&plan, problem, machine), plan));
                     }
                 }
                 for resident in 1..=3 {
-                    let tile = |splits, cluster, stacked| Tile {
+                    let tile = |splits, cluster| Tile {
                         swapped,
                         rows,
                         columns,
@@ -318,7 +308,6 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                         cluster,
                         resident,
                         alternates: false,
-                        stacked,
                     };
                     let tiles = count(m, rows).saturating_mul(count(n, columns)).saturating_mul(problem.batch());
                     let slots = i64::from(machine.multiprocessors) * resident;
@@ -328,17 +317,14 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                         // reads after the other otherwise.
                         let half = columns >= 64 && count(n, columns) == 2;
                         let once = half && rows > columns && problem.bytes() > FROM_MEMORY;
-                        // An odd number of tiles side by side leaves clusters half empty.
-                        let odd = rows > columns && count(n, columns) % 2 == 1 && count(m, rows) % 2 == 0;
-                        let clusters: &[(i64, bool)] = match problem.begins_at_lines() {
-                            _ if !usual => &[(2, true)],
-                            true if once => &[(2, false)],
-                            true => &[(1, false)],
-                            false if odd => &[(1, false), (2, false), (2, true)],
-                            false => &[(1, false), (2, false)],
+                        let clusters: &[i64] = match problem.begins_at_lines() {
+                            _ if !usual => &[2],
+                            true if once => &[2],
+                            true => &[1],
+                            false => &[1, 2],
                         };
-                        for (cluster, stacked) in clusters.iter().copied() {
-                            let plan = Plan::tiled(problem, machine, tile(splits, cluster, stacked));
+                        for cluster in clusters.iter().copied() {
+                            let plan = Plan::tiled(problem, machine, tile(splits, cluster));
                             // Fewer blocks on a processor have more stages.
                             let fewer = plan.blocks <= i64::from(machine.multiprocessors) * (resident - 1);
                             // Half of the columns alone pays where rows of D are stored as wholes.
@@ -371,8 +357,8 @@ fn widths(columns: i64) -> Vec<i64> {
     widths
 }
 
-/// Columns with which tiles fill whole turns of all processors, though they are no multiple of 16:
-/// where clusters of two are one above the other, and there is an odd number of tiles side by side.
+/// Columns with which an odd number of tiles side by side fills whole turns of all processors, though
+/// they are no multiple of 16.
 fn filling([m, n]: [i64; 2], rows: i64, machine: &Machine) -> Vec<i64> {
     let along = count(m, rows);
     let columns = (1..=TURNS).filter_map(|turns| {

@@ -96,6 +96,7 @@ pub(super) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> 
             splits: 1,
             blocks: 1,
             some: None,
+            above: None,
         };
         let place = grid.at(k, plus(tile, &(along * across - tail).into())?)?;
         let row = plus(&times(&place.row, &pieces.into())?, piece)?;

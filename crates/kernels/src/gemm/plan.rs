@@ -85,8 +85,7 @@ pub struct Plan {
     /// How many tiles are shared: the last ones, which fill no turn of all blocks; 0 for all.
     pub tail: i64,
     /// Blocks of a cluster, 1 or 2: they have neighbouring tiles, and each loads half of what both
-    /// read, the rows' factor where a tile has more rows than columns ([`Plan::stacked`]), else the
-    /// columns' factor.
+    /// read, the rows' factor where a tile has more rows than columns, else the columns' factor.
     pub cluster: i64,
     /// Tiles along the rows that are taken one after the other.
     pub group: i64,
@@ -99,9 +98,6 @@ pub struct Plan {
     /// Groups take tiles in turn, each all rows of its own: while one writes a tile, the other one
     /// multiplies.
     pub alternates: bool,
-    /// The tiles of a cluster are one above the other, and blocks load halves of the columns'
-    /// factor, also where a tile has more rows than columns.
-    pub stacked: bool,
 }
 
 impl Plan {
@@ -147,7 +143,7 @@ impl Plan {
 
     /// The plan of a tile, with as many stages as fit and as many blocks as a machine runs at once.
     pub fn tiled(problem: &Problem, machine: &Machine, tile: Tile) -> Plan {
-        let Tile { swapped, rows, columns, groups, splits, cluster, resident, alternates, stacked } = tile;
+        let Tile { swapped, rows, columns, groups, splits, cluster, resident, alternates } = tile;
         let (stages, group, blocks, overlaps, tail) = (1, 1, 1, false, 0);
         let mut plan = Plan {
             swapped,
@@ -163,7 +159,6 @@ impl Plan {
             blocks,
             overlaps,
             alternates,
-            stacked,
         };
         let [m, ..] = plan.extents(problem);
         // Whole clusters.
@@ -198,8 +193,8 @@ impl Plan {
 
     /// What it was chosen from.
     pub(super) fn tile(&self) -> Tile {
-        let Plan { swapped, rows, columns, groups, splits, cluster, resident, alternates, stacked, .. } = *self;
-        Tile { swapped, rows, columns, groups, splits, cluster, resident, alternates, stacked }
+        let Plan { swapped, rows, columns, groups, splits, cluster, resident, alternates, .. } = *self;
+        Tile { swapped, rows, columns, groups, splits, cluster, resident, alternates }
     }
 
     /// The same of one problem of a list: as many tiles along the rows one after the other, or
@@ -256,7 +251,7 @@ impl Plan {
     /// Whether blocks of a cluster have tiles side by side, of the same rows; else one above the
     /// other.
     pub(crate) fn side_by_side(&self) -> bool {
-        self.cluster > 1 && self.rows > self.columns && !self.stacked
+        self.cluster > 1 && self.rows > self.columns
     }
 
     /// Tiles of a cluster that are side by side.
@@ -268,11 +263,19 @@ impl Plan {
     /// whole.
     pub(crate) fn tiles(&self, problem: &Problem) -> [i64; 2] {
         let [m, n, _] = self.extents(problem);
-        let across = self.beside();
+        let across = if self.ends_above(problem) { 1 } else { self.beside() };
         [
             count(m, self.rows * self.group).saturating_mul(self.group),
             count(n, self.columns * across).saturating_mul(across),
         ]
+    }
+
+    /// Whether clusters have the tiles of the last column one above the other, while those of all
+    /// others are side by side: of an odd number of columns, where the rows make pairs.
+    pub(crate) fn ends_above(&self, problem: &Problem) -> bool {
+        let [m, n, _] = self.extents(problem);
+        let along = count(m, self.rows * self.group).saturating_mul(self.group);
+        self.side_by_side() && along % 2 == 0 && count(n, self.columns) % 2 == 1
     }
 
     /// The parts of the work that blocks take in turn, but for last tiles that they share.
@@ -483,6 +486,4 @@ pub struct Tile {
     pub resident: i64,
     /// Groups take tiles in turn.
     pub alternates: bool,
-    /// Tiles of a cluster are one above the other.
-    pub stacked: bool,
 }

@@ -5,7 +5,8 @@
 //! of `B` takes the numbers `b, b + B, b + 2B, ..`. So blocks that run at once have neighbouring
 //! numbers, and the order of the numbers decides what they share: `group` tiles along the rows
 //! first, then along the columns, then the next group; then the next matrix; then the next range of
-//! steps.
+//! steps. Where clusters have tiles side by side and the number of columns of tiles is odd, the last
+//! column comes after all others, and clusters have two of its tiles one above the other.
 
 use tilewright_kernel::{Build, KernelError};
 use tilewright_layout::symbolic::Expr;
@@ -36,6 +37,10 @@ pub(super) struct Grid {
     /// The tiles that come before, which are taken otherwise, and how many there are of these; else
     /// all.
     pub(super) some: Option<[i64; 2]>,
+    /// The tiles before those of the last column, which clusters have one above the other, and how
+    /// many there are of these, an even number each; `across` is without that column. None where all
+    /// clusters are alike.
+    pub(super) above: Option<[i64; 2]>,
 }
 
 /// A part of the work.
@@ -60,12 +65,27 @@ pub(super) struct Unit {
     pub(super) last: Option<Expr>,
     /// The problem of a list to which the tile belongs.
     pub(super) problem: Option<Expr>,
+    /// 1 where the tiles of a cluster are one above the other, else 0; none where all clusters are
+    /// alike.
+    pub(super) above: Option<Expr>,
 }
 
 impl Unit {
     /// All steps of a tile.
     pub(super) fn of(Place { row, column, matrix, split }: Place, steps: Expr, rows: Option<Rows>) -> Unit {
-        Unit { row, column, matrix, split, first: Expr::from(0), steps, rows, boxed: None, last: None, problem: None }
+        Unit {
+            row,
+            column,
+            matrix,
+            split,
+            first: Expr::from(0),
+            steps,
+            rows,
+            boxed: None,
+            last: None,
+            problem: None,
+            above: None,
+        }
     }
 }
 
@@ -80,7 +100,11 @@ impl Grid {
         if let Some([_, own]) = self.some {
             return Ok(Expr::from(own * self.splits));
         }
-        let tiles = times(&self.tiles()?, &Expr::from(self.splits))?;
+        let tiles = match self.above {
+            None => self.tiles()?,
+            Some([before, along]) => Expr::from(before + along),
+        };
+        let tiles = times(&tiles, &Expr::from(self.splits))?;
         self.batch.as_ref().map_or(Ok(tiles.clone()), |batch| times(&tiles, batch))
     }
 
@@ -93,6 +117,9 @@ impl Grid {
     /// The part that a block takes in a turn.
     pub(super) fn unit(&self, k: &Build, block: &Expr, turn: &Expr) -> Result<Unit, KernelError> {
         let number = plus(&times(turn, &Expr::from(self.blocks))?, block)?;
+        if let Some(tiles) = self.above {
+            return self.of_either(k, &number, tiles);
+        }
         let (place, last) = match self.some {
             None => (self.at(k, number)?, None),
             Some([before, own]) => {
@@ -103,6 +130,30 @@ impl Grid {
             }
         };
         self.ranged(place, last)
+    }
+
+    /// The part of the work of a number, of a matrix with so many tiles before those of the last
+    /// column, and in it.
+    fn of_either(&self, k: &Build, number: &Expr, [before, along]: [i64; 2]) -> Result<Unit, KernelError> {
+        let batch = self.batch.as_ref().and_then(Extent::known).unwrap_or(1);
+        let digits = k.coordinate(number, &[before + along, batch, self.splits])?;
+        let [inside, matrix, split] = &digits[..] else { return Err(overflow()) };
+        let digits = k.coordinate(inside, &[before, 2])?;
+        let [rest, above] = &digits[..] else { return Err(overflow()) };
+        let beside = minus(&Expr::from(1), above)?;
+        // Products of the flags are of any sign, as far as is known.
+        let either = |a: &Expr, b: &Expr, most: i64| {
+            k.index_up_to(k.index(&plus(&times(a, &beside)?, &times(b, above)?)?)?, most)
+        };
+        let place = self.at(k, rest.clone())?;
+        let last = before / along;
+        let place = Place {
+            row: either(&place.row, rest, along - 1)?,
+            column: either(&place.column, &Expr::from(last), last)?,
+            matrix: self.batch.is_some().then(|| matrix.clone()),
+            split: (self.splits > 1).then(|| split.clone()),
+        };
+        Ok(Unit { above: Some(above.clone()), ..self.ranged(place, None)? })
     }
 
     /// The place of a part of the work.
@@ -139,7 +190,7 @@ impl Grid {
                 (first, steps)
             }
         };
-        Ok(Unit { row, column, matrix, split, first, steps, rows: None, boxed: None, last, problem: None })
+        Ok(Unit { first, split, last, ..Unit::of(Place { row, column, matrix, split: None }, steps, None) })
     }
 
     /// The extents of the coordinates of a part, where they are known: the tile in its cluster,

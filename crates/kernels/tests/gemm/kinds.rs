@@ -175,7 +175,7 @@ fn groups_write_their_rows_on_their_own() {
 fn rows_lie_one_behind_the_other() {
     for (columns, cluster) in [(72, 1), (136, 1), (152, 2)] {
         let problem = of(BF16, ["(264,72):(72,1)", "(160,72):(72,1)", "(264,160):(168,1)"], BF16);
-        let plan = Plan { cluster, stacked: true, group: cluster, stages: 2, ..plan(256, columns, 2) };
+        let plan = Plan { cluster, group: cluster, stages: 2, ..plan(256, columns, 2) };
         right(&problem, &plan);
         if (columns, cluster) == (152, 2) {
             right(&problem.clone().batched(2).unwrap(), &plan);

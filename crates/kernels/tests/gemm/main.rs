@@ -42,7 +42,6 @@ fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
         blocks: 2,
         overlaps: true,
         alternates: false,
-        stacked: false,
     }
 }
 

@@ -2,9 +2,9 @@
 //! loops.
 
 use half::bf16;
-use tilewright_kernel::Element;
 use tilewright_kernel::cost::Machine;
 use tilewright_kernel::interpret::{Checked, Interpreter};
+use tilewright_kernel::{Element, ptx};
 use tilewright_kernels::gemm::{Plan, Problem, Product, Tile};
 
 use crate::checked;
@@ -118,10 +118,28 @@ fn clusters_load_the_factor_of_the_columns_together() {
     multiplied(&problem([136, 72, 72]).batched(3).unwrap(), &cluster(64, 64, 1));
     // Halves that begin in the middle of the pattern of the swizzle.
     multiplied(&problem([136, 144, 136]), &cluster(64, 72, 1));
-    // One above the other, where tiles have more rows than columns.
-    let stacked = |columns| Plan { stacked: true, ..cluster(128, columns, 2) };
-    multiplied(&problem([264, 200, 136]), &stacked(64));
-    multiplied(&problem([264, 136, 328]), &Plan { swapped: true, ..stacked(72) });
+}
+
+/// Of an odd number of columns of tiles that clusters have side by side, the last one has its tiles
+/// one above the other: with tiles outside, with tails of either kind of cluster, with fewer steps
+/// than stages, of blocks with one tile and with several.
+#[test]
+fn the_last_of_an_odd_number_of_columns_is_taken_in_pairs() {
+    let beside = |blocks, group| Plan { cluster: 2, blocks, group, ..plan(128, 64, 2) };
+    for (sizes, blocks, group) in
+        [([264, 136, 328], 4, 2), ([200, 136, 328], 2, 1), ([456, 184, 136], 4, 4), ([200, 264, 264], 6, 2)]
+    {
+        let (plan, [m, n, k]) = (beside(blocks, group), sizes);
+        let product = Product::planned(&problem(sizes), &plan).unwrap();
+        assert!(product.lines().iter().any(|line| line.contains("the number of tiles along N is odd")), "{plan}");
+        multiplied(&problem(sizes), &plan);
+        multiplied(&problem([n, m, k]), &Plan { swapped: true, ..plan });
+    }
+    // Of each matrix of a batch, and of each range of steps.
+    multiplied(&problem([200, 136, 136]).batched(3).unwrap(), &beside(4, 2));
+    multiplied(&problem([200, 136, 328]), &Plan { splits: 3, ..beside(6, 2) });
+    // Rows that make no pairs have a column outside instead.
+    multiplied(&problem([264, 136, 136]), &beside(4, 1));
 }
 
 /// Blocks with an odd and an even number of tiles, with one, and with none; D in parts, along its
@@ -185,13 +203,38 @@ fn plans_are_refused() {
     }
 }
 
-/// 12 tiles of 256 rows by 33 of 152 columns make three turns of 132 processors, in clusters one
-/// above the other, since 33 is odd.
+/// 12 tiles of 256 rows by 33 of 152 columns make three turns of 132 processors, in clusters side by
+/// side but for the last column, since 33 is odd.
 #[test]
 fn an_odd_number_of_tiles_fills_the_turns() {
-    let plan = Plan::of(&problem([3000, 5000, 7000]), &Machine::named("H200").unwrap());
-    assert_eq!((plan.rows, plan.columns, plan.cluster, plan.stacked), (256, 152, 2, true), "{plan}");
+    let problem = problem([3000, 5000, 7000]);
+    let plan = Plan::of(&problem, &Machine::named("H200").unwrap());
+    assert_eq!((plan.rows, plan.columns, plan.cluster), (256, 152, 2), "{plan}");
     assert_eq!((plan.blocks, plan.stages), (132, 4), "{plan}");
+    let lines = Product::planned(&problem, &plan).unwrap().lines().join("\n");
+    assert!(lines.contains("the last 12 are neighbours along M"), "{lines}");
+}
+
+/// How often a kernel multiplies, as it is written.
+fn products(product: &Product) -> usize {
+    let text = ptx::write(product.kernels()[0].program(), ptx::Target::Sm90a).unwrap();
+    text.matches("wgmma.mma_async").count()
+}
+
+/// Of the last step, instructions that have nothing of K are left out, where stages are released at
+/// once: in a loop of all four along K, and behind it.
+#[test]
+fn what_lies_past_k_is_not_multiplied() {
+    let plan = plan(128, 64, 2);
+    for (k, expected) in [(328, 4 + 1), (344, 4 + 2), (360, 4 + 3), (376, 4), (40, 4)] {
+        let problem = problem([136, 72, k]);
+        assert_eq!(products(&Product::planned(&problem, &plan).unwrap()), expected, "{k}");
+        multiplied(&problem, &plan);
+        multiplied(&problem, &Plan { swapped: true, cluster: 2, blocks: 4, group: 1, ..plan.clone() });
+    }
+    multiplied(&problem([136, 72, 72]), &plan);
+    multiplied(&problem([136, 72, 200]).batched(2).unwrap(), &plan);
+    multiplied(&problem([136, 72, 200]), &Plan { splits: 3, ..plan.clone() });
 }
 
 /// 26 tiles of 192 rows by 15 of 208 columns make three turns of 130 processors, where 20 of 256
@@ -222,8 +265,8 @@ fn three_groups_are_right() {
 fn rasters_follow_lines() {
     let machine = Machine::named("H200").unwrap();
     let group = |sizes, rows, columns| {
-        let Plan { swapped, groups, splits, cluster, resident, alternates, stacked, .. } = plan(rows, columns, 2);
-        let tile = Tile { swapped, rows, columns, groups, splits, cluster, resident, alternates, stacked };
+        let Plan { swapped, groups, splits, cluster, resident, alternates, .. } = plan(rows, columns, 2);
+        let tile = Tile { swapped, rows, columns, groups, splits, cluster, resident, alternates };
         Plan::tiled(&problem(sizes), &machine, tile).group
     };
     assert_eq!(group([3072, 5120, 7168], 256, 160), 6);

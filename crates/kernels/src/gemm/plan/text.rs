@@ -25,13 +25,8 @@ impl Plan {
     }
 
     /// The choices of the plan that are yes or no, by name.
-    fn choices(&mut self) -> [(&'static str, &mut bool); 4] {
-        [
-            ("swapped", &mut self.swapped),
-            ("overlaps", &mut self.overlaps),
-            ("alternates", &mut self.alternates),
-            ("stacked", &mut self.stacked),
-        ]
+    fn choices(&mut self) -> [(&'static str, &mut bool); 3] {
+        [("swapped", &mut self.swapped), ("overlaps", &mut self.overlaps), ("alternates", &mut self.alternates)]
     }
 
     /// The plan as one line, which [`Plan::from_line`] reads.
@@ -77,7 +72,6 @@ impl Plan {
             blocks: 0,
             overlaps: false,
             alternates: false,
-            stacked: false,
         };
         for (name, number) in plan.numbers() {
             *number = given.remove(name)?.parse().ok()?;
