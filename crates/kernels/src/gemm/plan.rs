@@ -60,8 +60,10 @@ const STEPS_AHEAD: i64 = 4;
 const LONG_STEP: i64 = 128 * 128;
 /// Bytes of all stages where small matrices stream through.
 const STREAMED_BYTES: i64 = 48 << 10;
-/// So few stages of the largest tiles are released at once, if there are so many steps along K.
+/// So few stages of the largest tiles are released at once, if there are so many steps along K; and
+/// groups write apart if there are no more than so many.
 const FEW_STAGES: i64 = 3;
+const SEVERAL: i64 = 16;
 const LONG: i64 = 64;
 /// The most stages: as many barriers are enough for any latency.
 const MAX_STAGES: i64 = 16;
@@ -316,11 +318,11 @@ impl Plan {
     /// Whether a stage is released as soon as it has been multiplied, not when the next one is:
     /// where rows of the factors begin in the middle of a line, copies take longer than products;
     /// and of the largest tiles of two groups each stage is needed again soon, where there are few
-    /// and many steps, or a tile of an input comes between those of the factors. Another group
+    /// and several steps, or a tile of an input comes between those of the factors. Another group
     /// multiplies meanwhile.
     pub(crate) fn releases_at_once(&self, problem: &Problem, tile_comes: bool) -> bool {
-        let long = problem.factors().bytes() == 2 && self.steps(problem) >= LONG;
-        let few = self.is_largest() && (tile_comes || (long && self.stages <= FEW_STAGES));
+        let several = problem.factors().bytes() == 2 && self.steps(problem) >= SEVERAL;
+        let few = self.is_largest() && (tile_comes || (several && self.stages <= FEW_STAGES));
         self.groups > 1 && !self.alternates && (!problem.begins_at_lines() || few)
     }
 

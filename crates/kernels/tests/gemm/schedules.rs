@@ -215,6 +215,20 @@ fn an_odd_number_of_tiles_fills_the_turns() {
     assert!(lines.contains("the last 12 are neighbours along M"), "{lines}");
 }
 
+/// Where blocks of a cluster wait for each other, D goes in parts through shared memory that leaves
+/// room for a fourth stage; else as a whole.
+#[test]
+fn clusters_have_four_stages() {
+    let machine = Machine::named("H200").unwrap();
+    let plan = |sizes| Plan::of(&problem(sizes), &machine);
+    for (sizes, columns) in [([1928, 1784, 7752], 224), ([2000, 2000, 2000], 256)] {
+        let plan = plan(sizes);
+        assert_eq!((plan.rows, plan.columns, plan.cluster, plan.stages), (128, columns, 2, 4), "{plan}");
+    }
+    let alone = plan([2048, 4096, 2048]);
+    assert_eq!((alone.rows, alone.columns, alone.cluster, alone.stages), (128, 256, 1, 3), "{alone}");
+}
+
 /// How often a kernel multiplies, as it is written.
 fn products(product: &Product) -> usize {
     let text = ptx::write(product.kernels()[0].program(), ptx::Target::Sm90a).unwrap();
@@ -235,6 +249,17 @@ fn what_lies_past_k_is_not_multiplied() {
     multiplied(&problem([136, 72, 72]), &plan);
     multiplied(&problem([136, 72, 200]).batched(2).unwrap(), &plan);
     multiplied(&problem([136, 72, 200]), &Plan { splits: 3, ..plan.clone() });
+}
+
+/// Three stages of the largest tiles are released as soon as they are multiplied, from 16 steps on:
+/// then no products are set off before the loop.
+#[test]
+fn few_stages_are_released_at_once() {
+    let of = |steps: i64, columns| {
+        products(&Product::planned(&problem([256, 512, 64 * steps]), &plan(128, columns, 2)).unwrap())
+    };
+    assert_eq!((of(16, 256), of(64, 256)), (4, 4));
+    assert_eq!((of(15, 256), of(16, 240)), (8, 8));
 }
 
 /// 26 tiles of 192 rows by 15 of 208 columns make three turns of 130 processors, where 20 of 256

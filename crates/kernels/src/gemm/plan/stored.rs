@@ -39,11 +39,11 @@ impl Plan {
         if self.is_plain(problem) {
             return (count(columns, self.part_columns(problem)), 1);
         }
-        if bytes <= STAGED_BYTES {
-            return (1, 1);
-        }
         // A fourth stage counts for more than fewer parts do, where blocks wait for each other.
         let fourth = || fits(1, self.beside_four_stages()).filter(|_| self.cluster > 1);
+        if bytes <= STAGED_BYTES {
+            return fourth().filter(|_| problem.result().bytes() == 2).unwrap_or((1, 1));
+        }
         turned().or_else(fourth).or_else(|| fits(1, STAGED_BYTES)).unwrap_or((1, 1))
     }
 
