@@ -4,7 +4,7 @@
 //! condition what the chosen body left. In the program these are values that the loop carries, or
 //! the condition chooses; those that the body does not change stay what they were.
 
-use tilewright_layout::symbolic::{Expr, Symbolic};
+use tilewright_layout::symbolic::{Expr, Facts, Parameter, Symbolic};
 
 use super::Build;
 use super::core::{Core, Scope, Slot};
@@ -100,8 +100,10 @@ impl Build {
         let count = count.into();
         let to = |core: &mut Core| core.lower(&count, Width::Bits32);
         self.repeated(source, &count, to, |turn| {
-            let told = turn.parameters().into_iter().map(|own| (own, count.clone()));
-            self.core().turns.extend(told);
+            // A turn that is always 0 is no variable, but may be none.
+            let none = || Facts::integer().at_least(0).and_then(|facts| facts.at_most(0)).map(Parameter::anonymous);
+            let own = turn.parameters().into_iter().next().or_else(|| none().ok());
+            self.core().turns.extend(own.map(|own| (own, count.clone())));
             body(turn)?;
             Ok(None)
         })

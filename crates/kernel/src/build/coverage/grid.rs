@@ -116,6 +116,10 @@ pub(super) fn counted(
         let count = core.grid[axis as usize].clone().unwrap_or(Expr::from(1));
         let several = count.range().1.is_none_or(|greatest| greatest > 1);
         if several && !search.blocks[axis as usize] {
+            // Blocks that have no turn write nothing.
+            if digits.is_some() || turns.iter().any(|(_, count)| !core.is_launched(count)) {
+                return Err(undecided("how many turns a block has depends on its number, which is in no coordinate"));
+            }
             let axis = format!("{axis:?}").to_lowercase();
             return Err(twice(format!("each of the {count} blocks along {axis}: their number is in no coordinate")));
         }
