@@ -10,7 +10,7 @@ use tilewright_layout::{Slot, Tree};
 /// Clusters of blocks of 64 threads add to each row of 64 numbers a block the number of the row;
 /// `ahead` numbers are known before.
 fn numbered(blocks: u32, clusters: u32, ahead: usize) -> Result<Kernel, KernelError> {
-    numbered_by(blocks, clusters, |k| k.deal(k.size("M")?, ahead))
+    numbered_by(blocks, clusters, |k| k.deal(k.size("M")?, ahead), false)
 }
 
 /// The same, dealt in some way.
@@ -18,6 +18,7 @@ fn numbered_by(
     blocks: u32,
     clusters: u32,
     deal: impl for<'k> Fn(&'k Build) -> Result<Deal<'k>, KernelError>,
+    asks: bool,
 ) -> Result<Kernel, KernelError> {
     Kernel::build("numbered", |k| {
         let layout = format!("({0},M):(1,{0})", 64 * blocks);
@@ -29,6 +30,9 @@ fn numbered_by(
         deal(k)?.each(|drawn| {
             let row = Tree::flat([Slot::At(part.clone()), Slot::At(drawn.now().clone())])?;
             let own = x.local_tile("(64,1)", row.clone())?.thread_part()?.load()?;
+            if asks {
+                drawn.ask()?;
+            }
             let now = k.index(drawn.now())?;
             y.local_tile("(64,1)", row)?.thread_part()?.store(&own.map(|x| Ok(x + now))?)
         })
@@ -38,8 +42,9 @@ fn numbered_by(
 #[test]
 fn each_number_is_had_once_whoever_comes_first() {
     for (blocks, clusters, ahead) in [(1, 1, 1), (1, 5, 2), (2, 3, 1), (2, 3, 4), (4, 2, 2), (8, 1, 3), (16, 2, 2)] {
-        let beforehand = numbered_by(blocks, clusters, |k| k.deal_beforehand(k.size("M")?, ahead.min(3))).unwrap();
-        for kernel in [numbered(blocks, clusters, ahead).unwrap(), beforehand] {
+        let beforehand =
+            |asks| numbered_by(blocks, clusters, |k| k.deal_beforehand(k.size("M")?, ahead.min(3)), asks).unwrap();
+        for kernel in [numbered(blocks, clusters, ahead).unwrap(), beforehand(false), beforehand(true)] {
             assert_eq!(kernel.outputs()[0].written, Written::Once);
             for rows in [1, 2, 7, 23] {
                 let checked = interpret::check(kernel.program(), &[("M", rows)]);
@@ -198,6 +203,11 @@ fn numbers_are_dealt_once_to_all() {
         "E0910"
     );
     assert_eq!(build(&|k| { k.deal(ten(), 1)?.each(|drawn| k.range(2, |_| drawn.ahead().map(|_| ()))) }), "E0910");
+    // Asked for in a loop, twice, and when it has been asked for at the beginning.
+    let asks = |times| build(&|k| k.deal_beforehand(ten(), 1)?.each(|drawn| (0..times).try_for_each(|_| drawn.ask())));
+    assert_eq!(asks(2), "E0910");
+    assert_eq!(build(&|k| k.deal_beforehand(ten(), 1)?.each(|drawn| k.range(2, |_| drawn.ask()))), "E0910");
+    assert_eq!(build(&|k| k.deal(ten(), 1)?.each(|drawn| drawn.ask())), "E0910");
     assert_eq!(
         Kernel::build("unsaid", |k| k.deal(ten(), 1).map(|_| ())).unwrap_err().code(),
         "E0909",

@@ -6,7 +6,7 @@
 //! the end or more asks no more. Of n numbers and C clusters the count gives n + C then, each
 //! cluster one of the last C, and begins again after that: the next launch finds it at 0.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use tilewright_layout::symbolic::{Expr, Parameter, Symbolic};
 use tilewright_layout::{Coord, Extent, LayoutError, Slot as Part, Stride, Tree};
@@ -62,8 +62,10 @@ pub struct Drawn<'a, 'k> {
     turn: Expr,
     now: Expr,
     depth: usize,
-    /// The number of the turn that comes `depth` turns later, once the body has asked for it.
+    /// The number of the turn that comes as many turns later as are known ahead, once the body has
+    /// wanted it, and whether the next one has been asked for.
     later: RefCell<Option<Expr>>,
+    asked: Cell<bool>,
     /// The last number that was known when the turn began.
     latest: Register,
     stage: Stage<'k>,
@@ -134,8 +136,9 @@ impl Build {
     }
 
     /// As [`Build::deal`], where turns are short: one number more is known, up to three are ahead,
-    /// and the next is asked for where the body first wants the number ahead, not when the turn
-    /// begins. So nobody waits for an answer from memory before the blocks of a cluster have met.
+    /// and the next is asked for where the body says so ([`Drawn::ask`]), or at the end of the turn,
+    /// not when it begins. So nobody waits for an answer from memory before the blocks of a cluster
+    /// have met.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;
@@ -159,6 +162,7 @@ impl Build {
     ///         let row = Tree::flat([Slot::At(drawn.now().clone()), Slot::All])?;
     ///         let twice = k.register(tilewright_kernel::Element::F32, "1")?;
     ///         twice.set(&[own[0] + own[0]])?;
+    ///         drawn.ask()?;
     ///         y.slice(row)?.thread_part()?.store(&twice)
     ///     })
     /// })?;
@@ -332,14 +336,18 @@ impl<'k> Deal<'k> {
                 (now, latest, core.depth())
             };
             let stage = self.cursor.stage()?;
-            let asked = self.known == self.ahead;
-            if asked {
-                self.ask(&stage, Some(latest), location)?;
+            let (later, asked) = (RefCell::new(None), Cell::new(false));
+            let drawn = Drawn { deal: self, turn, now, depth, later, asked, latest, stage };
+            let beforehand = self.known > self.ahead;
+            if !beforehand {
+                drawn.ask()?;
             }
-            let drawn = Drawn { deal: self, turn, now, depth, later: RefCell::new(None), latest, stage };
             body(&drawn)?;
             drawn.ahead()?;
-            if !asked {
+            if beforehand {
+                if !drawn.asked.get() {
+                    drawn.ask()?;
+                }
                 self.next(&drawn.stage)?;
             }
             let mut core = build.core();
@@ -470,8 +478,8 @@ impl<'k> Drawn<'_, 'k> {
     }
 
     /// The number of the turn that comes as many turns later as was said, or the count where there is
-    /// none. It was asked for at the beginning of the turn, and comes late in it; or, of
-    /// [`Build::deal_beforehand`], in the turn before.
+    /// none. It was asked for at the beginning of the turn, and comes late in it; of
+    /// [`Build::deal_beforehand`], it is known then.
     ///
     /// Errors: it stands in a loop or a condition of the body.
     #[track_caller]
@@ -485,17 +493,29 @@ impl<'k> Drawn<'_, 'k> {
             let because = "what comes later is asked for outside of loops and conditions";
             return Err(refuse(because).at("ahead", location));
         }
-        let number = if deal.known > deal.ahead {
-            deal.ask(&self.stage, Some(self.latest), location)?;
-            self.latest
-        } else {
-            deal.next(&self.stage)?
-        };
+        let number = if deal.known > deal.ahead { self.latest } else { deal.next(&self.stage)? };
         let mut core = deal.build.core();
         core.begin(Source { statement: "ahead", location });
         let later = deal.variable(&mut core, number).map_err(|refusal| refusal.at("ahead", location))?;
         drop(core);
         *self.later.borrow_mut() = Some(later.clone());
         Ok(later)
+    }
+
+    /// Asks here for the next number of [`Build::deal_beforehand`]: best where the blocks of the
+    /// cluster have met and have work until the end of the turn.
+    ///
+    /// Errors: it was asked for before in this turn, as [`Build::deal`] does when a turn begins; it
+    /// stands in a loop or a condition of the body.
+    #[track_caller]
+    pub fn ask(&self) -> Result<(), KernelError> {
+        let location = Location::caller();
+        if self.deal.build.core().depth() != self.depth {
+            return Err(refuse("a number is asked for outside of loops and conditions").at("ask", location));
+        }
+        if self.asked.replace(true) {
+            return Err(refuse("a number is asked for once in a turn").at("ask", location));
+        }
+        self.deal.ask(&self.stage, Some(self.latest), location)
     }
 }
