@@ -10,9 +10,9 @@
 //!   n + 1 of the rounding, for the first vector's own squares are among those that remain.
 //!
 //! A row that the registers and shared memory of a block hold, or of a cluster of blocks, is read
-//! once and written once, and kept there as it was read. A longer one is read twice. Where clusters
-//! hold the longest rows, weights would be read as often as rows: such clusters stay, keep their
-//! part of the weights in registers, and take rows in turn.
+//! once and written once, and kept there as it was read. A longer one is read twice. Where a block
+//! has one long row, weights would be read as often as rows: so clusters stay, keep their part of
+//! the weights in registers, and are dealt rows.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Distributed, Element, Flag, Kernel, KernelError, Num, Reduction, View};
@@ -149,10 +149,8 @@ fn held_layer_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned
         let (weights, bias) = (rows.beside(k, &weights)?, rows.beside(k, &bias)?);
         let part = 1.0 / columns as f64;
         if rows.rereads() {
-            // Where each thread has a vector, no set is empty.
-            let joined = if rows.ends_in(0) { joined } else { joined_quickly };
-            let all = moments(k, &rows, held.runs(k), Some(&|number| rows.counts(k, number)), joined)?;
-            let mut all = rows.across(k, all, joined)?;
+            let all = moments(k, &rows, held.runs(k), Some(&|number| rows.counts(k, number)))?;
+            let mut all = rows.across(k, all, joined_quickly)?;
             let (squares, mean) = (all.remove(2), all.remove(1));
             let factor = squares.map(|sum| Ok((sum * part + epsilon).rsqrt()))?;
             return write_normal(k, &rows, &held, [weights, bias], &y, [&mean, &factor]);
@@ -180,7 +178,7 @@ fn layer_norm_in_turn(turns: &Turns, element: Element, epsilon: f64) -> Result<P
         turns.each(k, &x, |turn| {
             let counted = |run| turn.counts(run);
             let counts: Option<&dyn Fn(usize) -> _> = if turns.in_pairs() { None } else { Some(&counted) };
-            let all = turn.across(moments(k, rows, turn.runs(), counts, joined_quickly)?, joined_quickly)?;
+            let all = turn.across(moments(k, rows, turn.runs(), counts)?, joined_quickly)?;
             let (mean, variance) = match all[..] {
                 [mean, variance] => (mean, variance),
                 _ => (all[1], all[2] * (1.0 / columns as f64)),
@@ -225,7 +223,6 @@ fn moments<'k>(
     rows: &Rows,
     runs: impl Iterator<Item = Result<Distributed<'k>, KernelError>>,
     counts: Option<&dyn Fn(usize) -> Result<Option<Flag<'k>>, KernelError>>,
-    joined: impl Fn(&[Num<'k>], &[Num<'k>]) -> Vec<Num<'k>>,
 ) -> Result<Vec<Distributed<'k>>, KernelError> {
     let zero = k.number_of(Element::F32, 0.0);
     let (mut shift, mut sum, mut squares, mut whole, mut count) = (zero, zero, zero, 0.0, zero);
@@ -264,7 +261,7 @@ fn moments<'k>(
         rows.of_threads(&fragment)
     });
     let tiles = tiles.collect::<Result<Vec<_>, KernelError>>()?;
-    k.reduce_together(&tiles.iter().collect::<Vec<_>>(), &[1, 2], |a, b| Ok(joined(a, b)))
+    k.reduce_together(&tiles.iter().collect::<Vec<_>>(), &[1, 2], |a, b| Ok(joined_quickly(a, b)))
 }
 
 /// Rows that the registers of a block do not hold.
@@ -290,14 +287,15 @@ fn long_rms_norm(columns: i64, element: Element, epsilon: f64, alignment: i64) -
     Ok(Planned::new(kernel, plan, Meaning::RmsNorm { columns, epsilon }))
 }
 
-/// As [`joined`], of sets that are not empty, or of sets of as many: these have their mean and the
-/// mean of the squares alone. Nothing is divided, which would take longer than all else.
+/// As [`joined`], or of sets of as many, which have their mean and the mean of the squares alone.
+/// Nothing is divided, which would take longer than all else.
 fn joined_quickly<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
     if let ([mean, squares], [other, more]) = (a, b) {
         let half = (*other - *mean) * 0.5;
         return vec![*mean + half, half.multiply_add(half, (*squares + *more) * 0.5)];
     }
-    let root = (a[0] + b[0]).rsqrt();
+    let count = a[0] + b[0];
+    let root = count.max(count.like(1.0)).rsqrt();
     joined_by(b[0] * root * root, a, b)
 }
 
@@ -352,12 +350,11 @@ mod tests {
     use tilewright_kernel::{Written, ptx};
 
     use super::*;
-    use crate::rows::Asked;
+    use crate::rows::Shape;
 
-    /// Clusters that take several rows each, the last turn not all of them, in a fixed order or as
-    /// rows are dealt.
+    /// Clusters that take several rows each, the last turn not all of them.
     #[test]
-    fn rows_taken_in_turn_are_right() {
+    fn rows_that_are_dealt_are_right() {
         for (columns, element, [blocks, warps, vectors], clusters, rows) in [
             (4096, Element::F32, [2, 2, 8], 2, 7),
             (2048, Element::F32, [2, 1, 8], 3, 2),
@@ -365,105 +362,90 @@ mod tests {
             (16384, Element::Bf16, [4, 2, 8], 3, 8),
             (16384, Element::Bf16, [8, 1, 8], 2, 5),
             (12288, Element::F32, [2, 6, 8], 2, 3),
+            (16384, Element::F32, [16, 1, 8], 2, 3),
             // Rows that end within a run, of one warp or of several, and behind whole runs.
             (5000, Element::F32, [2, 4, 5], 2, 5),
             (9000, Element::Bf16, [2, 3, 6], 2, 3),
             (10_104, Element::F16, [4, 2, 5], 3, 4),
             (2820, Element::F32, [4, 1, 6], 2, 3),
+            (10_000, Element::F32, [2, 4, 10], 2, 3),
+            (22_000, Element::Bf16, [8, 1, 11], 2, 3),
+            (20_000, Element::F32, [16, 1, 10], 1, 3),
+            // Threads and a block that have nothing of a row.
+            (7000, Element::F32, [2, 4, 8], 2, 3),
+            (3000, Element::Bf16, [4, 1, 4], 2, 3),
         ] {
-            let turns = Turns::of((columns, WHOLE), element, blocks, clusters).unwrap();
-            let shape = [blocks, warps, vectors];
-            let dealt = [Asked::First, Asked::Late]
-                .map(|asked| Turns::dealt_to((columns, WHOLE), element, shape, [2, clusters], asked).unwrap().unwrap());
-            let kernels = turns.iter().chain(&dealt).flat_map(|turns| {
-                let norms = [rms_norm_in_turn(turns, element, 1e-5), layer_norm_in_turn(turns, element, 1e-5)];
-                norms.into_iter().chain([crate::softmax::in_turn(turns, element)])
-            });
-            for planned in kernels {
+            let shape = Shape { blocks, warps, vectors, resident: 2 };
+            let turns = Turns::dealt_to((columns, WHOLE), element, (shape, clusters)).unwrap().unwrap();
+            let norms = [rms_norm_in_turn(&turns, element, 1e-5), layer_norm_in_turn(&turns, element, 1e-5)];
+            for planned in norms.into_iter().chain([crate::softmax::in_turn(&turns, element)]) {
                 let planned = planned.unwrap().sized(&[("M", rows)]);
                 let report = planned.check().unwrap_or_else(|error| panic!("{columns} {element}: {planned}{error}"));
                 assert_eq!(report.compared as i64, rows * columns);
                 let mut outputs = planned.kernel().outputs().iter();
                 assert!(outputs.all(|output| output.written == Written::Once), "{planned}");
-            }
-        }
-    }
-
-    /// Where a plan says that rows are dealt, clusters take them off the count of the launch;
-    /// where rows are taken in a fixed order, nobody counts.
-    #[test]
-    fn dealt_rows_are_taken_off_a_count() {
-        let deals = |turns: &Turns| {
-            let said = turns.plan().contains("a cluster that is done takes the next row");
-            for planned in [crate::softmax::in_turn(turns, Element::F32), rms_norm_in_turn(turns, Element::F32, 1e-5)] {
-                let planned = planned.unwrap();
+                // Clusters take rows off the count of the launch.
                 let text = ptx::write(planned.kernel().program(), ptx::Target::Sm90a).unwrap();
-                assert_eq!(text.contains("atom.global.inc.u32"), said, "{planned}");
+                assert!(text.contains("atom.global.inc.u32"), "{planned}");
             }
-            said
-        };
-        for columns in [32_768, 100_000, 131_072] {
-            assert!(deals(&Turns::of_softmax(columns, Element::F32, WHOLE).unwrap().unwrap()));
-            assert!(deals(&Turns::new(columns, Element::F32, WHOLE, 1).unwrap().unwrap()));
         }
-        assert!(!deals(&Turns::of((32_768, WHOLE), Element::F32, 8, 4).unwrap().unwrap()));
+    }
+
+    /// What clusters are said to be, of rows that are dealt.
+    fn clusters(turns: Option<Turns>) -> Option<String> {
+        turns.map(|turns| turns.plan().split(" threads").next().unwrap_or_default().to_string())
     }
 
     #[test]
-    fn the_longest_rows_that_fill_clusters_are_taken_in_turn() {
-        let in_turn = |columns, element| Turns::new(columns, element, WHOLE, 1).unwrap().is_some();
-        for (columns, element, taken) in [
-            (131_072, Element::F32, true),
-            (98_304, Element::F32, true),
-            (65_536, Element::F32, true),
-            (32_768, Element::F32, true),
-            (16_384, Element::F32, false),
-            (114_688, Element::F32, true),
-            (100_000, Element::F32, true),
-            (100_000, Element::Bf16, true),
-            (100_002, Element::F32, false),
-            (30_000, Element::F32, true),
-            (30_000, Element::Bf16, false),
-            (50_000, Element::F32, true),
-            (131_072 + 8192, Element::F32, false),
-            (262_144, Element::Bf16, true),
-            (131_072, Element::Bf16, true),
-            (65_536, Element::Bf16, true),
-            (32_768, Element::Bf16, false),
-            (i64::MAX, Element::Bf16, false),
+    fn rows_are_dealt_in_the_shape_that_has_enough_under_way() {
+        let norm = |columns, element, beside| clusters(Turns::new(columns, element, WHOLE, beside).unwrap());
+        let softmax = |columns, element| clusters(Turns::of_softmax(columns, element, WHOLE).unwrap());
+        for (plan, wanted) in [
+            // With two rows beside: few blocks, and enough vectors under way.
+            (norm(20_000, Element::Bf16, 2), Some("124 clusters of 2 blocks of 256")),
+            (norm(18_000, Element::Bf16, 2), Some("186 clusters of 2 blocks of 128")),
+            (norm(45_000, Element::F32, 2), Some("46 clusters of 8 blocks of 128")),
+            (norm(47_000, Element::F32, 2), Some("31 clusters of 8 blocks of 224")),
+            (norm(30_000, Element::Bf16, 2), Some("93 clusters of 4 blocks of 160")),
+            (norm(30_000, Element::F32, 2), Some("62 clusters of 4 blocks of 192")),
+            (norm(60_000, Element::Bf16, 2), Some("62 clusters of 4 blocks of 192")),
+            (norm(80_000, Element::Bf16, 2), Some("46 clusters of 8 blocks of 160")),
+            (norm(80_000, Element::F32, 2), Some("23 clusters of 16 blocks of 160")),
+            (norm(98_304, Element::Bf16, 2), Some("31 clusters of 8 blocks of 256")),
+            (norm(98_304, Element::F32, 2), Some("15 clusters of 16 blocks of 256")),
+            (norm(100_000, Element::Bf16, 2), Some("31 clusters of 8 blocks of 224")),
+            (norm(100_000, Element::F32, 2), Some("15 clusters of 16 blocks of 224")),
+            (norm(120_000, Element::F32, 2), Some("15 clusters of 16 blocks of 192")),
+            (norm(125_000, Element::F32, 2), Some("15 clusters of 16 blocks of 256")),
+            (norm(131_072, Element::Bf16, 2), Some("31 clusters of 8 blocks of 256")),
+            (norm(131_072, Element::F32, 2), Some("15 clusters of 16 blocks of 256")),
+            (norm(262_144, Element::Bf16, 2), Some("15 clusters of 16 blocks of 256")),
+            // Up to 32 KiB, at no multiple of 16 bytes, and too long.
+            (norm(16_384, Element::Bf16, 2), None),
+            (norm(100_002, Element::F32, 2), None),
+            (norm(140_000, Element::F32, 2), None),
+            (norm(i64::MAX, Element::Bf16, 2), None),
+            // With one row beside, from 112 KiB on, or 128 KiB where one block holds them well.
+            (norm(30_000, Element::F32, 1), Some("62 clusters of 4 blocks of 192")),
+            (norm(80_000, Element::F32, 1), Some("23 clusters of 16 blocks of 160")),
+            (norm(120_000, Element::Bf16, 1), Some("31 clusters of 8 blocks of 192")),
+            (norm(131_072, Element::F32, 1), Some("15 clusters of 16 blocks of 256")),
+            (norm(28_000, Element::F32, 1), None),
+            (norm(60_000, Element::Bf16, 1), None),
+            (norm(49_152, Element::Bf16, 1), None),
+            (norm(90_000, Element::F32, 1), Some("23 clusters of 16 blocks of 128")),
+            // Softmax, of f32 that ends within a run from 384 KiB on.
+            (softmax(80_000, Element::Bf16), Some("46 clusters of 8 blocks of 160")),
+            (softmax(131_072, Element::Bf16), Some("31 clusters of 8 blocks of 256")),
+            (softmax(131_072, Element::F32), Some("15 clusters of 16 blocks of 256")),
+            (softmax(100_000, Element::F32), Some("23 clusters of 16 blocks of 160")),
+            (softmax(98_304, Element::F32), Some("23 clusters of 16 blocks of 192")),
+            (softmax(65_536, Element::F32), Some("31 clusters of 8 blocks of 256")),
+            (softmax(60_000, Element::Bf16), None),
+            (softmax(80_000, Element::F32), None),
+            (softmax(16_384, Element::F32), None),
         ] {
-            assert_eq!(in_turn(columns, element), taken, "{columns} {element}");
-        }
-        // Rows of sixteen blocks: three of a multiprocessor make 23 clusters, and two 15.
-        let softmax = |columns, element| Turns::of_softmax(columns, element, WHOLE).unwrap().map(|turns| turns.plan());
-        let norm = |columns, element| Turns::new(columns, element, WHOLE, 1).unwrap().map(|turns| turns.plan());
-        for (plan, clusters) in [
-            (softmax(100_000, Element::F32), "23 clusters of 16 blocks of 224"),
-            (softmax(131_072, Element::F32), "23 clusters of 16 blocks of 256"),
-            (norm(100_000, Element::F32), "23 clusters of 16 blocks of 224"),
-            (norm(131_072, Element::F32), "15 clusters of 16 blocks of 256"),
-            (norm(200_000, Element::Bf16), "15 clusters of 16 blocks of 224"),
-        ] {
-            assert!(plan.as_ref().is_some_and(|plan| plan.starts_with(clusters)), "{plan:?}");
-        }
-        // With two rows beside: what registers hold, of rows for which it is worth it.
-        let two = |columns, element| Turns::new(columns, element, WHOLE, 2).unwrap().map(|turns| turns.plan());
-        for (plan, clusters) in [
-            (two(30_000, Element::Bf16), "93 clusters of 4 blocks of 160"),
-            (two(30_000, Element::F32), "46 clusters of 8 blocks of 192"),
-            (two(100_000, Element::Bf16), "31 clusters of 8 blocks of 224"),
-            (two(100_000, Element::F32), "15 clusters of 16 blocks of 224"),
-            (two(98_304, Element::Bf16), "31 clusters of 8 blocks of 256"),
-            (two(98_304, Element::F32), "14 clusters of 8 blocks of 384"),
-            (two(131_072, Element::F32), "15 clusters of 16 blocks of 256"),
-        ] {
-            assert!(plan.as_ref().is_some_and(|plan| plan.starts_with(clusters)), "{plan:?}");
-        }
-        for (columns, element) in [(40_000, Element::Bf16), (80_000, Element::F32), (120_000, Element::Bf16)] {
-            assert_eq!(two(columns, element), None);
-        }
-        for (columns, element) in [(60_000, Element::F32), (16_384, Element::F32), (131_072, Element::Bf16)] {
-            assert_eq!(softmax(columns, element), None);
+            assert_eq!(plan.as_deref(), wanted);
         }
     }
 }

@@ -17,8 +17,8 @@
 //! * Where a block of 512 threads has more than that, the blocks of a cluster hold a row together,
 //!   each a part of it. What they have of it passes through their shared memory, behind one
 //!   barrier.
-//! * Norms of rows of 128 KiB and more, some of shorter ones, and softmax of f32, are taken in turn
-//!   by clusters that stay, each row by the cluster that is done first (`turns.rs`).
+//! * Norms and softmax of long rows are dealt to clusters that stay, each row to the cluster that is
+//!   done first (`turns.rs`).
 
 mod held;
 mod passes;
@@ -34,7 +34,7 @@ use crate::error::PlanError;
 pub(crate) use held::{Beside, Held};
 pub(crate) use passes::{counted, together};
 #[cfg(test)]
-pub(crate) use turns::Asked;
+pub(crate) use turns::Shape;
 pub(crate) use turns::Turns;
 
 /// The widest access of a thread, in bytes.

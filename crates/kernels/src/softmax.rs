@@ -6,17 +6,17 @@
 //! A row that the registers of a block hold is read once and written once. Each warp finds the
 //! greatest number of its part and the sum of powers against it; both go to the other warps
 //! together, at one barrier. Powers are computed twice, as keeping them takes more registers than
-//! the elements themselves. A longer row is read twice; in the first turn the sum of a thread is
+//! the elements themselves; once, and kept, where clusters are dealt rows. A longer row is read twice; in the first turn the sum of a thread is
 //! corrected whenever a greater number comes.
 
 use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::{Build, Distributed, Element, Kernel, KernelError, Num, View};
+use tilewright_kernel::{Build, Distributed, Element, Kernel, KernelError, Num, Reduction, View};
 
 use crate::error::PlanError;
 use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::{Held, Rows, Turns, WHOLE};
+use crate::rows::{Held, Rows, Turns, WHOLE, together};
 
 /// The least number that the greatest of a part is taken for: multiplied by log2(e) it is finite.
 const LEAST: f64 = -2.3e38;
@@ -74,7 +74,7 @@ pub(crate) fn held(rows: Rows, element: Element) -> Result<Planned, PlanError> {
         let mut greatest = rows.greatest(k, &held)?.map(|x| Ok(x.max(least)))?;
         let mut sum = rows.sum(k, &held, &[1], |_, run| run.zip(&greatest, |x, greatest| Ok(power(x, greatest))))?;
         if rows.meet() {
-            let both = k.reduce_together(&[&greatest, &sum], &[2], |a, b| Ok(together(a, b)))?;
+            let both = k.reduce_together(&[&greatest, &sum], &[2], |a, b| Ok(joined(a, b)))?;
             (greatest, sum) = (both[0].clone(), both[1].clone());
         }
         write(k, &rows, &held, &y, [&greatest, &sum])
@@ -82,20 +82,27 @@ pub(crate) fn held(rows: Rows, element: Element) -> Result<Planned, PlanError> {
     Ok(Planned::new(kernel, plan, Meaning::Softmax { columns }))
 }
 
-/// Rows that clusters take in turn.
+/// Rows that are dealt to clusters. A thread raises the powers of its part against its own greatest
+/// number, once, and keeps them; a factor brings them to the greatest of the row.
 pub(crate) fn in_turn(turns: &Turns, element: Element) -> Result<Planned, PlanError> {
     let (rows, columns) = (turns.rows(), turns.rows().columns);
     let plan = vec![format!("softmax of rows of {columns} {element}"), turns.plan()];
     let kernel = Kernel::build("softmax_in_turn", |k| {
         let (x, y) = (rows.matrix(k, "x", Role::Input)?, rows.matrix(k, "y", Role::Output)?);
-        let beside = turns.begin(k, &[])?;
+        turns.begin(k, &[])?;
         turns.each(k, &x, |turn| {
-            let parts = parts(k, rows, turn.runs_or(k.number_of(element, f64::NEG_INFINITY)))?;
-            let both = turn.across(parts, together)?;
-            let (greatest, log) = (both[0], both[1].log2());
-            turn.write(&beside, &y, |run, _| {
-                run.map(|x| Ok((x - greatest).multiply_add(x.like(std::f64::consts::LOG2_E), -log).exp2()))
-            })
+            let (none, least) = (k.number_of(element, f64::NEG_INFINITY), k.number_of(Element::F32, LEAST));
+            let most = together(turn.runs_or(none), Reduction::Maximum)?.to(Element::F32)?;
+            let own = most.fragment().numbers()?.into_iter().fold(least, |most, x| most.max(x));
+            let powers = turn.keep(none, |run| run.map(|x| Ok(power(x, own))))?;
+            let mut sum = k.number_of(Element::F32, 0.0);
+            for run in &powers {
+                sum = run.fragment().numbers()?.into_iter().fold(sum, |sum, x| sum + x);
+            }
+            let both = turn.across(of_block(k, rows, [own, sum])?, joined)?;
+            let log = both[1].log2();
+            let factor = (own - both[0]).multiply_add(own.like(std::f64::consts::LOG2_E), -log).exp2();
+            turn.write_kept(&powers, &y, |run| run.map(|x| Ok(x * factor)))
         })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::Softmax { columns }))
@@ -117,14 +124,14 @@ fn write<'k>(
 }
 
 /// The greatest number and the sum of powers of two sets.
-fn together<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
+fn joined<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
     let greatest = a[0].max(b[0]);
     vec![greatest, a[1] * power(a[0], greatest) + b[1] * power(b[0], greatest)]
 }
 
 /// Rows that a thread reads from shared memory run by run.
 fn in_one_pass<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>, y: &View<'k>) -> Result<(), KernelError> {
-    let all = rows.across(k, parts(k, rows, held.runs(k))?, together)?;
+    let all = rows.across(k, parts(k, rows, held.runs(k))?, joined)?;
     write(k, rows, held, y, [&all[0], &all[1]])
 }
 
@@ -142,13 +149,18 @@ fn parts<'k>(
         let first = sum * power(greatest, now);
         (greatest, sum) = (now, numbers.iter().fold(first, |sum, x| sum + power(*x, now)));
     }
-    let tiles = [greatest, sum].map(|number| {
+    of_block(k, rows, [greatest, sum])
+}
+
+/// What a block has, of the greatest numbers and sums of powers of its threads.
+fn of_block<'k>(k: &'k Build, rows: &Rows, own: [Num<'k>; 2]) -> Result<Vec<Distributed<'k>>, KernelError> {
+    let tiles = own.map(|number| {
         let fragment = k.register(Element::F32, "1")?;
         fragment.fill(number)?;
         rows.of_threads(&fragment)
     });
     let [greatest, sum] = tiles;
-    k.reduce_together(&[&greatest?, &sum?], &[1, 2], |a, b| Ok(together(a, b)))
+    k.reduce_together(&[&greatest?, &sum?], &[1, 2], |a, b| Ok(joined(a, b)))
 }
 
 /// Rows that the registers of a block do not hold.
@@ -165,7 +177,7 @@ fn long(columns: i64, element: Element, alignment: i64) -> Result<Planned, PlanE
             sum.fragment().set(&[numbers.iter().fold(corrected, |sum, x| sum + power(*x, now))])?;
             greatest.fragment().set(&[now])
         })?;
-        let both = k.reduce_together(&[&greatest, &sum], &[1], |a, b| Ok(together(a, b)))?;
+        let both = k.reduce_together(&[&greatest, &sum], &[1], |a, b| Ok(joined(a, b)))?;
         let log = both[1].map(|sum| Ok(sum.log2()))?;
         rows.second(k, [&x, &y], &[], |run, _| {
             let above = run.zip(&both[0], |x, greatest| Ok(x - greatest))?;

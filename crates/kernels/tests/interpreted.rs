@@ -177,18 +177,21 @@ fn statistics_of_rows_and_columns_are_right() {
 
 #[test]
 fn rows_longer_than_a_block_holds_are_right() {
-    // Clusters of two to eight blocks, with ends in the last run, some of which are dealt rows, and
+    // Clusters of two to sixteen blocks, with ends in the last run, most of which are dealt rows, and
     // one block for targets that have none; rows that begin at odd places, which one block reads twice.
     for (name, columns, element, cluster) in [
         ("softmax", 65_540, Element::F32, 4),
         ("softmax", 36_888, Element::F32, 2),
         ("softmax", 40_008, Element::Bf16, 1),
-        ("rms_norm", 65_540, Element::F32, 4),
+        ("softmax", 70_000, Element::F16, 8),
+        ("rms_norm", 65_540, Element::F32, 8),
         ("rms_norm", 20_000, Element::F32, 1),
-        ("layer_norm", 40_000, Element::F32, 2),
-        ("layer_norm", 70_000, Element::F16, 2),
-        ("layer_norm", 50_000, Element::F32, 8),
+        ("rms_norm", 200_000, Element::F32, 8),
+        ("layer_norm", 20_000, Element::F16, 2),
         ("layer_norm", 30_000, Element::F16, 4),
+        ("layer_norm", 70_000, Element::F16, 8),
+        ("layer_norm", 80_000, Element::F32, 16),
+        ("layer_norm", 152_000, Element::F32, 8),
         ("layer_norm", 33_001, Element::F32, 1),
     ] {
         let planned = named(name).unwrap().plan(&[("M", 2), ("N", columns)], Some(element)).unwrap();

@@ -1,18 +1,15 @@
 //! Rows that clusters of blocks take in turn.
 //!
-//! Law: cluster `c` of `C` takes the rows `c, c + C, c + 2C, ..`, or rows are dealt, each to the
-//! cluster that asks first, and each of its blocks takes the same part of every row. Parts of a
-//! processor are not alike, and a cluster that has one for itself is done before the others; where
-//! rows are dealt, it has more of them. What goes with all rows is read once, and stays in
-//! registers. A thread copies what it will read itself, so nobody waits for others' copies; a run
-//! of a row that has been read for the last time makes room for that run of a row to come. What the
-//! blocks find out about a row goes from each to each by copies that arrive at a barrier in memory,
-//! so no stores are waited for. There is room for the numbers of two rows: a block that sends those
-//! of a row knows that all have read those of the row before the last.
+//! Law: rows are dealt, each to the cluster that asks first, and each of its blocks takes the same
+//! part of every row. Parts of a processor are not alike, and a cluster that has one for itself has
+//! more of them. What goes with all rows is read once, and stays in registers. A thread copies what
+//! it will read itself, so nobody waits for others' copies; a run of a row that has been read for
+//! the last time makes room for that run of a row to come. What the blocks find out about a row goes
+//! from each to each by copies that arrive at a barrier in memory, so no stores are waited for; the
+//! lanes of each warp put it together. There is room for the numbers of two rows: a block that sends
+//! those of a row knows that all have read those of the row before the last.
 
 mod shape;
-
-use std::ops::Range;
 
 use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::program::operation::Axis;
@@ -20,31 +17,20 @@ use tilewright_kernel::{Build, Cursor, Distributed, Distribution, Element, Flag,
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
-use self::shape::{BLOCKS, GROUPED, VECTORS, holds, shape_of};
-use super::passes::in_pairs;
-use super::{FULL, LANES, Rows, VECTOR, at_run, widest};
+pub(crate) use self::shape::Shape;
+use super::{LANES, Rows, VECTOR, at_run, widest};
 use crate::error::PlanError;
 
-/// Clusters: as many as run at once on a device of 132 multiprocessors, however its groups of
-/// multiprocessors are made up. One more would wait until one of the others ends.
-const CLUSTERS: i64 = 14;
-/// Where rows are dealt, the warps of a multiprocessor, of several blocks: while a block waits for
-/// what the others of its cluster find, another goes on.
-const TOGETHER: i64 = 18;
-/// Blocks of a multiprocessor where rows of f32 take more than eight: more wait for each other. They
-/// have so many warps at most, of softmax and of norms, which keep a row in registers besides.
-const THREE: i64 = 3;
-const WARPS_OF_POWERS: i64 = 8;
-const WARPS_OF_NORMS: i64 = 7;
-/// From how many bytes of a row on rows are dealt.
+/// From how many bytes of a row on norms of rows are dealt that one row goes with, of f32 that ends
+/// within a run, and of others; and norms with which two rows go, whose blocks read those again for
+/// each row that they hold.
 const DEALT: i64 = 128 << 10;
-/// The same of rows that end within a run, of f32, which one block holds less well, or where two
-/// rows go with all; and of softmax of such rows, which fewer blocks hold better.
 const DEALT_UNFILLED: i64 = 112 << 10;
-const UNFILLED_POWERS: i64 = 384 << 10;
-/// Rows that end within a run, with which two go, and that one block holds less well than the ones
-/// after them, of which a thread has twice as many vectors.
-const DEALT_WITH_TWO: Range<i64> = 56 << 10..64 << 10;
+const DEALT_WITH_TWO: i64 = (32 << 10) + 1;
+/// The same of softmax of f32 where rows end within a run: fewer blocks hold shorter ones better.
+const UNFILLED_POWERS: i64 = (384 << 10) + 1;
+/// Registers of a vector.
+const REGISTERS: i64 = VECTOR / 4;
 /// Multiprocessors that clusters have on a device of 132, whose groups clusters do not fill. More
 /// clusters than there is room for begin when others end, and find nothing left to do.
 const PROCESSORS: i64 = 124;
@@ -61,17 +47,6 @@ pub(crate) struct Turns {
     clusters: i64,
     /// How many blocks a multiprocessor has.
     resident: i64,
-    /// Where the number of a later row is asked for, if rows are dealt.
-    dealt: Option<Asked>,
-}
-
-/// Where clusters ask for the number of a later row.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Asked {
-    /// When a turn begins.
-    First,
-    /// Once the blocks of the cluster have met.
-    Late,
 }
 
 /// What goes with all rows: the part of this block, run by run.
@@ -87,6 +62,8 @@ pub(crate) struct Turn<'a, 'k> {
     at: [Expr; 2],
     exchange: &'a Exchange<'k>,
     refill: &'a dyn Fn(usize) -> Result<(), KernelError>,
+    /// Asks for the number of a later row.
+    ask: &'a dyn Fn() -> Result<(), KernelError>,
 }
 
 /// Where the blocks of a cluster leave numbers for each other.
@@ -100,11 +77,9 @@ fn overflow() -> KernelError {
 }
 
 impl Turns {
-    /// The plan for rows of norms that clusters take in turn, dealt where a few warps of each block
-    /// hold them; none for those that fewer blocks hold well, for those that are too long or begin
-    /// at no multiple of 16 bytes, and for those that are not dealt and that the vectors of all
-    /// threads do not fill, in blocks of whole groups of four warps, among which a multiprocessor
-    /// shares out its registers. `beside` is how many rows go with all rows.
+    /// The plan for rows of norms that are dealt to clusters; none for those that fewer blocks hold
+    /// well, for those that are too long or begin at no multiple of 16 bytes. `beside` is how many
+    /// rows go with all rows, which stay in registers.
     ///
     /// Errors: a layout is not representable.
     pub(crate) fn new(
@@ -113,43 +88,52 @@ impl Turns {
         alignment: i64,
         beside: usize,
     ) -> Result<Option<Turns>, PlanError> {
-        let thread = VECTORS * VECTOR / i64::from(element.bytes());
-        let (most, group) = (BLOCKS * FULL * thread, BLOCKS * GROUPED * LANES * thread);
-        let fills = most / 2 < columns && columns <= most && columns % group == 0;
-        if let Some(turns) = Turns::dealt((columns, alignment), element, (true, WARPS_OF_NORMS), beside as i64)?
-            && turns.are_long(beside)
-            && !(fills && turns.ends_within())
-        {
-            return Ok(Some(turns));
-        }
-        if fills { Turns::of((columns, alignment), element, BLOCKS, CLUSTERS) } else { Ok(None) }
+        let turns = Turns::dealt((columns, alignment), element, (beside as i64 * REGISTERS, false))?;
+        Ok(turns.filter(|turns| {
+            let least = match (turns.ends_within(), element) {
+                _ if beside > 1 => DEALT_WITH_TWO,
+                (true, Element::F32) => DEALT_UNFILLED,
+                _ => DEALT,
+            };
+            turns.bytes() >= least
+        }))
     }
 
-    /// As [`Turns::new`], by `clusters` clusters of `blocks` blocks.
+    /// The plan for softmax of rows. Powers stay in registers, as numbers of 32 bits.
     ///
     /// Errors: as [`Turns::new`].
-    pub(crate) fn of(
-        (columns, alignment): (i64, i64),
-        element: Element,
-        blocks: i64,
-        clusters: i64,
-    ) -> Result<Option<Turns>, PlanError> {
-        let thread = VECTORS * VECTOR / i64::from(element.bytes());
-        let warps = columns / (blocks * LANES * thread);
-        if blocks * warps * LANES * thread != columns {
-            return Ok(None);
-        }
-        Turns::shaped((columns, alignment), element, [blocks, warps, VECTORS], clusters)
+    pub(crate) fn of_softmax(columns: i64, element: Element, alignment: i64) -> Result<Option<Turns>, PlanError> {
+        let powers = VECTOR / i64::from(element.bytes());
+        let turns = Turns::dealt((columns, alignment), element, (powers, true))?;
+        Ok(turns.filter(|turns| {
+            let short = element == Element::F32 && turns.ends_within();
+            turns.bytes() >= if short { UNFILLED_POWERS } else { DEALT }
+        }))
     }
 
-    /// Rows held by so many blocks of so many warps, of which each thread has so many vectors; none
-    /// for those that begin at no multiple of 16 bytes.
-    fn shaped(
+    /// The plan for rows that are dealt to clusters, of each vector of which a thread keeps so many
+    /// registers, of powers or of other rows; none where no shape holds them.
+    fn dealt(
         (columns, alignment): (i64, i64),
         element: Element,
-        [blocks, warps, vectors]: [i64; 3],
-        clusters: i64,
+        (kept, powers): (i64, bool),
     ) -> Result<Option<Turns>, PlanError> {
+        let count = columns / (VECTOR / i64::from(element.bytes()));
+        let Some(shape) = Shape::of(count, kept, powers) else { return Ok(None) };
+        let clusters = PROCESSORS * shape.resident / shape.blocks;
+        Turns::dealt_to((columns, alignment), element, (shape, clusters))
+    }
+
+    /// Rows that are dealt to so many clusters of a shape; none for those that begin at no multiple
+    /// of 16 bytes.
+    ///
+    /// Errors: as [`Turns::new`].
+    pub(crate) fn dealt_to(
+        (columns, alignment): (i64, i64),
+        element: Element,
+        (shape, clusters): (Shape, i64),
+    ) -> Result<Option<Turns>, PlanError> {
+        let Shape { blocks, warps, vectors, resident } = shape;
         let vector = VECTOR / i64::from(element.bytes());
         if widest(columns, element, alignment) != vector {
             return Ok(None);
@@ -160,79 +144,12 @@ impl Turns {
         let (lanes, rows, each, stored) = (LANES, 1, 1, vectors);
         let rows =
             Rows { columns, element, alignment, vector, lanes, vectors, stored, warps, rows, blocks, each, run: held };
-        Ok(Some(Turns { rows, clusters, resident: 1, dealt: None }))
+        Ok(Some(Turns { rows, clusters, resident }))
     }
 
-    /// The plan for rows that are dealt to clusters, of as few blocks as hold a row and `beside` rows
-    /// that go with all; none for rows that the vectors of all threads do not fill, or, where those
-    /// are taken too, that leave too many threads without work; for rows that are too long or begin
-    /// at no multiple of 16 bytes. `most` is of how many warps at most a multiprocessor has three
-    /// blocks.
-    ///
-    /// Errors: as [`Turns::new`].
-    fn dealt(
-        (columns, alignment): (i64, i64),
-        element: Element,
-        (unfilled, most): (bool, i64),
-        beside: i64,
-    ) -> Result<Option<Turns>, PlanError> {
-        let count = columns / (VECTOR / i64::from(element.bytes()));
-        let resident = |[blocks, warps, vectors]: [i64; 3]| {
-            let many = blocks > BLOCKS;
-            let filled = blocks * warps * LANES * vectors == count;
-            let three = element == Element::F32 && many && warps <= most;
-            match beside {
-                2.. if many && !filled => 2,
-                _ => (TOGETHER / warps).max(if three { THREE } else { 2 }),
-            }
-        };
-        let holds = |shape: [i64; 3]| beside < 2 || holds(shape, resident(shape), count, beside);
-        let Some(shape) = shape_of(count, unfilled, beside, holds) else { return Ok(None) };
-        let resident = resident(shape);
-        let counts = [resident, PROCESSORS * resident / shape[0]];
-        let turns = Turns::dealt_to((columns, alignment), element, shape, counts, Asked::First)?;
-        Ok(turns.map(|turns| {
-            // Of the others turns are not shorter than an answer, or it was not faster.
-            let longest = element == Element::F32 && shape[0] > BLOCKS && turns.in_pairs();
-            let short = turns.ends_within() || longest;
-            if beside > 1 && short { Turns { dealt: Some(Asked::Late), ..turns } } else { turns }
-        }))
-    }
-
-    /// As [`Turns::dealt`], to so many clusters of blocks, warps and vectors of a shape; how many
-    /// blocks a multiprocessor has, and where numbers are asked for, is said.
-    ///
-    /// Errors: as [`Turns::new`].
-    pub(crate) fn dealt_to(
-        rows: (i64, i64),
-        element: Element,
-        shape: [i64; 3],
-        [resident, clusters]: [i64; 2],
-        asked: Asked,
-    ) -> Result<Option<Turns>, PlanError> {
-        Ok(Turns::shaped(rows, element, shape, clusters)?.map(|turns| Turns { resident, dealt: Some(asked), ..turns }))
-    }
-
-    /// The plan for softmax of rows: of numbers of 16 bits powers take longer than rows, and
-    /// clusters that the hardware sets off one after another overlap better; none for these.
-    ///
-    /// Errors: as [`Turns::new`].
-    pub(crate) fn of_softmax(columns: i64, element: Element, alignment: i64) -> Result<Option<Turns>, PlanError> {
-        let bytes = columns.saturating_mul(element.bytes().into());
-        if element != Element::F32 || bytes < DEALT {
-            return Ok(None);
-        }
-        Turns::dealt((columns, alignment), element, (bytes > UNFILLED_POWERS, WARPS_OF_POWERS), 0)
-    }
-
-    /// Whether rows are so long that they are dealt.
-    fn are_long(&self, beside: usize) -> bool {
-        let bytes = self.rows.columns.saturating_mul(self.rows.element.bytes().into());
-        match (self.ends_within(), self.rows.element) {
-            (true, _) if beside > 1 => DEALT_WITH_TWO.contains(&bytes) || bytes >= DEALT_UNFILLED,
-            (true, Element::F32) => bytes >= DEALT_UNFILLED,
-            _ => bytes >= DEALT,
-        }
+    /// Bytes of a row.
+    fn bytes(&self) -> i64 {
+        self.rows.columns * i64::from(self.rows.element.bytes())
     }
 
     /// Whether rows end within a run.
@@ -250,14 +167,9 @@ impl Turns {
     pub(crate) fn plan(&self) -> String {
         let Rows { blocks, vectors, vector, .. } = self.rows;
         let (clusters, threads) = (self.clusters, self.threads());
-        let how = if self.dealt.is_some() {
-            "; a cluster that is done takes the next row"
-        } else {
-            ", which take rows in turn"
-        };
         format!(
-            "{clusters} clusters of {blocks} blocks of {threads} threads{how}; {vectors} vectors of {vector} a thread, \
-             with room for {STAGES} rows in shared memory"
+            "{clusters} clusters of {blocks} blocks of {threads} threads; a cluster that is done takes the next row; \
+             {vectors} vectors of {vector} a thread, with room for {STAGES} rows in shared memory"
         )
     }
 
@@ -270,10 +182,9 @@ impl Turns {
         self.rows.lanes * self.rows.warps
     }
 
-    /// The number of the cluster of this block, and which part of a row the block has.
-    fn place(&self, k: &Build) -> Result<[Expr; 2], KernelError> {
-        let digits = k.coordinate(&k.block_number(Axis::X), &[self.rows.blocks, 1])?;
-        Ok([digits[1].clone(), digits[0].clone()])
+    /// Which part of a row this block has.
+    fn part(&self, k: &Build) -> Result<Expr, KernelError> {
+        Ok(k.coordinate(&k.block_number(Axis::X), &[self.rows.blocks, 1])?[0].clone())
     }
 
     /// Says how many blocks there are, and reads the parts of this block of rows that go with all.
@@ -282,7 +193,7 @@ impl Turns {
         k.resident(self.resident as u32)?;
         k.grid(Axis::X, &(self.rows.blocks * self.clusters).to_string())?;
         k.cluster(self.rows.blocks as u32)?;
-        let [_, part] = self.place(k)?;
+        let part = self.part(k)?;
         let held = self.rows.run.reduced(&[0])?;
         let read = |row: &&View<'k>| {
             let tile = self.rows.cut(row, 1, [Expr::from(0), part.clone()])?;
@@ -301,7 +212,7 @@ impl Turns {
         body: impl FnOnce(&Turn<'_, 'k>) -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
         let Rows { element, vector, vectors, warps, blocks, .. } = self.rows;
-        let [cluster, part] = self.place(k)?;
+        let part = self.part(k)?;
         let (threads, length) = (self.threads(), self.threads() * vector);
         let copy = TiledCopy::new(
             CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
@@ -316,27 +227,15 @@ impl Turns {
                 Tree::flat([Slot::All, Slot::All, Slot::At(Expr::from(run)), Slot::At(stage.clone())])?;
             room.slice(at)
         };
-        let row_of = |turn: &Expr| {
-            let before = Stride::times(turn, &Expr::from(self.clusters)).ok_or_else(overflow)?;
-            Stride::plus(&before, &cluster).ok_or_else(overflow)
-        };
         let fetch = |row: &Expr, stage: &Expr, run: i64| -> Result<(), KernelError> {
             let before = Stride::times(&part, &Expr::from(vectors)).ok_or_else(overflow)?;
             let column = Stride::plus(&before, &Expr::from(run)).ok_or_else(overflow)?;
             let at: Coord<Expr> = Tree::flat([Slot::At(row.clone()), Slot::At(column)])?;
             k.copy_predicated(&copy, &x.local_tile(&format!("(1,{length})"), at)?, &run_at(stage, run)?)
         };
-        let deal = match self.dealt {
-            None => None,
-            Some(Asked::First) => Some(k.deal(k.size("M")?, STAGES as usize)?),
-            Some(Asked::Late) => Some(k.deal_beforehand(k.size("M")?, STAGES as usize)?),
-        };
+        let deal = k.deal_beforehand(k.size("M")?, STAGES as usize)?;
         for number in 0..STAGES {
-            let turn = Expr::from(number);
-            let row = match &deal {
-                Some(deal) => deal.first(number as usize)?,
-                None => row_of(&turn)?,
-            };
+            let (row, turn) = (deal.first(number as usize)?, Expr::from(number));
             (0..vectors).try_for_each(|run| fetch(&row, &turn, run))?;
             k.commit_async();
         }
@@ -344,25 +243,17 @@ impl Turns {
         let array = k.shared_of(Element::F32, &layout)?;
         let exchange = Exchange { array, cursor: k.pipeline(ROOM, (warps * blocks) as u32)?.cursor()? };
         let modes: Layout = format!("(1,{0},{warps}):(0,1,{0})", vector * LANES).parse()?;
-        // A turn, its row, and that of the turn for which it makes room.
-        let turn = |turn: &Expr, row: Expr, later: &dyn Fn() -> Result<Expr, KernelError>| {
+        deal.each(|drawn| {
             k.wait_async(STAGES as u32 - 1);
-            let stage = k.remainder(turn, STAGES)?;
+            let stage = k.remainder(drawn.turn(), STAGES)?;
             let runs = (0..vectors).map(|run| run_at(&stage, run)?.compose_layout(&modes));
             let runs = runs.collect::<Result<Vec<_>, KernelError>>()?;
-            let (at, exchange) = ([row, part.clone()], &exchange);
-            let refill = |run: usize| fetch(&later()?, &stage, run as i64);
-            body(&Turn { k, turns: self, runs, at, exchange, refill: &refill })?;
+            let (at, exchange) = ([drawn.now().clone(), part.clone()], &exchange);
+            let refill = |run: usize| fetch(&drawn.ahead()?, &stage, run as i64);
+            body(&Turn { k, turns: self, runs, at, exchange, refill: &refill, ask: &|| drawn.ask() })?;
             k.commit_async();
             Ok(())
-        };
-        match &deal {
-            Some(deal) => deal.each(|drawn| turn(drawn.turn(), drawn.now().clone(), &|| drawn.ahead()))?,
-            None => k.range(k.size(&format!("ceil(M/{})", self.clusters))?, |number| {
-                let later = || row_of(&Stride::plus(&number, &Expr::from(STAGES)).ok_or_else(overflow)?);
-                turn(&number, row_of(&number)?, &later)
-            })?,
-        }
+        })?;
         k.wait_async(0);
         // A block must not end while others still write to its memory.
         k.cluster_barrier();
@@ -393,7 +284,7 @@ impl<'k> Turn<'_, 'k> {
     }
 
     /// What the blocks of the cluster have of the row, together: numbers that all threads of a
-    /// block hold, one for each tile.
+    /// block hold, one for each tile. Then the number of a later row is asked for.
     pub(crate) fn across(
         &self,
         parts: Vec<Distributed<'k>>,
@@ -422,16 +313,54 @@ impl<'k> Turn<'_, 'k> {
             stage.publish()
         })?;
         stage.wait()?;
-        let first: Layout =
-            if count <= GIVEN as usize / 2 { format!("{count}:1") } else { format!("{GIVEN}:1") }.parse()?;
-        let given = |rank: i64| {
-            let numbers = of(Expr::from(rank))?.compose_layout(&first)?.load()?.numbers()?;
-            Ok(numbers[..count].to_vec())
-        };
-        let all = in_pairs(blocks, given, combine)?;
+        // Lane `i` has the numbers of block `i`: all of them would fill the registers of a thread.
+        let lanes = format!("({blocks},{},{})", LANES / blocks, self.turns.rows.warps);
+        let taken = Distribution::new(&format!("({GIVEN},{blocks})"), &format!("({lanes},{GIVEN}):(({GIVEN},0,0),1)"))?;
+        let own = Distribution::new(&format!("(1,{blocks})"), &format!("({lanes},1):((1,0,0),0)"))?;
+        let at: Coord<Expr> = Tree::flat([Slot::All, Slot::All, Slot::At(stage.index().clone())])?;
+        let numbers = array.slice(at)?.load_distributed(&taken)?.fragment().numbers()?;
+        let tiles = numbers[..count].iter().map(|number| {
+            let fragment = k.register(Element::F32, "1")?;
+            fragment.fill(*number)?;
+            fragment.distributed(&own)
+        });
+        let tiles = tiles.collect::<Result<Vec<_>, KernelError>>()?;
+        let all = k.reduce_together(&tiles.iter().collect::<Vec<_>>(), &[1], |a, b| Ok(combine(a, b)))?;
         stage.release_to(&format!("{blocks}:1"), 0)?;
         cursor.advance()?;
-        Ok(all)
+        // Now that the blocks have met: none waits for the answer.
+        (self.ask)()?;
+        all.iter().map(|tile| Ok(tile.fragment().numbers()?[0])).collect()
+    }
+
+    /// Each run in f32 is made into another, which is kept in registers. The place of a run is filled
+    /// anew as soon as it has been read; what lies past the end of the row is another number.
+    pub(crate) fn keep(
+        &self,
+        other: Num<'k>,
+        each: impl Fn(Distributed<'k>) -> Result<Distributed<'k>, KernelError>,
+    ) -> Result<Vec<Distributed<'k>>, KernelError> {
+        let kept = self.runs_or(other).enumerate().map(|(number, run)| {
+            let kept = each(run?.to(Element::F32)?)?;
+            (self.refill)(number)?;
+            Ok(kept)
+        });
+        kept.collect()
+    }
+
+    /// Writes to a matrix runs that were kept.
+    pub(crate) fn write_kept(
+        &self,
+        runs: &[Distributed<'k>],
+        matrix: &View<'k>,
+        each: impl Fn(&Distributed<'k>) -> Result<Distributed<'k>, KernelError>,
+    ) -> Result<(), KernelError> {
+        let tile = self.turns.rows.cut(matrix, 1, self.at.clone())?;
+        for (number, run) in runs.iter().enumerate() {
+            let result = each(run)?.to(self.turns.rows.element)?;
+            tile.slice(at_run(number)?)?.store_distributed_predicated(&result)?;
+        }
+        Ok(())
     }
 
     /// Writes to a matrix what becomes of each run in f32, by what goes with it. The place of a run

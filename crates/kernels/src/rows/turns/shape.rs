@@ -1,77 +1,103 @@
 //! In which shape clusters hold rows that are dealt.
 //!
-//! Law: a shape is how many blocks a cluster has, how many warps a block, and how many vectors of a
-//! row a thread. Together they have a place for each vector of the row.
+//! Law: a shape is how many blocks a cluster has, how many warps a block, how many vectors of a row
+//! a thread, and how many blocks a multiprocessor. Blocks, warps and vectors have a place for each
+//! vector of the row; registers hold what a thread keeps of each of its vectors, and shared memory
+//! its places. Of such shapes the one is taken that has the least of rows under way that still hides
+//! what clusters wait for: more takes longer at the beginning and the end.
 
-use std::ops::Range;
+use super::{LANES, ROOM, STAGES, VECTOR};
 
-use super::LANES;
-
-/// The most vectors of a thread, and the fewest where rows end within a run.
-pub(super) const VECTORS: i64 = 8;
-const FEWEST: i64 = 5;
-/// Of rows that end within a run, the fewest warps of a block, and how much of the place for a row
-/// may be left over: one part of so many.
-const LEAST_WARPS: i64 = 4;
-const LEFT_OVER: i64 = 32;
-/// The most warps of a block, of which a multiprocessor has several.
-const FEW: i64 = 8;
-/// Blocks of a cluster.
-pub(super) const BLOCKS: i64 = 8;
-/// Registers of a multiprocessor, and those of a thread that hold no row that goes with all rows:
-/// always, and where rows end within a run.
-const REGISTERS: i64 = 65_536;
-const OTHERS: i64 = 48;
-const OF_ENDS: i64 = 8;
-/// How many vectors all warps of a multiprocessor have where rows end within a run and two go with
-/// all rows: a turn of fewer takes no less time, and more were not timed.
-const AT_ONCE: Range<i64> = 90..100;
-/// Warps of a group that has registers together.
-pub(super) const GROUPED: i64 = 4;
-
-/// Blocks, warps of a block and vectors of a thread for rows of so many vectors that are dealt: as
-/// few blocks as can be; none for rows that these leave without a whole warp, or that registers do
-/// not hold. Where rows may end within a run, few places are left over, in few runs, and every
-/// thread has a vector at least, so that none is without numbers.
-pub(super) fn shape_of(count: i64, unfilled: bool, beside: i64, holds: impl Fn([i64; 3]) -> bool) -> Option<[i64; 3]> {
-    let of_blocks = |blocks: i64| -> Option<[i64; 3]> {
-        let warp = blocks * LANES;
-        let warps = count / (warp * VECTORS);
-        let shape = [blocks, warps, VECTORS];
-        if (1..=FEW).contains(&warps) && warps * warp * VECTORS == count && holds(shape) {
-            return Some(shape);
-        }
-        if !unfilled {
-            return None;
-        }
-        let shapes = (LEAST_WARPS..=FEW).flat_map(|warps| (FEWEST..=VECTORS).map(move |vectors| [warps, vectors]));
-        let left = |[warps, vectors]: [i64; 2]| warps * vectors * warp - count;
-        let fits = |[warps, vectors]: &[i64; 2]| {
-            let begins = ((blocks - 1) * vectors + 1) * warps * LANES;
-            let few = (0..=count / LEFT_OVER).contains(&left([*warps, *vectors]));
-            few && begins <= count && holds([blocks, *warps, *vectors])
-        };
-        // Fewer warps leave a thread more registers; more have more under way.
-        let warps_last = |warps: i64| if beside > 1 { warps } else { -warps };
-        let ended = |shape: [i64; 2]| left(shape) / (shape[0] * LANES);
-        let key = |shape: &[i64; 2]| (left(*shape), ended(*shape), warps_last(shape[0]));
-        let shape = shapes.filter(fits).min_by_key(key);
-        shape.map(|[warps, vectors]| [blocks, warps, vectors])
-    };
-    [2, 4, 8, 16].into_iter().find_map(of_blocks)
+/// How clusters hold a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Blocks of a cluster.
+    pub(crate) blocks: i64,
+    /// Warps of a block.
+    pub(crate) warps: i64,
+    /// Vectors of a row that a thread has.
+    pub(crate) vectors: i64,
+    /// Blocks of a multiprocessor: while one waits for what the others of its cluster find, another
+    /// goes on.
+    pub(crate) resident: i64,
 }
 
-/// Whether the registers of a thread hold its vectors of rows that go with all rows, and what else
-/// it has, and whether rows are worth it.
-pub(super) fn holds([blocks, warps, vectors]: [i64; 3], resident: i64, count: i64, beside: i64) -> bool {
-    let groups = (warps * resident + GROUPED - 1) / GROUPED;
-    let registers = REGISTERS / (groups * GROUPED * LANES) / 8 * 8;
-    let filled = blocks * warps * LANES * vectors == count;
-    // Rows of 384 KiB took longer when sixteen blocks had fewer vectors each.
-    let worth = match filled {
-        true => blocks <= BLOCKS || vectors == VECTORS,
-        false => AT_ONCE.contains(&(warps * resident * vectors)),
-    };
-    // A vector is four registers.
-    worth && beside * vectors * 4 + OTHERS + if filled { 0 } else { OF_ENDS } <= registers
+/// Blocks of a cluster, powers of two, and how many vectors at once on a multiprocessor their waiting
+/// for each other is worth.
+const BLOCKS: [(i64, i64); 4] = [(2, 0), (4, 24), (8, 56), (16, 92)];
+/// Warps of a block, and the most of a multiprocessor.
+const WARPS: std::ops::RangeInclusive<i64> = 4..=8;
+const TOGETHER: i64 = 18;
+/// Vectors of a thread.
+const VECTORS: std::ops::RangeInclusive<i64> = 5..=11;
+/// How many thousandths of a row may be left over in the place for it.
+const LEFT_OVER: i64 = 114;
+/// Registers of a multiprocessor, and those of a thread that hold nothing of its vectors: always,
+/// and where rows end within a run.
+const REGISTERS: i64 = 65_536;
+const OTHERS: i64 = 52;
+const OF_ENDS: i64 = 12;
+/// Warps of a group that has registers together.
+const GROUPED: i64 = 4;
+/// Shared memory of a multiprocessor, and what a block has of it besides places and numbers.
+const SHARED: i64 = 228 << 10;
+const RESERVED: i64 = 1536;
+/// How many vectors all warps of a multiprocessor have, at least: of clusters of few blocks, of
+/// more, of these where rows end within a run, and of softmax of the most, which computes longer. A
+/// turn of fewer takes no less time.
+const OF_FEW: i64 = 80;
+const OF_MORE: i64 = 96;
+const OF_ENDED: i64 = 98;
+const OF_POWERS: i64 = 120;
+
+impl Shape {
+    /// The shape for rows of so many vectors, of each of which a thread keeps so many registers,
+    /// powers or other rows; none where none holds them. Of alike ones that of the most warps, for
+    /// these compute meanwhile.
+    pub(super) fn of(count: i64, kept: i64, powers: bool) -> Option<Shape> {
+        let shapes = BLOCKS.into_iter().flat_map(|(blocks, waits)| {
+            WARPS.flat_map(move |warps| {
+                VECTORS.flat_map(move |vectors| {
+                    (2..=TOGETHER / warps).map(move |resident| (Shape { blocks, warps, vectors, resident }, waits))
+                })
+            })
+        });
+        let key = |(shape, waits): &(Shape, i64)| {
+            let left = shape.places() - count;
+            (shape.at_once() + waits, shape.blocks, left, -shape.warps)
+        };
+        let held = shapes.filter(|(shape, _)| shape.holds(count, kept, powers));
+        held.min_by_key(key).map(|(shape, _)| shape)
+    }
+
+    /// Places for vectors of a row.
+    fn places(&self) -> i64 {
+        self.blocks * self.warps * LANES * self.vectors
+    }
+
+    /// How many vectors all warps of a multiprocessor have.
+    fn at_once(&self) -> i64 {
+        self.warps * self.resident * self.vectors
+    }
+
+    /// Whether there are places for a row, not too many, and registers and shared memory for them.
+    fn holds(&self, count: i64, kept: i64, powers: bool) -> bool {
+        let Shape { blocks, warps, vectors, resident } = *self;
+        let left = self.places() - count;
+        let groups = (warps * resident + GROUPED - 1) / GROUPED;
+        let registers = REGISTERS / (groups * GROUPED * LANES) / 8 * 8;
+        let wanted = kept * vectors + OTHERS + if left == 0 { 0 } else { OF_ENDS };
+        let places = STAGES * warps * LANES * vectors * VECTOR;
+        let shared = places + ROOM * blocks * VECTOR + RESERVED;
+        let least = match (blocks, left) {
+            (..=4, _) => OF_FEW,
+            (16, _) if powers => OF_POWERS,
+            (_, 0) => OF_MORE,
+            _ => OF_ENDED,
+        };
+        (0..=count.saturating_mul(LEFT_OVER) / 1000).contains(&left)
+            && wanted <= registers
+            && resident * shared <= SHARED
+            && self.at_once() >= least
+    }
 }
