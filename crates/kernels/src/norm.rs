@@ -404,6 +404,8 @@ mod tests {
             // With two rows beside: few blocks, and enough vectors under way.
             (norm(20_000, Element::Bf16, 2), Some("124 clusters of 2 blocks of 256")),
             (norm(18_000, Element::Bf16, 2), Some("186 clusters of 2 blocks of 128")),
+            (norm(36_864, Element::Bf16, 2), Some("93 clusters of 4 blocks of 128")),
+            (norm(37_000, Element::Bf16, 2), Some("93 clusters of 4 blocks of 160")),
             (norm(45_000, Element::F32, 2), Some("46 clusters of 8 blocks of 128")),
             (norm(47_000, Element::F32, 2), Some("31 clusters of 8 blocks of 224")),
             (norm(30_000, Element::Bf16, 2), Some("93 clusters of 4 blocks of 160")),
@@ -439,7 +441,8 @@ mod tests {
             (softmax(131_072, Element::Bf16), Some("31 clusters of 8 blocks of 256")),
             (softmax(131_072, Element::F32), Some("15 clusters of 16 blocks of 256")),
             (softmax(100_000, Element::F32), Some("23 clusters of 16 blocks of 160")),
-            (softmax(98_304, Element::F32), Some("23 clusters of 16 blocks of 192")),
+            (softmax(98_304, Element::F32), Some("15 clusters of 16 blocks of 256")),
+            (softmax(110_000, Element::F32), Some("23 clusters of 16 blocks of 160")),
             (softmax(65_536, Element::F32), Some("31 clusters of 8 blocks of 256")),
             (softmax(60_000, Element::Bf16), None),
             (softmax(80_000, Element::F32), None),

@@ -42,10 +42,10 @@ const GROUPED: i64 = 4;
 /// Shared memory of a multiprocessor, and what a block has of it besides places and numbers.
 const SHARED: i64 = 228 << 10;
 const RESERVED: i64 = 1536;
-/// How many vectors all warps of a multiprocessor have, at least: of clusters of few blocks, of
-/// more, of these where rows end within a run, and of softmax of the most, which computes longer. A
-/// turn of fewer takes no less time.
-const OF_FEW: i64 = 80;
+/// How many vectors all warps of a multiprocessor have, at least: of clusters of few blocks, which
+/// have all of them of rows, of more, of these where rows end within a run, and of softmax of such
+/// rows by the most, which computes longer. A turn of fewer takes no less time.
+const OF_FEW: i64 = 76;
 const OF_MORE: i64 = 96;
 const OF_ENDED: i64 = 98;
 const OF_POWERS: i64 = 120;
@@ -89,15 +89,15 @@ impl Shape {
         let wanted = kept * vectors + OTHERS + if left == 0 { 0 } else { OF_ENDS };
         let places = STAGES * warps * LANES * vectors * VECTOR;
         let shared = places + ROOM * blocks * VECTOR + RESERVED;
-        let least = match (blocks, left) {
-            (..=4, _) => OF_FEW,
-            (16, _) if powers => OF_POWERS,
-            (_, 0) => OF_MORE,
-            _ => OF_ENDED,
+        let enough = match (blocks, left) {
+            (..=4, _) => resident * count >= OF_FEW * blocks * LANES,
+            (_, 0) => self.at_once() >= OF_MORE,
+            (16, _) if powers => self.at_once() >= OF_POWERS,
+            _ => self.at_once() >= OF_ENDED,
         };
         (0..=count.saturating_mul(LEFT_OVER) / 1000).contains(&left)
             && wanted <= registers
             && resident * shared <= SHARED
-            && self.at_once() >= least
+            && enough
     }
 }
