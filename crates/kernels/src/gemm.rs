@@ -28,10 +28,12 @@ mod check;
 mod definition;
 mod edges;
 mod epilogue;
+mod factor;
 mod fold;
 mod fused;
 mod groups;
 mod images;
+mod lines;
 mod list;
 mod mainloop;
 mod matrix;
@@ -187,7 +189,7 @@ impl Product {
             match step.does.as_str() {
                 "multiplies" => {
                     lines.extend(plan.to_string().lines().map(str::to_string));
-                    lines.extend(mainloop::lines(&inner, plan));
+                    lines.extend(lines::of_kernel(&inner, plan));
                 }
                 does => lines.push(format!("a kernel {does}")),
             }
@@ -239,7 +241,7 @@ pub(crate) fn alone(name: &str, problem: &Problem) -> Result<Planned, PlanError>
         model::fastest(problem, &machine()?, |plan| plan.splits == 1 && !plan.side_by_side() && !plan.alternates);
     let kernel = mainloop::kernel(name, problem, &plan, false)?;
     let mut lines: Vec<String> = plan.to_string().lines().map(str::to_string).collect();
-    lines.extend(mainloop::lines(problem, &plan));
+    lines.extend(lines::of_kernel(problem, &plan));
     Ok(Planned::new(kernel, lines, Meaning::Product).sized(&problem.named()))
 }
 

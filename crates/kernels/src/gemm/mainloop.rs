@@ -13,6 +13,7 @@ use tilewright_layout::{Coord, Extent, Layout, Slot, Tiler, Tree};
 
 use super::edges::{Edges, Loaded};
 use super::epilogue::{Ends, Epilogue, swizzle, width};
+use super::factor::{Factor, part_of};
 use super::groups::Tiles;
 use super::list::{Listed, each};
 use super::matrix::Contiguous;
@@ -468,59 +469,6 @@ pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bo
     Ok(kernel)
 }
 
-/// One of the parts of so many lines of a tile.
-fn part_of<'k>(tile: &View<'k>, [lines, depth]: [i64; 2], number: &Expr) -> Result<View<'k>, KernelError> {
-    tile.local_tile(&format!("({lines},{depth})"), tile_at(number, Some(&Expr::from(0)))?)
-}
-
-/// A factor as the kernel reads it.
-struct Factor<'k> {
-    view: View<'k>,
-    /// In which mode the copy engine reads it.
-    lies: Contiguous,
-    /// Whether there is one matrix for each of the batch.
-    batch: bool,
-    /// Whether it has a mode that says which of a pair, behind its columns and K.
-    paired: bool,
-    /// Whether halves of its tiles are multiplied by instructions of their own.
-    halved: bool,
-    /// Whether its rows are in groups.
-    grouped: bool,
-}
-
-impl<'k> Factor<'k> {
-    /// The tiles along K, of so many rows each, in the matrix of a part of the work; of pairs those
-    /// of the first columns, and those of the second.
-    fn tiles(&self, unit: &Unit, [rows, depth]: [i64; 2], row: &Expr) -> Result<Vec<View<'k>>, KernelError> {
-        let count = if self.paired { 2 } else { 1 };
-        let of = |number: i64| {
-            let pair = self.paired.then_some(Slot::At(Expr::from(number)));
-            let matrix = unit.matrix.clone().filter(|_| self.batch).map(Slot::At);
-            let others: Vec<Slot<Expr>> = pair.into_iter().chain(matrix).collect();
-            let factor = match others.is_empty() {
-                true => self.view.clone(),
-                false => self.view.slice(Tree::flat([Slot::All, Slot::All].into_iter().chain(others))?)?,
-            };
-            let factor = match unit.rows.as_ref().filter(|_| self.grouped) {
-                None => factor,
-                Some(rows) => rows.of(&factor)?,
-            };
-            factor.local_tile(&format!("({},{depth})", rows / count), tile_at(row, None)?)
-        };
-        (0..count).map(of).collect()
-    }
-
-    /// What is multiplied together of a tile in shared memory: the first or the second half, or all
-    /// of it, so far along K.
-    fn part(&self, tile: &View<'k>, [rows, depth]: [i64; 2], along: i64, number: i64) -> Result<View<'k>, KernelError> {
-        if !self.halved && along == depth {
-            return Ok(tile.clone());
-        }
-        let (rows, number) = if self.halved { (rows / 2, number) } else { (rows, 0) };
-        tile.local_tile(&format!("({rows},{along})"), tile_at(&Expr::from(number), Some(&Expr::from(0)))?)
-    }
-}
-
 /// What M, N and K are multiples of, where that spares a bound or shows an alignment.
 fn facts(problem: &Problem, plan: &Plan) -> [String; 3] {
     let [m, n, k] = problem.sizes();
@@ -528,38 +476,4 @@ fn facts(problem: &Problem, plan: &Plan) -> [String; 3] {
     let (along_m, along_n) = if plan.swapped { (along_n, along_m) } else { (along_m, along_n) };
     let eight = |size: i64| if size % 8 == 0 { size } else { 8 };
     [fact(m, &[along_m]), fact(eight(n), &[along_n, 8]), fact(eight(k), &[problem.depth(), 8])]
-}
-
-/// What a kernel does, as lines of its plan.
-pub(super) fn lines(problem: &Problem, plan: &Plan) -> Vec<String> {
-    let stored = match problem.stored() {
-        _ if plan.is_shared() => "sums from registers to the workspace".to_string(),
-        Ok(_) => format!("D through shared memory, in panels of {} bytes, by bulk stores", plan.panel_bytes(problem)),
-        Err(because) if problem.staged().is_some() => {
-            format!("D through shared memory, by threads that write neighbours: {because}")
-        }
-        Err(because) => format!("D from registers: {because}"),
-    };
-    let columns = plan.tile_of_d(problem)[1];
-    let halved = problem.pairs().is_none() && plan.halves(problem) == 2;
-    let instruction = atom(problem, if halved { columns / 2 } else { columns });
-    let warps = format!("{instruction} by {} warps; one more warp starts bulk copies", WARPS * plan.groups);
-    let folded = problem.fold().map(|fold| {
-        let sides = fold.boxes(plan.rows).iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
-        format!("the rows of a tile are a box along the axes of folded modes, {sides}, and read where they lie")
-    });
-    let above = plan.ends_above(problem).then(|| {
-        let [across, down] = if plan.swapped { ["M", "N"] } else { ["N", "M"] };
-        let last = plan.tiles(problem)[0];
-        format!(
-            "the number of tiles along {across} is odd: the last {last} are neighbours along {down} in their clusters"
-        )
-    });
-    let along = if plan.swapped { "rows" } else { "columns" };
-    let pairs = problem.pairs().map(|_| format!("each two {along} of a tile make one column of D, in one thread"));
-    let promoted = problem.is_promoted().then(|| "the sums of 128 steps along K are added in f32".to_string());
-    let shares = plan
-        .shares(problem)
-        .map(|[few, many]| format!("{many} registers a thread of warps that multiply, {few} of others"));
-    above.into_iter().chain([warps]).chain(folded).chain(pairs).chain(promoted).chain(shares).chain([stored]).collect()
 }

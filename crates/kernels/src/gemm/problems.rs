@@ -15,7 +15,7 @@ use super::plan::{Plan, Tile};
 use super::prepare::{Alike, Prepared};
 use super::problem::Problem;
 use super::step::{Operand, Step};
-use super::{machine, mainloop, model};
+use super::{lines, machine, mainloop, model};
 use crate::error::PlanError;
 
 /// The most problems of a list.
@@ -293,7 +293,7 @@ impl Products {
         (step.problems, step.writes) = (numbers, writes);
         let mut lines: Vec<String> = plan.to_string().lines().map(str::to_string).collect();
         lines.push(format!("{tiles} tiles of {} problems, those with most steps along K first", ready.problems.len()));
-        lines.extend(mainloop::lines(&ready.problems[0], plan));
+        lines.extend(lines::of_kernel(&ready.problems[0], plan));
         let moves = |steps: &[Step]| {
             let line = |step: &Step| format!("a kernel {}, of problem {}", step.does, step.problems[0]);
             steps.iter().map(line).collect::<Vec<_>>()

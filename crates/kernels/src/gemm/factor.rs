@@ -1,0 +1,68 @@
+//! A factor of a product as its kernel reads it: the tiles that copies bring, and their parts.
+
+use tilewright_kernel::{KernelError, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Slot, Tree};
+
+use super::matrix::Contiguous;
+use super::schedule::Unit;
+use crate::product::tile_at;
+
+/// One of the parts of so many lines of a tile.
+pub(super) fn part_of<'k>(tile: &View<'k>, [lines, depth]: [i64; 2], number: &Expr) -> Result<View<'k>, KernelError> {
+    tile.local_tile(&format!("({lines},{depth})"), tile_at(number, Some(&Expr::from(0)))?)
+}
+
+/// A factor as the kernel reads it.
+pub(super) struct Factor<'k> {
+    pub(super) view: View<'k>,
+    /// In which mode the copy engine reads it.
+    pub(super) lies: Contiguous,
+    /// Whether there is one matrix for each of the batch.
+    pub(super) batch: bool,
+    /// Whether it has a mode that says which of a pair, behind its columns and K.
+    pub(super) paired: bool,
+    /// Whether halves of its tiles are multiplied by instructions of their own.
+    pub(super) halved: bool,
+    /// Whether its rows are in groups.
+    pub(super) grouped: bool,
+}
+
+impl<'k> Factor<'k> {
+    /// The tiles along K, of so many rows each, in the matrix of a part of the work; of pairs those
+    /// of the first columns, and those of the second.
+    pub(super) fn tiles(&self, unit: &Unit, [rows, depth]: [i64; 2], row: &Expr) -> Result<Vec<View<'k>>, KernelError> {
+        let count = if self.paired { 2 } else { 1 };
+        let of = |number: i64| {
+            let pair = self.paired.then_some(Slot::At(Expr::from(number)));
+            let matrix = unit.matrix.clone().filter(|_| self.batch).map(Slot::At);
+            let others: Vec<Slot<Expr>> = pair.into_iter().chain(matrix).collect();
+            let factor = match others.is_empty() {
+                true => self.view.clone(),
+                false => self.view.slice(Tree::flat([Slot::All, Slot::All].into_iter().chain(others))?)?,
+            };
+            let factor = match unit.rows.as_ref().filter(|_| self.grouped) {
+                None => factor,
+                Some(rows) => rows.of(&factor)?,
+            };
+            factor.local_tile(&format!("({},{depth})", rows / count), tile_at(row, None)?)
+        };
+        (0..count).map(of).collect()
+    }
+
+    /// What is multiplied together of a tile in shared memory: the first or the second half, or all
+    /// of it, so far along K.
+    pub(super) fn part(
+        &self,
+        tile: &View<'k>,
+        [rows, depth]: [i64; 2],
+        along: i64,
+        number: i64,
+    ) -> Result<View<'k>, KernelError> {
+        if !self.halved && along == depth {
+            return Ok(tile.clone());
+        }
+        let (rows, number) = if self.halved { (rows / 2, number) } else { (rows, 0) };
+        tile.local_tile(&format!("({rows},{along})"), tile_at(&Expr::from(number), Some(&Expr::from(0)))?)
+    }
+}
