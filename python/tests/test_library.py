@@ -53,7 +53,7 @@ def test_reductions_of_shares():
     assert len(plan.launches) == 1 and plan.workspaces[0][0] == "f32" and "the last block" in str(plan)
     assert tw.gpu.reduce(x, axis=None, **HERE) == x.sum()
     # What many shares leave is put together by a second launch.
-    plan = tw.gpu.plan(tw.gpu.reduce, np.zeros((4096, 1024), np.float32), axis=0)
+    plan = tw.gpu.plan(tw.gpu.reduce, np.zeros((32768, 64), np.float32), axis=0)
     assert len(plan.launches) == 2 and plan.workspaces[0][0] == "f32" and "second launch" in str(plan)
 
 

@@ -7,9 +7,9 @@
 use tilewright_atoms::{MmaAtom, TiledMma};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Element, Fragment, Kernel, KernelError, Num, View};
+use tilewright_kernel::{Element, Fragment, Kernel, KernelError, Num};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Extent, Layout, Slot, Tiler, Tree};
+use tilewright_layout::{Coord, Extent, Layout, Tiler};
 
 use super::edges::{Edges, Loaded};
 use super::epilogue::{Ends, Epilogue, swizzle, width};
@@ -23,7 +23,7 @@ use super::problem::{Problem, Written};
 use super::scales::{Scaling, promote};
 use super::schedule::{Grid, Unit, minus, overflow, plus, times};
 use crate::error::PlanError;
-use crate::product::{at, count, fact, tile_at};
+use crate::product::{at, count, fact};
 
 /// The instruction of a plan, by name.
 pub(super) fn atom(problem: &Problem, columns: i64) -> String {
