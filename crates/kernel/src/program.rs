@@ -248,6 +248,21 @@ pub(crate) fn entry_registers(threads: u32, resident: u32) -> u32 {
 }
 
 impl Program {
+    /// All instructions, those of loops and conditions after those around them.
+    pub(crate) fn instructions(&self) -> impl Iterator<Item = &Instruction> {
+        let (mut open, mut steps) = (Vec::new(), self.body.iter());
+        std::iter::from_fn(move || {
+            loop {
+                match steps.next() {
+                    Some(Step::Instruction(instruction)) => return Some(instruction),
+                    Some(Step::Loop(turns)) => open.push(&turns.body),
+                    Some(Step::Branch(branch)) => open.extend([&branch.then, &branch.otherwise]),
+                    None => steps = open.pop()?.iter(),
+                }
+            }
+        })
+    }
+
     /// The buffer of this number.
     pub fn buffer(&self, id: BufferId) -> &Buffer {
         &self.buffers[id.index()]

@@ -16,10 +16,10 @@
 //! 2. the inner coordinates of all threads in which the store happens are a box, each once; they
 //!    are listed, with the values that the instructions of the program compute (`threads.rs`);
 //! 3. along each mode the outer variables count boxes, from the first to the last that there is,
-//!    and together they tell blocks and turns (`grid.rs`).
+//!    and together they determine block and turn (`grid.rs`).
 //!
 //! Where the block stores that comes last, it is one, whichever it is (`last.rs`), so nothing else
-//! has to tell blocks.
+//! has to determine the block.
 //!
 //! What breaks one of these for some admissible size is refused. What is not decided, because a
 //! coordinate or a condition is no such sum, is decided by a list of all stores where a kernel has
@@ -219,29 +219,18 @@ fn real(core: &Core, mut register: Register) -> Register {
 
 /// A statement that writes an output otherwise than by the stores that are remembered.
 fn other_writer(program: &Program, output: BufferId, writes: &[&Write]) -> Option<SourceId> {
-    let mut open: Vec<&[Step]> = vec![&program.body];
-    while let Some(steps) = open.pop() {
-        for step in steps {
-            match step {
-                Step::Loop(turns) => open.push(&turns.body),
-                Step::Branch(branch) => open.extend([branch.then.as_slice(), branch.otherwise.as_slice()]),
-                Step::Instruction(instruction) => {
-                    let target = match &instruction.operation {
-                        Operation::Store(access)
-                        | Operation::StoreMatrix { access, .. }
-                        | Operation::Atomic(_, _, access)
-                        | Operation::Reduce(_, _, access) => access.buffer,
-                        Operation::BulkStore { map, .. } => program.map(*map).buffer,
-                        _ => continue,
-                    };
-                    if target == output && writes.iter().all(|write| write.source != instruction.source) {
-                        return Some(instruction.source);
-                    }
-                }
-            }
-        }
-    }
-    None
+    let by_another = program.instructions().find(|instruction| {
+        let target = match &instruction.operation {
+            Operation::Store(access)
+            | Operation::StoreMatrix { access, .. }
+            | Operation::Atomic(_, _, access)
+            | Operation::Reduce(_, _, access) => access.buffer,
+            Operation::BulkStore { map, .. } => program.map(*map).buffer,
+            _ => return false,
+        };
+        target == output && writes.iter().all(|write| write.source != instruction.source)
+    });
+    by_another.map(|instruction| instruction.source)
 }
 
 /// A coordinate along a mode: what threads add to it, what else does, and a constant.

@@ -3,16 +3,17 @@
 //! Law: a number `n` is had once for each value from 0 to below `units`. It is that of a turn or of
 //! a block, of so many; or blocks `b` of `B` have `b, b + B, b + 2B, ..`, each in
 //! `ceil((units - b) / B)` turns; or several stores share the numbers, store `s` of `m` those of
-//! blocks `b + s * B` of `m * B`. Let `1 = d_0, d_1, .., d_k` each divide the next, and `d_k` divide
-//! `units`. Then the digits `floor(n / d_i) mod (d_(i+1) / d_i)`, and `floor(n / d_k)` as the last,
-//! have each combination once. With them
+//! blocks `b + s * B` of `m * B`. Let `1 = d_0, d_1, .., d_k` each divide the next, and `d_k`
+//! divide `units`. Then the digits `floor(n / d_i) mod (d_(i+1) / d_i)`, and `floor(n / d_k)` as
+//! the last, have each combination once. With them
 //!
 //! ```text
-//! sum of a_i * floor(n / d_i) = sum of b_i * digit_i,  b_0 = a_0,  b_(i+1) = b_i * d_(i+1) / d_i + a_(i+1)
+//! sum of a_i * floor(n / d_i) = sum of b_i * digit_i
+//! b_0 = a_0,  b_(i+1) = b_i * d_(i+1) / d_i + a_(i+1)
 //! ```
 //!
-//! So coordinates that are sums of quotients and remainders of `n` are sums of digits, of which each
-//! is a variable of its own.
+//! So coordinates that are sums of quotients and remainders of `n` are sums of digits, of which
+//! each is a variable of its own.
 
 use tilewright_layout::symbolic::{Expr, Facts, Node, Parameter, Rounding, Symbolic};
 use tilewright_layout::{Extent, Stride};

@@ -4,12 +4,12 @@
 //! `factor_(i+1) = factor_i * extent_i` are the digits of a number, so each number is counted once;
 //! the last may reach past the extent of the mode, and the number must reach it. A variable is the
 //! number of a block or of a turn, or a digit of a number; digits `(number / d) mod m` with `d` and
-//! `m` in a chain tell that number, up to where it is a whole multiple of their product, and a
-//! number that is such a sum again tells its terms. Every axis of the grid with more than one block
-//! has to be told, and the thread, unless the parts of a block tell it. A number that clusters take
-//! of a count is had by one of them, once, so it tells clusters: of a block, its rank is left
-//! (`pipeline/deal.rs`). A number whose digits by sizes are all in coordinates is told by them, and
-//! with it the block and the turn that have it (`digits.rs`).
+//! `m` in a chain determine that number, up to where it is a whole multiple of their product, and a
+//! number that is such a sum again determines its terms. Every axis of the grid with more than one
+//! block has to be determined, and the thread, unless the parts of a block determine it. A number
+//! that clusters take of a count is had by one of them, once, so it determines the cluster: of a
+//! block, its rank is left (`pipeline/deal.rs`). Digits by sizes, if all are in coordinates,
+//! determine their number, and with it the block and the turn that have it (`digits.rs`).
 
 use tilewright_layout::symbolic::{Expr, Parameter};
 use tilewright_layout::{Extent, ModePath, Stride};

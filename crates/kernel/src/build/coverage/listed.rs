@@ -1,16 +1,16 @@
 //! Kernels for one list of sizes, of which every store is listed.
 //!
-//! Law: where addresses and predicates follow from the numbers of blocks, threads and turns, what is
-//! listed of each thread is what it stores in every launch. So each element of the layout is stored
-//! by one thread, or the kernel is refused.
+//! Law: where addresses and predicates follow from the numbers of blocks, threads and turns, what
+//! is listed of each thread is what it stores in every launch. So each element of the layout is
+//! stored by one thread, or the kernel is refused.
 
 use tilewright_layout::{Composed, Layout};
 
 use super::{Doubt, undecided};
 use crate::error::Reason;
+use crate::program::Program;
 use crate::program::memory::BufferId;
 use crate::program::operation::Operation;
-use crate::program::{Program, Step};
 
 /// The most elements of a tensor of which stores are listed.
 const MAX_ELEMENTS: i64 = 1 << 18;
@@ -77,25 +77,9 @@ fn places(layout: &str) -> Option<Vec<i64>> {
 
 /// Whether threads write a tensor by stores, and in no other way.
 fn stored_alone(program: &Program, to: BufferId) -> bool {
-    let mut open: Vec<&[Step]> = vec![&program.body];
-    while let Some(steps) = open.pop() {
-        for step in steps {
-            match step {
-                Step::Loop(turns) => open.push(&turns.body),
-                Step::Branch(branch) => open.extend([branch.then.as_slice(), branch.otherwise.as_slice()]),
-                Step::Instruction(instruction) => {
-                    let operation = &instruction.operation;
-                    let bulk = match operation {
-                        Operation::BulkStore { map, .. } => program.map(*map).buffer == to,
-                        _ => false,
-                    };
-                    let plain = matches!(operation, Operation::Store(_) | Operation::Load(_));
-                    if bulk || !plain && operation.accesses().any(|access| access.buffer == to) {
-                        return false;
-                    }
-                }
-            }
-        }
-    }
-    true
+    program.instructions().all(|instruction| match &instruction.operation {
+        Operation::Store(_) | Operation::Load(_) => true,
+        Operation::BulkStore { map, .. } if program.map(*map).buffer == to => false,
+        operation => operation.accesses().all(|access| access.buffer != to),
+    })
 }

@@ -6,10 +6,12 @@
 //! the end or more asks no more. Of n numbers and C clusters the count gives n + C then, each
 //! cluster one of the last C, and begins again after that: the next launch finds it at 0.
 
+mod refused;
+
 use std::cell::{Cell, RefCell};
 
 use tilewright_layout::symbolic::{Expr, Parameter, Symbolic};
-use tilewright_layout::{Coord, Extent, LayoutError, Slot as Part, Stride, Tree};
+use tilewright_layout::{Coord, LayoutError, Slot as Part, Stride, Tree};
 
 use super::super::Build;
 use super::super::core::{Core, Slot};
@@ -21,7 +23,7 @@ use crate::error::{KernelError, Reason};
 use crate::program::operation::{Binary, Comparison, Fence, Number, Operation};
 use crate::program::register::{Register, Width};
 use crate::program::scalar::Scalar;
-use crate::program::{Dealt, Location, Program, Source};
+use crate::program::{Dealt, Location, Source};
 
 /// Numbers of a message: what a copy to another block moves at least.
 const MESSAGE: usize = 4;
@@ -136,9 +138,9 @@ impl Build {
     }
 
     /// As [`Build::deal`], where turns are short: one number more is known, up to three are ahead,
-    /// and the next is asked for where the body says so ([`Drawn::ask`]), or at the end of the turn,
-    /// not when it begins. So nobody waits for an answer from memory before the blocks of a cluster
-    /// have met.
+    /// and the next is asked for where the body says so ([`Drawn::ask`]), or at the end of the
+    /// turn, not when it begins. So nobody waits for an answer from memory before the blocks of a
+    /// cluster have met.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;
@@ -147,7 +149,8 @@ impl Build {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let kernel = Kernel::build("rows", |k| {
-    ///     let (x, y) = (k.input::<f32>("x", "(M,32):(32,1)")?, k.output::<f32>("y", "(M,32):(32,1)")?);
+    ///     let x = k.input::<f32>("x", "(M,32):(32,1)")?;
+    ///     let y = k.output::<f32>("y", "(M,32):(32,1)")?;
     ///     k.threads(32)?;
     ///     k.grid(Axis::X, "3")?;
     ///     let read = |row| -> Result<_, KernelError> {
@@ -210,69 +213,6 @@ impl Build {
         deal.cursor.advance()?;
         self.core().cells[cell].slots = first[..known].iter().map(|number| Slot::Whole(*number)).collect();
         Ok(deal)
-    }
-}
-
-impl Core {
-    /// How many warps a block has, and how many blocks a cluster, where numbers may be dealt.
-    fn may_deal(&mut self, known: usize) -> Result<(u32, u32), Reason> {
-        if self.dealt.is_some() {
-            return Err(refuse("a kernel deals once"));
-        }
-        if self.team.is_some() || self.depth() > 0 {
-            return Err(refuse("it stands outside of roles, loops and conditions, for all threads take part"));
-        }
-        if !(1..=MESSAGE).contains(&known) {
-            return Err(refuse(format!("{known} numbers known ahead, of 1 to {MESSAGE}")));
-        }
-        if self.grid[0].is_none() {
-            return Err(Reason::Unsaid { what: "the number of blocks", help: "say it with `k.grid` first" });
-        }
-        let help = "say how many threads a block has first: `k.threads(256)`";
-        let threads = self.threads.ok_or(Reason::Unsaid { what: "the number of threads", help })?;
-        let [x, y, z] = *self.cluster.get_or_insert([1; 3]);
-        if (y, z) != (1, 1) {
-            return Err(refuse("clusters along the first axis take numbers"));
-        }
-        Ok((threads.div_ceil(LANES), x))
-    }
-}
-
-impl Core {
-    /// Refuses turns of numbers that are dealt, where not all clusters have them once.
-    fn takes_turns(&mut self) -> Result<(), Reason> {
-        let outside = self.team.is_none() && self.depth() == 0;
-        match &mut self.dealt {
-            Some(dealing) if !dealing.turns && outside => {
-                dealing.turns = true;
-                Ok(())
-            }
-            _ => Err(refuse("the turns are taken once, outside of roles, loops and conditions")),
-        }
-    }
-
-    /// Refuses a count that nobody comes to the end of, and what it cannot be together with.
-    pub(crate) fn deals_all(&self, program: &Program) -> Result<(), Reason> {
-        match &self.dealt {
-            Some(dealing) if !dealing.turns => Err(refuse("its turns are not taken: `deal.each`")),
-            _ => program.is_dealt_alone(),
-        }
-    }
-}
-
-impl Program {
-    /// Refuses what a count that clusters take numbers of cannot be together with.
-    fn is_dealt_alone(&self) -> Result<(), Reason> {
-        if self.dealt.is_none() {
-            return Ok(());
-        }
-        if self.grid[1..].iter().any(|count| count.known() != Some(1)) {
-            return Err(refuse("numbers are dealt to blocks along the first axis alone"));
-        }
-        if self.waits_for_launches() {
-            return Err(refuse("a launch that begins before the one before it is over would share its count"));
-        }
-        Ok(())
     }
 }
 
@@ -477,8 +417,8 @@ impl<'k> Drawn<'_, 'k> {
         &self.now
     }
 
-    /// The number of the turn that comes as many turns later as was said, or the count where there is
-    /// none. It was asked for at the beginning of the turn, and comes late in it; of
+    /// The number of the turn that comes as many turns later as was said, or the count where there
+    /// is none. It was asked for at the beginning of the turn, and comes late in it; of
     /// [`Build::deal_beforehand`], it is known then.
     ///
     /// Errors: it stands in a loop or a condition of the body.
