@@ -9,10 +9,9 @@ use crate::error::PlanError;
 use crate::gemm::{self, Problem};
 use crate::planned::Planned;
 
-/// A kernel that multiplies as [`crate::product()`] does, for Hopper alone: A, `(M,K):(K,1)`, and B,
-/// `(N,K):(K,1)`, into D, `(M,N):(N,1)`, all of f16 or all of bf16, with sums in f32. It is the
-/// plan of
-/// [`crate::gemm`] that takes the least time without a workspace.
+/// A kernel that multiplies as [`crate::product()`] does, for Hopper alone: A, `(M,K):(K,1)`, and
+/// B, `(N,K):(K,1)`, into D, `(M,N):(N,1)`, all of f16 or all of bf16, with sums in f32. It is the
+/// plan of [`crate::gemm`] that takes the least time without a workspace.
 ///
 /// The sizes `[M, N, K]` decide how many blocks there are, and of what the kernel takes M, N and K
 /// to be multiples; other sizes with these facts may be launched. K and N are multiples of 8, so

@@ -17,8 +17,8 @@
 //! * Where a block of 512 threads has more than that, the blocks of a cluster hold a row together,
 //!   each a part of it. What they have of it passes through their shared memory, behind one
 //!   barrier.
-//! * Norms and softmax of long rows are dealt to clusters that stay, each row to the cluster that is
-//!   done first (`turns.rs`).
+//! * Norms and softmax of long rows are dealt to clusters that stay, each row to the cluster that
+//!   is done first (`turns.rs`).
 
 mod held;
 mod passes;

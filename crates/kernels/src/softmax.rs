@@ -6,8 +6,8 @@
 //! A row that the registers of a block hold is read once and written once. Each warp finds the
 //! greatest number of its part and the sum of powers against it; both go to the other warps
 //! together, at one barrier. Powers are computed twice, as keeping them takes more registers than
-//! the elements themselves; once, and kept, where clusters are dealt rows. A longer row is read twice; in the first turn the sum of a thread is
-//! corrected whenever a greater number comes.
+//! the elements themselves; once, and kept, where clusters are dealt rows. A longer row is read
+//! twice; in the first turn the sum of a thread is corrected whenever a greater number comes.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Distributed, Element, Kernel, KernelError, Num, Reduction, View};

@@ -177,8 +177,9 @@ fn statistics_of_rows_and_columns_are_right() {
 
 #[test]
 fn rows_longer_than_a_block_holds_are_right() {
-    // Clusters of two to sixteen blocks, with ends in the last run, most of which are dealt rows, and
-    // one block for targets that have none; rows that begin at odd places, which one block reads twice.
+    // Clusters of two to sixteen blocks, with ends in the last run, most of which are dealt rows,
+    // and one block for targets that have none; rows that begin at odd places, which one block
+    // reads twice.
     for (name, columns, element, cluster) in [
         ("softmax", 65_540, Element::F32, 4),
         ("softmax", 36_888, Element::F32, 2),

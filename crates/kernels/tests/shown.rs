@@ -107,9 +107,9 @@ fn plans_of_products_are_shown() {
                 continue;
             }
             let product = Product::planned(&problem, &plan).unwrap();
-            // Where clusters have the last of an odd number of columns of tiles one above the other,
-            // tiles are quotients of one number below a bound and of another from it on. Blocks that
-            // take several in turn are not shown then.
+            // Where clusters have the last of an odd number of columns of tiles one above the
+            // other, tiles are quotients of one number below a bound and of another from it on.
+            // Blocks that take several in turn are not shown then.
             let may_be_open = product.lines().iter().any(|line| line.contains("is odd: the last"));
             for output in product.kernels().iter().flat_map(|kernel| kernel.outputs()) {
                 match &output.written {

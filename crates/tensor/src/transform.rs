@@ -7,8 +7,9 @@
 //!   order, on any thread;
 //! * [`copy_if`]: `dst(i) = src(i)` where `predicate(i)`, and nothing is written elsewhere;
 //! * [`axpby`]: `y(i) = alpha * x(i) + beta * y(i)`;
-//! * [`reduce()`]: `dst(k)` is the initial value combined with all `src(i)` whose coordinates in the
-//!   other modes are `k`, in any order; [`reduce_with`]: in several values that are then joined.
+//! * [`reduce()`]: `dst(k)` is the initial value combined with all `src(i)` whose coordinates in
+//!   the other modes are `k`, in any order; [`reduce_with`]: in several values that are then
+//!   joined.
 //!
 //! The layouts may be any, and differ. No operand is copied as a whole. Numbers of an operand that
 //! is read in another order may be handed to `f` from a small buffer, a block at a time. Loops and

@@ -357,8 +357,8 @@ fn widths(columns: i64) -> Vec<i64> {
     widths
 }
 
-/// Columns with which an odd number of tiles side by side fills whole turns of all processors, though
-/// they are no multiple of 16.
+/// Columns with which an odd number of tiles side by side fills whole turns of all processors,
+/// though they are no multiple of 16.
 fn filling([m, n]: [i64; 2], rows: i64, machine: &Machine) -> Vec<i64> {
     let along = count(m, rows);
     let columns = (1..=TURNS).filter_map(|turns| {

@@ -5,8 +5,8 @@
 //! of `B` takes the numbers `b, b + B, b + 2B, ..`. So blocks that run at once have neighbouring
 //! numbers, and the order of the numbers decides what they share: `group` tiles along the rows
 //! first, then along the columns, then the next group; then the next matrix; then the next range of
-//! steps. Where clusters have tiles side by side and the number of columns of tiles is odd, the last
-//! column comes after all others, and clusters have two of its tiles one above the other.
+//! steps. Where clusters have tiles side by side and the number of columns of tiles is odd, the
+//! last column comes after all others, and clusters have two of its tiles one above the other.
 
 use tilewright_kernel::{Build, KernelError};
 use tilewright_layout::symbolic::Expr;
@@ -38,8 +38,8 @@ pub(super) struct Grid {
     /// all.
     pub(super) some: Option<[i64; 2]>,
     /// The tiles before those of the last column, which clusters have one above the other, and how
-    /// many there are of these, an even number each; `across` is without that column. None where all
-    /// clusters are alike.
+    /// many there are of these, an even number each; `across` is without that column. None where
+    /// all clusters are alike.
     pub(super) above: Option<[i64; 2]>,
 }
 

@@ -97,8 +97,9 @@ impl Statistic {
         }
     }
 
-    /// All parts along some modes. Of places: first the greatest number, then the least place that has
-    /// it, which takes fewer instructions than to compare pairs; where nothing is a number, none has.
+    /// All parts along some modes. Of places: first the greatest number, then the least place that
+    /// has it, which takes fewer instructions than to compare pairs; where nothing is a number,
+    /// none has.
     pub(super) fn gathered<'k>(
         self,
         k: &'k Build,

@@ -4,10 +4,10 @@
 //! part of every row. Parts of a processor are not alike, and a cluster that has one for itself has
 //! more of them. What goes with all rows is read once, and stays in registers. A thread copies what
 //! it will read itself, so nobody waits for others' copies; a run of a row that has been read for
-//! the last time makes room for that run of a row to come. What the blocks find out about a row goes
-//! from each to each by copies that arrive at a barrier in memory, so no stores are waited for; the
-//! lanes of each warp put it together. There is room for the numbers of two rows: a block that sends
-//! those of a row knows that all have read those of the row before the last.
+//! the last time makes room for that run of a row to come. What the blocks find out about a row
+//! goes from each to each by copies that arrive at a barrier in memory, so no stores are waited
+//! for; the lanes of each warp put it together. There is room for the numbers of two rows: a block
+//! that sends those of a row knows that all have read those of the row before the last.
 
 mod shape;
 
@@ -333,8 +333,9 @@ impl<'k> Turn<'_, 'k> {
         all.iter().map(|tile| Ok(tile.fragment().numbers()?[0])).collect()
     }
 
-    /// Each run in f32 is made into another, which is kept in registers. The place of a run is filled
-    /// anew as soon as it has been read; what lies past the end of the row is another number.
+    /// Each run in f32 is made into another, which is kept in registers. The place of a run is
+    /// filled anew as soon as it has been read; what lies past the end of the row is another
+    /// number.
     pub(crate) fn keep(
         &self,
         other: Num<'k>,

@@ -203,8 +203,8 @@ fn plans_are_refused() {
     }
 }
 
-/// 12 tiles of 256 rows by 33 of 152 columns make three turns of 132 processors, in clusters side by
-/// side but for the last column, since 33 is odd.
+/// 12 tiles of 256 rows by 33 of 152 columns make three turns of 132 processors, in clusters side
+/// by side but for the last column, since 33 is odd.
 #[test]
 fn an_odd_number_of_tiles_fills_the_turns() {
     let problem = problem([3000, 5000, 7000]);

@@ -1,5 +1,5 @@
-//! The exact decision about carries, for the compositions that the plain test of [`crate::algebra::compose`]
-//! leaves open.
+//! The exact decision about carries, for the compositions that the plain test of
+//! [`crate::algebra::compose`] leaves open.
 //!
 //! Law: with runs `t_l : e_l` as in [`crate::algebra::compose`], [`decide`] succeeds exactly when
 //! `A(sum c_l e_l) = sum c_l A(e_l)` for every `0 <= c_l < t_l`, and otherwise shows a `c` at which

@@ -1,9 +1,9 @@
 //! Whether two composed layouts are the same function.
 //!
-//! Law: `equivalent` says whether two maps are the same at every index. It is decided by the sums of
-//! parities ([`super::parity`]) where the extents are powers of two and each map reads what is affine
-//! over bits; else part by part, the indices of odd extents fixed in each; else the indices are
-//! walked, up to a limit.
+//! Law: `equivalent` says whether two maps are the same at every index. It is decided by the sums
+//! of parities ([`super::parity`]) where the extents are powers of two and each map reads what is
+//! affine over bits; else part by part, the indices of odd extents fixed in each; else the indices
+//! are walked, up to a limit.
 
 use smallvec::SmallVec;
 

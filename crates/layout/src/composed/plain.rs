@@ -1,9 +1,9 @@
 //! Composed layouts as plain functions: as layouts with an offset, and as maps over bits.
 //!
 //! Laws: `to_layout` gives `L` and `o` with `R(c) = o + L(c)` at every coordinate; the bit matrix
-//! of `R` is `R` at every index. Where the extents are powers of two and the map reads what is affine
-//! over bits, both are decided by the sums of parities ([`super::parity`]): exactly, and at a cost
-//! that grows with the number of bits.
+//! of `R` is `R` at every index. Where the extents are powers of two and the map reads what is
+//! affine over bits, both are decided by the sums of parities ([`super::parity`]): exactly, and at
+//! a cost that grows with the number of bits.
 //!
 //! *When `S o off o L` represents a function affine over bits.* A swizzle is its own inverse, so
 //! this asks for `off + L(x) = S(f(x))`: every bit of `S(f(x))` must depend on one bit of `x` at

@@ -17,11 +17,11 @@
 //! indices of different modes add up without carries, and the laws hold for all modes together
 //! because they hold for each.
 //!
-//! The chain of strides of a part ([`crate::algebra::inverse`]) gives such indices at once. Where it does
-//! not do, an inverse of the part by itself is searched for, and its indices are spread over those
-//! of `L` by the layout that sends an index of the part to the index of `L`: a composition, which
-//! may not exist. A left inverse found so must not leave the indices of the part, as one that uses
-//! the mirror image of the layout below zero does.
+//! The chain of strides of a part ([`crate::algebra::inverse`]) gives such indices at once. Where
+//! it does not do, an inverse of the part by itself is searched for, and its indices are spread
+//! over those of `L` by the layout that sends an index of the part to the index of `L`: a
+//! composition, which may not exist. A left inverse found so must not leave the indices of the
+//! part, as one that uses the mirror image of the layout below zero does.
 //!
 //! *The largest right inverse* has along each mode a right inverse of the part, since its
 //! coordinates at one path come from indices with that value and 0 elsewhere. So `R` is the largest

@@ -2,10 +2,10 @@
 //!
 //! # Law
 //!
-//! `R = A o B` as in [`crate::algebra::compose`]: `R(c) = A(B(c))` at every coordinate, each leaf of `B`
-//! replaced by one leaf or a flat tuple, coalesced. What a coordinate contributes is XORed, so a
-//! composite exists exactly when `c -> A(B(c))` is the XOR of what it does along each leaf of `B`
-//! alone, and each of these is the function of a layout ([`crate::xor::function`]).
+//! `R = A o B` as in [`crate::algebra::compose`]: `R(c) = A(B(c))` at every coordinate, each leaf
+//! of `B` replaced by one leaf or a flat tuple, coalesced. What a coordinate contributes is XORed,
+//! so a composite exists exactly when `c -> A(B(c))` is the XOR of what it does along each leaf of
+//! `B` alone, and each of these is the function of a layout ([`crate::xor::function`]).
 //!
 //! # By structure
 //!

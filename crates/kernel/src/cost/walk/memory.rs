@@ -20,8 +20,8 @@ const SECTOR: u32 = 32;
 type Addresses = [i64; LANES];
 
 impl Walk<'_> {
-    /// Whether a load draws numbers that are dealt, and which ones is known: then it gets them. Each
-    /// cluster has every so many, as if all took the same time.
+    /// Whether a load draws numbers that are dealt, and which ones is known: then it gets them.
+    /// Each cluster has every so many, as if all took the same time.
     pub(super) fn draws(&mut self, access: &Access, instruction: &Instruction) -> bool {
         let Some(dealt) = self.program.dealt.filter(|dealt| dealt.numbers == access.buffer) else { return false };
         if !self.is_known(dealt.count) {
@@ -170,8 +170,8 @@ impl Walk<'_> {
         known
     }
 
-    /// Lists what lanes store, if it is to the tensor of which stores are listed. Some of that may be
-    /// open.
+    /// Lists what lanes store, if it is to the tensor of which stores are listed. Some of that may
+    /// be open.
     fn store(&mut self, (access, address): (&Access, Option<Register>), lanes: u32, (bytes, open): (u32, bool)) {
         if self.stores.as_ref().is_none_or(|stores| stores.to != access.buffer) {
             return;

@@ -69,8 +69,8 @@ impl Written {
 }
 
 impl Problem {
-    /// The problem in words, with names for the inputs of its function: first the sums, then what is
-    /// read beside them.
+    /// The problem in words, with names for the inputs of its function: first the sums, then what
+    /// is read beside them.
     ///
     /// ```
     /// use tilewright_kernel::Element;

@@ -1,5 +1,5 @@
-//! Every tile is right, not only the one that is taken: tiles by chance of layouts by chance,
-//! shown to write each element once, executed by the interpreter and compared with the definition at
+//! Every tile is right, not only the one that is taken: tiles by chance of layouts by chance, shown
+//! to write each element once, executed by the interpreter and compared with the definition at
 //! every index.
 
 use tilewright_kernel::interpret::Interpreter;

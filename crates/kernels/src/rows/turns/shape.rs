@@ -3,8 +3,8 @@
 //! Law: a shape is how many blocks a cluster has, how many warps a block, how many vectors of a row
 //! a thread, and how many blocks a multiprocessor. Blocks, warps and vectors have a place for each
 //! vector of the row; registers hold what a thread keeps of each of its vectors, and shared memory
-//! its places. Of such shapes the one is taken that has the least of rows under way that still hides
-//! what clusters wait for: more takes longer at the beginning and the end.
+//! its places. Of such shapes the one is taken that has the least of rows under way that still
+//! hides what clusters wait for: more takes longer at the beginning and the end.
 
 use super::{LANES, ROOM, STAGES, VECTOR};
 
@@ -22,8 +22,8 @@ pub(crate) struct Shape {
     pub(crate) resident: i64,
 }
 
-/// Blocks of a cluster, powers of two, and how many vectors at once on a multiprocessor their waiting
-/// for each other is worth.
+/// Blocks of a cluster, powers of two, and how many vectors at once on a multiprocessor their
+/// waiting for each other is worth.
 const BLOCKS: [(i64, i64); 4] = [(2, 0), (4, 24), (8, 56), (16, 92)];
 /// Warps of a block, and the most of a multiprocessor.
 const WARPS: std::ops::RangeInclusive<i64> = 4..=8;

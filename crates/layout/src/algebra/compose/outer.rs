@@ -1,10 +1,10 @@
 //! The outer layout of a composition, and carries out of its modes.
 //!
-//! Law: with the modes, ends `P_k` and steps of [`crate::algebra::compose`], `A(i)` adds up `digit * D_k`
-//! over the digits of `i`, and goes on in steps of the last mode. The part of a step `e` at level
-//! `k` is `a_k = e mod P_k`, the value of its digits below the end of mode `k`. Runs `t_l : e_l` of
-//! one sign carry nowhere exactly when `sum (t_l - 1) * a_lk < P_k` for every `k`; so each level
-//! keeps that sum while the runs come one after another.
+//! Law: with the modes, ends `P_k` and steps of [`crate::algebra::compose`], `A(i)` adds up
+//! `digit * D_k` over the digits of `i`, and goes on in steps of the last mode. The part of a step
+//! `e` at level `k` is `a_k = e mod P_k`, the value of its digits below the end of mode `k`. Runs
+//! `t_l : e_l` of one sign carry nowhere exactly when `sum (t_l - 1) * a_lk < P_k` for every `k`;
+//! so each level keeps that sum while the runs come one after another.
 
 use core::mem::replace;
 

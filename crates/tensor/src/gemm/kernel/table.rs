@@ -3,8 +3,8 @@
 //!
 //! **Law.** Entry `[m - 1][n - 1]` of a table is the kernel of `m` vectors by `n` columns.
 
-/// The table of the register tiles of a [`MicroKernel`](super::MicroKernel), as `KERNELS`, in the module that it stands
-/// in.
+/// The table of the register tiles of a [`MicroKernel`](super::MicroKernel), as `KERNELS`, in the
+/// module that it stands in.
 ///
 /// `$features` are the target features that every entry enables. `$shapes` is the macro that gives
 /// the numbers of vectors and columns to [`kernel_table`]; `strided` says whether there are kernels
@@ -154,8 +154,8 @@ macro_rules! float_kernels {
 }
 pub(in crate::gemm) use float_kernels;
 
-/// The functions of a [`MicroKernel`](super::MicroKernel) whose words and sums are of 32 bits that differ from kernel
-/// to kernel by their instructions alone: those that move vectors.
+/// The functions of a [`MicroKernel`](super::MicroKernel) whose words and sums are of 32 bits that
+/// differ from kernel to kernel by their instructions alone: those that move vectors.
 macro_rules! word_moves {
     (
         $vector:ty, $mask:ty, $element:ty,
