@@ -5,18 +5,44 @@ use std::collections::HashMap;
 use tilewright_layout::{Composed, Layout, Tiler, Tree};
 
 use super::points::{Key, key};
-use super::{MOST, PART, Verdict, at, offset as at_offset, plus, test, test_first};
-use crate::map::Map;
+use super::{MOST, PART, Verdict, after, agree, at, offset as at_offset, plus, test, test_first};
+use crate::map::{self, Map, Point};
 
 /// The sums `A(i) + R(j)` do not collide and `R` increases; the strict complement also leaves no
 /// hole.
 pub fn complement(a: &Map, result: &Map, whole: bool) -> Verdict {
+    filled(a, (a.size(), &|i| at(a, i)), result, whole)
+}
+
+/// As [`complement`], of what a map through another one takes: each value once, however often it
+/// has it.
+pub fn complement_of_values(a: &Map, result: &Map, whole: bool) -> Verdict {
+    let values: Result<Vec<i64>, String> = (0..a.size().min(MOST)).map(|index| at_offset(a, index)).collect();
+    let mut values = values.unwrap_or_default();
+    values.sort_unstable();
+    values.dedup();
+    let value = |i: i64| {
+        usize::try_from(i)
+            .ok()
+            .and_then(|i| values.get(i))
+            .map_or(Err("A has no such value".to_owned()), |at| Ok((*at).into()))
+    };
+    let count = i64::try_from(values.len()).unwrap_or(i64::MAX);
+    let verdict = filled(a, (count, &value), result, whole);
+    let law = verdict.law + ", the values of A each once";
+    // Of more indices a part of the values is known, which proves nothing about the rest.
+    let known = a.size() <= MOST && count > 0;
+    if known { Verdict { law, ..verdict } } else { Verdict { law, tested: 0, total: a.size(), failure: None } }
+}
+
+/// What a complement of so many values is asked for, which are added as those of `a`.
+fn filled(a: &Map, (inner, value): (i64, &dyn Fn(i64) -> Result<Point, String>), result: &Map, whole: bool) -> Verdict {
     let law = if whole {
         "R increases, and (i,j) -> A(i) + R(j) hits each offset from 0 exactly once"
     } else {
         "R increases, and the offsets A(i) + R(j) differ"
     };
-    let (inner, total) = (a.size(), a.size().saturating_mul(result.size()));
+    let total = inner.saturating_mul(result.size());
     let place = |index: i64| (index % inner, index / inner);
     let mut sums: Vec<i64> = Vec::new();
     let verdict = test_first(if total > MOST { PART } else { total }, law, total, |index| {
@@ -24,7 +50,7 @@ pub fn complement(a: &Map, result: &Map, whole: bool) -> Verdict {
         if i == 0 && j > 0 && at_offset(result, j)? <= at_offset(result, j - 1)? {
             return Err(format!("R({j}) = {} does not come after R({})", at_offset(result, j)?, j - 1));
         }
-        let offset = plus(a, &at(a, i)?, &at(result, j)?)?.offset().unwrap_or(0);
+        let offset = plus(a, &value(i)?, &at(result, j)?)?.offset().unwrap_or(0);
         if whole && (offset < 0 || offset >= total) {
             return Err(format!("A({i}) + R({j}) = {offset} is outside [0, {total}), so some offset in it is missed"));
         }
@@ -93,93 +119,145 @@ pub fn divide(a: &Map, result: &Map) -> Verdict {
     })
 }
 
-/// `R` consists of copies of `A`, one for each index of the other operand, that do not meet.
-pub fn product(a: &Map, copies: i64, result: &Map) -> Verdict {
-    let law = "R is copies of A, one for each index of B, none meeting another";
-    let total = a.size().saturating_mul(copies);
-    if result.size() != total {
-        let failure = Some(format!("the size is {}, not {} times {}", result.size(), a.size(), copies));
-        return Verdict { law: law.into(), tested: 0, total, failure };
-    }
-    if total > MOST {
-        return Verdict { law: law.into(), tested: 0, total, failure: None };
-    }
-    let mut left: HashMap<i64, i64> = HashMap::new();
-    let mut offsets = Vec::new();
-    for index in 0..total {
-        match at_offset(result, index) {
-            Ok(offset) => offsets.push(offset),
-            Err(error) => return Verdict { law: law.into(), tested: index, total, failure: Some(error) },
-        }
-    }
-    for offset in &offsets {
-        *left.entry(*offset).or_default() += 1;
-    }
-    // How often A takes each of its offsets: a copy repeats exactly that.
-    let mut pattern: HashMap<i64, i64> = HashMap::new();
-    for index in 0..a.size() {
-        match at_offset(a, index) {
-            Ok(offset) => *pattern.entry(offset).or_default() += 1,
-            Err(error) => return Verdict { law: law.into(), tested: index, total, failure: Some(error) },
-        }
-    }
-    // The least offset left is the least of some copy: take that copy away, until nothing is left.
-    offsets.sort_unstable();
-    let least = pattern.keys().copied().min().unwrap_or(0);
-    let mut tested = 0;
-    for offset in &offsets {
-        if left.get(offset).copied().unwrap_or(0) == 0 {
-            continue;
-        }
-        for (step, times) in &pattern {
-            let place = offset - least + step;
-            let count = left.entry(place).or_default();
-            *count -= times;
-            tested += times;
-            if *count != 0 {
-                let failure = Some(format!(
-                    "the copy of A that starts at {} does not have offset {place} to itself",
-                    offset - least
-                ));
-                return Verdict { law: law.into(), tested, total, failure };
-            }
-        }
-    }
-    Verdict { law: law.into(), tested, total, failure: None }
+/// Where the element `i` of copy `j` stands in a product.
+pub struct Pairing {
+    /// The extents of block and arrangement that stand beside each other, mode by mode.
+    blocks: Vec<i64>,
+    copies: Vec<i64>,
+    /// Whether the copies come first in each mode.
+    raked: bool,
 }
 
-/// Copies of a block that is seen through an outer map: the inner layouts are copies of that of the
-/// block, through the same map, and values of different copies differ. `first` says that the block
-/// is mode 0, so that `R(i,0) = A(i)`.
-pub fn product_of_composed(a: &Composed, made: &Composed, copies: i64, first: bool) -> Option<Verdict> {
-    let law = if first {
-        "R(i,0) = A(i), and R is copies of the inner layout of A through the same map, none meeting another"
-    } else {
-        "R is copies of the inner layout of A through the same map, none meeting another"
+impl Pairing {
+    /// The block as the first mode, and the copies as the second one.
+    fn whole(block: &Map, arrangement: &Map) -> Pairing {
+        Pairing { blocks: vec![block.size()], copies: vec![arrangement.size()], raked: false }
+    }
+
+    /// Mode by mode. A number as arrangement is one mode, and against a number as block so is an
+    /// arrangement of one mode.
+    pub fn by_mode(block: &Map, arrangement: &Map, raked: bool) -> Pairing {
+        let sizes = |map: &Map| match map.shape().is_leaf() {
+            true => vec![map.size()],
+            false => map.shape().modes().map(|mode| map::size(&mode)).collect(),
+        };
+        let (mut blocks, mut copies) = (sizes(block), sizes(arrangement));
+        let rank = blocks.len().max(copies.len());
+        blocks.resize(rank, 1);
+        copies.resize(rank, 1);
+        Pairing { blocks, copies, raked }
+    }
+
+    fn index(&self, mut block: i64, mut copy: i64) -> i64 {
+        let (mut index, mut step) = (0, 1);
+        for (own, other) in self.blocks.iter().zip(&self.copies) {
+            let (i, j) = (block % own, copy % other);
+            index += step * if self.raked { j + other * i } else { i + own * j };
+            (block, copy, step) = (block / own, copy / other, step * own * other);
+        }
+        index
+    }
+}
+
+/// As [`product_of`], with the block as the first mode.
+pub fn product(a: &Map, b: &Map, result: &Map) -> Option<Verdict> {
+    product_of(a, b, result, &Pairing::whole(a, b))
+}
+
+/// `R` is copies of `A`, one for each index of `B`, which lie where its value says.
+pub fn product_of(a: &Map, b: &Map, result: &Map, pairing: &Pairing) -> Option<Verdict> {
+    if [a, b].iter().any(|map| map.has_coordinates()) || [a, result].iter().any(|map| map.adds_by_xor()) {
+        return None;
+    }
+    let law = "R(i,j) = A(i) + t(B(j)), where t increases, and copies at different values of B do not meet";
+    let shift = |j: i64| {
+        let first = at_offset(result, pairing.index(0, j))?;
+        first.checked_sub(at_offset(a, 0)?).ok_or_else(|| "a shift does not fit in 64 bits".to_owned())
     };
-    let inner = product(&Map::from(a.inner()), copies, &Map::from(made.inner()));
-    let failed =
-        |tested, failure: String| Verdict { law: law.into(), tested, total: made.size(), failure: Some(failure) };
-    if a.outer() != made.outer() || a.offset() != made.offset() {
-        return Some(failed(0, "the map after the inner layout, or the offset, is not that of A".to_owned()));
+    let value = |index: i64, place: i64| {
+        let expected = ("A(i) + t(B(j))", place.into());
+        agree(result, index, expected, ("R(i,j)", at(result, index)?))
+    };
+    Some(copies(law, [a, b], result.size(), pairing, shift, value))
+}
+
+/// As [`product`], of a block that is seen through an outer map: the copies are those of its inner
+/// layout, all seen through the same map. Values of two copies may be one, where the map takes two
+/// offsets to one.
+pub fn product_of_composed(a: &Composed, b: &Map, result: &Map) -> Option<Verdict> {
+    composed_product_of(a, b, result, &Pairing::whole(&Map::from(a), b))
+}
+
+/// As [`product_of_composed`], with block and copies beside each other in this way.
+pub fn composed_product_of(a: &Composed, b: &Map, result: &Map, pairing: &Pairing) -> Option<Verdict> {
+    if b.has_coordinates() {
+        return None;
     }
-    if inner.failure.is_some() || inner.tested == 0 || !first {
-        return Some(Verdict { law: law.into(), ..inner });
+    let law = "R(i,j) = M(I(i) + t(B(j))), where A(i) = M(I(i)) and t increases, and copies of I at different values of \
+               B do not meet";
+    let inner = Map::from(a.inner());
+    // The map may hide where the copies lie. So they are put where the definition has them, and
+    // what they are is tested as that of any others.
+    let places = Map::from(&a.inner().weak_complement_open().ok()?);
+    let shift = |j: i64| after(&places, &at(b, j)?).map(|place| place.offset().unwrap_or(0));
+    let value = |index: i64, place: i64| {
+        let through = a.offset().checked_add(place).map(|place| a.outer().eval(&place));
+        let through = through.ok_or("an offset does not fit in 64 bits")?.map_err(|error| error.to_string())?;
+        agree(result, index, ("M(I(i) + t(B(j)))", through.into()), ("R(i,j)", at(result, index)?))
+    };
+    Some(copies(law, [&inner, b], result.size(), pairing, shift, value))
+}
+
+/// Copies `block(i) + shift(j)`, each tested by `value` at its index and place: shifts increase with
+/// the values of the arrangement, and what two copies have in common they have at one value of it.
+fn copies(
+    law: &str,
+    [block, arrangement]: [&Map; 2],
+    found: i64,
+    pairing: &Pairing,
+    shift: impl Fn(i64) -> Result<i64, String>,
+    value: impl Fn(i64, i64) -> Result<(), String>,
+) -> Verdict {
+    let total = block.size().saturating_mul(arrangement.size());
+    let verdict = |tested, failure| Verdict { law: law.into(), tested, total, failure };
+    if found != total {
+        let failure = format!("the size is {found}, not {} times {}", block.size(), arrangement.size());
+        return verdict(0, Some(failure));
     }
-    let (block, result) = (Map::from(a), Map::from(made));
-    // Which copy has a value.
-    let mut owner: HashMap<i64, i64> = HashMap::new();
-    Some(test(law, made.size(), |index| {
-        let (place, copy) = (index % a.size(), index / a.size());
-        let value = at_offset(&result, index)?;
-        if copy == 0 && value != at_offset(&block, place)? {
-            return Err(format!("R({place},0) = {value}, but A({place}) = {}", at_offset(&block, place)?));
+    if total > MOST {
+        return verdict(0, None);
+    }
+    let mut tested = 0;
+    let mut test = || -> Result<(), String> {
+        let mut shifts = Vec::new();
+        for j in 0..arrangement.size() {
+            shifts.push((at_offset(arrangement, j)?, shift(j)?, j));
         }
-        match owner.insert(value, copy) {
-            Some(other) if other != copy => Err(format!("copies {other} and {copy} both have the value {value}")),
-            _ => Ok(()),
+        shifts.sort_unstable();
+        for pair in shifts.windows(2) {
+            let [(value, shift, j), (other, next, k)] = pair else { continue };
+            if value == other && shift != next || value < other && shift >= next {
+                return Err(format!(
+                    "B({j}) = {value} and B({k}) = {other}, but the copies are moved by {shift} and {next}"
+                ));
+            }
         }
-    }))
+        // The copies of one value are one: which value has an offset.
+        let mut owner: HashMap<i64, i64> = HashMap::new();
+        for (at, shift, j) in shifts {
+            for i in 0..block.size() {
+                let place = at_offset(block, i)?.checked_add(shift).ok_or("an offset does not fit in 64 bits")?;
+                value(pairing.index(i, j), place)?;
+                if let Some(other) = owner.insert(place, at).filter(|other| *other != at) {
+                    return Err(format!("the copies at the values {other} and {at} of B both have the offset {place}"));
+                }
+                tested += 1;
+            }
+        }
+        Ok(())
+    };
+    let failure = test().err();
+    verdict(tested, failure)
 }
 
 /// The product by mode: each mode of `R` is the product of a mode of `A`.
@@ -187,7 +265,7 @@ pub fn product_by_mode(a: &Layout, tiler: &Tiler, result: &Layout) -> Option<Ver
     let law = "each mode of R is copies of that mode of A, none meeting another";
     let Tiler::Modes(tiles) = tiler else {
         return match tiler {
-            Tiler::Layout(tile) => Some(product(&Map::from(a), tile.size(), &Map::from(result))),
+            Tiler::Layout(tile) => product(&Map::from(a), &Map::from(tile), &Map::from(result)),
             _ => None,
         };
     };
