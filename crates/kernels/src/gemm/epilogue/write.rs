@@ -24,11 +24,6 @@ impl Epilogue {
         (0..self.each).map(|_| k.register(self.sums, &shape)).collect()
     }
 
-    /// How many sums make one number of D.
-    pub(in crate::gemm) fn each(&self) -> usize {
-        self.each
-    }
-
     /// The sums of half of the columns of a tile, in registers.
     pub(in crate::gemm) fn half<'k>(&self, k: &'k Build) -> Result<Fragment<'k>, KernelError> {
         let blocks = fused::count_of(&self.part, self.rows);

@@ -1,0 +1,123 @@
+//! What a kernel declares for all its roles: tensors, shared memory, barriers, and the work.
+
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::{Build, KernelError, Pipeline, View};
+use tilewright_layout::symbolic::Expr;
+
+use super::outline::Outline;
+use super::pass::Pass;
+use crate::gemm::epilogue::{swizzle, width};
+use crate::gemm::factor::Factor;
+use crate::gemm::groups::Tiles;
+use crate::gemm::matrix::Contiguous;
+use crate::gemm::order::Order;
+use crate::gemm::problem::{Problem, Written};
+use crate::gemm::scales::Scaling;
+
+/// What the roles of a kernel share.
+pub(super) struct Declared<'a, 'k> {
+    pub(super) k: &'k Build,
+    pub(super) outline: &'a Outline<'a>,
+    /// The factors of each problem, that along the rows of tiles first.
+    pub(super) factors: Vec<[Factor<'k>; 2]>,
+    /// The stages of shared memory of each.
+    pub(super) rings: [View<'k>; 2],
+    pub(super) scaling: Option<Scaling<'k>>,
+    /// Who waits for which stage.
+    pub(super) pipeline: Pipeline<'k>,
+    /// Which group multiplies next.
+    pub(super) order: Order<'k>,
+    /// The place of a block in its cluster.
+    pub(super) rank: Expr,
+    /// The tiles that blocks take, one pass after the other.
+    pub(super) passes: Vec<Pass<'a, 'k>>,
+}
+
+impl<'a, 'k> Declared<'a, 'k> {
+    /// Declares everything, and waits for the launch before, where launches overlap.
+    pub(super) fn new(k: &'k Build, outline: &'a Outline<'a>) -> Result<Declared<'a, 'k>, KernelError> {
+        let (problem, plan) = (outline.problem, outline.plan);
+        let of_problems = outline.written.iter().enumerate();
+        let factors = of_problems.map(|(number, written)| declare_factors(k, outline, number, written));
+        let factors = factors.collect::<Result<Vec<_>, _>>()?;
+        k.threads(i64::from(outline.multipliers() + outline.copiers()) * 32)?;
+        k.resident(plan.resident as u32)?;
+        k.grid(Axis::X, &plan.blocks.to_string())?;
+        k.cluster(plan.cluster as u32)?;
+        let block = k.block_number(Axis::X);
+        let ring = |side: usize, rows: i64| {
+            let lies = factors[0][side].lies;
+            k.shared_of(problem.factors(), &ring(problem, lies, [rows, plan.tile_of_d(problem)[side]], plan.stages))
+        };
+        let rings = [ring(0, plan.rows)?, ring(1, plan.columns)?];
+        let beside = outline.epilogue.inputs(k)?;
+        let scaling = Scaling::declare(k, problem, plan)?;
+        let [_, _, along] = outline.sizes();
+        let steps = k.size(&format!("ceil({along}/{})", problem.depth()))?;
+        let groups = Tiles::declare(k, problem, plan, &steps)?;
+        let written: Vec<&Written> = outline.written.iter().collect();
+        let ends = outline.epilogue.ends(k, &written, beside)?;
+        let last = outline.last.as_ref().map(|last| last.ends(k, &written, last.inputs(k)?)).transpose()?;
+        let pipeline = k.pipeline(plan.stages, outline.together() * plan.cluster as u32)?;
+        let order = Order::new(k, plan, outline.steps())?;
+        let rank = if plan.cluster == 1 { Expr::from(0) } else { k.rank() };
+        if plan.overlaps {
+            // What stands before this may run while the launch before still does.
+            k.wait_launches();
+            k.launch_next();
+        }
+        let passes = Pass::all(k, outline, &block, (&steps, groups), (ends, last))?;
+        Ok(Declared { k, outline, factors, rings, scaling, pipeline, order, rank, passes })
+    }
+}
+
+/// Declares the factors of the problem of a number: that along the rows of tiles, and that along
+/// the columns.
+fn declare_factors<'k>(
+    k: &'k Build,
+    outline: &Outline<'_>,
+    number: usize,
+    written: &Written,
+) -> Result<[Factor<'k>; 2], KernelError> {
+    let (problem, paired) = (outline.problem, outline.problem.pairs().is_some());
+    let named = |name: &str| if outline.problems.len() > 1 { format!("{name}{number}") } else { name.to_string() };
+    let [of_a, of_b] = &outline.batched;
+    let a = Factor {
+        view: k.tensor_of(problem.factors(), &named("a"), &written.tensors[0], Role::Input)?,
+        lies: outline.lies[0],
+        batch: *of_a,
+        paired: false,
+        halved: false,
+        grouped: problem.groups().is_some(),
+    };
+    let b = Factor {
+        view: k.tensor_of(problem.factors(), &named("b"), &written.tensors[1], Role::Input)?,
+        lies: outline.lies[1],
+        batch: *of_b,
+        paired,
+        halved: paired,
+        grouped: false,
+    };
+    let (left, mut right) = if outline.plan.swapped { (b, a) } else { (a, b) };
+    right.halved |= outline.halved;
+    Ok([left, right])
+}
+
+/// The shared memory of so many stages of a factor: lines of 128 bytes along K, or of up to 128
+/// bytes along its rows, which divide the rows that are multiplied together.
+fn ring(problem: &Problem, contiguous: Contiguous, [rows, together]: [i64; 2], stages: i64) -> String {
+    let depth = problem.depth();
+    let stage = rows * depth;
+    match (contiguous, problem.factors().bytes()) {
+        (Contiguous::Rows, _) => {
+            let width = width(together, 2);
+            let (swizzle, panels) = (swizzle(width, 2), rows / width);
+            format!("{swizzle}(({width},{panels}),{depth},{stages}):((1,{}),{width},{stage})", width * depth)
+        }
+        (_, bytes) => {
+            let base = 4 - bytes.ilog2();
+            format!("S<3,{base},3> o 0 o ({rows},{depth},{stages}):({depth},1,{stage})")
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The role that copies: one thread sets off bulk copies of tiles of both factors, stage after
+//! stage.
+//!
+//! Law: the stages of a tile are filled in the order of its steps along K. Once all stages have
+//! been filled as a whole, of a tile at an edge the tail alone is loaded (`edges.rs`); inputs of
+//! the function come between the copies of the factors (`epilogue/beside.rs`).
+
+use tilewright_kernel::{Cursor, KernelError, Stage, View};
+use tilewright_layout::Extent;
+use tilewright_layout::symbolic::Expr;
+
+use super::declared::Declared;
+use super::outline::Clusters;
+use super::pass::Pass;
+use crate::gemm::edges::Loaded;
+use crate::gemm::factor::{Factor, part_of};
+use crate::gemm::fold::{Boxed, Fold};
+use crate::gemm::list::each;
+use crate::gemm::schedule::{Unit, minus, plus, times};
+use crate::product::at;
+
+/// The role that copies.
+pub(super) struct Loader<'a, 'k> {
+    declared: &'a Declared<'a, 'k>,
+    /// Where it is in the ring of stages, and in the one stage of inputs that come ahead.
+    cursor: Cursor<'k>,
+    inputs: Option<Cursor<'k>>,
+}
+
+/// A tile that is loaded.
+struct Tile<'a, 'k> {
+    loader: &'a Loader<'a, 'k>,
+    unit: &'a Unit,
+    factors: &'a [Factor<'k>; 2],
+    /// What is read of each factor: all steps along K; nothing where modes are folded, whose tiles
+    /// are found at each step.
+    from: [Vec<View<'k>>; 2],
+}
+
+impl<'a, 'k> Loader<'a, 'k> {
+    /// Loads all tiles of a block.
+    pub(super) fn load(declared: &'a Declared<'a, 'k>) -> Result<(), KernelError> {
+        let (k, outline) = (declared.k, declared.outline);
+        if let Some([few, _]) = outline.plan.shares(outline.problem) {
+            k.registers(few)?;
+        }
+        k.single(|| {
+            let cursor = declared.pipeline.cursor()?;
+            let inputs = outline.epilogue.cursor(&declared.passes[0].ends, true)?;
+            let loader = Loader { declared, cursor, inputs };
+            declared.passes.iter().try_for_each(|pass| loader.load_pass(pass))
+        })
+    }
+
+    fn load_pass(&self, pass: &Pass<'_, 'k>) -> Result<(), KernelError> {
+        let Declared { k, outline, .. } = *self.declared;
+        k.range(pass.own()?, |turn| {
+            let unit = pass.unit(&turn)?;
+            each(k, &unit, outline.problems.len(), &|problem| self.load_tile(pass, &unit, problem))
+        })
+    }
+
+    /// Loads a tile of the problem of a number.
+    fn load_tile(&self, pass: &Pass<'_, 'k>, unit: &Unit, problem: usize) -> Result<(), KernelError> {
+        let outline = self.declared.outline;
+        let tile = self.tile(unit, problem)?;
+        let is_plain = outline.clusters.iter().all(|clusters| clusters.edges.is_none());
+        let stages = outline.plan.stages;
+        let (zero, filled) = (Expr::from(0), Expr::from(stages));
+        match &self.inputs {
+            None if is_plain => tile.load_whole(&zero, &unit.steps),
+            None => {
+                tile.load_whole(&zero, &filled)?;
+                tile.load_rest(&filled, &unit.steps)
+            }
+            Some(inputs) => pass.epilogue.fetch(&pass.ends, inputs, (unit, problem), |from, to| {
+                // The first half comes before, of at least so many steps.
+                let late = from.known() != Some(0) && outline.steps() >= 2 * stages;
+                if is_plain || !late { tile.load_whole(&from, &to) } else { tile.load_rest(&from, &to) }
+            }),
+        }
+    }
+
+    fn tile<'t>(&'t self, unit: &'t Unit, problem: usize) -> Result<Tile<'t, 'k>, KernelError> {
+        let outline = self.declared.outline;
+        let (plan, depth) = (outline.plan, outline.problem.depth());
+        let factors = &self.declared.factors[problem];
+        let [left, right] = factors;
+        let from = match &outline.fold {
+            None => [
+                left.tiles(unit, [plan.rows, depth], &unit.row)?,
+                right.tiles(unit, [plan.columns, depth], &unit.column)?,
+            ],
+            Some(_) => [Vec::new(), Vec::new()],
+        };
+        Ok(Tile { loader: self, unit, factors, from })
+    }
+}
+
+impl<'k> Tile<'_, 'k> {
+    /// Loads the steps from one to before another one as a whole.
+    fn load_whole(&self, from: &Expr, to: &Expr) -> Result<(), KernelError> {
+        let k = self.loader.declared.k;
+        self.loader.declared.outline.clusters.iter().try_for_each(|clusters| {
+            let own = self.steps_of(from, to, clusters)?;
+            k.range(own, |step| self.load_step(&plus(from, &step)?, [None; 2], clusters.side_by_side))
+        })
+    }
+
+    /// Loads what lies inside of the steps from one on, by which all stages have been filled as a
+    /// whole, to before another one.
+    fn load_rest(&self, from: &Expr, to: &Expr) -> Result<(), KernelError> {
+        let k = self.loader.declared.k;
+        self.loader.declared.outline.clusters.iter().try_for_each(|clusters| {
+            let own = self.steps_of(from, to, clusters)?;
+            clusters.edges.cases(self.unit)?.iter().try_for_each(|(tails, is)| {
+                k.range(times(&own, is)?, |step| self.load_step(&plus(from, &step)?, *tails, clusters.side_by_side))
+            })
+        })
+    }
+
+    /// How many steps clusters of a kind load: none where the cluster is of another kind.
+    fn steps_of(&self, from: &Expr, to: &Expr, clusters: &Clusters) -> Result<Expr, KernelError> {
+        let all = minus(to, from)?;
+        match &self.unit.above {
+            None => Ok(all),
+            Some(above) if clusters.side_by_side => times(&all, &minus(&Expr::from(1), above)?),
+            Some(above) => times(&all, above),
+        }
+    }
+
+    /// Fills the next stage with a step of the tile.
+    fn load_step(&self, step: &Expr, tails: Loaded, side_by_side: bool) -> Result<(), KernelError> {
+        let step = plus(&self.unit.first, step)?;
+        let stage = self.loader.cursor.stage()?;
+        stage.acquire()?;
+        match (&self.loader.declared.outline.fold, &self.unit.boxed) {
+            (Some(fold), Some(boxed)) => self.load_boxes(&stage, fold, boxed, &step)?,
+            _ => {
+                self.load_factor(&stage, 0, &step, (tails[0], side_by_side))?;
+                self.load_factor(&stage, 1, &step, (tails[1], !side_by_side))?;
+            }
+        }
+        stage.publish()?;
+        self.loader.cursor.advance()
+    }
+
+    /// Copies a step of both factors whose modes are folded.
+    fn load_boxes(&self, stage: &Stage<'k>, fold: &Fold, boxed: &Boxed, step: &Expr) -> Result<(), KernelError> {
+        let Declared { k, outline, rings: [left, right], .. } = self.loader.declared;
+        let (columns, depth, here) = (outline.plan.columns, outline.problem.depth(), at(stage.index())?);
+        let [a, b] = self.factors;
+        stage.load(&fold.of_a(k, &a.view, boxed, (step, depth))?, &left.slice(here.clone())?)?;
+        let from = fold.of_b(k, &b.view, (columns, &self.unit.column), (step, depth))?;
+        stage.load(&from, &right.slice(here)?)
+    }
+
+    /// Copies a step of one factor: all its lines, or those of a tail; of a factor that the blocks
+    /// of a cluster share, a part for all of them.
+    fn load_factor(
+        &self,
+        stage: &Stage<'k>,
+        side: usize,
+        step: &Expr,
+        (tail, is_shared): (Option<i64>, bool),
+    ) -> Result<(), KernelError> {
+        let Declared { outline, rings, rank, .. } = self.loader.declared;
+        let (plan, depth) = (outline.plan, outline.problem.depth());
+        let (factor, lines) = (&self.factors[side], [plan.rows, plan.columns][side]);
+        let (to, step) = (rings[side].slice(at(stage.index())?)?, at(step)?);
+        if is_shared && plan.cluster > 1 {
+            let own = [tail.unwrap_or(lines / plan.cluster), depth];
+            let (from, to) = (self.from[side][0].slice(step)?, part_of(&to, own, rank)?);
+            return stage.load_multicast(&part_of(&from, own, rank)?, &to, &outline.all_blocks(), 0);
+        }
+        for (number, from) in (0..).zip(&self.from[side]) {
+            let to = match factor.paired {
+                true => factor.part(&to, [lines, depth], depth, number)?,
+                false => to.clone(),
+            };
+            let (from, zero) = (from.slice(step.clone())?, Expr::from(0));
+            match tail.map(|lines| [lines, depth]) {
+                None => stage.load(&from, &to)?,
+                Some(own) => stage.load(&part_of(&from, own, &zero)?, &part_of(&to, own, &zero)?)?,
+            }
+        }
+        Ok(())
+    }
+}

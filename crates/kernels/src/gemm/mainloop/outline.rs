@@ -1,0 +1,206 @@
+//! What problems and a plan make of a kernel, before it is written.
+
+use tilewright_atoms::{MmaAtom, TiledMma};
+use tilewright_kernel::Element;
+use tilewright_layout::{Layout, Tiler};
+
+use crate::error::PlanError;
+use crate::gemm::edges::Edges;
+use crate::gemm::epilogue::Epilogue;
+use crate::gemm::fold::Fold;
+use crate::gemm::list::Listed;
+use crate::gemm::matrix::Contiguous;
+use crate::gemm::plan::{Plan, WARPS};
+use crate::gemm::problem::{Problem, Written};
+use crate::product::{count, fact};
+
+/// The instruction of a plan, by name.
+pub(in crate::gemm) fn atom(problem: &Problem, columns: i64) -> String {
+    let types = match problem.factors() {
+        Element::F16 => "16_F32F16F16_SS",
+        Element::F32 => "8_F32TF32TF32_SS_TN",
+        Element::E4M3 => "32_F32E4M3E4M3_SS_TN",
+        Element::E5M2 => "32_F32E5M2E5M2_SS_TN",
+        Element::I8 => "32_S32S8S8_SS_TN",
+        Element::U8 => "32_S32U8U8_SS_TN",
+        _ => "16_F32BF16BF16_SS",
+    };
+    format!("SM90_64x{columns}x{types}")
+}
+
+/// What is known of a kernel.
+pub(super) struct Outline<'a> {
+    /// The problems of a list, or one, and the first one, which says types and how tensors lie.
+    pub(super) problems: &'a [Problem],
+    pub(super) problem: &'a Problem,
+    pub(super) plan: &'a Plan,
+    /// Whether it is for the sizes of the problems, not for all that are multiples of what they say.
+    pub(super) exact: bool,
+    /// How each problem is declared.
+    pub(super) written: Vec<Written>,
+    /// The tiles of a list of several problems.
+    pub(super) listed: Option<Listed>,
+    /// The axes of folded modes.
+    pub(super) fold: Option<Fold>,
+    /// In which mode the copy engine reads A and B, and whether there is one matrix for each of the
+    /// batch.
+    pub(super) lies: [Contiguous; 2],
+    pub(super) batched: [bool; 2],
+    /// Whether halves of the columns are multiplied by instructions of their own: where sums are
+    /// promoted, or too many for an instruction.
+    pub(super) halved: bool,
+    /// What is multiplied together.
+    pub(super) mma: TiledMma,
+    /// How tiles are written, and how the last ones, where blocks share them.
+    pub(super) epilogue: Epilogue,
+    pub(super) last: Option<Epilogue>,
+    /// The kinds of clusters.
+    pub(super) clusters: Vec<Clusters>,
+}
+
+/// Clusters of one kind.
+pub(super) struct Clusters {
+    /// Whether their tiles are side by side, else one above the other.
+    pub(super) side_by_side: bool,
+    /// What they load of tiles at an edge.
+    pub(super) edges: Edges,
+}
+
+impl<'a> Outline<'a> {
+    pub(super) fn of(problems: &'a [Problem], plan: &'a Plan, exact: bool) -> Result<Outline<'a>, PlanError> {
+        let Some(problem) = problems.first() else {
+            return Err(PlanError::Plan { because: "a list has one problem at least" });
+        };
+        let halved = problem.pairs().is_none() && plan.halves(problem) == 2;
+        let mma = instruction(problem, plan, halved)?;
+        // With names for sizes, K is contiguous in A and B, and N in D.
+        let whole = |found: Result<Contiguous, &'static str>| if exact { found } else { Ok(Contiguous::Columns) };
+        let because = |because| PlanError::Plan { because };
+        let [a, b] = [problem.readable_a(), problem.readable_b()].map(|found| whole(found).map_err(because));
+        let lies = [a?, b?];
+        let along = if plan.swapped { [lies[1], lies[0]] } else { lies };
+        let batched = [problem.a(), problem.b()].map(|factor| !exact || factor.is_batch());
+        let (epilogue, last) = epilogues(problems, plan, exact)?;
+        let listed = (problems.len() > 1).then(|| Listed::of(problems, plan));
+        let sides = if plan.ends_above(problem) { vec![true, false] } else { vec![plan.side_by_side()] };
+        let edges = |side_by_side| match exact && listed.is_none() {
+            true => Edges::of(problem, plan, along, side_by_side),
+            false => Edges::none(),
+        };
+        let clusters =
+            sides.into_iter().map(|side_by_side| Clusters { side_by_side, edges: edges(side_by_side) }).collect();
+        let fold = if exact { problem.fold() } else { None };
+        let written = written(problems, plan, exact, fold.as_ref())?;
+        Ok(Outline {
+            problems,
+            problem,
+            plan,
+            exact,
+            written,
+            listed,
+            fold,
+            lies,
+            batched,
+            halved,
+            mma,
+            epilogue,
+            last,
+            clusters,
+        })
+    }
+
+    /// Warps that multiply.
+    pub(super) fn multipliers(&self) -> u32 {
+        (WARPS * self.plan.groups) as u32
+    }
+
+    /// Those of them that multiply a tile together.
+    pub(super) fn together(&self) -> u32 {
+        (WARPS * self.plan.together()) as u32
+    }
+
+    /// Warps that copy: four where registers are shared out, which four warps do together.
+    pub(super) fn copiers(&self) -> u32 {
+        if self.plan.shares(self.problem).is_some() { WARPS as u32 } else { 1 }
+    }
+
+    /// Steps along K.
+    pub(super) fn steps(&self) -> i64 {
+        count(self.problem.sizes()[2], self.problem.depth())
+    }
+
+    /// M, N and K as the kernel sees them, in text: the first along the rows of tiles.
+    pub(super) fn sizes(&self) -> [&str; 3] {
+        let [m, n, k] = &self.written[0].sizes;
+        if self.plan.swapped { [n, m, k] } else { [m, n, k] }
+    }
+
+    /// All blocks of a cluster.
+    pub(super) fn all_blocks(&self) -> String {
+        format!("{}:1", self.plan.cluster)
+    }
+
+    /// Whether a stage is released as soon as it has been multiplied, not when the next one is.
+    pub(super) fn releases_at_once(&self) -> bool {
+        self.plan.releases_at_once(self.problem, self.epilogue.tile_comes())
+    }
+
+    /// How much is multiplied of the last step along K, where instructions of it are left out that
+    /// have nothing of K.
+    pub(super) fn inside_last_step(&self) -> Option<i64> {
+        let (all, depth) = (self.steps(), self.problem.depth());
+        // The instructions of which a part lies inside.
+        let inside = count(self.problem.sizes()[2] - (all - 1) * depth, depth / 4) * (depth / 4);
+        let is_known = self.exact && self.listed.is_none() && self.fold.is_none() && self.plan.splits == 1;
+        let leaves_out = is_known && self.releases_at_once() && !self.problem.is_promoted();
+        (leaves_out && all > 1 && inside < depth).then_some(inside)
+    }
+}
+
+/// What is multiplied together: all columns of a tile; of pairs each half of a tile of B by
+/// instructions of its own, or halves of the columns.
+fn instruction(problem: &Problem, plan: &Plan, halved: bool) -> Result<TiledMma, PlanError> {
+    let [rows, columns] = plan.tile_of_d(problem);
+    let together = if halved { columns / 2 } else { columns };
+    let order: Tiler = format!("[{rows}:1;{together}:1;{}:1]", problem.depth() / 4).parse()?;
+    let instruction = MmaAtom::named(&atom(problem, together))?;
+    Ok(TiledMma::new(instruction, &format!("({},1,1)", plan.together()).parse::<Layout>()?, &order)?)
+}
+
+/// How tiles are written; and the last ones, where the plan says that blocks share the steps of
+/// these.
+fn epilogues(problems: &[Problem], plan: &Plan, exact: bool) -> Result<(Epilogue, Option<Epilogue>), PlanError> {
+    let problem = &problems[0];
+    let bulk = !exact || problem.stored().is_ok();
+    let staged = if exact { problem.staged() } else { Some(Contiguous::Columns) }.map(|contiguous| (contiguous, bulk));
+    if plan.tail == 0 {
+        return Ok((Epilogue::of(problems, plan, staged)?, None));
+    }
+    let (whole, last) = plan.parted();
+    let before = Epilogue::of(problems, &whole, staged)?.before_others();
+    Ok((before, Some(Epilogue::of_last(problem, &last, plan.tail)?)))
+}
+
+/// How a kernel declares the problems of a list, of which one alone may have folded modes.
+fn written(problems: &[Problem], plan: &Plan, exact: bool, fold: Option<&Fold>) -> Result<Vec<Written>, PlanError> {
+    let problem = &problems[0];
+    let facts = (!exact).then(|| facts(problem, plan));
+    let mut first = problem.written(facts.as_ref());
+    if let Some(fold) = fold {
+        let [a, b] = fold.factors(problem.sizes()[1]);
+        let d = fold.beside(problem.d()).ok_or(PlanError::Plan { because: "folded modes of D are moved after" })?;
+        first.tensors = [a, b, d];
+        first.sizes[0] = fold.padded(plan.rows).to_string();
+        first.sizes[2] = (fold.steps(problem.depth()) * problem.depth()).to_string();
+    }
+    Ok(std::iter::once(first).chain(problems[1..].iter().map(|other| other.written(None))).collect())
+}
+
+/// What M, N and K are multiples of, where that spares a bound or shows an alignment.
+fn facts(problem: &Problem, plan: &Plan) -> [String; 3] {
+    let [m, n, k] = problem.sizes();
+    let (along_m, along_n) = (plan.rows * plan.group, plan.columns);
+    let (along_m, along_n) = if plan.swapped { (along_n, along_m) } else { (along_m, along_n) };
+    let eight = |size: i64| if size % 8 == 0 { size } else { 8 };
+    [fact(m, &[along_m]), fact(eight(n), &[along_n, 8]), fact(eight(k), &[problem.depth(), 8])]
+}

@@ -1,0 +1,107 @@
+//! The tiles that blocks take in turn.
+//!
+//! Law: one pass goes over all tiles. Where blocks share the last ones, one goes over those that a
+//! block has alone, and another one over the rest; stages go on from pass to pass.
+
+use tilewright_kernel::{Build, KernelError};
+use tilewright_layout::symbolic::Expr;
+
+use super::outline::Outline;
+use crate::gemm::epilogue::{Ends, Epilogue};
+use crate::gemm::groups::Tiles;
+use crate::gemm::list::Listed;
+use crate::gemm::schedule::{Grid, Unit};
+
+/// A pass over tiles.
+pub(super) struct Pass<'a, 'k> {
+    k: &'k Build,
+    outline: &'a Outline<'a>,
+    block: Expr,
+    numbering: Numbering<'a, 'k>,
+    /// How tiles are written, and to what.
+    pub(super) epilogue: &'a Epilogue,
+    pub(super) ends: Ends<'k>,
+}
+
+/// What says which tile has which number.
+enum Numbering<'a, 'k> {
+    /// Of groups of rows, entries that are read.
+    Groups(Box<Tiles<'k>>),
+    /// Of several problems, their sizes.
+    List(&'a Listed),
+    Grid(Grid),
+}
+
+impl<'a, 'k> Pass<'a, 'k> {
+    /// The passes of a kernel, of so many steps along K: what it writes to in the first one, and in
+    /// that over shared tiles, if there is one.
+    pub(super) fn all(
+        k: &'k Build,
+        outline: &'a Outline<'a>,
+        block: &Expr,
+        (steps, groups): (&Expr, Option<Tiles<'k>>),
+        (ends, last): (Ends<'k>, Option<Ends<'k>>),
+    ) -> Result<Vec<Pass<'a, 'k>>, KernelError> {
+        let plan = outline.plan;
+        let pass = |numbering, epilogue, ends| Pass { k, outline, block: block.clone(), numbering, epilogue, ends };
+        if let Some(groups) = groups {
+            return Ok(vec![pass(Numbering::Groups(Box::new(groups.read()?)), &outline.epilogue, ends)]);
+        }
+        if let Some(listed) = &outline.listed {
+            return Ok(vec![pass(Numbering::List(listed), &outline.epilogue, ends)]);
+        }
+        let grid = grid(k, outline, steps)?;
+        let (Some(last), Some(last_ends)) = (&outline.last, last) else {
+            return Ok(vec![pass(Numbering::Grid(grid), &outline.epilogue, ends)]);
+        };
+        let [along, across] = plan.tiles(outline.problem);
+        let alone = along * across - plan.tail;
+        let shared = Grid { some: Some([alone, plan.tail]), ..grid.clone() };
+        let grid = Grid { splits: 1, some: Some([0, alone]), ..grid };
+        Ok(vec![pass(Numbering::Grid(grid), &outline.epilogue, ends), pass(Numbering::Grid(shared), last, last_ends)])
+    }
+
+    /// How many parts of the work a block takes.
+    pub(super) fn own(&self) -> Result<Expr, KernelError> {
+        match &self.numbering {
+            Numbering::Groups(tiles) => tiles.own(self.k, &self.block),
+            Numbering::List(listed) => listed.own(&self.block),
+            Numbering::Grid(grid) => grid.own(&self.block),
+        }
+    }
+
+    /// The part that it takes in a turn.
+    pub(super) fn unit(&self, turn: &Expr) -> Result<Unit, KernelError> {
+        let (k, outline) = (self.k, self.outline);
+        let mut unit = match &self.numbering {
+            Numbering::Groups(tiles) => tiles.unit(k, &self.block, turn)?,
+            Numbering::List(listed) => listed.unit(k, &self.block, turn)?,
+            Numbering::Grid(grid) => grid.unit(k, &self.block, turn)?,
+        };
+        unit.boxed = outline.fold.as_ref().map(|fold| fold.at(k, outline.plan.rows, &unit.row)).transpose()?;
+        Ok(unit)
+    }
+}
+
+/// All tiles of a problem, of so many steps along K.
+fn grid(k: &Build, outline: &Outline<'_>, steps: &Expr) -> Result<Grid, KernelError> {
+    let (problem, plan) = (outline.problem, outline.plan);
+    let ([rows, columns, _], [along, across]) = (outline.sizes(), plan.tiles(problem));
+    // Of clusters of both kinds, the last column is counted apart.
+    let ends_above = plan.ends_above(problem);
+    Ok(Grid {
+        across: match ends_above {
+            true => Expr::from(across / plan.beside()),
+            false => k.size(&format!("ceil({columns}/{})", plan.columns * plan.beside()))?,
+        },
+        beside: plan.beside(),
+        bands: k.size(&format!("ceil({rows}/{})", plan.rows * plan.group))?,
+        group: plan.group,
+        batch: if problem.batch() > 1 { Some(k.size(&outline.written[0].batch)?) } else { None },
+        steps: steps.clone(),
+        splits: plan.splits,
+        blocks: plan.blocks,
+        some: None,
+        above: ends_above.then_some([along * (across - 1), along]),
+    })
+}
