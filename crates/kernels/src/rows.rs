@@ -22,6 +22,7 @@
 
 mod held;
 mod passes;
+mod stored;
 mod turns;
 
 use tilewright_kernel::program::memory::Role;

@@ -3,10 +3,8 @@
 
 use std::cell::RefCell;
 
-use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::{Build, Distributed, Distribution, Flag, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use super::{GROUP, Rows, at_run};
 
@@ -90,32 +88,18 @@ impl Rows {
         }
         let mut stored = Vec::new();
         if self.stored > 0 {
-            // Copied behind the threads' backs; each reads what it has copied itself.
-            let threads = self.lanes * self.warps;
-            let (length, vector) = (threads * self.vector, self.vector);
-            let copy = TiledCopy::new(
-                CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
-                i64::from(self.element.bits()),
-                &format!("(1,{threads}):({threads},1)").parse()?,
-                &format!("(1,{vector}):({vector},1)").parse()?,
-            )?;
-            let modes: Layout =
-                format!("(1,{},{}):(0,1,{})", self.vector * self.lanes, self.warps, vector * self.lanes).parse()?;
-            let overflow = || LayoutError::Overflow { op: "run" };
+            let (copy, length) = (self.copy_of_runs()?, self.run_length());
             let [row, part] = self.at(k)?;
             for number in 0..self.stored {
-                let before = Stride::times(&part, &Expr::from(self.vectors)).ok_or_else(overflow)?;
-                let run = Stride::plus(&before, &Expr::from(number)).ok_or_else(overflow)?;
                 let array = k.shared_of(self.element, &format!("(1,{length}):({length},1)"))?;
-                let at: Coord<Expr> = Tree::flat([Slot::At(row.clone()), Slot::At(run)])?;
-                let part = matrix.local_tile(&format!("(1,{length})"), at)?;
+                let part = self.run_of(matrix, [&row, &part], number)?;
                 if self.blocks == 1 {
                     k.copy(&copy, &part, &array)?;
                 } else {
                     // That there are as many rows as clusters is not shown.
                     k.copy_predicated(&copy, &part, &array)?;
                 }
-                stored.push(array.compose_layout(&modes)?);
+                stored.push(self.by_warps(&array)?);
                 if (number + 1) % GROUP == 0 || number + 1 == self.stored {
                     k.commit_async();
                 }

@@ -11,11 +11,10 @@
 
 mod shape;
 
-use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Cursor, Distributed, Distribution, Element, Flag, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
+use tilewright_layout::{Coord, Slot, Tree};
 
 pub(crate) use self::shape::Shape;
 use super::{LANES, Rows, VECTOR, at_run, widest};
@@ -70,10 +69,6 @@ pub(crate) struct Turn<'a, 'k> {
 struct Exchange<'k> {
     array: View<'k>,
     cursor: Cursor<'k>,
-}
-
-fn overflow() -> KernelError {
-    LayoutError::Overflow { op: "turn" }.into()
 }
 
 impl Turns {
@@ -211,15 +206,9 @@ impl Turns {
         x: &View<'k>,
         body: impl FnOnce(&Turn<'_, 'k>) -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
-        let Rows { element, vector, vectors, warps, blocks, .. } = self.rows;
+        let Rows { element, vectors, warps, blocks, .. } = self.rows;
         let part = self.part(k)?;
-        let (threads, length) = (self.threads(), self.threads() * vector);
-        let copy = TiledCopy::new(
-            CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
-            i64::from(element.bits()),
-            &format!("(1,{threads}):({threads},1)").parse()?,
-            &format!("(1,{vector}):({vector},1)").parse()?,
-        )?;
+        let (copy, length) = (self.rows.copy_of_runs()?, self.rows.run_length());
         let layout = format!("(1,{length},{vectors},{STAGES}):({length},1,{length},{})", length * vectors);
         let room = k.shared_of(element, &layout)?;
         let run_at = |stage: &Expr, run: i64| -> Result<View<'k>, KernelError> {
@@ -228,10 +217,7 @@ impl Turns {
             room.slice(at)
         };
         let fetch = |row: &Expr, stage: &Expr, run: i64| -> Result<(), KernelError> {
-            let before = Stride::times(&part, &Expr::from(vectors)).ok_or_else(overflow)?;
-            let column = Stride::plus(&before, &Expr::from(run)).ok_or_else(overflow)?;
-            let at: Coord<Expr> = Tree::flat([Slot::At(row.clone()), Slot::At(column)])?;
-            k.copy_predicated(&copy, &x.local_tile(&format!("(1,{length})"), at)?, &run_at(stage, run)?)
+            k.copy_predicated(&copy, &self.rows.run_of(x, [row, &part], run)?, &run_at(stage, run)?)
         };
         let deal = k.deal_beforehand(k.size("M")?, STAGES as usize)?;
         for number in 0..STAGES {
@@ -242,11 +228,10 @@ impl Turns {
         let layout = format!("({GIVEN},{blocks},{ROOM}):(1,{GIVEN},{})", GIVEN * blocks);
         let array = k.shared_of(Element::F32, &layout)?;
         let exchange = Exchange { array, cursor: k.pipeline(ROOM, (warps * blocks) as u32)?.cursor()? };
-        let modes: Layout = format!("(1,{0},{warps}):(0,1,{0})", vector * LANES).parse()?;
         deal.each(|drawn| {
             k.wait_async(STAGES as u32 - 1);
             let stage = k.remainder(drawn.turn(), STAGES)?;
-            let runs = (0..vectors).map(|run| run_at(&stage, run)?.compose_layout(&modes));
+            let runs = (0..vectors).map(|run| self.rows.by_warps(&run_at(&stage, run)?));
             let runs = runs.collect::<Result<Vec<_>, KernelError>>()?;
             let (at, exchange) = ([drawn.now().clone(), part.clone()], &exchange);
             let refill = |run: usize| fetch(&drawn.ahead()?, &stage, run as i64);
