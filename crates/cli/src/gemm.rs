@@ -24,6 +24,7 @@ use clap::{Args, ValueEnum};
 use half::{bf16, f16};
 use serde_json::json;
 use tilewright::Layout;
+use tilewright::atoms::MmaAtom;
 use tilewright::tensor::npy::{self, NpyFile};
 use tilewright::tensor::{self, Numbers, Tensor, TensorView};
 
@@ -255,7 +256,7 @@ fn best_time(runs: u32, progress: &mut Progress, mut run: impl FnMut() -> f64) -
 /// The clock of a processor changes with what it and its neighbours do, so that one slice says
 /// little: whoever wants the peak takes the most of many, between the runs that it is compared
 /// with.
-pub fn peak<S: Numbers>(atom: &tilewright::atoms::MmaAtom) -> f64 {
+pub fn peak<S: Numbers>(atom: &MmaAtom) -> f64 {
     let rates = rayon::broadcast(|_| {
         let (start, mut multiplications) = (Instant::now(), 0);
         while start.elapsed().as_micros() < 1000 {
@@ -291,13 +292,7 @@ where
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Failure::Usage(format!("{threads} threads: {error}")))?;
-    let atoms = tensor::cpu_atoms::<S>().map_err(refused)?;
-    let known = || atoms.iter().map(|atom| atom.name()).collect::<Vec<_>>().join(", ");
-    let atom = match &options.atom {
-        None => atoms.first(),
-        Some(name) => atoms.iter().find(|atom| atom.name().eq_ignore_ascii_case(name)),
-    };
-    let atom = atom.ok_or_else(|| Failure::Usage(format!("no such atom for this type here; there are {}", known())))?;
+    let atom = atom::<S>(options.atom.as_deref())?;
     let mma = tensor::cpu_mma_of(atom.clone(), threads).map_err(refused)?;
 
     // The library's B is (N,K).
@@ -317,7 +312,7 @@ where
     let seconds = best_time(repeat, &mut progress, || {
         // Where C counts, each run begins with what it was.
         c.as_mut_slice().copy_from_slice(old.as_slice());
-        limit = limit.max(pool.install(|| peak::<S>(atom)));
+        limit = limit.max(pool.install(|| peak::<S>(&atom)));
         let start = Instant::now();
         outcome = pool.install(|| tensor::gemm(&mma, alpha, &a.view(), &b_view, beta, &mut c.view_mut()));
         start.elapsed().as_secs_f64()
@@ -343,6 +338,19 @@ where
         terminal.wrote(path)?;
     }
     Ok(())
+}
+
+/// The micro-kernel of a name, or the fastest one.
+fn atom<S: Number>(name: Option<&str>) -> Result<MmaAtom, Failure> {
+    let atoms = tensor::cpu_atoms::<S>().map_err(refused)?;
+    let found = match name {
+        None => atoms.first(),
+        Some(name) => atoms.iter().find(|atom| atom.name().eq_ignore_ascii_case(name)),
+    };
+    found.cloned().ok_or_else(|| {
+        let known = atoms.iter().map(|atom| atom.name()).collect::<Vec<_>>().join(", ");
+        Failure::Usage(format!("no such atom for this type here; there are {known}"))
+    })
 }
 
 /// How fast a product was.

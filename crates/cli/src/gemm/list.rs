@@ -42,18 +42,7 @@ pub fn run(
             "workspace": products.workspace(),
         });
         if let Some(measured) = &measured {
-            object["device"] = json!(measured.device);
-            object["median_us"] = json!(measured.list * 1e6);
-            object["tflops"] = json!(list.operations() as f64 / measured.list / 1e12);
-            object["alone_us"] = json!(measured.alone * 1e6);
-            object["cublas_us"] = json!(measured.cublas.as_ref().ok().map(|seconds| seconds * 1e6));
-            object["rest_ms"] = json!(rest);
-            object["checked"] = json!(true);
-            object["compared"] = json!(measured.compared);
-            object["worst"] = json!(measured.worst);
-            if let Err(because) = &measured.cublas {
-                object["no_cublas"] = json!(because);
-            }
+            measured.json(&list, rest, &mut object);
         }
         return Ok(terminal.object(&object)?);
     }
@@ -66,27 +55,7 @@ pub fn run(
     }
     let _ = writeln!(text, "  {} bytes of workspace", products.workspace());
     if let Some(measured) = &measured {
-        let _ = writeln!(text, "  {}", measured.device);
-        let _ = writeln!(
-            text,
-            "  {:.1} us, the median of {TURNS} turns; {:.1} {}",
-            measured.list * 1e6,
-            list.operations() as f64 / measured.list / 1e12,
-            if list.problems()[0].sums().is_float() { "TFLOP/s" } else { "TOP/s" }
-        );
-        let ratio = |seconds: f64| seconds / measured.list;
-        let _ = writeln!(text, "  in a launch each {:.1} us: {:.3} of it", measured.alone * 1e6, ratio(measured.alone));
-        let _ = match &measured.cublas {
-            Ok(seconds) => {
-                writeln!(text, "  cuBLAS one after the other {:.1} us: {:.3} of it", seconds * 1e6, ratio(*seconds))
-            }
-            Err(because) => writeln!(text, "  no cuBLAS beside it: {because}"),
-        };
-        let _ = writeln!(
-            text,
-            "  {} elements compared with f64: at most {:.3} of a bound",
-            measured.compared, measured.worst
-        );
+        measured.text(&list, &mut text);
     }
     Ok(terminal.text(&text)?)
 }
@@ -102,6 +71,40 @@ struct Measured {
     compared: usize,
     /// The greatest error in units of its bound.
     worst: f64,
+}
+
+impl Measured {
+    fn text(&self, list: &Problems, text: &mut String) {
+        let unit = if list.problems()[0].sums().is_float() { "TFLOP/s" } else { "TOP/s" };
+        let rate = list.operations() as f64 / self.list / 1e12;
+        let ratio = |seconds: f64| seconds / self.list;
+        let _ = writeln!(text, "  {}", self.device);
+        let _ = writeln!(text, "  {:.1} us, the median of {TURNS} turns; {rate:.1} {unit}", self.list * 1e6);
+        let _ = writeln!(text, "  in a launch each {:.1} us: {:.3} of it", self.alone * 1e6, ratio(self.alone));
+        let _ = match &self.cublas {
+            Ok(seconds) => {
+                writeln!(text, "  cuBLAS one after the other {:.1} us: {:.3} of it", seconds * 1e6, ratio(*seconds))
+            }
+            Err(because) => writeln!(text, "  no cuBLAS beside it: {because}"),
+        };
+        let (compared, worst) = (self.compared, self.worst);
+        let _ = writeln!(text, "  {compared} elements compared with f64: at most {worst:.3} of a bound");
+    }
+
+    fn json(&self, list: &Problems, rest: Option<u32>, object: &mut serde_json::Value) {
+        object["device"] = json!(self.device);
+        object["median_us"] = json!(self.list * 1e6);
+        object["tflops"] = json!(list.operations() as f64 / self.list / 1e12);
+        object["alone_us"] = json!(self.alone * 1e6);
+        object["cublas_us"] = json!(self.cublas.as_ref().ok().map(|seconds| seconds * 1e6));
+        object["rest_ms"] = json!(rest);
+        object["checked"] = json!(true);
+        object["compared"] = json!(self.compared);
+        object["worst"] = json!(self.worst);
+        if let Err(because) = &self.cublas {
+            object["no_cublas"] = json!(because);
+        }
+    }
 }
 
 fn measured(device: &Device, products: &Products, rest: Option<u32>) -> Result<Measured, Failure> {

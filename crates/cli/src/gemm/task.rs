@@ -9,6 +9,7 @@ use tilewright::kernel::Element;
 use tilewright::kernels::gemm::{ByProduct, Fused, Matrix, Pairs, Problem, Scales, Window};
 use tilewright::kernels::{Expression, PlanError};
 
+use super::device::OnDevice;
 use super::{Kind, Options};
 use crate::output::Failure;
 
@@ -203,19 +204,7 @@ pub fn sized(options: &Options, extents: [i64; 3]) -> Result<Task, Failure> {
         Some(_) if columns % 2 == 0 => columns / 2,
         Some(_) => return Err(Failure::Usage(format!("--pairs: {columns} columns of B make no pairs"))),
     };
-    let result = match own.result {
-        Some(Stored::F32) => Element::F32,
-        Some(Stored::F16) => Element::F16,
-        Some(Stored::Bf16) => Element::Bf16,
-        Some(Stored::E4m3) => Element::E4M3,
-        Some(Stored::E5m2) => Element::E5M2,
-        Some(Stored::I32) => Element::I32,
-        None => match element {
-            Element::I8 | Element::U8 => Element::I32,
-            Element::E4M3 | Element::E5M2 => Element::Bf16,
-            other => other,
-        },
-    };
+    let result = result(own.result, element);
     let a = match &convolution {
         None => matrix("--lies-a", &own.lies_a, element, [m, k, batch])?,
         Some(asked) => asked.images.clone(),
@@ -223,30 +212,11 @@ pub fn sized(options: &Options, extents: [i64; 3]) -> Result<Task, Failure> {
     let matrices = own.groups.as_ref().map_or(batch, Groups::count);
     let b = matrix("--lies-b", &own.lies_b, element, [k, columns, matrices])?;
     let d = matrix("--lies-d", &own.lies_d, result, [m, n, batch])?;
-    let modes: &[usize] = if b.layout().rank() == 3 { &[1, 0, 2] } else { &[1, 0] };
-    let turned = b.layout().select(modes).map_err(|error| refused(&error.into()))?;
-    let b = Matrix::new(element, &turned).and_then(|matrix| matrix.at(b.offset())).map_err(|error| refused(&error))?;
+    let b = turned(&b).map_err(|error| refused(&error))?;
     let (fused, inputs) = function(options, [m, n], batch, result)?;
+    let window = convolution.map(|asked| asked.window);
     let made = || -> Result<Problem, PlanError> {
-        let pairs = own.pairs.map(|pairs| match pairs {
-            Paired::Neighbours => Pairs::Neighbours,
-            Paired::Halves => Pairs::Halves,
-        });
-        let mut problem = match (pairs, fused) {
-            (None, fused) if own.groups.is_some() => {
-                let problem = Problem::grouped(a, b, d)?;
-                fused.map_or(Ok(problem.clone()), |fused| problem.fused(fused))?
-            }
-            (Some(pairs), Some(fused)) if own.groups.is_some() => Problem::grouped_pairs(a, b, d, pairs, fused)?,
-            (Some(pairs), Some(fused)) => Problem::gated(a, b, d, pairs, fused)?,
-            (_, fused) if convolution.is_some() => {
-                let window = convolution.as_ref().map_or(Window::of([1, 1]), |asked| asked.window);
-                let problem = Problem::convolution(a, b, d, window)?;
-                fused.map_or(Ok(problem.clone()), |fused| problem.fused(fused))?
-            }
-            (_, Some(fused)) => Problem::of(a, b, d)?.fused(fused)?,
-            _ => Problem::of(a, b, d)?,
-        };
+        let mut problem = multiplied(own, [a, b, d], fused, window)?;
         if own.scales {
             problem = problem.scaled(scales([m, columns, k], [batch, matrices])?)?;
         }
@@ -261,6 +231,53 @@ pub fn sized(options: &Options, extents: [i64; 3]) -> Result<Task, Failure> {
         problem = problem.keeping(kept).map_err(|error| refused(&error))?;
     }
     Ok(Task { problem, inputs })
+}
+
+/// The type of the result: what is said, or that of the factors; of bytes i32, of floats of 8 bits
+/// bf16.
+fn result(said: Option<Stored>, factors: Element) -> Element {
+    match (said, factors) {
+        (Some(Stored::F32), _) => Element::F32,
+        (Some(Stored::F16), _) => Element::F16,
+        (Some(Stored::Bf16), _) => Element::Bf16,
+        (Some(Stored::E4m3), _) => Element::E4M3,
+        (Some(Stored::E5m2), _) => Element::E5M2,
+        (Some(Stored::I32), _) | (None, Element::I8 | Element::U8) => Element::I32,
+        (None, Element::E4M3 | Element::E5M2) => Element::Bf16,
+        (None, factors) => factors,
+    }
+}
+
+/// The planner's B, `(N,K)`.
+fn turned(b: &Matrix) -> Result<Matrix, PlanError> {
+    let modes: &[usize] = if b.layout().rank() == 3 { &[1, 0, 2] } else { &[1, 0] };
+    Matrix::new(b.element(), &b.layout().select(modes)?)?.at(b.offset())
+}
+
+/// The product of matrices: of groups of rows, of pairs of columns, of windows of images, or of
+/// none of them.
+fn multiplied(
+    own: &OnDevice,
+    [a, b, d]: [Matrix; 3],
+    fused: Option<Fused>,
+    window: Option<Window>,
+) -> Result<Problem, PlanError> {
+    let pairs = own.pairs.map(|pairs| match pairs {
+        Paired::Neighbours => Pairs::Neighbours,
+        Paired::Halves => Pairs::Halves,
+    });
+    let (problem, fused) = match (pairs, fused) {
+        (Some(pairs), Some(fused)) if own.groups.is_some() => {
+            return Problem::grouped_pairs(a, b, d, pairs, fused);
+        }
+        (Some(pairs), Some(fused)) => return Problem::gated(a, b, d, pairs, fused),
+        (None, fused) if own.groups.is_some() => (Problem::grouped(a, b, d)?, fused),
+        (_, fused) => match window {
+            Some(window) => (Problem::convolution(a, b, d, window)?, fused),
+            None => (Problem::of(a, b, d)?, fused),
+        },
+    };
+    fused.map_or(Ok(problem.clone()), |fused| problem.fused(fused))
 }
 
 /// The function of the sums, if one is asked for, and the names of its inputs.

@@ -80,7 +80,47 @@ pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanEr
     let mut chance = Chance(number.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x51_7cc1_b727_2202));
     let chance = &mut chance;
     chance.next();
-    let floats = [Element::Bf16, Element::F16, Element::F32];
+    let types = types(chance);
+    let (sizes, batch) = sizes(chance, largest, long);
+    match number % 16 {
+        7 | 15 => return grouped(chance, types, sizes),
+        11 => return folded(chance, types, largest),
+        _ => {}
+    }
+    let [factors, result] = types;
+    let mut problem = batched(chance, types, sizes, batch)?;
+    if factors == Element::F32 && chance.below(2) == 0 {
+        problem = problem.in_tf32();
+    }
+    if has_eight_bits(factors) {
+        problem = with_scales(chance, problem)?;
+    }
+    let paired = problem.pairs().is_some();
+    let fused = result.is_float() && !paired && chance.below(2) == 0;
+    let numbers = match (factors, fused || paired) {
+        (Element::Bf16 | Element::F16 | Element::F32, false) => {
+            chance.one_of(&[Numbers::Small, Numbers::Small, Numbers::Tiny, Numbers::Large, Numbers::Special])
+        }
+        _ => Numbers::Small,
+    };
+    if fused {
+        problem = with_function(chance, problem)?;
+    }
+    if factors.is_float() && numbers == Numbers::Small && chance.below(5) == 0 {
+        let (each, statistic) = reduction(chance);
+        let of = Expression::parse(chance.one_of(&["d", "abs(d)", "d * d"]), &["d"])?;
+        problem = problem.keeping(ByProduct { each, statistic, of })?;
+    }
+    Ok(Task::new(chance, Work::One(Box::new(problem)), numbers))
+}
+
+/// Whether elements are floating-point numbers of 8 bits.
+fn has_eight_bits(element: Element) -> bool {
+    matches!(element, Element::E4M3 | Element::E5M2)
+}
+
+/// The types of the factors and of D.
+fn types(chance: &mut Chance) -> [Element; 2] {
     let factors = chance.one_of(&[
         Element::Bf16,
         Element::Bf16,
@@ -96,11 +136,15 @@ pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanEr
         Element::I8 | Element::U8 => Element::I32,
         _ => chance.one_of(&[Element::Bf16, Element::F16, Element::F32, Element::Bf16, Element::E4M3]),
     };
+    [factors, result]
+}
+
+/// M, N and K, and how many matrices: what would not fit is made smaller.
+fn sizes(chance: &mut Chance, largest: i64, long: bool) -> ([i64; 3], i64) {
     let (mut sizes, mut batch) = (chance.sizes(largest, long), 1);
     if chance.below(4) == 0 {
         batch = 1 + chance.below(5) as i64;
     }
-    // What would not fit is made smaller.
     while sizes.iter().max().is_some_and(|most| most * most * batch * 12 > BYTES) {
         let most = if sizes[0] >= sizes[1].max(sizes[2]) {
             0
@@ -111,12 +155,16 @@ pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanEr
         };
         sizes[most] = (sizes[most] / 2).max(1);
     }
-    match number % 16 {
-        7 | 15 => return grouped(chance, [factors, result], sizes),
-        11 => return folded(chance, [factors, result], largest),
-        _ => {}
-    }
-    let [m, n, k] = sizes;
+    (sizes, batch)
+}
+
+/// Matrices in some layouts, and pairs of columns, where there are so many.
+fn batched(
+    chance: &mut Chance,
+    [factors, result]: [Element; 2],
+    [m, n, k]: [i64; 3],
+    batch: i64,
+) -> Result<Problem, PlanError> {
     let a = matrix(chance, factors, [m, k, batch])?;
     // One matrix for all, now and then.
     let b = match batch > 1 && chance.below(3) == 0 {
@@ -124,70 +172,67 @@ pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanEr
         false => matrix(chance, factors, [n, k, batch])?,
     };
     let d = matrix(chance, result, [m, n, batch])?;
-    // Pairs of columns, where there are so many.
-    let paired = n % 2 == 0 && factors.is_float() && chance.below(6) == 0;
-    let mut problem = match paired {
-        true => {
-            let d = matrix(chance, result, [m, n / 2, batch])?;
-            let pairs = chance.one_of(&[Pairs::Neighbours, Pairs::Halves]);
-            let text = chance.one_of(&["silu(x) * y", "relu(x) * y", "gelu_tanh(x) * y + x"]);
-            Problem::gated(a, b, d, pairs, Fused { expression: Expression::parse(text, &["x", "y"])?, inputs: vec![] })?
+    if n % 2 != 0 || !factors.is_float() || chance.below(6) > 0 {
+        return Problem::of(a, b, d);
+    }
+    let d = matrix(chance, result, [m, n / 2, batch])?;
+    let pairs = chance.one_of(&[Pairs::Neighbours, Pairs::Halves]);
+    let text = chance.one_of(&["silu(x) * y", "relu(x) * y", "gelu_tanh(x) * y + x"]);
+    Problem::gated(a, b, d, pairs, Fused { expression: Expression::parse(text, &["x", "y"])?, inputs: vec![] })
+}
+
+/// Scales of blocks, or sums that are left to the instructions.
+fn with_scales(chance: &mut Chance, problem: Problem) -> Result<Problem, PlanError> {
+    match chance.below(3) {
+        0 => {
+            let ([m, _, k], batch) = (problem.sizes(), problem.batch());
+            let columns = problem.b().extents()[0];
+            let blocks = has_blocks_of_columns(&problem);
+            let a = scales(chance, m, [k, batch], true)?;
+            let b = scales(chance, columns, [k, batch], blocks)?;
+            problem.scaled(Scales { a, b })
         }
-        false => Problem::of(a, b, d)?,
-    };
-    let n = problem.sizes()[1];
-    if factors == Element::F32 && chance.below(2) == 0 {
-        problem = problem.in_tf32();
+        1 => Ok(problem.fast()),
+        _ => Ok(problem),
     }
-    if matches!(factors, Element::E4M3 | Element::E5M2) {
-        problem = match chance.below(3) {
-            0 => {
-                // Blocks of columns of both halves of pairs have no scales.
-                let columns = problem.b().extents()[0];
-                let whole = problem.pairs() != Some(Pairs::Halves) || columns % 256 == 0 || columns <= 128;
-                let scales = |chance: &mut Chance, rows: i64, blocked: bool| {
-                    let rows = if chance.below(2) == 0 || !blocked { rows } else { (rows + 127) / 128 };
-                    let steps = (k + 127) / 128;
-                    Matrix::strided(Element::F32, [rows, steps, batch], [1, rows, rows * steps])
-                };
-                let (a, b) = (scales(chance, m, true)?, scales(chance, columns, whole)?);
-                problem.scaled(Scales { a, b })?
-            }
-            1 => problem.fast(),
-            _ => problem,
-        };
-    }
-    let fused = result.is_float() && !paired && chance.below(2) == 0;
-    let numbers = match (factors, fused || paired) {
-        (Element::Bf16 | Element::F16 | Element::F32, false) => {
-            chance.one_of(&[Numbers::Small, Numbers::Small, Numbers::Tiny, Numbers::Large, Numbers::Special])
-        }
-        _ => Numbers::Small,
-    };
-    if fused {
-        let text = chance.one_of(&[
-            "gelu_tanh(x + a) + b",
-            "0.5 * x + 2 * b",
-            "relu(x + a)",
-            "clamp(x * a, -4, 4)",
-            "silu(x) * b",
-            "x * a * b",
-            "gelu(x)",
-        ]);
-        let vector = if chance.below(2) == 0 { [0, 1, 0] } else { [1, 0, 0] };
-        let a = Matrix::strided(chance.one_of(&floats), [m, n, batch], vector)?;
-        let other = chance.one_of(&floats);
-        let b = matrix(chance, other, [m, n, batch])?;
-        problem =
-            problem.fused(Fused { expression: Expression::parse(text, &["x", "a", "b"])?, inputs: vec![a, b] })?;
-    }
-    if factors.is_float() && numbers == Numbers::Small && chance.below(5) == 0 {
-        let each = chance.one_of(&[Each::Row, Each::Column]);
-        let statistic = chance.one_of(&[Statistic::Sum, Statistic::Maximum]);
-        let of = Expression::parse(chance.one_of(&["d", "abs(d)", "d * d"]), &["d"])?;
-        problem = problem.keeping(ByProduct { each, statistic, of })?;
-    }
-    Ok(Task::new(chance, Work::One(Box::new(problem)), numbers))
+}
+
+/// Whether columns of B may have scales in blocks: not those of both halves of pairs.
+fn has_blocks_of_columns(problem: &Problem) -> bool {
+    let columns = problem.b().extents()[0];
+    problem.pairs() != Some(Pairs::Halves) || columns % 256 == 0 || columns <= 128
+}
+
+/// Scales of so many rows, each with its own or, where that may be, in blocks.
+fn scales(chance: &mut Chance, rows: i64, [k, matrices]: [i64; 2], may_be_blocked: bool) -> Result<Matrix, PlanError> {
+    let rows = if chance.below(2) == 0 || !may_be_blocked { rows } else { (rows + 127) / 128 };
+    let steps = (k + 127) / 128;
+    Matrix::strided(Element::F32, [rows, steps, matrices], [1, rows, rows * steps])
+}
+
+/// A function of the sums, and what it reads beside them.
+fn with_function(chance: &mut Chance, problem: Problem) -> Result<Problem, PlanError> {
+    let ([m, n, _], batch) = (problem.sizes(), problem.batch());
+    let text = chance.one_of(&[
+        "gelu_tanh(x + a) + b",
+        "0.5 * x + 2 * b",
+        "relu(x + a)",
+        "clamp(x * a, -4, 4)",
+        "silu(x) * b",
+        "x * a * b",
+        "gelu(x)",
+    ]);
+    let floats = [Element::Bf16, Element::F16, Element::F32];
+    let vector = if chance.below(2) == 0 { [0, 1, 0] } else { [1, 0, 0] };
+    let a = Matrix::strided(chance.one_of(&floats), [m, n, batch], vector)?;
+    let other = chance.one_of(&floats);
+    let b = matrix(chance, other, [m, n, batch])?;
+    problem.fused(Fused { expression: Expression::parse(text, &["x", "a", "b"])?, inputs: vec![a, b] })
+}
+
+/// What is kept of rows or of columns.
+fn reduction(chance: &mut Chance) -> (Each, Statistic) {
+    (chance.one_of(&[Each::Row, Each::Column]), chance.one_of(&[Statistic::Sum, Statistic::Maximum]))
 }
 
 /// Rows in groups.
@@ -210,14 +255,12 @@ fn grouped(chance: &mut Chance, [factors, result]: [Element; 2], [m, n, k]: [i64
         }
         false => Problem::grouped(a, b, d)?,
     };
-    if matches!(factors, Element::E4M3 | Element::E5M2) {
+    if has_eight_bits(factors) {
         problem = match chance.below(3) {
             0 => {
-                let steps = (k + 127) / 128;
-                let whole = problem.pairs() != Some(Pairs::Halves) || columns % 256 == 0 || columns <= 128;
-                let rows = if chance.below(2) == 0 || !whole { columns } else { (columns + 127) / 128 };
-                let of_b = Matrix::strided(Element::F32, [rows, steps, groups], [1, rows, rows * steps])?;
-                problem.scaled(Scales { a: Matrix::columns(Element::F32, [m, steps])?, b: of_b })?
+                let blocks = has_blocks_of_columns(&problem);
+                let of_a = Matrix::columns(Element::F32, [m, (k + 127) / 128])?;
+                problem.scaled(Scales { a: of_a, b: scales(chance, columns, [k, groups], blocks)? })?
             }
             1 => problem.fast(),
             _ => problem,
@@ -232,8 +275,7 @@ fn grouped(chance: &mut Chance, [factors, result]: [Element; 2], [m, n, k]: [i64
         problem = problem.fused(Fused { expression, inputs: vec![bias, other] })?;
     }
     if factors.is_float() && chance.below(4) == 0 {
-        let each = chance.one_of(&[Each::Row, Each::Column]);
-        let statistic = chance.one_of(&[Statistic::Sum, Statistic::Maximum]);
+        let (each, statistic) = reduction(chance);
         problem = problem.keeping(ByProduct { each, statistic, of: Expression::input(0).abs() })?;
     }
     Ok(Task::new(chance, Work::One(Box::new(problem)), Numbers::Small))
