@@ -11,7 +11,7 @@
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
-use tilewright_kernel::{Element, Fragment, Kernel, Num};
+use tilewright_kernel::{Element, Fragment, Kernel, KernelError, Num};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
@@ -75,102 +75,151 @@ pub fn map_at(
     output: Placed<'_>,
 ) -> Result<Planned, PlanError> {
     let tensors: Vec<Placed<'_>> = std::iter::once(output).chain(inputs.iter().copied()).collect();
-    if expression.inputs() > inputs.len() {
-        return Err(PlanError::Unknown {
-            what: "input",
-            given: format!("x{}", expression.inputs() - 1),
-            known: format!("{} tensors", inputs.len()),
-        });
-    }
-    for (layout, ..) in &tensors {
-        let (least, _) = layout.range()?;
-        if least < 0 {
-            return Err(PlanError::Before { layout: layout.to_string(), least });
-        }
-        if layout.shape() != output.0.shape() {
-            return Err(PlanError::Shape { layout: layout.to_string(), shape: output.0.shape().to_string() });
-        }
-    }
-    let wide = computed_in(expression, &tensors)?;
-    if !output.0.is_injective()? {
-        return Err(PlanError::Overlap { layout: output.0.to_string() });
-    }
-    let axes = merged(&tensors);
-    let widest = tensors.iter().map(|(_, element, _)| i64::from(element.bytes())).max().unwrap_or(1);
-    let mut vector = if axes[0].1[0] == 1 { VECTOR / widest } else { 1 };
-    while axes[0].0 % vector != 0 || tensors.iter().any(|(_, _, offset)| offset % vector != 0) {
-        vector /= 2;
-    }
-    let text = |tensor: usize| {
-        let (extent, strides) = &axes[0];
-        let mut modes = vec![(vector, strides[tensor]), (extent / vector, strides[tensor] * vector)];
-        modes.extend(axes[1..].iter().map(|(extent, strides)| (*extent, strides[tensor])));
-        let list = |each: &dyn Fn(&(i64, i64)) -> i64| {
-            modes.iter().map(|mode| each(mode).to_string()).collect::<Vec<_>>().join(",")
-        };
-        let layout = format!("({}):({})", list(&|mode| mode.0), list(&|mode| mode.1));
-        match tensors[tensor].2 {
-            0 => layout,
-            offset => format!("S<0,0,0> o {offset} o {layout}"),
-        }
-    };
-    let mut extents = vec![axes[0].0 / vector];
-    extents.extend(axes[1..].iter().map(|(extent, _)| *extent));
-    // Each element of each tensor once.
-    let size =
-        |(layout, element, _): &Placed<'_>| layout.filter_zeros().size().saturating_mul(i64::from(element.bytes()));
-    let bytes = tensors.iter().map(size).fold(0, i64::saturating_add);
-    let threads = if bytes <= CACHED { THREADS_CACHED } else { THREADS };
-    let each = (VECTOR / (vector * i64::from(output.1.bytes()))).clamp(1, MOST);
-    let block = threads * each;
-    let limit = i64::from(i32::MAX) - block;
-    let total = extents.iter().try_fold(1_i64, |total, extent| total.checked_mul(*extent)).unwrap_or(i64::MAX);
-    if total > limit {
-        return Err(PlanError::TooLarge { what: "vectors", asked: total, limit });
-    }
-    let kernel = Kernel::build(name, |k| {
-        let tensor = |number: usize, name: &str, role: Role| k.tensor_of(tensors[number].1, name, &text(number), role);
-        let sources = (1..tensors.len())
-            .map(|number| tensor(number, &format!("x{}", number - 1), Role::Input))
-            .collect::<Result<Vec<_>, _>>()?;
-        let y = tensor(0, "y", Role::Output)?;
-        k.threads(threads)?;
-        k.grid(operation::Axis::X, &((total + block - 1) / block).to_string())?;
-        let overflow = || LayoutError::Overflow { op: "vector" };
-        let first = Stride::times(&k.block_number(operation::Axis::X), &Expr::from(block)).ok_or_else(overflow)?;
-        let first = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;
-        // All is read before anything is written.
-        let mut vectors = Vec::new();
-        for turn in 0..each {
-            let number = Stride::plus(&first, &Expr::from(turn * threads)).ok_or_else(overflow)?;
-            let digits = k.coordinate(&number, &extents)?;
-            let slots = std::iter::once(Slot::All).chain(digits.into_iter().map(Slot::At));
-            let at: Coord<Expr> = Tree::flat(slots)?;
-            let read = sources.iter().map(|source| source.slice(at.clone())?.load_predicated()?.numbers());
-            vectors.push((y.slice(at.clone())?, read.collect::<Result<Vec<Vec<Num<'_>>>, _>>()?));
-        }
-        for (part, read) in vectors {
-            let result: Fragment<'_> = part.fragment()?;
-            let value = |at: usize| {
-                let elements: Vec<Num<'_>> = read.iter().map(|numbers| numbers[at].to(wide)).collect();
-                expression.number(k, wide, &elements).to(output.1)
-            };
-            result.set(&(0..vector as usize).map(value).collect::<Vec<_>>())?;
-            part.store_predicated(&result)?;
-        }
-        Ok(())
-    })?;
+    let wide = checked(expression, &tensors)?;
+    let vectors = Vectors::of(&tensors)?;
+    let kernel = vectors.kernel(name, &tensors, expression, wide)?;
+    let Vectors { each, width, .. } = vectors;
     let plan = vec![
         format!("{expression} for each element of {}", output.0),
         match each {
-            1 => format!("{vector} elements a thread, in the order of the output"),
-            _ => format!("{each} times {vector} elements a thread, in the order of the output"),
+            1 => format!("{width} elements a thread, in the order of the output"),
+            _ => format!("{each} times {width} elements a thread, in the order of the output"),
         },
     ];
     let inputs = inputs.iter().map(|(layout, _, offset)| ((*layout).clone(), *offset)).collect();
     let output = Box::new((output.0.clone(), output.2));
     let meaning = Meaning::Map { expression: expression.clone(), inputs, output };
-    Ok(Planned::new(kernel, plan, meaning).moving(bytes))
+    Ok(Planned::new(kernel, plan, meaning).moving(vectors.bytes))
+}
+
+/// How threads go through the tensors.
+struct Vectors {
+    axes: Vec<Axis>,
+    /// Elements of a vector, along the first axis.
+    width: i64,
+    /// How many vectors there are along each axis, and in all.
+    extents: Vec<i64>,
+    count: i64,
+    /// Vectors of a thread, and threads of a block.
+    each: i64,
+    threads: i64,
+    /// Bytes of all tensors, each element once.
+    bytes: i64,
+}
+
+impl Vectors {
+    /// Those of tensors, the output first.
+    ///
+    /// Errors: there are more than a launch takes.
+    fn of(tensors: &[Placed<'_>]) -> Result<Vectors, PlanError> {
+        let axes = merged(tensors);
+        let widest = tensors.iter().map(|(_, element, _)| i64::from(element.bytes())).max().unwrap_or(1);
+        let mut width = if axes[0].1[0] == 1 { VECTOR / widest } else { 1 };
+        while axes[0].0 % width != 0 || tensors.iter().any(|(_, _, offset)| offset % width != 0) {
+            width /= 2;
+        }
+        let mut extents = vec![axes[0].0 / width];
+        extents.extend(axes[1..].iter().map(|(extent, _)| *extent));
+        let size =
+            |(layout, element, _): &Placed<'_>| layout.filter_zeros().size().saturating_mul(i64::from(element.bytes()));
+        let bytes = tensors.iter().map(size).fold(0, i64::saturating_add);
+        let threads = if bytes <= CACHED { THREADS_CACHED } else { THREADS };
+        let each = (VECTOR / (width * i64::from(tensors[0].1.bytes()))).clamp(1, MOST);
+        let limit = i64::from(i32::MAX) - threads * each;
+        let count = extents.iter().try_fold(1_i64, |count, extent| count.checked_mul(*extent)).unwrap_or(i64::MAX);
+        if count > limit {
+            return Err(PlanError::TooLarge { what: "vectors", asked: count, limit });
+        }
+        Ok(Vectors { axes, width, extents, count, each, threads, bytes })
+    }
+
+    /// How a kernel declares a tensor, by its number: its vectors, along the axes.
+    fn declared(&self, tensors: &[Placed<'_>], number: usize) -> String {
+        let ((extent, strides), width) = (&self.axes[0], self.width);
+        let mut modes = vec![(width, strides[number]), (extent / width, strides[number] * width)];
+        modes.extend(self.axes[1..].iter().map(|(extent, strides)| (*extent, strides[number])));
+        let list = |each: &dyn Fn(&(i64, i64)) -> i64| {
+            modes.iter().map(|mode| each(mode).to_string()).collect::<Vec<_>>().join(",")
+        };
+        let layout = format!("({}):({})", list(&|mode| mode.0), list(&|mode| mode.1));
+        match tensors[number].2 {
+            0 => layout,
+            offset => format!("S<0,0,0> o {offset} o {layout}"),
+        }
+    }
+
+    /// The kernel that computes an expression in a type.
+    fn kernel(
+        &self,
+        name: &str,
+        tensors: &[Placed<'_>],
+        expression: &Expression,
+        wide: Element,
+    ) -> Result<Kernel, KernelError> {
+        let block = self.threads * self.each;
+        Kernel::build(name, |k| {
+            let tensor = |number: usize, name: &str, role: Role| {
+                k.tensor_of(tensors[number].1, name, &self.declared(tensors, number), role)
+            };
+            let sources = (1..tensors.len())
+                .map(|number| tensor(number, &format!("x{}", number - 1), Role::Input))
+                .collect::<Result<Vec<_>, _>>()?;
+            let y = tensor(0, "y", Role::Output)?;
+            k.threads(self.threads)?;
+            k.grid(operation::Axis::X, &((self.count + block - 1) / block).to_string())?;
+            let overflow = || LayoutError::Overflow { op: "vector" };
+            let first = Stride::times(&k.block_number(operation::Axis::X), &Expr::from(block)).ok_or_else(overflow)?;
+            let first = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;
+            // All is read before anything is written.
+            let mut vectors = Vec::new();
+            for turn in 0..self.each {
+                let number = Stride::plus(&first, &Expr::from(turn * self.threads)).ok_or_else(overflow)?;
+                let digits = k.coordinate(&number, &self.extents)?;
+                let slots = std::iter::once(Slot::All).chain(digits.into_iter().map(Slot::At));
+                let at: Coord<Expr> = Tree::flat(slots)?;
+                let read = sources.iter().map(|source| source.slice(at.clone())?.load_predicated()?.numbers());
+                vectors.push((y.slice(at.clone())?, read.collect::<Result<Vec<Vec<Num<'_>>>, _>>()?));
+            }
+            for (part, read) in vectors {
+                let result: Fragment<'_> = part.fragment()?;
+                let value = |at: usize| {
+                    let elements: Vec<Num<'_>> = read.iter().map(|numbers| numbers[at].to(wide)).collect();
+                    expression.number(k, wide, &elements).to(tensors[0].1)
+                };
+                result.set(&(0..self.width as usize).map(value).collect::<Vec<_>>())?;
+                part.store_predicated(&result)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The type in which an expression is computed of such tensors, the output first.
+///
+/// Errors: as [`map`], but for the number of vectors.
+fn checked(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Element, PlanError> {
+    let (inputs, output) = (tensors.len() - 1, tensors[0].0);
+    if expression.inputs() > inputs {
+        return Err(PlanError::Unknown {
+            what: "input",
+            given: format!("x{}", expression.inputs() - 1),
+            known: format!("{inputs} tensors"),
+        });
+    }
+    for (layout, ..) in tensors {
+        let (least, _) = layout.range()?;
+        if least < 0 {
+            return Err(PlanError::Before { layout: layout.to_string(), least });
+        }
+        if layout.shape() != output.shape() {
+            return Err(PlanError::Shape { layout: layout.to_string(), shape: output.shape().to_string() });
+        }
+    }
+    let wide = computed_in(expression, tensors)?;
+    if !output.is_injective()? {
+        return Err(PlanError::Overlap { layout: output.to_string() });
+    }
+    Ok(wide)
 }
 
 /// The type in which an expression of tensors is computed.

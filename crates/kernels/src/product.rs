@@ -97,6 +97,44 @@ pub fn product(factors: Element, result: Element, [m, n, k]: [i64; 3]) -> Result
     Ok(planned.sized(&[("M", m), ("N", n), ("K", k)]))
 }
 
+/// The matrix instruction for factors of a type.
+fn instruction(factors: Element) -> &'static str {
+    match factors {
+        Element::F16 => "SM80_16x8x16_F32F16F16F32_TN",
+        _ => "SM80_16x8x16_F32BF16BF16F32_TN",
+    }
+}
+
+/// Which thread of a block does what.
+struct Tilings {
+    mma: TiledMma,
+    /// Chunks of 16 bytes to shared memory, of A and of B, and from there, of C.
+    copy: TiledCopy,
+    write: TiledCopy,
+    /// Fragments of A and of B from shared memory.
+    load_a: TiledCopy,
+    load_b: TiledCopy,
+}
+
+impl Tilings {
+    fn of(factors: Element, Tiles { depth, warps, .. }: &Tiles) -> Result<Tilings, PlanError> {
+        let arranged: Layout = format!("({},{},1)", warps[0], warps[1]).parse()?;
+        // Two instructions of 8 columns a warp, so that one load of matrices serves both.
+        let order: Tiler = format!("[{}:1;{}:1;{STEP}:1]", 16 * warps[0], 16 * warps[1]).parse()?;
+        let mma = TiledMma::new(MmaAtom::named(instruction(factors))?, &arranged, &order)?;
+        // Rows, and chunks of a row.
+        let movers = |chunks: i64| format!("({},{chunks}):({chunks},1)", mma.threads() / chunks).parse::<Layout>();
+        let eight: Layout = "(1,8)".parse()?;
+        let copy = CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?;
+        let copy = TiledCopy::new(copy, 16, &movers(depth / 8)?, &eight)?;
+        let write = TiledCopy::new(CopyAtom::named("UniversalCopy<uint128_t>")?, 16, &movers(16)?, &eight)?;
+        let matrices = CopyAtom::named("SM75_U32x4_LDSM_N")?;
+        let load_a = TiledCopy::of_operand(matrices.clone(), &mma, Operand::A)?;
+        let load_b = TiledCopy::of_operand(matrices, &mma, Operand::B)?;
+        Ok(Tilings { mma, copy, write, load_a, load_b })
+    }
+}
+
 fn product_of(
     factors: Element,
     result: Element,
@@ -104,30 +142,14 @@ fn product_of(
     group: i64,
     facts: [String; 3],
 ) -> Result<Planned, PlanError> {
-    let Tiles { tile: [rows, columns], depth, stages, warps } = *tiles;
-    let atom = match factors {
-        Element::F16 => "SM80_16x8x16_F32F16F16F32_TN",
-        _ => "SM80_16x8x16_F32BF16BF16F32_TN",
-    };
-    let arranged: Layout = format!("({},{},1)", warps[0], warps[1]).parse()?;
-    // Two instructions of 8 columns a warp, so that one load of matrices serves both.
-    let order: Tiler = format!("[{}:1;{}:1;{STEP}:1]", 16 * warps[0], 16 * warps[1]).parse()?;
-    let mma = TiledMma::new(MmaAtom::named(atom)?, &arranged, &order)?;
-    // Threads that move chunks of 16 bytes: rows, and chunks of a row.
-    let movers = |chunks: i64| format!("({},{chunks}):({chunks},1)", mma.threads() / chunks).parse::<Layout>();
-    let eight: Layout = "(1,8)".parse()?;
-    let copy = CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?;
-    let copy = TiledCopy::new(copy, 16, &movers(depth / 8)?, &eight)?;
-    let write = TiledCopy::new(CopyAtom::named("UniversalCopy<uint128_t>")?, 16, &movers(16)?, &eight)?;
-    let matrices = CopyAtom::named("SM75_U32x4_LDSM_N")?;
-    let load_a = TiledCopy::of_operand(matrices.clone(), &mma, Operand::A)?;
-    let load_b = TiledCopy::of_operand(matrices, &mma, Operand::B)?;
+    let Tiles { tile: [rows, columns], depth, stages, .. } = *tiles;
+    let Tilings { mma, copy, write, load_a, load_b } = Tilings::of(factors, tiles)?;
     // Elements of 16 bits go through shared memory, so that whole lines of C are written.
     let staged = result.bits() == 16;
     let plan = vec![
         format!("tiles of {rows} x {columns} of C, {depth} steps along K at a time, {stages} stages"),
         format!("blocks in the order of tiles: {group} along M, then the {group} beside them along N"),
-        format!("{atom}, {} threads", mma.threads()),
+        format!("{}, {} threads", instruction(factors), mma.threads()),
         (if staged { "C through shared memory" } else { "C from registers" }).to_string(),
     ];
     let swizzle = if depth == 64 { "S<3,3,3>" } else { "S<2,3,3>" };

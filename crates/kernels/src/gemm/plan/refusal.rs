@@ -20,6 +20,18 @@ const MOST_BARRIER_BYTES: i64 = 512;
 impl Plan {
     /// Why it cannot be carried out, if so.
     pub(crate) fn refusal(&self, problem: &Problem) -> Option<&'static str> {
+        self.number_refusal(problem)
+            .or_else(|| self.pairs_refusal(problem))
+            .or_else(|| self.turns_refusal(problem))
+            .or_else(|| self.sharing_refusal(problem))
+            .or_else(|| self.columns_refusal(problem))
+            .or_else(|| self.instruction_refusal(problem))
+            .or_else(|| self.room_refusal(problem))
+            .or_else(|| self.cluster_refusal(problem))
+    }
+
+    /// Of its numbers, each by itself.
+    fn number_refusal(&self, problem: &Problem) -> Option<&'static str> {
         let steps = count(problem.sizes()[2], problem.depth());
         if [self.group, self.blocks, self.resident].iter().any(|number| !(1..=MOST).contains(number)) {
             return Some("`group`, `blocks` and `resident` are from 1 to 4096");
@@ -39,32 +51,42 @@ impl Plan {
         if !(8..=MAX_COLUMNS).contains(&self.columns) || self.columns % 8 != 0 {
             return Some("a tile has a multiple of 8 columns, at most 256");
         }
-        if problem.pairs().is_some() {
-            if self.tile_of_d(problem)[0] % (64 * self.groups) != 0 || self.tile_of_d(problem)[1] % 8 != 0 {
-                return Some(
-                    "each half of the pairs of a tile needs a multiple of 64 rows for each group, and of 8 columns",
-                );
-            }
-            if self.cluster > 1 {
-                return Some("pairs of columns are not multiplied by clusters");
-            }
+        None
+    }
+
+    /// Where B has pairs of columns.
+    fn pairs_refusal(&self, problem: &Problem) -> Option<&'static str> {
+        problem.pairs()?;
+        let [rows, columns] = self.tile_of_d(problem);
+        if rows % (64 * self.groups) != 0 || columns % 8 != 0 {
+            return Some(
+                "each half of the pairs of a tile needs a multiple of 64 rows for each group, and of 8 columns",
+            );
         }
-        if self.alternates {
-            if self.groups != 2 || self.resident > 1 || self.cluster > 1 || self.splits > 1 {
-                return Some(
-                    "groups that take tiles in turn are two, of a block that shares no tile and no processor, and is in no cluster",
-                );
-            }
-            let more = problem.pairs().is_some() || problem.by_products().next().is_some() || problem.is_promoted();
-            if more || problem.groups().is_some() || problem.fold().is_some() {
-                return Some(
-                    "groups take tiles in turn where there are no pairs, by-products, sums of blocks, groups of rows and folded modes",
-                );
-            }
-            if self.stages < 4 {
-                return Some("groups that take tiles in turn need four stages");
-            }
+        (self.cluster > 1).then_some("pairs of columns are not multiplied by clusters")
+    }
+
+    /// Where groups take tiles in turn.
+    fn turns_refusal(&self, problem: &Problem) -> Option<&'static str> {
+        if !self.alternates {
+            return None;
         }
+        if self.groups != 2 || self.resident > 1 || self.cluster > 1 || self.splits > 1 {
+            return Some(
+                "groups that take tiles in turn are two, of a block that shares no tile and no processor, and is in no cluster",
+            );
+        }
+        let more = problem.pairs().is_some() || problem.by_products().next().is_some() || problem.is_promoted();
+        if more || problem.groups().is_some() || problem.fold().is_some() {
+            return Some(
+                "groups take tiles in turn where there are no pairs, by-products, sums of blocks, groups of rows and folded modes",
+            );
+        }
+        (self.stages < 4).then_some("groups that take tiles in turn need four stages")
+    }
+
+    /// Where blocks share tiles, or loads.
+    fn sharing_refusal(&self, problem: &Problem) -> Option<&'static str> {
         if self.splits > 1 && problem.by_products().next().is_some() {
             return Some("by-products are taken of whole sums, so blocks share no tiles");
         }
@@ -79,21 +101,28 @@ impl Plan {
                 "where rows of A are folded, they lie along the rows of tiles, and blocks share no tiles and are in no clusters",
             );
         }
+        None
+    }
+
+    /// Of the columns of a tile, where by-products are taken of them or they have scales.
+    fn columns_refusal(&self, problem: &Problem) -> Option<&'static str> {
         if problem.by_products().next().is_some() && self.tile_of_d(problem)[1] % 16 != 0 {
             return Some("by-products need tiles of a multiple of 16 columns");
         }
-        if self.splits_scales(problem) {
-            return Some("columns that are multiplied together have one block of scales");
-        }
+        self.splits_scales(problem).then_some("columns that are multiplied together have one block of scales")
+    }
+
+    /// Of what the instructions do.
+    fn instruction_refusal(&self, problem: &Problem) -> Option<&'static str> {
         let own = self.tile_of_d(problem)[1];
-        let instruction = if problem.pairs().is_none() { own / self.halves(problem) } else { own };
-        if self.groups > 2 && instruction > COLUMNS_OF_THREE {
+        let columns = if problem.pairs().is_none() { own / self.halves(problem) } else { own };
+        if self.groups > 2 && columns > COLUMNS_OF_THREE {
             return Some("three groups multiply tiles of more than 192 columns by halves, so of a multiple of 16");
         }
         if self.groups > 2 && problem.staged().is_some() && problem.stored().is_err() {
             return Some("threads of three groups do not divide a tile that they store themselves");
         }
-        if problem.sums() == Element::I32 && instruction > 24 && instruction % 16 != 0 {
+        if problem.sums() == Element::I32 && columns > 24 && columns % 16 != 0 {
             return Some("instructions for integers have a multiple of 16 columns, or 8 or 24");
         }
         if problem.sums() == Element::I32 && self.splits > 1 {
@@ -102,6 +131,11 @@ impl Plan {
         if problem.factors() == Element::F32 && !problem.is_tf32() {
             return Some("no instruction multiplies factors of f32 that may not be rounded to tf32");
         }
+        None
+    }
+
+    /// Of registers and shared memory.
+    fn room_refusal(&self, problem: &Problem) -> Option<&'static str> {
         let registers = self.shares(problem).map_or(self.registers(), |[_, many]| i64::from(many));
         if self.sums(problem) + OTHER_REGISTERS > registers {
             return Some("a thread has no registers for so many sums");
@@ -111,28 +145,30 @@ impl Plan {
         }
         let bytes =
             self.stages.min(MAX_STAGES + 1) * self.stage_bytes() + MOST_BARRIER_BYTES + self.staged_bytes(problem);
-        if self.stages > MAX_STAGES || bytes > BLOCK_BYTES {
-            return Some("the stages, and what D goes through, do not fit into shared memory");
-        }
+        (self.stages > MAX_STAGES || bytes > BLOCK_BYTES)
+            .then_some("the stages, and what D goes through, do not fit into shared memory")
+    }
+
+    /// Of the order of tiles, and of clusters.
+    fn cluster_refusal(&self, problem: &Problem) -> Option<&'static str> {
         if self.group > count(self.extents(problem)[0], self.rows.max(1)) {
             return Some("`group` is more than the tiles along the rows");
         }
-        if self.cluster == 2 {
-            let side = self.side_by_side();
-            let factor = if self.swapped == side { problem.b() } else { problem.a() };
-            if problem.readable(factor) != Ok(Contiguous::Columns) {
-                return Some("K is not contiguous in the factor of which the blocks of a cluster load halves");
-            }
-            if self.blocks % 2 != 0 || (!side && self.group % 2 != 0) {
-                return Some(
-                    "clusters of two need an even number of blocks, and an even `group` where their tiles are one above the other",
-                );
-            }
-            if side && count(self.extents(problem)[1], self.columns) < 2 {
-                return Some("the tiles of a cluster are side by side, and there is only one column of tiles");
-            }
+        if self.cluster != 2 {
+            return None;
         }
-        None
+        let side = self.side_by_side();
+        let factor = if self.swapped == side { problem.b() } else { problem.a() };
+        if problem.readable(factor) != Ok(Contiguous::Columns) {
+            return Some("K is not contiguous in the factor of which the blocks of a cluster load halves");
+        }
+        if self.blocks % 2 != 0 || (!side && self.group % 2 != 0) {
+            return Some(
+                "clusters of two need an even number of blocks, and an even `group` where their tiles are one above the other",
+            );
+        }
+        (side && count(self.extents(problem)[1], self.columns) < 2)
+            .then_some("the tiles of a cluster are side by side, and there is only one column of tiles")
     }
 
     /// Why blocks cannot share the last tiles, if so.
