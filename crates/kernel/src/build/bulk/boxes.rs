@@ -1,0 +1,335 @@
+//! The boxes of a tile.
+//!
+//! Law: a box is as many elements of a tile as lie in shared memory one after the other while each
+//! further mode is a step of 1 in a dimension of the tensor that is not in the box yet. Going along
+//! shared memory says which coordinate lies where, so boxes, their corners and the tensor map
+//! follow from the two layouts (`tilewright_atoms::TensorMap` has the same law for known numbers).
+//! A mode whose elements change places in shared memory is several dimensions, where its extent is
+//! shown to be a multiple of theirs. A mode of one element is a dimension where a box may begin
+//! past it, which has no edges otherwise.
+//!
+//! The engine permutes by the bits of addresses, so a box may begin at any line of the pattern of
+//! its swizzle.
+
+use tilewright_atoms::{MAX_DIMENSIONS, SwizzleMode};
+use tilewright_layout::symbolic::{Expr, Symbolic, Values};
+use tilewright_layout::{Coordinate, Extent, Layout, LayoutError, ModePath, Stride};
+
+use super::super::Build;
+use super::super::core::Core;
+use super::super::tensor::{self, View};
+use super::{mode_of, overflow};
+use crate::error::Reason;
+use crate::program::memory::{Dimension, Map, MapId};
+
+/// The most elements of a box along a dimension.
+const MAX_BOX: i64 = 256;
+/// What places in shared memory are multiples of, in bytes.
+const LINE: i64 = 128;
+/// What strides and corners are multiples of, in bytes.
+const UNIT: i64 = 16;
+
+/// One box: its corner, a number for each dimension of the map, and where it begins in shared
+/// memory, in elements.
+pub(crate) struct Box {
+    pub(super) corner: Vec<Expr>,
+    pub(super) offset: Expr,
+}
+
+/// The boxes that make a tile.
+pub(crate) struct Boxes {
+    pub(crate) map: MapId,
+    pub(crate) boxes: Vec<Box>,
+    /// Bytes of all of them.
+    pub(crate) bytes: i64,
+}
+
+/// A dimension of a tensor map: a mode of the tensor, or a part of one, whose coordinates are those
+/// of the mode divided by `from`, modulo the extent where it is not the last part.
+struct Part {
+    path: ModePath,
+    from: i64,
+    /// The modulus; none for the last part.
+    modulus: Option<i64>,
+    extent: Expr,
+    stride: Expr,
+    /// How much of it a box has; none where it has one coordinate.
+    boxed: Option<i64>,
+}
+
+impl Part {
+    fn whole((path, extent, stride): (ModePath, Expr, Expr)) -> Part {
+        Part { path, from: 1, modulus: None, extent, stride, boxed: None }
+    }
+
+    /// Parts the dimension of a mode in two, so that one begins at a multiple of the coordinate:
+    /// its number. None where the box crosses the border, the extent is not shown to be a multiple,
+    /// or there would be too many dimensions.
+    fn parted(parts: &mut Vec<Part>, path: ModePath, scale: i64) -> Option<usize> {
+        let inside = |part: &Part| {
+            let end = part.modulus.map_or(i64::MAX, |modulus| part.from * modulus);
+            part.path == path && part.from < scale && scale < end && scale % part.from == 0
+        };
+        let at = parts.iter().position(inside)?;
+        let ratio = scale / parts[at].from;
+        let size = Expr::from(ratio);
+        let dimensions = parts.iter().filter(|part| part.extent.known() != Some(1)).count();
+        let own = &parts[at];
+        let whole = ratio % own.boxed.unwrap_or(1) == 0 && size.divides(&own.extent).proved();
+        if !whole || dimensions >= MAX_DIMENSIONS {
+            return None;
+        }
+        let (extent, _) = own.extent.divide(&size)?;
+        let stride = Stride::times(&own.stride, &size)?;
+        let modulus = own.modulus.map(|modulus| modulus / ratio);
+        parts.push(Part { path, from: scale, modulus, extent, stride, boxed: None });
+        parts[at].extent = size;
+        parts[at].modulus = Some(ratio);
+        Some(parts.len() - 1)
+    }
+
+    /// The coordinate of a part, of that of the mode.
+    fn coordinate(&self, of_mode: &Expr) -> Option<Expr> {
+        let (own, _) =
+            if self.from == 1 { (of_mode.clone(), Expr::from(0)) } else { of_mode.divide(&Expr::from(self.from))? };
+        match self.modulus {
+            None => Some(own),
+            Some(modulus) => Some(own.divide(&Expr::from(modulus))?.1),
+        }
+    }
+}
+
+/// The path, extent and stride of each leaf.
+fn gather(layout: &Layout<Expr>, path: ModePath, found: &mut Vec<(ModePath, Expr, Expr)>) -> Result<(), LayoutError> {
+    if let ([leaf], true) = (layout.leaves(), layout.profile().is_leaf()) {
+        found.push((path, leaf.extent.clone(), leaf.stride.clone()));
+        return Ok(());
+    }
+    layout.modes().enumerate().try_for_each(|(mode, part)| gather(&part, path.then(mode)?, found))
+}
+
+impl Core {
+    /// The map, which may be there already.
+    fn map(&mut self, map: Map) -> MapId {
+        let same =
+            |own: &Map| own.buffer == map.buffer && own.swizzle == map.swizzle && own.dimensions == map.dimensions;
+        if let Some(known) = self.maps.iter().position(same) {
+            return MapId(known as u32);
+        }
+        self.maps.push(map);
+        MapId(self.maps.len() as u32 - 1)
+    }
+}
+
+/// An index of shared memory at which a box begins, and the coordinate that lies there.
+type Place = (i64, Coordinate<Expr>);
+
+/// What lies along shared memory, and the parts that a box has of it.
+struct Inside {
+    /// The coordinate of the tensor at each index of shared memory.
+    along: Layout<Coordinate<Expr>>,
+    /// The parts, by their numbers, and how many elements a box has.
+    order: Vec<usize>,
+    volume: i64,
+}
+
+/// A refusal of a bulk copy of a tile of a tensor.
+fn refused(global: &View<'_>, because: &str) -> Reason {
+    Reason::Width {
+        tensor: global.text(),
+        atom: "a bulk copy".to_string(),
+        elements: 128 / global.element.bits(),
+        because: because.to_string(),
+    }
+}
+
+impl Build {
+    /// The boxes of a tile of a tensor and its place in shared memory.
+    pub(crate) fn boxes<'k>(&'k self, global: &View<'k>, shared: &View<'k>) -> Result<Boxes, Reason> {
+        let refuse = |because: &str| refused(global, because);
+        let (size, bits) = (common_size(global, shared)?, i64::from(global.element.bits()));
+        let swizzle = mode_of(shared, bits).ok_or_else(|| refuse("the swizzle is none of the copy engine"))?;
+        let mut parts = self.modes(global)?;
+        let inside = inside(global, shared, size, (swizzle, &mut parts))?;
+        // Where each box begins in shared memory, and in the tensor.
+        let mut places: Vec<Place> = Vec::new();
+        for index in (0..size).step_by(inside.volume as usize) {
+            let part: Coordinate<Expr> = inside.along.eval(&Expr::from(index))?;
+            places.push((index, global.place.start.plus(&part).ok_or_else(overflow)?));
+        }
+        let dimensions = dimensions(&parts, inside.order, &places, bits)?;
+        check(&dimensions, swizzle, bits).map_err(refuse)?;
+        let boxes = corners(global, shared, &dimensions, &places)?;
+        let dimensions = dimensions.into_iter().map(|(_, dimension)| dimension).collect();
+        let map = self.core().map(Map { buffer: global.buffer, dimensions, swizzle });
+        Ok(Boxes { map, boxes, bytes: size * bits / 8 })
+    }
+
+    /// The modes of a whole tensor, as it was declared.
+    fn modes(&self, global: &View<'_>) -> Result<Vec<Part>, Reason> {
+        let mut core = self.core();
+        let text = core.buffers[global.buffer.index()].layout.clone();
+        let (map, _, whole) = tensor::read(&mut core, &text)?;
+        if map.is_some() {
+            return Err(refused(global, "a tensor map has no swizzle of global memory"));
+        }
+        let mut leaves = Vec::new();
+        gather(&whole, ModePath::ROOT, &mut leaves)?;
+        Ok(leaves.into_iter().map(Part::whole).collect())
+    }
+}
+
+/// How many elements both sides have.
+fn common_size(global: &View<'_>, shared: &View<'_>) -> Result<i64, Reason> {
+    if global.is_shared() || !shared.is_shared() {
+        return Err(refused(global, "one side is in global memory, the other in shared memory"));
+    }
+    if !global.ends.is_empty() {
+        return Err(refused(global, "it goes to the edges of a tensor, and this one ends before"));
+    }
+    if global.element != shared.element {
+        return Err(Reason::Elements { wanted: shared.element, given: global.element });
+    }
+    let count = |view: &View<'_>| {
+        let open = || Reason::Open { what: "the number of elements", layout: view.text() };
+        view.layout.size().known().filter(|size| *size >= 0).ok_or_else(open)
+    };
+    let (size, wanted) = (count(shared)?, count(global)?);
+    if size == wanted {
+        return Ok(size);
+    }
+    Err(Reason::Sizes {
+        left: global.text(),
+        left_size: wanted.to_string(),
+        right: shared.text(),
+        right_size: size.to_string(),
+    })
+}
+
+/// Which coordinates lie along shared memory, and what a box has of them: modes are parted where
+/// that makes it as large as the pattern of the swizzle.
+fn inside(
+    global: &View<'_>,
+    shared: &View<'_>,
+    size: i64,
+    (swizzle, parts): (SwizzleMode, &mut Vec<Part>),
+) -> Result<Inside, Reason> {
+    let within = shared.layout.numbers(&Values::new())?;
+    let inverse = within.right_inverse()?;
+    if inverse.size() != size {
+        return Err(refused(global, "it does not lie in shared memory without gaps"));
+    }
+    let along = global.place.layout.compose(&Layout::<Expr>::from(&inverse))?;
+    let (mut order, mut volume, mut parted) = (Vec::new(), 1_i64, false);
+    for leaf in along.leaves() {
+        let Some(extent) = leaf.extent.known() else { break };
+        if extent == 1 {
+            continue;
+        }
+        let Some((path, scale)) = leaf.stride.term() else { break };
+        let Some(scale) = scale.known() else { break };
+        let free = |part: &Part| part.path == path && part.from == scale && part.boxed.is_none();
+        let found = parts.iter().position(free);
+        // A box that is less than the pattern of the swizzle could begin nowhere else in it.
+        let small = volume * i64::from(global.element.bits()) / 8 < swizzle.period();
+        let at = match found {
+            Some(at) => at,
+            None if small || parted => match Part::parted(parts, path, scale) {
+                Some(at) => at,
+                None => break,
+            },
+            None => break,
+        };
+        parted |= found.is_none();
+        let boxed = (1..=MAX_BOX.min(extent)).rev().find(|part| extent % part == 0).unwrap_or(1);
+        parts[at].boxed = Some(boxed);
+        order.push(at);
+        volume *= boxed;
+        if boxed < extent || order.len() == MAX_DIMENSIONS {
+            break;
+        }
+    }
+    Ok(Inside { along, order, volume })
+}
+
+fn bytes(elements: &Expr, bits: i64) -> Result<Expr, Reason> {
+    Stride::times(elements, &Expr::from(bits / 8)).ok_or_else(overflow)
+}
+
+/// The dimensions of the tensor map, each with its part: first those that a box has several
+/// coordinates of, in this order. A mode of one element is none where every box begins with it.
+fn dimensions<'p>(
+    parts: &'p [Part],
+    mut order: Vec<usize>,
+    places: &[Place],
+    bits: i64,
+) -> Result<Vec<(&'p Part, Dimension)>, Reason> {
+    let always_first = |part: &Part| {
+        let at = |(_, at): &Place| part.coordinate(&at.scale_at(part.path));
+        places.iter().all(|place| at(place).is_some_and(|at| at.range() == (Some(0), Some(0))))
+    };
+    let of_one = |part: &Part| part.extent.known() == Some(1);
+    order.extend((0..parts.len()).filter(|at| {
+        let part = &parts[*at];
+        part.boxed.is_none() && !(of_one(part) && always_first(part))
+    }));
+    let dimension = |at: usize| {
+        let part = &parts[at];
+        // No box steps along a mode of one element, so its stride may be any number.
+        let stride = match part.boxed {
+            None if of_one(part) => Expr::from(UNIT),
+            _ => bytes(&part.stride, bits)?,
+        };
+        let boxed = part.boxed.unwrap_or(1) as u32;
+        Ok((part, Dimension { extent: part.extent.clone(), stride, boxed }))
+    };
+    order.into_iter().map(dimension).collect()
+}
+
+/// Why a tensor map has no such dimensions, if so.
+fn check(dimensions: &[(&Part, Dimension)], swizzle: SwizzleMode, bits: i64) -> Result<(), &'static str> {
+    let Some((_, first)) = dimensions.first().filter(|(part, _)| part.boxed.is_some()) else {
+        return Err("no neighbours in shared memory are neighbours in the tensor");
+    };
+    if first.stride.known() != Some(bits / 8) {
+        return Err("neighbours in shared memory are none in the tensor");
+    }
+    let row = i64::from(first.boxed) * bits / 8;
+    if row % UNIT != 0 || (swizzle != SwizzleMode::None && row != UNIT * swizzle.units()) {
+        return Err("a row of the box is no multiple of 16 bytes, or no line of the swizzle");
+    }
+    if dimensions.len() > MAX_DIMENSIONS {
+        return Err("a tensor map has at most 5 dimensions");
+    }
+    let unit = Expr::from(UNIT);
+    if dimensions.iter().skip(1).any(|(_, dimension)| !unit.divides(&dimension.stride).proved()) {
+        return Err("its strides are not shown to be multiples of 16 bytes");
+    }
+    Ok(())
+}
+
+/// The boxes that begin at these places.
+fn corners(
+    global: &View<'_>,
+    shared: &View<'_>,
+    dimensions: &[(&Part, Dimension)],
+    places: &[Place],
+) -> Result<Vec<Box>, Reason> {
+    let refuse = |because: &str| refused(global, because);
+    let bits = i64::from(global.element.bits());
+    let (unit, line) = (Expr::from(UNIT), Expr::from((LINE * 8 / bits).max(1)));
+    let at = |(index, at): &Place| {
+        let corner = dimensions.iter().map(|(part, _)| part.coordinate(&at.scale_at(part.path)));
+        let corner = corner.collect::<Option<Vec<Expr>>>();
+        let corner = corner.ok_or_else(|| refuse("a corner of a box is a number that is not divided exactly"))?;
+        if !unit.divides(&bytes(&corner[0], bits)?).proved() {
+            return Err(refuse("a box is not shown to begin at a multiple of 16 bytes"));
+        }
+        let offset = Stride::plus(&shared.offset, &Expr::from(*index)).ok_or_else(overflow)?;
+        if !line.divides(&offset).proved() {
+            return Err(refuse("a box does not begin at a multiple of 128 bytes of shared memory"));
+        }
+        Ok(Box { corner, offset })
+    };
+    places.iter().map(at).collect()
+}
