@@ -100,6 +100,12 @@ struct Costs<'p> {
     by_groups: bool,
 }
 
+/// How many such bits of an index lanes have, and how many go across warps.
+fn counted(held: &Held, is_one: impl Fn(u8) -> bool) -> [u64; 2] {
+    let (lanes, across) = held.threads.split_at(held.threads.len().min(5));
+    [lanes, across].map(|bits| bits.iter().flatten().filter(|bit| is_one(**bit)).count() as u64)
+}
+
 /// The best assignment.
 pub(crate) fn assign(
     program: &Program,
@@ -283,7 +289,6 @@ impl Costs<'_> {
     ) -> Result<(), Reason> {
         let Some(variable) = self.variable(result) else { return Ok(()) };
         let layouts = self.pools.layouts_of(result);
-        let (from, to) = (self.program.type_of(operand).shape.clone(), self.program.type_of(result).shape.clone());
         match operation {
             Operation::Dot => {
                 let tilings = &self.pools.tilings[&result];
@@ -299,84 +304,93 @@ impl Costs<'_> {
             // is staged.
             Operation::Histogram(_) | Operation::Stage { .. } => Ok(()),
             Operation::Top(mode, count) => {
-                let source = self.pools.layouts_of(operand).to_vec();
-                let Some(taken) = self.variable(operand) else { return Ok(()) };
-                let element = self.program.type_of(operand).element;
-                let mut table = Vec::new();
-                for held in &source {
-                    let network = top::Network::new(&from, *mode, count.trailing_zeros(), held);
-                    let mut own = weights::instructions(network.instructions(), self.warps);
-                    own = own.saturating_add(conversions.cost(held, &network.begins, element)?);
-                    if let Some((before, after)) = &network.moved {
-                        own = own.saturating_add(conversions.cost(before, after, element)?);
-                    }
-                    for to in layouts {
-                        let last = conversions.cost(&network.result, to, element)?;
-                        table.push(own.saturating_add(last).saturating_mul(weight));
-                    }
-                }
-                let count = layouts.len();
-                self.network.both(taken, variable, |from, to| table[from * count + to]);
-                Ok(())
+                self.searched((result, variable), operand, (*mode, *count), weight, conversions)
             }
-            Operation::Reduce(..) | Operation::ArgMax(_) => {
-                let modes = match operation {
-                    Operation::Reduce(_, modes) => modes.clone(),
-                    Operation::ArgMax(mode) => vec![*mode],
-                    _ => Vec::new(),
-                };
-                let (source, taken) = (self.pools.layouts_of(operand).to_vec(), self.variable(operand));
-                let Some(taken) = taken else { return Ok(()) };
-                let element = self.program.type_of(result).element;
-                // Two numbers go where a place is searched for.
-                let numbers = if let Operation::ArgMax(_) = operation { 4 } else { 1 };
-                let along = crate::held::bits::without(&from, &modes);
-                let mut table = Vec::new();
-                for held in &source {
-                    let left = held.mapped(|bit| along[usize::from(bit)]);
-                    let gone = |bits: &[Option<u8>]| {
-                        bits.iter().flatten().filter(|bit| along[usize::from(**bit)].is_none()).count() as u64
-                    };
-                    let (lanes, across) = held.threads.split_at(held.threads.len().min(5));
-                    let own = weights::reduction(
-                        held.values().unsigned_abs(),
-                        left.values().unsigned_abs(),
-                        gone(lanes),
-                        gone(across),
-                        self.warps,
-                    );
-                    for to in layouts {
-                        table.push(
-                            (own * numbers)
-                                .saturating_add(conversions.cost(&left, to, element)?)
-                                .saturating_mul(weight),
-                        );
-                    }
-                }
-                let count = layouts.len();
-                self.network.both(taken, variable, |from, to| table[from * count + to]);
-                Ok(())
-            }
+            Operation::Reduce(_, modes) => self.reduced((result, variable), operand, (modes, 1), weight, conversions),
+            // Two numbers go where a place is searched for.
+            Operation::ArgMax(mode) => self.reduced((result, variable), operand, (&[*mode], 4), weight, conversions),
             _ => {
                 if let Operation::Scan(_, mode) | Operation::ScanBefore(_, mode) = operation {
-                    let first: u32 = from[..*mode].iter().map(|extent| extent.trailing_zeros()).sum();
-                    let bits = first..first + from[*mode].trailing_zeros();
-                    let warps = self.warps;
-                    let cost = |held: &Held| {
-                        let along = |bits_of: &[Option<u8>]| {
-                            bits_of.iter().flatten().filter(|bit| bits.contains(&u32::from(**bit))).count() as u64
-                        };
-                        let (lanes, across) = held.threads.split_at(held.threads.len().min(5));
-                        let values = held.values().unsigned_abs();
-                        weights::reduction(2 * values, values, along(lanes), along(across), warps)
-                    };
-                    self.network.costs(variable, |option| cost(&layouts[option]).saturating_mul(weight));
+                    self.scanned((result, variable), operand, *mode, weight);
                 }
-                let wants: Vec<Option<Held>> = layouts.iter().map(|held| needed(operation, &from, &to, held)).collect();
+                let (from, to) = (&self.program.type_of(operand).shape, &self.program.type_of(result).shape);
+                let wants: Vec<Option<Held>> = layouts.iter().map(|held| needed(operation, from, to, held)).collect();
                 self.taken(operand, (variable, wants));
                 Ok(())
             }
         }
+    }
+
+    /// What it costs to search for so many of the greatest elements along a mode: by a network, to
+    /// which the operand is converted, and from which its result is.
+    fn searched(
+        &mut self,
+        (result, variable): (ValueId, usize),
+        operand: ValueId,
+        (mode, greatest): (usize, i64),
+        weight: u64,
+        conversions: &mut Conversions,
+    ) -> Result<(), Reason> {
+        let (layouts, ty) = (self.pools.layouts_of(result), self.program.type_of(operand));
+        let Some(taken) = self.variable(operand) else { return Ok(()) };
+        let mut table = Vec::new();
+        for held in self.pools.layouts_of(operand) {
+            let network = top::Network::new(&ty.shape, mode, greatest.trailing_zeros(), held);
+            let mut own = weights::instructions(network.instructions(), self.warps);
+            own = own.saturating_add(conversions.cost(held, &network.begins, ty.element)?);
+            if let Some((before, after)) = &network.moved {
+                own = own.saturating_add(conversions.cost(before, after, ty.element)?);
+            }
+            for to in layouts {
+                let last = conversions.cost(&network.result, to, ty.element)?;
+                table.push(own.saturating_add(last).saturating_mul(weight));
+            }
+        }
+        let count = layouts.len();
+        self.network.both(taken, variable, |from, to| table[from * count + to]);
+        Ok(())
+    }
+
+    /// What it costs to reduce modes, so many times a number, and to convert what that leaves.
+    fn reduced(
+        &mut self,
+        (result, variable): (ValueId, usize),
+        operand: ValueId,
+        (modes, numbers): (&[usize], u64),
+        weight: u64,
+        conversions: &mut Conversions,
+    ) -> Result<(), Reason> {
+        let layouts = self.pools.layouts_of(result);
+        let Some(taken) = self.variable(operand) else { return Ok(()) };
+        let element = self.program.type_of(result).element;
+        let along = crate::held::bits::without(&self.program.type_of(operand).shape, modes);
+        let mut table = Vec::new();
+        for held in self.pools.layouts_of(operand) {
+            let left = held.mapped(|bit| along[usize::from(bit)]);
+            let [lanes, across] = counted(held, |bit| along[usize::from(bit)].is_none());
+            let values = [held, &left].map(|held| held.values().unsigned_abs());
+            let own = weights::reduction(values[0], values[1], lanes, across, self.warps);
+            for to in layouts {
+                let last = conversions.cost(&left, to, element)?;
+                table.push((own * numbers).saturating_add(last).saturating_mul(weight));
+            }
+        }
+        let count = layouts.len();
+        self.network.both(taken, variable, |from, to| table[from * count + to]);
+        Ok(())
+    }
+
+    /// What a scan along a mode costs in each layout.
+    fn scanned(&mut self, (result, variable): (ValueId, usize), operand: ValueId, mode: usize, weight: u64) {
+        let (layouts, warps, shape) = (self.pools.layouts_of(result), self.warps, &self.program.type_of(operand).shape);
+        let first: u32 = shape[..mode].iter().map(|extent| extent.trailing_zeros()).sum();
+        let bits = first..first + shape[mode].trailing_zeros();
+        let cost = |held: &Held| {
+            let [lanes, across] = counted(held, |bit| bits.contains(&u32::from(bit)));
+            let values = held.values().unsigned_abs();
+            weights::reduction(2 * values, values, lanes, across, warps)
+        };
+        self.network.costs(variable, |option| cost(&layouts[option]).saturating_mul(weight));
     }
 
     /// A value comes to the layouts of a variable.

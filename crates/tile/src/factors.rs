@@ -94,7 +94,10 @@ fn tile(operation: &Operation) -> Option<Tile<'_>> {
 }
 
 /// What stands in place of the last operation before a product, and the tile that says where.
-type Stages = HashMap<ValueId, (Operation, Option<ValueId>)>;
+type Staged = (Operation, Option<ValueId>);
+
+/// The same of each factor.
+type Stages = HashMap<ValueId, Staged>;
 
 /// Who copies the factors.
 #[derive(Debug, Clone, Copy)]
@@ -105,30 +108,46 @@ pub(crate) enum Copies {
     Bulk,
 }
 
-/// The program with its factors by way of shared memory.
-///
-/// Errors: what an author's atom brings to shared memory is no factor, or does not fit.
-pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes: &Values) -> Result<Program, Reason> {
-    let (mut used, mut known) = (HashMap::new(), HashMap::new());
-    uses(&program.body, &mut used);
-    definitions(&program.body, &mut known);
-    let mut within = HashMap::new();
-    bodies(&program.body, 0, &mut 0, &mut within);
-    let factors = || known.values().filter(|(operation, _)| matches!(operation, Operation::Dot)).map(|own| &own.1[..2]);
-    let matrix = |value: ValueId| -> Option<Matrix> {
-        let mut chain = Vec::new();
-        let mut value = value;
+/// The values of a program, and who uses them.
+struct Uses<'p> {
+    program: &'p Program,
+    copies: Copies,
+    /// How often each is used, what gives it, and in which body.
+    used: HashMap<ValueId, usize>,
+    known: HashMap<ValueId, (&'p Operation, &'p [ValueId])>,
+    within: HashMap<ValueId, usize>,
+}
+
+impl<'p> Uses<'p> {
+    fn of(program: &'p Program, copies: Copies) -> Uses<'p> {
+        let (mut used, mut known, mut within) = (HashMap::new(), HashMap::new(), HashMap::new());
+        uses(&program.body, &mut used);
+        definitions(&program.body, &mut known);
+        bodies(&program.body, 0, &mut 0, &mut within);
+        Uses { program, copies, used, known, within }
+    }
+
+    /// The factors of all products.
+    fn factors(&self) -> impl Iterator<Item = ValueId> + '_ {
+        let products = self.known.values().filter(|(operation, _)| matches!(operation, Operation::Dot));
+        products.flat_map(|(_, operands)| operands[..2].iter().copied())
+    }
+
+    /// The load from which a factor comes by transposing and reshaping alone, and which nobody else
+    /// takes.
+    fn matrix(&self, factor: ValueId) -> Option<Matrix> {
+        let (mut chain, mut value) = (Vec::new(), factor);
         // Products may share what the engine brings.
-        let shared = match copies {
+        let shared = match self.copies {
             Copies::Threads(_) => 1,
-            Copies::Bulk => factors().flatten().filter(|factor| **factor == value).count().max(1),
+            Copies::Bulk => self.factors().filter(|own| *own == factor).count().max(1),
         };
         loop {
             let most = if chain.is_empty() { shared } else { 1 };
-            if used.get(&value) != Some(&most) {
+            if self.used.get(&value) != Some(&most) {
                 return None;
             }
-            let (operation, operands) = known.get(&value)?;
+            let (operation, operands) = self.known.get(&value)?;
             match operation {
                 Operation::Load { .. } | Operation::Gather { .. } => break,
                 Operation::Transpose(_) | Operation::Reshape(_) => chain.push((operands[0], value, *operation)),
@@ -137,59 +156,74 @@ pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes:
             value = operands[0];
         }
         // Forwards again: which mode is which.
-        let mut modes: Vec<Option<usize>> = (0..program.type_of(value).shape.len()).map(Some).collect();
+        let mut modes: Vec<Option<usize>> = (0..self.program.type_of(value).shape.len()).map(Some).collect();
         for (from, to, operation) in chain.into_iter().rev() {
-            let shape = &program.type_of(from).shape;
+            let (from, to) = (&self.program.type_of(from).shape, &self.program.type_of(to).shape);
             modes = match operation {
                 Operation::Transpose(order) => order.iter().map(|mode| modes[*mode]).collect(),
-                // A reshape that only adds or takes away extents of 1.
-                _ => {
-                    let many = |shape: &[i64]| shape.iter().copied().filter(|extent| *extent > 1).collect::<Vec<_>>();
-                    let to = &program.type_of(to).shape;
-                    if many(shape) != many(to) {
-                        return None;
-                    }
-                    let mut own = modes.iter().zip(shape).filter(|(_, extent)| **extent > 1).map(|(mode, _)| *mode);
-                    to.iter().map(|extent| if *extent > 1 { own.next().flatten() } else { None }).collect()
-                }
+                _ => reshaped(&modes, from, to)?,
             };
         }
         Some(Matrix { load: value, modes })
-    };
-    let is_ahead = |value: ValueId, of: ValueId| within.get(&value) != within.get(&of) || within.get(&of) == Some(&0);
+    }
+
+    /// Whether a value is known before the loop in which another one is given.
+    fn is_ahead(&self, value: ValueId, of: ValueId) -> bool {
+        let within = [value, of].map(|value| self.within.get(&value));
+        within[0] != within[1] || within[1] == Some(&0)
+    }
+
+    /// What stands in place of a factor that goes by way of shared memory, and its load.
+    fn stage(&self, factor: ValueId, by_hand: &ByHand, sizes: &Values) -> Result<Option<(ValueId, Staged)>, Reason> {
+        let Some(Matrix { load, modes }) = self.matrix(factor) else { return Ok(None) };
+        let [Some(rows), Some(columns)] = modes[..] else { return Ok(None) };
+        let Some((operation, operands)) = self.known.get(&load) else { return Ok(None) };
+        let Some((tensor, shape, at, other, picked)) = tile(operation) else { return Ok(None) };
+        let said = operands.first().copied();
+        let ahead = said.is_none_or(|value| self.is_ahead(value, load));
+        let by_threads = matches!(by_hand.of(load), Some(Given::Bits(_)));
+        if picked.is_some_and(|mode| [rows, columns].contains(&mode)) || !ahead || by_threads {
+            return Ok(None);
+        }
+        let place = Place::new(self.program, *tensor, shape, sizes)?;
+        let inner = [rows, columns].into_iter().find(|mode| place.is_wide_along(shape, *mode));
+        // Matrices of 8 bits are read by threads as they lie: those in shared memory are of 16.
+        let bits = self.program.tensors[*tensor].element.bits();
+        let fits = |mode: usize| match self.copies {
+            Copies::Threads(_) if bits != 16 => false,
+            Copies::Threads(threads) => shape.iter().product::<i64>() / 8 >= threads && shape[mode] <= 8 * threads,
+            Copies::Bulk => true,
+        };
+        if *other != 0.0 || !inner.is_some_and(fits) {
+            return Ok(None);
+        }
+        let (tensor, shape, at) = (*tensor, shape.clone(), at.clone());
+        let stage = Operation::Stage { tensor, shape, at, modes: [rows, columns], picked };
+        Ok(Some((load, (stage, said))))
+    }
+}
+
+/// The modes behind a reshape that only adds or takes away extents of 1; none behind others.
+fn reshaped(modes: &[Option<usize>], from: &[i64], to: &[i64]) -> Option<Vec<Option<usize>>> {
+    let many = |shape: &[i64]| shape.iter().copied().filter(|extent| *extent > 1).collect::<Vec<_>>();
+    if many(from) != many(to) {
+        return None;
+    }
+    let mut own = modes.iter().zip(from).filter(|(_, extent)| **extent > 1).map(|(mode, _)| *mode);
+    Some(to.iter().map(|extent| if *extent > 1 { own.next().flatten() } else { None }).collect())
+}
+
+/// The program with its factors by way of shared memory.
+///
+/// Errors: what an author's atom brings to shared memory is no factor, or does not fit.
+pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes: &Values) -> Result<Program, Reason> {
+    let uses = Uses::of(program, copies);
     let mut stages: Stages = HashMap::new();
     let mut brought: HashSet<ValueId> = HashSet::new();
-    for (operation, operands) in known.values() {
-        let Operation::Dot = operation else { continue };
-        for factor in &operands[..2] {
-            let Some(Matrix { load, modes }) = matrix(*factor) else { continue };
-            let [Some(rows), Some(columns)] = modes.as_slice() else { continue };
-            let Some((tensor, shape, at, other, picked)) = known.get(&load).and_then(|own| tile(own.0)) else {
-                continue;
-            };
-            let said = known.get(&load).and_then(|own| own.1.first()).copied();
-            let ahead = said.is_none_or(|value| is_ahead(value, load));
-            if picked.is_some_and(|mode| [*rows, *columns].contains(&mode)) || !ahead {
-                continue;
-            }
-            if let Some(Given::Bits(_)) = by_hand.of(load) {
-                continue;
-            }
-            let place = Place::new(program, *tensor, shape, sizes)?;
-            let inner = [*rows, *columns].into_iter().find(|mode| place.is_wide_along(shape, *mode));
-            // Matrices of 8 bits are read by threads as they lie: those in shared memory are of 16.
-            let bits = program.tensors[*tensor].element.bits();
-            let fits = |mode: usize| match copies {
-                Copies::Threads(_) if bits != 16 => false,
-                Copies::Threads(threads) => shape.iter().product::<i64>() / 8 >= threads && shape[mode] <= 8 * threads,
-                Copies::Bulk => true,
-            };
-            if *other == 0.0 && inner.is_some_and(fits) {
-                let (tensor, shape, at) = (*tensor, shape.clone(), at.clone());
-                let stage = Operation::Stage { tensor, shape, at, modes: [*rows, *columns], picked };
-                stages.insert(*factor, (stage, said));
-                brought.insert(load);
-            }
+    for factor in uses.factors() {
+        if let Some((load, stage)) = uses.stage(factor, by_hand, sizes)? {
+            stages.insert(factor, stage);
+            brought.insert(load);
         }
     }
     let apart = |given| matches!(given, Given::Threads | Given::Engine);

@@ -5,14 +5,17 @@
 //! They go from there to the values that are connected with these by operations that take layouts
 //! to layouts: exactly, as bits. A value has at most [`MOST`] of them, the nearest first.
 
+mod seeds;
+
 use std::collections::{BTreeMap, HashMap};
 
 use tilewright_layout::symbolic::Values;
 
+use self::seeds::Seeds;
 use crate::by_hand::{ByHand, Given};
 use crate::error::{Reason, Taker};
 use crate::held::{Held, bits};
-use crate::matrix::{self, Tiling};
+use crate::matrix::Tiling;
 use crate::memory::{self, Place};
 use crate::picked;
 use crate::pressure;
@@ -167,38 +170,61 @@ impl Pools {
         sizes: &Values,
     ) -> Result<Pools, Reason> {
         let thread_bits = 5 + warps.trailing_zeros() as usize;
-        let mut pools = Pools {
-            alike: HashMap::new(),
+        let mut pools = Pools::carried(nodes);
+        let given = Seeds { program, warps, roles, by_hand, sizes }.all(nodes, &mut pools)?;
+        pools.spread_all(program, nodes);
+        pools.fill(program, nodes, thread_bits);
+        pools.keep_words(program, nodes, thread_bits);
+        pools.read_so(program, nodes, by_hand)?;
+        pools.let_stores(nodes);
+        pools.fit(program, nodes)?;
+        pools.keep_factors(nodes)?;
+        // Layouts by hand stand alone.
+        for (value, held) in given {
+            let own = pools.of(value);
+            pools.origins.insert((own, held.clone()), (Origin::Author(value), held.clone()));
+            pools.layouts.insert(own, vec![held]);
+        }
+        Ok(pools)
+    }
+
+    /// None yet, but for which values stand for each other.
+    fn carried(nodes: &[Node<'_>]) -> Pools {
+        let mut alike = HashMap::new();
+        for node in nodes {
+            if let Statement::Loop(own) = node.statement {
+                alike.extend(own.results.iter().copied().zip(own.parameters.iter().copied()));
+            }
+        }
+        Pools {
+            alike,
             layouts: BTreeMap::new(),
             origins: HashMap::new(),
             stores: HashMap::new(),
             tilings: HashMap::new(),
             places: HashMap::new(),
-        };
-        for node in nodes {
-            if let Statement::Loop(own) = node.statement {
-                for (result, parameter) in own.results.iter().zip(&own.parameters) {
-                    pools.alike.insert(*result, *parameter);
-                }
-            }
         }
-        let mut given = BTreeMap::new();
-        for (number, node) in nodes.iter().enumerate() {
-            pools.seed(program, (number, node), (warps, roles), (by_hand, sizes), &mut given)?;
-        }
-        let passes =
-            |pools: &mut Pools| while nodes.iter().fold(false, |any, node| any | pools.spread(program, node)) {};
-        passes(&mut pools);
-        // What nothing asks for: broadcasts backwards, then whatever is left.
+    }
+
+    /// Takes layouts through all operations, until there are no new ones.
+    fn spread_all(&mut self, program: &Program, nodes: &[Node<'_>]) {
+        while nodes.iter().fold(false, |any, node| any | self.spread(program, node)) {}
+    }
+
+    /// Gives what nothing asks for a layout: broadcasts backwards, then whatever is left.
+    fn fill(&mut self, program: &Program, nodes: &[Node<'_>], thread_bits: usize) {
         for node in nodes {
             let Statement::Let { result, .. } = node.statement else { continue };
-            if pools.layouts_of(*result).is_empty() {
+            if self.layouts_of(*result).is_empty() {
                 let bits = program.type_of(*result).bits() as usize;
-                pools.add(*result, memory::plain(bits, thread_bits), Origin::Plain);
-                passes(&mut pools);
+                self.add(*result, memory::plain(bits, thread_bits), Origin::Plain);
+                self.spread_all(program, nodes);
             }
         }
-        // Words have their numbers in one thread.
+    }
+
+    /// Leaves of words those layouts whose threads have all numbers of a word.
+    fn keep_words(&mut self, program: &Program, nodes: &[Node<'_>], thread_bits: usize) {
         for node in nodes {
             let Statement::Let { result, operation: operation @ Operation::Unpack { .. }, operands, .. } =
                 node.statement
@@ -206,9 +232,9 @@ impl Pools {
                 continue;
             };
             let (from, to) = (&program.type_of(operands[0]).shape, &program.type_of(*result).shape);
-            let own = pools.of(*result);
-            let begins = pools.layouts_of(operands[0]).first().and_then(|held| forward(operation, from, held));
-            let layouts = pools.layouts.entry(own).or_default();
+            let own = self.of(*result);
+            let begins = self.layouts_of(operands[0]).first().and_then(|held| forward(operation, from, held));
+            let layouts = self.layouts.entry(own).or_default();
             layouts.retain(|held| wanted(operation, from, to, held).is_some());
             if let (true, Some(begins)) = (layouts.is_empty(), begins) {
                 layouts.push(begins);
@@ -221,38 +247,36 @@ impl Pools {
                 layouts.push(parted);
             }
         }
-        pools.read_so(program, nodes, by_hand)?;
-        // A store may write in any layout that its value may have.
+    }
+
+    /// Lets a store write in any layout that its value may have.
+    fn let_stores(&mut self, nodes: &[Node<'_>]) {
         for (number, node) in nodes.iter().enumerate() {
             let Statement::Store { value, .. } = node.statement else { continue };
-            let own = pools.layouts_of(*value).to_vec();
-            let stores = pools.stores.entry(number).or_default();
+            let own = self.layouts_of(*value).to_vec();
+            let stores = self.stores.entry(number).or_default();
             own.into_iter().for_each(|held| {
                 if !stores.contains(&held) {
                     stores.push(held);
                 }
             });
         }
-        pools.fit(program, nodes)?;
-        // Factors have the layouts of instructions.
+    }
+
+    /// Leaves factors the layouts of instructions.
+    fn keep_factors(&mut self, nodes: &[Node<'_>]) -> Result<(), Reason> {
         let factors: Vec<Held> =
-            pools.tilings.values().flatten().flat_map(|tiling| [tiling.a.clone(), tiling.b.clone()]).collect();
+            self.tilings.values().flatten().flat_map(|tiling| [tiling.a.clone(), tiling.b.clone()]).collect();
         for node in nodes {
             let Statement::Let { result, operation: Operation::Stage { .. }, .. } = node.statement else { continue };
-            let own = pools.layouts.entry(*result).or_default();
+            let own = self.layouts.entry(*result).or_default();
             own.retain(|held| factors.contains(held));
             if own.is_empty() {
                 let because = "a tile by way of shared memory is a factor of a product".to_string();
                 return Err(Reason::Held { layout: "stage".to_string(), because });
             }
         }
-        // Layouts by hand stand alone.
-        for (value, held) in given {
-            let own = pools.of(value);
-            pools.origins.insert((own, held.clone()), (Origin::Author(value), held.clone()));
-            pools.layouts.insert(own, vec![held]);
-        }
-        Ok(pools)
+        Ok(())
     }
 
     /// Leaves of loads whose instruction the author names the layouts that it reads in.
@@ -302,102 +326,6 @@ impl Pools {
         // Operations on one line take alike.
         takers.dedup();
         Err(Reason::Room { what: "registers of a thread for one value", asked, limit: REGISTERS, takers })
-    }
-
-    fn seed(
-        &mut self,
-        program: &Program,
-        (number, node): (usize, &Node<'_>),
-        (warps, roles): (i64, Option<&Roles>),
-        (by_hand, sizes): (&ByHand, &Values),
-        given: &mut BTreeMap<ValueId, Held>,
-    ) -> Result<(), Reason> {
-        let thread_bits = 5 + warps.trailing_zeros() as usize;
-        match node.statement {
-            Statement::Let { result, operation, operands, place } => match operation {
-                Operation::Load { tensor, shape, .. } => {
-                    let tile = Place::new(program, *tensor, shape, sizes)?;
-                    tile.coalesced(thread_bits).into_iter().for_each(|held| {
-                        self.add(*result, held, Origin::Read(*tensor));
-                    });
-                    self.places.insert(number, tile);
-                }
-                Operation::Gather { tensor, shape, mode, .. } => {
-                    let tile = Place::new(program, *tensor, shape, sizes)?.picked(shape, *mode);
-                    tile.coalesced(thread_bits).into_iter().for_each(|held| {
-                        self.add(*result, held, Origin::Read(*tensor));
-                    });
-                    self.places.insert(number, tile);
-                }
-                Operation::Stage { tensor, shape, .. } => {
-                    self.places.insert(number, Place::new(program, *tensor, shape, sizes)?);
-                }
-                Operation::Dot => {
-                    let shape = |at: usize| &program.type_of(operands[at]).shape;
-                    let extents = [shape(0)[0], shape(1)[1], shape(0)[1]];
-                    let element = program.type_of(operands[0]).element;
-                    let found = match roles {
-                        None => matrix::tilings(element, extents, warps)?,
-                        Some(roles) => {
-                            let brought = |at: usize| {
-                                let value = operands[at];
-                                let bits = program.type_of(value).bits() as usize;
-                                roles.of.contains_key(&value).then(|| memory::plain(bits, thread_bits))
-                            };
-                            let b = brought(1).unwrap_or_else(|| memory::plain(0, thread_bits));
-                            let columns = match by_hand.of(*result) {
-                                Some(Given::Group(columns)) => columns,
-                                _ => extents[1],
-                            };
-                            let shared = brought(0).is_some();
-                            by_hand.is_of_groups(*result, element, extents, (columns, roles.groups, shared))?;
-                            let how = (columns, roles.groups, roles.crosses.contains(&operands[1]));
-                            matrix::of_groups(element, extents, how, brought(0).as_ref(), &b)?
-                        }
-                    };
-                    if found.is_empty() {
-                        let (asked, limit) = (warps, (extents[0] / 16) * (extents[1] / 8));
-                        let what = format!("a product of {} x {} x {}", extents[0], extents[1], extents[2]);
-                        let takers = vec![Taker { what, place: *place, takes: limit }];
-                        let what = "warps, each with an instruction of a product";
-                        return Err(Reason::Room { what, asked, limit, takers });
-                    }
-                    for tiling in &found {
-                        let origin = Origin::Product(*result);
-                        self.add(*result, tiling.c.clone(), origin);
-                        self.add(operands[0], tiling.a.clone(), origin);
-                        self.add(operands[1], tiling.b.clone(), origin);
-                    }
-                    self.tilings.insert(*result, found);
-                }
-                Operation::Held(held) => {
-                    if held.threads.len() != thread_bits {
-                        let because =
-                            format!("it is one of {} threads, and a block has {}", held.threads(), 32 * warps);
-                        return Err(Reason::Held { layout: held.to_string(), because });
-                    }
-                    self.add(operands[0], held.clone(), Origin::Author(*result));
-                    given.insert(*result, held.clone());
-                }
-                _ => {}
-            },
-            Statement::Store { tensor, value, rows, .. } => {
-                let shape = &program.type_of(*value).shape;
-                let place = Place::new(program, *tensor, shape, sizes)?;
-                let place = rows.map_or(place.clone(), |(mode, _)| place.picked(shape, mode));
-                let found = place.coalesced(thread_bits);
-                // With roles, tiles leave as they lie.
-                if roles.is_none() {
-                    found.iter().for_each(|held| {
-                        self.add(*value, held.clone(), Origin::Written(*tensor));
-                    });
-                }
-                self.stores.insert(number, found);
-                self.places.insert(number, place);
-            }
-            Statement::Loop(_) => {}
-        }
-        Ok(())
     }
 
     /// Takes layouts from one end of an operation to the other; whether any were new.

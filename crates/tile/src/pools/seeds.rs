@@ -1,0 +1,149 @@
+//! The layouts that something asks for.
+//!
+//! Law: a tile of a tensor is asked for by lanes that lie side by side in memory, the sums and the
+//! factors of a product by its instructions, and a value as its author says.
+
+use std::collections::BTreeMap;
+
+use tilewright_kernel::program::Location;
+use tilewright_layout::symbolic::Values;
+
+use super::{Node, Origin, Pools};
+use crate::by_hand::{ByHand, Given};
+use crate::error::{Reason, Taker};
+use crate::held::Held;
+use crate::matrix::{self, Tiling};
+use crate::memory::{self, Place};
+use crate::program::{Operation, Program, Statement, ValueId};
+use crate::roles::Roles;
+
+/// What says which layouts are asked for.
+pub(super) struct Seeds<'a> {
+    pub(super) program: &'a Program,
+    pub(super) warps: i64,
+    pub(super) roles: Option<&'a Roles>,
+    pub(super) by_hand: &'a ByHand,
+    pub(super) sizes: &'a Values,
+}
+
+impl Seeds<'_> {
+    /// Adds the layouts that all statements ask for: those that their author gives.
+    pub(super) fn all(&self, nodes: &[Node<'_>], pools: &mut Pools) -> Result<BTreeMap<ValueId, Held>, Reason> {
+        let mut given = BTreeMap::new();
+        for (number, node) in nodes.iter().enumerate() {
+            match node.statement {
+                Statement::Let { result, operation: Operation::Held(held), operands, .. } => {
+                    self.is_of_block(held)?;
+                    pools.add(operands[0], held.clone(), Origin::Author(*result));
+                    given.insert(*result, held.clone());
+                }
+                Statement::Let { result, operation: Operation::Dot, operands, place } => {
+                    self.product(pools, (*result, operands), *place)?;
+                }
+                Statement::Let { result, operation, .. } => self.tile(pools, number, (*result, operation))?,
+                Statement::Store { .. } => self.store(pools, number, node.statement)?,
+                Statement::Loop(_) => {}
+            }
+        }
+        Ok(given)
+    }
+
+    fn thread_bits(&self) -> usize {
+        5 + self.warps.trailing_zeros() as usize
+    }
+
+    /// Refuses a layout that is none of the threads of a block.
+    fn is_of_block(&self, held: &Held) -> Result<(), Reason> {
+        if held.threads.len() == self.thread_bits() {
+            return Ok(());
+        }
+        let because = format!("it is one of {} threads, and a block has {}", held.threads(), 32 * self.warps);
+        Err(Reason::Held { layout: held.to_string(), because })
+    }
+
+    /// A tile that is read.
+    fn tile(&self, pools: &mut Pools, number: usize, (result, operation): (ValueId, &Operation)) -> Result<(), Reason> {
+        let (tensor, place) = match operation {
+            Operation::Load { tensor, shape, .. } => (*tensor, Place::new(self.program, *tensor, shape, self.sizes)?),
+            Operation::Gather { tensor, shape, mode, .. } => {
+                (*tensor, Place::new(self.program, *tensor, shape, self.sizes)?.picked(shape, *mode))
+            }
+            // It goes by way of shared memory, so that its lanes may be any.
+            Operation::Stage { tensor, shape, .. } => {
+                pools.places.insert(number, Place::new(self.program, *tensor, shape, self.sizes)?);
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        for held in place.coalesced(self.thread_bits()) {
+            pools.add(result, held, Origin::Read(tensor));
+        }
+        pools.places.insert(number, place);
+        Ok(())
+    }
+
+    /// A tile that is written.
+    fn store(&self, pools: &mut Pools, number: usize, statement: &Statement) -> Result<(), Reason> {
+        let Statement::Store { tensor, value, rows, .. } = statement else { return Ok(()) };
+        let shape = &self.program.type_of(*value).shape;
+        let place = Place::new(self.program, *tensor, shape, self.sizes)?;
+        let place = rows.map_or(place.clone(), |(mode, _)| place.picked(shape, mode));
+        let found = place.coalesced(self.thread_bits());
+        // With roles, tiles leave as they lie.
+        if self.roles.is_none() {
+            for held in &found {
+                pools.add(*value, held.clone(), Origin::Written(*tensor));
+            }
+        }
+        pools.stores.insert(number, found);
+        pools.places.insert(number, place);
+        Ok(())
+    }
+
+    /// A product, and its factors.
+    fn product(
+        &self,
+        pools: &mut Pools,
+        (result, operands): (ValueId, &[ValueId]),
+        place: Location,
+    ) -> Result<(), Reason> {
+        let shape = |at: usize| &self.program.type_of(operands[at]).shape;
+        let extents = [shape(0)[0], shape(1)[1], shape(0)[1]];
+        let found = self.tilings((result, operands), extents)?;
+        if found.is_empty() {
+            let (asked, limit) = (self.warps, (extents[0] / 16) * (extents[1] / 8));
+            let what = format!("a product of {} x {} x {}", extents[0], extents[1], extents[2]);
+            let takers = vec![Taker { what, place, takes: limit }];
+            let what = "warps, each with an instruction of a product";
+            return Err(Reason::Room { what, asked, limit, takers });
+        }
+        for tiling in &found {
+            let origin = Origin::Product(result);
+            pools.add(result, tiling.c.clone(), origin);
+            pools.add(operands[0], tiling.a.clone(), origin);
+            pools.add(operands[1], tiling.b.clone(), origin);
+        }
+        pools.tilings.insert(result, found);
+        Ok(())
+    }
+
+    /// The ways in which instructions make a product.
+    fn tilings(&self, (result, operands): (ValueId, &[ValueId]), extents: [i64; 3]) -> Result<Vec<Tiling>, Reason> {
+        let element = self.program.type_of(operands[0]).element;
+        let Some(roles) = self.roles else { return matrix::tilings(element, extents, self.warps) };
+        let brought = |at: usize| {
+            let value = operands[at];
+            let bits = self.program.type_of(value).bits() as usize;
+            roles.of.contains_key(&value).then(|| memory::plain(bits, self.thread_bits()))
+        };
+        let b = brought(1).unwrap_or_else(|| memory::plain(0, self.thread_bits()));
+        let columns = match self.by_hand.of(result) {
+            Some(Given::Group(columns)) => columns,
+            _ => extents[1],
+        };
+        let shared = brought(0).is_some();
+        self.by_hand.is_of_groups(result, element, extents, (columns, roles.groups, shared))?;
+        let how = (columns, roles.groups, roles.crosses.contains(&operands[1]));
+        matrix::of_groups(element, extents, how, brought(0).as_ref(), &b)
+    }
+}
