@@ -100,6 +100,78 @@ pub struct CublasProduct {
     pub d: CublasMatrix,
 }
 
+/// A factor as the library takes it, which counts columns first.
+struct Side<'m> {
+    memory: &'m Memory,
+    matrix: CublasMatrix,
+    /// How many rows or columns of D it gives.
+    lines: i64,
+    /// 1 where it is transposed, else 0.
+    transposed: c_int,
+}
+
+impl CublasProduct {
+    /// Whether memory holds A, B and D.
+    fn fits(&self, [a, b, d]: [&Memory; 3]) -> bool {
+        let [m, n, k] = self.sizes;
+        let fits = |matrix: &CublasMatrix, [rows, columns]: [i64; 2], element: ElementType, memory: &Memory| {
+            let (lines, line) = if matrix.rows { (rows, columns) } else { (columns, rows) };
+            let last = (self.batch - 1)
+                .checked_mul(matrix.step)
+                .and_then(|at| at.checked_add((lines - 1).checked_mul(matrix.line)?))
+                .and_then(|at| at.checked_add(line)?.checked_mul(element.bytes() as i64));
+            let positive = rows > 0 && columns > 0 && self.batch > 0 && matrix.step >= 0 && matrix.line >= line;
+            positive && last.is_some_and(|last| last as u64 <= memory.bytes())
+        };
+        fits(&self.a, [m, k], self.factors, a)
+            && fits(&self.b, [k, n], self.factors, b)
+            && fits(&self.d, [m, n], self.result, d)
+    }
+
+    /// The factors in the order of the library: where rows of D are contiguous, it computes the
+    /// transpose of D, and A and B change places.
+    fn sides<'m>(&self, [a, b]: [&'m Memory; 2]) -> [Side<'m>; 2] {
+        let [m, n, _] = self.sizes;
+        // A matrix whose first mode is contiguous is taken as it lies: of B^T, N x K, that of B's
+        // columns.
+        let side = |memory, matrix: CublasMatrix, lines| {
+            let transposed = c_int::from(matrix.rows != self.d.rows);
+            Side { memory, matrix, lines, transposed }
+        };
+        let (left, right) = (side(a, self.a, m), side(b, self.b, n));
+        if self.d.rows { [right, left] } else { [left, right] }
+    }
+
+    fn is_of_integers(&self) -> bool {
+        self.factors == ElementType::S8
+    }
+
+    /// The number in `cublasComputeType_t`.
+    fn compute_type(&self) -> c_int {
+        match (self.factors, self.tf32) {
+            (ElementType::S8, _) => 72,
+            (ElementType::F32, true) => 77,
+            _ => 68,
+        }
+    }
+}
+
+/// The number of a type in `cudaDataType_t`.
+fn data_type(element: ElementType) -> Result<c_int, CublasError> {
+    match element {
+        ElementType::F32 => Ok(0),
+        ElementType::F16 => Ok(2),
+        ElementType::S8 => Ok(3),
+        ElementType::S32 => Ok(10),
+        ElementType::BF16 => Ok(14),
+        _ => Err(CublasError::Unfit("a type is none of its interface")),
+    }
+}
+
+fn int(number: i64) -> Result<c_int, CublasError> {
+    c_int::try_from(number).map_err(|_| CublasError::Unfit("a size has more than 31 bits"))
+}
+
 /// Why cuBLAS did not multiply.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -172,63 +244,21 @@ impl Cublas {
         [a, b]: [&Memory; 2],
         d: &mut Memory,
     ) -> Result<(), CublasError> {
-        let CublasProduct { sizes: [m, n, k], batch, .. } = *product;
         for memory in [a, b, &*d] {
             self.context.same(memory.context(), "the memory")?;
         }
         self.context.same(stream.context(), "the stream")?;
-        let fits = |matrix: &CublasMatrix, [rows, columns]: [i64; 2], element: ElementType, memory: &Memory| {
-            let (lines, line) = if matrix.rows { (rows, columns) } else { (columns, rows) };
-            let last = (batch - 1)
-                .checked_mul(matrix.step)
-                .and_then(|at| at.checked_add((lines - 1).checked_mul(matrix.line)?))
-                .and_then(|at| at.checked_add(line)?.checked_mul(element.bytes() as i64));
-            let positive = rows > 0 && columns > 0 && batch > 0 && matrix.step >= 0 && matrix.line >= line;
-            positive && last.is_some_and(|last| last as u64 <= memory.bytes())
-        };
-        if !fits(&product.a, [m, k], product.factors, a)
-            || !fits(&product.b, [k, n], product.factors, b)
-            || !fits(&product.d, [m, n], product.result, d)
-        {
+        if !product.fits([a, b, &*d]) {
             return Err(CublasError::Unfit("the memory does not hold the matrices"));
         }
-        let int = |number: i64| c_int::try_from(number).map_err(|_| CublasError::Unfit("a size has more than 31 bits"));
-        let integers = product.factors == ElementType::S8;
-        // cudaDataType_t and cublasComputeType_t.
-        let number = |element: ElementType| match element {
-            ElementType::F32 => Ok(0),
-            ElementType::F16 => Ok(2),
-            ElementType::S8 => Ok(3),
-            ElementType::S32 => Ok(10),
-            ElementType::BF16 => Ok(14),
-            _ => Err(CublasError::Unfit("a type is none of its interface")),
-        };
-        let compute = match (integers, product.factors, product.tf32) {
-            (true, ..) => 72,
-            (_, ElementType::F32, true) => 77,
-            _ => 68,
-        };
-        // The library counts columns first: D is its transpose where rows are contiguous, A and B
-        // change places then.
-        let (mut left, mut right) = ((a, product.a, m), (b, product.b, n));
-        let transposed = |matrix: &CublasMatrix, first: bool| {
-            // A matrix whose first mode is contiguous is taken as it lies.
-            c_int::from(matrix.rows == first)
-        };
-        let (transpose_left, transpose_right);
-        if product.d.rows {
-            std::mem::swap(&mut left, &mut right);
-            // B^T is N x K, and its columns are the rows of B.
-            (transpose_left, transpose_right) = (transposed(&left.1, false), transposed(&right.1, false));
-        } else {
-            (transpose_left, transpose_right) = (transposed(&left.1, true), transposed(&right.1, true));
-        }
+        let [left, right] = product.sides([a, b]);
         let (one, zero) = ([1.0_f32.to_bits(), 1], [0_u32, 0]);
-        let scale = usize::from(integers);
+        let scale = usize::from(product.is_of_integers());
+        let [rows, columns, depth, count] =
+            [int(left.lines)?, int(right.lines)?, int(product.sizes[2])?, int(product.batch)?];
+        let [line_left, line_right, line_d] = [int(left.matrix.line)?, int(right.matrix.line)?, int(product.d.line)?];
+        let (factors, result) = (data_type(product.factors)?, data_type(product.result)?);
         let mut status = 0;
-        let [rows, columns, depth, count] = [int(left.2)?, int(right.2)?, int(k)?, int(batch)?];
-        let [line_left, line_right, line_d] = [int(left.1.line)?, int(right.1.line)?, int(product.d.line)?];
-        let (factors, result) = (number(product.factors)?, number(product.result)?);
         self.context.attempt(|_| {
             // SAFETY: the matrices lie in memory of this context, which is current, as was checked
             // above; the factors are read before the call returns.
@@ -238,27 +268,27 @@ impl Cublas {
                 status = unsafe {
                     (self.gemm)(
                         self.handle,
-                        transpose_left,
-                        transpose_right,
+                        left.transposed,
+                        right.transposed,
                         rows,
                         columns,
                         depth,
                         (&raw const one[scale]).cast(),
-                        left.0.address() as *const c_void,
+                        left.memory.address() as *const c_void,
                         factors,
                         line_left,
-                        left.1.step,
-                        right.0.address() as *const c_void,
+                        left.matrix.step,
+                        right.memory.address() as *const c_void,
                         factors,
                         line_right,
-                        right.1.step,
+                        right.matrix.step,
                         (&raw const zero[scale]).cast(),
                         d.address() as *mut c_void,
                         result,
                         line_d,
                         product.d.step,
                         count,
-                        compute,
+                        product.compute_type(),
                         -1,
                     )
                 };

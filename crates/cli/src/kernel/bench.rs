@@ -188,37 +188,50 @@ fn measured(device: &Device, planned: &Planned, turns: u16) -> Result<Measured, 
     stream.synchronize()?;
     let (compared, worst) = compare(planned, &stream, &blocks, &output)?;
 
-    let half = copied(planned.bytes());
-    let from = device.allocate(half)?;
-    let mut to = device.allocate(half)?;
-    let once = timed(device, &stream, 3, || launch(&mut output))?;
-    let count = ((TURN / once) as usize).clamp(1, 10_000);
-    let recorded = if once < SHORT { RECORDED } else { 0 };
-    let (mut kernels, mut copies) = (Vec::new(), Vec::new());
-    if recorded > 0 {
-        let own = Graph::capture(&stream, |_| (0..recorded).try_for_each(|_| launch(&mut output)))?;
-        let other = Graph::capture(&stream, |_| (0..recorded).try_for_each(|_| to.copy_from(&stream, &from)))?;
-        let replays = count.div_ceil(recorded);
-        for _ in 0..turns {
-            for (graph, into) in [(&own, &mut kernels), (&other, &mut copies)] {
-                into.push(timed(device, &stream, replays, || graph.launch(&stream))? / recorded as f64);
-            }
-        }
-    } else {
-        for _ in 0..turns {
-            kernels.push(timed(device, &stream, count, || launch(&mut output))?);
-            copies.push(timed(device, &stream, count, || to.copy_from(&stream, &from))?);
-        }
-    }
+    let ([seconds, copy_seconds], recorded) =
+        in_turns(device, &stream, (planned.bytes(), turns), || launch(&mut output))?;
     Ok(Measured {
         device: device.name().to_owned(),
         target: compiled.target(),
-        seconds: median(kernels),
-        copy_seconds: median(copies),
+        seconds,
+        copy_seconds,
         recorded,
         compared,
         worst,
     })
+}
+
+/// The medians of so many turns of some launches, and of a copy of as many bytes, in seconds; and
+/// how many launches a graph has, where they are too short to be set off one by one, else 0.
+fn in_turns(
+    device: &Device,
+    stream: &Stream,
+    (bytes, turns): (i64, u16),
+    mut launch: impl FnMut() -> Result<(), GpuError>,
+) -> Result<([f64; 2], usize), Failure> {
+    let half = copied(bytes);
+    let from = device.allocate(half)?;
+    let mut to = device.allocate(half)?;
+    let once = timed(device, stream, 3, &mut launch)?;
+    let count = ((TURN / once) as usize).clamp(1, 10_000);
+    let recorded = if once < SHORT { RECORDED } else { 0 };
+    let (mut kernels, mut copies) = (Vec::new(), Vec::new());
+    if recorded > 0 {
+        let own = Graph::capture(stream, |_| (0..recorded).try_for_each(|_| launch()))?;
+        let other = Graph::capture(stream, |_| (0..recorded).try_for_each(|_| to.copy_from(stream, &from)))?;
+        let replays = count.div_ceil(recorded);
+        for _ in 0..turns {
+            for (graph, into) in [(&own, &mut kernels), (&other, &mut copies)] {
+                into.push(timed(device, stream, replays, || graph.launch(stream))? / recorded as f64);
+            }
+        }
+    } else {
+        for _ in 0..turns {
+            kernels.push(timed(device, stream, count, &mut launch)?);
+            copies.push(timed(device, stream, count, || to.copy_from(stream, &from))?);
+        }
+    }
+    Ok(([median(kernels), median(copies)], recorded))
 }
 
 /// Compares elements of the output, spread over all of it, with the definition.

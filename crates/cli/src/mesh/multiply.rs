@@ -6,7 +6,6 @@
 //! here in whole numbers. What is printed was measured in this run: the product, and beside it, in
 //! turns, each device's part of it without what moves.
 
-use std::fmt::Write as _;
 use std::time::Instant;
 
 use clap::Args;
@@ -19,6 +18,7 @@ use tilewright::kernels::gemm::Problem;
 use tilewright::mesh::{MeshError, ProductPlan, ShardedLayout};
 use tilewright::sharded::{ShardedError, ShardedPlan, ShardedProduct, ShardedWork, Tensor, WorkPlan};
 
+use crate::json::Json;
 use crate::kernel::bench::median;
 use crate::output::Failure;
 use crate::terminal::Terminal;
@@ -243,36 +243,75 @@ pub fn run(plan: &ProductPlan, options: &Options, terminal: &mut Terminal) -> Re
     let count = ((TURN / both(3)?[0]) as usize).clamp(1, 1000);
     let turns = (0..TURNS).map(|_| both(count)).collect::<Result<Vec<_>, _>>()?;
     let [seconds, without] = [0, 1].map(|at| median(turns.iter().map(|turn| turn[at]).collect()));
-    let [m, n, k] = plan.sizes();
-    let rate = |seconds: f64| 2.0 * m as f64 * n as f64 * k as f64 / seconds / 1e12;
-    // Devices along which nothing is cut do the same work again, which does not count.
-    let [local_m, local_n, local_k] = plan.local_sizes();
-    let work = 2.0 * local_m as f64 * local_n as f64 * local_k as f64 * devices.len() as f64;
+    let measured = Measured {
+        types: [element, sums],
+        device: devices.first().map(|device| device.name().to_owned()),
+        seconds,
+        without,
+        exact,
+        compared,
+        alone: alone.line(),
+    };
     if terminal.json {
-        let mut object = super::product_json(plan);
-        object["type"] = json!(element.to_string());
-        object["sums_type"] = json!(sums.to_string());
-        object["device"] = json!(devices.first().map(Device::name));
-        object["median_us"] = json!(seconds * 1e6);
-        object["alone_us"] = json!(without * 1e6);
-        object["tflop_per_s"] = json!(rate(seconds));
-        object["checked"] = json!(true);
-        object["compared"] = json!(compared);
-        return Ok(terminal.object(&object)?);
+        return Ok(terminal.object(&measured.json(plan))?);
     }
-    let mut text = String::new();
-    let how = if exact { "rounded once" } else { "within what rounding sums on their way gives" };
-    let _ = writeln!(text, "all {compared} elements on {} devices are the sums that define them, {how}", devices.len());
-    let _ = writeln!(text, "{:.1} us, the median of {TURNS} turns: {:.0} TFLOP/s", seconds * 1e6, rate(seconds));
-    let _ = writeln!(
-        text,
-        "{:.1} us for what each device multiplies, {local_m} x {local_n} x {local_k}, without what moves: {:.0} TFLOP/s; {:.3}",
-        without * 1e6,
-        work / without / 1e12,
-        without / seconds
-    );
-    let _ = writeln!(text, "  by {}", alone.line());
-    Ok(terminal.text(&text)?)
+    Ok(terminal.text(&measured.text(plan))?)
+}
+
+/// What a run gave.
+struct Measured {
+    /// Of the elements, and of sums on their way.
+    types: [Element; 2],
+    device: Option<String>,
+    /// Seconds of the product, and of what each device multiplies without what moves.
+    seconds: f64,
+    without: f64,
+    /// Whether sums are rounded once.
+    exact: bool,
+    compared: u64,
+    /// The kernel by which each device multiplies alone.
+    alone: String,
+}
+
+impl Measured {
+    /// 10^12 operations a second of the product.
+    fn rate(&self, plan: &ProductPlan) -> f64 {
+        let [m, n, k] = plan.sizes();
+        2.0 * m as f64 * n as f64 * k as f64 / self.seconds / 1e12
+    }
+
+    fn json(&self, plan: &ProductPlan) -> Json {
+        let mut object = super::product_json(plan);
+        object["type"] = json!(self.types[0].to_string());
+        object["sums_type"] = json!(self.types[1].to_string());
+        object["device"] = json!(self.device);
+        object["median_us"] = json!(self.seconds * 1e6);
+        object["alone_us"] = json!(self.without * 1e6);
+        object["tflop_per_s"] = json!(self.rate(plan));
+        object["checked"] = json!(true);
+        object["compared"] = json!(self.compared);
+        object
+    }
+
+    fn text(&self, plan: &ProductPlan) -> String {
+        let Measured { seconds, without, compared, alone, .. } = self;
+        let devices = plan.moves()[0].from().mesh().size();
+        // Devices along which nothing is cut do the same work again, which does not count.
+        let [m, n, k] = plan.local_sizes();
+        let work = 2.0 * m as f64 * n as f64 * k as f64 * devices as f64;
+        let how = if self.exact { "rounded once" } else { "within what rounding sums on their way gives" };
+        format!(
+            "all {compared} elements on {devices} devices are the sums that define them, {how}\n\
+             {:.1} us, the median of {TURNS} turns: {:.0} TFLOP/s\n\
+             {:.1} us for what each device multiplies, {m} x {n} x {k}, without what moves: {:.0} TFLOP/s; {:.3}\n  \
+             by {alone}\n",
+            seconds * 1e6,
+            self.rate(plan),
+            without * 1e6,
+            work / without / 1e12,
+            without / seconds
+        )
+    }
 }
 
 /// The memory of each device, with the numbers of a matrix.
