@@ -4,18 +4,17 @@
 //! every access that it conflicts with; it reads what was written, and writes what may be written.
 
 mod matrix;
+mod touch;
 
 use super::arithmetic;
-use super::clock::Event;
 use super::cluster::Memory;
 use super::finding::Defect;
 use super::lanes::{LANES, Lanes, lanes};
 use super::machine::{Machine, Stop};
-use super::shadow::{Conflict, Foreign, Touch};
-use super::stepper::Trace;
+use super::shadow::Touch;
 use super::warp::Warp;
 use crate::program::Instruction;
-use crate::program::memory::{Access, BufferId, Role, Space};
+use crate::program::memory::{Access, BufferId, Space};
 use crate::program::operation::{AtomicOperation, Binary, Number};
 
 /// The addresses of an access in each lane; the next input that is not an address of it.
@@ -44,6 +43,17 @@ fn write_bytes(bytes: &mut [u8], value: u64) {
     for (byte, value) in bytes.iter_mut().zip(value.to_le_bytes()) {
         *byte = value;
     }
+}
+
+/// Where an access goes.
+struct Reached {
+    /// The lanes that may carry it out.
+    admitted: u32,
+    /// The address in each lane, and the block of the cluster in whose memory it is.
+    addresses: [i64; LANES],
+    ranks: [usize; LANES],
+    /// The number of the first input that is no part of that.
+    values: usize,
 }
 
 impl Machine<'_> {
@@ -77,227 +87,6 @@ impl Machine<'_> {
             return Ok(false);
         }
         Ok(true)
-    }
-
-    /// Records that a thread touches bytes that are inside, and checks that it may; whether to go
-    /// on.
-    pub(super) fn touch(
-        &mut self,
-        (place, thread): (usize, usize),
-        memory: Memory,
-        address: i64,
-        bytes: u64,
-        touch: Touch,
-        event: Event,
-    ) -> Result<bool, Stop> {
-        if let Some(trail) = &mut self.trail {
-            trail.push(Trace { place, thread, memory, byte: address, bytes, touch, event });
-        }
-        if self.is_global(memory.buffer) {
-            self.touch_global((place, thread), memory.buffer, address, bytes, touch, event)
-        } else {
-            self.remember_use((place, thread), memory, (address, bytes), event)?;
-            self.touch_shared((place, thread), memory, address, bytes, touch, event)?;
-            Ok(true)
-        }
-    }
-
-    fn touch_shared(
-        &mut self,
-        (place, thread): (usize, usize),
-        memory: Memory,
-        address: i64,
-        bytes: u64,
-        touch: Touch,
-        event: Event,
-    ) -> Result<(), Stop> {
-        let (buffer, first) = (memory.buffer, self.shared_at(memory, address));
-        if self.block.objects.iter().any(|object| object.meets(first, bytes)) {
-            let of = self.place(buffer, address, bytes);
-            self.report(Defect::BarrierBytes { place: of }, place, Some(thread))?;
-        }
-        let shift = self.setup.shared_shift;
-        let (mut unwritten, mut conflict) = (None, None);
-        for number in (first >> shift)..=((first + bytes - 1) >> shift) {
-            let block = &mut self.block;
-            let cell = &mut block.cells[number as usize];
-            if touch != Touch::Write && !cell.is_written() {
-                unwritten = unwritten.or(Some(number));
-            }
-            let found = block.groups.touch(cell, touch, event, thread, &block.clocks);
-            if found.is_some() && touch != Touch::Read {
-                block.raced.insert(number);
-            }
-            conflict = conflict.or(found);
-        }
-        if let Some(cell) = unwritten {
-            let of = self.place(buffer, address, bytes);
-            self.block.unwritten.entry(place).or_insert((cell, thread, Defect::Unwritten { place: of }));
-        }
-        if let Some(before) = conflict {
-            self.report_conflict((place, thread), buffer, address, bytes, (before, event))?;
-        }
-        Ok(())
-    }
-
-    fn report_conflict(
-        &mut self,
-        (place, thread): (usize, usize),
-        buffer: BufferId,
-        address: i64,
-        bytes: u64,
-        (before, now): (Event, Event),
-    ) -> Result<(), Stop> {
-        let (of, before) = (self.place(buffer, address, bytes), self.party(before));
-        let defect = if before.background || self.party(now).background {
-            Defect::Unfinished { place: of, before }
-        } else {
-            Defect::Race { place: of, before }
-        };
-        self.report(defect, place, Some(thread))
-    }
-
-    fn touch_global(
-        &mut self,
-        (place, thread): (usize, usize),
-        buffer: BufferId,
-        address: i64,
-        bytes: u64,
-        touch: Touch,
-        event: Event,
-    ) -> Result<bool, Stop> {
-        if self.setup.waits && !self.block.clocks.knows_launches(thread) {
-            let of = self.place(buffer, address, bytes);
-            self.report(Defect::Launches { place: of }, place, Some(thread))?;
-        }
-        let role = self.program.buffer(buffer).role;
-        let shift = self.setup.extents[buffer.index()].shift;
-        let (first, last) = ((address as usize) >> shift, (address as u64 + bytes - 1) as usize >> shift);
-        match (role, touch) {
-            (Role::Input, Touch::Read) => Ok(true),
-            (Role::Input, _) => {
-                let of = self.place(buffer, address, bytes);
-                self.report(Defect::Role { place: of, role }, place, Some(thread))?;
-                Ok(false)
-            }
-            (Role::Output, Touch::Read) if self.block.clocks.known_arrivals(thread) > 0 => {
-                self.read_output((place, thread), buffer, (address, bytes), (first, last), event)?;
-                Ok(true)
-            }
-            (Role::Output, Touch::Read | Touch::Atomic) => {
-                let writers = &self.globals[buffer.index()].writers[first..=last];
-                let unwritten = writers.iter().any(|writer| !writer.event.is_some());
-                let of = self.place(buffer, address, bytes);
-                let defect = if unwritten { Defect::Unwritten { place: of } } else { Defect::Role { place: of, role } };
-                self.report(defect, place, Some(thread))?;
-                Ok(true)
-            }
-            (Role::Output, Touch::Write) => {
-                let block = self.block.number;
-                let global = &mut self.globals[buffer.index()];
-                let (mut before, mut reader) = (None, None);
-                for cell in first..=last {
-                    let writer = &mut global.writers[cell];
-                    before = before.or(Some(*writer).filter(|writer| writer.event.is_some()));
-                    reader = reader.or(global.readers.get(&cell).copied());
-                    *writer = Foreign { event, block };
-                }
-                if let Some(reader) = reader {
-                    // A thread that read the byte may already have read the value that is written
-                    // here.
-                    let (of, before) = (self.place(buffer, address, bytes), self.foreign_party(reader));
-                    self.report(Defect::RaceBetweenBlocks { place: of, before }, place, Some(thread))?;
-                }
-                if let Some(before) = before {
-                    self.report_second_write((place, thread), buffer, address, bytes, (before, event))?;
-                }
-                Ok(true)
-            }
-            (Role::Both, _) => {
-                let block = self.block.number;
-                let clocks = &self.block.clocks;
-                let mut conflict = None;
-                for cell in &mut self.globals[buffer.index()].cells[first..=last] {
-                    let told = (clocks, &self.arrivals);
-                    let found = self.groups.touch_global(cell, touch, event, (block, thread), told);
-                    conflict = conflict.or(found);
-                }
-                match conflict {
-                    Some(Conflict::Block(before)) => {
-                        self.report_conflict((place, thread), buffer, address, bytes, (before, event))?;
-                    }
-                    Some(Conflict::Grid(before)) => {
-                        let (of, before) = (self.place(buffer, address, bytes), self.foreign_party(before));
-                        self.report(Defect::RaceBetweenBlocks { place: of, before }, place, Some(thread))?;
-                    }
-                    None => {}
-                }
-                Ok(true)
-            }
-        }
-    }
-
-    /// An output that is read by a thread that other blocks have told what they knew: each byte was
-    /// written before.
-    fn read_output(
-        &mut self,
-        (place, thread): (usize, usize),
-        buffer: BufferId,
-        (address, bytes): (i64, u64),
-        (first, last): (usize, usize),
-        event: Event,
-    ) -> Result<(), Stop> {
-        let block = self.block.number;
-        let mut unwritten = false;
-        let mut conflict = None;
-        for cell in first..=last {
-            let writer = self.globals[buffer.index()].writers[cell];
-            unwritten |= !writer.event.is_some();
-            let ordered = match writer.block == block {
-                true => self.block.clocks.ordered(writer.event, thread),
-                false => self.passed_on(writer, thread),
-            };
-            if writer.event.is_some() && !ordered {
-                conflict = conflict.or(Some(writer));
-            }
-            self.globals[buffer.index()].readers.insert(cell, Foreign { event, block });
-        }
-        let of = self.place(buffer, address, bytes);
-        match conflict {
-            Some(before) if before.block == block => {
-                self.report_conflict((place, thread), buffer, address, bytes, (before.event, event))
-            }
-            Some(before) => {
-                let before = self.foreign_party(before);
-                self.report(Defect::RaceBetweenBlocks { place: of, before }, place, Some(thread))
-            }
-            None if unwritten => self.report(Defect::Unwritten { place: of }, place, Some(thread)),
-            None => Ok(()),
-        }
-    }
-
-    /// An output that is written again: by the same thread, later, it may be.
-    fn report_second_write(
-        &mut self,
-        (place, thread): (usize, usize),
-        buffer: BufferId,
-        address: i64,
-        bytes: u64,
-        (before, now): (Foreign, Event),
-    ) -> Result<(), Stop> {
-        if before.block != self.block.number {
-            let (of, before) = (self.place(buffer, address, bytes), self.foreign_party(before));
-            return self.report(Defect::WrittenTwice { place: of, before }, place, Some(thread));
-        }
-        let party = self.party(before.event);
-        if party.thread.is_some_and(|by| by.thread as usize == thread) {
-            if self.block.clocks.ordered(before.event, thread) {
-                return Ok(());
-            }
-            return self.report_conflict((place, thread), buffer, address, bytes, (before.event, now));
-        }
-        let of = self.place(buffer, address, bytes);
-        self.report(Defect::WrittenTwice { place: of, before: party }, place, Some(thread))
     }
 
     /// Bytes of a buffer that are inside.
@@ -362,6 +151,33 @@ impl Machine<'_> {
         Ok(admitted)
     }
 
+    /// Where an access goes, and the lanes that may carry it out.
+    fn reached(
+        &mut self,
+        warp: &Warp,
+        (place, instruction): (usize, &Instruction),
+        access: &Access,
+        remote: bool,
+        touch: Touch,
+    ) -> Result<Reached, Stop> {
+        let mut values = 0;
+        let addresses = addresses(warp, instruction, access, self.is_global(access.buffer), &mut values);
+        let mut ranks = [warp.rank; LANES];
+        if remote {
+            ranks = self.ranks(warp, place, instruction, access, values)?;
+            values += 1;
+        }
+        let mask = self.active(warp, instruction);
+        let admitted = self.admit(warp, place, mask, access, (&addresses, &ranks), touch)?;
+        Ok(Reached { admitted, addresses, ranks, values })
+    }
+
+    /// The bytes that a lane reaches.
+    fn bytes_reached(&mut self, reached: &Reached, access: &Access, lane: usize) -> &mut [u8] {
+        let memory = Memory { buffer: access.buffer, rank: reached.ranks[lane] };
+        self.bytes_of(memory, reached.addresses[lane], access.bytes().into())
+    }
+
     pub(super) fn load(
         &mut self,
         warp: &mut Warp,
@@ -370,18 +186,13 @@ impl Machine<'_> {
         access: &Access,
         remote: bool,
     ) -> Result<(), Stop> {
-        let mut input = 0;
-        let addresses = addresses(warp, instruction, access, self.is_global(access.buffer), &mut input);
-        let ranks = if remote { self.ranks(warp, place, instruction, access, input)? } else { [warp.rank; LANES] };
-        let mask = self.active(warp, instruction);
-        let admitted = self.admit(warp, place, mask, access, (&addresses, &ranks), Touch::Read)?;
+        let reached = self.reached(warp, (place, instruction), access, remote, Touch::Read)?;
         for output in &instruction.outputs {
             warp.registers[output.index()] = [0; LANES];
         }
         let piece = access.bits as usize / 8;
-        for lane in lanes(admitted) {
-            let memory = Memory { buffer: access.buffer, rank: ranks[lane] };
-            let bytes = self.bytes_of(memory, addresses[lane], access.bytes().into());
+        for lane in lanes(reached.admitted) {
+            let bytes = self.bytes_reached(&reached, access, lane);
             for (output, bytes) in instruction.outputs.iter().zip(bytes.chunks_exact(piece)) {
                 warp.registers[output.index()][lane] = read_bytes(bytes);
             }
@@ -397,20 +208,11 @@ impl Machine<'_> {
         access: &Access,
         remote: bool,
     ) -> Result<(), Stop> {
-        let mut input = 0;
-        let addresses = addresses(warp, instruction, access, self.is_global(access.buffer), &mut input);
-        let mut ranks = [warp.rank; LANES];
-        if remote {
-            ranks = self.ranks(warp, place, instruction, access, input)?;
-            input += 1;
-        }
-        let mask = self.active(warp, instruction);
-        let admitted = self.admit(warp, place, mask, access, (&addresses, &ranks), Touch::Write)?;
+        let reached = self.reached(warp, (place, instruction), access, remote, Touch::Write)?;
         let piece = access.bits as usize / 8;
-        for lane in lanes(admitted) {
-            let memory = Memory { buffer: access.buffer, rank: ranks[lane] };
-            let bytes = self.bytes_of(memory, addresses[lane], access.bytes().into());
-            for (register, bytes) in instruction.inputs[input..].iter().zip(bytes.chunks_exact_mut(piece)) {
+        for lane in lanes(reached.admitted) {
+            let bytes = self.bytes_reached(&reached, access, lane);
+            for (register, bytes) in instruction.inputs[reached.values..].iter().zip(bytes.chunks_exact_mut(piece)) {
                 write_bytes(bytes, warp.registers[register.index()][lane]);
             }
         }
@@ -426,22 +228,13 @@ impl Machine<'_> {
         access: &Access,
         remote: bool,
     ) -> Result<(), Stop> {
-        let mut input = 0;
-        let addresses = addresses(warp, instruction, access, self.is_global(access.buffer), &mut input);
-        let mut ranks = [warp.rank; LANES];
-        if remote {
-            ranks = self.ranks(warp, place, instruction, access, input)?;
-            input += 1;
-        }
-        let mask = self.active(warp, instruction);
-        let admitted = self.admit(warp, place, mask, access, (&addresses, &ranks), Touch::Atomic)?;
+        let reached = self.reached(warp, (place, instruction), access, remote, Touch::Atomic)?;
         let piece = access.bits as usize / 8;
         let mut old = [0; LANES];
-        for lane in lanes(admitted) {
-            let memory = Memory { buffer: access.buffer, rank: ranks[lane] };
-            let bytes = self.bytes_of(memory, addresses[lane], access.bytes().into());
+        for lane in lanes(reached.admitted) {
+            let bytes = self.bytes_reached(&reached, access, lane);
             for (at, bytes) in bytes.chunks_exact_mut(piece).enumerate() {
-                let operand = |at: usize| warp.registers[instruction.inputs[input + at].index()][lane];
+                let operand = |at: usize| warp.registers[instruction.inputs[reached.values + at].index()][lane];
                 let before = read_bytes(bytes);
                 if at == 0 {
                     old[lane] = before;
