@@ -114,10 +114,74 @@ impl<'k> Num<'k> {
 /// How four bits become a number without a conversion: other bits around them make the number that
 /// they add to a constant, which is subtracted.
 struct Nibbles {
+    element: Element,
     /// Those other bits.
     frame: u64,
     /// The constant.
     less: f64,
+}
+
+impl Nibbles {
+    /// Those of a type; none of a type that has no such bits.
+    fn of(element: Element, signed: bool) -> Option<Nibbles> {
+        let (frame, less) = match (element, signed) {
+            // With the highest of four bits flipped, -8 to 7 are 0 to 15.
+            (Element::Bf16, true) => (0x4308, 136.0),
+            (Element::Bf16, false) => (0x4300, 128.0),
+            (Element::F16, true) => (0x6408, 1032.0),
+            (Element::F16, false) => (0x6400, 1024.0),
+            (Element::F32, true) => (0x4b00_0008, 8_388_616.0),
+            (Element::F32, false) => (0x4b00_0000, 8_388_608.0),
+            (Element::I32, true) => (8, 8.0),
+            (Element::I32, false) => (0, 0.0),
+            _ => return None,
+        };
+        Some(Nibbles { element, frame, less })
+    }
+
+    /// The type in which they are computed, two of 16 bits together.
+    fn number(&self) -> Number {
+        match self.element {
+            Element::Bf16 => Number::Bf16x2,
+            Element::F16 => Number::F16x2,
+            Element::F32 => Number::F32,
+            _ => Number::I32,
+        }
+    }
+
+    /// Bits in each of the numbers of a register.
+    fn each(&self, bits: u64) -> u64 {
+        if self.element.bits() == 16 { bits * 0x1_0001 } else { bits }
+    }
+
+    /// The bits of a number, in each of the numbers of a register.
+    fn bits_of(&self, value: f64) -> u64 {
+        match self.element {
+            Element::Bf16 => self.each(half::bf16::from_f64(value).to_bits().into()),
+            Element::F16 => self.each(half::f16::from_f64(value).to_bits().into()),
+            Element::F32 => u64::from((value as f32).to_bits()),
+            _ => value as u64,
+        }
+    }
+
+    /// The mask of four bits, the bits around them, and the constant.
+    fn constants(&self) -> [u64; 3] {
+        [self.each(0xf), self.each(self.frame), self.bits_of(self.less)]
+    }
+
+    /// The same, with a factor, of bits that stay four places up. An f16 has ten bits behind its
+    /// first: four bits may stay where they lie. There they count sixteen times, and so does what
+    /// is added to them for the sign; one multiplication and subtraction, rounded once, leaves the
+    /// number itself.
+    fn high_constants(&self) -> Option<[u64; 4]> {
+        if self.element != Element::F16 {
+            return None;
+        }
+        let flipped = self.frame & 0xf;
+        let frame = self.each(self.frame - flipped + (flipped << 4));
+        let less = self.bits_of(-((self.less - flipped as f64) / 16.0 + flipped as f64));
+        Some([self.each(0xf0), frame, self.bits_of(1.0 / 16.0), less])
+    }
 }
 
 /// `(a & b) ^ c`.
@@ -158,46 +222,16 @@ impl Build {
         if let Some(word) = words.iter().find(|word| !matches!(word.element(), Element::I32 | Element::U32)) {
             return Err(refuse(Reason::Elements { wanted: Element::U32, given: word.element() }));
         }
-        let nibbles = match (element, signed) {
-            // With the highest of four bits flipped, -8 to 7 are 0 to 15.
-            (Element::Bf16, true) => Nibbles { frame: 0x4308, less: 136.0 },
-            (Element::Bf16, false) => Nibbles { frame: 0x4300, less: 128.0 },
-            (Element::F16, true) => Nibbles { frame: 0x6408, less: 1032.0 },
-            (Element::F16, false) => Nibbles { frame: 0x6400, less: 1024.0 },
-            (Element::F32, true) => Nibbles { frame: 0x4b00_0008, less: 8_388_616.0 },
-            (Element::F32, false) => Nibbles { frame: 0x4b00_0000, less: 8_388_608.0 },
-            (Element::I32, true) => Nibbles { frame: 8, less: 8.0 },
-            (Element::I32, false) => Nibbles { frame: 0, less: 0.0 },
-            _ => return Err(refuse(Reason::Arithmetic { operation: "four bits", element })),
+        let Some(nibbles) = Nibbles::of(element, signed) else {
+            return Err(refuse(Reason::Arithmetic { operation: "four bits", element }));
         };
         let fragment =
             self.fragment_of(element, &tilewright_layout::Tree::leaf(8 * words.len().max(1) as i64)).map_err(refuse)?;
         let mut core = self.core();
         core.begin(Source { statement: "nibbles", location });
-        let pairs = element.bits() == 16;
-        let (twice, number) = match element {
-            Element::Bf16 => (0x1_0001, Number::Bf16x2),
-            Element::F16 => (0x1_0001, Number::F16x2),
-            Element::F32 => (1, Number::F32),
-            _ => (1, Number::I32),
-        };
-        let bits_of = |value: f64| match element {
-            Element::Bf16 => u64::from(half::bf16::from_f64(value).to_bits()) * twice,
-            Element::F16 => u64::from(half::f16::from_f64(value).to_bits()) * twice,
-            Element::F32 => u64::from((value as f32).to_bits()),
-            _ => value as u64,
-        };
-        // An f16 has ten bits behind its first: four bits may stay where they lie, four places up.
-        // There they count sixteen times, and so does what is added to them for the sign; one
-        // multiplication and subtraction, rounded once, leaves the number itself.
-        let high = (element == Element::F16).then(|| {
-            let flipped = nibbles.frame & 0xf;
-            let frame = (nibbles.frame - flipped + (flipped << 4)) * twice;
-            let less = bits_of(-((nibbles.less - flipped as f64) / 16.0 + flipped as f64));
-            [0xf0 * twice, frame, bits_of(1.0 / 16.0), less].map(|bits| core.constant(bits, Width::Bits32))
-        });
-        let [mask, frame, less] =
-            [0xf * twice, nibbles.frame * twice, bits_of(nibbles.less)].map(|bits| core.constant(bits, Width::Bits32));
+        let (pairs, number) = (element.bits() == 16, nibbles.number());
+        let high = nibbles.high_constants().map(|constants| constants.map(|bits| core.constant(bits, Width::Bits32)));
+        let [mask, frame, less] = nibbles.constants().map(|bits| core.constant(bits, Width::Bits32));
         let each = (0..words.len()).flat_map(|word| (0..if pairs { 4_usize } else { 8 }).map(move |at| (word, at)));
         for (word, at) in each {
             // With places of eight bits, every other shift is left out.

@@ -4,8 +4,9 @@
 //! are never negative. Shared memory is given out in the order of the declarations.
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Extent, LayoutError, Stride};
+use tilewright_layout::{Extent, Layout, LayoutError, Stride, Swizzle};
 
+use super::core::Core;
 use super::{Build, View, tensor};
 use crate::element::{Element, ElementType};
 use crate::error::{KernelError, Reason};
@@ -14,6 +15,38 @@ use crate::program::{Location, Source};
 
 /// The most shared memory of a block, in bytes, that any target has.
 pub(super) const MAX_SHARED: u64 = 232_448;
+
+/// A swizzle permutes blocks of as many elements as this power of two.
+fn period(swizzle: Swizzle) -> i64 {
+    swizzle.bits() + swizzle.base() + swizzle.shift().max(0)
+}
+
+/// How many elements a tensor has: a swizzle stays within its blocks, of which whole ones are taken.
+fn elements_of(map: Option<Swizzle>, layout: &Layout<Expr>, offset: &Expr) -> Result<Expr, Reason> {
+    let overflow = || LayoutError::Overflow { op: "cosize" };
+    let cosize = layout.cosize()?;
+    let Some(swizzle) = map else { return Ok(cosize) };
+    let block = Expr::from(1_i64 << period(swizzle).clamp(0, 40));
+    let cosize = Stride::plus(&cosize, offset).ok_or_else(overflow)?;
+    let blocks = Extent::divide_up(&cosize, &block);
+    Ok(blocks.and_then(|blocks| Stride::times(&blocks, &block)).ok_or_else(overflow)?)
+}
+
+impl Core {
+    /// Takes room in shared memory for so many elements: its alignment, and where it begins.
+    fn take_shared(&mut self, map: Option<Swizzle>, element: Element, count: u64) -> Result<(u32, u32), Reason> {
+        // A swizzle begins where its pattern does, so that what permutes by address finds it.
+        let pattern = map.map_or(1, |swizzle| 1_u32 << period(swizzle).clamp(0, 10));
+        let alignment = pattern.saturating_mul(element.bytes()).clamp(128, 1024);
+        let begin = u64::from(self.shared_bytes).next_multiple_of(u64::from(alignment));
+        let end = begin.saturating_add(count.saturating_mul(element.bytes().into()));
+        if end > MAX_SHARED {
+            return Err(Reason::TooMuch { what: "bytes of shared memory", asked: end, limit: MAX_SHARED });
+        }
+        self.shared_bytes = end as u32;
+        Ok((alignment, begin as u32))
+    }
+}
 
 impl Build {
     /// A tensor that the kernel reads and never writes, in memory of the device: its name, and its
@@ -124,39 +157,15 @@ impl Build {
                 core.sizes.push(parameter);
             }
         }
-        let elements = match map {
-            // A swizzle stays within its blocks: whole ones are taken.
-            Some(swizzle) => {
-                let whole = 1_i64 << (swizzle.bits() + swizzle.base() + swizzle.shift().max(0)).clamp(0, 40);
-                let cosize = Stride::plus(&layout.cosize()?, &offset).ok_or(LayoutError::Overflow { op: "cosize" })?;
-                let blocks = Extent::divide_up(&cosize, &Expr::from(whole));
-                blocks
-                    .and_then(|blocks| Stride::times(&blocks, &Expr::from(whole)))
-                    .ok_or(LayoutError::Overflow { op: "cosize" })?
+        let elements = elements_of(map, &layout, &offset)?;
+        let (alignment, start) = match space {
+            Space::Global => (16, 0),
+            Space::Shared => {
+                let open = Reason::Open { what: "the size", layout: text.to_string() };
+                let count = elements.known().ok_or(open)?.unsigned_abs();
+                core.take_shared(map, element, count)?
             }
-            None => layout.cosize()?,
         };
-        let mut start = 0;
-        // A swizzle begins where its pattern does, so that what permutes by address finds it.
-        let period = match map {
-            Some(swizzle) => 1_u32 << (swizzle.bits() + swizzle.base() + swizzle.shift().max(0)).clamp(0, 10),
-            None => 1,
-        };
-        let alignment = match space {
-            Space::Shared => period.saturating_mul(element.bytes()).clamp(128, 1024),
-            Space::Global => 16,
-        };
-        if space == Space::Shared {
-            let open = Reason::Open { what: "the size", layout: text.to_string() };
-            let bytes = elements.known().ok_or(open)?.unsigned_abs().saturating_mul(element.bytes().into());
-            let begin = u64::from(core.shared_bytes).next_multiple_of(u64::from(alignment));
-            let end = begin.saturating_add(bytes);
-            if end > MAX_SHARED {
-                return Err(Reason::TooMuch { what: "bytes of shared memory", asked: end, limit: MAX_SHARED });
-            }
-            start = begin as u32;
-            core.shared_bytes = end as u32;
-        }
         core.forms.push(layout.clone());
         core.buffers.push(Buffer {
             name: name.to_string(),

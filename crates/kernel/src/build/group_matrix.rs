@@ -135,7 +135,6 @@ impl Build {
         if first % GROUP != 0 {
             return Err(because("four warps multiply together, and the first has a number that is a multiple of four"));
         }
-        let columns = atom.shape()[1] as u32;
         self.prepared(d)?;
         // The registers of A are written before the fence as well.
         let mut rows = Vec::new();
@@ -144,12 +143,25 @@ impl Build {
                 rows.push(self.core().words_of(fragment, [index % m, index / m], FACTOR_REGISTERS)?);
             }
         }
+        self.set_off((tile.as_ref(), &rows), &right, d, (factors, atom.shape()[1] as u32, adds), [m, n, k])
+    }
+
+    /// Sets off all instructions of a product, A a tile or registers by row and step along K, as a
+    /// group.
+    fn set_off<'k>(
+        &'k self,
+        (tile, rows): (Option<&Factor<'k>>, &[Vec<Register>]),
+        right: &Factor<'k>,
+        d: &Fragment<'k>,
+        (factors, columns, adds): (GroupFactors, u32, bool),
+        [m, n, k]: [usize; 3],
+    ) -> Result<(), Reason> {
         self.core().effect(Operation::FenceRegisters, [], &[], None);
         for depth in 0..k {
             for column in 0..n {
                 for row in 0..m {
                     let index = row + m * depth;
-                    let (a, mut inputs) = match &tile {
+                    let (a, mut inputs) = match tile {
                         Some(tile) => {
                             let (described, address) = tile.at(self, index)?;
                             (Some(described), address.into_iter().collect())

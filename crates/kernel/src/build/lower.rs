@@ -54,6 +54,11 @@ pub(super) fn with(node: &Node, other: &dyn Fn(&Node) -> Option<Expr>) -> Option
     })
 }
 
+/// The type of indices of a width.
+fn signed(width: Width) -> Number {
+    if width == Width::Bits32 { Number::I32 } else { Number::I64 }
+}
+
 impl Core {
     /// A number of 32 bits that is not negative, divided by a known one.
     pub(super) fn divided(&mut self, register: Register, by: i64) -> Register {
@@ -118,7 +123,7 @@ impl Core {
     }
 
     fn computed(&mut self, node: &Node, width: Width) -> Result<Register, Reason> {
-        let signed = if width == Width::Bits32 { Number::I32 } else { Number::I64 };
+        let signed = signed(width);
         match node {
             Node::Integer(value) => Ok(self.constant(*value as u64, width)),
             Node::Parameter(parameter) => match self.variable(parameter) {
@@ -129,61 +134,8 @@ impl Core {
                 Some(variable) => Ok(variable.register),
                 None => Ok(self.scalar(Scalar::Size { value: Expr::from(parameter.clone()), bits: width.bits() })),
             },
-            Node::Sum(nodes) => {
-                // What the launch knows is one number; what exists in outer bodies comes first, so
-                // that it is computed there. A known number comes last: sums that differ by one
-                // share the rest, and take one register in outer bodies instead of one each.
-                let mut launched = Expr::from(0);
-                let mut registers = Vec::new();
-                for node in nodes {
-                    let expr = expr_of(node).ok_or_else(overflow)?;
-                    if self.is_launched(&expr) {
-                        launched = Stride::plus(&launched, &expr).ok_or_else(overflow)?;
-                    } else {
-                        registers.push(self.lower_node(node, width)?);
-                    }
-                }
-                let known = launched.known();
-                if known.is_none() {
-                    registers.push(self.lower(&launched, width)?);
-                }
-                registers.sort_by_key(|register| self.home(*register));
-                if known.is_some_and(|known| known != 0) {
-                    registers.push(self.lower(&launched, width)?);
-                }
-                let mut registers = registers.into_iter();
-                let mut sum = registers.next().ok_or_else(overflow)?;
-                for next in registers {
-                    sum = self.pure(Operation::Binary(Binary::Add, signed), [sum, next], width);
-                }
-                Ok(sum)
-            }
-            Node::Product(nodes) => {
-                let mut launched = Expr::from(1);
-                let mut moving: Option<(Expr, Vec<&Node>)> = None;
-                for node in nodes {
-                    let expr = expr_of(node).ok_or_else(overflow)?;
-                    if self.is_launched(&expr) {
-                        launched = Stride::times(&launched, &expr).ok_or_else(overflow)?;
-                    } else {
-                        let (product, parts) = moving.get_or_insert((Expr::from(1), Vec::new()));
-                        *product = Stride::times(product, &expr).ok_or_else(overflow)?;
-                        parts.push(node);
-                    }
-                }
-                let Some((moving, parts)) = moving else { return self.lower(&launched, width) };
-                if launched.known() != Some(1) {
-                    let factor =
-                        if parts.len() == 1 { (parts[0].clone(), parts[0]) } else { (moving.node(), parts[0]) };
-                    return self.multiplied(&factor.0, &moving, &launched, width);
-                }
-                let mut product = self.lower_node(parts[0], width)?;
-                for node in &parts[1..] {
-                    let next = self.lower_node(node, width)?;
-                    product = self.pure(Operation::Binary(Binary::Multiply, signed), [product, next], width);
-                }
-                Ok(product)
-            }
+            Node::Sum(nodes) => self.sum(nodes, width),
+            Node::Product(nodes) => self.product(nodes, width),
             Node::Quotient(n, d, rounding) => self.quotient(n, d, *rounding, width),
             Node::Remainder(n, d, rounding) => {
                 let (n_expr, d_expr) = (expr_of(n).ok_or_else(overflow)?, expr_of(d).ok_or_else(overflow)?);
@@ -202,6 +154,62 @@ impl Core {
                 Ok(self.pure(Operation::Binary(Binary::Minimum, signed), [a, b], width))
             }
         }
+    }
+
+    fn sum(&mut self, nodes: &[Node], width: Width) -> Result<Register, Reason> {
+        // What the launch knows is one number; what exists in outer bodies comes first, so that it
+        // is computed there. A known number comes last: sums that differ by one share the rest, and
+        // take one register in outer bodies instead of one each.
+        let mut launched = Expr::from(0);
+        let mut registers = Vec::new();
+        for node in nodes {
+            let expr = expr_of(node).ok_or_else(overflow)?;
+            if self.is_launched(&expr) {
+                launched = Stride::plus(&launched, &expr).ok_or_else(overflow)?;
+            } else {
+                registers.push(self.lower_node(node, width)?);
+            }
+        }
+        let known = launched.known();
+        if known.is_none() {
+            registers.push(self.lower(&launched, width)?);
+        }
+        registers.sort_by_key(|register| self.home(*register));
+        if known.is_some_and(|known| known != 0) {
+            registers.push(self.lower(&launched, width)?);
+        }
+        let mut registers = registers.into_iter();
+        let mut sum = registers.next().ok_or_else(overflow)?;
+        for next in registers {
+            sum = self.pure(Operation::Binary(Binary::Add, signed(width)), [sum, next], width);
+        }
+        Ok(sum)
+    }
+
+    fn product(&mut self, nodes: &[Node], width: Width) -> Result<Register, Reason> {
+        let mut launched = Expr::from(1);
+        let mut moving: Option<(Expr, Vec<&Node>)> = None;
+        for node in nodes {
+            let expr = expr_of(node).ok_or_else(overflow)?;
+            if self.is_launched(&expr) {
+                launched = Stride::times(&launched, &expr).ok_or_else(overflow)?;
+            } else {
+                let (product, parts) = moving.get_or_insert((Expr::from(1), Vec::new()));
+                *product = Stride::times(product, &expr).ok_or_else(overflow)?;
+                parts.push(node);
+            }
+        }
+        let Some((moving, parts)) = moving else { return self.lower(&launched, width) };
+        if launched.known() != Some(1) {
+            let factor = if parts.len() == 1 { (parts[0].clone(), parts[0]) } else { (moving.node(), parts[0]) };
+            return self.multiplied(&factor.0, &moving, &launched, width);
+        }
+        let mut product = self.lower_node(parts[0], width)?;
+        for node in &parts[1..] {
+            let next = self.lower_node(node, width)?;
+            product = self.pure(Operation::Binary(Binary::Multiply, signed(width)), [product, next], width);
+        }
+        Ok(product)
     }
 
     /// A number of 32 bits that is not negative, in as many bits as asked for.
