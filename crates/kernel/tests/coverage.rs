@@ -14,6 +14,9 @@ use tilewright_kernel::{Build, Element, Kernel, KernelError, Num, Reason, View, 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Extent, Slot, Stride, Tree};
 
+#[path = "coverage/cases.rs"]
+mod cases;
+
 /// Numbers by chance (xorshift).
 struct Chance(u64);
 
@@ -446,6 +449,30 @@ fn tiles_by_quotients_of_sizes_are_shown_but_for_their_defects() {
                 let wrong = happened.is_some_and(|happened| happened != Happened::Once);
                 assert!(!shown && wrong, "{layout} by {groups}: {defect:?}");
             }
+        }
+    }
+}
+
+/// Blocks that take tiles of some columns in turn, of as many as the columns need: how many turns a
+/// block has is one quotient of two.
+#[test]
+fn turns_that_are_a_quotient_of_a_quotient_are_shown() {
+    for (columns, blocks) in [(2, 2), (3, 2), (4, 8), (5, 3), (1, 7)] {
+        for (more, apart) in [(0, columns), (1, columns), (-1, columns), (0, columns + 1), (0, columns - 1)] {
+            let (shown, happened) = shown_and_happened("(8,N{min=10}):(1,8)", |k, y| {
+                k.threads(8)?;
+                k.grid(Axis::X, &blocks.to_string())?;
+                let (block, units) = (k.block_number(Axis::X), k.size(&format!("ceil(N/{columns})"))?);
+                let left = sum(&[(1, &units), (1, &more.into()), (-1, &block)]);
+                k.range(left.divide_up(&blocks.into()).unwrap(), |turn| {
+                    let column = sum(&[(blocks * apart, &turn), (apart, &block)]);
+                    stored_at(k, y, [0.into(), column], &format!("(8,{columns})"))
+                })
+            });
+            // One tile more lies outside, and is not written.
+            let right = apart == columns && more >= 0;
+            assert_eq!(happened == Some(Happened::Once), right, "{columns} {blocks} {more} {apart}");
+            assert_eq!(shown, right, "{columns} {blocks} {more} {apart}");
         }
     }
 }

@@ -107,6 +107,8 @@ pub(crate) struct Core {
     /// Registers that are an accumulator's own: what products of four warps may add to.
     pub(crate) sums: HashSet<Register>,
     pub(crate) digits: HashMap<(Expr, i64, i64), Expr>,
+    /// Variables that are an index where that is at most a number, and not negative.
+    pub(crate) limited: Vec<(Parameter, Expr, i64)>,
     /// Registers that stand for others.
     pub(crate) aliases: HashMap<Register, Register>,
     pub(crate) shared_bytes: u32,
@@ -148,6 +150,7 @@ impl Core {
             last_block: None,
             sums: HashSet::new(),
             digits: HashMap::new(),
+            limited: Vec::new(),
             aliases: HashMap::new(),
             shared_bytes: 0,
             scratch: Scratch::default(),

@@ -21,6 +21,10 @@
 //! Where the block stores that comes last, it is one, whichever it is (`last.rs`), so nothing else
 //! has to determine the block.
 //!
+//! A number of blocks and turns may be cut into ranges, in each of which coordinates are other sums
+//! (`digits/cases.rs`). Then this is asked of each range alone, of boxes that begin where the first
+//! one does; and the boxes of one range end just where those of the next one begin.
+//!
 //! What breaks one of these for some admissible size is refused. What is not decided, because a
 //! coordinate or a condition is no such sum, is decided by a list of all stores where a kernel has
 //! one list of sizes and a tensor not too many elements (`listed.rs`). Else it is
@@ -45,7 +49,7 @@ use crate::program::memory::{BufferId, Role, Space};
 use crate::program::operation::Operation;
 use crate::program::register::Register;
 use crate::program::{Program, Source, SourceId, Step};
-use digits::{Digits, Start};
+use digits::{Case, Digits, Start};
 use threads::ThreadValues;
 
 /// The most elements of a block that are listed.
@@ -240,12 +244,7 @@ struct Along {
     constant: i64,
 }
 
-fn along(
-    core: &Core,
-    values: &ThreadValues,
-    digits: Option<&Digits>,
-    (mode, at): (usize, &Expr),
-) -> Result<Along, Doubt> {
+fn along(core: &Core, values: &ThreadValues, case: Option<&Case>, (mode, at): (usize, &Expr)) -> Result<Along, Doubt> {
     let terms = Terms::of(at).ok_or_else(|| {
         undecided(format!("the coordinate along mode {mode} is no sum of multiples of blocks, turns and threads"))
     })?;
@@ -258,7 +257,7 @@ fn along(
             along.constant += factor * least;
             continue;
         }
-        if digits.is_some_and(|digits| digits.count(&parameter).is_some()) {
+        if case.is_some_and(|case| case.count(&parameter).is_some()) {
             along.outer.push((factor, parameter));
             continue;
         }
@@ -291,7 +290,6 @@ fn proved(
     if writes.iter().any(|write| write.alone != alone) {
         return Err(undecided("all blocks write it, and the last one again"));
     }
-    let name = |write: &Write| program.sources[write.source.index()].to_string();
     let turns: Vec<(Parameter, Expr)> = writes.iter().flat_map(|write| write.turns.iter().cloned()).collect();
     let start = |write: &&Write| {
         let start = bounds.iter().map(|(path, _)| write.start.scale_at(*path)).collect();
@@ -299,15 +297,82 @@ fn proved(
     };
     let starts: Vec<Start> = writes.iter().map(start).collect();
     let digits = Digits::of(core, &starts);
-    let starts = digits
-        .as_ref()
-        .map_or_else(|| starts.into_iter().map(|(start, _)| start).collect(), |digits| digits.starts.clone());
+    let plain = starts.into_iter().map(|(start, _)| start).collect();
+    let plain = [Case { starts: plain, list: Vec::new() }];
+    let cases = digits.as_ref().map_or(plain.as_slice(), |digits| digits.cases.as_slice());
+    let parts = cases.iter().map(|case| parts(core, values, program, writes, case, digits.as_ref()));
+    let parts: Vec<CaseParts<'_>> = parts.collect::<Result<_, _>>()?;
+    let single = parts.len() == 1;
+    let mut shown = Vec::new();
+    for CaseParts { case, outer, listed } in parts {
+        // Where every thread has the same elements, threads may be told by the outer variables.
+        let by_threads = listed.iter().all(|listed| listed.by_threads);
+        let low = if single { vec![0; bounds.len()] } else { low(&listed, bounds.len()) };
+        let sides = listed.into_iter().map(|listed| listed.sides(&outer, &low)).collect::<Result<Vec<_>, _>>();
+        let sides = sides.map_err(|doubt| match doubt {
+            NoBox::Twice(one, other, at) if by_threads => {
+                twice(format!("threads {one} and {other} of a block: both have the element at {at:?} of its part"))
+            }
+            NoBox::Twice(..) => undecided("statements write an element again"),
+            NoBox::Hole(at)
+                if single && outer.iter().all(Vec::is_empty) && bounds.iter().all(|(_, extent)| is_plain(extent)) =>
+            {
+                Doubt::Refused(Reason::NeverWritten {
+                    tensor: tensor.to_string(),
+                    what: format!("nobody writes the element at {at:?}"),
+                })
+            }
+            NoBox::Hole(at) => {
+                undecided(format!("a block writes parts that leave out {at:?}, which another may write"))
+            }
+            NoBox::Negative => undecided("a coordinate may be negative"),
+        })?;
+        if sides.iter().any(|own| *own != sides[0]) {
+            return Err(undecided("stores that share tiles write parts of different sides"));
+        }
+        shown.push((low, outer, sides, by_threads, case));
+    }
+    shown.sort_by(|a, b| a.0.cmp(&b.0));
+    let lows: Vec<&[i64]> = shown.iter().map(|case| case.0.as_slice()).collect();
+    let along =
+        stacked(&lows).ok_or_else(|| undecided("tiles that are found in different ways are not side by side"))?;
+    for (number, (low, outer, sides, by_threads, case)) in shown.iter().enumerate() {
+        let end = lows.get(number + 1).map(|next| (along, next[along]));
+        let case = digits.as_ref().map(|digits| (digits, *case));
+        let parts = grid::Parts { outer, sides: &sides[0], low, end, last: alone, case };
+        grid::counted(core, tensor, bounds, parts, (*by_threads, program.threads), &turns)?;
+    }
+    Ok(())
+}
+
+/// Whether an extent takes every value that its facts admit.
+fn is_plain(extent: &Expr) -> bool {
+    matches!(extent.node(), Node::Integer(_) | Node::Parameter(_))
+}
+
+/// What stores write where a number is in one of its ranges.
+struct CaseParts<'d> {
+    case: &'d Case,
+    /// What counts the parts along each mode, and the elements of a block for each share.
+    outer: Vec<Vec<(i64, Parameter)>>,
+    listed: Vec<Listed>,
+}
+
+fn parts<'d>(
+    core: &Core,
+    values: &ThreadValues,
+    program: &Program,
+    writes: &[&Write],
+    case: &'d Case,
+    digits: Option<&Digits>,
+) -> Result<CaseParts<'d>, Doubt> {
+    let name = |write: &Write| program.sources[write.source.index()].to_string();
     // Stores that share a number each have all elements of a part, for other numbers.
-    let shares = digits.as_ref().map_or(1, Digits::shares);
-    let mut listed: Vec<Listed> = (0..shares).map(|_| Listed::new(bounds)).collect();
+    let shares = digits.map_or(1, Digits::shares);
+    let mut listed: Vec<Listed> = (0..shares).map(|_| Listed::new(&writes[0].bounds)).collect();
     let mut outer: Option<Vec<Vec<(i64, Parameter)>>> = None;
-    for (write, starts) in writes.iter().zip(&starts) {
-        let all = starts.iter().enumerate().map(|start| along(core, values, digits.as_ref(), start));
+    for (write, starts) in writes.iter().zip(&case.starts) {
+        let all = starts.iter().enumerate().map(|start| along(core, values, Some(case), start));
         let all: Vec<Along> = all.collect::<Result<_, _>>()?;
         let own: Vec<Vec<(i64, Parameter)>> = all.iter().map(|along| along.outer.clone()).collect();
         if outer.as_ref().is_some_and(|outer| !same(outer, &own)) {
@@ -320,43 +385,30 @@ fn proved(
         outer = Some(own);
         for (turn, count) in &write.turns {
             let used = outer.iter().flatten().flatten().any(|(_, parameter)| parameter.stands_for(turn))
-                || digits.as_ref().is_some_and(|digits| digits.tells(turn));
+                || digits.is_some_and(|digits| digits.tells(turn));
             let never = !used && count.range().0.is_none_or(|least| least < 1);
             if never {
                 return Err(undecided(format!("{} is in a loop that may have no turn", name(write))));
             }
         }
-        let share = digits.as_ref().map_or(0, |digits| digits.share(&write.turns));
+        let share = digits.map_or(0, |digits| digits.share(&write.turns));
         listed[share].add(write, &all, core, values, program)?;
     }
-    let outer = outer.unwrap_or_default();
-    // Where every thread has the same elements, threads may be told by the outer variables.
-    let by_threads = listed.iter().all(|listed| listed.by_threads);
-    let sides = listed.into_iter().map(|listed| listed.sides(&outer)).collect::<Result<Vec<_>, _>>();
-    let sides = sides.map_err(|doubt| match doubt {
-        NoBox::Twice(one, other, at) if by_threads => {
-            twice(format!("threads {one} and {other} of a block: both have the element at {at:?} of its part"))
-        }
-        NoBox::Twice(..) => undecided("statements write an element again"),
-        NoBox::Hole(at) if outer.iter().all(Vec::is_empty) && bounds.iter().all(|(_, extent)| is_plain(extent)) => {
-            Doubt::Refused(Reason::NeverWritten {
-                tensor: tensor.to_string(),
-                what: format!("nobody writes the element at {at:?}"),
-            })
-        }
-        NoBox::Hole(at) => undecided(format!("a block writes parts that leave out {at:?}, which another may write")),
-        NoBox::Negative => undecided("a coordinate may be negative"),
-    })?;
-    if sides.iter().any(|own| *own != sides[0]) {
-        return Err(undecided("stores that share tiles write parts of different sides"));
-    }
-    let parts = grid::Parts { outer: &outer, sides: &sides[0], last: alone, digits: digits.as_ref() };
-    grid::counted(core, tensor, bounds, parts, (by_threads, program.threads), &turns)
+    Ok(CaseParts { case, outer: outer.unwrap_or_default(), listed })
 }
 
-/// Whether an extent takes every value that its facts admit.
-fn is_plain(extent: &Expr) -> bool {
-    matches!(extent.node(), Node::Integer(_) | Node::Parameter(_))
+/// The least coordinate along each mode.
+fn low(listed: &[Listed], modes: usize) -> Vec<i64> {
+    let along = |mode: usize| listed.iter().flat_map(|listed| listed.writers.keys()).map(|at| at[mode]).min();
+    (0..modes).map(|mode| along(mode).unwrap_or(0)).collect()
+}
+
+/// The mode along which boxes that begin at these coordinates, in their order, lie one behind the
+/// other: along all others they begin at 0.
+fn stacked(lows: &[&[i64]]) -> Option<usize> {
+    let along = lows.last()?.iter().position(|at| *at != 0).unwrap_or(0);
+    let alike = lows.iter().all(|low| low.iter().enumerate().all(|(mode, at)| mode == along || *at == 0));
+    (alike && lows.first()?.get(along).is_none_or(|at| *at == 0)).then_some(along)
 }
 
 fn same(a: &[Vec<(i64, Parameter)>], b: &[Vec<(i64, Parameter)>]) -> bool {
@@ -439,8 +491,9 @@ impl Listed {
         at.iter().zip(&self.extents).all(|(at, extent)| extent.is_none_or(|extent| *at < extent))
     }
 
-    /// The sides of the box that the elements are, where none is written twice and none left out.
-    fn sides(self, outer: &[Vec<(i64, Parameter)>]) -> Result<Vec<i64>, NoBox> {
+    /// The sides of the box from `low` on that the elements are, where none is written twice and none
+    /// left out.
+    fn sides(self, outer: &[Vec<(i64, Parameter)>], low: &[i64]) -> Result<Vec<i64>, NoBox> {
         if let Some((one, other, at)) = self.twice {
             return Err(NoBox::Twice(one, other, at));
         }
@@ -457,7 +510,7 @@ impl Listed {
             if at.iter().any(|at| *at < 0) {
                 return Err(NoBox::Negative);
             }
-            sides.iter_mut().zip(at).for_each(|(side, at)| *side = (*side).max(at + 1));
+            sides.iter_mut().zip(at).zip(low).for_each(|((side, at), low)| *side = (*side).max(at - low + 1));
             count += 1;
         }
         let size = sides.iter().try_fold(1_u64, |size, side| size.checked_mul(side.unsigned_abs()));
@@ -465,14 +518,14 @@ impl Listed {
             return Ok(sides);
         }
         // The first coordinate of the box that is left out.
-        let mut at = vec![0; sides.len()];
+        let mut at = low.to_vec();
         while self.writers.contains_key(&at) {
-            for (at, side) in at.iter_mut().zip(&sides) {
+            for ((at, side), low) in at.iter_mut().zip(&sides).zip(low) {
                 *at += 1;
-                if *at < *side {
+                if *at - low < *side {
                     break;
                 }
-                *at = 0;
+                *at = *low;
             }
         }
         Err(NoBox::Hole(at))

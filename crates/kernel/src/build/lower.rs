@@ -60,6 +60,14 @@ fn signed(width: Width) -> Number {
 }
 
 impl Core {
+    /// The index of 32 bits that a register holds, if it is one; of several, which are equal, the
+    /// least in their order.
+    pub(super) fn index_in(&self, register: Register) -> Option<Expr> {
+        let all = self.scopes.iter().flat_map(|scope| &scope.expressions);
+        let held = all.filter(|((_, width), own)| *width == Width::Bits32 && **own == register);
+        held.map(|((index, _), _)| index).min().cloned()
+    }
+
     /// A number of 32 bits that is not negative, divided by a known one.
     pub(super) fn divided(&mut self, register: Register, by: i64) -> Register {
         let by = by as u64;

@@ -4,7 +4,7 @@
 //! ends at `e` has what `t` has at coordinates below `e`. Both know the coordinates of the whole
 //! tensor: a predicated access leaves out what lies past the end of either, whatever was read.
 
-use tilewright_layout::symbolic::Expr;
+use tilewright_layout::symbolic::{Expr, Node};
 use tilewright_layout::{Extent, Layout, ModePath, Stride};
 
 use super::Build;
@@ -158,6 +158,10 @@ impl Build {
         let most = core.constant(greatest as u64, Width::Bits32);
         let least = Operation::Binary(Binary::Minimum, Number::U32);
         let register = core.pure(least, [number.register(), most], Width::Bits32);
-        Ok(core.new_variable(register, greatest, None))
+        let limited = core.new_variable(register, greatest, None);
+        if let (Some(index), Node::Parameter(own)) = (core.index_in(number.register()), limited.node()) {
+            core.limited.push((own, index, greatest));
+        }
+        Ok(limited)
     }
 }

@@ -15,8 +15,12 @@
 //! So coordinates that are sums of quotients and remainders of `n` are sums of digits, of which
 //! each is a variable of its own.
 
+use std::cell::RefCell;
+
 use tilewright_layout::symbolic::{Expr, Facts, Node, Parameter, Rounding, Symbolic};
 use tilewright_layout::{Extent, Stride};
+
+mod cases;
 
 use super::super::access::Terms;
 use super::super::bounds::affine;
@@ -26,24 +30,32 @@ use crate::program::operation::Axis;
 
 /// Coordinates as sums of digits of one number.
 pub(super) struct Digits {
-    /// The coordinates of each store along each mode.
-    pub(super) starts: Vec<Vec<Expr>>,
-    /// The digits, each with how many values it has, but for those that are always 0.
-    pub(super) list: Vec<(Parameter, Expr)>,
+    /// Ranges of the number, in each of which they are such sums; mostly one, of all there are.
+    pub(super) cases: Vec<Case>,
     /// The axis of the blocks, and the turn, that the number tells.
     pub(super) axis: Option<Axis>,
     turns: Vec<Parameter>,
 }
 
+/// A range of the number, counted from 0 on.
+pub(super) struct Case {
+    /// The coordinates of each store along each mode.
+    pub(super) starts: Vec<Vec<Expr>>,
+    /// The digits, each with how many values it has, but for those that are always 0.
+    pub(super) list: Vec<(Parameter, Expr)>,
+}
+
 /// The coordinates of a store along each mode, and the turns of the loops around it.
 pub(super) type Start = (Vec<Expr>, Vec<(Parameter, Expr)>);
 
-impl Digits {
+impl Case {
     /// How many values a digit has.
     pub(super) fn count(&self, digit: &Parameter) -> Option<&Expr> {
         self.list.iter().find(|(own, _)| own.stands_for(digit)).map(|(_, count)| count)
     }
+}
 
+impl Digits {
     /// Whether the number is another one in each turn of a loop.
     pub(super) fn tells(&self, turn: &Parameter) -> bool {
         self.turns.iter().any(|own| own.stands_for(turn))
@@ -62,7 +74,10 @@ impl Digits {
     /// The digits of a number of which the coordinates are such sums; none where they are sums of
     /// variables as they are, or no number is found.
     pub(super) fn of(core: &Core, starts: &[Start]) -> Option<Digits> {
-        let plain = starts.iter().flat_map(|start| &start.0).all(|start| Terms::of(start).is_some());
+        let is_plain = |start: &Expr| {
+            Terms::of(start).is_some() && !start.parameters().iter().any(|own| limited(core, own).is_some())
+        };
+        let plain = starts.iter().flat_map(|start| &start.0).all(is_plain);
         let turns = || starts.iter().flat_map(|start| &start.1);
         if plain && turns().all(|(_, count)| core.is_launched(count)) {
             return None;
@@ -88,11 +103,19 @@ fn share(of: &[Parameter], turns: &[(Parameter, Expr)]) -> Option<usize> {
     of.iter().position(|own| turns.iter().any(|(turn, _)| own.stands_for(turn)))
 }
 
-/// Whether an expression depends on a parameter, itself or by a digit.
+/// Whether an expression depends on a parameter, itself or by what its variables are made of.
 fn depends(core: &Core, expr: &Expr, on: &Parameter) -> bool {
-    expr.parameters()
-        .iter()
-        .any(|own| own.stands_for(on) || digit(core, own).is_some_and(|(number, ..)| depends(core, number, on)))
+    let made = |own: &Parameter| {
+        let index = digit(core, own).map(|(number, ..)| number).or_else(|| Some(limited(core, own)?.0));
+        index.is_some_and(|index| depends(core, index, on))
+    };
+    expr.parameters().iter().any(|own| own.stands_for(on) || made(own))
+}
+
+/// The index that a variable is where that is not negative and at most a number, which comes second.
+fn limited<'c>(core: &'c Core, parameter: &Parameter) -> Option<(&'c Expr, i64)> {
+    let found = core.limited.iter().find(|(own, ..)| own.stands_for(parameter));
+    found.map(|(_, index, greatest)| (index, *greatest))
 }
 
 /// The number, the divisor and the modulus of a digit that is a variable; 0 where it is the rest.
@@ -104,6 +127,15 @@ fn digit<'c>(core: &'c Core, parameter: &Parameter) -> Option<(&'c Expr, i64, i6
 
 fn natural() -> Option<Facts> {
     Facts::integer().at_least(0).ok()
+}
+
+/// What is in the place of a number.
+struct InParts {
+    number: Expr,
+    /// The number is a part below this and a multiple of it.
+    modulus: i64,
+    /// The limited indices that were met, and what they are at most if that is what they are.
+    limits: RefCell<Vec<(Expr, i64)>>,
 }
 
 /// A number of which each value is had once.
@@ -171,6 +203,9 @@ fn taken(core: &Core, turns: &[(Parameter, Expr)], axis: Axis, (block, blocks): 
 }
 
 /// The `units` of which a block has `count = ceil((units - block) / blocks)`.
+///
+/// If the units are a quotient, both are one: `ceil((p - c * block) / (c * blocks))` of
+/// `ceil(p / c)` units.
 fn units(count: &Expr, block: &Parameter, blocks: i64) -> Option<Expr> {
     let (own, by) = (Expr::from(block.clone()), Expr::from(blocks));
     let has = |expr: &Expr| expr.parameters().iter().any(|parameter| parameter.stands_for(block));
@@ -182,11 +217,14 @@ fn units(count: &Expr, block: &Parameter, blocks: i64) -> Option<Expr> {
         other => vec![other],
     };
     nodes.iter().find_map(|node| {
-        let Node::Quotient(dividend, _, rounding) = node else { return None };
-        let up = if *rounding == Rounding::Up { 0 } else { blocks - 1 };
+        let Node::Quotient(dividend, divisor, rounding) = node else { return None };
+        let divisor = with(divisor, &|_| None)?.known().filter(|divisor| divisor % blocks == 0)?;
+        let part = Expr::from(divisor / blocks);
+        let up = if *rounding == Rounding::Up { 0 } else { divisor - 1 };
         let dividend = with(dividend, &|_| None)?.minus(&Expr::from(up))?;
-        let others = Stride::times(&count.minus(&with(node, &|_| None)?)?, &by)?;
-        let units = Stride::plus(&Stride::plus(&dividend, &others)?, &own)?;
+        let others = Stride::times(&count.minus(&with(node, &|_| None)?)?, &Expr::from(divisor))?;
+        let all = Stride::plus(&Stride::plus(&dividend, &others)?, &Stride::times(&own, &part)?)?;
+        let units = all.divide_up(&part)?;
         // It was a guess until here.
         let same = units.minus(&own)?.divide_up(&by)? == *count;
         (same && !has(&units)).then_some(units)
@@ -196,11 +234,20 @@ fn units(count: &Expr, block: &Parameter, blocks: i64) -> Option<Expr> {
 impl Number {
     /// The coordinates as sums of its digits.
     fn digits(self, core: &Core, starts: &[Start]) -> Option<Digits> {
-        let of_number = |(starts, turns): &Start| {
+        let of_number = |(starts, turns): &Start| -> Option<Vec<Expr>> {
             let share = share(&self.turns, turns).unwrap_or(0);
-            starts.iter().map(|start| self.in_terms(core, share, start)).collect()
+            starts.iter().map(|start| self.in_terms(core, share, start, None)).collect()
         };
-        let starts: Vec<Vec<Expr>> = starts.iter().map(of_number).collect::<Option<_>>()?;
+        let of_number: Option<Vec<Vec<Expr>>> = starts.iter().map(of_number).collect();
+        let cases = match of_number.and_then(|starts| self.sums(core, starts)) {
+            Some(case) => vec![case],
+            None => cases::cases(&self, core, starts)?,
+        };
+        Some(Digits { cases, axis: self.axis, turns: self.turns })
+    }
+
+    /// Coordinates that are made of this number as sums of its digits.
+    fn sums(&self, core: &Core, starts: Vec<Vec<Expr>>) -> Option<Case> {
         let divisors = self.divisors(starts.iter().flatten())?;
         let below = |count: &Expr| match count.range().1 {
             Some(greatest) => natural()?.at_most((greatest - 1).max(0)).ok(),
@@ -232,19 +279,38 @@ impl Number {
         let sums = |starts: &Vec<Expr>| starts.iter().map(sum).collect();
         let starts: Vec<Vec<Expr>> = starts.iter().map(sums).collect::<Option<_>>()?;
         let list = digits.into_iter().zip(counts).filter(|(_, count)| count.known() != Some(1)).collect();
-        Some(Digits { starts, list, axis: self.axis, turns: self.turns })
+        Some(Case { starts, list })
     }
 
-    /// An expression over this number in the place of block and turn, and of digits of it.
-    fn in_terms(&self, core: &Core, share: usize, expr: &Expr) -> Option<Expr> {
-        let Some((block, backs)) = &self.block else { return Some(expr.clone()) };
-        let in_turn =
-            |parameter: &Parameter| digit(core, parameter).filter(|(number, ..)| depends(core, number, block));
+    /// An expression over this number in the place of block and turn, and of digits of it. With
+    /// parts, these are in the place of the number, and digits of a block or a turn as they are and
+    /// limited indices are written out, too.
+    fn in_terms(&self, core: &Core, share: usize, expr: &Expr, parts: Option<&InParts>) -> Option<Expr> {
+        let block = self.block.as_ref();
+        if block.is_none() && parts.is_none() {
+            return Some(expr.clone());
+        }
+        let on = block.map_or(&self.own, |(block, _)| block);
+        let again = |index: &Expr| self.in_terms(core, share, index, parts);
+        let of_parts = |expr: &Expr| match parts {
+            None => Some(expr.clone()),
+            Some(parts) => with(&expr.node(), &|node| self.is(node).then(|| parts.number.clone())),
+        };
         with(&expr.node(), &|node| match node {
-            Node::Parameter(own) if own.stands_for(block) => Some(backs[share].clone()),
+            Node::Parameter(own) if own.stands_for(on) => {
+                of_parts(&block.map_or_else(|| Expr::from(own.clone()), |(_, backs)| backs[share].clone()))
+            }
             Node::Parameter(own) => {
-                let (number, divisor, modulus) = in_turn(own)?;
-                let quotient = self.in_terms(core, share, number)?.floor_div(&Expr::from(divisor))?;
+                if let (Some(parts), Some((index, greatest))) = (parts, limited(core, own)) {
+                    let index = again(index)?;
+                    parts.limits.borrow_mut().push((index.clone(), greatest));
+                    return Some(index);
+                }
+                let (number, divisor, modulus) = digit(core, own).filter(|(number, ..)| depends(core, number, on))?;
+                // By steps, the part below the modulus is gone before the rest is divided.
+                let first = parts.map_or(1, |parts| parts.modulus);
+                let first = if divisor % first == 0 { first } else { 1 };
+                let quotient = again(number)?.floor_div(&Expr::from(first))?.floor_div(&Expr::from(divisor / first))?;
                 if modulus == 0 {
                     return Some(quotient);
                 }

@@ -16,7 +16,7 @@ use tilewright_layout::{Extent, ModePath, Stride};
 
 use super::super::access::Terms;
 use super::super::core::Core;
-use super::digits::Digits;
+use super::digits::{Case, Digits};
 use super::{Doubt, is_plain, undecided};
 use crate::error::Reason;
 use crate::program::operation::Axis;
@@ -47,8 +47,16 @@ struct Need {
 enum Reach {
     /// It takes these, and no others.
     Exactly(i64),
-    /// It takes these; `factor * reach` is the extent of a mode, or more.
-    ToExtent { factor: i64, extent: Expr },
+    /// It takes these; `from + factor * reach` is the extent of a mode, or more.
+    ToExtent { from: i64, factor: i64, extent: Expr },
+}
+
+/// Where parts end along a mode.
+enum End {
+    /// There.
+    At(i64),
+    /// There or past it.
+    Past(Expr),
 }
 
 struct Search<'c> {
@@ -62,18 +70,23 @@ struct Search<'c> {
     threads: u32,
     /// Whether coordinates have a number that is dealt, which tells clusters.
     dealt: bool,
-    /// The digits by sizes in coordinates, and those that were seen.
-    digits: Option<&'c Digits>,
+    /// The digits of a number in coordinates, and those that were seen.
+    case: Option<&'c Case>,
     seen: Vec<Parameter>,
 }
 
-/// The parts of a tensor that stores take: what counts them along each mode, their sides, and
-/// whether one block stores, which came last.
+/// The parts of a tensor that stores take: what counts them along each mode, their sides, where the
+/// first one begins, and whether one block stores, which came last.
 pub(super) struct Parts<'a> {
     pub(super) outer: &'a [Vec<(i64, Parameter)>],
     pub(super) sides: &'a [i64],
+    pub(super) low: &'a [i64],
+    /// A mode along which they end before the tensor does, just there; none where they reach its
+    /// end along all.
+    pub(super) end: Option<(usize, i64)>,
     pub(super) last: bool,
-    pub(super) digits: Option<&'a Digits>,
+    /// The number of which coordinates have digits, and the range of it in which they are these.
+    pub(super) case: Option<(&'a Digits, &'a Case)>,
 }
 
 pub(super) fn counted(
@@ -84,7 +97,7 @@ pub(super) fn counted(
     (by_threads, threads): (bool, u32),
     turns: &[(Parameter, Expr)],
 ) -> Result<(), Doubt> {
-    let Parts { outer, sides, last, digits } = parts;
+    let Parts { outer, sides, low, end, last, case } = parts;
     let number = core.dealt.as_ref().and_then(|dealing| dealing.number.as_ref());
     let dealt = number.is_some_and(|number| outer.iter().flatten().any(|(_, own)| own.stands_for(number)));
     let thread = by_threads || threads == 1;
@@ -92,23 +105,29 @@ pub(super) fn counted(
     let alone = dealt && core.cluster.is_none_or(|blocks| blocks[0] == 1);
     // The last block is one.
     let mut blocks = [alone || last, last, last];
-    if let Some(axis) = digits.and_then(|digits| digits.axis) {
+    if let Some(axis) = case.and_then(|(digits, _)| digits.axis) {
         blocks[axis as usize] = true;
     }
-    let mut search = Search { core, tensor, turns, blocks, last, thread, threads, dealt, digits, seen: Vec::new() };
+    let case = case.map(|(_, case)| case);
+    let mut search = Search { core, tensor, turns, blocks, last, thread, threads, dealt, case, seen: Vec::new() };
     let mut needs = Vec::new();
-    for (mode, (((_, extent), outer), side)) in bounds.iter().zip(outer).zip(sides).enumerate() {
-        match search.mode(extent, outer, *side, &mut needs)? {
+    for (mode, ((((_, extent), outer), side), low)) in bounds.iter().zip(outer).zip(sides).zip(low).enumerate() {
+        let end = match end {
+            Some((along, end)) if along == mode => End::At(end),
+            _ => End::Past(extent.clone()),
+        };
+        match search.mode((*low, end), outer, *side, &mut needs)? {
             true => {}
             false => {
+                let from = low + side;
                 let what =
-                    format!("nobody writes what lies from {side} on along mode {mode}, whose extent is {extent}");
+                    format!("nobody writes what lies from {from} on along mode {mode}, whose extent is {extent}");
                 return Err(Doubt::Refused(Reason::NeverWritten { tensor: tensor.to_string(), what }));
             }
         }
     }
     search.resolve(needs)?;
-    if digits.is_some_and(|digits| search.seen.len() < digits.list.len()) {
+    if case.is_some_and(|case| search.seen.len() < case.list.len()) {
         return Err(undecided("some parts of a number of blocks and turns are in no coordinate"));
     }
     let twice = |by: String| Doubt::Refused(Reason::WrittenTwice { tensor: tensor.to_string(), by });
@@ -117,7 +136,7 @@ pub(super) fn counted(
         let several = count.range().1.is_none_or(|greatest| greatest > 1);
         if several && !search.blocks[axis as usize] {
             // Blocks that have no turn write nothing.
-            if digits.is_some() || turns.iter().any(|(_, count)| !core.is_launched(count)) {
+            if case.is_some() || turns.iter().any(|(_, count)| !core.is_launched(count)) {
                 return Err(undecided("how many turns a block has depends on its number, which is in no coordinate"));
             }
             let axis = format!("{axis:?}").to_lowercase();
@@ -141,14 +160,23 @@ fn reaches(core: &Core, factor: i64, count: &Expr, extent: &Expr) -> bool {
 
 impl Search<'_> {
     /// Looks at the variables along a mode; whether the mode is reached.
-    fn mode(&self, extent: &Expr, outer: &[(i64, Parameter)], side: i64, needs: &mut Vec<Need>) -> Result<bool, Doubt> {
+    fn mode(
+        &self,
+        (from, end): (i64, End),
+        outer: &[(i64, Parameter)],
+        side: i64,
+        needs: &mut Vec<Need>,
+    ) -> Result<bool, Doubt> {
+        let short = || undecided("parts do not end where those begin that are found in another way");
         let Some(((last_factor, last), others)) = outer.split_last() else {
+            let End::Past(extent) = end else { return Err(short()) };
+            let side = from + side;
             let reached = Stride::plus(&Expr::from(side), &Expr::from(1));
-            if reached.is_some_and(|reached| self.core.is_less(extent, &reached)) {
+            if reached.is_some_and(|reached| self.core.is_less(&extent, &reached)) {
                 return Ok(true);
             }
             // It is not reached for some size, or that is not known.
-            return match is_plain(extent) && extent.range().1.is_none_or(|greatest| greatest > side) {
+            return match is_plain(&extent) && extent.range().1.is_none_or(|greatest| greatest > side) {
                 true => Ok(false),
                 false => Err(undecided(format!("whether {extent} is at most {side} is not known"))),
             };
@@ -165,7 +193,11 @@ impl Search<'_> {
         if *last_factor != factor {
             return Err(undecided(format!("parts of {factor} are counted in steps of {last_factor}")));
         }
-        let reach = Reach::ToExtent { factor, extent: extent.clone() };
+        let reach = match end {
+            End::Past(extent) => Reach::ToExtent { from, factor, extent },
+            End::At(end) if (end - from) % factor == 0 => Reach::Exactly((end - from) / factor),
+            End::At(_) => return Err(short()),
+        };
         needs.push(Need { parameter: last.clone(), reach });
         Ok(true)
     }
@@ -192,7 +224,7 @@ impl Search<'_> {
     }
 
     fn origin(&self, parameter: &Parameter) -> Result<Origin, Doubt> {
-        if let Some(count) = self.digits.and_then(|digits| digits.count(parameter)) {
+        if let Some(count) = self.case.and_then(|case| case.count(parameter)) {
             return Ok(Origin::BySize(count.clone()));
         }
         let core = self.core;
@@ -310,20 +342,25 @@ impl Search<'_> {
     fn takes(&self, count: &Expr, reach: &Reach) -> Result<(), Doubt> {
         let enough = match reach {
             Reach::Exactly(wanted) => count.known() == Some(*wanted),
-            Reach::ToExtent { factor, extent } => reaches(self.core, *factor, count, extent),
+            Reach::ToExtent { from, factor, extent } => {
+                extent.minus(&Expr::from(*from)).is_some_and(|extent| reaches(self.core, *factor, count, &extent))
+            }
         };
         if enough {
             return Ok(());
         }
         Err(match reach {
             Reach::Exactly(wanted) => undecided(format!("{count} values where {wanted} are counted")),
-            Reach::ToExtent { factor, extent } => match (count.known(), extent.known()) {
-                (Some(_), Some(_)) => {
-                    let what = format!("{count} parts of {factor} do not reach {extent}");
-                    Doubt::Refused(Reason::NeverWritten { tensor: self.tensor.to_string(), what })
+            Reach::ToExtent { from, factor, extent } => {
+                let behind = if *from == 0 { String::new() } else { format!(" from {from} on") };
+                match (count.known(), extent.known()) {
+                    (Some(_), Some(_)) => {
+                        let what = format!("{count} parts of {factor}{behind} do not reach {extent}");
+                        Doubt::Refused(Reason::NeverWritten { tensor: self.tensor.to_string(), what })
+                    }
+                    _ => undecided(format!("{count} parts of {factor}{behind} are not shown to reach {extent}")),
                 }
-                _ => undecided(format!("{count} parts of {factor} are not shown to reach {extent}")),
-            },
+            }
         })
     }
 
@@ -368,7 +405,7 @@ impl Search<'_> {
                 Reach::Exactly(self.exact(parameter)?)
             } else {
                 // All its values: how far they reach was asked of the digits.
-                Reach::ToExtent { factor: 1, extent: Expr::from(0) }
+                Reach::ToExtent { from: 0, factor: 1, extent: Expr::from(0) }
             };
             needs.push(Need { parameter: parameter.clone(), reach });
         }
