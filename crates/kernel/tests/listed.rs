@@ -5,8 +5,8 @@ use tilewright_kernel::interpret::{Interpreter, Schedule};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, View, Written};
-use tilewright_layout::Stride;
 use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Slot, Stride, Tree};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Defect {
@@ -98,4 +98,40 @@ fn windows_are_shown_but_for_their_defects() {
 fn what_comes_from_memory_is_left_open() {
     let kernel = built(Role::Output, Some(Defect::Memory)).unwrap();
     assert!(matches!(kernel.outputs()[0].written, Written::Unproved { .. }));
+}
+
+/// Why it is not shown that an output of this layout is written once, of which each block has a part
+/// whose number follows no law: a thread stores its one element, or it is copied.
+fn because(layout: &str, copied: bool) -> String {
+    let kernel = Kernel::build("left_open", |k| {
+        let y = k.output::<f32>("y", layout)?;
+        k.threads(32)?;
+        k.grid(Axis::X, "8")?;
+        let part = k.index_up_to(k.index(&k.block_number(Axis::X))?.max(k.number(0)), 7)?;
+        if copied {
+            let tile = k.shared::<f32>("(4,32):(32,1)")?;
+            let at = Tree::flat([Slot::At(part), Slot::At(0.into())])?;
+            return k.single(|| k.store_bulk(&tile, &y.local_tile("(4,32)", at)?));
+        }
+        let value = k.register(Element::F32, "1")?;
+        value.fill(k.number(VALUE))?;
+        k.single(|| y.at(&part)?.store(&value))
+    });
+    match &kernel.unwrap().outputs()[0].written {
+        Written::Unproved { because, .. } => because.clone(),
+        Written::Once => "shown".to_string(),
+    }
+}
+
+#[test]
+fn what_is_not_listed_says_why() {
+    assert_eq!(because("8:1", false), "shown");
+    for (layout, copied, why) in [
+        ("(32,32):(32,1)", true, "of its writers, only stores of threads are listed"),
+        ("8:200000", false, "it reaches over more than the 1048576 places that are listed"),
+        ("262145:1", false, "it has more than the 262144 elements whose stores are listed"),
+    ] {
+        let said = because(layout, copied);
+        assert!(said.ends_with(why), "{layout}: {said}");
+    }
 }

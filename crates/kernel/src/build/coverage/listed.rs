@@ -29,11 +29,13 @@ pub(super) fn listed(program: &Program, to: BufferId, tensor: &str) -> Result<()
     }
     let buffer = program.buffer(to);
     let bytes = i64::from(buffer.element.bytes());
-    let many = || undecided(format!("it has more than the {MAX_ELEMENTS} elements whose stores are listed"));
-    let places = places(&buffer.layout).ok_or_else(many)?;
+    let places = places(&buffer.layout)?;
     let reach = places.iter().max().map_or(0, |last| last + 1);
-    if reach > 4 * MAX_ELEMENTS || !stored_alone(program, to) {
-        return Err(many());
+    if reach > 4 * MAX_ELEMENTS {
+        return Err(undecided(format!("it reaches over more than the {} places that are listed", 4 * MAX_ELEMENTS)));
+    }
+    if !stored_alone(program, to) {
+        return Err(undecided("of its writers, only stores of threads are listed"));
     }
     let mut writers = vec![NONE; reach as usize];
     let mut whole = true;
@@ -63,16 +65,21 @@ pub(super) fn listed(program: &Program, to: BufferId, tensor: &str) -> Result<()
 }
 
 /// Where the elements of a layout are, if they are not too many.
-fn places(layout: &str) -> Option<Vec<i64>> {
+fn places(layout: &str) -> Result<Vec<i64>, Doubt> {
+    let unknown = || undecided("where its elements are is not listed");
+    let counted = |count: i64| match count {
+        ..=MAX_ELEMENTS => Ok(count),
+        _ => Err(undecided(format!("it has more than the {MAX_ELEMENTS} elements whose stores are listed"))),
+    };
     if !layout.contains(" o ") {
-        let layout: Layout = layout.parse().ok()?;
-        let count = Some(layout.size()).filter(|count| *count <= MAX_ELEMENTS)?;
-        return (0..count).map(|index| layout.eval(&index).ok()).collect();
+        let layout: Layout = layout.parse().map_err(|_| unknown())?;
+        let count = counted(layout.size())?;
+        return (0..count).map(|index| layout.eval(&index).ok()).collect::<Option<_>>().ok_or_else(unknown);
     }
-    let layout: Composed = layout.parse().ok()?;
-    let count = Some(layout.inner().size()).filter(|count| *count <= MAX_ELEMENTS)?;
+    let layout: Composed = layout.parse().map_err(|_| unknown())?;
+    let count = counted(layout.inner().size())?;
     let place = |index: i64| layout.outer().eval(&(layout.inner().eval(&index).ok()? + layout.offset())).ok();
-    (0..count).map(place).collect()
+    (0..count).map(place).collect::<Option<_>>().ok_or_else(unknown)
 }
 
 /// Whether threads write a tensor by stores, and in no other way.
