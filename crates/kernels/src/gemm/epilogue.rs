@@ -13,13 +13,14 @@
 //! `teams.rs` says who waits for whom.
 
 mod beside;
+mod cut;
 mod teams;
 mod write;
 
-use tilewright_atoms::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_atoms::{CopyAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::{Element, Meeting, Pipeline, View};
-use tilewright_layout::{Layout, Tiler};
 
+use self::cut::Cut;
 use super::byproduct::Taker;
 use super::fold::Fold;
 use super::fused::{self, Fetch, Input};
@@ -134,91 +135,30 @@ impl Epilogue {
         staged: Option<(Contiguous, bool)>,
     ) -> Result<Epilogue, PlanError> {
         let problem = problems.first().ok_or(PlanError::Plan { because: "a list has one problem at least" })?;
-        let (swapped, splits, groups) = (plan.swapped, plan.splits, plan.together());
-        let [rows, columns] = plan.tile_of_d(problem);
+        let (swapped, splits) = (plan.swapped, plan.splits);
         let staged = staged.filter(|_| splits == 1);
         let stored = staged.map(|(contiguous, _)| contiguous);
-        // Lines of a panel lie along the contiguous mode of D.
-        let along_rows = swapped != (stored == Some(Contiguous::Rows));
-        // Elements of 8 bits are stored from registers, in strips like those of 16.
-        let bytes = i64::from(problem.result().bytes().max(2));
-        let plain = stored.is_some() && plan.is_plain(problem);
-        let (parts, buffers) = if stored.is_some() { plan.parts(problem) } else { (1, 1) };
-        let part_columns = if stored.is_some() { plan.part_columns(problem) } else { columns };
-        let rest = Some(columns % part_columns).filter(|rest| *rest > 0);
-        let width = match plain {
-            true => part_columns,
-            false => width(if along_rows { rows } else { columns }, bytes),
-        };
-        let step = if along_rows || plain { 8 } else { width };
-        let whole = |strip: &i64| part_columns % strip == 0 && columns % strip == 0;
-        let strip = (1..=STRIP / step).rev().map(|count| count * step).find(whole);
-        let strip = strip.unwrap_or(step);
-        // Sums lie alike in all products of four warps; those of integers have not every number of
-        // columns.
-        let order: Tiler = format!("[{rows}:1;{strip}:1;16:1]").parse()?;
-        let sums = MmaAtom::named(&format!("SM90_64x{strip}x16_F32BF16BF16_SS"))?;
-        let part = TiledMma::new(sums, &format!("({groups},1,1)").parse::<Layout>()?, &order)?;
-        // Matrices of 8 x 8 as the sums lie in the lanes, as many at a time as columns allow.
-        let matrices = match (along_rows, strip % 16) {
-            (false, 0) => "SM90_U32x4_STSM_N",
-            (false, _) => "SM90_U32x2_STSM_N",
-            (true, 0) => "SM90_U16x8_STSM_T",
-            (true, _) => "SM90_U16x4_STSM_T",
-        };
-        let turned = match (along_rows, strip % 16) {
-            (false, 0) => "SM75_U32x4_LDSM_N",
-            (false, _) => "SM75_U32x2_LDSM_N",
-            (true, 0) => "SM75_U16x8_LDSM_T",
-            (true, _) => "SM75_U16x4_LDSM_T",
-        };
+        let cut = Cut::of(problem, plan, stored);
+        let part = cut.product(plan.together())?;
         let spread = match staged {
-            Some((_, false)) => {
-                let widths = [8, 4, 2, 1].into_iter().filter(|width| *width <= problem.spread());
-                let found =
-                    widths.map(|width| (width, neighbours(part.threads(), [rows, part_columns], along_rows, width)));
-                let found = found.into_iter().find_map(|(width, threads)| Some((width, threads?)));
-                let because = "threads that write neighbours do not divide a tile";
-                let (width, threads) = found.ok_or(PlanError::Plan { because })?;
-                let bits = width * i64::from(problem.result().bits());
-                let one = CopyAtom::named(&format!("UniversalCopy<uint{bits}_t>"))?;
-                let own = if along_rows { format!("({width},1)") } else { format!("(1,{width})") };
-                let (threads, own) = (threads.parse::<Layout>()?, own.parse::<Layout>()?);
-                Some(TiledCopy::new(one, problem.result().bits().into(), &threads, &own)?)
-            }
+            Some((_, false)) => Some(cut.spread(problem, part.threads())?),
             _ => None,
         };
         let functions = problems.iter().filter_map(Problem::function).filter(|_| splits == 1);
         let functions: Vec<Fused> = functions.cloned().collect();
-        // Tiles of groups begin anywhere, those of folded modes have boxes, and where groups of
-        // warps take tiles in turn there are several at once.
-        let ahead = !plan.alternates && problem.groups().is_none() && problem.fold().is_none();
-        let fetched = |(fused, problem): (&Fused, &Problem)| match stored.filter(|_| ahead) {
-            Some(stored) => fused::fetches(fused, problem.d(), (stored, parts == 1), swapped, [rows, columns]),
-            None => Vec::new(),
+        let fetches = fetches(problems, plan, &functions, (stored, &cut))?;
+        let comes = fetches.contains(&Some(Fetch::Tile));
+        let (panels, rest, [to_shared, from_shared]) = (cut.panels(), cut.rest(), cut.matrices());
+        let Cut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes } = cut;
+        let moved = |name: &str, is: bool| match is && bytes == 2 {
+            true => TiledCopy::of_operand_in(CopyAtom::named(name)?, &part, Operand::C, 16).map(Some),
+            false => Ok(None),
         };
-        // An input is fetched ahead only if that is possible in all problems of a list.
-        let common = |all: Vec<Option<Fetch>>, own: Vec<Option<Fetch>>| {
-            all.into_iter().zip(own).map(|(all, own)| all.filter(|_| all == own)).collect()
-        };
-        let fetches = functions.iter().zip(problems).map(fetched).reduce(common).unwrap_or_default();
-        let inputs = functions.first().map_or(0, |fused| fused.inputs.len());
-        if problems.len() as i64 > MOST_READ && fetches.iter().flatten().count() < inputs {
-            let what = "problems of a list, of which inputs do not come ahead of the sums";
-            return Err(PlanError::TooLarge { what, asked: problems.len() as i64, limit: MOST_READ });
-        }
-        let load = match bytes == 2 && fetches.contains(&Some(Fetch::Tile)) {
-            true => Some(TiledCopy::of_operand_in(CopyAtom::named(turned)?, &part, Operand::C, 16)?),
-            false => None,
-        };
-        let store = match stored {
-            Some(_) if bytes == 2 => Some(TiledCopy::of_operand_in(CopyAtom::named(matrices)?, &part, Operand::C, 16)?),
-            _ => None,
-        };
+        let (load, store) = (moved(from_shared, comes)?, moved(to_shared, stored.is_some())?);
         let takers = problem.by_products().map(|by| Taker::of(by, problem, plan, &part, [rows, strip]));
         let takers: Vec<Taker> = takers.collect::<Result<_, _>>()?;
         // The rows of a group lie one behind the other where it has those of one instruction.
-        let (bulk, comes) = (stored.is_some() && spread.is_none(), fetches.contains(&Some(Fetch::Tile)));
+        let bulk = stored.is_some() && spread.is_none();
         let apart = bulk && !plain && takers.is_empty() && problem.groups().is_none() && problem.fold().is_none();
         let teams = if apart && rows == 128 && plan.writes_apart(problem, comes) { 2 } else { 1 };
         Ok(Epilogue {
@@ -243,8 +183,8 @@ impl Epilogue {
             store,
             spread,
             once: problems.iter().map(Problem::bytes).fold(0, i64::saturating_add) > CACHED,
-            panels: panels(rows, part_columns, along_rows, (width, bytes)),
-            rest: rest.map(|rest| format!("({rows},{rest}):({rest},1)")),
+            panels,
+            rest,
             fused: functions,
             fetches,
             load,
@@ -271,14 +211,37 @@ impl Epilogue {
     }
 }
 
-/// Threads that write neighbours of a part of a tile, so many elements each: 32 side by side, or as
-/// many as divide it, if there are such.
-fn neighbours(threads: i64, [rows, columns]: [i64; 2], along_rows: bool, width: i64) -> Option<String> {
-    let (along, across) = if along_rows { (rows, columns) } else { (columns, rows) };
-    let whole = |side: &i64| along % (side * width) == 0 && threads % side == 0 && across % (threads / side) == 0;
-    let side = [32, 16, 8, 64, 48, 24, 96, 128, 4, 2, 1].into_iter().find(whole)?;
-    let others = threads / side;
-    Some(if along_rows { format!("({side},{others}):(1,{side})") } else { format!("({others},{side}):({side},1)") })
+/// How the inputs of the functions of a list come ahead of the sums: an input does so only if that
+/// is possible in all problems.
+///
+/// Errors: there are too many problems with an input that does not.
+fn fetches(
+    problems: &[Problem],
+    plan: &Plan,
+    functions: &[Fused],
+    (stored, cut): (Option<Contiguous>, &Cut),
+) -> Result<Vec<Option<Fetch>>, PlanError> {
+    // Tiles of groups begin anywhere, those of folded modes have boxes, and where groups of warps
+    // take tiles in turn there are several at once.
+    let first = &problems[0];
+    let ahead = !plan.alternates && first.groups().is_none() && first.fold().is_none();
+    let fetched = |(fused, problem): (&Fused, &Problem)| match stored.filter(|_| ahead) {
+        Some(stored) => {
+            let (whole, tile) = (cut.parts == 1, [cut.rows, cut.columns]);
+            fused::fetches(fused, problem.d(), (stored, whole), plan.swapped, tile)
+        }
+        None => Vec::new(),
+    };
+    let common = |all: Vec<Option<Fetch>>, own: Vec<Option<Fetch>>| {
+        all.into_iter().zip(own).map(|(all, own)| all.filter(|_| all == own)).collect()
+    };
+    let fetches: Vec<Option<Fetch>> = functions.iter().zip(problems).map(fetched).reduce(common).unwrap_or_default();
+    let inputs = functions.first().map_or(0, |fused| fused.inputs.len());
+    if problems.len() as i64 > MOST_READ && fetches.iter().flatten().count() < inputs {
+        let what = "problems of a list, of which inputs do not come ahead of the sums";
+        return Err(PlanError::TooLarge { what, asked: problems.len() as i64, limit: MOST_READ });
+    }
+    Ok(fetches)
 }
 
 /// Elements of so many bytes of a line of a panel: up to 128 bytes.
@@ -295,17 +258,5 @@ pub(super) fn swizzle(width: i64, bytes: i64) -> String {
         64 => format!("S<2,{base},3> o 0 o "),
         32 => format!("S<1,{base},3> o 0 o "),
         _ => String::new(),
-    }
-}
-
-/// Panels of a tile in shared memory: lines of up to 128 bytes along the contiguous mode of D.
-fn panels(rows: i64, columns: i64, along_rows: bool, (width, bytes): (i64, i64)) -> String {
-    let (along, across) = if along_rows { (rows, columns) } else { (columns, rows) };
-    let swizzle = swizzle(width, bytes);
-    let (along_shape, along_stride) = (format!("({width},{})", along / width), format!("(1,{})", width * across));
-    if along_rows {
-        format!("{swizzle}({along_shape},{across}):({along_stride},{width})")
-    } else {
-        format!("{swizzle}({across},{along_shape}):({width},{along_stride})")
     }
 }

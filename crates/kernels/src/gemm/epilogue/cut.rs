@@ -1,0 +1,116 @@
+//! How a tile of sums is cut: into parts that go through shared memory, and into strips that are
+//! computed.
+
+use tilewright_atoms::{CopyAtom, MmaAtom, TiledCopy, TiledMma};
+use tilewright_layout::{Layout, Tiler};
+
+use super::{STRIP, width};
+use crate::error::PlanError;
+use crate::gemm::matrix::Contiguous;
+use crate::gemm::plan::Plan;
+use crate::gemm::problem::Problem;
+
+/// A tile of D, and its parts and strips.
+pub(super) struct Cut {
+    pub(super) rows: i64,
+    pub(super) columns: i64,
+    /// Columns of a strip.
+    pub(super) strip: i64,
+    /// In how many parts a tile goes through shared memory, through how many buffers in turn, and
+    /// how many columns a part has.
+    pub(super) parts: i64,
+    pub(super) buffers: i64,
+    pub(super) part_columns: i64,
+    /// Whether rows of a part lie one behind the other, and whether lines of a panel go along the
+    /// rows; elements of such a line, and bytes of an element.
+    pub(super) plain: bool,
+    pub(super) along_rows: bool,
+    pub(super) width: i64,
+    pub(super) bytes: i64,
+}
+
+impl Cut {
+    /// That of a plan, of which D goes through shared memory in this mode, if so.
+    pub(super) fn of(problem: &Problem, plan: &Plan, stored: Option<Contiguous>) -> Cut {
+        let [rows, columns] = plan.tile_of_d(problem);
+        // Lines of a panel lie along the contiguous mode of D.
+        let along_rows = plan.swapped != (stored == Some(Contiguous::Rows));
+        // Elements of 8 bits are stored from registers, in strips like those of 16.
+        let bytes = i64::from(problem.result().bytes().max(2));
+        let plain = stored.is_some() && plan.is_plain(problem);
+        let (parts, buffers) = if stored.is_some() { plan.parts(problem) } else { (1, 1) };
+        let part_columns = if stored.is_some() { plan.part_columns(problem) } else { columns };
+        let width = match plain {
+            true => part_columns,
+            false => width(if along_rows { rows } else { columns }, bytes),
+        };
+        let step = if along_rows || plain { 8 } else { width };
+        let whole = |strip: &i64| part_columns % strip == 0 && columns % strip == 0;
+        let strip = (1..=STRIP / step).rev().map(|count| count * step).find(whole);
+        let strip = strip.unwrap_or(step);
+        Cut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes }
+    }
+
+    /// The product of which a strip is the result, by so many groups of four warps: sums lie alike
+    /// in all products of four warps, and those of integers have not every number of columns.
+    pub(super) fn product(&self, groups: i64) -> Result<TiledMma, PlanError> {
+        let order: Tiler = format!("[{}:1;{}:1;16:1]", self.rows, self.strip).parse()?;
+        let sums = MmaAtom::named(&format!("SM90_64x{}x16_F32BF16BF16_SS", self.strip))?;
+        Ok(TiledMma::new(sums, &format!("({groups},1,1)").parse::<Layout>()?, &order)?)
+    }
+
+    /// The copies of matrices of 8 x 8 as the sums lie in the lanes, as many at a time as columns
+    /// allow: to shared memory, and from there.
+    pub(super) fn matrices(&self) -> [&'static str; 2] {
+        match (self.along_rows, self.strip % 16) {
+            (false, 0) => ["SM90_U32x4_STSM_N", "SM75_U32x4_LDSM_N"],
+            (false, _) => ["SM90_U32x2_STSM_N", "SM75_U32x2_LDSM_N"],
+            (true, 0) => ["SM90_U16x8_STSM_T", "SM75_U16x8_LDSM_T"],
+            (true, _) => ["SM90_U16x4_STSM_T", "SM75_U16x4_LDSM_T"],
+        }
+    }
+
+    /// How so many threads write a part from shared memory.
+    pub(super) fn spread(&self, problem: &Problem, threads: i64) -> Result<TiledCopy, PlanError> {
+        let widths = [8, 4, 2, 1].into_iter().filter(|width| *width <= problem.spread());
+        let mut found = widths.map(|width| (width, self.neighbours(threads, width)));
+        let found = found.find_map(|(width, threads)| Some((width, threads?)));
+        let because = "threads that write neighbours do not divide a tile";
+        let (width, threads) = found.ok_or(PlanError::Plan { because })?;
+        let bits = width * i64::from(problem.result().bits());
+        let one = CopyAtom::named(&format!("UniversalCopy<uint{bits}_t>"))?;
+        let own = if self.along_rows { format!("({width},1)") } else { format!("(1,{width})") };
+        let (threads, own) = (threads.parse::<Layout>()?, own.parse::<Layout>()?);
+        Ok(TiledCopy::new(one, problem.result().bits().into(), &threads, &own)?)
+    }
+
+    /// Threads that write neighbours of a part, so many elements each: 32 side by side, or as many
+    /// as divide it, if there are such.
+    fn neighbours(&self, threads: i64, width: i64) -> Option<String> {
+        let along_rows = self.along_rows;
+        let (along, across) = if along_rows { (self.rows, self.part_columns) } else { (self.part_columns, self.rows) };
+        let whole = |side: &i64| along % (side * width) == 0 && threads % side == 0 && across % (threads / side) == 0;
+        let side = [32, 16, 8, 64, 48, 24, 96, 128, 4, 2, 1].into_iter().find(whole)?;
+        let others = threads / side;
+        Some(if along_rows { format!("({side},{others}):(1,{side})") } else { format!("({others},{side}):({side},1)") })
+    }
+
+    /// A part in shared memory: panels of lines of up to 128 bytes along the contiguous mode of D.
+    pub(super) fn panels(&self) -> String {
+        let (rows, columns, width) = (self.rows, self.part_columns, self.width);
+        let (along, across) = if self.along_rows { (rows, columns) } else { (columns, rows) };
+        let swizzle = super::swizzle(width, self.bytes);
+        let (along_shape, along_stride) = (format!("({width},{})", along / width), format!("(1,{})", width * across));
+        if self.along_rows {
+            format!("{swizzle}({along_shape},{across}):({along_stride},{width})")
+        } else {
+            format!("{swizzle}({across},{along_shape}):({width},{along_stride})")
+        }
+    }
+
+    /// The last part in shared memory, where it has fewer columns.
+    pub(super) fn rest(&self) -> Option<String> {
+        let rest = self.columns % self.part_columns;
+        (rest > 0).then(|| format!("({},{rest}):({rest},1)", self.rows))
+    }
+}
