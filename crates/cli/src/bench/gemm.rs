@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use tilewright::Layout;
-use tilewright::atoms::Arch;
+use tilewright::atoms::{Arch, MmaAtom, TiledMma};
 use tilewright::tensor::{self, Tensor, TensorView};
 
 use super::failed;
@@ -147,6 +147,68 @@ fn layout(form: Form, rows: usize, columns: usize) -> Result<Layout, Failure> {
     text.parse().map_err(|error: tilewright::LayoutError| error.into())
 }
 
+/// Our rate, in operations a second, and that of the instructions alone.
+fn rates<S: Number<Sum = S> + crate::gemm::Sum>(
+    case: &Case,
+    (atom, mma): (&MmaAtom, &TiledMma),
+    pool: &rayon::ThreadPool,
+    least: f64,
+) -> Result<[f64; 2], Failure> {
+    let ([m, n, k], [a_form, b_form]) = (case.extents, case.forms);
+    let work = 2.0 * (m * n * k) as f64;
+    let mut random = Random(1);
+    let a = Tensor::from_fn(layout(a_form, m, k)?, |_| S::random(&mut random)).map_err(failed)?;
+    let b = Tensor::from_fn(layout(b_form, k, n)?, |_| S::random(&mut random)).map_err(failed)?;
+    // The library's B is (N,K).
+    let transposed = b.layout().select(&[1, 0]).map_err(|error| failed(error.into()))?;
+    let b_view = TensorView::new(b.as_slice(), transposed).map_err(failed)?;
+    let mut c = Tensor::zeroed(layout(Form::Rows, m, n)?).map_err(failed)?;
+    let mut c_view = c.view_mut();
+    let (Some(one), Some(zero)) = (S::factor(1.0), S::factor(0.0)) else {
+        return Err(Failure::Usage("one and zero".into()));
+    };
+
+    // Runs of some milliseconds, or one product where that takes longer.
+    let inner = (2e8 / work).ceil().max(1.0);
+    let mut outcome = Ok(());
+    let (seconds, limit) = pool.install(|| {
+        let begin = Instant::now();
+        let (mut best, mut limit, mut runs) = (f64::INFINITY, 0.0, 0);
+        while runs < 3 || begin.elapsed().as_secs_f64() < least {
+            limit = peak::<S>(atom).max(limit);
+            let start = Instant::now();
+            for _ in 0..inner as usize {
+                outcome = tensor::gemm(mma, one, &a.view(), &b_view, zero, &mut c_view);
+            }
+            best = start.elapsed().as_secs_f64().min(best);
+            runs += 1;
+        }
+        (best, limit)
+    });
+    outcome.map_err(failed)?;
+    Ok([inner * work / seconds, limit])
+}
+
+/// The row of a case: our rate, its share of the limit, and the rates of others.
+fn write_row(
+    case: &Case,
+    [ours, limit]: [f64; 2],
+    others: &[(String, f64)],
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let ([m, n, k], [a, b]) = (case.extents, case.forms);
+    let (sizes, forms) = (format!("{m} x {n} x {k}"), format!("{}, {}", a.name(), b.name()));
+    write!(terminal.out, "{sizes:>18} {forms:>16} {:>10.1} {:>6.2}", ours / 1e9, ours / limit)?;
+    for peer in PEERS {
+        match others.iter().find(|(name, _)| name == peer) {
+            Some((_, rate)) => write!(terminal.out, " {:>14.1}", rate / 1e9)?,
+            None => write!(terminal.out, " {:>14}", "-")?,
+        }
+    }
+    writeln!(terminal.out)?;
+    Ok(terminal.out.flush()?)
+}
+
 /// The table of one type and one number of threads.
 fn table<S: Number<Sum = S> + crate::gemm::Sum>(
     kind: &str,
@@ -178,62 +240,13 @@ fn table<S: Number<Sum = S> + crate::gemm::Sum>(
     let mut ratios = Vec::new();
     let mut progress = Progress::new("measuring", cases.len() as u64);
     for case in cases {
-        let ([m, n, k], [a_form, b_form]) = (case.extents, case.forms);
-        let work = 2.0 * (m * n * k) as f64;
-        let mut random = Random(1);
-        let a = Tensor::from_fn(layout(a_form, m, k)?, |_| S::random(&mut random)).map_err(failed)?;
-        let b = Tensor::from_fn(layout(b_form, k, n)?, |_| S::random(&mut random)).map_err(failed)?;
-        // The library's B is (N,K).
-        let transposed = b.layout().select(&[1, 0]).map_err(|error| failed(error.into()))?;
-        let b_view = TensorView::new(b.as_slice(), transposed).map_err(failed)?;
-        let mut c = Tensor::zeroed(layout(Form::Rows, m, n)?).map_err(failed)?;
-        let mut c_view = c.view_mut();
-        let (Some(one), Some(zero)) = (S::factor(1.0), S::factor(0.0)) else {
-            return Err(Failure::Usage("one and zero".into()));
+        let [ours, limit] = rates::<S>(case, (atom, &mma), &pool, least)?;
+        let others = match case.forms.contains(&Form::Tiles) {
+            true => Vec::new(),
+            false => peers(kind, path.unwrap_or(Path::Avx512), threads, case, least),
         };
-
-        // Runs of some milliseconds, or one product where that takes longer.
-        let inner = (2e8 / work).ceil().max(1.0);
-        let mut outcome = Ok(());
-        let (seconds, limit) = pool.install(|| {
-            let begin = Instant::now();
-            let (mut best, mut limit, mut runs) = (f64::INFINITY, 0.0, 0);
-            while runs < 3 || begin.elapsed().as_secs_f64() < least {
-                limit = peak::<S>(atom).max(limit);
-                let start = Instant::now();
-                for _ in 0..inner as usize {
-                    outcome = tensor::gemm(&mma, one, &a.view(), &b_view, zero, &mut c_view);
-                }
-                best = start.elapsed().as_secs_f64().min(best);
-                runs += 1;
-            }
-            (best, limit)
-        });
-        outcome.map_err(failed)?;
-        let ours = inner * work / seconds;
-        let others = if case.forms.contains(&Form::Tiles) {
-            Vec::new()
-        } else {
-            peers(kind, path.unwrap_or(Path::Avx512), threads, case, least)
-        };
-
         progress.hide();
-        let forms = format!("{}, {}", a_form.name(), b_form.name());
-        write!(
-            terminal.out,
-            "{:>18} {forms:>16} {:>10.1} {:>6.2}",
-            format!("{m} x {n} x {k}"),
-            ours / 1e9,
-            ours / limit
-        )?;
-        for peer in PEERS {
-            match others.iter().find(|(name, _)| name == peer) {
-                Some((_, rate)) => write!(terminal.out, " {:>14.1}", rate / 1e9)?,
-                None => write!(terminal.out, " {:>14}", "-")?,
-            }
-        }
-        writeln!(terminal.out)?;
-        terminal.out.flush()?;
+        write_row(case, [ours, limit], &others, terminal)?;
         let best = others.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
         if best > 0.0 {
             ratios.push((ours / best).ln());
