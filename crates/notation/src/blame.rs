@@ -104,6 +104,40 @@ impl Operation<'_> {
     }
 
     fn refused(&self, error: &LayoutError) -> Diagnostic {
+        let diagnostic = self.refused_at(error);
+        match (self.composed(error), &diagnostic.help) {
+            (Some(parts), Some(help)) => {
+                let help = format!("{parts}; {help}");
+                diagnostic.help(help)
+            }
+            (Some(parts), None) => diagnostic.help(parts),
+            (None, _) => diagnostic,
+        }
+    }
+
+    /// What A and B are in the sentence about a composition that the definition of the operation
+    /// has: not its own operands.
+    fn composed(&self, error: &LayoutError) -> Option<String> {
+        if !matches!(error, LayoutError::Carry(_) | LayoutError::Uneven(_)) {
+            return None;
+        }
+        match self.function {
+            "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" => {
+                Some("here B is the tile, its mode 0, and the complement of the tile, its mode 1".to_string())
+            }
+            "logical_product" | "zipped_product" | "tiled_product" | "flat_product" | "blocked_product"
+            | "raked_product" | "tile_to_shape" => {
+                let Some(Value::Layout(AnyLayout::Integer(block))) = self.values.first() else { return None };
+                let gaps = block.weak_complement_open().ok()?;
+                Some(format!(
+                    "here A is the weak complement of the block, {gaps}, of which B takes an index for each copy"
+                ))
+            }
+            _ => None,
+        }
+    }
+
+    fn refused_at(&self, error: &LayoutError) -> Diagnostic {
         if let Some((operand, path)) = self.place(error) {
             let diagnostic = self.at(error, operand, &path);
             return self.with_values(diagnostic, Some(operand));
@@ -180,6 +214,9 @@ impl Operation<'_> {
         let whole = self.program.span(id);
         let (culprit, other) = match error {
             LayoutError::Extent { .. } => (spot.extent.clone(), None),
+            LayoutError::NotDivisible { value, .. } if self.extent(operand, path) == Some(*value) => {
+                (spot.extent.clone(), None)
+            }
             _ => match (spot.stride.clone(), spot.extent.clone()) {
                 (Some(stride), extent) => (Some(stride), extent),
                 (None, extent) => (extent, None),
@@ -211,6 +248,16 @@ impl Operation<'_> {
             }
         }
         diagnostic
+    }
+
+    /// The extent of a leaf of an operand, where its stride is another number.
+    fn extent(&self, operand: usize, path: &[usize]) -> Option<i64> {
+        let Some(Value::Layout(AnyLayout::Integer(layout))) = self.values.get(operand) else { return None };
+        let mode = path.iter().try_fold(layout.clone(), |mode, number| mode.mode(*number))?;
+        match mode.leaves() {
+            [leaf] if leaf.extent != leaf.stride => Some(leaf.extent),
+            _ => None,
+        }
     }
 
     /// Adds the values of the operands that are not written out.
@@ -274,6 +321,8 @@ fn label(error: &LayoutError) -> String {
         LayoutError::Negative { .. } => "negative".to_string(),
         LayoutError::Rank { expected, found, .. } => format!("rank {found}, expected {expected}"),
         LayoutError::NotDivisible { divisor, .. } => format!("not divisible by {divisor}"),
+        LayoutError::Apart { together: 1, .. } => "elements lie apart".to_string(),
+        LayoutError::Apart { together, .. } => format!("only {together} side by side"),
         LayoutError::Coordinate { shape, .. } if shape.is_leaf() => "the mode here is a single number".to_string(),
         LayoutError::Coordinate { shape, .. } => format!("the shape here nests as {shape}"),
         LayoutError::Tiler { what, .. } => what.to_string(),

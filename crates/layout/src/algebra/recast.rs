@@ -123,10 +123,9 @@ impl<N: Extent> Layout<N> {
     /// The laws are at the head of this file.
     ///
     /// Errors: a width is not positive; elements do not pack into wide ones: a stride or an extent
-    /// does not divide ([`LayoutError::NotDivisible`], numbers in elements of `g` bits), the
-    /// consecutive elements are too few for a wide one (the same, their number as the value), or
-    /// modes overlap within one; it is not known whether they do ([`LayoutError::Open`]); a number
-    /// does not fit.
+    /// does not divide ([`LayoutError::NotDivisible`], numbers in elements of `g` bits), too few lie
+    /// side by side for a wide one ([`LayoutError::Apart`]), or modes overlap within one; it is not
+    /// known whether they do ([`LayoutError::Open`]); a number does not fit.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -139,6 +138,8 @@ impl<N: Extent> Layout<N> {
     /// assert_eq!(recast(16, 32, "3:2").unwrap().to_string(), "(2,3):(1,4)");
     /// let error = recast(32, 16, "(3,2):(1,4)").unwrap_err();
     /// assert_eq!(error.to_string(), "recast_layout: in mode 0, 2 does not divide 3");
+    /// let error = recast(32, 16, "8:2").unwrap_err();
+    /// assert_eq!(error.to_string(), "recast_layout: a wide element is 2 elements side by side, and here no two are");
     ///
     /// let launch = |text: &str| text.parse::<Layout<Expr>>().unwrap().recast(32, 16);
     /// assert_eq!(launch("(K,M{div=8}):(M,1)").unwrap().to_string(), "(K,M/2):(M/2,1)");
@@ -380,7 +381,8 @@ fn pack<N: Extent>(profile: &Profile, parts: &Parts<N>, n: i64) -> Result<Leaves
     for mode in inside {
         let (part, stride, position) = mode;
         if stride > covered {
-            return Err(uneven(position, covered, n));
+            let path = parts.path(profile, position);
+            return Err(LayoutError::Apart { op: OP, path, together: covered, needed: n });
         }
         if stride < covered {
             let inner = last.map(|(part, stride, leaf)| (parts.path(profile, leaf), part, stride));
@@ -393,7 +395,7 @@ fn pack<N: Extent>(profile: &Profile, parts: &Parts<N>, n: i64) -> Result<Leaves
     }
     if covered < n {
         let path = last.map(|(_, _, leaf)| parts.path(profile, leaf)).unwrap_or_default();
-        return Err(LayoutError::NotDivisible { op: OP, path, value: covered, divisor: n });
+        return Err(LayoutError::Apart { op: OP, path, together: covered, needed: n });
     }
     Ok(out)
 }

@@ -38,7 +38,7 @@ macro_rules! properties {
 properties! {
     /// Whether every value from 0 up to the cosize is reached, or every coordinate in the coshape:
     /// [`Layout::is_surjective`](crate::Layout::is_surjective).
-    is_surjective [layout => layout.every_part("is_surjective", |part| AnyLayout::from(part.clone()).is_surjective())],
+    is_surjective [layout => layout.is_onto("is_surjective", |part| AnyLayout::from(part.clone()).is_surjective())],
         layout => layout.is_surjective(), map => map.is_surjective();
     /// Whether the values are those from 0 up to the size, each once:
     /// [`Layout::is_bijective`](crate::Layout::is_bijective).
@@ -55,11 +55,10 @@ properties! {
     is_ordered, layout => layout.composed()?.is_ordered();
 }
 
-/// Whether each coordinate in the coshape is the value of one index: it is so along each mode of
-/// the coshape, and nothing repeats.
+/// Whether each coordinate in the coshape is the value of one index.
 fn onto_each_coordinate_once(layout: &Layout<Step>) -> Result<bool, LayoutError> {
     let along = |part: &Layout<Expr>| AnyLayout::from(part.clone()).is_bijective();
-    Ok(layout.every_part("is_bijective", along)? && layout.is_injective()?)
+    Ok(layout.is_onto("is_bijective", along)? && layout.is_injective()?)
 }
 
 impl AnyLayout {

@@ -61,7 +61,7 @@ impl Composed {
         let packed = self.recast(n, 1);
         let apart = |leaf: &Leaf| leaf.extent == 1 || leaf.stride.checked_rem(n) == Some(0);
         match packed {
-            Err(LayoutError::NotDivisible { .. })
+            Err(LayoutError::NotDivisible { .. } | LayoutError::Apart { .. })
                 if n > 0 && self.inner.leaves().iter().all(apart) && self.offset % n == 0 =>
             {
                 Composed::new(self.outer.widened(n)?, self.offset / n, self.inner.upcast(n)?)

@@ -234,6 +234,9 @@ fn seen_enough<N: Extent>(layout: &Layout<Coordinate<N>>) -> Result<Option<Layou
             Ok(Leaf { extent: leaf.extent.clone(), stride: sum.ok_or_else(|| N::overflow(OP))? })
         };
         let seen = Layout::from_tree(layout.tree().try_map(seen)?)?;
+        if refuse_diagonal(OP, &seen).is_err() {
+            continue;
+        }
         match seen.is_injective() {
             Ok(true) => return Ok(Some(seen)),
             Err(error @ LayoutError::Interrupted { .. }) => return Err(error),
@@ -246,18 +249,28 @@ fn seen_enough<N: Extent>(layout: &Layout<Coordinate<N>>) -> Result<Option<Layou
 impl<N: Extent> Layout<Coordinate<N>> {
     /// Whether different indices have different values.
     ///
-    /// Errors: a stride has several terms ([`LayoutError::Diagonal`]); [`LayoutError::Undecided`]
-    /// and [`LayoutError::Open`], as for integers.
+    /// Errors: [`LayoutError::Undecided`] and [`LayoutError::Open`], as for integers; with steps in
+    /// several modes at once, the box around the values has more than 2^63 - 1 places.
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Layout};
     ///
     /// let injective = |text: &str| text.parse::<Layout<Coordinate>>().unwrap().is_injective().unwrap();
     /// assert!(injective("(4,4):(1@0,1@1)") && !injective("(4,4):(1@0,2@0)"));
+    /// assert!(injective("(4,4):(1@0+1@1,1@1)") && !injective("(2,2,2):(1@0+1@1,1@0,1@1)"));
     /// ```
     pub fn is_injective(&self) -> Result<bool, LayoutError> {
         const OP: &str = "is_injective";
-        refuse_diagonal(OP, self)?;
+        if refuse_diagonal(OP, self).is_err() {
+            let mut paths = paths(self.leaves());
+            let decided = self.places(OP, &paths).and_then(|places| places.is_injective());
+            // Of numbers that are not known, another order may say more.
+            if let Err(LayoutError::Open { .. }) = decided {
+                paths.reverse();
+                return self.places(OP, &paths).and_then(|places| places.is_injective()).or(decided);
+            }
+            return decided;
+        }
         // A mode that goes nowhere repeats everything; those that move at different paths have
         // nothing to do with each other.
         for leaf in self.leaves().iter().filter(|leaf| leaf.stride.is_zero().proved()) {
@@ -270,21 +283,66 @@ impl<N: Extent> Layout<Coordinate<N>> {
         self.every_part(OP, |part| part.is_injective())
     }
 
-    /// Whether something holds of the leaves at each path, as a layout of the scales there.
+    /// Whether each coordinate in the coshape is a value, and nothing else: `holds` says so of the
+    /// leaves at each path, as a layout of the scales there.
     ///
-    /// Errors: a stride has several terms ([`LayoutError::Diagonal`]), whose values at different
-    /// paths depend on each other; what `holds` refuses.
-    pub(crate) fn every_part(
+    /// Where a leaf moves in several modes at once, it is not so. Either it leads below zero; or the
+    /// coordinate that is the largest in one of these modes and 0 in another has no index, since the
+    /// leaf would have to be at its last position and at its first.
+    ///
+    /// Errors: it is not known whether such a leaf moves ([`LayoutError::Diagonal`]); what `holds`
+    /// refuses.
+    pub(crate) fn is_onto(
         &self,
         op: &'static str,
         holds: impl Fn(&Layout<N>) -> Result<bool, LayoutError>,
     ) -> Result<bool, LayoutError> {
+        let several = |leaf: &Leaf<Coordinate<N>>| {
+            let steps = leaf.stride.terms().filter(|(_, scale)| scale.is_zero().refuted());
+            steps.count() > 1 && N::one().less(&leaf.extent).proved()
+        };
+        if self.leaves().iter().any(several) {
+            return Ok(false);
+        }
         refuse_diagonal(op, self)?;
+        self.every_part(op, holds)
+    }
+
+    fn every_part(
+        &self,
+        op: &'static str,
+        holds: impl Fn(&Layout<N>) -> Result<bool, LayoutError>,
+    ) -> Result<bool, LayoutError> {
         for path in paths(self.leaves()) {
             if !holds(&Part::new(op, self, path)?.alone)? {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// The places of the values in the least box around them, counted along one path after the
+    /// other, from the place of the value 0 on: values are the same exactly where their places are.
+    fn places(&self, op: &'static str, paths: &[ModePath]) -> Result<Layout<N>, LayoutError> {
+        let overflow = || N::overflow(op);
+        let mut strides: SmallVec<[N; 8]> = self.leaves().iter().map(|_| N::zero()).collect();
+        let mut step = N::one();
+        for path in paths.iter().copied() {
+            let mut width = N::one();
+            for (leaf, stride) in self.leaves().iter().zip(&mut strides) {
+                let scale = leaf.stride.scale_at(path);
+                let magnitude = scale.magnitude().ok_or_else(|| match scale.less(&N::zero()) {
+                    Truth::Open => LayoutError::open(op, Condition::AtMost, &N::zero(), &scale),
+                    _ => overflow(),
+                })?;
+                let last = leaf.extent.minus(&N::one()).ok_or_else(overflow)?;
+                width = magnitude.times(&last).and_then(|reach| width.plus(&reach)).ok_or_else(overflow)?;
+                *stride = scale.times(&step).and_then(|term| stride.plus(&term)).ok_or_else(overflow)?;
+            }
+            step = step.times(&width).ok_or_else(overflow)?;
+        }
+        let extents = self.leaves().iter().map(|leaf| leaf.extent.clone());
+        let leaves: Leaves<Leaf<N>> = extents.zip(strides).map(|(extent, stride)| Leaf { extent, stride }).collect();
+        Layout::from_tree(Tree::new(self.profile().duplicate(), leaves)?)
     }
 }

@@ -204,6 +204,17 @@ pub enum LayoutError {
         /// By what.
         divisor: i64,
     },
+    /// E0115: too few elements lie side by side to make a wide one.
+    Apart {
+        /// The operation.
+        op: &'static str,
+        /// The leaf with the most of them; the root if no two do.
+        path: Path,
+        /// How many lie side by side.
+        together: i64,
+        /// How many a wide element is.
+        needed: i64,
+    },
     /// E0116: a number out of the range that the operation allows.
     Argument {
         /// The operation.

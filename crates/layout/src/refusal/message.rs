@@ -140,6 +140,10 @@ impl fmt::Display for LayoutError {
             LayoutError::NotDivisible { op, path, value, divisor } => {
                 write!(f, "{op}: in {}, {divisor} does not divide {value}", ModeName(path))
             }
+            LayoutError::Apart { op, together, needed, .. } => {
+                write!(f, "{op}: a wide element is {needed} elements side by side, and here ")?;
+                if *together == 1 { f.write_str("no two are") } else { write!(f, "only {together} are") }
+            }
             LayoutError::Argument { op, what, value, wanted } => {
                 write!(f, "{op}: {what} is {value}, but it must be {wanted}")
             }
@@ -182,7 +186,7 @@ impl fmt::Display for LayoutError {
             ),
             LayoutError::NotAdditive { op, index, value, alone } => write!(
                 f,
-                "{op}: not a layout with an offset: the value at index {index} is {value}, but its steps, each alone, add up to {alone}"
+                "{op}: not a layout over this shape, with an offset: the value at index {index} is {value}, but its steps, each alone, add up to {alone}"
             ),
             LayoutError::Syntax { at, expected } => write!(f, "expected {expected} at byte {at}"),
             LayoutError::Open { op, question } => write!(f, "{op}: {question}"),

@@ -53,7 +53,7 @@ impl LayoutError {
             LayoutError::Overlap(_) => "E0112",
             LayoutError::Negative { .. } => "E0113",
             LayoutError::NoLeftInverse(_) | LayoutError::Collapse { .. } | LayoutError::NoPreimage { .. } => "E0114",
-            LayoutError::NotDivisible { .. } => "E0115",
+            LayoutError::NotDivisible { .. } | LayoutError::Apart { .. } => "E0115",
             LayoutError::Argument { .. } => "E0116",
             LayoutError::Size { .. } => "E0117",
             LayoutError::Coordinate { .. } => "E0118",
@@ -84,6 +84,7 @@ impl LayoutError {
             | LayoutError::Interrupted { op }
             | LayoutError::Negative { op, .. }
             | LayoutError::NotDivisible { op, .. }
+            | LayoutError::Apart { op, .. }
             | LayoutError::Argument { op, .. }
             | LayoutError::Size { op, .. }
             | LayoutError::Coordinate { op, .. }
@@ -118,7 +119,9 @@ impl LayoutError {
             LayoutError::NotCongruent { path, .. } => (Operand::Second, path),
             LayoutError::Negative { op: DIVIDE, path, .. } => (Operand::Second, path),
             LayoutError::Extent { path, .. } | LayoutError::Negative { path, .. } => (Operand::First, path),
-            LayoutError::Rank { path, .. } | LayoutError::NotDivisible { path, .. } => (Operand::First, path),
+            LayoutError::Rank { path, .. }
+            | LayoutError::NotDivisible { path, .. }
+            | LayoutError::Apart { path, .. } => (Operand::First, path),
             LayoutError::Carry(carry) => return Some((Operand::Second, carry.crossing().path)),
             LayoutError::Uneven(uneven) => (Operand::Second, &uneven.mode.path),
             LayoutError::OutOfDomain { .. } => return Some((Operand::Second, Path::new())),

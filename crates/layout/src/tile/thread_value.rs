@@ -65,10 +65,16 @@ pub fn make_layout_tv<N: Extent>(thr: &Layout<N>, val: &Layout<N>) -> Result<(Tr
         }
         extents.push(step.divide(&begin).ok_or_else(overflow)?.0);
     }
-    let by_thread =
-        numbered(thr, thread_leaves, ["the count of threads numbered 0, 1, .. once each", "that of all threads"])?;
-    let by_value =
-        numbered(val, value_leaves, ["the count of values numbered 0, 1, .. once each", "that of all values"])?;
+    let by_thread = numbered(
+        thr,
+        thread_leaves,
+        ["the number of threads that have the numbers 0, 1, .. without a gap", "that of all"],
+    )?;
+    let by_value = numbered(
+        val,
+        value_leaves,
+        ["the number of values that have the numbers 0, 1, .. without a gap", "that of all"],
+    )?;
     Ok((Tree::flat(extents)?, Layout::tuple([&by_thread, &by_value])?))
 }
 

@@ -146,6 +146,12 @@ fn widening_is_exact_or_refused() {
                         LayoutError::NotDivisible { value, divisor, .. } => {
                             assert_ne!(value % divisor, 0, "{l} by {n}: {error}")
                         }
+                        // As many elements from offset 0 on, and then a gap.
+                        LayoutError::Apart { together, needed, .. } => {
+                            let offsets: Vec<i64> = (0..l.size()).map(|i| l.eval(&i).unwrap()).collect();
+                            let run = (0..).take_while(|offset| offsets.contains(offset)).count() as i64;
+                            assert!(*together < *needed && *needed == n && run % together == 0, "{l} by {n}: {error}");
+                        }
                         LayoutError::Overlap(chain) => assert!(chain.covered > chain.outer.2, "{l} by {n}: {error}"),
                         _ => panic!("{l} by {n}: {error}"),
                     }

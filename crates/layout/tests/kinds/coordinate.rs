@@ -216,6 +216,31 @@ fn inverses_obey_their_laws() {
     assert!(right > 2_500 && left > 5_000 && refused * 10 < left, "{right} {left} {refused}");
 }
 
+/// Steps in several modes at once tie these together, so that no mode alone says what is reached.
+#[test]
+fn what_is_reached_by_steps_in_several_modes() {
+    let strides = ["0", "1@0", "-1@0", "2@1", "1@0+1@1", "2@0+3@1", "1@0-1@1", "1@1+1@2", "4@0+2@1+1@2"];
+    let (mut injective, mut tied) = (0, 0);
+    for layout in layouts(&[1, 2, 3], &strides) {
+        let values: Vec<Value> = (0..layout.size()).map(|i| value(&layout.eval(&i).unwrap())).collect();
+        let mut distinct = values.clone();
+        distinct.sort();
+        distinct.dedup();
+        let once = distinct.len() == values.len();
+        let inside = values.iter().all(|value| value.values().all(|scale| *scale >= 0));
+        let all = inside && distinct.len() as i64 == layout.cosize().unwrap();
+        let any = AnyLayout::from(layout.clone());
+        assert_eq!(layout.is_injective(), Ok(once), "{layout}");
+        assert_eq!(any.is_surjective(), Ok(all), "{layout}");
+        assert_eq!(any.is_bijective(), Ok(all && once), "{layout}");
+        if layout.leaves().iter().any(|leaf| leaf.extent > 1 && leaf.stride.terms().count() > 1) {
+            tied += 1;
+            injective += usize::from(once);
+        }
+    }
+    assert!(tied > 500 && injective > 300 && tied - injective > 100, "{tied} {injective}");
+}
+
 #[test]
 fn divisions_by_coordinates_reach_every_element_once() {
     let layout = integers("((2,4),6):((1,2),8)");

@@ -147,7 +147,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "to_layout",
         signature: "to_layout(A) or to_layout(M, shape)",
-        summary: "the layout with integer strides that is the same function, with the offset at which it begins; over a shape, of a matrix",
+        summary: "the layout with integer strides that is the same function of a coordinate, with the offset at which it begins; over a shape, of a matrix",
         example: "to_layout(F2<3>[4,1,2], (2,4))",
         result: "(2,4):(4,1)",
         section: BITS,

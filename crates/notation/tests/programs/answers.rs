@@ -37,6 +37,8 @@ fn answers_are_what_the_definitions_say() {
         // Coordinates.
         ("is_injective((4,4):(1@0,1@1))", "true"),
         ("is_injective((4,4):(1@0,2@0))", "false"),
+        ("is_injective((4,4):(1@0+1@1,1@1))", "true"),
+        ("is_injective((M,4):(1@0+1@1,1@1))", "true"),
         ("left_inverse(4:1@0+1@1)", "(4,1):(1,0)"),
         ("left_inverse((4,3):(1@0+1@1,1@1))", "E0127"),
         // Numbers known at launch.
