@@ -21,7 +21,7 @@ use crate::error::PlanError;
 use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::{Beside, Held, Rows, Turns, WHOLE, counted, together};
+use crate::rows::{Beside, Held, Rows, Turns, WHOLE, counted, in_f32, together};
 
 /// A kernel that divides each row of a matrix `(M,N)`, rows one after another, by the root of the
 /// mean of its squares, and multiplies it by weights.
@@ -34,7 +34,7 @@ use crate::rows::{Beside, Held, Rows, Turns, WHOLE, counted, together};
 /// assert!(plan.to_string().contains("16 lanes a row, 8 rows a block, a vector of 8 a lane"));
 /// ```
 ///
-/// Errors: elements of this type have no roots; there are too many columns.
+/// Errors: elements are integers, or of f64, as roots are computed in f32; there are too many columns.
 pub fn rms_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
     rms_norm_at(columns, element, epsilon, WHOLE)
 }
@@ -44,6 +44,7 @@ pub fn rms_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned,
 ///
 /// Errors: as [`rms_norm`].
 pub fn rms_norm_at(columns: i64, element: Element, epsilon: f64, alignment: i64) -> Result<Planned, PlanError> {
+    in_f32("type of rows of rms_norm", element)?;
     let (alone, fits) = match Rows::new(columns, element, alignment) {
         Err(PlanError::TooLarge { .. }) => (long_rms_norm(columns, element, epsilon, alignment)?, false),
         rows => (held_rms_norm(rows?, element, epsilon)?, true),
@@ -114,7 +115,7 @@ fn held_rms_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned, 
 /// assert!(plan.to_string().contains("a block of 128 threads a row, 2 vectors of 4 a thread"));
 /// ```
 ///
-/// Errors: elements of this type have no roots; there are too many columns.
+/// Errors: elements are integers, or of f64, as roots are computed in f32; there are too many columns.
 pub fn layer_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
     layer_norm_at(columns, element, epsilon, WHOLE)
 }
@@ -124,6 +125,7 @@ pub fn layer_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planne
 ///
 /// Errors: as [`layer_norm`].
 pub fn layer_norm_at(columns: i64, element: Element, epsilon: f64, alignment: i64) -> Result<Planned, PlanError> {
+    in_f32("type of rows of layer_norm", element)?;
     let alone = match Rows::new(columns, element, alignment) {
         Err(PlanError::TooLarge { .. }) => long_layer_norm(columns, element, epsilon, alignment)?,
         rows => held_layer_norm(rows?, element, epsilon)?,

@@ -16,7 +16,7 @@ use crate::error::PlanError;
 use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::{Held, Rows, Turns, WHOLE, together};
+use crate::rows::{Held, Rows, Turns, WHOLE, in_f32, together};
 
 /// The least number that the greatest of a part is taken for: multiplied by log2(e) it is finite.
 const LEAST: f64 = -2.3e38;
@@ -37,7 +37,8 @@ fn power<'k>(x: Num<'k>, greatest: Num<'k>) -> Num<'k> {
 /// assert!(plan.to_string().contains("a block of 512 threads a row, 2 vectors of 8 a thread"));
 /// ```
 ///
-/// Errors: elements of this type have no powers; there are too many columns.
+/// Errors: elements are integers, or of f64, as powers are computed in f32; there are too many
+/// columns.
 pub fn softmax(columns: i64, element: Element) -> Result<Planned, PlanError> {
     softmax_at(columns, element, WHOLE)
 }
@@ -47,6 +48,7 @@ pub fn softmax(columns: i64, element: Element) -> Result<Planned, PlanError> {
 ///
 /// Errors: as [`softmax`].
 pub fn softmax_at(columns: i64, element: Element, alignment: i64) -> Result<Planned, PlanError> {
+    in_f32("type of rows of softmax", element)?;
     let alone = match Rows::new(columns, element, alignment) {
         Err(PlanError::TooLarge { .. }) => long(columns, element, alignment)?,
         rows => held(rows?, element)?,

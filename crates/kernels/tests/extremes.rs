@@ -187,3 +187,19 @@ fn plans_of_any_numbers_are_carried_out_or_refused() {
     let error = Problem::grouped(a, b, rows(Element::Bf16, [(1 << 31) + 8, 32])).unwrap_err();
     assert_eq!(error.code(), "E0935", "{error}");
 }
+
+#[test]
+fn powers_and_roots_are_of_what_f32_holds() {
+    for element in Element::ALL {
+        let rows =
+            [softmax_at(64, element, 16), rms_norm_at(64, element, 1e-5, 16), layer_norm_at(64, element, 1e-5, 16)];
+        let held = element.is_float() && element != Element::F64;
+        for planned in rows {
+            assert_eq!(
+                planned.as_ref().err().map(PlanError::code),
+                if held { None } else { Some("E0936") },
+                "{element}"
+            );
+        }
+    }
+}
