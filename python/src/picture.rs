@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 use tilewright_atoms::{CopyAtom, MmaAtom};
@@ -93,7 +93,12 @@ impl Picture {
             // What was written in part is of no use, and may not be there.
             let _ = std::fs::remove_file(&beside);
         }
-        Ok(written?)
+        // With the name of the file, as `open` has it.
+        written.map_err(|error| {
+            let (code, text) = (error.raw_os_error().unwrap_or(0), error.to_string());
+            let text = text.split(" (os error").next().unwrap_or(&text).to_owned();
+            PyOSError::new_err((code, text, path))
+        })
     }
 
     fn _repr_svg_(&self, py: Python<'_>) -> PyResult<String> {

@@ -339,6 +339,21 @@ def test_arrays_that_do_not_fit():
         tiled_add["x"](a, a, c)
     with pytest.raises(ValueError, match="no type of elements"):
         tw.jit(x=tw.Input("f31", "4:1"))(lambda x: None).program()
+    # Sizes are told by extents before strides.
+    with pytest.raises(tw.KernelError, match=r"at these sizes \(8,4\):\(4,1\), and the array lies as \(8,4\):\(1,8\)"):
+        tiled_add(a.T, a, np.empty((8, 4), np.float32))
+    with pytest.raises(tw.KernelError, match=r"another number of axes, lies as \(32\):\(1\)"):
+        tiled_add(*(np.ones(32, np.float32) for _ in range(3)))
+
+
+def test_the_target_may_stand_behind_the_arguments():
+    for target in ("sm_80", "sm_89", "sm_90a"):
+        assert tiled_add.ptx(target) == tiled_add.ptx(target=target)
+        assert f".target {target}\n" in tiled_add.ptx(target)
+    with pytest.raises(ValueError, match="no target 'sm_12'"):
+        tiled_add.ptx("sm_12")
+    with pytest.raises(TypeError, match="'mA' of tiled_add is an array, not int"):
+        tiled_add.ptx(90)
 
 
 def test_two_threads_write_and_run_at_once():

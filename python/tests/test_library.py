@@ -36,6 +36,9 @@ def test_rows():
         tw.gpu.softmax(x)
     with pytest.raises(ValueError, match="one after another"):
         tw.gpu.softmax(x.T, **HERE)
+    for other in (np.int32, np.uint8, np.float64):
+        with pytest.raises(tw.LayoutError, match="E0936.*no type of rows of softmax is called"):
+            tw.gpu.softmax(x.astype(other), **HERE)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1, (0, 2), (1, 3), (3, 1), None], ids=str)

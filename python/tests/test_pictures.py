@@ -86,6 +86,9 @@ def test_refused_pictures(tmp_path: Path) -> None:
     for error, call in wrong:
         with pytest.raises(error):
             call()
+    with pytest.raises(FileNotFoundError, match="No such file or directory: '.*x.svg'") as raised:
+        tw.draw("4:1").save(tmp_path / "no" / "x.svg")
+    assert raised.value.filename == str(tmp_path / "no" / "x.svg")
     assert not list(tmp_path.iterdir())
 
 

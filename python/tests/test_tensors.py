@@ -351,6 +351,17 @@ def test_functions_of_blocks() -> None:
         tw.transform(lambda x: 1 // 0, a)
     with pytest.raises(TypeError):
         tw.transform(np.add)
+    # What is made of a block is a number for each of its elements, or one for all.
+    assert (tw.transform(lambda x: 0.0, a).numpy() == 0).all()
+    with pytest.raises(ValueError, match=r"an array of \(1, 400\) for a block of"):
+        tw.transform(lambda x: x[:1], a)
+
+
+def test_arrays_where_tensors_are_wanted() -> None:
+    a = np.ones((4, 6))
+    for call in (lambda: tw.gemm(a, a), lambda: tw.gemm(tw.Tensor(a), a), lambda: tw.copy(tw.Tensor(a), a)):
+        with pytest.raises(TypeError, match=r"takes tensors, not ndarray: write Tensor\(array\)"):
+            call()
 
 
 def test_functions_of_arrays() -> None:

@@ -191,10 +191,18 @@ class Kernel:
 
     def program(self, *arguments: Any, **named: Any) -> Program:
         """The kernel for these arrays and constants, without running it."""
-        return self._version(None, *self._bound(arguments, named, partial=True)[:2]).program
+        values, sizes, _ = self._bound(arguments, named, partial=True)
+        for name, value in values.items():
+            if isinstance(self.specs[name], Array) and not _is_array(value):
+                raise TypeError(f"'{name}' of {self.function.__name__} is an array, not {type(value).__name__}")
+        return self._version(None, values, sizes).program
 
     def ptx(self, *arguments: Any, target: str = "sm_90a", **named: Any) -> str:
-        """The text for a GPU: for "sm_80", "sm_89" or "sm_90a"."""
+        """The text for a GPU: for "sm_80", "sm_89" or "sm_90a", which may stand behind the
+        arguments as well: ``kernel.ptx("sm_80")``.
+        """
+        if arguments and isinstance(arguments[-1], str) and arguments[-1].startswith("sm_"):
+            *arguments, target = arguments  # type: ignore[assignment]
         return self.program(*arguments, **named).ptx(target)
 
     def cost(self, *arguments: Any, machine: str = "H200", **named: Any) -> str:

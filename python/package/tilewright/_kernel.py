@@ -8,6 +8,13 @@ from . import _native
 from ._native import Fragment, Number, Tile, TiledCopy, TiledMma, View
 
 
+def _tensors(name: str, arguments: tuple[Any, ...]) -> None:
+    """Errors: an argument is an array."""
+    for argument in arguments:
+        if not isinstance(argument, _native.Tensor) and hasattr(argument, "__array_interface__"):
+            raise TypeError(f"{name} takes tensors, not {type(argument).__name__}: write Tensor(array), which is of the same memory")
+
+
 def copy(*arguments: Any, **named: Any) -> None:
     """``copy(src, dst)`` copies the elements of a tensor to those of another.
 
@@ -18,6 +25,7 @@ def copy(*arguments: Any, **named: Any) -> None:
     if arguments and isinstance(arguments[0], TiledCopy):
         _native.copy_tile(*arguments, **named)
     else:
+        _tensors("copy", arguments)
         _native.copy(*arguments, **named)
 
 
@@ -28,6 +36,7 @@ def gemm(*arguments: Any, **named: Any) -> Any:
     tiled product, each loaded if it is in memory.
     """
     if not arguments or not isinstance(arguments[0], TiledMma):
+        _tensors("gemm", arguments)
         return _native.gemm(*arguments, **named)
     tiled_mma, d, a, b, c = arguments
     a, b = (part.load() if isinstance(part, View) else part for part in (a, b))

@@ -17,7 +17,7 @@ def transform(f: Callable[..., Any], *operands: Any, out: Tensor | None = None, 
     """The tensor whose elements are ``f`` of those of the operands at the same coordinates.
 
     ``f`` is called with arrays of NumPy, a block of elements at a time, so its operations are those
-    of arrays. Operands are tensors or arrays of the same sizes of modes. The result is a new tensor
+    of arrays; it gives an array of the shape of the block, or one number. Operands are tensors or arrays of the same sizes of modes. The result is a new tensor
     of the shape of the first, of ``dtype`` or the type of the first, unless there is ``out``.
 
     >>> import numpy as np
@@ -44,7 +44,11 @@ def transform(f: Callable[..., Any], *operands: Any, out: Tensor | None = None, 
     step = max(1, BLOCK * rows // max(1, result.size))
     for begin in range(0, rows, step):
         block = slice(begin, begin + step) if sizes else ()
-        result[block] = f(*(array[block] for array in arrays))
+        value, there = f(*(array[block] for array in arrays)), result[block]
+        shape = getattr(value, "shape", ())
+        if shape not in ((), there.shape):
+            raise ValueError(f"the function of elements gave an array of {shape} for a block of {there.shape}")
+        result[block] = value
     if target is not None:
         copy(target, out)
     return out

@@ -190,7 +190,7 @@ def _relayout(
 
 def softmax(x: Any, *, out: Any = None, on: str | None = None) -> Any:
     """The softmax of each row of a matrix (M,N): ``exp(x)`` over its sum. The elements of a row lie
-    one after another.
+    one after another, and are of at most 32 bits: powers are computed in f32.
 
     >>> import numpy as np
     >>> softmax(np.zeros((2, 4), np.float32), on="interpreter").tolist()
@@ -243,7 +243,8 @@ def layer_norm(x: Any, weight: Any, bias: Any, *, epsilon: float = 1e-5, out: An
 def reduce(x: Any, statistic: str = "sum", *, axis: int | Sequence[int] | None = -1, out: Any = None, on: str | None = None) -> Any:
     """A statistic along an axis, along several, or of all elements where ``axis`` is None: "sum",
     "mean", "norm", "max" or "argmax". Of several axes, argmax counts along the first one fastest.
-    The result has the other axes. ``x`` lies row by row, without gaps.
+    The result has the other axes, and the type of ``x``, but int32 for "argmax": of integers it is
+    rounded toward zero, and ends at the ends of the type. ``x`` lies row by row, without gaps.
 
     >>> import numpy as np
     >>> x = np.arange(12, dtype=np.float32).reshape(3, 4)

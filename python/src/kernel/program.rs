@@ -10,7 +10,7 @@ use tilewright_kernel::program::memory::{Buffer, Role};
 use tilewright_kernel::program::scalar::Scalar;
 use tilewright_kernel::ptx::{self, Target};
 use tilewright_kernel::{Element, Kernel, Written};
-use tilewright_layout::symbolic::{Expr, Symbolic};
+use tilewright_layout::symbolic::{Expr, Parameter, Symbolic};
 use tilewright_layout::{AnyLayout, Extent, Layout, Refusal};
 use tilewright_notation::Value;
 
@@ -139,14 +139,21 @@ impl Program {
             if buffer.role != Role::Input && array.read_only {
                 return refuse(format!("`{name}` is written, and the array may only be read"), "");
             }
-            let Some(layout) = declared(buffer) else { continue };
-            if layout.rank() != array.shape.len() {
-                continue;
-            }
-            let modes = (0..layout.rank()).filter_map(|mode| layout.mode(mode));
-            for (mode, (extent, stride)) in modes.zip(array.shape.iter().zip(&array.strides)) {
-                let [leaf] = mode.leaves() else { continue };
-                for (of, value) in [(&leaf.extent, extent), (&leaf.stride, stride)] {
+        }
+        // Extents first: a stride tells the size of something else where an array lies otherwise
+        // than the kernel says.
+        let mut other_rank = None;
+        for strides in [false, true] {
+            for (buffer, array) in program.tensors().zip(arrays) {
+                let Some(layout) = declared(buffer) else { continue };
+                if layout.rank() != array.shape.len() {
+                    other_rank = other_rank.or(Some((buffer, array)));
+                    continue;
+                }
+                let modes = (0..layout.rank()).filter_map(|mode| layout.mode(mode));
+                for (mode, value) in modes.zip(if strides { &array.strides } else { &array.shape }) {
+                    let [leaf] = mode.leaves() else { continue };
+                    let of = if strides { &leaf.stride } else { &leaf.extent };
                     let parameters = of.parameters();
                     let [parameter] = parameters.as_slice() else { continue };
                     let known = |name: &str| sizes.iter().any(|(own, _)| own == name);
@@ -156,6 +163,15 @@ impl Program {
                     }
                 }
             }
+        }
+        let known = |size: &str| sizes.iter().any(|(own, _)| own == size);
+        let all_known = program.sizes.iter().filter_map(Parameter::name).all(known);
+        if let (false, Some((buffer, array))) = (all_known, other_rank) {
+            let (name, layout, lies) = (&buffer.name, &buffer.layout, array.text());
+            return refuse(
+                format!("`{name}` is {layout} in the kernel, and the array, with another number of axes, lies as {lies}"),
+                "pass an array of as many axes, or the sizes by their names",
+            );
         }
         // What nothing has is refused here, and facts are checked.
         let layouts = program.layouts(&borrowed(&sizes)).map_err(|error| of_setup(py, &error))?;
