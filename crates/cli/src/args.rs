@@ -98,11 +98,11 @@ Examples:
   tilewright draw 'pullback((6,4) -> (4,6,6) : (2,*), (4,(2,3),6))'
   tilewright draw '((2,2),3):((6,1),2)' --kind span
 
-Several layouts stand side by side. An expression that composes, complements, divides or
-multiplies shows what goes in and what comes out, for layouts and for morphisms; a swizzled layout is shown before and after,
-coloured by bank; with --tile a layout is read as (thread, value) to a place in the tile, two as
-the two sides of a copy, three as the operands A, B and C of a matrix product. --kind says it
-where that is not meant: --kind offsets draws the result alone.
+Several layouts stand side by side. An expression that composes, complements, divides or multiplies
+shows what goes in and what comes out, for layouts and for morphisms; a swizzled layout is shown
+before and after, coloured by bank; with --tile a layout is read as (thread, value) to a place in
+the tile, two as the two sides of a copy, three as the operands A, B and C of a matrix product.
+--kind says it where that is not meant: --kind offsets draws the result alone.
 
 The extension of FILE is the format: .svg, .html (a click isolates a thread), .png, .pdf, .tex or
 .txt; without -o the picture goes to the terminal. Large grids become images, or are cut.")]
@@ -125,10 +125,10 @@ Examples:
   tilewright banks '(8,64):(M{div=64},1)' --width 16 --vector 8
   tilewright banks '(32,32):(32,1)' --width 32 --access columns -o columns.svg
 
-An access is `threads` (mode 0 of the layout is the thread, the rest its values; the default), `rows` or
-`columns` (lanes go along a row or down a column), `ldmatrix.x1`, `.x2` or `.x4`, also `stmatrix` and with
-`.trans` (rows of 16 bytes along mode 0), or a layout from (thread, value) to the index of an element.
-`rows:8` takes 8 elements at a time, whatever --vector says.
+An access is `threads` (mode 0 of the layout is the thread, the rest its values; the default),
+`rows` or `columns` (lanes go along a row or down a column), `ldmatrix.x1`, `.x2` or `.x4`, also
+`stmatrix` and with `.trans` (rows of 16 bytes along mode 0), or a layout from (thread, value) to
+the index of an element. `rows:8` takes 8 elements at a time, whatever --vector says.
 
 A request is served in phases: 32 lanes of up to 4 bytes, 16 of 8, 8 of 16. A phase takes as many
 wavefronts as there are different words wanted of one bank; lanes that want the same word share it.")]
@@ -146,11 +146,11 @@ Examples:
   tilewright access '(32,64):(64,1)' --width 32 --access rows --access columns
   tilewright access '(32,8):(8,1)' --width 16
   tilewright access '(128,64):(512,1)' --width 16 --access rows:8 -o rows.svg
-  tilewright access '(1024,512):(512,1)' --width 16 --access rows:8 --box '(128,64)' --shared '(128,64):(64,1)'
+  tilewright access '(1024,512):(512,1)' --width 16 --access rows:8 --box '(128,64)'
 
-Accesses are written as for `tilewright banks`. A request moves the sectors of 32 bytes that its lanes
-touch, four to a line of 128; its efficiency is the part of their bytes that somebody asked for. The
-output also names the widest load that the layout allows each thread.
+Accesses are written as for `tilewright banks`. A request moves the sectors of 32 bytes that its
+lanes touch, four to a line of 128; its efficiency is the part of their bytes that somebody asked
+for. The output also names the widest load that the layout allows each thread.
 
 With --box, and --shared for how the box lies in shared memory, the output says whether a bulk copy
 (TMA) can move it, or which rule it breaks.")]
@@ -174,8 +174,8 @@ Examples:
 
 Accesses are written as for `tilewright banks`; all of them are counted together. Each change is the
 best of its kind: every swizzle is counted, and every padding at the multiples of one stride of the
-layout; linear maps over bits are searched with a bound. What is as good as the words wanted allow is
-said to be, as then nothing does better.")]
+layout; linear maps over bits are searched with a bound. What is as good as the words wanted allow
+is said to be, as then nothing does better.")]
     Suggest {
         /// An expression whose value is a layout of elements in shared memory. A swizzle of the
         /// layout may be replaced by another.
@@ -193,8 +193,8 @@ Examples:
   tilewright footprint '(8,8):(8,1)' 'S<3,0,3> o 0 o (8,8):(8,1)'
   tilewright footprint '(4,6):(1,6)' -o memory.svg
 
-Offsets count elements. A layout without gaps and repeats is a permutation of its indices, with cycles,
-an order and a parity.")]
+Offsets count elements. A layout without gaps and repeats is a permutation of its indices, with
+cycles, an order and a parity.")]
     Footprint {
         /// An expression whose value is a layout.
         #[arg(allow_hyphen_values = true)]
@@ -348,9 +348,9 @@ Examples:
 
 Entries are drawn upward, the fastest at the bottom. An arrow leads from a mode to the axis that it
 walks along, `*` marks a mode of stride 0, and beside each axis stands its stride. A layout that is
-not tractable has no such diagram; `tilewright tractable` says why. A pullback or a pushforward shows
-both tuples as they were, outside, and as they are cut. As a span, the sizes of the modes are cut into
-their leaves, which are then moved.")]
+not tractable has no such diagram; `tilewright tractable` says why. A pullback or a pushforward
+shows both tuples as they were, outside, and as they are cut. As a span, the sizes of the modes are
+cut into their leaves, which are then moved.")]
     Morphism {
         /// An expression whose value is a layout or a morphism.
         #[arg(allow_hyphen_values = true)]
@@ -395,8 +395,8 @@ Examples:
   tilewright refine '(6,4) -> (4,6,6) : (2,*)' '(4,(2,3),6)'
   tilewright refine '((6,2),3)' '(12,3) -> (3,12) : (2,1)'
 
-A morphism before a tuple has its codomain cut so, and its domain as that requires: the pullback. After a
-tuple it has its domain cut so, and its codomain as that requires: the pushforward.")]
+A morphism before a tuple has its codomain cut so, and its domain as that requires: the pullback.
+After a tuple it has its domain cut so, and its codomain as that requires: the pushforward.")]
     Refine {
         /// An expression for the tuple that should divide the other, or for a morphism.
         #[arg(value_name = "S")]
@@ -472,4 +472,27 @@ Examples:
         /// The subcommand to describe.
         command: Option<String>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Args;
+
+    /// What stands below the options is wrapped by hand: a longer line would be broken once more,
+    /// and an example with it.
+    #[test]
+    fn help_below_the_options_is_as_wide_as_the_rest() {
+        let whole = Args::command();
+        let mut texts = 0;
+        for command in std::iter::once(&whole).chain(whole.get_subcommands()) {
+            let Some(text) = command.get_after_help() else { continue };
+            for line in text.to_string().lines() {
+                assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
+            }
+            texts += 1;
+        }
+        assert!(texts > 20, "{texts}");
+    }
 }
