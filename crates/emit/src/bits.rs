@@ -72,7 +72,7 @@ impl Moves {
     }
 
     /// The operation that computes the result.
-    pub(crate) fn made(self, graph: &mut Graph) -> Id {
+    pub(crate) fn compute(self, graph: &mut Graph) -> Id {
         let mut moves: Vec<(Id, i32, u64)> = self.masks.into_iter().map(|((id, by), mask)| (id, by, mask)).collect();
         moves.sort_by_key(|(source, by, _)| (graph.first(*source), *source, by.unsigned_abs(), *by < 0));
         let mut result = graph.integer(0);

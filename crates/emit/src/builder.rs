@@ -165,10 +165,10 @@ impl Builder {
                 let first = self.outer(chain.inner(), &Expr::from(0), value, expr)?;
                 return self.outer(chain.outer(), &expr(chain.offset()), first, expr);
             }
-            OuterMap::Swizzle(swizzle) => moves.swizzle(value.made(&mut self.graph), *swizzle),
-            OuterMap::Bits(matrix) => moves.matrix(value.made(&mut self.graph), matrix),
+            OuterMap::Swizzle(swizzle) => moves.swizzle(value.compute(&mut self.graph), *swizzle),
+            OuterMap::Bits(matrix) => moves.matrix(value.compute(&mut self.graph), matrix),
         }
-        let id = moves.made(&mut self.graph);
+        let id = moves.compute(&mut self.graph);
         Ok(Polynomial::of(&self.graph, id))
     }
 

@@ -40,7 +40,7 @@ pub(crate) fn divide(graph: &mut Graph, n: &Polynomial, d: &Polynomial) -> Optio
 
 /// The quotient and the remainder as operations.
 fn atoms(graph: &mut Graph, n: &Polynomial, d: &Polynomial, rounding: Rounding) -> (Polynomial, Polynomial) {
-    let (n, d) = (n.made(graph), d.made(graph));
+    let (n, d) = (n.compute(graph), d.compute(graph));
     // The remainder is the earlier digit, and stands first in sums.
     let (remainder, quotient) = (graph.remainder(n, d, rounding), graph.quotient(n, d, rounding));
     (Polynomial::of(graph, quotient), Polynomial::of(graph, remainder))

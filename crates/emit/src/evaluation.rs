@@ -55,7 +55,7 @@ fn of_layout(layout: &AnyLayout, place: &Place) -> Result<(Builder, Numbers), Em
         AnyLayout::Coordinate(layout) => {
             let profile = layout.coprofile()?;
             let (mut builder, sums) = linear(layout, place, profile.leaves(), |stride| scales(stride, &profile))?;
-            let ids = sums.iter().map(|sum| sum.made(&mut builder.graph)).collect();
+            let ids = sums.iter().map(|sum| sum.compute(&mut builder.graph)).collect();
             Ok((builder, Numbers::new(profile, "c", ids)))
         }
         AnyLayout::Xor(layout) => of_vectors(layout, place),
@@ -66,7 +66,7 @@ fn of_layout(layout: &AnyLayout, place: &Place) -> Result<(Builder, Numbers), Em
 
 fn of_numbers(layout: &Layout<Expr>, place: &Place) -> Result<(Builder, Numbers), EmitError> {
     let (mut builder, sums) = linear(layout, place, 1, |stride| vec![stride.clone()])?;
-    let ids = sums.iter().map(|sum| sum.made(&mut builder.graph)).collect();
+    let ids = sums.iter().map(|sum| sum.compute(&mut builder.graph)).collect();
     Ok((builder, Numbers::new(Profile::leaf(), "offset", ids)))
 }
 
@@ -81,7 +81,7 @@ fn of_vectors(layout: &Layout<Xor>, place: &Place) -> Result<(Builder, Numbers),
         let index = builder.graph.magnitude(index);
         moves.layout(&mut builder.graph, index, &modes);
     }
-    let id = moves.made(&mut builder.graph);
+    let id = moves.compute(&mut builder.graph);
     Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
 }
 
@@ -97,7 +97,7 @@ fn of_bits(place: &Place, end: Option<i128>, moved: impl Fn(&mut Moves, Id)) -> 
     for number in &builder.variables {
         moved(&mut moves, *number);
     }
-    let id = moves.made(&mut builder.graph);
+    let id = moves.compute(&mut builder.graph);
     Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
 }
 
@@ -111,7 +111,7 @@ fn through<N: Extent>(
     let (mut builder, sums) = linear(&inner, place, 1, |stride| vec![stride.clone()])?;
     let inner = sums.into_iter().next().unwrap_or_default();
     let value = builder.outer(composed.outer(), &expr(composed.offset()), inner, expr)?;
-    let id = value.made(&mut builder.graph);
+    let id = value.compute(&mut builder.graph);
     Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
 }
 

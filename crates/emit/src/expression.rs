@@ -64,13 +64,13 @@ impl Parameters {
             }
             Node::Remainder(n, d, rounding) => {
                 let (Some(n), Some(d)) = (self.of_node(graph, n)?, self.of_node(graph, d)?) else { return Ok(None) };
-                let (n, d) = (n.made(graph), d.made(graph));
+                let (n, d) = (n.compute(graph), d.compute(graph));
                 let id = graph.remainder(n, d, *rounding);
                 Polynomial::of(graph, id)
             }
             Node::Minimum(a, b) => {
                 let (Some(a), Some(b)) = (self.of_node(graph, a)?, self.of_node(graph, b)?) else { return Ok(None) };
-                let (a, b) = (a.made(graph), b.made(graph));
+                let (a, b) = (a.compute(graph), b.compute(graph));
                 let id = graph.minimum(a, b);
                 Polynomial::of(graph, id)
             }
@@ -104,7 +104,7 @@ pub(crate) fn unbounded(parameter: &Parameter) -> Option<&Parameter> {
 }
 
 fn quotient(graph: &mut Graph, n: &Polynomial, d: &Polynomial, rounding: Rounding) -> Polynomial {
-    let (n, d) = (n.made(graph), d.made(graph));
+    let (n, d) = (n.compute(graph), d.compute(graph));
     let id = graph.quotient(n, d, rounding);
     Polynomial::of(graph, id)
 }

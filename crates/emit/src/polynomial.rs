@@ -93,7 +93,7 @@ impl Polynomial {
     }
 
     /// The operation that computes it.
-    pub(crate) fn made(&self, graph: &mut Graph) -> Id {
+    pub(crate) fn compute(&self, graph: &mut Graph) -> Id {
         let range = self.range(graph);
         let id = sum_of(graph, self.terms.iter().map(|(factors, value)| (factors.clone(), *value)).collect());
         match graph.constant(id) {

@@ -77,7 +77,7 @@ pub fn coordinate(shape: &Tree<Expr>, place: &Place) -> Result<Computation, Emit
     let sizes = pieces.iter().map(Layout::size).collect();
     builder.variables(sizes)?;
     let numbers = builder.inner_products(&modes, count)?;
-    let ids = numbers.iter().map(|number| number.made(&mut builder.graph)).collect();
+    let ids = numbers.iter().map(|number| number.compute(&mut builder.graph)).collect();
     Ok(builder.computation(Numbers::new(layout.profile().clone(), "c", ids)))
 }
 
@@ -127,7 +127,7 @@ pub fn inside(map: &Map, bounds: &Tree<Expr>, place: &Place) -> Result<Computati
             all = builder.graph.both(all, above);
         }
         if !greatest.as_ref().is_some_and(|greatest| greatest.less(bound).proved()) {
-            let bound = builder.parameters.polynomial(&mut builder.graph, bound)?.made(&mut builder.graph);
+            let bound = builder.parameters.polynomial(&mut builder.graph, bound)?.compute(&mut builder.graph);
             let below = builder.graph.less(*id, bound);
             all = builder.graph.both(all, below);
         }

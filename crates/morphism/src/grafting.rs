@@ -40,7 +40,7 @@ impl Ref {
     pub fn new(tree: Tree<i64>) -> Result<Ref, MorphismError> {
         if tree.is_leaf() {
             return Err(LayoutError::Argument {
-                op: "Ref",
+                op: "refinement",
                 what: "the number",
                 value: tree.leaves().first().copied().unwrap_or_default(),
                 wanted: "a tuple",

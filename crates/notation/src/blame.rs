@@ -36,15 +36,15 @@ impl Operation<'_> {
     pub(crate) fn diagnose(&self, fault: Fault) -> Diagnostic {
         match fault {
             Fault::Refused(error) => self.refused(&error),
-            Fault::Morphism(error) => self.told(&error),
-            Fault::Atom(error) => self.told(&error),
+            Fault::Morphism(error) => self.refused_as_a_whole(&error),
+            Fault::Atom(error) => self.refused_as_a_whole(&error),
             Fault::At(argument, error) => self.argument_refused(argument, &error),
             Fault::Kind { argument, wanted } => self.wrong_kind(argument, wanted),
         }
     }
 
     /// A refusal that names no place in the operands.
-    fn told(&self, error: &dyn Refusal) -> Diagnostic {
+    fn refused_as_a_whole(&self, error: &dyn Refusal) -> Diagnostic {
         let diagnostic = Diagnostic::new(error.code(), self.whole.clone(), error.to_string());
         let diagnostic = self.with_values(diagnostic, None);
         match error.help() {

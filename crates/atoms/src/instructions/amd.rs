@@ -70,14 +70,14 @@ pub(crate) const FAMILIES: &[MmaFamily] = &[
 /// Every factor in one run.
 fn mfma(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
     let (shape, _) = member.signature()?;
-    made(member, [run(shape)?, run(shape)?])
+    matrix_product(member, [run(shape)?, run(shape)?])
 }
 
 /// Factors of any of 8, 6 and 4 bits.
 fn mixed(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
     let (shape, types) = member.signature()?;
     let factor = |value: ValueType| if value.bits() == 8 { two_runs(shape) } else { run(shape) };
-    let atom = made(member, [factor(types.a)?, factor(types.b)?])?;
+    let atom = matrix_product(member, [factor(types.a)?, factor(types.b)?])?;
     match member.has("SCALED") {
         // Each value is given its scale factor: those of a run have the same.
         true => atom.with(Operand::ScaleA, run(shape)?.into())?.with(Operand::ScaleB, run(shape)?.into()),
@@ -85,7 +85,7 @@ fn mixed(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
     }
 }
 
-fn made(member: &Member<'_>, [a, b]: [Layout; 2]) -> Result<MmaAtom, AtomError> {
+fn matrix_product(member: &Member<'_>, [a, b]: [Layout; 2]) -> Result<MmaAtom, AtomError> {
     let (shape, types) = member.signature()?;
     let [rows, columns, _] = shape;
     let parts = LANES / columns;

@@ -212,7 +212,7 @@ pub fn sized(options: &Options, extents: [i64; 3]) -> Result<Task, Failure> {
     let matrices = own.groups.as_ref().map_or(batch, Groups::count);
     let b = matrix("--lies-b", &own.lies_b, element, [k, columns, matrices])?;
     let d = matrix("--lies-d", &own.lies_d, result, [m, n, batch])?;
-    let b = turned(&b).map_err(|error| refused(&error))?;
+    let b = transposed(&b).map_err(|error| refused(&error))?;
     let (fused, inputs) = function(options, [m, n], batch, result)?;
     let window = convolution.map(|asked| asked.window);
     let made = || -> Result<Problem, PlanError> {
@@ -249,7 +249,7 @@ fn result(said: Option<Stored>, factors: Element) -> Element {
 }
 
 /// The planner's B, `(N,K)`.
-fn turned(b: &Matrix) -> Result<Matrix, PlanError> {
+fn transposed(b: &Matrix) -> Result<Matrix, PlanError> {
     let modes: &[usize] = if b.layout().rank() == 3 { &[1, 0, 2] } else { &[1, 0] };
     Matrix::new(b.element(), &b.layout().select(modes)?)?.at(b.offset())
 }

@@ -101,7 +101,7 @@ pub fn run(
             let (threads, shared) = (program.threads, program.shared_bytes);
             format!("\na launch: ({x},{y},{z}) blocks of {threads} threads, {shared} bytes of shared memory\n")
         });
-        let report = report.as_ref().map_or(String::new(), told);
+        let report = report.as_ref().map_or(String::new(), findings);
         terminal.text(&format!("{explained}{launch}{report}"))?;
         return if options.pictures { pictures::show(&explained, terminal) } else { Ok(()) };
     }
@@ -176,7 +176,7 @@ fn object(explained: &Explanation) -> Json {
 }
 
 /// What a check found in order.
-fn told(report: &Report) -> String {
+fn findings(report: &Report) -> String {
     let (instructions, schedules) = (report.checked.run.counts.total(), report.checked.schedules.len());
     let mut text = format!("\nchecked: {instructions} instructions of warps under each of {schedules} schedules:\n");
     let _ = writeln!(text, "{}", super::NOTHING_FOUND);

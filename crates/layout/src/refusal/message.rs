@@ -168,12 +168,11 @@ impl fmt::Display for LayoutError {
             LayoutError::Fraction { place, count, denominator } => {
                 write!(f, "{count}/{denominator} at byte {} is no whole number of steps", place.start)
             }
+            LayoutError::NoPath { op, path, step, profile } if path.is_empty() => {
+                write!(f, "{op}: there is no mode for {step} in a shape that nests as {profile}")
+            }
             LayoutError::NoPath { op, path, step, profile } => {
-                write!(f, "{op}: ")?;
-                if !path.is_empty() {
-                    write!(f, "{} of B steps by ", ModeName(path))?;
-                }
-                write!(f, "{step}, but there is no such mode in {profile}")
+                write!(f, "{op}: {} of B steps by {step}, but there is no such mode in {profile}", ModeName(path))
             }
             LayoutError::Diagonal { op, path, step } => write!(
                 f,

@@ -83,14 +83,14 @@ fn weaker(expr: &Expr, all: &Replaced) -> Option<Expr> {
 }
 
 /// How many of the atoms of an expression are not parameters.
-fn made(expr: &Expr) -> usize {
+fn composite_atoms(expr: &Expr) -> usize {
     expr.terms().iter().flat_map(|term| &term.monomial).filter(|atom| atom.height() > 0).count()
 }
 
 #[inline(never)]
 pub(super) fn divide(n: &Expr, d: &Expr, many: &[&Expr]) -> Option<(Expr, Expr)> {
     let plain = n.divide(d);
-    if plain.as_ref().is_some_and(|(quotient, _)| made(quotient) == 0) {
+    if plain.as_ref().is_some_and(|(quotient, _)| composite_atoms(quotient) == 0) {
         return plain;
     }
     let all = raised(many);
@@ -102,7 +102,9 @@ pub(super) fn divide(n: &Expr, d: &Expr, many: &[&Expr]) -> Option<(Expr, Expr)>
         Some((weaker(&quotient, &all)?, weaker(&remainder, &all)?))
     };
     match (given(), plain) {
-        (Some(given), Some(plain)) => Some(if made(&given.0) < made(&plain.0) { given } else { plain }),
+        (Some(given), Some(plain)) => {
+            Some(if composite_atoms(&given.0) < composite_atoms(&plain.0) { given } else { plain })
+        }
         (given, plain) => given.or(plain),
     }
 }

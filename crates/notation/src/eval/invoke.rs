@@ -157,7 +157,12 @@ impl Function {
         let diagnostic = diagnostic.unwrap_or_else(|| {
             // The text is no program: it is too long, or a number has the name of a function.
             let run = functions::of_first(self, values.first());
-            told(self.name, &source, &values, run(Arguments { function: self.name, values: (&values).into() }).err())
+            whole_diagnostic(
+                self.name,
+                &source,
+                &values,
+                run(Arguments { function: self.name, values: (&values).into() }).err(),
+            )
         });
         Box::new(Refused { source, diagnostic })
     }
@@ -202,7 +207,7 @@ pub fn apply(map: &Value, coordinates: &[Value]) -> Result<Value, Box<Refused>> 
             [only] => functions::apply(map, only).and_then(Result::err),
             _ => None,
         };
-        told("", &source, &values, fault)
+        whole_diagnostic("", &source, &values, fault)
     });
     Err(Box::new(Refused { source, diagnostic }))
 }
@@ -220,7 +225,7 @@ fn written(
 }
 
 /// A fault about a text in which no operand can be pointed at.
-fn told(function: &str, source: &str, values: &[Value], fault: Option<Fault>) -> Diagnostic {
+fn whole_diagnostic(function: &str, source: &str, values: &[Value], fault: Option<Fault>) -> Diagnostic {
     let program = Program::default();
     let operation = Operation { program: &program, function, whole: 0..source.len(), operands: &[], values };
     match fault {
