@@ -97,7 +97,7 @@ impl Picture {
         written.map_err(|error| {
             let (code, text) = (error.raw_os_error().unwrap_or(0), error.to_string());
             let text = text.split(" (os error").next().unwrap_or(&text).to_owned();
-            PyOSError::new_err((code, text, path))
+            PyOSError::new_err((code, text, path.into_os_string()))
         })
     }
 

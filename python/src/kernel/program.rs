@@ -169,7 +169,9 @@ impl Program {
         if let (false, Some((buffer, array))) = (all_known, other_rank) {
             let (name, layout, lies) = (&buffer.name, &buffer.layout, array.text());
             return refuse(
-                format!("`{name}` is {layout} in the kernel, and the array, with another number of axes, lies as {lies}"),
+                format!(
+                    "`{name}` is {layout} in the kernel, and the array, with another number of axes, lies as {lies}"
+                ),
                 "pass an array of as many axes, or the sizes by their names",
             );
         }
