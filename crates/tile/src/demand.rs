@@ -33,6 +33,35 @@ pub(crate) fn settle(
     demands: &[Demand],
     mut cost: impl FnMut(&Held, &Held) -> Result<u64, Reason>,
 ) -> Result<(), Reason> {
+    let (wanted, takers) = gathered(demands);
+    let mut costs = Vec::new();
+    for held in layouts {
+        costs.push(wanted.iter().map(|want| cost(held, want)).collect::<Result<Vec<u64>, _>>()?);
+    }
+    let mut scope = vec![from];
+    scope.extend(takers.iter().map(|taker| taker.variable));
+    let mut apart = scope.clone();
+    apart.sort_unstable();
+    apart.dedup();
+    if network.table(&apart) <= MOST {
+        network.together(&scope, |options| {
+            let mut all = BTreeSet::new();
+            for (taker, option) in takers.iter().zip(&options[1..]) {
+                match &taker.wants[*option] {
+                    Some(wants) => all.extend(wants),
+                    None => return NEVER,
+                }
+            }
+            sum(&costs[options[0]], all.into_iter())
+        });
+        return Ok(());
+    }
+    apart_from(network, from, &takers, &costs);
+    Ok(())
+}
+
+/// The layouts that are wanted, each once, and who wants which.
+fn gathered(demands: &[Demand]) -> (Vec<&Held>, Vec<Taker>) {
     let mut wanted: Vec<&Held> = Vec::new();
     let mut takers: Vec<Taker> = Vec::new();
     for demand in demands {
@@ -60,37 +89,19 @@ pub(crate) fn settle(
             }
         }
     }
-    let mut costs = Vec::new();
-    for held in layouts {
-        costs.push(wanted.iter().map(|want| cost(held, want)).collect::<Result<Vec<u64>, _>>()?);
-    }
-    let sum = |own: usize, wants: &mut dyn Iterator<Item = usize>| {
-        wants.fold(0, |sum: u64, want| sum.saturating_add(costs[own][want]))
-    };
-    let mut scope = vec![from];
-    scope.extend(takers.iter().map(|taker| taker.variable));
-    let mut apart = scope.clone();
-    apart.sort_unstable();
-    apart.dedup();
-    if network.table(&apart) <= MOST {
-        network.together(&scope, |options| {
-            let mut all = BTreeSet::new();
-            for (taker, option) in takers.iter().zip(&options[1..]) {
-                match &taker.wants[*option] {
-                    Some(wants) => all.extend(wants),
-                    None => return NEVER,
-                }
-            }
-            sum(options[0], &mut all.into_iter())
-        });
-        return Ok(());
-    }
+    (wanted, takers)
+}
+
+/// The same where so many variables have no table together: each taker by itself, and a switch for
+/// each layout that several want, which says whether it is made.
+fn apart_from(network: &mut Network, from: usize, takers: &[Taker], costs: &[Vec<u64>]) {
     let takes = |taker: &Taker, want: usize| taker.wants.iter().flatten().any(|wants| wants.contains(&want));
+    let count = costs.first().map_or(0, Vec::len);
     let shared: Vec<usize> =
-        (0..wanted.len()).filter(|want| takers.iter().filter(|taker| takes(taker, *want)).count() > 1).collect();
-    for taker in &takers {
+        (0..count).filter(|want| takers.iter().filter(|taker| takes(taker, *want)).count() > 1).collect();
+    for taker in takers {
         network.both(from, taker.variable, |own, option| match &taker.wants[option] {
-            Some(wants) => sum(own, &mut wants.iter().copied().filter(|want| !shared.contains(want))),
+            Some(wants) => sum(&costs[own], wants.iter().copied().filter(|want| !shared.contains(want))),
             None => NEVER,
         });
     }
@@ -104,7 +115,11 @@ pub(crate) fn settle(
             });
         }
     }
-    Ok(())
+}
+
+/// What some layouts cost together.
+fn sum(costs: &[u64], wants: impl Iterator<Item = usize>) -> u64 {
+    wants.fold(0, |sum: u64, want| sum.saturating_add(costs[want]))
 }
 
 #[cfg(test)]

@@ -76,90 +76,134 @@ pub(crate) fn tinted_with_corner<'a>(heading: &str, map: &Map, style: Style, tin
 
 /// The grids of a layout; `cornered` says whether an image has its corner beside it.
 fn slabs<'a>(heading: &str, map: &Map, style: Style, tint: Option<Tint>, cornered: bool) -> Figure<'a> {
-    let modes: Vec<Tree<i64>> = map.shape().modes().collect();
-    let size = |mode: &Tree<i64>| mode.leaves().iter().fold(1, |size: i64, extent| size.saturating_mul(*extent));
-    let (rows, columns, slow) = match modes.as_slice() {
-        [] => (Axis::flat(1), Axis::flat(1), &[][..]),
-        [only] => (Axis::flat(1).unticked(), Axis::of(only), &[][..]),
-        [rows, columns, slow @ ..] => (Axis::of(rows), Axis::of(columns), slow),
-    };
-    let (height, width) = (rows.len(), columns.len());
-    let area = height.saturating_mul(width).max(1);
-    let across = slow.first().map_or(1, size);
-    let slabs = map.size().checked_div(area).unwrap_or(1).max(1);
-    let down = slabs.checked_div(across).unwrap_or(1).max(1);
-    let bounds = match (style.shade, style.medium) {
-        (Shade::Heat, _) => Some(bounds(map)),
-        _ => None,
-    };
-    // Whole rows of slabs, as many as there is room for.
-    let room = (2 * MAX_CELLS / area).clamp(1, MAX_SLABS);
-    let shown_across = across.min(room);
-    let shown_down = down.min((room / shown_across).max(1));
-    let line = if slow.len() == 1 && style.medium == Medium::Page {
-        in_line(shown_across, height, width)
-    } else {
-        shown_across
-    };
+    let slabs = Slabs::of(map, style, tint);
     let mut table = Vec::new();
-    let mut heated = bounds.is_some();
-    let mut imaged = false;
-    for slab_row in 0..shown_down {
+    for slab_row in 0..slabs.shown[1] {
         let mut row = Vec::new();
-        for slab_column in 0..shown_across {
-            let start = (slab_column + across * slab_row).saturating_mul(area);
-            let mut name = slab_name(slow, slab_column, slab_row);
-            let large = !fits(height, width) && height.min(width) >= LEAST_IMAGE && style.medium == Medium::Page;
-            let body = if large {
-                heated |= tint.is_none();
-                imaged = true;
-                image(map, start, (height, width), tint.as_deref())
-            } else {
-                let map = map.clone();
-                let names = Names::of(&modes, style, [slab_column, slab_row]);
-                let fill = Filling { style, bounds, tint: tint.clone() };
-                let grid = Grid::new(rows.clone(), columns.clone(), move |i, j, cell| {
-                    fill.cell(&map, start + i + height * j, cell, &|out| names.push(out, i, j));
-                });
-                Body::Grid(if tint.is_some() { grid.outlined(Paint::Border) } else { grid })
-            };
-            let note = match &body {
-                Body::Image { block: (1, 1), .. } => format!("{height} × {width}, a pixel for each offset"),
-                Body::Image { block: (down, right), .. } => {
-                    format!("{height} × {width}, a pixel for the first offset of {down} × {right}")
-                }
-                _ => String::new(),
-            };
-            let first = slab_row == 0 && slab_column < line;
-            if slow.is_empty() {
-                name = heading.to_owned();
-            } else if !heading.is_empty() && first {
-                name = format!("{}\n{name}", if slab_column == 0 { heading } else { "" });
-            }
-            row.push(Some(Panel { minor: !first, ..Panel::new(name, body).noted(note) }));
-            if (slab_column + 1) % line == 0 && slab_column + 1 < shown_across {
+        for slab_column in 0..slabs.shown[0] {
+            row.push(Some(slabs.panel(heading, slab_column, slab_row)));
+            if (slab_column + 1) % slabs.line == 0 && slab_column + 1 < slabs.shown[0] {
                 table.push(std::mem::take(&mut row));
             }
         }
         table.push(row);
     }
-    if imaged && cornered {
-        let corner = Some(corner(map, (height, width), tint.as_deref()));
+    if slabs.are_images() && cornered {
+        let corner = Some(corner(map, slabs.sides(), slabs.tint.as_deref()));
         match table.last_mut() {
-            Some(row) if slow.is_empty() => row.push(corner),
+            Some(row) if slabs.slow.is_empty() => row.push(corner),
             _ => table.push(vec![corner]),
         }
     }
     let mut figure = Figure { table, ..Figure::default() };
-    let drawn = shown_across * shown_down;
-    if drawn < slabs {
-        figure.caption = format!("The first {drawn} of {slabs} grids");
+    let drawn = slabs.shown[0] * slabs.shown[1];
+    if drawn < slabs.count {
+        figure.caption = format!("The first {drawn} of {} grids", slabs.count);
     }
-    if heated {
-        let (least, greatest) = bounds.unwrap_or_else(|| self::bounds(map));
+    if slabs.are_heated() {
+        let (least, greatest) = slabs.bounds.unwrap_or_else(|| bounds(map));
         figure.legend = Some(Legend::Ramp(least.to_string(), greatest.to_string()));
     }
     figure
+}
+
+/// The grids of a layout: rows and columns are its first two modes, and there is one for each index
+/// of the others.
+struct Slabs<'m> {
+    map: &'m Map,
+    style: Style,
+    tint: Option<Tint>,
+    modes: Vec<Tree<i64>>,
+    rows: Axis,
+    columns: Axis,
+    slow: Vec<Tree<i64>>,
+    /// How many there are, and how many of them stand side by side in the order of the layout.
+    count: i64,
+    across: i64,
+    /// How many are drawn, to the right and downward, and how many of these are in a line.
+    shown: [i64; 2],
+    line: i64,
+    /// The least and the greatest offset, where cells are filled by them.
+    bounds: Option<(i64, i64)>,
+}
+
+impl<'m> Slabs<'m> {
+    fn of(map: &'m Map, style: Style, tint: Option<Tint>) -> Slabs<'m> {
+        let modes: Vec<Tree<i64>> = map.shape().modes().collect();
+        let size = |mode: &Tree<i64>| mode.leaves().iter().fold(1, |size: i64, extent| size.saturating_mul(*extent));
+        let (rows, columns, slow) = match modes.as_slice() {
+            [] => (Axis::flat(1), Axis::flat(1), &[][..]),
+            [only] => (Axis::flat(1).unticked(), Axis::of(only), &[][..]),
+            [rows, columns, slow @ ..] => (Axis::of(rows), Axis::of(columns), slow),
+        };
+        let slow = slow.to_vec();
+        let area = rows.len().saturating_mul(columns.len()).max(1);
+        let across = slow.first().map_or(1, size);
+        let count = map.size().checked_div(area).unwrap_or(1).max(1);
+        let down = count.checked_div(across).unwrap_or(1).max(1);
+        // Whole rows of slabs, as many as there is room for.
+        let room = (2 * MAX_CELLS / area).clamp(1, MAX_SLABS);
+        let shown_across = across.min(room);
+        let shown = [shown_across, down.min((room / shown_across).max(1))];
+        let line = match slow.len() == 1 && style.medium == Medium::Page {
+            true => in_line(shown_across, rows.len(), columns.len()),
+            false => shown_across,
+        };
+        let bounds = (style.shade == Shade::Heat).then(|| bounds(map));
+        Slabs { map, style, tint, modes, rows, columns, slow, count, across, shown, line, bounds }
+    }
+
+    /// Rows and columns of a grid.
+    fn sides(&self) -> (i64, i64) {
+        (self.rows.len(), self.columns.len())
+    }
+
+    /// Whether grids are too large for cells, and become images.
+    fn are_images(&self) -> bool {
+        let (height, width) = self.sides();
+        !fits(height, width) && height.min(width) >= LEAST_IMAGE && self.style.medium == Medium::Page
+    }
+
+    /// Whether a fill says how large an offset is.
+    fn are_heated(&self) -> bool {
+        self.bounds.is_some() || self.are_images() && self.tint.is_none()
+    }
+
+    fn panel<'a>(&self, heading: &str, slab_column: i64, slab_row: i64) -> Panel<'a> {
+        let body = self.body(slab_column, slab_row);
+        let (height, width) = self.sides();
+        let note = match &body {
+            Body::Image { block: (1, 1), .. } => format!("{height} × {width}, a pixel for each offset"),
+            Body::Image { block: (down, right), .. } => {
+                format!("{height} × {width}, a pixel for the first offset of {down} × {right}")
+            }
+            _ => String::new(),
+        };
+        let first = slab_row == 0 && slab_column < self.line;
+        let mut name = slab_name(&self.slow, slab_column, slab_row);
+        if self.slow.is_empty() {
+            name = heading.to_owned();
+        } else if !heading.is_empty() && first {
+            name = format!("{}\n{name}", if slab_column == 0 { heading } else { "" });
+        }
+        Panel { minor: !first, ..Panel::new(name, body).noted(note) }
+    }
+
+    fn body<'a>(&self, slab_column: i64, slab_row: i64) -> Body<'a> {
+        let (height, width) = self.sides();
+        let area = height.saturating_mul(width).max(1);
+        let start = (slab_column + self.across * slab_row).saturating_mul(area);
+        if self.are_images() {
+            return image(self.map, start, (height, width), self.tint.as_deref());
+        }
+        let map = self.map.clone();
+        let names = Names::of(&self.modes, self.style, [slab_column, slab_row]);
+        let fill = Filling { style: self.style, bounds: self.bounds, tint: self.tint.clone() };
+        let grid = Grid::new(self.rows.clone(), self.columns.clone(), move |i, j, cell| {
+            fill.cell(&map, start + i + height * j, cell, &|out| names.push(out, i, j));
+        });
+        Body::Grid(if self.tint.is_some() { grid.outlined(Paint::Border) } else { grid })
+    }
 }
 
 /// How many of `count` grids stand side by side: all where there is room, else so many that the
