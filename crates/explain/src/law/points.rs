@@ -54,8 +54,12 @@ pub fn within(point: &Point, shape: &Tree<i64>) -> Point {
 }
 
 fn filled(tree: &Tree<i64>, shape: &Tree<i64>) -> Tree<i64> {
-    if tree.is_leaf() || shape.is_leaf() {
+    if tree.is_leaf() {
         return tree.clone();
+    }
+    if shape.is_leaf() {
+        // A number is its own only mode.
+        return tree.mode(0).filter(|_| tree.rank() == 1).map_or_else(|| tree.clone(), |own| filled(&own, shape));
     }
     let mut named = tree.modes();
     let modes: Vec<Tree<i64>> =

@@ -50,7 +50,7 @@ fn filled(a: &Map, (inner, value): (i64, &dyn Fn(i64) -> Result<Point, String>),
         if i == 0 && j > 0 && at_offset(result, j)? <= at_offset(result, j - 1)? {
             return Err(format!("R({j}) = {} does not come after R({})", at_offset(result, j)?, j - 1));
         }
-        let offset = plus(a, &value(i)?, &at(result, j)?)?.offset().unwrap_or(0);
+        let offset = plus(a.adds_by_xor(), &value(i)?, &at(result, j)?)?.offset().unwrap_or(0);
         if whole && (offset < 0 || offset >= total) {
             return Err(format!("A({i}) + R({j}) = {offset} is outside [0, {total}), so some offset in it is missed"));
         }

@@ -168,7 +168,15 @@ impl<N: Extent> Composed<N> {
     /// assert_eq!(compose("4:1@0+1@1"), "S<2,0,3> o 0 o 4:9"); // a diagonal
     /// ```
     pub fn compose_coordinates(&self, b: &Layout<Coordinate<N>>) -> Result<Composed<N>, LayoutError> {
-        Composed::new(self.map()?, Coordinate::zero(), b.clone())?.by_index()
+        // Coordinates are those of the inner layout, also past its modes. Joined with the outer map, it
+        // may lose its shape.
+        let Composed { outer, offset, inner } =
+            Composed::new(self.inner.clone(), Coordinate::zero(), b.clone())?.by_index()?;
+        if outer.is_identity() {
+            let offset = self.offset.plus(&offset).ok_or_else(|| N::overflow("composition"))?;
+            return Composed::new(self.outer.clone(), offset, inner);
+        }
+        Composed::new(self.outer.after(&self.offset, &outer)?, offset, inner)
     }
 
     /// This map after a composed layout: `c -> R(b(c))`, over the domain of `b`. It always exists.

@@ -1,7 +1,7 @@
 //! Composed layouts: the law `R(c) = A(offset + B(c))` through every operation that keeps the outer
 //! map.
 
-use tilewright_layout::{Composed, Coord, Layout, LayoutError, OuterMap, Swizzle, Tiler, Tree};
+use tilewright_layout::{Composed, Coord, Coordinate, Layout, LayoutError, OuterMap, Swizzle, Tiler, Tree};
 
 use crate::composed_values::{composed, values};
 
@@ -266,4 +266,44 @@ fn refuses_what_is_not_one() {
     let near = composed("S<3,4,3> o 9223372036854775806 o 2:1");
     assert!(near.logical_product(&"2:1".parse::<Tiler>().unwrap()).is_err());
     assert!(near.eval(&2).is_err());
+}
+
+/// Coordinates go to the modes of the inner layout, also past their ends, whatever the outer map is.
+#[test]
+fn composes_with_coordinates_of_the_inner_layout() {
+    let (mut exist, mut past) = (0, 0);
+    for outer in ["S<0,0,0>", "S<1,0,1>", "S<2,0,2>", "(2,2):(1,1)", "(2,3):(1,0)", "4:0", "(4,2):(2,1)", "12:3"] {
+        for offset in [0, 1, 6] {
+            for inner in ["4:1", "(4):(1)", "(2,2):(1,2)", "(2,2):(2,1)", "(2,3):(1,4)", "((2,2),3):((1,2),4)", "6:2"] {
+                let of_numbers = composed(&format!("{outer} o {offset} o {inner}"));
+                let inner = layout(inner);
+                for b in [
+                    "(2,2):(1@0,1@1)",
+                    "(2,2):(1@1,1@0)",
+                    "4:1@0",
+                    "3:2@0",
+                    "(2,3):(1@0,2@0)",
+                    "2:1@0+1@1",
+                    "(3,2):(1@1,2@1)",
+                ] {
+                    let b: Layout<Coordinate> = b.parse().unwrap();
+                    let Ok(result) = of_numbers.compose_coordinates(&b) else { continue };
+                    for index in 0..b.size() {
+                        let place = inner.eval_coordinate(&b.eval(&index).unwrap()).unwrap();
+                        assert_eq!(
+                            result.eval(&index).unwrap(),
+                            value(&of_numbers, place),
+                            "{of_numbers} o {b} = {result}"
+                        );
+                    }
+                    exist += 1;
+                    past += usize::from(b.to_string() == "3:2@0" || b.to_string() == "4:1@0");
+                }
+            }
+        }
+    }
+    assert!(exist > 300 && past > 50, "{exist} {past}");
+    // A number has no mode 1, although the outer map has.
+    let number = composed("(2,2):(1,1) o 0 o 4:1");
+    assert_eq!(number.compose_coordinates(&"(2,3):(1@0,1@1)".parse().unwrap()).unwrap_err().code(), "E0126");
 }
