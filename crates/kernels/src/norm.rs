@@ -4,10 +4,11 @@
 //!
 //! * `rms_norm`: `y(m,n) = x(m,n) w(n) / sqrt(sum over j of x(m,j)^2 / N + epsilon)`.
 //! * `layer_norm`: `y(m,n) = (x(m,n) - mean) w(n) / sqrt(variance + epsilon) + b(n)`, with the mean
-//!   and the variance of row `m`. Of a short row the latter is the mean of the squares of what is
-//!   left of each element less the mean: nothing cancels. Where a thread has n vectors of a long
-//!   row, it takes the mean of its first one for the mean, and what cancels is at most a factor of
-//!   n + 1 of the rounding, for the first vector's own squares are among those that remain.
+//!   and the variance of row `m`. Of a short row the latter is made of the squares of what is left
+//!   of each element less the mean of its thread's, or of the row: nothing cancels. Where a thread
+//!   has n vectors of a long row, it takes the mean of its first one for the mean, and what cancels
+//!   is at most a factor of n + 1 of the rounding, for the first vector's own squares are among
+//!   those that remain.
 //!
 //! A row that the registers and shared memory of a block hold, or of a cluster of blocks, is read
 //! once and written once, and kept there as it was read. A longer one is read twice. Where a block
@@ -21,7 +22,7 @@ use crate::error::PlanError;
 use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::{Beside, Held, Rows, Turns, WHOLE, counted, in_f32, together};
+use crate::rows::{Beside, Held, Rows, Turns, WHOLE, counted, in_f32, pairwise, together};
 
 /// A kernel that divides each row of a matrix `(M,N)`, rows one after another, by the root of the
 /// mean of its squares, and multiplies it by weights.
@@ -45,7 +46,7 @@ pub fn rms_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned,
 /// Errors: as [`rms_norm`].
 pub fn rms_norm_at(columns: i64, element: Element, epsilon: f64, alignment: i64) -> Result<Planned, PlanError> {
     in_f32("type of rows of rms_norm", element)?;
-    let (alone, fits) = match Rows::new(columns, element, alignment) {
+    let (alone, fits) = match Rows::new(columns, element, alignment, 1) {
         Err(PlanError::TooLarge { .. }) => (long_rms_norm(columns, element, epsilon, alignment)?, false),
         rows => (held_rms_norm(rows?, element, epsilon)?, true),
     };
@@ -94,7 +95,7 @@ fn held_rms_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned, 
         let y = rows.matrix(k, "y", Role::Output)?;
         let held = rows.load(k, &x, None)?;
         let weights = rows.beside(k, &weights)?;
-        let squares = rows.sum(k, &held, &[1, 2], |_, run| run.map(|x| Ok(x * x)))?;
+        let squares = rows.sum(k, &held, |_, run| run.map(|x| Ok(x * x)))?;
         let squares = rows.across(k, vec![squares], |a, b| vec![a[0] + b[0]])?.remove(0);
         let factor = squares.map(|sum| Ok((sum * (1.0 / columns as f64) + epsilon).rsqrt()))?;
         rows.write(k, &held, &[weights], &y, |run, beside| {
@@ -112,7 +113,7 @@ fn held_rms_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned, 
 /// use tilewright_kernels::layer_norm;
 ///
 /// let plan = layer_norm(1000, Element::F32, 1e-5).unwrap();
-/// assert!(plan.to_string().contains("a block of 128 threads a row, 2 vectors of 4 a thread"));
+/// assert!(plan.to_string().contains("a block of 64 threads a row, 4 vectors of 4 a thread"));
 /// ```
 ///
 /// Errors: elements are integers, or of f64, as roots are computed in f32; there are too many columns.
@@ -126,7 +127,7 @@ pub fn layer_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planne
 /// Errors: as [`layer_norm`].
 pub fn layer_norm_at(columns: i64, element: Element, epsilon: f64, alignment: i64) -> Result<Planned, PlanError> {
     in_f32("type of rows of layer_norm", element)?;
-    let alone = match Rows::new(columns, element, alignment) {
+    let alone = match Rows::new(columns, element, alignment, 2) {
         Err(PlanError::TooLarge { .. }) => long_layer_norm(columns, element, epsilon, alignment)?,
         rows => held_layer_norm(rows?, element, epsilon)?,
     };
@@ -157,8 +158,13 @@ fn held_layer_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned
             let factor = squares.map(|sum| Ok((sum * part + epsilon).rsqrt()))?;
             return write_normal(k, &rows, &held, [weights, bias], &y, [&mean, &factor]);
         }
-        let mean = rows.sum(k, &held, &[1, 2], |_, run| Ok(run))?.map(|sum| Ok(sum * part))?;
-        let squares = rows.sum(k, &held, &[1, 2], |number, run| {
+        if rows.even() {
+            let [mean, variance] = even_moments(k, &rows, &held)?;
+            let factor = variance.map(|variance| Ok((variance + epsilon).rsqrt()))?;
+            return write_normal(k, &rows, &held, [weights, bias], &y, [&mean, &factor]);
+        }
+        let mean = rows.sum(k, &held, |_, run| Ok(run))?.map(|sum| Ok(sum * part))?;
+        let squares = rows.sum(k, &held, |number, run| {
             let left = counted(run.zip(&mean, |x, mean| Ok(x - mean))?, rows.counts(k, number)?)?;
             left.map(|x| Ok(x * x))
         })?;
@@ -186,15 +192,7 @@ fn layer_norm_in_turn(turns: &Turns, element: Element, epsilon: f64) -> Result<P
                 _ => (all[1], all[2] * (1.0 / columns as f64)),
             };
             let factor = (variance + epsilon).rsqrt();
-            turn.write(&beside, &y, |run, beside| {
-                let left = run.map(|x| Ok((x - mean) * factor))?;
-                // Rounded once, and one instruction less.
-                let (weights, bias) = (beside[0].fragment().numbers()?, beside[1].fragment().numbers()?);
-                let numbers = left.fragment().numbers()?.into_iter().zip(weights).zip(bias);
-                let all: Vec<Num<'_>> = numbers.map(|((x, weight), bias)| x.multiply_add(weight, bias)).collect();
-                left.fragment().set(&all)?;
-                Ok(left)
-            })
+            turn.write(&beside, &y, |run, beside| weighed(run.map(|x| Ok((x - mean) * factor))?, beside))
         })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::LayerNorm { columns, epsilon }))
@@ -211,8 +209,45 @@ fn write_normal<'k>(
 ) -> Result<(), KernelError> {
     rows.write(k, held, &beside, y, |run, beside| {
         let left = run.zip(mean, |x, mean| Ok(x - mean))?.zip(factor, |x, factor| Ok(x * factor))?;
-        left.zip(&beside[0], |x, weight| Ok(x * weight))?.zip(&beside[1], |x, bias| Ok(x + bias))
+        weighed(left, beside)
     })
+}
+
+/// Numbers times weights, plus a bias: rounded once, and one instruction less.
+fn weighed<'k>(numbers: Distributed<'k>, beside: &[Distributed<'k>]) -> Result<Distributed<'k>, KernelError> {
+    let (weights, bias) = (beside[0].fragment().numbers()?, beside[1].fragment().numbers()?);
+    let all = numbers.fragment().numbers()?.into_iter().zip(weights).zip(bias);
+    numbers.fragment().set(&all.map(|((x, weight), bias)| x.multiply_add(weight, bias)).collect::<Vec<_>>())?;
+    Ok(numbers)
+}
+
+/// The mean and the variance of rows of which all threads have as many elements, in registers: each
+/// thread's own first, in two passes that nobody else waits for. Then those of as many are put
+/// together, behind one barrier at most.
+fn even_moments<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>) -> Result<[Distributed<'k>; 2], KernelError> {
+    let runs = held.runs(k).map(|run| run?.to(Element::F32)).collect::<Result<Vec<_>, KernelError>>()?;
+    let of_run = runs.first().map_or(Ok(0), |run| run.fragment().numbers().map(|numbers| numbers.len()))?;
+    let part = 1.0 / (of_run * runs.len()) as f64;
+    let sums = together(runs.iter().cloned().map(Ok), Reduction::Sum)?;
+    let mean = pairwise(sums.fragment().numbers()?, |a, b| a + b) * part;
+    let mut squares: Vec<Num<'k>> = Vec::new();
+    for run in &runs {
+        let left = run.fragment().numbers()?.into_iter().map(|x| x - mean);
+        squares = match squares.len() {
+            0 => left.map(|x| x * x).collect(),
+            _ => left.zip(squares).map(|(x, sum)| x.multiply_add(x, sum)).collect(),
+        };
+    }
+    let variance = pairwise(squares, |a, b| a + b) * part;
+    let own = [rows.of_each(k, mean)?, rows.of_each(k, variance)?];
+    let combine = |a: &[Num<'k>], b: &[Num<'k>]| Ok(joined_quickly(a, b));
+    let mut all = k.reduce_together(&[&own[0], &own[1]], &[1], combine)?;
+    if rows.meet() {
+        let of_warp = all.iter().map(|tile| Ok(tile.fragment().numbers()?[0]));
+        let of_warps = rows.of_warps(k, &of_warp.collect::<Result<Vec<_>, KernelError>>()?, &[])?;
+        all = k.reduce_together(&of_warps.iter().collect::<Vec<_>>(), &[1], combine)?;
+    }
+    Ok([rows.of_row(&all[0])?, rows.of_row(&all[1])?])
 }
 
 /// How many elements a block has of a row, their mean, and the sum of the squares of what is left
@@ -257,11 +292,7 @@ fn moments<'k>(
             vec![count, shift + apart, (squares - sum * apart).max(zero)]
         }
     };
-    let tiles = kept.into_iter().map(|number| {
-        let fragment = k.register(Element::F32, "1")?;
-        fragment.fill(number)?;
-        rows.of_threads(&fragment)
-    });
+    let tiles = kept.into_iter().map(|number| rows.of_each(k, number));
     let tiles = tiles.collect::<Result<Vec<_>, KernelError>>()?;
     k.reduce_together(&tiles.iter().collect::<Vec<_>>(), &[1, 2], |a, b| Ok(joined_quickly(a, b)))
 }

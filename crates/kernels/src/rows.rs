@@ -8,9 +8,9 @@
 //!
 //! * A row of at most [`WARP_VECTORS`] vectors is held by one warp, or by fewer lanes, and a block
 //!   has several rows; nothing waits.
-//! * A longer one is held by a block of up to 512 threads, with two vectors of 16 bytes each, or
-//!   four: few enough registers for several blocks at once, whose loads and stores
-//!   overlap. Where a row becomes one number, threads have four.
+//! * A longer one is held by a block of up to 512 threads, with four vectors of 16 bytes each: few
+//!   enough registers for several blocks at once, whose loads and stores overlap. Of f32 with at
+//!   most one row beside them threads have two, if 512 threads hold a row so.
 //! * Where a thread has more than four vectors, up to sixteen, the others are in shared memory,
 //!   copied there asynchronously, if rows begin at multiples of 16 bytes: two blocks of 512 threads
 //!   at once, or one of 1024.
@@ -21,6 +21,7 @@
 //!   is done first (`turns.rs`).
 
 mod held;
+mod own;
 mod passes;
 mod stored;
 mod turns;
@@ -33,6 +34,7 @@ use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
 pub(crate) use held::{Beside, Held};
+pub(crate) use own::pairwise;
 pub(crate) use passes::{counted, together};
 #[cfg(test)]
 pub(crate) use turns::Shape;
@@ -61,6 +63,10 @@ const KEPT: i64 = 4;
 /// How many runs are copied to shared memory as a group: the first is looked at while the others
 /// are under way.
 const GROUP: i64 = 4;
+/// How many numbers 32 bits wide of a part of a row a thread keeps in registers, at most.
+const ROOM_OF_WIDE: i64 = 32;
+/// Of how many elements of a thread rows that go with all rows are read along with the row itself.
+const EARLY: i64 = 16;
 /// How many runs ahead rows that go with all rows are read.
 const AHEAD: usize = 2;
 /// How many short rows a thread has a vector of.
@@ -126,17 +132,21 @@ pub(crate) struct Rows {
     blocks: i64,
     /// Rows of a thread, side by side.
     each: i64,
+    /// How many rows go with all rows.
+    beside: usize,
     /// Who holds what of a run.
     run: Distribution,
 }
 
 impl Rows {
     /// The plan for rows of so many elements, in tensors that begin at multiples of `alignment`
-    /// elements.
+    /// elements, with which so many rows go, as weights do.
     ///
     /// Errors: a row does not fit into the registers of a block.
-    pub(crate) fn new(columns: i64, element: Element, alignment: i64) -> Result<Rows, PlanError> {
-        Rows::holding((2, 2 * MOST), THREADS, (columns, alignment), element)
+    pub(crate) fn new(columns: i64, element: Element, alignment: i64, beside: usize) -> Result<Rows, PlanError> {
+        let least = if element == Element::F32 && beside < 2 { 2 } else { KEPT };
+        let rows = Rows::holding((least, 2 * MOST), THREADS, (columns, alignment), element)?;
+        Ok(Rows { beside, ..rows })
     }
 
     /// As [`Rows::new`], without shared memory, of rows that become a number each; `threads` is how
@@ -192,6 +202,7 @@ impl Rows {
             rows,
             blocks,
             each,
+            beside: 0,
             run: held,
         }))
     }
@@ -246,6 +257,7 @@ impl Rows {
             rows,
             blocks: 1,
             each,
+            beside: 0,
             run: held,
         })
     }
@@ -311,6 +323,17 @@ impl Rows {
         self.stored > 0
     }
 
+    /// Whether a block holds rows, each thread its part in registers, as numbers of 32 bits.
+    pub(crate) fn has_room(&self) -> bool {
+        self.blocks == 1 && self.vectors * self.vector <= ROOM_OF_WIDE
+    }
+
+    /// Whether all threads have as many elements of a row, and warps are a power of two, as lanes
+    /// are: so what they have is put together in pairs of as many.
+    pub(crate) fn even(&self) -> bool {
+        self.warps.count_ones() == 1 && !self.ends_in(self.vectors as usize - 1)
+    }
+
     /// Whether rows are held by several warps, which meet at a barrier.
     pub(crate) fn meet(&self) -> bool {
         self.warps > 1
@@ -336,8 +359,9 @@ impl Rows {
         match self.vectors {
             _ if self.warps == 1 => Ok(()),
             1..=2 => k.resident((2048 / threads) as u32),
-            // Elements of 16 bits take more registers while they are computed with.
-            3..=4 if self.element == Element::F32 => k.resident((1536 / threads).max(1) as u32),
+            // Elements of 16 bits take more registers while they are computed with, and so do two
+            // rows that go with all.
+            3..=4 if self.element == Element::F32 && self.beside < 2 => k.resident((1536 / threads).max(1) as u32),
             _ => k.resident((1024 / threads).max(1) as u32),
         }
     }

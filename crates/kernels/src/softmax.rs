@@ -3,11 +3,13 @@
 //! Law: `y(m,n) = e^x(m,n) / sum over j of e^x(m,j)`, in f32 whatever the type of the elements is.
 //! Elements of minus infinity give 0; a row of nothing else, or with a NaN, gives NaN.
 //!
-//! A row that the registers of a block hold is read once and written once. Each warp finds the
-//! greatest number of its part and the sum of powers against it; both go to the other warps
-//! together, at one barrier. Powers are computed twice, as keeping them takes more registers than
-//! the elements themselves; once, and kept, where clusters are dealt rows. A longer row is read
-//! twice; in the first turn the sum of a thread is corrected whenever a greater number comes.
+//! A row that a block holds is read once and written once. Each thread raises powers of its part
+//! against its own greatest number, once, and keeps them. The greatest numbers of warps and their
+//! sums of powers go to the other warps together, at one barrier, and a factor brings powers to the
+//! greatest of the row. Where threads have more than 32 numbers, powers are computed twice, as
+//! keeping them takes more registers than the elements themselves; but where clusters are dealt
+//! rows, they are kept. A longer row is read twice; in the first turn the sum of a thread is
+//! corrected whenever a greater number comes.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Distributed, Element, Kernel, KernelError, Num, Reduction, View};
@@ -16,7 +18,7 @@ use crate::error::PlanError;
 use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::{Held, Rows, Turns, WHOLE, in_f32, together};
+use crate::rows::{Held, Rows, Turns, WHOLE, in_f32, pairwise, together};
 
 /// The least number that the greatest of a part is taken for: multiplied by log2(e) it is finite.
 const LEAST: f64 = -2.3e38;
@@ -34,7 +36,7 @@ fn power<'k>(x: Num<'k>, greatest: Num<'k>) -> Num<'k> {
 /// use tilewright_kernels::softmax;
 ///
 /// let plan = softmax(8192, Element::Bf16).unwrap();
-/// assert!(plan.to_string().contains("a block of 512 threads a row, 2 vectors of 8 a thread"));
+/// assert!(plan.to_string().contains("a block of 256 threads a row, 4 vectors of 8 a thread"));
 /// ```
 ///
 /// Errors: elements are integers, or of f64, as powers are computed in f32; there are too many
@@ -49,7 +51,7 @@ pub fn softmax(columns: i64, element: Element) -> Result<Planned, PlanError> {
 /// Errors: as [`softmax`].
 pub fn softmax_at(columns: i64, element: Element, alignment: i64) -> Result<Planned, PlanError> {
     in_f32("type of rows of softmax", element)?;
-    let alone = match Rows::new(columns, element, alignment) {
+    let alone = match Rows::new(columns, element, alignment, 0) {
         Err(PlanError::TooLarge { .. }) => long(columns, element, alignment)?,
         rows => held(rows?, element)?,
     };
@@ -69,17 +71,7 @@ pub(crate) fn held(rows: Rows, element: Element) -> Result<Planned, PlanError> {
     let kernel = Kernel::build("softmax", |k| {
         let (x, y) = (rows.matrix(k, "x", Role::Input)?, rows.matrix(k, "y", Role::Output)?);
         let held = rows.load(k, &x, Some(k.number_of(element, f64::NEG_INFINITY)))?;
-        let least = k.number_of(Element::F32, LEAST);
-        if rows.rereads() {
-            return in_one_pass(k, &rows, &held, &y);
-        }
-        let mut greatest = rows.greatest(k, &held)?.map(|x| Ok(x.max(least)))?;
-        let mut sum = rows.sum(k, &held, &[1], |_, run| run.zip(&greatest, |x, greatest| Ok(power(x, greatest))))?;
-        if rows.meet() {
-            let both = k.reduce_together(&[&greatest, &sum], &[2], |a, b| Ok(joined(a, b)))?;
-            (greatest, sum) = (both[0].clone(), both[1].clone());
-        }
-        write(k, &rows, &held, &y, [&greatest, &sum])
+        if rows.has_room() { keeping_powers(k, &rows, &held, &y) } else { in_one_pass(k, &rows, &held, &y) }
     })?;
     Ok(Planned::new(kernel, plan, Meaning::Softmax { columns }))
 }
@@ -102,12 +94,44 @@ pub(crate) fn in_turn(turns: &Turns, element: Element) -> Result<Planned, PlanEr
                 sum = run.fragment().numbers()?.into_iter().fold(sum, |sum, x| sum + x);
             }
             let both = turn.across(of_block(k, rows, [own, sum])?, joined)?;
-            let log = both[1].log2();
-            let factor = (own - both[0]).multiply_add(own.like(std::f64::consts::LOG2_E), -log).exp2();
+            let factor = factor_to(own, both[0], both[1]);
             turn.write_kept(&powers, &y, |run| run.map(|x| Ok(x * factor)))
         })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::Softmax { columns }))
+}
+
+/// Rows in registers: each thread raises powers of its part against its own greatest number, once,
+/// and keeps them. Meanwhile shuffles find the greatest of the warp. A factor brings powers to the
+/// greatest of the row, and over their sum.
+fn keeping_powers<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>, y: &View<'k>) -> Result<(), KernelError> {
+    let most = together(held.runs(k), Reduction::Maximum)?.to(Element::F32)?;
+    let least = k.number_of(Element::F32, LEAST);
+    let own = pairwise(most.fragment().numbers()?, Num::max).max(least);
+    let powers = held.runs(k).map(|run| run?.to(Element::F32)?.map(|x| Ok(power(x, own))));
+    let powers = powers.collect::<Result<Vec<_>, KernelError>>()?;
+    let sums = together(powers.iter().cloned().map(Ok), Reduction::Sum)?;
+    let own_sum = pairwise(sums.fragment().numbers()?, |a, b| a + b);
+    let greatest = rows.of_each(k, own)?.reduce(&[1], Reduction::Maximum)?;
+    let of_warp = greatest.fragment().numbers()?[0];
+    let sum = rows.of_each(k, own_sum * power(own, of_warp))?.reduce(&[1], Reduction::Sum)?;
+    let sum = sum.fragment().numbers()?[0];
+    let [greatest, sum] = if rows.meet() {
+        let parts = rows.of_warps(k, &[of_warp, sum], &[least, least.like(0.0)])?;
+        let (greatest, sums) = (&parts[0], &parts[1]);
+        let all = greatest.reduce(&[1], Reduction::Maximum)?.fragment().numbers()?[0];
+        let sums = sums.zip(greatest, |sum, greatest| Ok(sum * power(greatest, all)))?;
+        [all, sums.reduce(&[1], Reduction::Sum)?.fragment().numbers()?[0]]
+    } else {
+        [of_warp, sum]
+    };
+    let factor = factor_to(own, greatest, sum);
+    rows.write_kept(k, &powers, y, |run| run.map(|x| Ok(x * factor)))
+}
+
+/// By what powers against one number are multiplied, to be those against another, over their sum.
+fn factor_to<'k>(own: Num<'k>, greatest: Num<'k>, sum: Num<'k>) -> Num<'k> {
+    (own - greatest).multiply_add(own.like(std::f64::consts::LOG2_E), -sum.log2()).exp2()
 }
 
 /// Writes powers over their sum.
@@ -156,12 +180,7 @@ fn parts<'k>(
 
 /// What a block has, of the greatest numbers and sums of powers of its threads.
 fn of_block<'k>(k: &'k Build, rows: &Rows, own: [Num<'k>; 2]) -> Result<Vec<Distributed<'k>>, KernelError> {
-    let tiles = own.map(|number| {
-        let fragment = k.register(Element::F32, "1")?;
-        fragment.fill(number)?;
-        rows.of_threads(&fragment)
-    });
-    let [greatest, sum] = tiles;
+    let [greatest, sum] = own.map(|number| rows.of_each(k, number));
     k.reduce_together(&[&greatest?, &sum?], &[1, 2], |a, b| Ok(joined(a, b)))
 }
 

@@ -147,7 +147,7 @@ fn relayouts_are_right() {
 #[test]
 fn rows_of_every_structure_are_right() {
     // Lanes of a warp, a warp, a block, and vectors of every width; ends of rows and of the matrix.
-    let columns = [1, 2, 7, 24, 128, 129, 256, 1000, 1024, 1030, 2048, 3000, 4104, 8192];
+    let columns = [1, 2, 7, 24, 128, 129, 256, 1000, 1024, 1030, 2048, 3000, 4104, 8192, 10_000, 2048, 1024];
     for (at, columns) in columns.into_iter().enumerate() {
         let element = [Element::Bf16, Element::F32, Element::F16][at % 3];
         for name in ["softmax", "rms_norm", "layer_norm"] {

@@ -316,6 +316,42 @@ fn rows_of_tensors_that_begin_anywhere_are_normalised() {
 }
 
 #[test]
+fn softmax_of_extreme_numbers_follows_its_law() {
+    // A warp; few warps, whose numbers each thread takes; ten, behind which places have nothing;
+    // sixteen; a row of which half is in shared memory.
+    for columns in [200_usize, 1024, 5000, 4096, 16_384] {
+        let planned = softmax(columns as i64, Element::F32).unwrap();
+        let number = |at: usize| {
+            let (row, column) = (at / columns, at % columns);
+            match row {
+                0 => f32::NEG_INFINITY,
+                1 if column == columns / 3 => -1e38,
+                1 => f32::NEG_INFINITY,
+                2 if column == columns / 3 => 3e38,
+                2 => -3e38,
+                3 if column == columns / 3 => f32::NAN,
+                3 => 1.0,
+                _ => 3e38,
+            }
+        };
+        let bytes: Vec<u8> = (0..5 * columns).map(number).flat_map(f32::to_le_bytes).collect();
+        let mut interpreter = Interpreter::new(planned.kernel().program(), &[("M", 5)]).unwrap();
+        interpreter.bytes(0, &bytes).unwrap();
+        let run = interpreter.check().unwrap_or_else(|found| panic!("{planned}: {found}")).run;
+        let words = run.bytes(1).unwrap().chunks_exact(4);
+        for (at, word) in words.map(|word| f32::from_le_bytes([word[0], word[1], word[2], word[3]])).enumerate() {
+            let (row, column) = (at / columns, at % columns);
+            let right = match row {
+                0 | 3 => word.is_nan(),
+                1 | 2 => word == if column == columns / 3 { 1.0 } else { 0.0 },
+                _ => (word * columns as f32 - 1.0).abs() < 1e-5,
+            };
+            assert!(right, "{planned}: {word} in row {row}, column {column}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_reduced_is_refused() {
     let refused = |layout: &str, element: Element, modes: &[usize]| {
         let layout: Layout = layout.parse().unwrap();

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use tilewright_kernel::{Build, Distributed, Distribution, Flag, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 
-use super::{GROUP, Rows, at_run};
+use super::{EARLY, GROUP, Rows, at_run};
 
 /// Rows that a block holds: the first runs in shared memory, the others in registers.
 pub(crate) struct Held<'k> {
@@ -58,19 +58,38 @@ impl<'k> Held<'k> {
 pub(crate) struct Beside<'k> {
     tile: View<'k>,
     held: Distribution,
+    /// The first runs, which have been read.
+    early: Vec<Distributed<'k>>,
 }
 
 impl<'k> Beside<'k> {
     pub(super) fn run(&self, run: usize) -> Result<Distributed<'k>, KernelError> {
-        self.tile.slice(at_run(run)?)?.load_distributed_predicated(&self.held)
+        match self.early.get(run) {
+            Some(run) => Ok(run.clone()),
+            None => self.tile.slice(at_run(run)?)?.load_distributed_predicated(&self.held),
+        }
     }
 }
 
 impl Rows {
-    /// A row `(1,N)` that goes with all rows. It is in a cache near by, and read late.
+    /// Whether rows that go with all rows are read early: where warps wait for each other, or lanes
+    /// have registers to spare.
+    fn reads_early(&self) -> bool {
+        let spare = self.element.bytes() == 2 && self.beside == 1;
+        self.stored == 0 && (self.warps > 1 || spare)
+    }
+
+    /// A row `(1,N)` that goes with all rows. It is in a cache near by, and most of it is read
+    /// late. As much as registers hold is read at once, before threads wait for each other.
     pub(crate) fn beside<'k>(&self, k: &'k Build, row: &View<'k>) -> Result<Beside<'k>, KernelError> {
         let [_, part] = self.at(k)?;
-        Ok(Beside { tile: self.cut(row, 1, [Expr::from(0), part])?, held: self.run.reduced(&[0])? })
+        let (tile, held) = (self.cut(row, 1, [Expr::from(0), part])?, self.run.reduced(&[0])?);
+        let mut beside = Beside { tile, held, early: Vec::new() };
+        if self.reads_early() {
+            let runs = self.vectors.min(EARLY / self.vector) as usize;
+            beside.early = (0..runs).map(|run| beside.run(run)).collect::<Result<_, _>>()?;
+        }
+        Ok(beside)
     }
 
     /// The rows of this block; what lies past their ends is 0, or another number.

@@ -56,18 +56,30 @@ impl Rows {
         Ok(())
     }
 
-    /// All runs reduced: what is made of each in f32, these element by element, and what is left
-    /// along the given modes of `(R,A,W)`.
+    /// Writes to a matrix what becomes of runs that were kept.
+    pub(crate) fn write_kept<'k>(
+        &self,
+        k: &'k Build,
+        runs: &[Distributed<'k>],
+        matrix: &View<'k>,
+        each: impl Fn(&Distributed<'k>) -> Result<Distributed<'k>, KernelError>,
+    ) -> Result<(), KernelError> {
+        let tile = self.tile(k, matrix)?;
+        for (number, run) in runs.iter().enumerate() {
+            tile.slice(at_run(number)?)?.store_distributed_predicated(&each(run)?.to(self.element)?)?;
+        }
+        Ok(())
+    }
+
+    /// The sums of rows, `(R,1,1)`, of what is made of each run in f32.
     pub(crate) fn sum<'k>(
         &self,
         k: &'k Build,
         held: &Held<'k>,
-        modes: &[usize],
         each: impl Fn(usize, Distributed<'k>) -> Result<Distributed<'k>, KernelError>,
     ) -> Result<Distributed<'k>, KernelError> {
         let part = |(number, run): (usize, Result<Distributed<'k>, KernelError>)| each(number, run?.to(Element::F32)?);
-        let all = together(held.runs(k).enumerate().map(part), Reduction::Sum)?;
-        all.reduce(modes, Reduction::Sum)
+        self.sum_of_row(k, &together(held.runs(k).enumerate().map(part), Reduction::Sum)?)
     }
 
     /// What the blocks of a cluster have of a row, together: numbers that all threads of a block
@@ -106,12 +118,6 @@ impl Rows {
             fragment.distributed(part.distribution())
         });
         together.collect()
-    }
-
-    /// The greatest numbers of the rows of each warp, in f32.
-    pub(crate) fn greatest<'k>(&self, k: &'k Build, held: &Held<'k>) -> Result<Distributed<'k>, KernelError> {
-        let all = together(held.runs(k), Reduction::Maximum)?;
-        all.to(Element::F32)?.reduce(&[1], Reduction::Maximum)
     }
 
     /// Whether a thread's elements of a run are in the row, those of a part of it; none where all

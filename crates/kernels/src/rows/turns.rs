@@ -137,8 +137,21 @@ impl Turns {
         let layout = format!("(({LANES},1,{warps}),({vector},1)):(({vector},1,{run}),(1,1))");
         let held = Distribution::new(&format!("(1,{run},{warps})"), &layout)?;
         let (lanes, rows, each, stored) = (LANES, 1, 1, vectors);
-        let rows =
-            Rows { columns, element, alignment, vector, lanes, vectors, stored, warps, rows, blocks, each, run: held };
+        let rows = Rows {
+            columns,
+            element,
+            alignment,
+            vector,
+            lanes,
+            vectors,
+            stored,
+            warps,
+            rows,
+            blocks,
+            each,
+            beside: 0,
+            run: held,
+        };
         Ok(Some(Turns { rows, clusters, resident }))
     }
 
