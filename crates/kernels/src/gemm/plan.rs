@@ -32,6 +32,9 @@ const MAX_COLUMNS: i64 = 256;
 const GROUP: i64 = 8;
 /// Bytes of tensors that stay in the cache from one launch to the next, about.
 pub(super) const CACHED: i64 = 12 << 20;
+/// Turns of all blocks after which blocks may share the last tiles: after fewer, what is gained was
+/// less than what the sums cost.
+const MANY_TURNS: i64 = 12;
 /// Multiplications and additions of short work.
 pub(super) const SHORT: i64 = 40_000_000_000;
 /// Multiplications and additions a byte where memory does not decide.
@@ -103,9 +106,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan that takes the least time by the model of a machine, of those without a
-    /// [`Plan::tail`]: those were measured at seven problems, and were the fastest at none.
-    /// `--tune` measures them.
+    /// The plan that takes the least time by the model of a machine. Of those with a [`Plan::tail`]
+    /// it looks at those alone in which few tiles are left after many turns: others were slower
+    /// where they were measured. `--tune` measures all.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -119,7 +122,7 @@ impl Plan {
     /// assert_eq!(plan.workspace(&problem), 0);
     /// ```
     pub fn of(problem: &Problem, machine: &Machine) -> Plan {
-        model::fastest(problem, machine, |plan| plan.tail == 0)
+        model::fastest(problem, machine, |plan| plan.tail == 0 || plan.shares_few(problem))
     }
 
     /// The plans that the model looks at, the fastest one first, each with the seconds that it
@@ -430,6 +433,12 @@ impl Plan {
         }
         let plan = Plan { splits, tail, blocks, ..self.clone() };
         plan.refusal(problem).is_none().then_some(plan)
+    }
+
+    /// Whether few tiles are left after many turns, and blocks share these.
+    fn shares_few(&self, problem: &Problem) -> bool {
+        let turns = (self.tiles(problem).iter().product::<i64>() - self.tail) / self.blocks.max(1);
+        self.tail > 0 && 2 * self.tail <= self.blocks && turns >= MANY_TURNS && !problem.is_promoted()
     }
 
     /// Whether all tiles are shared.

@@ -335,6 +335,25 @@ fn the_model_plans_what_fits() {
     }
 }
 
+/// The model lets blocks share the last tiles where few are left after many turns.
+#[test]
+fn few_last_tiles_are_shared_after_many_turns() {
+    let machine = Machine::named("H200").unwrap();
+    let plan = |element, sizes| Plan::of(&Problem::new(element, sizes).unwrap(), &machine);
+    let long = plan(Element::Bf16, [8192, 28672, 8192]);
+    assert!(long.tail == 48 && long.splits == 2 && long.blocks == 132, "{long}");
+    // Few turns; most of the blocks; no tile left; and sums that are promoted.
+    for (element, sizes) in [
+        (Element::Bf16, [5120, 5120, 8192]),
+        (Element::Bf16, [5120, 27648, 5120]),
+        (Element::Bf16, [8192, 8192, 8192]),
+        (Element::E4M3, [8192, 28672, 8192]),
+    ] {
+        let plan = plan(element, sizes);
+        assert_eq!(plan.tail, 0, "{sizes:?}: {plan}");
+    }
+}
+
 #[test]
 fn blocks_share_the_last_tiles() {
     // Tiles of whole turns have a block each; those that are left are shared, in the order of the
