@@ -20,7 +20,8 @@ mod write;
 use tilewright_atoms::{CopyAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::{Element, Meeting, Pipeline, View};
 
-use self::cut::Cut;
+use self::cut::{Cut, Rest};
+use self::teams::BLOCK;
 use super::byproduct::Taker;
 use super::fold::Fold;
 use super::fused::{self, Fetch, Input};
@@ -59,6 +60,9 @@ pub(super) struct Epilogue {
     tiles: usize,
     /// Groups of warps that write their rows of a tile each on its own; 1 where all write together.
     teams: i64,
+    /// Whether a strip leaves shared memory when it is written, not with the whole tile: where a
+    /// function is computed, which takes long enough that the last tile of a block ends sooner.
+    by_strips: bool,
     /// Elements of a line of a panel.
     panel: i64,
     /// The product of which a strip is the result.
@@ -76,9 +80,9 @@ pub(super) struct Epilogue {
     store: Option<TiledCopy>,
     /// How threads write from there; none where bulk copies do.
     spread: Option<TiledCopy>,
-    /// The layout of shared memory, and of what the last part has of it where that is less.
+    /// The layout of shared memory, and what the last part has of it where that is less.
     panels: String,
-    rest: Option<String>,
+    rest: Option<Rest>,
     /// Whether D leaves the cache first, so that factors stay there.
     once: bool,
     /// What is done with the sums of each problem of a list; nothing where a block shares its tile.
@@ -157,10 +161,10 @@ impl Epilogue {
         let (load, store) = (moved(from_shared, comes)?, moved(to_shared, stored.is_some())?);
         let takers = problem.by_products().map(|by| Taker::of(by, problem, plan, &part, [rows, strip]));
         let takers: Vec<Taker> = takers.collect::<Result<_, _>>()?;
-        // The rows of a group lie one behind the other where it has those of one instruction.
         let bulk = stored.is_some() && spread.is_none();
-        let apart = bulk && !plain && takers.is_empty() && problem.groups().is_none() && problem.fold().is_none();
-        let teams = if apart && rows == 128 && plan.writes_apart(problem, comes) { 2 } else { 1 };
+        let apart = bulk && takers.is_empty() && problem.groups().is_none() && problem.fold().is_none();
+        let blocks = rows % (BLOCK * plan.groups) == 0;
+        let teams = if apart && blocks && plan.writes_apart(problem, comes) { plan.groups } else { 1 };
         Ok(Epilogue {
             result: problem.result(),
             sums: problem.sums(),
@@ -173,6 +177,7 @@ impl Epilogue {
             buffers,
             tiles: plan.tiles_at_once() as usize,
             teams,
+            by_strips: teams > 1 && !functions.is_empty() && parts == 1 && !along_rows && !plain && strip == width,
             panel: width,
             through: stored.is_some(),
             along_rows,

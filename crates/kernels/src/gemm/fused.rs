@@ -151,27 +151,28 @@ impl<'k> Input<'k> {
         if swapped { matrix.select(&[1, 0]) } else { Ok(matrix) }
     }
 
-    /// Sets off the copy of what comes ahead for a part of the work: of a tile one of so many
-    /// pieces side by side, and with the first one the vectors.
+    /// Sets off the copy of what comes ahead for a part of the work: of a tile one of so many pieces
+    /// along its rows and columns, and with the first one the vectors.
     pub(super) fn fetch(
         &self,
         stage: &Stage<'k>,
         swapped: bool,
         unit: &Unit,
         [rows, columns]: [i64; 2],
-        (piece, pieces): (i64, i64),
+        (piece, pieces): ([i64; 2], [i64; 2]),
     ) -> Result<(), KernelError> {
         let Some((fetch, to)) = &self.fetched else { return Ok(()) };
         let matrix = self.matrix(swapped, unit)?;
         let zero = || Slot::At(Expr::from(0));
         match fetch {
             Fetch::Tile => {
-                let tiler = format!("({rows},{})", columns / pieces);
-                let column = plus(&times(&unit.column, &Expr::from(pieces))?, &Expr::from(piece))?;
-                let to = to.local_tile(&tiler, tile_at(&Expr::from(0), Some(&Expr::from(piece)))?)?;
-                stage.load_once(&matrix.local_tile(&tiler, tile_at(&unit.row, Some(&column))?)?, &to)
+                let tiler = format!("({},{})", rows / pieces[0], columns / pieces[1]);
+                let place = |unit: &Expr, way: usize| plus(&times(unit, &pieces[way].into())?, &piece[way].into());
+                let to = to.local_tile(&tiler, tile_at(&piece[0].into(), Some(&piece[1].into()))?)?;
+                let at = tile_at(&place(&unit.row, 0)?, Some(&place(&unit.column, 1)?))?;
+                stage.load(&matrix.local_tile(&tiler, at)?, &to)
             }
-            _ if piece > 0 => Ok(()),
+            _ if piece != [0, 0] => Ok(()),
             Fetch::Columns => {
                 let line = matrix.slice(Tree::flat([zero(), Slot::All])?)?;
                 let part = line.local_tile(&columns.to_string(), Tree::leaf(Slot::At(unit.column.clone())))?;

@@ -67,7 +67,7 @@ const STREAMED_BYTES: i64 = 48 << 10;
 /// groups write apart if there are no more than so many.
 const FEW_STAGES: i64 = 3;
 const SEVERAL: i64 = 16;
-const LONG: i64 = 64;
+const LONG: i64 = 100;
 /// The most stages: as many barriers are enough for any latency.
 const MAX_STAGES: i64 = 16;
 
@@ -330,10 +330,13 @@ impl Plan {
     }
 
     /// Whether groups write their rows of a tile each on its own, so that one begins the next tile
-    /// while the other one still writes: of the largest tiles, where stages are released at once
-    /// and K is not so long that writing takes little of the time.
+    /// while others still write: of types of 16 bits and several steps; of the largest tiles where
+    /// stages are released at once and K is not so long that writing takes little of the time.
     pub(crate) fn writes_apart(&self, problem: &Problem, tile_comes: bool) -> bool {
-        self.is_largest() && self.releases_at_once(problem, tile_comes) && self.steps(problem) <= LONG
+        if self.is_largest() {
+            return self.releases_at_once(problem, tile_comes) && self.steps(problem) <= LONG;
+        }
+        self.groups > 1 && !self.alternates && problem.factors().bytes() == 2 && self.steps(problem) > 1
     }
 
     /// Whether a tile is the largest one of two groups.

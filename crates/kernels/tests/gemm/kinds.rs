@@ -149,8 +149,9 @@ fn inputs_come_in_pieces() {
 }
 
 /// Where a tile of an input comes beside the largest tiles, each group of four warps writes its rows
-/// on its own: several tiles of a block, with edges; lines of D along the rows of a tile and along
-/// its columns; pairs, whose D may have 32 bits.
+/// on its own, and strips of them where lines of D go along them: several tiles of a block, with
+/// edges; lines of D along the rows of a tile and along its columns; so many steps that inputs come
+/// after a few; pairs, whose D may have 32 bits.
 #[test]
 fn groups_write_their_rows_on_their_own() {
     let own = |swapped| Plan { swapped, ..plan(128, 256, 2) };
@@ -161,6 +162,9 @@ fn groups_write_their_rows_on_their_own() {
         let fused = of(BF16, [&a, &b, layout], BF16).fused(function("relu(x + b) + c", &["x", "c", "b"], inputs));
         right(&fused.unwrap(), &own(swapped));
     }
+    let many = of(BF16, ["(136,1096):(1096,1)", "(264,1096):(1096,1)", "(136,264):(264,1)"], BF16);
+    let inputs = vec![matrix(BF16, "(136,264):(264,1)"), matrix(BF16, "(136,264):(0,1)")];
+    right(&many.fused(function("gelu_tanh(x + b) + c", &["x", "c", "b"], inputs)).unwrap(), &own(false));
     for element in [BF16, Element::F32] {
         let d = || matrix(element, "(136,264):(264,1)");
         let (a, b) = (matrix(BF16, "(136,200):(200,1)"), matrix(BF16, "(528,200):(200,1)"));

@@ -280,7 +280,9 @@ fn three_groups_are_right() {
     let wide = Plan { stages: 2, ..plan(192, 208, 3) };
     multiplied(&problem([200, 216, 264]), &wide);
     multiplied(&problem([136, 400, 200]), &Plan { swapped: true, group: 1, ..wide.clone() });
+    // D goes in parts of 56 columns, or of 64, of which the last one has fewer.
     multiplied(&problem([400, 216, 328]), &Plan { cluster: 2, ..wide.clone() });
+    multiplied(&problem([216, 400, 328]), &Plan { swapped: true, cluster: 2, ..wide.clone() });
     multiplied(&problem([200, 200, 200]), &Plan { cluster: 2, group: 1, blocks: 2, ..plan(192, 112, 3) });
 }
 

@@ -9,31 +9,45 @@ use tilewright_kernel::{Build, Cursor, Element, KernelError, View};
 use tilewright_layout::Extent;
 use tilewright_layout::symbolic::Expr;
 
-use super::teams::THREADS;
+use super::cut::Rest;
+use super::teams::{BLOCK, THREADS};
 use super::{Beside, Ends, Epilogue};
 use crate::gemm::fused::{self, Fetch};
 use crate::gemm::matrix::Matrix;
 use crate::gemm::partials;
 use crate::gemm::problem::Written;
 use crate::gemm::schedule::{Unit, minus, overflow, plus, times};
+use crate::product::tile_at;
 
-/// The most pieces in which a tile of an input comes.
-const PIECES: i64 = 8;
+/// The most strips in which a tile of an input comes.
+const STRIPS: i64 = 8;
+/// Steps of a tile until its inputs may come, and until they are set off: so many, or one in so many
+/// of all if that is less.
+const MULTIPLIED: [i64; 2] = [4, 4];
+const LOADED: [i64; 2] = [8, 2];
 
 impl Epilogue {
     /// The tensors of the inputs of the function, and shared memory through which a tile is stored.
     pub(in crate::gemm) fn inputs<'k>(&self, k: &'k Build) -> Result<Beside<'k>, KernelError> {
         let buffers = if self.through { self.buffers as usize * self.tiles } else { 0 };
         let (staged, rest) = match &self.rest {
-            Some(rest) if buffers > 0 => {
+            Some(Rest::Rows(rest)) if buffers > 0 => {
                 // The rows of the last part lie one behind the other, too, in the same place.
                 let all = format!("{}:1", self.rows * self.part_columns);
                 let all = k.shared_of(self.result, &all)?;
                 (vec![all.compose(&self.panels)?], Some(all.compose(rest)?))
             }
-            _ => {
+            rest => {
                 let staged = (0..buffers).map(|_| k.shared_of(self.result, &self.panels));
-                (staged.collect::<Result<Vec<View<'k>>, _>>()?, None)
+                let staged = staged.collect::<Result<Vec<View<'k>>, _>>()?;
+                let rest = match (rest, staged.first()) {
+                    (Some(Rest::Columns(rest)), Some(staged)) => {
+                        let first = tile_at(&Expr::from(0), Some(&Expr::from(0)))?;
+                        Some(staged.local_tile(&format!("({},{rest})", self.rows), first)?)
+                    }
+                    _ => None,
+                };
+                (staged, rest)
             }
         };
         let (tile, fetches) = ([self.rows, self.columns], (&self.fetches[..], staged.first()));
@@ -94,30 +108,44 @@ impl Epilogue {
         copies: impl Fn(Expr, Expr) -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
         let strips = self.columns / self.strip;
-        // Strips of columns are apart in panels of which the lines go along the rows.
-        let apart = !self.along_rows && !self.plain && self.tile_comes() && strips <= PIECES;
-        let pieces = if apart { strips } else { 1 };
-        // The first half of the steps comes before; then the place is free.
-        let half = unit.steps.divide_up(&Expr::from(2)).ok_or_else(overflow)?;
-        copies(Expr::from(0), half.clone())?;
+        // Strips of columns are apart in panels of which the lines go along the rows; so are blocks
+        // of rows of a strip that is one panel.
+        let apart = !self.along_rows && !self.plain && self.tile_comes() && strips <= STRIPS;
+        let blocks = if self.strip == self.panel { self.rows / BLOCK } else { 1 };
+        let pieces = if apart { [blocks, strips] } else { [1, 1] };
+        // The first steps come before; then the place is free.
+        let first = beginning(&unit.steps, LOADED)?;
+        copies(Expr::from(0), first.clone())?;
         let stage = cursor.stage()?;
         stage.acquire()?;
-        let others = minus(&unit.steps, &half)?;
+        // Each two steps a piece, or more often where there are few.
+        let others = minus(&unit.steps, &first)?;
+        let all = pieces[0] * pieces[1];
         let until = |piece: i64| {
-            let part = times(&others, &Expr::from(piece))?.floor_div(&Expr::from(pieces)).ok_or_else(overflow)?;
-            plus(&half, &part)
-        };
-        for piece in 0..pieces {
-            for input in ends.inputs.get(problem).into_iter().flatten() {
-                input.fetch(&stage, self.swapped, unit, [self.rows, self.columns], (piece, pieces))?;
+            if piece == all {
+                return Ok(unit.steps.clone());
             }
-            if piece + 1 == pieces {
+            let part = times(&others, &piece.into())?.floor_div(&all.into()).ok_or_else(overflow)?;
+            plus(&first, &part.minimum(&(2 * piece).into()).ok_or_else(overflow)?)
+        };
+        for piece in 0..all {
+            for input in ends.inputs.get(problem).into_iter().flatten() {
+                let at = [piece % pieces[0], piece / pieces[0]];
+                input.fetch(&stage, self.swapped, unit, [self.rows, self.columns], (at, pieces))?;
+            }
+            if piece + 1 == all {
                 stage.publish()?;
                 cursor.advance()?;
             }
             copies(until(piece)?, until(piece + 1)?)?;
         }
         Ok(())
+    }
+
+    /// How many steps of a tile are multiplied until its inputs may come: by then the tile before
+    /// has left their place in shared memory, so no warp waits for it.
+    pub(in crate::gemm) fn until_inputs(&self, steps: &Expr) -> Result<Expr, KernelError> {
+        beginning(steps, MULTIPLIED)
     }
 
     /// Whether a tile of an input comes ahead of the sums, not vectors alone.
@@ -145,4 +173,10 @@ impl Epilogue {
         }
         Ok(Some(cursor))
     }
+}
+
+/// The first steps of a tile: so many, or a part of all if that is less.
+fn beginning(steps: &Expr, [most, part]: [i64; 2]) -> Result<Expr, KernelError> {
+    let part = steps.divide_up(&part.into()).ok_or_else(overflow)?;
+    part.minimum(&most.into()).ok_or_else(overflow)
 }

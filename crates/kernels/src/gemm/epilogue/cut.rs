@@ -4,6 +4,7 @@
 use tilewright_atoms::{CopyAtom, MmaAtom, TiledCopy, TiledMma};
 use tilewright_layout::{Layout, Tiler};
 
+use super::teams::BLOCK;
 use super::{STRIP, width};
 use crate::error::PlanError;
 use crate::gemm::matrix::Contiguous;
@@ -108,9 +109,21 @@ impl Cut {
         }
     }
 
-    /// The last part in shared memory, where it has fewer columns.
-    pub(super) fn rest(&self) -> Option<String> {
-        let rest = self.columns % self.part_columns;
-        (rest > 0).then(|| format!("({},{rest}):({rest},1)", self.rows))
+    /// The last part in shared memory, where it has fewer columns. Blocks of its rows begin where
+    /// they do in other parts, for groups write each on its own.
+    pub(super) fn rest(&self) -> Option<Rest> {
+        let rest = Some(self.columns % self.part_columns).filter(|rest| *rest > 0)?;
+        let (blocks, all) = (self.rows / BLOCK, BLOCK * self.part_columns);
+        Some(match self.along_rows {
+            true => Rest::Columns(rest),
+            false => Rest::Rows(format!("(({BLOCK},{blocks}),{rest}):(({rest},{all}),1)")),
+        })
     }
+}
+
+/// What the last part of a tile has of shared memory where it has fewer columns: so many of the
+/// others, or rows one behind the other, as a layout.
+pub(super) enum Rest {
+    Columns(i64),
+    Rows(String),
 }

@@ -1,8 +1,8 @@
 //! Groups of four warps that write their rows of a tile each on its own.
 //!
 //! Law: a group waits for the copies of its own rows and for its own threads, and stores its rows
-//! itself, so that it begins the next tile while the other one still writes. Where all write
-//! together, they are one such group.
+//! itself, so that it begins the next tile while others still write. Where all write together, they
+//! are one such group.
 
 use tilewright_kernel::{Build, Flag, KernelError, Meeting, Num, View};
 use tilewright_layout::symbolic::Expr;
@@ -10,11 +10,13 @@ use tilewright_layout::symbolic::Expr;
 use super::{Ends, Epilogue};
 use crate::gemm::list::each;
 use crate::gemm::plan::WARPS;
-use crate::gemm::schedule::Unit;
+use crate::gemm::schedule::{Unit, plus};
 use crate::product::tile_at;
 
 /// Threads of a group.
 pub(super) const THREADS: i64 = 32 * WARPS;
+/// Rows that a group multiplies at a time.
+pub(super) const BLOCK: i64 = 64;
 
 impl Epilogue {
     /// The number of a thread in its group, and that of the group.
@@ -34,24 +36,21 @@ impl Epilogue {
 
     /// Those that write together wait for each other.
     pub(super) fn meet(&self, k: &Build, ends: &Ends<'_>) -> Result<(), KernelError> {
-        let [own, other] = &ends.meetings[..] else {
+        if self.teams == 1 {
             k.barrier();
             return Ok(());
-        };
+        }
         let [_, team] = self.member(k)?;
-        let wait = |meeting: &Meeting<'_>| {
-            meeting.wait();
-            Ok(())
-        };
-        k.choose(first(k, k.index(&team)?), || wait(own), || wait(other))
+        wait_of(k, k.index(&team)?, (1, &ends.meetings))
     }
 
     /// Sets off the stores of a part of a tile from shared memory: of the rows of those that write
-    /// together, which lie one behind the other in each panel.
+    /// together, or of a strip of theirs that is a panel. Of three groups the second one has the
+    /// blocks 1, 4, .. of 64 rows, and the rows of a block lie one behind the other in each panel.
     pub(super) fn store<'k>(
         &self,
         k: &'k Build,
-        (staged, columns): (&View<'k>, i64),
+        (staged, columns, strip): (&View<'k>, i64, Option<i64>),
         (ends, unit): (&Ends<'k>, &Unit),
         tile: impl Fn(usize) -> Result<View<'k>, KernelError>,
     ) -> Result<(), KernelError> {
@@ -66,16 +65,36 @@ impl Epilogue {
                     return set_off(staged, &to);
                 }
                 let [_, team] = self.member(k)?;
-                let panel = if self.along_rows { columns } else { self.panel };
-                let tiler = format!("({},{panel})", self.rows / self.teams);
-                (0..columns / panel).try_for_each(|number| {
-                    let at = tile_at(&team, Some(&Expr::from(number)))?;
-                    set_off(&staged.local_tile(&tiler, at.clone())?, &to.local_tile(&tiler, at)?)
+                let panel = if self.along_rows { columns } else { self.panel.min(columns) };
+                let tiler = format!("({BLOCK},{panel})");
+                let blocks = (0..self.rows / BLOCK).step_by(self.teams as usize);
+                let panels = strip.map_or(0..columns / panel, |strip| strip..strip + 1);
+                panels.into_iter().try_for_each(|panel| {
+                    blocks.clone().try_for_each(|block| {
+                        let at = tile_at(&plus(&team, &block.into())?, Some(&panel.into()))?;
+                        set_off(&staged.local_tile(&tiler, at.clone())?, &to.local_tile(&tiler, at)?)
+                    })
                 })
             })?;
             k.commit_bulk();
             Ok(())
         })
+    }
+}
+
+/// Waits where the group of a number waits: the first one, if the number is below the next.
+fn wait_of<'k>(k: &'k Build, number: Num<'k>, (next, meetings): (i32, &[Meeting<'k>])) -> Result<(), KernelError> {
+    let wait = |meeting: &Meeting<'k>| {
+        meeting.wait();
+        Ok(())
+    };
+    match meetings {
+        [] => Ok(()),
+        [last] => wait(last),
+        [own, others @ ..] => {
+            let others = || wait_of(k, number, (next + 1, others));
+            k.choose(number.lt(k.number(next)), || wait(own), others)
+        }
     }
 }
 

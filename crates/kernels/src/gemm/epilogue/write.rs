@@ -212,6 +212,18 @@ impl Epilogue {
                     self.meet(k, ends)?;
                 }
             }
+            let tile = |which: usize| match self.rest {
+                Some(_) => self.tile_from(&ends.d[which], unit, (columns, part * self.part_columns)),
+                None => {
+                    let at = plus(&times(&unit.column, &Expr::from(self.parts))?, &Expr::from(part))?;
+                    self.tile(&ends.d[which], unit, (columns, &at), 0)
+                }
+            };
+            let leave = |strip: Option<i64>| {
+                k.fence_async();
+                self.meet(k, ends)?;
+                self.store(k, (staged, columns, strip), (ends, unit), tile)
+            };
             let (first, strips) = (part * self.part_columns / self.strip, columns / self.strip);
             // What is read of a strip is asked for before the one before it is stored.
             let mut next = read(first)?;
@@ -222,28 +234,22 @@ impl Epilogue {
                     next = read(number + 1)?;
                 }
                 let values = self.values(k, sums, &ends.kept, unit, (number, &own), taken)?;
-                let at = tile_at(&Expr::from(0), Some(&Expr::from(at)))?;
-                let strip = staged.local_tile(&format!("({},{})", self.rows, self.strip), at)?;
+                let place = tile_at(&Expr::from(0), Some(&Expr::from(at)))?;
+                let strip = staged.local_tile(&format!("({},{})", self.rows, self.strip), place)?;
                 match &self.store {
                     Some(store) => k.copy(store, &values.retile(store, CopyEnd::Source)?, &strip)?,
                     None => strip.partition_mma(&self.part, Operand::C)?.store(&values)?,
                 }
-            }
-            let tile = |which: usize| match self.rest {
-                Some(_) => self.tile_from(&ends.d[which], unit, (columns, part * self.part_columns)),
-                None => {
-                    let at = plus(&times(&unit.column, &Expr::from(self.parts))?, &Expr::from(part))?;
-                    self.tile(&ends.d[which], unit, (columns, &at), 0)
+                if self.by_strips {
+                    leave(Some(at))?;
                 }
-            };
+            }
             if let Some(spread) = &self.spread {
                 k.barrier();
                 each(k, unit, ends.d.len(), &|which| k.copy_predicated(spread, staged, &tile(which)?))?;
-                continue;
+            } else if !self.by_strips {
+                leave(None)?;
             }
-            k.fence_async();
-            self.meet(k, ends)?;
-            self.store(k, (staged, columns), (ends, unit), tile)?;
         }
         cursor.map_or(Ok(()), Cursor::advance)
     }

@@ -74,8 +74,8 @@ impl<'a, 'k> Loader<'a, 'k> {
                 tile.load_rest(&filled, &unit.steps)
             }
             Some(inputs) => pass.epilogue.fetch(&pass.ends, inputs, (unit, problem), |from, to| {
-                // The first half comes before, of at least so many steps.
-                let late = from.known() != Some(0) && outline.steps() >= 2 * stages;
+                // By then all stages have been filled as a whole.
+                let late = from.known().is_some_and(|from| from >= stages);
                 if is_plain || !late { tile.load_whole(&from, &to) } else { tile.load_rest(&from, &to) }
             }),
         }

@@ -6,14 +6,14 @@
 //! is released as soon as its own are done.
 
 use tilewright_kernel::{Build, Cursor, Fragment, KernelError};
+use tilewright_layout::Coord;
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Extent};
 
 use super::declared::Declared;
 use super::outline::Outline;
 use super::pass::Pass;
 use super::promote::Totals;
-use crate::gemm::schedule::{Unit, minus, overflow};
+use crate::gemm::schedule::{Unit, minus};
 use crate::product::at;
 
 /// The role that multiplies.
@@ -78,9 +78,7 @@ impl<'a, 'k> Multiplier<'a, 'k> {
         match &self.inputs {
             None => self.multiply_others(first, &unit.steps)?,
             Some(_) => {
-                // Inputs are fetched in the middle of a tile: by then the tile before has left
-                // their place in shared memory, so no warp waits for it.
-                let early = unit.steps.divide_up(&Expr::from(4)).ok_or_else(overflow)?;
+                let early = pass.epilogue.until_inputs(&unit.steps)?;
                 self.multiply_steps(minus(&early, &Expr::from(first))?, outline.problem.depth())?;
                 pass.epilogue.let_come(k, self.inputs.as_ref())?;
                 self.multiply_others(0, &minus(&unit.steps, &early)?)?;

@@ -2,8 +2,8 @@
 //!
 //! Law: a tile is stored as a whole where it fits beside the stages, else in parts of as many
 //! columns, of which the last one may have fewer. Rows of a part are in panels of up to 128 bytes,
-//! which swizzles spread over the banks; or, where a tile has an odd number of eights of columns,
-//! one behind the other.
+//! which swizzles spread over the banks; or, where a tile has an odd number of eights of columns, or
+//! would have many parts, one behind the other.
 
 use super::{BARRIER_BYTES, BLOCK_BYTES, Plan};
 use crate::gemm::epilogue::width;
@@ -22,10 +22,18 @@ const TURNED_BYTES: i64 = 32_768;
 
 impl Plan {
     /// In how many parts a tile of D goes through shared memory, and through how many buffers in
-    /// turn: as a whole where it fits; else elements of 32 bits through two small buffers, and
-    /// others through one, which leaves more room for stages.
+    /// turn.
     pub(crate) fn parts(&self, problem: &Problem) -> (i64, i64) {
-        let step = if self.along_rows(problem) { 8 } else { self.panel(problem) };
+        match self.uneven_columns(problem) {
+            Some(own) => (count(self.tile_of_d(problem)[1], own), 1),
+            None => self.even_parts(problem),
+        }
+    }
+
+    /// The same of parts of as many columns: as a whole where it fits; else elements of 32 bits
+    /// through two small buffers, and others through one, which leaves more room for stages.
+    fn even_parts(&self, problem: &Problem) -> (i64, i64) {
+        let step = if self.along_rows(problem) { 8 } else { self.panel_of_tile(problem) };
         let [rows, columns] = self.tile_of_d(problem);
         let bytes = rows * columns * i64::from(problem.result().bytes());
         let fits = |buffers: i64, room: i64| {
@@ -35,9 +43,6 @@ impl Plan {
         let turned = || if problem.result().bytes() == 4 { fits(2, TURNED_BYTES) } else { None };
         if self.alternates {
             return fits(2, TURNED_BYTES).unwrap_or((1, 1));
-        }
-        if self.is_plain(problem) {
-            return (count(columns, self.part_columns(problem)), 1);
         }
         // A fourth stage counts for more than fewer parts do, where blocks wait for each other.
         let fourth = || fits(1, self.beside_four_stages()).filter(|_| self.cluster > 1);
@@ -53,29 +58,47 @@ impl Plan {
     }
 
     /// Whether rows of a part of D lie one behind the other in shared memory: where panels would
-    /// have rows of 16 bytes. An odd number of 16 bytes a row spreads rows over the banks as a
-    /// swizzle does.
+    /// have rows of 16 bytes, or parts would be many. An odd number of 16 bytes a row spreads rows
+    /// over the banks as a swizzle does.
     pub(crate) fn is_plain(&self, problem: &Problem) -> bool {
-        let narrow = self.tile_of_d(problem)[1] % 16 == 8 && problem.result().bytes() == 2;
-        let whole = problem.groups().is_none() && problem.fold().is_none();
-        narrow && whole && !self.alternates && !self.along_rows(problem) && problem.stored().is_ok()
+        !self.along_rows(problem) && self.uneven_columns(problem).is_some()
     }
 
-    /// Columns of a part of a tile, of which the last one may have fewer: where rows lie one behind
-    /// the other, an odd multiple of 8, so many as fit.
+    /// Columns of a part of a tile, of which the last one may have fewer.
     pub(crate) fn part_columns(&self, problem: &Problem) -> i64 {
+        let even = || self.tile_of_d(problem)[1] / self.even_parts(problem).0;
+        self.uneven_columns(problem).unwrap_or_else(even)
+    }
+
+    /// The same where the last one has fewer: so many as fit, where panels would be narrow, or where
+    /// a cluster that has four stages would have more than twice as many parts of as many columns:
+    /// of 208 columns 13, because nothing else divides them. Where rows lie one behind the other,
+    /// an odd multiple of 8.
+    fn uneven_columns(&self, problem: &Problem) -> Option<i64> {
         let [rows, columns] = self.tile_of_d(problem);
-        if !self.is_plain(problem) {
-            return columns / self.parts(problem).0;
+        let (bytes, along_rows) = (i64::from(problem.result().bytes()), self.along_rows(problem));
+        let whole = problem.groups().is_none() && problem.fold().is_none();
+        if bytes != 2 || !whole || self.alternates || problem.stored().is_err() || columns % 8 > 0 {
+            return None;
         }
         let fourth = if self.cluster > 1 { self.beside_four_stages() } else { 0 };
-        let fits = |room: i64| room / (rows * i64::from(problem.result().bytes()) * 8);
-        let most = match (fits(STAGED_BYTES), fits(fourth)) {
-            (all, _) if all * 8 >= columns => columns / 8,
-            (all, 0) => all,
-            (_, fourth) => fourth,
+        let [all, fourth] = [STAGED_BYTES, fourth].map(|room| room / (rows * bytes * 8));
+        let odd = |eights: i64| (eights - (eights + 1) % 2).max(1) * 8;
+        if columns % 16 == 8 {
+            let narrow = match (all, fourth) {
+                (all, _) if all * 8 >= columns => columns,
+                (all, 0) => odd(all),
+                (_, fourth) => odd(fourth),
+            };
+            return Some(narrow).filter(|_| !along_rows);
+        }
+        // Lines along the rows of a tile are in panels; those of the last part divide them.
+        let divides = |own: &i64| columns % own == 0 || own % (columns % own) == 0;
+        let fewer = match along_rows {
+            true => (1..=fourth).rev().map(|eights| eights * 8).find(divides)?,
+            false => odd(fourth),
         };
-        (most - (most + 1) % 2).max(1) * 8
+        Some(fewer).filter(|fewer| fourth > 0 && 2 * count(columns, *fewer) < self.even_parts(problem).0)
     }
 
     /// Bytes of a stage.
@@ -110,10 +133,12 @@ impl Plan {
     /// Elements of a row of a panel, through which a tile of D is stored: 128 bytes, or what
     /// divides the tile.
     pub(crate) fn panel(&self, problem: &Problem) -> i64 {
+        if self.is_plain(problem) { self.part_columns(problem) } else { self.panel_of_tile(problem) }
+    }
+
+    /// The same where rows do not lie one behind the other.
+    fn panel_of_tile(&self, problem: &Problem) -> i64 {
         let [rows, columns] = self.tile_of_d(problem);
-        if self.is_plain(problem) {
-            return self.part_columns(problem);
-        }
         width(if self.along_rows(problem) { rows } else { columns }, i64::from(problem.result().bytes().max(2)))
     }
 
