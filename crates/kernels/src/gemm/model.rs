@@ -4,7 +4,8 @@
 //! memory of its processor, or as a step takes at least, whichever is longest, and what is at the
 //! beginning and at the end of a tile; the work takes as many turns as blocks need for it, and
 //! about as long as device memory where that is longer. The numbers were fitted to the times of
-//! some hundred plans of 33 products on an H200.
+//! some hundred plans of 33 products on an H200, those of long work whose rows begin within lines
+//! to 180 plans of 36 more.
 
 use std::cmp::Ordering;
 
@@ -25,8 +26,10 @@ const FILL_LONG: f64 = 73.0;
 /// ready.
 const RECEIVED: f64 = 154.0;
 const TOGETHER: f64 = 60.0;
-/// How much longer copies take of which the rows begin in the middle of a line.
+/// How much longer copies take of which the rows begin in the middle of a line, in short work and
+/// in long.
 const MISALIGNED: f64 = 2.05;
+const MISALIGNED_LONG: f64 = 1.75;
 /// Cycles that the copy engine takes for a line that lies outside of a factor, more than for one
 /// inside.
 const PAST: f64 = 4.5;
@@ -45,8 +48,11 @@ const SUMS: f64 = 3.4;
 /// Cycles for each 64 sums of a tile that is shared, which are written from registers.
 const SHARED: f64 = 6.0;
 /// How much longer tiles take that read their factors more often than those of 128 x 256, the
-/// widest, and those between.
+/// widest, and those between; the first also where long work has rows that begin within lines.
 const NARROW: f64 = 1.07;
+const NARROW_WITHIN: f64 = 1.03;
+/// How much longer the latter takes where blocks share nothing in clusters.
+const ALONE: f64 = 1.03;
 const WIDE: f64 = 0.985;
 const BETWEEN: f64 = 1.02;
 /// The same of groups that take tiles in turn, and of three groups.
@@ -92,6 +98,12 @@ const SUMS_REACHED: f64 = 0.5;
 /// How many blocks may share a tile that is left of whole turns.
 const SHARES: [i64; 5] = [2, 3, 4, 5, 6];
 
+/// Whether work is long and has rows that begin in the middle of a line. With functions of the sums
+/// other plans were faster than what was fitted without them.
+fn is_long_within(problem: &Problem) -> bool {
+    !problem.begins_at_lines() && problem.operations() >= SHORT && problem.function().is_none()
+}
+
 /// Cycles of a step along K of the blocks of one processor.
 fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
     // An instruction of 64 rows reads its factors from shared memory, 128 bytes in a cycle.
@@ -99,7 +111,11 @@ fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
     let halves = if problem.pairs().is_none() { plan.halves(problem) as f64 } else { 1.0 };
     let instruction = halves * (columns / halves / 2.0).max(columns / halves / 4.0 + 16.0);
     let products = (plan.rows / 64 * (LINE_BYTES / 32)) as f64 * instruction;
-    let misaligned = if problem.begins_at_lines() { 1.0 } else { MISALIGNED };
+    let misaligned = match problem.begins_at_lines() {
+        true => 1.0,
+        false if is_long_within(problem) => MISALIGNED_LONG,
+        false => MISALIGNED,
+    };
     let lines = |extent: f64| extent * LINE_BYTES as f64 * misaligned;
     let (rows, whole) = (plan.rows as f64, (plan.rows + plan.columns) as f64);
     // The blocks of a cluster ask for a part each, and get all.
@@ -110,7 +126,13 @@ fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
         _ => (lines(whole - shared / 2.0) / rate).max(lines(whole) / RECEIVED) + TOGETHER,
     };
     let multiplied = (products + promotion(plan, problem)) * together;
-    let of = |past: i64| multiplied.max((fill + PAST * past as f64) * together).max(STEP);
+    let of = |past: i64| {
+        let fill = (fill + PAST * past as f64) * together;
+        // Products and copies that take as long wait for each other, where those of a stage take
+        // now longer and now less long.
+        let both = if is_long_within(problem) { together_of(multiplied, fill) } else { multiplied.max(fill) };
+        both.max(STEP)
+    };
     // Of the tiles of the slowest block one at least is at an edge. Where tails are loaded alone,
     // its first stages are not; tiles of folded modes are boxes, which are loaded as wholes.
     let plain = problem.pairs().is_none() && problem.by_products().next().is_none();
@@ -127,6 +149,12 @@ fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
         (of(tiles * of_tile - count(extent, 8) * 8) - of(0)) * share * seen
     };
     of(0) + edge(m, plan.rows) + edge(n, plan.columns)
+}
+
+/// How long two things take at once: neither hides behind the other altogether where both take as
+/// long.
+fn together_of(one: f64, other: f64) -> f64 {
+    (one.powi(6) + other.powi(6)).powf(1.0 / 6.0)
 }
 
 /// Cycles of a step in which sums are promoted and nothing is multiplied.
@@ -159,6 +187,7 @@ fn tile(plan: &Plan, problem: &Problem) -> f64 {
 /// How much longer tiles take that read their factors more often than those of 128 x 256, the
 /// widest and those between, and where few stages are.
 fn longer(plan: &Plan, problem: &Problem) -> f64 {
+    let narrow = if is_long_within(problem) { NARROW_WITHIN } else { NARROW };
     let read_often = match plan.rows * plan.columns {
         // Of tf32, whose sums are all written, wide ones took no longer.
         area if plan.alternates && problem.is_tf32() => {
@@ -169,15 +198,16 @@ fn longer(plan: &Plan, problem: &Problem) -> f64 {
             }
         }
         _ if plan.alternates => IN_TURN,
-        area if area < 128 * 256 => NARROW,
+        area if area < 128 * 256 => narrow,
         area if area >= 256 * 192 => WIDE,
         area if area > 128 * 256 => BETWEEN,
-        _ if plan.rows == 256 => NARROW,
+        _ if plan.rows == 256 => narrow,
         _ => 1.0,
     };
     let waiting = match plan.stages {
         ..3 if !plan.streams(problem) => TWO_STAGES,
         3 if plan.cluster > 1 => WAITING,
+        _ if plan.cluster == 1 && is_long_within(problem) => ALONE,
         _ => 1.0,
     };
     let three = if plan.groups > 2 { THREE } else { 1.0 };
@@ -203,7 +233,7 @@ pub(super) fn seconds_of_list(plan: &Plan, problems: &[Problem], machine: &Machi
     let bytes = problems.iter().map(|problem| problem.bytes() as f64).sum::<f64>();
     let idle = 1.0 + IDLE * (1.0 - plan.blocks as f64 / processors).max(0.0);
     let memory = bytes / (machine.bandwidth * REACHED) * idle;
-    LAUNCH + (work.powi(6) + memory.powi(6)).powf(1.0 / 6.0)
+    LAUNCH + together_of(work, memory)
 }
 
 /// Seconds of a product.
@@ -240,8 +270,7 @@ pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
     let again = AGAIN * (m * k) as f64 * f64::from(problem.factors().bytes()) * (readers - 1) as f64;
     let again = if readers <= 4 { again } else { 0.0 };
     let memory = (problem.bytes() as f64 + again) / (machine.bandwidth * REACHED) * idle;
-    // Neither hides behind the other altogether where both take as long.
-    let both = (work.powi(6) + memory.powi(6)).powf(1.0 / 6.0);
+    let both = together_of(work, memory);
     let second = match plan.splits {
         1 => 0.0,
         _ => SECOND + 2.0 * plan.workspace(problem) as f64 / (machine.bandwidth * SUMS_REACHED),
