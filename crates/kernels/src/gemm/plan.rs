@@ -14,7 +14,7 @@ use tilewright_kernel::cost::Machine;
 
 pub(super) use self::stored::FEW_PARTS;
 
-use super::matrix::Matrix;
+use super::matrix::{Contiguous, Matrix};
 use super::model;
 use super::problem::Problem;
 use super::scales::Ahead;
@@ -276,11 +276,14 @@ impl Plan {
     }
 
     /// Whether clusters have the tiles of the last column one above the other, while those of all
-    /// others are side by side: of an odd number of columns, where the rows make pairs.
+    /// others are side by side: of an odd number of columns, where the rows make pairs, and K is
+    /// contiguous in the factor along the columns, of which those of the last column load halves.
     pub(crate) fn ends_above(&self, problem: &Problem) -> bool {
         let [m, n, _] = self.extents(problem);
         let along = count(m, self.rows * self.group).saturating_mul(self.group);
-        self.side_by_side() && along % 2 == 0 && count(n, self.columns) % 2 == 1
+        let factor = if self.swapped { problem.a() } else { problem.b() };
+        let halves = problem.readable(factor) == Ok(Contiguous::Columns);
+        self.side_by_side() && halves && along % 2 == 0 && count(n, self.columns) % 2 == 1
     }
 
     /// The parts of the work that blocks take in turn, but for last tiles that they share.

@@ -173,6 +173,15 @@ fn groups_write_their_rows_on_their_own() {
     }
 }
 
+/// Of an odd number of columns of tiles the last one is taken like all others where N is contiguous
+/// in B: blocks would load halves of 28 columns, which are no whole lines.
+#[test]
+fn halves_have_k_contiguous() {
+    let problem = of(BF16, ["(400,200):(200,1)", "(168,200):(1,168)", "(400,168):(168,1)"], BF16);
+    let plan = Plan { cluster: 2, group: 2, stages: 2, ..plan(192, 56, 3) };
+    assert_eq!(right(&problem, &plan), 1);
+}
+
 /// Tiles of an odd number of eights of columns: rows of D lie one behind the other in shared
 /// memory, as a whole, in parts, and in parts of which the last one has fewer columns.
 #[test]
