@@ -100,8 +100,8 @@ fn what_comes_from_memory_is_left_open() {
     assert!(matches!(kernel.outputs()[0].written, Written::Unproved { .. }));
 }
 
-/// Why it is not shown that an output of this layout is written once, of which each block has a part
-/// whose number follows no law: a thread stores its one element, or it is copied.
+/// Why it is not shown that an output of this layout is written once, of which each block has a
+/// part whose number follows no law: a thread stores its one element, or it is copied.
 fn because(layout: &str, copied: bool) -> String {
     let kernel = Kernel::build("left_open", |k| {
         let y = k.output::<f32>("y", layout)?;

@@ -35,7 +35,8 @@ use crate::rows::{Beside, Held, Rows, Turns, WHOLE, counted, in_f32, pairwise, t
 /// assert!(plan.to_string().contains("16 lanes a row, 8 rows a block, a vector of 8 a lane"));
 /// ```
 ///
-/// Errors: elements are integers, or of f64, as roots are computed in f32; there are too many columns.
+/// Errors: elements are integers, or of f64, as roots are computed in f32; there are too many
+/// columns.
 pub fn rms_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
     rms_norm_at(columns, element, epsilon, WHOLE)
 }
@@ -116,7 +117,8 @@ fn held_rms_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned, 
 /// assert!(plan.to_string().contains("a block of 64 threads a row, 4 vectors of 4 a thread"));
 /// ```
 ///
-/// Errors: elements are integers, or of f64, as roots are computed in f32; there are too many columns.
+/// Errors: elements are integers, or of f64, as roots are computed in f32; there are too many
+/// columns.
 pub fn layer_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
     layer_norm_at(columns, element, epsilon, WHOLE)
 }

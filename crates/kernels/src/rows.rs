@@ -99,8 +99,8 @@ pub(crate) fn placed<'k>(tensor: View<'k>, element: Element, alignment: i64) -> 
 /// The alignment of tensors that begin at multiples of 16 bytes, in elements of any type.
 pub(crate) const WHOLE: i64 = VECTOR;
 
-/// Whether a kernel that computes in f32 is one for elements of a type: integers would lose all that
-/// it is about, and f64 half of its digits.
+/// Whether a kernel that computes in f32 is one for elements of a type: integers would lose all
+/// that it is about, and f64 half of its digits.
 ///
 /// Errors: it is not ([`PlanError::Unknown`]).
 pub(crate) fn in_f32(what: &'static str, element: Element) -> Result<(), PlanError> {

@@ -208,8 +208,9 @@ pub fn composed_product_of(a: &Composed, b: &Map, result: &Map, pairing: &Pairin
     Some(copies(law, [&inner, b], result.size(), pairing, shift, value))
 }
 
-/// Copies `block(i) + shift(j)`, each tested by `value` at its index and place: shifts increase with
-/// the values of the arrangement, and what two copies have in common they have at one value of it.
+/// Copies `block(i) + shift(j)`, each tested by `value` at its index and place: shifts increase
+/// with the values of the arrangement, and what two copies have in common they have at one value of
+/// it.
 fn copies(
     law: &str,
     [block, arrangement]: [&Map; 2],

@@ -491,8 +491,8 @@ impl Listed {
         at.iter().zip(&self.extents).all(|(at, extent)| extent.is_none_or(|extent| *at < extent))
     }
 
-    /// The sides of the box from `low` on that the elements are, where none is written twice and none
-    /// left out.
+    /// The sides of the box from `low` on that the elements are, where none is written twice and
+    /// none left out.
     fn sides(self, outer: &[Vec<(i64, Parameter)>], low: &[i64]) -> Result<Vec<i64>, NoBox> {
         if let Some((one, other, at)) = self.twice {
             return Err(NoBox::Twice(one, other, at));

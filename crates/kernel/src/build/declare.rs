@@ -21,7 +21,8 @@ fn period(swizzle: Swizzle) -> i64 {
     swizzle.bits() + swizzle.base() + swizzle.shift().max(0)
 }
 
-/// How many elements a tensor has: a swizzle stays within its blocks, of which whole ones are taken.
+/// How many elements a tensor has: a swizzle stays within its blocks, of which whole ones are
+/// taken.
 fn elements_of(map: Option<Swizzle>, layout: &Layout<Expr>, offset: &Expr) -> Result<Expr, Reason> {
     let overflow = || LayoutError::Overflow { op: "cosize" };
     let cosize = layout.cosize()?;

@@ -51,8 +51,8 @@ const ALL: [Wrong; 15] = [
     Wrong::Corner,
 ];
 
-/// Tiles of 8 x 2 along the rows, in groups of some, and pairs of columns of them beside each other;
-/// matrices, and blocks that take them in turn.
+/// Tiles of 8 x 2 along the rows, in groups of some, and pairs of columns of them beside each
+/// other; matrices, and blocks that take them in turn.
 #[derive(Debug, Clone, Copy)]
 struct Tiles {
     along: i64,

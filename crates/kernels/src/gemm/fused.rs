@@ -151,8 +151,8 @@ impl<'k> Input<'k> {
         if swapped { matrix.select(&[1, 0]) } else { Ok(matrix) }
     }
 
-    /// Sets off the copy of what comes ahead for a part of the work: of a tile one of so many pieces
-    /// along its rows and columns, and with the first one the vectors.
+    /// Sets off the copy of what comes ahead for a part of the work: of a tile one of so many
+    /// pieces along its rows and columns, and with the first one the vectors.
     pub(super) fn fetch(
         &self,
         stage: &Stage<'k>,

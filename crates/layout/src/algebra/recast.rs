@@ -123,9 +123,9 @@ impl<N: Extent> Layout<N> {
     /// The laws are at the head of this file.
     ///
     /// Errors: a width is not positive; elements do not pack into wide ones: a stride or an extent
-    /// does not divide ([`LayoutError::NotDivisible`], numbers in elements of `g` bits), too few lie
-    /// side by side for a wide one ([`LayoutError::Apart`]), or modes overlap within one; it is not
-    /// known whether they do ([`LayoutError::Open`]); a number does not fit.
+    /// does not divide ([`LayoutError::NotDivisible`], numbers in elements of `g` bits), too few
+    /// lie side by side for a wide one ([`LayoutError::Apart`]), or modes overlap within one; it is
+    /// not known whether they do ([`LayoutError::Open`]); a number does not fit.
     ///
     /// ```
     /// use tilewright_layout::Layout;

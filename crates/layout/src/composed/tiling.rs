@@ -168,8 +168,8 @@ impl<N: Extent> Composed<N> {
     /// assert_eq!(compose("4:1@0+1@1"), "S<2,0,3> o 0 o 4:9"); // a diagonal
     /// ```
     pub fn compose_coordinates(&self, b: &Layout<Coordinate<N>>) -> Result<Composed<N>, LayoutError> {
-        // Coordinates are those of the inner layout, also past its modes. Joined with the outer map, it
-        // may lose its shape.
+        // Coordinates are those of the inner layout, also past its modes. Joined with the outer
+        // map, it may lose its shape.
         let Composed { outer, offset, inner } =
             Composed::new(self.inner.clone(), Coordinate::zero(), b.clone())?.by_index()?;
         if outer.is_identity() {

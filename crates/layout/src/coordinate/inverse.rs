@@ -286,9 +286,9 @@ impl<N: Extent> Layout<Coordinate<N>> {
     /// Whether each coordinate in the coshape is a value, and nothing else: `holds` says so of the
     /// leaves at each path, as a layout of the scales there.
     ///
-    /// Where a leaf moves in several modes at once, it is not so. Either it leads below zero; or the
-    /// coordinate that is the largest in one of these modes and 0 in another has no index, since the
-    /// leaf would have to be at its last position and at its first.
+    /// Where a leaf moves in several modes at once, it is not so. Either it leads below zero; or
+    /// the coordinate that is the largest in one of these modes and 0 in another has no index,
+    /// since the leaf would have to be at its last position and at its first.
     ///
     /// Errors: it is not known whether such a leaf moves ([`LayoutError::Diagonal`]); what `holds`
     /// refuses.

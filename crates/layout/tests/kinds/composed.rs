@@ -268,7 +268,8 @@ fn refuses_what_is_not_one() {
     assert!(near.eval(&2).is_err());
 }
 
-/// Coordinates go to the modes of the inner layout, also past their ends, whatever the outer map is.
+/// Coordinates go to the modes of the inner layout, also past their ends, whatever the outer map
+/// is.
 #[test]
 fn composes_with_coordinates_of_the_inner_layout() {
     let (mut exist, mut past) = (0, 0);

@@ -112,7 +112,8 @@ fn depends(core: &Core, expr: &Expr, on: &Parameter) -> bool {
     expr.parameters().iter().any(|own| own.stands_for(on) || made(own))
 }
 
-/// The index that a variable is where that is not negative and at most a number, which comes second.
+/// The index that a variable is where that is not negative and at most a number, which comes
+/// second.
 fn limited<'c>(core: &'c Core, parameter: &Parameter) -> Option<(&'c Expr, i64)> {
     let found = core.limited.iter().find(|(own, ..)| own.stands_for(parameter));
     found.map(|(_, index, greatest)| (index, *greatest))

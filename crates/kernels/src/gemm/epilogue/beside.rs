@@ -21,8 +21,8 @@ use crate::product::tile_at;
 
 /// The most strips in which a tile of an input comes.
 const STRIPS: i64 = 8;
-/// Steps of a tile until its inputs may come, and until they are set off: so many, or one in so many
-/// of all if that is less.
+/// Steps of a tile until its inputs may come, and until they are set off: so many, or one in so
+/// many of all if that is less.
 const MULTIPLIED: [i64; 2] = [4, 4];
 const LOADED: [i64; 2] = [8, 2];
 

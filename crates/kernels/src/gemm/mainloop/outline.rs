@@ -34,7 +34,8 @@ pub(super) struct Outline<'a> {
     pub(super) problems: &'a [Problem],
     pub(super) problem: &'a Problem,
     pub(super) plan: &'a Plan,
-    /// Whether it is for the sizes of the problems, not for all that are multiples of what they say.
+    /// Whether it is for the sizes of the problems, not for all that are multiples of what they
+    /// say.
     pub(super) exact: bool,
     /// How each problem is declared.
     pub(super) written: Vec<Written>,

@@ -2,8 +2,8 @@
 //!
 //! Law: a tile is stored as a whole where it fits beside the stages, else in parts of as many
 //! columns, of which the last one may have fewer. Rows of a part are in panels of up to 128 bytes,
-//! which swizzles spread over the banks; or, where a tile has an odd number of eights of columns, or
-//! would have many parts, one behind the other.
+//! which swizzles spread over the banks; or, where a tile has an odd number of eights of columns,
+//! or would have many parts, one behind the other.
 
 use super::{BARRIER_BYTES, BLOCK_BYTES, Plan};
 use crate::gemm::epilogue::width;
@@ -70,10 +70,10 @@ impl Plan {
         self.uneven_columns(problem).unwrap_or_else(even)
     }
 
-    /// The same where the last one has fewer: so many as fit, where panels would be narrow, or where
-    /// a cluster that has four stages would have more than twice as many parts of as many columns:
-    /// of 208 columns 13, because nothing else divides them. Where rows lie one behind the other,
-    /// an odd multiple of 8.
+    /// The same where the last one has fewer: so many as fit, where panels would be narrow, or
+    /// where a cluster that has four stages would have more than twice as many parts of as many
+    /// columns: of 208 columns 13, because nothing else divides them. Where rows lie one behind the
+    /// other, an odd multiple of 8.
     fn uneven_columns(&self, problem: &Problem) -> Option<i64> {
         let [rows, columns] = self.tile_of_d(problem);
         let (bytes, along_rows) = (i64::from(problem.result().bytes()), self.along_rows(problem));

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! where `m` is had once for each value from 0 to below `u * units / X`. Coordinates that are sums
-//! of digits of `m` in each case are places of all numbers together, if those of the cases are apart
-//! and fill the tensor (`coverage.rs`).
+//! of digits of `m` in each case are places of all numbers together, if those of the cases are
+//! apart and fill the tensor (`coverage.rs`).
 
 use std::cell::RefCell;
 
@@ -96,7 +96,8 @@ impl Number {
             Some(count) => natural()?.at_most(count - 1).ok().map(Parameter::anonymous),
             None => natural().map(Parameter::anonymous),
         };
-        // First both parts as they are, so that quotients become simple; then as digits of one number.
+        // First both parts as they are, so that quotients become simple; then as digits of one
+        // number.
         let (own, inner, outer) = (below(None)?, below(Some(count))?, below(times.known())?);
         let far = Stride::times(&Expr::from(outer.clone()), &Expr::from(modulus))?;
         let number = Stride::plus(&Stride::plus(&Expr::from(begin), &Expr::from(inner.clone()))?, &far)?;
@@ -119,8 +120,8 @@ impl Number {
             starts.iter().map(|start| of_one(&self.in_terms(core, share, start, Some(&parts))?)).collect()
         };
         let mut starts: Vec<Vec<Expr>> = starts.iter().map(place).collect::<Option<_>>()?;
-        // Behind the coordinates come limited indices: as sums of digits, it is seen whether they are
-        // within their limits.
+        // Behind the coordinates come limited indices: as sums of digits, it is seen whether they
+        // are within their limits.
         let (indices, limits): (Vec<Expr>, Vec<i64>) = parts.limits.into_inner().into_iter().unzip();
         starts.push(indices.iter().map(of_one).collect::<Option<_>>()?);
         let units = Stride::times(&times, &Expr::from(count))?;
