@@ -1,8 +1,8 @@
 //! Sums of products of operations, and the operations that compute them.
 //!
 //! Law: equal polynomials in the same operations are the same value here; and what
-//! [`Polynomial::made`] adds to a graph has the value of the polynomial, with factors in front of
-//! what they multiply: `K*i + 128*K*j` is `(i + j * 128) * K`.
+//! [`Polynomial::compute`] adds to a graph has the value of the polynomial, with factors in front
+//! of what they multiply: `K*i + 128*K*j` is `(i + j * 128) * K`.
 
 use std::collections::BTreeMap;
 

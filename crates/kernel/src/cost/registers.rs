@@ -31,7 +31,11 @@ fn weights(program: &Program) -> (Vec<u32>, Vec<Register>) {
     };
     let mut weights: Vec<u32> = program.widths.iter().map(of_width).collect();
     let mut roots: Vec<Register> = (0..program.widths.len()).map(|at| Register(at as u32)).collect();
-    free(&program.body, &mut weights, &mut roots);
+    let mut reads = vec![0; program.widths.len()];
+    for instruction in program.instructions() {
+        instruction.inputs.iter().for_each(|input| reads[input.index()] += 1);
+    }
+    free(&program.body, &mut weights, &mut roots, &reads);
     (weights, roots)
 }
 
@@ -40,8 +44,9 @@ fn weights(program: &Program) -> (Vec<u32>, Vec<Register>) {
 /// * constants, what the launch passes, and what is the same in all threads of a block;
 /// * a sum of a register and one of these, which an instruction takes as a register and an offset,
 ///   or which is made again at little cost;
+/// * what is widened from a float of 16 bits and read once, which is widened where it is read;
 /// * of 32 bits extended by zeros, the upper half.
-fn free(steps: &[Step], weights: &mut [u32], roots: &mut [Register]) {
+fn free(steps: &[Step], weights: &mut [u32], roots: &mut [Register], reads: &[u32]) {
     for step in steps {
         match step {
             Step::Instruction(Instruction { operation, inputs, outputs, .. }) => {
@@ -64,6 +69,11 @@ fn free(steps: &[Step], weights: &mut [u32], roots: &mut [Register]) {
                             _ => {}
                         }
                     }
+                    Operation::Convert { from: Format::Number(Number::F16 | Number::Bf16), .. }
+                        if reads[outputs[0].index()] == 1 =>
+                    {
+                        roots[outputs[0].index()] = roots[inputs[0].index()];
+                    }
                     Operation::Convert { from: Format::Number(Number::U32), to: Format::Number(_), .. } => {
                         let weight = weights[roots[inputs[0].index()].index()].min(2);
                         weights[outputs[0].index()] = weights[outputs[0].index()].min(weight);
@@ -71,10 +81,10 @@ fn free(steps: &[Step], weights: &mut [u32], roots: &mut [Register]) {
                     _ => {}
                 }
             }
-            Step::Loop(turns) => free(&turns.body, weights, roots),
+            Step::Loop(turns) => free(&turns.body, weights, roots, reads),
             Step::Branch(branch) => {
-                free(&branch.then, weights, roots);
-                free(&branch.otherwise, weights, roots);
+                free(&branch.then, weights, roots, reads);
+                free(&branch.otherwise, weights, roots, reads);
             }
         }
     }

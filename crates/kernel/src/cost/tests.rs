@@ -9,7 +9,7 @@ use crate::element::Element;
 use crate::interpret::tests::assembler::{Assembler, is_right};
 use crate::interpret::{AccessCount, Class, Run};
 use crate::program::memory::Role;
-use crate::program::operation::{Binary, Comparison, Operation};
+use crate::program::operation::{Binary, Comparison, Format, Number, Operation, Rounding};
 use crate::program::register::Width;
 use crate::program::{Instruction, Program, Step};
 
@@ -234,4 +234,24 @@ fn registers_are_the_lives_of_the_values() {
         let found = super::registers::estimate(&program);
         assert_eq!(found, alive(&program).div_ceil(32) + 8);
     }
+}
+
+/// Widened floats of 16 bits take half a register each until they are read, if that is once.
+#[test]
+fn floats_are_widened_where_they_are_read() {
+    let [from, to] = [Number::Bf16, Number::F32].map(Format::Number);
+    let estimate = |reads: usize| {
+        let mut k = Assembler::new(1, 32);
+        let (x, y) = (k.shared(Element::Bf16, 64), k.shared(Element::F32, 64));
+        let first = k.constant(0);
+        let elements = k.load_vector(x, first, 16, 8);
+        let widen = Operation::Convert { from, to, rounding: Rounding::Nearest };
+        let wide: Vec<_> = elements.iter().map(|element| k.one(widen.clone(), &[*element], Width::Bits32)).collect();
+        for _ in 0..reads {
+            wide.iter().for_each(|wide| k.store(y, first, *wide));
+        }
+        super::registers::estimate(&k.program())
+    };
+    // Eight elements, in four registers or in eight.
+    assert_eq!([estimate(1), estimate(2)], [8 + 4, 8 + 8]);
 }
