@@ -184,13 +184,27 @@ impl Rows {
         // place is no digits of two.
         let warps = if fill(warps) || warps <= FEW_WARPS { warps } else { FULL / LANES };
         let vectors = over(count, blocks * warps * LANES);
-        let layout = format!("(({LANES},1,{warps}),({vector},1)):(({vector},1,{run}),(1,1))");
-        let held = Distribution::new(&format!("(1,{run},{warps})"), &layout)?;
         let fits = |kept: i64| (vectors - kept) * warps * LANES * VECTOR <= HALF;
         let kept = if fill(warps) { KEPT } else { KEPT - if fits(KEPT - 3) { 3 } else { 2 } };
-        let stored = vectors - kept;
+        Rows::in_blocks((columns, alignment), element, (blocks, warps), (vectors, vectors - kept)).map(Some)
+    }
+
+    /// One row for so many blocks and warps of each, whose threads have so many vectors of 16 bytes,
+    /// of which so many are in shared memory.
+    ///
+    /// Errors: a layout is not representable.
+    fn in_blocks(
+        (columns, alignment): (i64, i64),
+        element: Element,
+        (blocks, warps): (i64, i64),
+        (vectors, stored): (i64, i64),
+    ) -> Result<Rows, PlanError> {
+        let vector = VECTOR / i64::from(element.bytes());
+        let run = vector * LANES;
+        let layout = format!("(({LANES},1,{warps}),({vector},1)):(({vector},1,{run}),(1,1))");
+        let held = Distribution::new(&format!("(1,{run},{warps})"), &layout)?;
         let (lanes, rows, each) = (LANES, 1, 1);
-        Ok(Some(Rows {
+        Ok(Rows {
             columns,
             element,
             alignment,
@@ -204,7 +218,7 @@ impl Rows {
             each,
             beside: 0,
             run: held,
-        }))
+        })
     }
 
     /// Rows of which a thread has from `least` to `most` vectors where a block holds one.

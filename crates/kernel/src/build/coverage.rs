@@ -14,7 +14,7 @@
 //!
 //! 1. different coordinates are different places: the layout is injective;
 //! 2. the inner coordinates of all threads in which the store happens are a box, each once; they
-//!    are listed, with the values that the instructions of the program compute (`threads.rs`);
+//!    are listed (`block.rs`), with the values that instructions compute (`threads.rs`);
 //! 3. along each mode the outer variables count boxes, from the first to the last that there is,
 //!    and together they determine block and turn (`grid.rs`).
 //!
@@ -30,6 +30,7 @@
 //! one list of sizes and a tensor not too many elements (`listed.rs`). Else it is
 //! [`Written::Unproved`], and says why: the interpreter checks it at each size.
 
+mod block;
 mod digits;
 mod grid;
 mod listed;
@@ -49,11 +50,9 @@ use crate::program::memory::{BufferId, Role, Space};
 use crate::program::operation::Operation;
 use crate::program::register::Register;
 use crate::program::{Program, Source, SourceId, Step};
+use block::{Listed, MAX_LISTED, NoBox};
 use digits::{Case, Digits, Start};
 use threads::ThreadValues;
-
-/// The most elements of a block that are listed.
-const MAX_LISTED: usize = 1 << 21;
 
 /// An output, and what is shown of its elements.
 #[derive(Debug, Clone, PartialEq)]
@@ -414,120 +413,4 @@ fn stacked(lows: &[&[i64]]) -> Option<usize> {
 fn same(a: &[Vec<(i64, Parameter)>], b: &[Vec<(i64, Parameter)>]) -> bool {
     let pair = |((f, p), (g, q)): (&(i64, Parameter), &(i64, Parameter))| f == g && p.stands_for(q);
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.len() == b.len() && a.iter().zip(b).all(pair))
-}
-
-/// Why the elements of a block are no box.
-enum NoBox {
-    Twice(usize, usize, Vec<i64>),
-    Hole(Vec<i64>),
-    Negative,
-}
-
-/// The elements of a block: who writes each coordinate.
-struct Listed {
-    /// The greatest extents of the modes, where there are such.
-    extents: Vec<Option<i64>>,
-    writers: HashMap<Vec<i64>, usize>,
-    twice: Option<(usize, usize, Vec<i64>)>,
-    /// Whether threads have different elements, or not all of them store.
-    by_threads: bool,
-}
-
-impl Listed {
-    fn new(bounds: &[(ModePath, Expr)]) -> Listed {
-        let extents = bounds.iter().map(|(_, extent)| extent.range().1).collect();
-        Listed { extents, writers: HashMap::new(), twice: None, by_threads: false }
-    }
-
-    fn add(
-        &mut self,
-        write: &Write,
-        all: &[Along],
-        core: &Core,
-        values: &ThreadValues,
-        program: &Program,
-    ) -> Result<(), Doubt> {
-        let threads = program.threads as usize;
-        let name = || program.sources[write.source.index()].to_string();
-        let elements = write.elements.as_ref().ok_or_else(|| undecided(format!("{} has no known part", name())))?;
-        let mut stores = vec![true; threads];
-        for (register, wanted) in &write.conditions {
-            let holds = values.get(real(core, *register));
-            let holds = holds
-                .ok_or_else(|| undecided(format!("{} happens under a condition of more than the thread", name())))?;
-            stores.iter_mut().zip(holds).for_each(|(stores, holds)| *stores &= (*holds != 0) == *wanted);
-        }
-        let apart = all.iter().any(|along| !along.inner.is_empty()) || stores.contains(&false);
-        self.by_threads |= apart;
-        // Threads that all have the same elements are listed as one.
-        let threads = if apart { threads } else { 1 };
-        let storing = stores[..threads].iter().filter(|stores| **stores).count();
-        if elements.len().saturating_mul(storing).saturating_add(self.writers.len()) > MAX_LISTED {
-            return Err(undecided(format!("{} has more elements in a block than are listed", name())));
-        }
-        for thread in (0..threads).filter(|thread| stores[*thread]) {
-            let starts: Vec<i64> = all
-                .iter()
-                .map(|along| {
-                    let value = |register: Register| values.get(register).map_or(0, |values| values[thread]);
-                    along.inner.iter().fold(along.constant, |sum, (factor, register)| sum + factor * value(*register))
-                })
-                .collect();
-            for element in elements {
-                let at: Vec<i64> = starts.iter().zip(element).map(|(start, step)| start + step).collect();
-                if let Some(before) = self.writers.insert(at.clone(), thread)
-                    && before != thread
-                    && self.exists(&at)
-                {
-                    self.twice.get_or_insert((before, thread, at));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a coordinate of the first block is inside for some admissible size.
-    fn exists(&self, at: &[i64]) -> bool {
-        at.iter().zip(&self.extents).all(|(at, extent)| extent.is_none_or(|extent| *at < extent))
-    }
-
-    /// The sides of the box from `low` on that the elements are, where none is written twice and
-    /// none left out.
-    fn sides(self, outer: &[Vec<(i64, Parameter)>], low: &[i64]) -> Result<Vec<i64>, NoBox> {
-        if let Some((one, other, at)) = self.twice {
-            return Err(NoBox::Twice(one, other, at));
-        }
-        // Past the greatest extent nothing is written, where no outer variable moves the part.
-        let past = |at: &[i64]| {
-            at.iter()
-                .zip(&self.extents)
-                .zip(outer)
-                .any(|((at, extent), outer)| outer.is_empty() && extent.is_some_and(|extent| *at >= extent))
-        };
-        let mut sides = vec![0; outer.len()];
-        let mut count = 0_u64;
-        for at in self.writers.keys().filter(|at| !past(at)) {
-            if at.iter().any(|at| *at < 0) {
-                return Err(NoBox::Negative);
-            }
-            sides.iter_mut().zip(at).zip(low).for_each(|((side, at), low)| *side = (*side).max(at - low + 1));
-            count += 1;
-        }
-        let size = sides.iter().try_fold(1_u64, |size, side| size.checked_mul(side.unsigned_abs()));
-        if size == Some(count) {
-            return Ok(sides);
-        }
-        // The first coordinate of the box that is left out.
-        let mut at = low.to_vec();
-        while self.writers.contains_key(&at) {
-            for ((at, side), low) in at.iter_mut().zip(&sides).zip(low) {
-                *at += 1;
-                if *at - low < *side {
-                    break;
-                }
-                *at = *low;
-            }
-        }
-        Err(NoBox::Hole(at))
-    }
 }

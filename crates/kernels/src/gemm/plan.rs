@@ -6,6 +6,7 @@
 //! reason why a plan cannot be carried out; [`Plan::of`] gives one that has such a reason only
 //! where all have.
 
+mod last_tiles;
 mod refusal;
 mod stored;
 mod text;
@@ -32,9 +33,6 @@ const MAX_COLUMNS: i64 = 256;
 const GROUP: i64 = 8;
 /// Bytes of tensors that stay in the cache from one launch to the next, about.
 pub(super) const CACHED: i64 = 12 << 20;
-/// Turns of all blocks after which blocks may share the last tiles: after fewer, what is gained was
-/// less than what the sums cost.
-const MANY_TURNS: i64 = 12;
 /// Multiplications and additions of short work.
 pub(super) const SHORT: i64 = 40_000_000_000;
 /// Multiplications and additions a byte where memory does not decide.
@@ -427,34 +425,6 @@ impl Plan {
         }
         let each = if problem.pairs().is_some() { 2 } else { 1 };
         if self.splits > 1 { sums.saturating_mul(self.splits * each) } else { 0 }
-    }
-
-    /// The same plan on all processors, in which so many blocks share the tiles that are left of
-    /// whole turns; none where no turn is whole, or none is left.
-    pub(crate) fn sharing_last(&self, problem: &Problem, machine: &Machine, splits: i64) -> Option<Plan> {
-        let (tiles, blocks) = (self.tiles(problem).iter().product::<i64>(), i64::from(machine.multiprocessors));
-        let tail = tiles % blocks;
-        if self.splits > 1 || self.resident > 1 || tail == 0 || tail == tiles {
-            return None;
-        }
-        let plan = Plan { splits, tail, blocks, ..self.clone() };
-        plan.refusal(problem).is_none().then_some(plan)
-    }
-
-    /// Whether few tiles are left after many turns, and blocks share these.
-    fn shares_few(&self, problem: &Problem) -> bool {
-        let turns = (self.tiles(problem).iter().product::<i64>() - self.tail) / self.blocks.max(1);
-        self.tail > 0 && 2 * self.tail <= self.blocks && turns >= MANY_TURNS && !problem.is_promoted()
-    }
-
-    /// Whether all tiles are shared.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.splits > 1 && self.tail == 0
-    }
-
-    /// The plan of the tiles that a block has alone, and of the last ones that are shared.
-    pub(crate) fn parted(&self) -> (Plan, Plan) {
-        (Plan { splits: 1, tail: 0, ..self.clone() }, Plan { tail: 0, ..self.clone() })
     }
 
     /// Scales that a thread loads in a step along K.

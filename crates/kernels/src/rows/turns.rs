@@ -133,25 +133,7 @@ impl Turns {
         if widest(columns, element, alignment) != vector {
             return Ok(None);
         }
-        let run = vector * LANES;
-        let layout = format!("(({LANES},1,{warps}),({vector},1)):(({vector},1,{run}),(1,1))");
-        let held = Distribution::new(&format!("(1,{run},{warps})"), &layout)?;
-        let (lanes, rows, each, stored) = (LANES, 1, 1, vectors);
-        let rows = Rows {
-            columns,
-            element,
-            alignment,
-            vector,
-            lanes,
-            vectors,
-            stored,
-            warps,
-            rows,
-            blocks,
-            each,
-            beside: 0,
-            run: held,
-        };
+        let rows = Rows::in_blocks((columns, alignment), element, (blocks, warps), (vectors, vectors))?;
         Ok(Some(Turns { rows, clusters, resident }))
     }
 

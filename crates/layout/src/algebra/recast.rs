@@ -139,7 +139,8 @@ impl<N: Extent> Layout<N> {
     /// let error = recast(32, 16, "(3,2):(1,4)").unwrap_err();
     /// assert_eq!(error.to_string(), "recast_layout: in mode 0, 2 does not divide 3");
     /// let error = recast(32, 16, "8:2").unwrap_err();
-    /// assert_eq!(error.to_string(), "recast_layout: a wide element is 2 elements side by side, and here no two are");
+    /// let apart = "a wide element is 2 elements side by side, and here no two are";
+    /// assert_eq!(error.to_string(), format!("recast_layout: {apart}"));
     ///
     /// let launch = |text: &str| text.parse::<Layout<Expr>>().unwrap().recast(32, 16);
     /// assert_eq!(launch("(K,M{div=8}):(M,1)").unwrap().to_string(), "(K,M/2):(M/2,1)");

@@ -176,8 +176,8 @@ impl Machine<'_> {
         let clocks = &self.block.clocks;
         let mut conflict = None;
         for cell in &mut self.globals[buffer.index()].cells[first..=last] {
-            let told = (clocks, &self.arrivals);
-            let found = self.groups.touch_global(cell, touch, event, (block, thread), told);
+            let known = (clocks, &self.arrivals);
+            let found = self.groups.touch_global(cell, touch, event, (block, thread), known);
             conflict = conflict.or(found);
         }
         match conflict {
