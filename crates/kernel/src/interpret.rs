@@ -43,6 +43,7 @@ mod stepper;
 mod tensor_name;
 #[cfg(test)]
 pub(crate) mod tests;
+mod touch;
 mod warp;
 
 pub use counts::{AccessCount, Class, Counts};
@@ -52,8 +53,9 @@ pub use machine::MAX_FINDINGS;
 pub use reading::Reading;
 pub use schedule::{Completion, Order, Schedule};
 pub use setup::MAX_MEMORY;
-pub use stepper::{AccessKind, Executed, Held, Step, Stepper, Touched};
+pub use stepper::{Executed, Held, Step, Stepper, Touched};
 pub use tensor_name::TensorName;
+pub use touch::AccessKind;
 
 use crate::element::{Element, ElementType};
 use crate::program::Program;

@@ -3,15 +3,14 @@
 //! Law: an access is carried out if it lies inside its buffer and is aligned; it is ordered after
 //! every access that it conflicts with; it reads what was written, and writes what may be written.
 
+mod check;
 mod matrix;
-mod touch;
 
 use super::arithmetic;
-use super::cluster::Memory;
 use super::finding::Defect;
 use super::lanes::{LANES, Lanes, lanes};
 use super::machine::{Machine, Stop};
-use super::shadow::Touch;
+use super::touch::{AccessKind, Actor, Memory, Span, Touch};
 use super::warp::Warp;
 use crate::program::Instruction;
 use crate::program::memory::{Access, BufferId, Space};
@@ -61,36 +60,28 @@ impl Machine<'_> {
         self.program.buffer(buffer).space == Space::Global
     }
 
-    /// Whether an access of some bytes at an address is inside its buffer and aligned.
-    pub(super) fn inside(
-        &mut self,
-        place: usize,
-        thread: usize,
-        buffer: BufferId,
-        address: i64,
-        bytes: u64,
-        alignment: u32,
-    ) -> Result<bool, Stop> {
+    /// Whether bytes that somebody is about to touch are inside their buffer and aligned.
+    pub(super) fn inside(&mut self, by: Actor, span: &Span, alignment: u32) -> Result<bool, Stop> {
+        let buffer = span.memory.buffer;
         let size = self.setup.extents[buffer.index()].bytes;
-        let end = i128::from(address) + i128::from(bytes);
-        if address < 0 || end > i128::from(size) {
-            let of = self.place(buffer, address, bytes);
-            self.report(Defect::OutOfBounds { place: of, size }, place, Some(thread))?;
+        let end = i128::from(span.address) + i128::from(span.bytes);
+        if span.address < 0 || end > i128::from(size) {
+            self.report_by(by, Defect::OutOfBounds { place: self.place_of(span), size })?;
             return Ok(false);
         }
         let own = self.program.buffer(buffer);
-        let absolute = address + i64::from(own.start);
+        let absolute = span.address + i64::from(own.start);
         let promised = own.space == Space::Shared || alignment <= own.alignment;
         if absolute % i64::from(alignment) != 0 || !promised {
-            let of = self.place(buffer, address, bytes);
-            self.report(Defect::Misaligned { place: of, alignment }, place, Some(thread))?;
+            self.report_by(by, Defect::Misaligned { place: self.place_of(span), alignment })?;
             return Ok(false);
         }
         Ok(true)
     }
 
-    /// Bytes of a buffer that are inside.
-    pub(super) fn bytes_of(&mut self, memory: Memory, address: i64, bytes: u64) -> &mut [u8] {
+    /// The contents of bytes that are inside their buffer.
+    pub(super) fn bytes_of(&mut self, span: Span) -> &mut [u8] {
+        let Span { memory, address, bytes } = span;
         let (data, first) = match self.program.buffer(memory.buffer).space {
             Space::Global => (&mut self.globals[memory.buffer.index()].data, address as usize),
             Space::Shared => {
@@ -129,22 +120,21 @@ impl Machine<'_> {
         mask: u32,
         access: &Access,
         (addresses, ranks): (&[i64; LANES], &[usize; LANES]),
-        touch: Touch,
+        kind: AccessKind,
     ) -> Result<u32, Stop> {
         let bytes = access.bytes();
         let mut admitted = 0;
         for lane in lanes(mask) {
-            let thread = warp.thread(lane);
-            if self.inside(place, thread, access.buffer, addresses[lane], bytes.into(), bytes)? {
-                let event = match touch {
-                    Touch::Read => self.block.clocks.reading(thread, place),
-                    _ => self.block.clocks.now(thread, place),
-                };
-                let own = (place, thread);
-                let memory = Memory { buffer: access.buffer, rank: ranks[lane] };
-                if self.touch(own, memory, addresses[lane], bytes.into(), touch, event)? {
-                    admitted |= 1 << lane;
-                }
+            let by = Actor { place, thread: warp.thread(lane) };
+            let memory = Memory { buffer: access.buffer, rank: ranks[lane] };
+            let event = match kind {
+                AccessKind::Read => self.block.clocks.reading(by.thread, place),
+                _ => self.block.clocks.now(by.thread, place),
+            };
+            let span = Span { memory, address: addresses[lane], bytes: bytes.into() };
+            let touch = Touch { by, span, kind, event };
+            if self.inside(by, &touch.span, bytes)? && self.touch(&touch)? {
+                admitted |= 1 << lane;
             }
         }
         self.tally((place, 0), access.buffer, admitted, addresses, bytes);
@@ -158,7 +148,7 @@ impl Machine<'_> {
         (place, instruction): (usize, &Instruction),
         access: &Access,
         remote: bool,
-        touch: Touch,
+        kind: AccessKind,
     ) -> Result<Reached, Stop> {
         let mut values = 0;
         let addresses = addresses(warp, instruction, access, self.is_global(access.buffer), &mut values);
@@ -168,14 +158,14 @@ impl Machine<'_> {
             values += 1;
         }
         let mask = self.active(warp, instruction);
-        let admitted = self.admit(warp, place, mask, access, (&addresses, &ranks), touch)?;
+        let admitted = self.admit(warp, place, mask, access, (&addresses, &ranks), kind)?;
         Ok(Reached { admitted, addresses, ranks, values })
     }
 
     /// The bytes that a lane reaches.
     fn bytes_reached(&mut self, reached: &Reached, access: &Access, lane: usize) -> &mut [u8] {
         let memory = Memory { buffer: access.buffer, rank: reached.ranks[lane] };
-        self.bytes_of(memory, reached.addresses[lane], access.bytes().into())
+        self.bytes_of(Span { memory, address: reached.addresses[lane], bytes: access.bytes().into() })
     }
 
     pub(super) fn load(
@@ -186,7 +176,7 @@ impl Machine<'_> {
         access: &Access,
         remote: bool,
     ) -> Result<(), Stop> {
-        let reached = self.reached(warp, (place, instruction), access, remote, Touch::Read)?;
+        let reached = self.reached(warp, (place, instruction), access, remote, AccessKind::Read)?;
         for output in &instruction.outputs {
             warp.registers[output.index()] = [0; LANES];
         }
@@ -208,7 +198,7 @@ impl Machine<'_> {
         access: &Access,
         remote: bool,
     ) -> Result<(), Stop> {
-        let reached = self.reached(warp, (place, instruction), access, remote, Touch::Write)?;
+        let reached = self.reached(warp, (place, instruction), access, remote, AccessKind::Write)?;
         let piece = access.bits as usize / 8;
         for lane in lanes(reached.admitted) {
             let bytes = self.bytes_reached(&reached, access, lane);
@@ -228,7 +218,7 @@ impl Machine<'_> {
         access: &Access,
         remote: bool,
     ) -> Result<(), Stop> {
-        let reached = self.reached(warp, (place, instruction), access, remote, Touch::Atomic)?;
+        let reached = self.reached(warp, (place, instruction), access, remote, AccessKind::Atomic)?;
         let piece = access.bits as usize / 8;
         let mut old = [0; LANES];
         for lane in lanes(reached.admitted) {

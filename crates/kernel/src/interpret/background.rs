@@ -10,11 +10,10 @@ use std::collections::VecDeque;
 
 use super::access::addresses;
 use super::clock::{MAX_COUNT, Work};
-use super::cluster::Memory;
 use super::finding::Defect;
 use super::lanes::{LANES, lanes};
 use super::machine::{Machine, Stop};
-use super::shadow::Touch;
+use super::touch::{AccessKind, Actor, Span, Touch};
 use super::warp::Warp;
 use crate::program::Instruction;
 use crate::program::memory::Access;
@@ -23,10 +22,9 @@ use crate::program::memory::Access;
 #[derive(Debug, Clone)]
 struct Copy {
     group: u32,
-    to: (Memory, i64),
+    to: Span,
     /// Zeros where there is none.
-    from: Option<(Memory, i64)>,
-    bytes: u64,
+    from: Option<Span>,
 }
 
 /// The asynchronous copies of a thread.
@@ -45,7 +43,7 @@ impl Machine<'_> {
     pub(super) fn bytes_under_way(&self) -> Vec<(u64, u64)> {
         let pending = self.block.copies.iter().flat_map(|copies| &copies.pending);
         let mut ranges: Vec<(u64, u64)> = pending
-            .map(|copy| (self.shared_at(copy.to.0, copy.to.1), copy.bytes))
+            .map(|copy| (self.shared_at(copy.to.memory, copy.to.address), copy.to.bytes))
             .map(|(first, bytes)| (first, first + bytes))
             .collect();
         ranges.sort_unstable();
@@ -71,25 +69,25 @@ impl Machine<'_> {
             let thread = warp.thread(lane);
             let group = self.block.copies[thread].committed + 1;
             let event = self.block.clocks.background(thread, Work::Copy, group, place);
-            let own = (place, thread);
+            let by = Actor { place, thread };
             let mut source = None;
             if copied >> lane & 1 == 1 {
+                let span = Span { memory: self.own(from.buffer, thread), address: sources[lane], bytes: bytes.into() };
                 // Bytes outside the tensor are reported, and read as zeros.
-                if self.inside(place, thread, from.buffer, sources[lane], bytes.into(), bytes)? {
-                    let memory = self.own(from.buffer, thread);
-                    self.touch(own, memory, sources[lane], bytes.into(), Touch::Read, event)?;
-                    source = Some((memory, sources[lane]));
+                if self.inside(by, &span, bytes)? {
+                    self.touch(&Touch { by, span, kind: AccessKind::Read, event })?;
+                    source = Some(span);
                     read |= 1 << lane;
                 }
             }
-            if !self.inside(place, thread, to.buffer, targets[lane], bytes.into(), bytes)? {
+            let span = Span { memory: self.own(to.buffer, thread), address: targets[lane], bytes: bytes.into() };
+            if !self.inside(by, &span, bytes)? {
                 continue;
             }
-            let memory = self.own(to.buffer, thread);
-            self.touch(own, memory, targets[lane], bytes.into(), Touch::Write, event)?;
+            self.touch(&Touch { by, span, kind: AccessKind::Write, event })?;
             written |= 1 << lane;
             self.block.copies[thread].last = (group, place);
-            let copy = Copy { group, to: (memory, targets[lane]), from: source, bytes: bytes.into() };
+            let copy = Copy { group, to: span, from: source };
             if self.at_once() {
                 self.carry_out(&copy);
             } else {
@@ -103,11 +101,11 @@ impl Machine<'_> {
 
     fn carry_out(&mut self, copy: &Copy) {
         let mut bytes = [0; 16];
-        let bytes = &mut bytes[..copy.bytes as usize];
-        if let Some((memory, address)) = copy.from {
-            bytes.copy_from_slice(self.bytes_of(memory, address, copy.bytes));
+        let bytes = &mut bytes[..copy.to.bytes as usize];
+        if let Some(from) = copy.from {
+            bytes.copy_from_slice(self.bytes_of(from));
         }
-        self.bytes_of(copy.to.0, copy.to.1, copy.bytes).copy_from_slice(bytes);
+        self.bytes_of(copy.to).copy_from_slice(bytes);
     }
 
     pub(super) fn commit_copies(&mut self, warp: &Warp) {

@@ -7,19 +7,18 @@
 
 use super::access::addresses;
 use super::clock::{Clock, Event, MAX_AGENTS, joined, with};
-use super::cluster::Memory;
 use super::code::Node;
 use super::finding::{Defect, Place};
 use super::lanes::{LANES, lanes};
 use super::machine::{Machine, Stop};
-use super::shadow::Touch;
+use super::touch::{AccessKind, Actor, Memory, Span, Touch};
 use super::warp::{State, Warp};
 use crate::program::Instruction;
 use crate::program::memory::{Access, BufferId};
 use crate::program::operation::Fence;
 
 /// Bytes of a barrier in memory.
-const OBJECT: u64 = 8;
+pub(super) const OBJECT: u64 = 8;
 
 /// The bytes that a barrier may expect have less than this absolute value.
 const MAX_EXPECTED: i64 = 1 << 20;
@@ -59,8 +58,8 @@ pub(super) struct Object {
     arriving: Clock,
     /// What the threads that arrived in the last phase knew.
     released: Clock,
-    /// The last bulk load: the count of its event, where and by whom it was set off.
-    pub(super) last_load: Option<(u32, usize, usize)>,
+    /// The last bulk load: the count of its event, and who set it off.
+    pub(super) last_load: Option<(u32, Actor)>,
     /// Where it was initialised.
     place: usize,
 }
@@ -174,27 +173,21 @@ impl Machine<'_> {
     }
 
     /// The barrier in memory at an address, which a thread uses, or the copy engine for it.
-    pub(super) fn object(
-        &mut self,
-        (place, thread): (usize, usize),
-        memory: Memory,
-        address: i64,
-        engine: bool,
-    ) -> Result<usize, Stop> {
-        let buffer = memory.buffer;
-        if !self.inside(place, thread, buffer, address, OBJECT, OBJECT as u32)? {
+    pub(super) fn object(&mut self, by: Actor, memory: Memory, address: i64, engine: bool) -> Result<usize, Stop> {
+        let span = Span { memory, address, bytes: OBJECT };
+        if !self.inside(by, &span, OBJECT as u32)? {
             return Err(Stop);
         }
         let first = self.shared_at(memory, address);
-        let of = self.place(buffer, address, OBJECT);
+        let place = self.place_of(&span);
         let Some(at) = self.block.objects.iter().position(|object| object.first == first) else {
-            self.report(Defect::Uninitialised { place: of, unpublished: false }, place, Some(thread))?;
+            self.report_by(by, Defect::Uninitialised { place, unpublished: false })?;
             return Err(Stop);
         };
         let init = self.block.objects[at].init;
         let clocks = &self.block.clocks;
-        if !clocks.ordered(init, thread) || (engine && !clocks.is_published(init, thread)) {
-            self.report(Defect::Uninitialised { place: of, unpublished: true }, place, Some(thread))?;
+        if !clocks.ordered(init, by.thread) || (engine && !clocks.is_published(init, by.thread)) {
+            self.report_by(by, Defect::Uninitialised { place, unpublished: true })?;
         }
         Ok(at)
     }
@@ -216,15 +209,16 @@ impl Machine<'_> {
         let addresses = addresses(warp, instruction, access, false, &mut 0);
         for lane in lanes(warp.mask) {
             let (thread, address) = (warp.thread(lane), addresses[lane]);
-            if !self.inside(place, thread, access.buffer, address, OBJECT, OBJECT as u32)? {
+            let (by, memory) = (Actor { place, thread }, self.own(access.buffer, thread));
+            let span = Span { memory, address, bytes: OBJECT };
+            if !self.inside(by, &span, OBJECT as u32)? {
                 return Err(Stop);
             }
-            let memory = self.own(access.buffer, thread);
             let first = self.shared_at(memory, address);
             let event = self.block.clocks.now(thread, place);
             let before = self.block.objects.iter().any(|object| object.meets(first, OBJECT));
             // What meets another barrier is reported by this.
-            self.touch((place, thread), memory, address, OBJECT, Touch::Write, event)?;
+            self.touch(&Touch { by, span, kind: AccessKind::Write, event })?;
             if before {
                 return Err(Stop);
             }
@@ -262,26 +256,21 @@ impl Machine<'_> {
         for lane in lanes(self.active(warp, instruction)) {
             let thread = warp.thread(lane);
             let memory = self.own(access.buffer, thread);
-            let at = self.object((place, thread), memory, addresses[lane], false)?;
+            let by = Actor { place, thread };
+            let at = self.object(by, memory, addresses[lane], false)?;
             let clock = self.block.clocks.release(std::iter::once(thread));
             let clock = self.counted(clock)?;
-            self.arrival((place, thread), at, &clock, expect)?;
+            self.arrival(by, at, &clock, expect)?;
         }
         Ok(())
     }
 
     /// One arrival at a barrier in memory, by a thread or agent with the given clock.
-    pub(super) fn arrival(
-        &mut self,
-        (place, thread): (usize, usize),
-        at: usize,
-        clock: &Clock,
-        expect: u32,
-    ) -> Result<(), Stop> {
+    pub(super) fn arrival(&mut self, by: Actor, at: usize, clock: &Clock, expect: u32) -> Result<(), Stop> {
         let object = &self.block.objects[at];
         if object.pending == 0 {
-            let (count, of) = (object.count, self.object_place(at));
-            self.report(Defect::Arrivals { place: of, count, came: count + 1 }, place, Some(thread))?;
+            let (count, place) = (object.count, self.object_place(at));
+            self.report_by(by, Defect::Arrivals { place, count, came: count + 1 })?;
             return Err(Stop);
         }
         let object = &mut self.block.objects[at];
@@ -290,8 +279,7 @@ impl Machine<'_> {
         object.expects += i64::from(expect);
         let expects = object.expects;
         if expects.abs() >= MAX_EXPECTED {
-            let of = self.object_place(at);
-            self.report(Defect::TransactionBytes { place: of, expects }, place, Some(thread))?;
+            self.report_by(by, Defect::TransactionBytes { place: self.object_place(at), expects })?;
             return Err(Stop);
         }
         self.end_phase(at);
@@ -324,7 +312,7 @@ impl Machine<'_> {
         let mut learned: Option<(usize, u32)> = None;
         for lane in lanes(waiting) {
             let thread = warp.thread(lane);
-            let at = self.object((place, thread), self.own(access.buffer, thread), addresses[lane], false)?;
+            let at = self.object(Actor { place, thread }, self.own(access.buffer, thread), addresses[lane], false)?;
             let object = &self.block.objects[at];
             if u64::from(object.phase) & 1 == parities[lane] & 1 {
                 continue;
@@ -391,16 +379,16 @@ impl Machine<'_> {
             let object = &self.block.objects[at];
             let (count, pending, expects, place) = (object.count, object.pending, object.expects, object.place);
             let agent = self.block.clocks.load_agent(at);
-            let unknown = object.last_load.filter(|(event, ..)| self.block.clocks.known_to_any(agent) < *event);
+            let unknown = object.last_load.filter(|(event, _)| self.block.clocks.known_to_any(agent) < *event);
             if expects != 0 {
                 let of = self.object_place(at);
                 self.report(Defect::TransactionBytes { place: of, expects }, place, None)?;
             } else if pending != count {
                 let of = self.object_place(at);
                 self.report(Defect::Arrivals { place: of, count, came: count - pending }, place, None)?;
-            } else if let Some((_, place, thread)) = unknown {
+            } else if let Some((_, by)) = unknown {
                 let what = "nobody has waited for a bulk load";
-                self.report(Defect::PendingAtExit { what }, place, Some(thread))?;
+                self.report_by(by, Defect::PendingAtExit { what })?;
             }
         }
         Ok(())

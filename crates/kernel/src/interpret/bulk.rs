@@ -8,16 +8,15 @@ use std::collections::VecDeque;
 
 use super::access::addresses;
 use super::clock::{Event, MAX_COUNT, Work};
-use super::cluster::Memory;
 use super::finding::Defect;
 use super::lanes::{lanes, signed};
 use super::machine::{Machine, Stop};
 use super::schedule::Order;
 use super::setup::Boxes;
-use super::shadow::Touch;
+use super::touch::{AccessKind, Actor, Memory, Span, Touch};
 use super::warp::Warp;
 use crate::program::Instruction;
-use crate::program::memory::{Access, BufferId, MapId};
+use crate::program::memory::{Access, MapId};
 
 /// What boxes in shared memory begin at multiples of, in bytes.
 const PLACES: u32 = 128;
@@ -27,7 +26,7 @@ const PLACES: u32 = 128;
 struct Store {
     group: u32,
     map: MapId,
-    from: (Memory, i64),
+    from: Span,
     coordinates: [i64; 5],
 }
 
@@ -45,20 +44,19 @@ pub(super) struct Stores {
 enum Origin {
     /// The box of a map at a corner.
     Box(MapId, [i64; 5]),
-    /// So many bytes of shared memory.
-    Shared(Memory, i64, u64),
+    /// Bytes of shared memory.
+    Shared(Span),
 }
 
 /// A bulk load that was set off, into the shared memory of one block.
 #[derive(Debug, Clone)]
 pub(super) struct Load {
     from: Origin,
-    to: (Memory, i64),
+    to: Span,
     object: usize,
     /// The phase of its barrier when it was set off.
     phase: u32,
-    place: usize,
-    thread: usize,
+    by: Actor,
 }
 
 /// A row of a box.
@@ -113,21 +111,15 @@ impl Machine<'_> {
 
     /// Stops where a box may not be copied: by its place in shared memory, and by the address of
     /// its first row.
-    fn box_inside(
-        &mut self,
-        (place, thread): (usize, usize),
-        map: MapId,
-        shared: (BufferId, i64),
-        coordinates: &[i64; 5],
-    ) -> Result<(), Stop> {
+    fn box_inside(&mut self, by: Actor, map: MapId, shared: Span, coordinates: &[i64; 5]) -> Result<(), Stop> {
         let boxes = &self.setup.maps[map.index()];
-        if !self.inside(place, thread, shared.0, shared.1, boxes.bytes.into(), PLACES)? {
+        if !self.inside(by, &shared, PLACES)? {
             return Err(Stop);
         }
         let first = coordinates[0] * i64::from(boxes.element);
         if first % 16 != 0 {
-            let of = self.place(boxes.buffer, first, boxes.element.into());
-            self.report(Defect::Misaligned { place: of, alignment: 16 }, place, Some(thread))?;
+            let place = self.place(boxes.buffer, first, boxes.element.into());
+            self.report_by(by, Defect::Misaligned { place, alignment: 16 })?;
             return Err(Stop);
         }
         Ok(())
@@ -136,18 +128,18 @@ impl Machine<'_> {
     /// Records what a bulk copy does to the tensor.
     fn touch_rows(
         &mut self,
-        (place, thread): (usize, usize),
+        by: Actor,
         map: MapId,
         coordinates: &[i64; 5],
-        touch: Touch,
+        kind: AccessKind,
         event: Event,
     ) -> Result<(), Stop> {
         let boxes = &self.setup.maps[map.index()];
+        let memory = self.own(boxes.buffer, by.thread);
         for row in boxes.rows(coordinates) {
             let Some((_, address, bytes)) = row.real else { continue };
-            let inside = self.inside(place, thread, boxes.buffer, address, bytes, boxes.element)?;
-            let memory = self.own(boxes.buffer, thread);
-            if !inside || !self.touch((place, thread), memory, address, bytes, touch, event)? {
+            let span = Span { memory, address, bytes };
+            if !self.inside(by, &span, boxes.element)? || !self.touch(&Touch { by, span, kind, event })? {
                 return Err(Stop);
             }
         }
@@ -156,20 +148,15 @@ impl Machine<'_> {
 
     /// Bytes of shared memory that ordinary stores left, and that a bulk copy is about to take or
     /// replace.
-    pub(super) fn fenced(
-        &mut self,
-        (place, thread): (usize, usize),
-        shared: (Memory, i64),
-        bytes: u64,
-    ) -> Result<(), Stop> {
+    pub(super) fn fenced(&mut self, by: Actor, shared: Span) -> Result<(), Stop> {
         let shift = self.setup.shared_shift;
-        let first = self.shared_at(shared.0, shared.1);
-        let cells = (first >> shift) as usize..=((first + bytes - 1) >> shift) as usize;
+        let first = self.shared_at(shared.memory, shared.address);
+        let cells = (first >> shift) as usize..=((first + shared.bytes - 1) >> shift) as usize;
         let block = &self.block;
-        let found = block.cells[cells].iter().find_map(|cell| block.groups.unfenced(cell, thread, &block.clocks));
+        let found = block.cells[cells].iter().find_map(|cell| block.groups.unfenced(cell, by.thread, &block.clocks));
         if let Some(before) = found {
-            let (of, before) = (self.place(shared.0.buffer, shared.1, bytes), self.party(before));
-            self.report(Defect::Unfenced { place: of, before }, place, Some(thread))?;
+            let (place, before) = (self.place_of(&shared), self.party(before));
+            self.report_by(by, Defect::Unfenced { place, before })?;
         }
         Ok(())
     }
@@ -188,25 +175,25 @@ impl Machine<'_> {
         let objects = addresses(warp, instruction, barrier, false, &mut input);
         let bytes = u64::from(self.setup.maps[map.index()].bytes);
         for lane in lanes(self.active(warp, instruction)) {
-            let own = (place, warp.thread(lane));
+            let by = Actor { place, thread: warp.thread(lane) };
             let coordinates = self.corner(warp, instruction, input, lane);
-            self.box_inside(own, map, (to.buffer, targets[lane]), &coordinates)?;
+            let target = Span { memory: self.own(to.buffer, by.thread), address: targets[lane], bytes };
+            self.box_inside(by, map, target, &coordinates)?;
             let mask = match instruction.inputs.last().filter(|_| multicast) {
                 Some(mask) => warp.registers[mask.index()][lane],
                 None => 1 << warp.rank,
             };
             if mask == 0 || mask >> self.program.cluster_size() != 0 {
-                let of = self.place(to.buffer, targets[lane], bytes);
                 let rank = if mask == 0 { 0 } else { mask.ilog2() };
-                self.report(Defect::Lifetime { place: of, rank, ended: false }, place, Some(own.1))?;
+                self.report_by(by, Defect::Lifetime { place: self.place_of(&target), rank, ended: false })?;
                 return Err(Stop);
             }
             for rank in (0..self.program.cluster_size() as usize).filter(|rank| mask >> rank & 1 == 1) {
-                let object = self.object(own, Memory { buffer: barrier.buffer, rank }, objects[lane], true)?;
+                let object = self.object(by, Memory { buffer: barrier.buffer, rank }, objects[lane], true)?;
                 let event = self.load_event(object, place);
-                self.touch_rows(own, map, &coordinates, Touch::Read, event)?;
-                let target = (Memory { buffer: to.buffer, rank }, targets[lane]);
-                self.set_off(own, Origin::Box(map, coordinates), target, object, bytes)?;
+                self.touch_rows(by, map, &coordinates, AccessKind::Read, event)?;
+                let target = Span { memory: Memory { buffer: to.buffer, rank }, ..target };
+                self.set_off(by, Origin::Box(map, coordinates), target, object)?;
             }
         }
         Ok(())
@@ -227,21 +214,20 @@ impl Machine<'_> {
         let ranks = self.ranks(warp, place, instruction, to, input)?;
         let bytes = u64::from(bytes);
         for lane in lanes(self.active(warp, instruction)) {
-            let own = (place, warp.thread(lane));
-            let (target, source) = (targets[lane], sources[lane]);
-            for (buffer, address) in [(to.buffer, target), (from.buffer, source)] {
-                if !self.inside(place, own.1, buffer, address, bytes, 16)? {
+            let by = Actor { place, thread: warp.thread(lane) };
+            let rank = ranks[lane];
+            let target = Span { memory: Memory { buffer: to.buffer, rank }, address: targets[lane], bytes };
+            let source = Span { memory: self.own(from.buffer, by.thread), address: sources[lane], bytes };
+            for span in [target, source] {
+                if !self.inside(by, &span, 16)? {
                     return Err(Stop);
                 }
             }
-            let rank = ranks[lane];
-            let object = self.object(own, Memory { buffer: barrier.buffer, rank }, objects[lane], true)?;
+            let object = self.object(by, Memory { buffer: barrier.buffer, rank }, objects[lane], true)?;
             let event = self.load_event(object, place);
-            let source = (self.own(from.buffer, own.1), source);
-            self.fenced(own, source, bytes)?;
-            self.touch(own, source.0, source.1, bytes, Touch::Read, event)?;
-            let target = (Memory { buffer: to.buffer, rank }, target);
-            self.set_off(own, Origin::Shared(source.0, source.1, bytes), target, object, bytes)?;
+            self.fenced(by, source)?;
+            self.touch(&Touch { by, span: source, kind: AccessKind::Read, event })?;
+            self.set_off(by, Origin::Shared(source), target, object)?;
         }
         Ok(())
     }
@@ -252,19 +238,12 @@ impl Machine<'_> {
     }
 
     /// Sets off a bulk load into the shared memory of one block.
-    fn set_off(
-        &mut self,
-        own: (usize, usize),
-        from: Origin,
-        to: (Memory, i64),
-        object: usize,
-        bytes: u64,
-    ) -> Result<(), Stop> {
-        let (event, phase) = (self.load_event(object, own.0), self.block.objects[object].phase);
-        self.fenced(own, to, bytes)?;
-        self.touch(own, to.0, to.1, bytes, Touch::Write, event)?;
-        self.block.objects[object].last_load = Some((phase + 1, own.0, own.1));
-        self.block.loads.push_back(Load { from, to, object, phase, place: own.0, thread: own.1 });
+    fn set_off(&mut self, by: Actor, from: Origin, to: Span, object: usize) -> Result<(), Stop> {
+        let (event, phase) = (self.load_event(object, by.place), self.block.objects[object].phase);
+        self.fenced(by, to)?;
+        self.touch(&Touch { by, span: to, kind: AccessKind::Write, event })?;
+        self.block.objects[object].last_load = Some((phase + 1, by));
+        self.block.loads.push_back(Load { from, to, object, phase, by });
         if self.at_once() {
             let last = self.block.loads.len() - 1;
             self.complete(last)?;
@@ -283,34 +262,30 @@ impl Machine<'_> {
 
     fn complete(&mut self, at: usize) -> Result<(), Stop> {
         let Some(load) = self.block.loads.remove(at) else { return Ok(()) };
-        let bytes = match &load.from {
-            Origin::Box(map, coordinates) => {
-                self.move_box(*map, load.to, coordinates, true);
-                i64::from(self.setup.maps[map.index()].bytes)
+        match &load.from {
+            Origin::Box(map, coordinates) => self.move_box(*map, load.to, coordinates, true),
+            Origin::Shared(from) => {
+                let moved = self.bytes_of(*from).to_vec();
+                self.bytes_of(load.to).copy_from_slice(&moved);
             }
-            Origin::Shared(memory, address, bytes) => {
-                let moved = self.bytes_of(*memory, *address, *bytes).to_vec();
-                self.bytes_of(load.to.0, load.to.1, *bytes).copy_from_slice(&moved);
-                *bytes as i64
-            }
-        };
+        }
+        let bytes = load.to.bytes as i64;
         let object = &mut self.block.objects[load.object];
         object.expects -= bytes;
         if object.phase != load.phase {
-            let of = self.object_place(load.object);
-            let defect = Defect::TransactionBytes { place: of, expects: -bytes };
-            self.report(defect, load.place, Some(load.thread))?;
+            let place = self.object_place(load.object);
+            self.report_by(load.by, Defect::TransactionBytes { place, expects: -bytes })?;
         }
         self.end_phase(load.object);
         Ok(())
     }
 
     /// Moves a box, to shared memory or from it.
-    fn move_box(&mut self, map: MapId, shared: (Memory, i64), coordinates: &[i64; 5], to_shared: bool) {
+    fn move_box(&mut self, map: MapId, shared: Span, coordinates: &[i64; 5], to_shared: bool) {
         let boxes = &self.setup.maps[map.index()];
-        let start = shared.1 + i64::from(self.program.buffer(shared.0.buffer).start);
+        let start = shared.address + i64::from(self.program.buffer(shared.memory.buffer).start);
         // The engine permutes by the bits of addresses in the block.
-        let begin = shared.0.rank * self.setup.shared_bytes;
+        let begin = shared.memory.rank * self.setup.shared_bytes;
         let length = i64::from(boxes.boxed[0] * boxes.element);
         let tensor = &mut self.globals[boxes.buffer.index()].data;
         for row in boxes.rows(coordinates) {
@@ -341,21 +316,22 @@ impl Machine<'_> {
         let sources = addresses(warp, instruction, from, false, &mut input);
         let bytes = u64::from(self.setup.maps[map.index()].bytes);
         for lane in lanes(self.active(warp, instruction)) {
-            let own = (place, warp.thread(lane));
+            let thread = warp.thread(lane);
+            let by = Actor { place, thread };
             let coordinates = self.corner(warp, instruction, input, lane);
-            self.box_inside(own, map, (from.buffer, sources[lane]), &coordinates)?;
-            let source = (self.own(from.buffer, own.1), sources[lane]);
-            let group = self.block.stores[own.1].committed + 1;
-            let reading = self.block.clocks.background(own.1, Work::StoreRead, group, place);
-            let writing = self.block.clocks.background(own.1, Work::StoreWrite, group, place);
-            self.fenced(own, source, bytes)?;
-            self.touch(own, source.0, source.1, bytes, Touch::Read, reading)?;
-            self.touch_rows(own, map, &coordinates, Touch::Write, writing)?;
-            self.block.stores[own.1].last = (group, place);
+            let source = Span { memory: self.own(from.buffer, thread), address: sources[lane], bytes };
+            self.box_inside(by, map, source, &coordinates)?;
+            let group = self.block.stores[thread].committed + 1;
+            let reading = self.block.clocks.background(thread, Work::StoreRead, group, place);
+            let writing = self.block.clocks.background(thread, Work::StoreWrite, group, place);
+            self.fenced(by, source)?;
+            self.touch(&Touch { by, span: source, kind: AccessKind::Read, event: reading })?;
+            self.touch_rows(by, map, &coordinates, AccessKind::Write, writing)?;
+            self.block.stores[thread].last = (group, place);
             if self.at_once() {
                 self.move_box(map, source, &coordinates, false);
             } else {
-                self.block.stores[own.1].pending.push_back(Store { group, map, from: source, coordinates });
+                self.block.stores[thread].pending.push_back(Store { group, map, from: source, coordinates });
             }
         }
         Ok(())

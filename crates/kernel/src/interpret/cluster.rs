@@ -7,28 +7,22 @@
 //! threads.
 
 use super::access::addresses;
+use super::barriers::OBJECT;
 use super::clock::{Agent, Clock, Event, joined};
 use super::finding::{Defect, Place};
 use super::lanes::{LANES, lanes};
 use super::machine::{Machine, Stop};
+use super::touch::{Actor, Memory, Span};
 use super::warp::{State, Warp};
 use crate::program::Instruction;
 use crate::program::memory::{Access, BufferId, Space};
-
-/// A buffer: that of the block of a rank, if it is in shared memory.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Memory {
-    pub(super) buffer: BufferId,
-    pub(super) rank: usize,
-}
 
 /// A use of the shared memory of another block.
 #[derive(Debug)]
 pub(super) struct Use {
     event: Event,
-    /// The thread that did it or set it off, and where.
-    thread: usize,
-    place: usize,
+    /// Who did it or set it off.
+    by: Actor,
     of: Place,
 }
 
@@ -176,36 +170,31 @@ impl Machine<'_> {
 
     /// Remembers that a thread uses shared memory, or sets off what does, and looks whether the
     /// block that has it is known to have begun.
-    pub(super) fn remember_use(
-        &mut self,
-        (place, thread): (usize, usize),
-        memory: Memory,
-        (address, bytes): (i64, u64),
-        event: Event,
-    ) -> Result<(), Stop> {
+    pub(super) fn remember_use(&mut self, by: Actor, span: &Span, event: Event) -> Result<(), Stop> {
+        let memory = span.memory;
         if self.program.cluster_size() == 1 || self.program.buffer(memory.buffer).space != Space::Shared {
             return Ok(());
         }
         let rank = memory.rank;
         let begin = rank * self.setup.padded;
-        let own = self.rank_of(thread) == rank;
-        if !own && !self.block.clocks.knows_any(thread, begin..begin + self.setup.padded) {
-            let of = self.place(memory.buffer, address, bytes);
-            self.report(Defect::Lifetime { place: of, rank: rank as u32, ended: false }, place, Some(thread))?;
+        let own = self.rank_of(by.thread) == rank;
+        if !own && !self.block.clocks.knows_any(by.thread, begin..begin + self.setup.padded) {
+            let place = self.place_of(span);
+            self.report_by(by, Defect::Lifetime { place, rank: rank as u32, ended: false })?;
         }
         // Work that a thread of the block waits for ends before the block does, or that is found.
-        let by = match self.block.clocks.agent(event.agent()) {
+        let user = match self.block.clocks.agent(event.agent()) {
             Agent::Thread(thread) | Agent::Work(thread, _) => self.rank_of(thread),
             Agent::Load(object) => self.block.objects[object].rank,
             Agent::Launches | Agent::Grid => rank,
         };
-        if by == rank {
+        if user == rank {
             return Ok(());
         }
         let key = (rank, event.agent());
         if self.block.uses.get(&key).is_none_or(|known| known.event.count() < event.count()) {
-            let of = self.place(memory.buffer, address, bytes);
-            self.block.uses.insert(key, Use { event, thread, place, of });
+            let of = self.place_of(span);
+            self.block.uses.insert(key, Use { event, by, of });
         }
         Ok(())
     }
@@ -213,12 +202,11 @@ impl Machine<'_> {
     /// A block may not end while another one uses its shared memory: one of its threads has to know
     /// of the use.
     pub(super) fn check_uses(&mut self) -> Result<(), Stop> {
-        for ((rank, _), Use { event, thread, place, of }) in std::mem::take(&mut self.block.uses) {
+        for ((rank, _), Use { event, by, of }) in std::mem::take(&mut self.block.uses) {
             let begin = rank * self.setup.padded;
             let mut threads = begin..begin + self.program.threads as usize;
             if !threads.any(|own| self.block.clocks.ordered(event, own)) {
-                let defect = Defect::Lifetime { place: of, rank: rank as u32, ended: true };
-                self.report(defect, place, Some(thread))?;
+                self.report_by(by, Defect::Lifetime { place: of, rank: rank as u32, ended: true })?;
             }
         }
         Ok(())
@@ -238,16 +226,17 @@ impl Machine<'_> {
         let ranks = self.ranks(warp, place, instruction, access, input)?;
         for lane in lanes(self.active(warp, instruction)) {
             let thread = warp.thread(lane);
+            let by = Actor { place, thread };
             let memory = Memory { buffer: access.buffer, rank: ranks[lane] };
             let event = self.block.clocks.reading(thread, place);
-            self.remember_use((place, thread), memory, (addresses[lane], 8), event)?;
-            let at = self.object((place, thread), memory, addresses[lane], false)?;
+            self.remember_use(by, &Span { memory, address: addresses[lane], bytes: OBJECT }, event)?;
+            let at = self.object(by, memory, addresses[lane], false)?;
             let clock = match releases {
                 true => self.block.clocks.release(std::iter::once(thread)),
                 false => self.block.clocks.release_reads(thread),
             };
             let clock = self.counted(clock)?;
-            self.arrival((place, thread), at, &clock, 0)?;
+            self.arrival(by, at, &clock, 0)?;
         }
         Ok(())
     }

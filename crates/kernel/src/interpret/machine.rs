@@ -25,7 +25,7 @@ use super::products::Product;
 use super::schedule::{Completion, Order, Random, Schedule};
 use super::setup::Setup;
 use super::shadow::{Cell, Foreign, GlobalCell, Groups};
-use super::stepper::Trace;
+use super::touch::{Actor, Span, Touch};
 use super::warp::{State, Warp};
 use crate::program::memory::{BufferId, Role, Space};
 use crate::program::{Program, Source};
@@ -107,7 +107,7 @@ pub(super) struct Machine<'a> {
     /// Which clusters of the grid have run, by their numbers.
     order: Vec<u64>,
     /// Every access since it was emptied, where somebody looks (`stepper.rs`).
-    pub(super) trail: Option<Vec<Trace>>,
+    pub(super) trail: Option<Vec<Touch>>,
     pub(super) findings: Vec<Finding>,
     seen: HashSet<(&'static str, usize)>,
     steps: u64,
@@ -268,7 +268,17 @@ impl<'a> Machine<'a> {
         if self.findings.len() >= MAX_FINDINGS { Err(Stop) } else { Ok(()) }
     }
 
+    /// Keeps a finding in what somebody does.
+    pub(super) fn report_by(&mut self, by: Actor, defect: Defect) -> Result<(), Stop> {
+        self.report(defect, by.place, Some(by.thread))
+    }
+
     /// Bytes of a buffer, for a finding.
+    pub(super) fn place_of(&self, span: &Span) -> Place {
+        self.place(span.memory.buffer, span.address, span.bytes)
+    }
+
+    /// Bytes of a buffer, by their numbers.
     pub(super) fn place(&self, buffer: BufferId, byte: i64, bytes: u64) -> Place {
         let buffer = self.program.buffer(buffer);
         Place { buffer: buffer.name.clone(), layout: buffer.layout.clone(), element: buffer.element, byte, bytes }

@@ -15,14 +15,13 @@ use std::collections::HashMap;
 
 use super::access::addresses;
 use super::clock::{Agent, MAX_COUNT, Work};
-use super::cluster::Memory;
 use super::code::Node;
 use super::convert::{from_e4m3, from_e5m2};
 use super::finding::Defect;
 use super::lanes::{LANES, Lanes, low};
 use super::machine::{Machine, Stop};
 use super::rounding::{from_bf16, from_f16};
-use super::shadow::Touch;
+use super::touch::{AccessKind, Actor, Span, Touch};
 use super::warp::Warp;
 use tilewright_atoms::SwizzleMode;
 
@@ -154,7 +153,14 @@ impl Machine<'_> {
         for (at, (factor, first, count)) in parts.into_iter().enumerate() {
             values[at] = match factor {
                 Some(factor) => {
-                    self.touch_factor((place, owner), factor, factors, starts[at], (first, count), group)?;
+                    self.touch_factor(
+                        Actor { place, thread: owner },
+                        factor,
+                        factors,
+                        starts[at],
+                        (first, count),
+                        group,
+                    )?;
                     self.factor(warp.rank, factor, factors, starts[at], (first, count))
                 }
                 None => {
@@ -192,7 +198,7 @@ impl Machine<'_> {
     /// Records that a product reads the rows of a factor.
     fn touch_factor(
         &mut self,
-        (place, owner): (usize, usize),
+        by: Actor,
         factor: &Described,
         factors: GroupFactors,
         start: i64,
@@ -200,9 +206,9 @@ impl Machine<'_> {
         group: u32,
     ) -> Result<(), Stop> {
         let bytes = i64::from(factors.bytes());
-        let buffer = factor.access.buffer;
-        let begin = i64::from(self.program.buffer(buffer).start);
-        let event = self.block.clocks.background(owner, Work::Multiply, group, place);
+        let memory = self.own(factor.access.buffer, by.thread);
+        let begin = i64::from(self.program.buffer(memory.buffer).start);
+        let event = self.block.clocks.background(by.thread, Work::Multiply, group, by.place);
         let unit = UNIT / bytes;
         let rows = count * DEPTH / bytes / unit;
         for number in 0..rows {
@@ -212,25 +218,20 @@ impl Machine<'_> {
                 tilewright_atoms::Major::MN => [first + number % (count / unit) * unit, number / (count / unit)],
             };
             let at = factor.byte(start, bytes, [mn, k]) - begin;
-            if !self.inside(place, owner, buffer, at, UNIT as u64, UNIT as u32)? {
+            let span = Span { memory, address: at, bytes: UNIT as u64 };
+            if !self.inside(by, &span, UNIT as u32)? {
                 return Err(Stop);
             }
-            let memory = self.own(buffer, owner);
-            self.fenced((place, owner), (memory, at), UNIT as u64)?;
-            self.same_swizzle((place, owner), (memory, at), factor.mode)?;
-            self.touch((place, owner), memory, at, UNIT as u64, Touch::Read, event)?;
+            self.fenced(by, span)?;
+            self.same_swizzle(by, span, factor.mode)?;
+            self.touch(&Touch { by, span, kind: AccessKind::Read, event })?;
         }
         Ok(())
     }
 
     /// What a bulk load left is read with the swizzle with which it was written.
-    fn same_swizzle(
-        &mut self,
-        (place, owner): (usize, usize),
-        (memory, address): (Memory, i64),
-        reads: SwizzleMode,
-    ) -> Result<(), Stop> {
-        let cell = self.shared_at(memory, address) >> self.setup.shared_shift;
+    fn same_swizzle(&mut self, by: Actor, span: Span, reads: SwizzleMode) -> Result<(), Stop> {
+        let cell = self.shared_at(span.memory, span.address) >> self.setup.shared_shift;
         let written = self.block.cells[cell as usize].last_write();
         if !written.is_some() || !matches!(self.block.clocks.agent(written.agent()), Agent::Load(_)) {
             return Ok(());
@@ -241,9 +242,9 @@ impl Machine<'_> {
         if wrote == reads {
             return Ok(());
         }
-        let (of, before) = (self.place(memory.buffer, address, UNIT as u64), self.party(written));
+        let (place, before) = (self.place_of(&span), self.party(written));
         let [wrote, reads] = [wrote, reads].map(|mode| 16 * mode.units() as u32);
-        self.report(Defect::Permuted { place: of, before, wrote, reads }, place, Some(owner))
+        self.report_by(by, Defect::Permuted { place, before, wrote, reads })
     }
 
     /// The numbers of the rows of a factor, K fastest.

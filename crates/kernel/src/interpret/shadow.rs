@@ -11,17 +11,7 @@
 
 use super::arrivals::{Arrivals, Others};
 use super::clock::{Clocks, Event};
-
-/// What is done to a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Touch {
-    /// Read.
-    Read,
-    /// Written.
-    Write,
-    /// Read and written indivisibly.
-    Atomic,
-}
+use super::touch::AccessKind;
 
 /// The history of a cell.
 #[derive(Debug, Clone, Copy, Default)]
@@ -164,23 +154,23 @@ impl Groups {
     pub(super) fn touch(
         &mut self,
         cell: &mut Cell,
-        touch: Touch,
+        kind: AccessKind,
         event: Event,
         thread: usize,
         clocks: &Clocks,
     ) -> Option<Event> {
         let written = cell.write.is_some() && !clocks.ordered(cell.write, thread);
         let mut conflict = written.then_some(cell.write);
-        if touch != Touch::Read && conflict.is_none() && !cell.reads.is_empty() {
+        if kind != AccessKind::Read && conflict.is_none() && !cell.reads.is_empty() {
             conflict = self.unordered(cell.reads, thread, clocks);
         }
-        if touch != Touch::Atomic && conflict.is_none() && !cell.atomics.is_empty() {
+        if kind != AccessKind::Atomic && conflict.is_none() && !cell.atomics.is_empty() {
             conflict = self.unordered(cell.atomics, thread, clocks);
         }
-        match touch {
-            Touch::Read => self.add(&mut cell.reads, event, thread, clocks),
-            Touch::Atomic => self.add(&mut cell.atomics, event, thread, clocks),
-            Touch::Write => {
+        match kind {
+            AccessKind::Read => self.add(&mut cell.reads, event, thread, clocks),
+            AccessKind::Atomic => self.add(&mut cell.atomics, event, thread, clocks),
+            AccessKind::Write => {
                 cell.write = event;
                 self.clear(&mut cell.reads);
                 self.clear(&mut cell.atomics);
@@ -225,7 +215,7 @@ impl Groups {
     pub(super) fn touch_global(
         &mut self,
         cell: &mut GlobalCell,
-        touch: Touch,
+        kind: AccessKind,
         event: Event,
         (block, thread): (u64, usize),
         (clocks, arrivals): (&Clocks, &Arrivals),
@@ -245,13 +235,13 @@ impl Groups {
         }
         let known = clocks.known_arrivals(thread);
         let mut foreign = cell.write.unordered(known);
-        if touch != Touch::Read {
+        if kind != AccessKind::Read {
             foreign = foreign.or_else(|| cell.read.unordered(known));
         }
-        if touch != Touch::Atomic {
+        if kind != AccessKind::Atomic {
             foreign = foreign.or_else(|| cell.atomic.unordered(known));
         }
-        let own = self.touch(&mut cell.own, touch, event, thread, clocks);
+        let own = self.touch(&mut cell.own, kind, event, thread, clocks);
         own.map(Conflict::Block).or(foreign.map(Conflict::Grid))
     }
 }

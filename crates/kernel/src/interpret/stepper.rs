@@ -8,43 +8,19 @@
 
 use std::fmt;
 
-use super::clock::{Agent, Event, Work};
-use super::cluster::Memory;
+use super::clock::{Agent, Work};
 use super::code::Node;
 use super::counts::Tally;
 use super::finding::{Findings, Thread};
 use super::lanes::{LANES, lanes};
 use super::machine::{Machine, Stop};
 use super::reading::{Reading, Readings};
-use super::shadow::Touch;
+use super::touch::{AccessKind, Memory, Touch};
 use super::warp::{State, Warp};
 use crate::program::memory::{BufferId, Role, Space};
 use crate::program::operation::Operation;
 use crate::program::register::Register;
 use crate::program::{Instruction, Source};
-
-/// An access as the machine notes it.
-#[derive(Debug)]
-pub(super) struct Trace {
-    pub(super) place: usize,
-    pub(super) thread: usize,
-    pub(super) memory: Memory,
-    pub(super) byte: i64,
-    pub(super) bytes: u64,
-    pub(super) touch: Touch,
-    pub(super) event: Event,
-}
-
-/// How memory is touched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AccessKind {
-    /// It is read.
-    Read,
-    /// It is written.
-    Write,
-    /// It is read and written indivisibly.
-    Atomic,
-}
 
 /// Bytes that a thread touches, or that are touched on its behalf.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -202,7 +178,7 @@ impl<'i> Stepper<'i> {
         Ok((!nothing).then(|| self.told()))
     }
 
-    fn trail(&self) -> &[Trace] {
+    fn trail(&self) -> &[Touch] {
         self.machine.trail.as_deref().unwrap_or_default()
     }
 
@@ -287,17 +263,17 @@ impl<'i> Stepper<'i> {
             }
         }
         let mut request = 0;
-        for (at, trace) in self.trail().iter().enumerate() {
+        for (at, touch) in self.trail().iter().enumerate() {
             while self.begins.get(request + 1).is_some_and(|begin| *begin <= at) {
                 request += 1;
             }
-            step.touched.push(self.touched(trace, request));
+            step.touched.push(self.touched(touch, request));
         }
         step
     }
 
     /// What an instruction touched.
-    fn traces(&self, request: usize) -> &[Trace] {
+    fn touches(&self, request: usize) -> &[Touch] {
         let begin = self.begins.get(request).copied().unwrap_or(0);
         let end = self.begins.get(request + 1).copied().unwrap_or(self.trail().len());
         self.trail().get(begin..end).unwrap_or_default()
@@ -323,12 +299,12 @@ impl<'i> Stepper<'i> {
         let Some(Node::Instruction(instruction)) = self.machine.code.nodes.get(place) else { return (0, 0) };
         if counted(&instruction.operation) {
             let (mut mask, mut addresses, mut bytes) = (0, [0; LANES], 0);
-            for trace in self.traces(request).iter().filter(|trace| trace.place == place) {
-                if let Some(start) = self.shared_start(trace.memory.buffer) {
-                    let lane = trace.thread % LANES;
+            for touch in self.touches(request).iter().filter(|touch| touch.by.place == place) {
+                if let Some(start) = self.shared_start(touch.span.memory.buffer) {
+                    let lane = touch.by.thread % LANES;
                     mask |= 1 << lane;
-                    addresses[lane] = trace.byte + start;
-                    bytes = trace.bytes as u32;
+                    addresses[lane] = touch.span.address + start;
+                    bytes = touch.span.bytes as u32;
                 }
             }
             tally.shared(mask, &addresses, bytes);
@@ -342,25 +318,18 @@ impl<'i> Stepper<'i> {
         (own.space == Space::Shared).then_some(own.start.into())
     }
 
-    fn touched(&self, trace: &Trace, request: usize) -> Touched {
+    fn touched(&self, touch: &Touch, request: usize) -> Touched {
+        let Touch { by, span, kind, event } = *touch;
         let block = |rank: usize| self.machine.block_of(rank);
-        let kind = match trace.touch {
-            Touch::Read => AccessKind::Read,
-            Touch::Write => AccessKind::Write,
-            Touch::Atomic => AccessKind::Atomic,
-        };
-        let agent = self.machine.block.clocks.agent(trace.event.agent());
+        let agent = self.machine.block.clocks.agent(event.agent());
         Touched {
-            thread: Thread {
-                block: block(self.machine.rank_of(trace.thread)),
-                thread: self.machine.in_block(trace.thread),
-            },
-            buffer: trace.memory.buffer.index(),
-            block: block(trace.memory.rank),
-            byte: trace.byte.unsigned_abs(),
-            bytes: trace.bytes,
+            thread: Thread { block: block(self.machine.rank_of(by.thread)), thread: self.machine.in_block(by.thread) },
+            buffer: span.memory.buffer.index(),
+            block: block(span.memory.rank),
+            byte: span.address.unsigned_abs(),
+            bytes: span.bytes,
             kind,
-            source: self.machine.source_at(trace.place),
+            source: self.machine.source_at(by.place),
             request,
             background: !matches!(agent, Agent::Thread(_) | Agent::Work(_, Work::Read)),
         }

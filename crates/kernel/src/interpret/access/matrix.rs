@@ -3,10 +3,9 @@
 //! Law: the lane that gives the address of a row touches that row.
 
 use super::{addresses, read_bytes, write_bytes};
-use crate::interpret::cluster::Memory;
 use crate::interpret::lanes::LANES;
 use crate::interpret::machine::{Machine, Stop};
-use crate::interpret::shadow::Touch;
+use crate::interpret::touch::{AccessKind, Memory, Span};
 use crate::interpret::warp::Warp;
 use crate::program::Instruction;
 use crate::program::memory::Access;
@@ -23,11 +22,11 @@ impl Machine<'_> {
         count: usize,
         access: &Access,
         addresses: &[i64; LANES],
-        touch: Touch,
+        kind: AccessKind,
     ) -> Result<u32, Stop> {
         let whole = Access { bits: 32, count: ROW / 4, ..*access };
         let givers = ((1_u64 << (8 * count)) - 1) as u32;
-        self.admit(warp, place, warp.mask & givers, &whole, (addresses, &[warp.rank; LANES]), touch)
+        self.admit(warp, place, warp.mask & givers, &whole, (addresses, &[warp.rank; LANES]), kind)
     }
 
     pub(in crate::interpret) fn load_matrix(
@@ -40,14 +39,14 @@ impl Machine<'_> {
     ) -> Result<(), Stop> {
         let addresses = addresses(warp, instruction, access, false, &mut 0);
         let count = instruction.outputs.len();
-        let admitted = self.rows(warp, place, count, access, &addresses, Touch::Read)?;
+        let admitted = self.rows(warp, place, count, access, &addresses, AccessKind::Read)?;
         for (matrix, output) in instruction.outputs.iter().enumerate() {
             let mut elements = [[0_u64; 8]; 8];
             for (row, elements) in elements.iter_mut().enumerate() {
                 let giver = 8 * matrix + row;
                 if admitted >> giver & 1 == 1 {
                     let memory = Memory { buffer: access.buffer, rank: warp.rank };
-                    let bytes = self.bytes_of(memory, addresses[giver], ROW.into());
+                    let bytes = self.bytes_of(Span { memory, address: addresses[giver], bytes: ROW.into() });
                     for (element, bytes) in elements.iter_mut().zip(bytes.chunks_exact(2)) {
                         *element = read_bytes(bytes);
                     }
@@ -71,7 +70,7 @@ impl Machine<'_> {
         let mut input = 0;
         let addresses = addresses(warp, instruction, access, false, &mut input);
         let count = instruction.inputs.len() - input;
-        let admitted = self.rows(warp, place, count, access, &addresses, Touch::Write)?;
+        let admitted = self.rows(warp, place, count, access, &addresses, AccessKind::Write)?;
         for (matrix, register) in instruction.inputs[input..].iter().enumerate() {
             let values = &warp.registers[register.index()];
             // The element in a row and a column of what the lanes hold.
@@ -80,7 +79,7 @@ impl Machine<'_> {
                 let giver = 8 * matrix + row;
                 if admitted >> giver & 1 == 1 {
                     let memory = Memory { buffer: access.buffer, rank: warp.rank };
-                    let bytes = self.bytes_of(memory, addresses[giver], ROW.into());
+                    let bytes = self.bytes_of(Span { memory, address: addresses[giver], bytes: ROW.into() });
                     for (column, bytes) in bytes.chunks_exact_mut(2).enumerate() {
                         write_bytes(bytes, if transposed { at(column, row) } else { at(row, column) });
                     }
