@@ -13,6 +13,7 @@ mod convert;
 mod group;
 mod instruction;
 mod memory;
+mod module;
 mod sums;
 mod writer;
 

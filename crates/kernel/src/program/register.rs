@@ -33,6 +33,9 @@ pub enum Width {
 }
 
 impl Width {
+    /// All of them, in their order.
+    pub(crate) const ALL: [Width; 4] = [Width::Predicate, Width::Bits16, Width::Bits32, Width::Bits64];
+
     /// The number of bits; a predicate has one.
     pub fn bits(self) -> u32 {
         match self {

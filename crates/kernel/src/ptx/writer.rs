@@ -1,34 +1,27 @@
-//! The frame of a module, bodies, and operands.
+//! Bodies and operands.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 use super::{PtxError, Target};
 use crate::program::memory::{Access, Space};
 use crate::program::operation::{Number, Operation};
 use crate::program::register::{Register, Width};
-use crate::program::scalar::{COUNTS, Scalar};
 use crate::program::{Branch, Instruction, Loop, Program, SourceId, Step};
-
-/// Bytes of a tensor map, and those of arguments that all versions of the language take, less what
-/// aligning maps may cost.
-const MAP_BYTES: u64 = 128;
-const FEW_ARGUMENT_BYTES: u64 = 4352 - 64;
 
 pub(super) struct Writer<'a> {
     pub(super) program: &'a Program,
     pub(super) target: Target,
     /// The bits of the registers that are constants.
-    constants: HashMap<Register, u64>,
+    pub(super) constants: HashMap<Register, u64>,
     /// Constants that some instruction wants in a register.
-    wanted: Vec<Register>,
+    pub(super) wanted: Vec<Register>,
     pub(super) body: String,
     /// Further registers, by width.
-    further: [u32; 4],
+    pub(super) further: [u32; Width::ALL.len()],
     labels: u32,
     /// The least version of the language, as major and minor number.
-    version: (u32, u32),
-    uses_shared: bool,
+    pub(super) version: (u32, u32),
+    pub(super) uses_shared: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -46,7 +39,7 @@ impl<'a> Writer<'a> {
             constants,
             wanted: Vec::new(),
             body: String::new(),
-            further: [0; 4],
+            further: [0; Width::ALL.len()],
             labels: 0,
             version,
             uses_shared: false,
@@ -65,114 +58,6 @@ impl<'a> Writer<'a> {
         }
         let statement = self.program.source(source).to_string();
         Err(PtxError::Target { what: what.to_string(), target: self.target, least, statement })
-    }
-
-    pub(super) fn module(mut self) -> Result<String, PtxError> {
-        let program = self.program;
-        if program.cluster_size() > 1 {
-            self.least(Target::Sm90a, "a cluster", SourceId(0))?;
-        }
-        self.steps(&program.body)?;
-        let numbers = program.scalars.iter().map(|scalar| u64::from(scalar.bits()) / 8).sum::<u64>();
-        if 8 * program.tensors().count() as u64 + numbers + MAP_BYTES * program.maps.len() as u64 > FEW_ARGUMENT_BYTES {
-            self.needs(8, 1);
-        }
-        let mut text = String::new();
-        let out = &mut text;
-        let (major, minor) = self.version;
-        let _ = writeln!(out, ".version {major}.{minor}\n.target {}\n.address_size 64\n", self.target.name());
-        if self.uses_shared {
-            let _ = writeln!(out, ".extern .shared .align 1024 .b8 shared_memory[];\n");
-        }
-        if program.has_count() {
-            let _ = writeln!(out, ".global .align 4 .b32 {}[{COUNTS}];\n", self.counts());
-        }
-        let _ = writeln!(out, ".visible .entry {}(", program.name);
-        let mut parameters: Vec<String> = Vec::new();
-        for (number, buffer) in program.tensors().enumerate() {
-            parameters.push(format!(
-                "    .param .u64 tensor{number}  // {}: {} {}",
-                buffer.name, buffer.element, buffer.layout
-            ));
-        }
-        for (number, scalar) in program.scalars.iter().enumerate() {
-            let which = match scalar {
-                Scalar::Count => "  // which of the counts: one that no launch has that may run at the same time",
-                _ => "",
-            };
-            parameters.push(format!("    .param .b{} scalar{number}{which}", scalar.bits()));
-        }
-        for (number, _) in program.maps.iter().enumerate() {
-            parameters.push(format!("    .param .align 64 .b8 map{number}[128]"));
-        }
-        // The comma comes before the comment.
-        let last = parameters.len().saturating_sub(1);
-        for (number, parameter) in parameters.iter().enumerate() {
-            let comma = if number < last { "," } else { "" };
-            match parameter.split_once("  // ") {
-                Some((code, comment)) => {
-                    let _ = writeln!(out, "{code}{comma}  // {comment}");
-                }
-                None => {
-                    let _ = writeln!(out, "{parameter}{comma}");
-                }
-            }
-        }
-        let _ = writeln!(out, ")\n.reqntid {}, 1, 1", program.threads);
-        if program.resident > 1 {
-            let _ = writeln!(out, ".minnctapersm {}", program.resident);
-        }
-        if program.has(|operation| matches!(operation, Operation::SetRegisters { .. })) {
-            // What the roles share has to be known.
-            let _ = writeln!(out, ".maxnreg {}", program.entry_registers());
-        }
-        if program.cluster_size() > 1 {
-            let [x, y, z] = program.cluster;
-            let _ = writeln!(out, ".reqnctapercluster {x}, {y}, {z}");
-        }
-        let _ = writeln!(out, "{{");
-        for (letter, width, further) in [
-            ('p', Width::Predicate, self.further[0]),
-            ('h', Width::Bits16, self.further[1]),
-            ('r', Width::Bits32, self.further[2]),
-            ('d', Width::Bits64, self.further[3]),
-        ] {
-            let kind = match width {
-                Width::Predicate => ".pred",
-                Width::Bits16 => ".b16",
-                Width::Bits32 => ".b32",
-                Width::Bits64 => ".b64",
-            };
-            let _ = writeln!(out, "    .reg {kind} %{letter}<{}>;", program.widths.len().max(1));
-            if further > 0 {
-                let _ = writeln!(out, "    .reg {kind} %{letter}t<{further}>;");
-            }
-        }
-        let tensors = program.tensors().count();
-        if tensors > 0 {
-            let _ = writeln!(out, "    .reg .b64 %base<{tensors}>;");
-        }
-        for number in 0..tensors {
-            let _ = writeln!(out, "    ld.param.u64 %base{number}, [tensor{number}];");
-            let _ = writeln!(out, "    cvta.to.global.u64 %base{number}, %base{number};");
-        }
-        if self.uses_shared {
-            let _ = writeln!(out, "    .reg .b32 %shared;\n    mov.u32 %shared, shared_memory;");
-        }
-        self.wanted.sort_unstable();
-        self.wanted.dedup();
-        for register in &self.wanted {
-            let bits = self.constants[register];
-            let width = program.width(*register);
-            let name = name(*register, width);
-            let _ = match width {
-                Width::Predicate => writeln!(out, "    setp.ne.u32 {name}, {bits}, 0;"),
-                width => writeln!(out, "    mov.b{} {name}, {bits:#x};", width.bits()),
-            };
-        }
-        out.push_str(&self.body);
-        let _ = writeln!(out, "    ret;\n}}");
-        Ok(text)
     }
 
     /// The name of the counts of the module.
@@ -200,14 +85,9 @@ impl<'a> Writer<'a> {
 
     /// A register that no value of the program has.
     pub(super) fn temporary(&mut self, width: Width) -> String {
-        let (letter, place) = match width {
-            Width::Predicate => ('p', 0),
-            Width::Bits16 => ('h', 1),
-            Width::Bits32 => ('r', 2),
-            Width::Bits64 => ('d', 3),
-        };
-        self.further[place] += 1;
-        format!("%{letter}t{}", self.further[place] - 1)
+        let further = &mut self.further[width as usize];
+        *further += 1;
+        format!("%{}t{}", letter(width), *further - 1)
     }
 
     fn label(&mut self, stem: &str) -> String {
@@ -281,7 +161,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn steps(&mut self, steps: &[Step]) -> Result<(), PtxError> {
+    pub(super) fn steps(&mut self, steps: &[Step]) -> Result<(), PtxError> {
         let mut last: Option<SourceId> = None;
         for step in steps {
             match step {
@@ -312,11 +192,7 @@ impl<'a> Writer<'a> {
     }
 
     fn move_text(&mut self, to: &str, from: &str, width: Width) {
-        let kind = match width {
-            Width::Predicate => "pred".to_string(),
-            width => format!("b{}", width.bits()),
-        };
-        self.line(&format!("mov.{kind} {to}, {from};"));
+        self.line(&format!("mov.{} {to}, {from};", kind(width)));
     }
 
     fn turns(&mut self, turns: &Loop) -> Result<(), PtxError> {
@@ -400,14 +276,28 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn name(register: Register, width: Width) -> String {
-    let letter = match width {
+pub(super) fn name(register: Register, width: Width) -> String {
+    format!("%{}{}", letter(width), register.index())
+}
+
+/// What the names of registers of a width begin with.
+pub(super) fn letter(width: Width) -> char {
+    match width {
         Width::Predicate => 'p',
         Width::Bits16 => 'h',
         Width::Bits32 => 'r',
         Width::Bits64 => 'd',
-    };
-    format!("%{letter}{}", register.index())
+    }
+}
+
+/// The type of a width in the language.
+pub(super) fn kind(width: Width) -> &'static str {
+    match width {
+        Width::Predicate => "pred",
+        Width::Bits16 => "b16",
+        Width::Bits32 => "b32",
+        Width::Bits64 => "b64",
+    }
 }
 
 fn gather(steps: &[Step], constants: &mut HashMap<Register, u64>) {

@@ -1,0 +1,155 @@
+//! The frame of a module: what stands around the instructions of its kernel.
+
+use std::fmt::Write as _;
+
+use super::writer::{Writer, kind, letter, name};
+use super::{PtxError, Target};
+use crate::program::SourceId;
+use crate::program::operation::Operation;
+use crate::program::register::Width;
+use crate::program::scalar::{COUNTS, Scalar};
+
+/// Bytes of a tensor map, and those of arguments that all versions of the language take, less what
+/// aligning maps may cost.
+const MAP_BYTES: u64 = 128;
+const FEW_ARGUMENT_BYTES: u64 = 4352 - 64;
+
+impl Writer<'_> {
+    /// The text of the module. What stands before the instructions depends on them: which version
+    /// of the language they need, and which registers.
+    pub(super) fn module(mut self) -> Result<String, PtxError> {
+        let program = self.program;
+        if program.cluster_size() > 1 {
+            self.least(Target::Sm90a, "a cluster", SourceId(0))?;
+        }
+        self.steps(&program.body)?;
+        if self.argument_bytes() > FEW_ARGUMENT_BYTES {
+            self.needs(8, 1);
+        }
+        self.wanted.sort_unstable();
+        self.wanted.dedup();
+        let mut text = self.header();
+        let _ = write!(text, ".visible .entry {}(\n{})\n", program.name, self.parameters());
+        text.push_str(&self.directives());
+        text.push_str("{\n");
+        text.push_str(&self.registers());
+        text.push_str(&self.bases());
+        text.push_str(&self.wanted_constants());
+        text.push_str(&self.body);
+        text.push_str("    ret;\n}\n");
+        Ok(text)
+    }
+
+    /// How many bytes of arguments a launch passes.
+    fn argument_bytes(&self) -> u64 {
+        let program = self.program;
+        let numbers = program.scalars.iter().map(|scalar| u64::from(scalar.bits()) / 8).sum::<u64>();
+        8 * program.tensors().count() as u64 + numbers + MAP_BYTES * program.maps.len() as u64
+    }
+
+    /// The version, the target, and the memory that the module has.
+    fn header(&self) -> String {
+        let (major, minor) = self.version;
+        let mut text = format!(".version {major}.{minor}\n.target {}\n.address_size 64\n\n", self.target.name());
+        if self.uses_shared {
+            text.push_str(".extern .shared .align 1024 .b8 shared_memory[];\n\n");
+        }
+        if self.program.has_count() {
+            let _ = writeln!(text, ".global .align 4 .b32 {}[{COUNTS}];\n", self.counts());
+        }
+        text
+    }
+
+    /// The parameters of the kernel: tensors, numbers and tensor maps, a line for each.
+    fn parameters(&self) -> String {
+        let mut parameters: Vec<(String, Option<String>)> = Vec::new();
+        for (number, buffer) in self.program.tensors().enumerate() {
+            let comment = format!("{}: {} {}", buffer.name, buffer.element, buffer.layout);
+            parameters.push((format!(".param .u64 tensor{number}"), Some(comment)));
+        }
+        for (number, scalar) in self.program.scalars.iter().enumerate() {
+            let comment = match scalar {
+                Scalar::Count => Some("which of the counts: one that no launch has that may run at the same time"),
+                _ => None,
+            };
+            let parameter = format!(".param .b{} scalar{number}", scalar.bits());
+            parameters.push((parameter, comment.map(str::to_string)));
+        }
+        for number in 0..self.program.maps.len() {
+            parameters.push((format!(".param .align 64 .b8 map{number}[{MAP_BYTES}]"), None));
+        }
+        let mut text = String::new();
+        let last = parameters.len().saturating_sub(1);
+        for (number, (parameter, comment)) in parameters.iter().enumerate() {
+            let comma = if number < last { "," } else { "" };
+            let _ = match comment {
+                Some(comment) => writeln!(text, "    {parameter}{comma}  // {comment}"),
+                None => writeln!(text, "    {parameter}{comma}"),
+            };
+        }
+        text
+    }
+
+    /// What is said of every launch: threads, blocks that are resident, registers, the cluster.
+    fn directives(&self) -> String {
+        let program = self.program;
+        let mut text = format!(".reqntid {}, 1, 1\n", program.threads);
+        if program.resident > 1 {
+            let _ = writeln!(text, ".minnctapersm {}", program.resident);
+        }
+        if program.has(|operation| matches!(operation, Operation::SetRegisters { .. })) {
+            // What the roles share has to be known.
+            let _ = writeln!(text, ".maxnreg {}", program.entry_registers());
+        }
+        if program.cluster_size() > 1 {
+            let [x, y, z] = program.cluster;
+            let _ = writeln!(text, ".reqnctapercluster {x}, {y}, {z}");
+        }
+        text
+    }
+
+    /// The registers: those of values, and further ones, by width.
+    fn registers(&self) -> String {
+        let mut text = String::new();
+        for (width, further) in Width::ALL.into_iter().zip(self.further) {
+            let (kind, letter) = (kind(width), letter(width));
+            let _ = writeln!(text, "    .reg .{kind} %{letter}<{}>;", self.program.widths.len().max(1));
+            if further > 0 {
+                let _ = writeln!(text, "    .reg .{kind} %{letter}t<{further}>;");
+            }
+        }
+        text
+    }
+
+    /// Where tensors and shared memory begin, in registers.
+    fn bases(&self) -> String {
+        let mut text = String::new();
+        let tensors = self.program.tensors().count();
+        if tensors > 0 {
+            let _ = writeln!(text, "    .reg .b64 %base<{tensors}>;");
+        }
+        for number in 0..tensors {
+            let _ = writeln!(text, "    ld.param.u64 %base{number}, [tensor{number}];");
+            let _ = writeln!(text, "    cvta.to.global.u64 %base{number}, %base{number};");
+        }
+        if self.uses_shared {
+            text.push_str("    .reg .b32 %shared;\n    mov.u32 %shared, shared_memory;\n");
+        }
+        text
+    }
+
+    /// The constants that instructions want in registers.
+    fn wanted_constants(&self) -> String {
+        let mut text = String::new();
+        for register in &self.wanted {
+            let bits = self.constants[register];
+            let width = self.program.width(*register);
+            let name = name(*register, width);
+            let _ = match width {
+                Width::Predicate => writeln!(text, "    setp.ne.u32 {name}, {bits}, 0;"),
+                width => writeln!(text, "    mov.{} {name}, {bits:#x};", kind(width)),
+            };
+        }
+        text
+    }
+}
