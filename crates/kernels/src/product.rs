@@ -16,7 +16,7 @@
 use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Element, Fragment, Kernel, KernelError, View};
+use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Stride, Tiler, Tree};
 
@@ -135,6 +135,84 @@ impl Tilings {
     }
 }
 
+/// A and B on their way to the multiplications of a thread.
+struct Factors<'k, 't> {
+    k: &'k Build,
+    tilings: &'t Tilings,
+    /// The tiles of A and of B that the block reads, along K.
+    tiles: [View<'k>; 2],
+    /// Their stages in shared memory.
+    rings: [View<'k>; 2],
+    /// Two sets of fragments of each: one is loaded while the other is multiplied.
+    fragments: [[Fragment<'k>; 2]; 2],
+}
+
+impl<'k> Factors<'k, '_> {
+    /// Sets off the copies of a step along K into a stage of the ring.
+    fn fetch(&self, step: &Expr, stage: &Expr) -> Result<(), KernelError> {
+        let (k, copy, [tiles_a, tiles_b], [ring_a, ring_b]) = (self.k, &self.tilings.copy, &self.tiles, &self.rings);
+        k.copy_predicated(copy, &tiles_a.slice(at(step)?)?, &ring_a.slice(at(stage)?)?)?;
+        k.copy_predicated(copy, &tiles_b.slice(at(step)?)?, &ring_b.slice(at(stage)?)?)?;
+        k.commit_async();
+        Ok(())
+    }
+
+    /// Loads the fragments of 16 steps of a stage.
+    fn load(&self, stage: &Expr, step: i64) -> Result<(), KernelError> {
+        let (k, [ring_a, ring_b]) = (self.k, &self.rings);
+        let Tilings { load_a, load_b, .. } = self.tilings;
+        let (here_a, here_b) = (part(ring_a, stage, step)?, part(ring_b, stage, step)?);
+        let [a, b] = self.set(step);
+        k.copy(load_a, &here_a, &a.retile(load_a, CopyEnd::Destination)?)?;
+        k.copy(load_b, &here_b, &b.retile(load_b, CopyEnd::Destination)?)
+    }
+
+    /// Adds the products of 16 steps, whose fragments were loaded, to sums.
+    fn multiply(&self, step: i64, sums: &Fragment<'k>) -> Result<(), KernelError> {
+        let [a, b] = self.set(step);
+        self.k.mma(&self.tilings.mma, sums, a, b, sums)
+    }
+
+    /// The fragments of A and of B that a step has.
+    fn set(&self, step: i64) -> [&Fragment<'k>; 2] {
+        self.fragments.each_ref().map(|sets| &sets[(step % 2) as usize])
+    }
+
+    /// Adds all products along K to sums.
+    fn multiply_all(&self, Tiles { depth, stages, .. }: &Tiles, sums: &Fragment<'k>) -> Result<(), KernelError> {
+        let (k, stages) = (self.k, *stages);
+        for step in 0..stages {
+            self.fetch(&Expr::from(step), &Expr::from(step))?;
+        }
+        k.wait_async(stages as u32 - 1);
+        k.barrier();
+        self.load(&Expr::from(0), 0)?;
+        k.range(k.size(&format!("ceil(K/{depth})"))?, |turn| {
+            let ahead = |by: i64| Stride::plus(&turn, &Expr::from(by)).unwrap_or(turn.clone());
+            let stage = k.remainder(&turn, stages)?;
+            for step in 0..depth / STEP {
+                if step + 1 < depth / STEP {
+                    self.load(&stage, step + 1)?;
+                } else {
+                    // All threads have loaded this stage into registers, and the next stage has
+                    // arrived. So this one is free for the step that is farthest ahead.
+                    k.wait_async(stages as u32 - 2);
+                    k.barrier();
+                    self.load(&k.remainder(&ahead(1), stages)?, 0)?;
+                    self.fetch(&ahead(stages), &stage)?;
+                }
+                self.multiply(step, sums)?;
+            }
+            Ok(())
+        })?;
+        // Copies that nobody reads are under way still.
+        k.wait_async(0);
+        Ok(())
+    }
+}
+
+/// The kernel for tiles, so many of which along M are taken one after the other, and facts of M, N
+/// and K.
 fn product_of(
     factors: Element,
     result: Element,
@@ -143,7 +221,8 @@ fn product_of(
     facts: [String; 3],
 ) -> Result<Planned, PlanError> {
     let Tiles { tile: [rows, columns], depth, stages, .. } = *tiles;
-    let Tilings { mma, copy, write, load_a, load_b } = Tilings::of(factors, tiles)?;
+    let tilings = Tilings::of(factors, tiles)?;
+    let mma = &tilings.mma;
     // Elements of 16 bits go through shared memory, so that whole lines of C are written.
     let staged = result.bits() == 16;
     let plan = vec![
@@ -168,51 +247,12 @@ fn product_of(
         let tile_c = c.local_tile(&format!("({rows},{columns})"), tile_at(&row, Some(&y))?)?;
         let (ring_a, ring_b) = (k.shared_of(factors, &ring(rows))?, k.shared_of(factors, &ring(columns))?);
 
-        let part_c = tile_c.partition_mma(&mma, Operand::C)?;
+        let part_c = tile_c.partition_mma(mma, Operand::C)?;
         let sums = part_c.fragment_of(Element::F32)?;
         sums.clear();
-        // A step along K into a stage of the ring.
-        let fetch = |step: &Expr, stage: &Expr| -> Result<(), KernelError> {
-            k.copy_predicated(&copy, &tiles_a.slice(at(step)?)?, &ring_a.slice(at(stage)?)?)?;
-            k.copy_predicated(&copy, &tiles_b.slice(at(step)?)?, &ring_b.slice(at(stage)?)?)?;
-            k.commit_async();
-            Ok(())
-        };
-        // Two sets of fragments: one is loaded while the other is multiplied.
-        let (factors_a, factors_b) = (fragments(&ring_a, &mma, Operand::A)?, fragments(&ring_b, &mma, Operand::B)?);
-        let load = |stage: &Expr, step: i64| -> Result<(), KernelError> {
-            let (here_a, here_b) = (part(&ring_a, stage, step)?, part(&ring_b, stage, step)?);
-            let set = (step % 2) as usize;
-            k.copy(&load_a, &here_a, &factors_a[set].retile(&load_a, CopyEnd::Destination)?)?;
-            k.copy(&load_b, &here_b, &factors_b[set].retile(&load_b, CopyEnd::Destination)?)
-        };
-        for step in 0..stages {
-            fetch(&Expr::from(step), &Expr::from(step))?;
-        }
-        k.wait_async(stages as u32 - 1);
-        k.barrier();
-        load(&Expr::from(0), 0)?;
-        k.range(k.size(&format!("ceil(K/{depth})"))?, |turn| {
-            let ahead = |by: i64| Stride::plus(&turn, &Expr::from(by)).unwrap_or(turn.clone());
-            let stage = k.remainder(&turn, stages)?;
-            for step in 0..depth / STEP {
-                if step + 1 < depth / STEP {
-                    load(&stage, step + 1)?;
-                } else {
-                    // All threads have loaded this stage into registers, and the next stage has
-                    // arrived. So this one is free for the step that is farthest ahead.
-                    k.wait_async(stages as u32 - 2);
-                    k.barrier();
-                    load(&k.remainder(&ahead(1), stages)?, 0)?;
-                    fetch(&ahead(stages), &stage)?;
-                }
-                let set = (step % 2) as usize;
-                k.mma(&mma, &sums, &factors_a[set], &factors_b[set], &sums)?;
-            }
-            Ok(())
-        })?;
-        // Copies that nobody reads are under way still.
-        k.wait_async(0);
+        let fragments = [fragments(&ring_a, mma, Operand::A)?, fragments(&ring_b, mma, Operand::B)?];
+        let factors = Factors { k, tilings: &tilings, tiles: [tiles_a, tiles_b], rings: [ring_a, ring_b], fragments };
+        factors.multiply_all(tiles, &sums)?;
         let sums = if result == Element::F32 { sums } else { sums.map(|sum| Ok(sum.to(result)))? };
         if !staged {
             return part_c.store_predicated(&sums);
@@ -221,9 +261,9 @@ fn product_of(
         // in banks of their own.
         let by = columns.ilog2() - 3;
         let tile = k.shared_of(result, &format!("S<3,3,{by}> o 0 o ({rows},{columns}):({columns},1)"))?;
-        tile.partition_mma(&mma, Operand::C)?.store(&sums)?;
+        tile.partition_mma(mma, Operand::C)?.store(&sums)?;
         k.barrier();
-        k.copy_predicated(&write, &tile, &tile_c)
+        k.copy_predicated(&tilings.write, &tile, &tile_c)
     })?;
     Ok(Planned::new(kernel, plan, Meaning::Product))
 }
