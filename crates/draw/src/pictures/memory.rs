@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use crate::axis::Axis;
 use crate::error::DrawError;
 use crate::figure::{Figure, Legend, Panel};
+use crate::grid::Cell;
 use crate::map::Map;
 use crate::number::push_integer;
 use crate::pictures::{MAX_INDICES, Medium, Style};
@@ -40,83 +41,119 @@ pub fn memory<'a>(heading: &str, map: &Map, width: i64, style: Style) -> Result<
     if !(1..=MAX_WIDTH).contains(&width) {
         return Err(DrawError::Row { width, most: MAX_WIDTH });
     }
-    if map.size() > MAX_INDICES {
-        return Err(DrawError::TooLarge { what: "the size of the layout", value: map.size(), limit: MAX_INDICES });
+    let size = map.size();
+    if size > MAX_INDICES {
+        return Err(DrawError::TooLarge { what: "the size of the layout", value: size, limit: MAX_INDICES });
     }
-    // The first index at each address, and how many there are.
-    let mut held: HashMap<i64, (i64, u32)> = HashMap::new();
-    for index in 0..map.size() {
-        let (_, count) = held.entry(map.at(index)?).or_insert((index, 0));
-        *count = count.saturating_add(1);
-    }
-    let least = held.keys().copied().min().unwrap_or(0);
-    let most = held.keys().copied().max().unwrap_or(0);
-    let begin = least.min(0);
-    let begin = begin.checked_sub(begin.rem_euclid(width)).unwrap_or(begin);
-    let span = i128::from(most) - i128::from(least.min(0)) + 1;
-    let shared = held.values().filter(|(_, count)| *count > 1).count();
-    let distinct = i128::try_from(held.len()).unwrap_or(0);
-    let gaps = span - distinct;
-    let count = |number: i128| if number == 0 { "none".to_owned() } else { number.to_string() };
-    let mut caption = format!(
-        "{} indices at {distinct} of {span} addresses: {} in gaps, {} shared by several.",
-        map.size(),
-        count(gaps),
-        count(i128::try_from(shared).unwrap_or(0))
-    );
+    let line = Line::of(map, width)?;
     let limit = if style.medium == Medium::Terminal { MAX_ADDRESSES / 4 } else { MAX_ADDRESSES };
-    let needed = i64::try_from(i128::from(most) - i128::from(begin) + 1).unwrap_or(i64::MAX);
+    let needed = i64::try_from(i128::from(line.most) - i128::from(line.begin) + 1).unwrap_or(i64::MAX);
     let drawn = needed.min(limit);
+    let mut caption = line.caption();
     if drawn < needed {
         let _ = write!(caption, " The first {drawn} are drawn.");
     }
-    let rows = (drawn + width - 1) / width;
-    let columns = width.min(needed);
-    let size = map.size();
     let colour = move |index: i64| match style.palette {
         Palette::Distinct => Paint::heat(index, 0, size.saturating_mul(2)),
         palette => palette.paint(index, size),
     };
-    let shown = held;
-    let row_axis = Axis::flat(rows).counted_by(width).shifted_by(begin);
+    let mut names = vec![(colour(size / 2), "the index at an address".to_owned())];
+    if line.gaps() > 0 {
+        names.push((Paint::Void, "gap".to_owned()));
+    }
+    if line.shared() > 0 {
+        names.push((Paint::Warn, "an address of several indices".to_owned()));
+    }
+    let (rows, columns) = ((drawn + width - 1) / width, width.min(needed));
+    let row_axis = Axis::flat(rows).counted_by(width).shifted_by(line.begin);
     let panel = Panel::grid(heading, row_axis, Axis::flat(columns), move |row, column, cell| {
-        let address = begin.saturating_add(row.saturating_mul(width)).saturating_add(column);
-        let page = style.medium == Medium::Page;
-        if page {
+        let address = line.begin.saturating_add(row.saturating_mul(width)).saturating_add(column);
+        line.draw(address, style.medium == Medium::Page, colour, cell);
+    });
+    Ok(Figure::row([panel]).captioned(caption).explained(Legend::Names(names)))
+}
+
+/// A line of memory, and which indices are where.
+struct Line {
+    size: i64,
+    /// The first index at each address, and how many there are.
+    held: HashMap<i64, (i64, u32)>,
+    /// The first and the last address that is spoken of: 0 or what lies before it, and the last
+    /// one that an index has.
+    least: i64,
+    most: i64,
+    /// Where the first row begins.
+    begin: i64,
+}
+
+impl Line {
+    fn of(map: &Map, width: i64) -> Result<Line, DrawError> {
+        let mut held: HashMap<i64, (i64, u32)> = HashMap::new();
+        for index in 0..map.size() {
+            let (_, count) = held.entry(map.at(index)?).or_insert((index, 0));
+            *count = count.saturating_add(1);
+        }
+        let least = held.keys().copied().min().unwrap_or(0).min(0);
+        let most = held.keys().copied().max().unwrap_or(0);
+        let begin = least.checked_sub(least.rem_euclid(width)).unwrap_or(least);
+        Ok(Line { size: map.size(), held, least, most, begin })
+    }
+
+    /// How many addresses there are, gaps among them.
+    fn span(&self) -> i128 {
+        i128::from(self.most) - i128::from(self.least) + 1
+    }
+
+    fn gaps(&self) -> i128 {
+        self.span() - self.held.len() as i128
+    }
+
+    /// How many addresses several indices have.
+    fn shared(&self) -> usize {
+        self.held.values().filter(|(_, count)| *count > 1).count()
+    }
+
+    fn caption(&self) -> String {
+        let count = |number: i128| if number == 0 { "none".to_owned() } else { number.to_string() };
+        format!(
+            "{} indices at {} of {} addresses: {} in gaps, {} shared by several.",
+            self.size,
+            self.held.len(),
+            self.span(),
+            count(self.gaps()),
+            count(self.shared() as i128)
+        )
+    }
+
+    /// Draws the cell of an address; with words, where there is room for titles and not for dots.
+    fn draw(&self, address: i64, titled: bool, colour: impl Fn(i64) -> Paint, cell: &mut Cell) {
+        if titled {
             cell.title.push_str("address ");
             push_integer(&mut cell.title, address);
         }
-        match shown.get(&address) {
+        match self.held.get(&address) {
             // Before the first and past the last there is nothing.
-            None if address > most || address < least.min(0) => {}
+            None if address > self.most || address < self.least => {}
             None => {
                 cell.fill = Paint::Void;
-                if !page {
+                if !titled {
                     cell.label.push('·');
                 }
             }
             Some((index, 1)) => {
                 cell.fill = colour(*index);
                 push_integer(&mut cell.label, *index);
-                if page {
+                if titled {
                     let _ = write!(cell.title, ": index {index}");
                 }
             }
             Some((index, count)) => {
                 cell.fill = Paint::Warn;
                 let _ = write!(cell.label, "×{count}");
-                if page {
+                if titled {
                     let _ = write!(cell.title, ": index {index} and {} more", count - 1);
                 }
             }
         }
-    });
-    let mut names = vec![(colour(size / 2), "the index at an address".to_owned())];
-    if gaps > 0 {
-        names.push((Paint::Void, "gap".to_owned()));
     }
-    if shared > 0 {
-        names.push((Paint::Warn, "an address of several indices".to_owned()));
-    }
-    Ok(Figure::row([panel]).captioned(caption).explained(Legend::Names(names)))
 }
