@@ -3,6 +3,7 @@
 //! Law: what the devices hold after the plan is what the simulated plan says, bit by bit, before
 //! any time is said. What is printed was measured in this run.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::AddAssign;
 use std::time::Instant;
@@ -141,6 +142,8 @@ fn each<T: Send>(
     })
 }
 
+/// Runs a plan on the devices, compares what they hold with the simulated plan, and says how long it
+/// took.
 fn timed<T: Pod + Send + Sync + Default + AddAssign + PartialEq>(
     plan: &Plan,
     element: Element,
@@ -156,15 +159,35 @@ fn timed<T: Pod + Send + Sync + Default + AddAssign + PartialEq>(
     let value = |rank: usize, offset: i64| number(((rank as i64 * 31 + offset * 7) % 61 + 1) as u8);
     let reach = plan.from().reach();
     let before = each(size, |rank| Ok((0..reach).map(|offset| value(rank, offset)).collect()))?;
-    let mut right: Option<Vec<Vec<T>>> = None;
+    let right = simulated(plan, &before)?;
+    let (from, mut to) = memories(&devices, &before, resharding.bytes())?;
+    resharding.go(&from, &mut to).map_err(refused)?;
+    resharding.wait().map_err(refused)?;
+    check_contents(&devices, &to, &right)?;
+    let seconds = median_seconds(&mut resharding, &from, &mut to)?;
+    report(plan, element, &devices, &resharding, seconds, through, terminal)
+}
+
+/// What each device holds after a plan.
+fn simulated<'a, T: Send + Sync + Copy + Default + AddAssign>(
+    plan: &Plan,
+    before: &'a [Vec<T>],
+) -> Result<Cow<'a, [Vec<T>]>, MeshError> {
+    let mut held = Cow::Borrowed(before);
     for step in plan.steps() {
-        let now = right.as_ref().unwrap_or(&before);
-        right = Some(each(size, |rank| step.exchange.simulate_one(now, rank))?);
+        held = Cow::Owned(each(held.len(), |rank| step.exchange.simulate_one(&held, rank))?);
     }
-    let right = right.as_ref().unwrap_or(&before);
-    let [read, written] = resharding.bytes();
-    let (mut from, mut to): (Vec<Memory>, Vec<Memory>) = (Vec::new(), Vec::new());
-    for (device, before) in devices.iter().zip(&before) {
+    Ok(held)
+}
+
+/// Memory of each device with what it holds before, and memory for what it holds after, with zeros.
+fn memories<T: Pod>(
+    devices: &[Device],
+    before: &[Vec<T>],
+    [read, written]: [u64; 2],
+) -> Result<(Vec<Memory>, Vec<Memory>), Failure> {
+    let (mut from, mut to) = (Vec::new(), Vec::new());
+    for (device, before) in devices.iter().zip(before) {
         let stream = device.stream()?;
         let mut memory = device.allocate(read)?;
         memory.write(&stream, 0, bytemuck::cast_slice(before))?;
@@ -174,30 +197,56 @@ fn timed<T: Pod + Send + Sync + Default + AddAssign + PartialEq>(
         to.push(memory);
         stream.synchronize()?;
     }
-    resharding.go(&from, &mut to).map_err(refused)?;
-    resharding.wait().map_err(refused)?;
-    for (rank, ((device, memory), right)) in devices.iter().zip(&to).zip(right).enumerate() {
+    Ok((from, to))
+}
+
+/// Compares what devices hold with what they should.
+fn check_contents<T: Pod + Default + PartialEq>(
+    devices: &[Device],
+    held: &[Memory],
+    right: &[Vec<T>],
+) -> Result<(), Failure> {
+    for (rank, ((device, memory), right)) in devices.iter().zip(held).zip(right).enumerate() {
         let mut left = vec![T::default(); right.len()];
         memory.read(&device.stream()?, 0, bytemuck::cast_slice_mut(&mut left))?;
         if let Some(at) = left.iter().zip(right).position(|(left, right)| left != right) {
-            let told = format!("element {at} in the memory of device {rank} is not what the plan says");
-            return Err(Failure::Value(told));
+            let what = format!("element {at} in the memory of device {rank} is not what the plan says");
+            return Err(Failure::Value(what));
         }
     }
-    let mut seconds = |count: usize| -> Result<f64, Failure> {
-        resharding.wait().map_err(refused)?;
+    Ok(())
+}
+
+/// What the plan takes: the median of several turns, of so many launches each that they take long
+/// enough to be timed.
+fn median_seconds(resharding: &mut Moving, from: &[Memory], to: &mut [Memory]) -> Result<f64, Failure> {
+    let mut seconds = |count: usize| -> Result<f64, ReshardError> {
+        resharding.wait()?;
         let since = Instant::now();
         for _ in 0..count {
-            resharding.go(&from, &mut to).map_err(refused)?;
+            resharding.go(from, to)?;
         }
-        resharding.wait().map_err(refused)?;
+        resharding.wait()?;
         Ok(since.elapsed().as_secs_f64() / count as f64)
     };
-    seconds(3)?;
-    let count = ((TURN / seconds(3)?) as usize).clamp(1, 1000);
-    let turns = (0..TURNS).map(|_| seconds(count)).collect::<Result<Vec<_>, _>>()?;
-    let seconds = median(turns);
-    let received = (0..size).map(|rank| plan.received(rank)).max().unwrap_or(0);
+    let mut turns = || -> Result<Vec<f64>, ReshardError> {
+        seconds(3)?;
+        let count = ((TURN / seconds(3)?) as usize).clamp(1, 1000);
+        (0..TURNS).map(|_| seconds(count)).collect()
+    };
+    Ok(median(turns().map_err(|error| Failure::refused(&error))?))
+}
+
+fn report(
+    plan: &Plan,
+    element: Element,
+    devices: &[Device],
+    resharding: &Moving,
+    seconds: f64,
+    through: Through,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let received = (0..devices.len()).map(|rank| plan.received(rank)).max().unwrap_or(0);
     let rate = received as f64 / seconds / 1e9;
     if terminal.json {
         let steps: Vec<String> = plan.steps().iter().map(|step| step.kind.to_string()).collect();
@@ -220,7 +269,7 @@ fn timed<T: Pod + Send + Sync + Default + AddAssign + PartialEq>(
     for (number, way) in resharding.ways().iter().enumerate() {
         let _ = writeln!(text, "step {} on device 0: {way}", number + 1);
     }
-    let _ = writeln!(text, "all elements on {size} devices as simulated, bit by bit");
+    let _ = writeln!(text, "all elements on {} devices as simulated, bit by bit", devices.len());
     let _ = writeln!(text, "{:.1} us, the median of {TURNS} turns: {rate:.1} GB/s received", seconds * 1e6);
     Ok(terminal.text(&text)?)
 }

@@ -6,9 +6,10 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use tilewright::gpu::{Argument, Cache, Device, ModuleOptions};
+use tilewright::gpu::{Argument, Cache, Device, GpuError, ModuleOptions, Stream};
 use tilewright::kernel::Element;
-use tilewright::kernels::{Place, relayout_for};
+use tilewright::kernel::ptx::Target;
+use tilewright::kernels::{Place, Planned, relayout_for};
 use tilewright::tensor::npy::Kind;
 
 use crate::kernel::bench::{TURN, TURNS, copied, median, timed};
@@ -60,30 +61,53 @@ pub fn run(
         return Err(Failure::Value(format!("element {element} of the output is another than on the processor")));
     }
 
-    let half = copied(planned.bytes());
+    let mut go = || kernel.launch(&stream, &[Argument::from(&input), Argument::from(&mut output)]);
+    let seconds = median_seconds(&device, &stream, planned.bytes(), &mut go)?;
+    let compared = wanted.len() / element.bytes() as usize;
+    report(&planned, &device, compiled.target(), seconds, compared, terminal)
+}
+
+/// What a launch takes, and the driver's copy of as many bytes: medians of turns that follow each
+/// other.
+fn median_seconds(
+    device: &Device,
+    stream: &Stream,
+    bytes: i64,
+    go: &mut impl FnMut() -> Result<(), GpuError>,
+) -> Result<[f64; 2], Failure> {
+    let half = copied(bytes);
     let copied = device.allocate(half)?;
     let mut copy = device.allocate(half)?;
-    let mut go = || kernel.launch(&stream, &[Argument::from(&input), Argument::from(&mut output)]);
-    let once = timed(&device, &stream, 3, &mut go)?;
+    let once = timed(device, stream, 3, &mut *go)?;
     let count = ((TURN / once) as usize).clamp(1, 10_000);
     let (mut kernels, mut copies) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
-        kernels.push(timed(&device, &stream, count, &mut go)?);
-        copies.push(timed(&device, &stream, count, || copy.copy_from(&stream, &copied))?);
+        kernels.push(timed(device, stream, count, &mut *go)?);
+        copies.push(timed(device, stream, count, || copy.copy_from(stream, &copied))?);
     }
-    let (seconds, copy_seconds) = (median(kernels), median(copies));
+    Ok([median(kernels), median(copies)])
+}
+
+fn report(
+    planned: &Planned,
+    device: &Device,
+    target: Target,
+    [seconds, copy_seconds]: [f64; 2],
+    compared: usize,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     let rate = |seconds: f64| planned.bytes() as f64 / seconds / 1e12;
     if terminal.json {
         let object = json!({
             "plan": planned.plan(),
             "device": device.name(),
-            "arch": compiled.target().name(),
+            "arch": target.name(),
             "bytes": planned.bytes(),
             "median_us": seconds * 1e6,
             "tb_per_s": rate(seconds),
             "copy_tb_per_s": rate(copy_seconds),
             "checked": true,
-            "compared": wanted.len() / element.bytes() as usize,
+            "compared": compared,
         });
         return Ok(terminal.object(&object)?);
     }
@@ -91,7 +115,7 @@ pub fn run(
     for line in planned.plan() {
         let _ = writeln!(text, "{line}");
     }
-    let _ = writeln!(text, "{}, {}", device.name(), compiled.target().name());
+    let _ = writeln!(text, "{}, {}", device.name(), target.name());
     let _ = writeln!(text, "{:.1} us, the median of {TURNS} turns", seconds * 1e6);
     let _ = writeln!(
         text,
@@ -101,7 +125,6 @@ pub fn run(
         rate(copy_seconds),
         copy_seconds / seconds
     );
-    let _ =
-        writeln!(text, "all {} elements of the output as on the processor", wanted.len() / element.bytes() as usize);
+    let _ = writeln!(text, "all {compared} elements of the output as on the processor");
     Ok(terminal.text(&text)?)
 }
