@@ -36,6 +36,22 @@ fn operands_lie_in_every_order() {
     }
 }
 
+/// Halves of wide tiles where the columns of B are whole in memory: they are whole panels, or the
+/// plan is refused, and another one is chosen.
+#[test]
+fn halves_are_whole_panels() {
+    let product = |[m, n, k]: [i64; 3]| {
+        let [a, b, d] = [format!("({m},{k}):(1,{m})"), format!("({n},{k}):(1,{n})"), format!("({m},{n}):({n},1)")];
+        of(BF16, [&a, &b, &d], BF16)
+    };
+    let wide = Plan { stages: 2, ..plan(192, 256, 3) };
+    assert_eq!(right(&product([200, 264, 72]), &wide), 1);
+    for columns in [208, 224, 240] {
+        assert!(Product::planned(&product([200, 264, 72]), &Plan { columns, ..wide.clone() }).is_err());
+    }
+    assert!(Product::new(&product([3824, 5744, 4392])).is_ok());
+}
+
 #[test]
 fn lines_may_be_padded_and_misaligned() {
     // Padded lines of A, of B with N contiguous, and of D.

@@ -6,6 +6,7 @@
 use tilewright_kernel::Element;
 
 use super::{BLOCK_BYTES, COLUMNS_OF_THREE, MAX_COLUMNS, MAX_STAGES, OTHER_REGISTERS, Plan};
+use crate::gemm::epilogue::width;
 use crate::gemm::matrix::Contiguous;
 use crate::gemm::problem::Problem;
 use crate::gemm::scales::wide;
@@ -119,6 +120,9 @@ impl Plan {
         if self.groups > 2 && columns > COLUMNS_OF_THREE {
             return Some("three groups multiply tiles of more than 192 columns by halves, so of a multiple of 16");
         }
+        if columns < own && self.cuts_panels(problem) {
+            return Some("halves of the columns are whole panels where neighbours along them are neighbours in memory");
+        }
         if self.groups > 2 && problem.staged().is_some() && problem.stored().is_err() {
             return Some("threads of three groups do not divide a tile that they store themselves");
         }
@@ -132,6 +136,13 @@ impl Plan {
             return Some("no instruction multiplies factors of f32 that may not be rounded to tf32");
         }
         None
+    }
+
+    /// Whether halves of the columns begin within a panel of the factor along them.
+    fn cuts_panels(&self, problem: &Problem) -> bool {
+        let factor = if self.swapped { problem.a() } else { problem.b() };
+        let half = self.columns / 2;
+        problem.readable(factor) == Ok(Contiguous::Rows) && half % width(self.columns, 2) != 0
     }
 
     /// Of registers and shared memory.
