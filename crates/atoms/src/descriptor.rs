@@ -34,7 +34,7 @@ use core::fmt;
 use tilewright_layout::{Composed, Layout, OuterMap};
 
 use crate::error::AtomError;
-use crate::evidence::{Condition, Side};
+use crate::evidence::{CanonicalCondition, OperandMode};
 use crate::shared::{Major, SwizzleMode, unit_elements};
 
 /// The 64-bit descriptor of a matrix operand in shared memory.
@@ -96,22 +96,24 @@ impl MatrixDescriptor {
         let mode = mode_of(layout, element_bits).map_err(|error| error.unwrap_or_else(refuse))?;
         let inner = layout.inner();
         let (2, Some(mn), Some(k)) = (inner.rank(), inner.mode(0), inner.mode(1)) else {
-            return Err(refuse(Condition::Rank { found: inner.rank() }));
+            return Err(refuse(CanonicalCondition::Rank { found: inner.rank() }));
         };
         if k.size() != 2 * unit {
-            return Err(refuse(Condition::Depth { found: k.size(), wanted: 2 * unit }));
+            return Err(refuse(CanonicalCondition::Depth { found: k.size(), wanted: 2 * unit }));
         }
         let line = mode.units() * unit;
-        let part = |side, layout, extent, step| part(side, layout, extent, step, mode).map_err(refuse);
+        let part = |along, layout, extent, step| part(along, layout, extent, step, mode).map_err(refuse);
         // The distances in elements.
         let (leading, stride) = match (major, mode) {
-            (Major::K, SwizzleMode::None) => (part(Side::K, &k, unit, 1)?, part(Side::MN, &mn, 8, line)?),
+            (Major::K, SwizzleMode::None) => (part(OperandMode::K, &k, unit, 1)?, part(OperandMode::MN, &mn, 8, line)?),
             (Major::K, _) => {
-                part(Side::K, &k, 2 * unit, 1)?;
-                (unit, part(Side::MN, &mn, 8, line)?)
+                part(OperandMode::K, &k, 2 * unit, 1)?;
+                (unit, part(OperandMode::MN, &mn, 8, line)?)
             }
-            (Major::MN, SwizzleMode::None) => (part(Side::K, &k, 8, line)?, part(Side::MN, &mn, unit, 1)?),
-            (Major::MN, _) => (part(Side::MN, &mn, line, 1)?, part(Side::K, &k, 8, line)?),
+            (Major::MN, SwizzleMode::None) => {
+                (part(OperandMode::K, &k, 8, line)?, part(OperandMode::MN, &mn, unit, 1)?)
+            }
+            (Major::MN, _) => (part(OperandMode::MN, &mn, line, 1)?, part(OperandMode::K, &k, 8, line)?),
         };
         let field = |what, elements: i64| {
             let bytes = elements.checked_mul(element_bits).map_or(i64::MAX, |bits| bits / 8);
@@ -197,8 +199,8 @@ impl fmt::Display for MatrixDescriptor {
 }
 
 /// The mode whose swizzle is the outer map; the condition that fails, or another error.
-fn mode_of(layout: &Composed, element_bits: i64) -> Result<SwizzleMode, Result<AtomError, Condition>> {
-    let OuterMap::Swizzle(found) = layout.outer() else { return Err(Err(Condition::Outer)) };
+fn mode_of(layout: &Composed, element_bits: i64) -> Result<SwizzleMode, Result<AtomError, CanonicalCondition>> {
+    let OuterMap::Swizzle(found) = layout.outer() else { return Err(Err(CanonicalCondition::Outer)) };
     if found.is_identity() {
         return Ok(SwizzleMode::None);
     }
@@ -208,18 +210,24 @@ fn mode_of(layout: &Composed, element_bits: i64) -> Result<SwizzleMode, Result<A
         }
     }
     let widest = SwizzleMode::Bytes128.swizzle(element_bits).map_err(Ok)?;
-    Err(Err(Condition::Swizzle { found: *found, widest }))
+    Err(Err(CanonicalCondition::Swizzle { found: *found, widest }))
 }
 
 /// Reads one dimension as `extent:step`, as it must be within an atom, and copies of it: the
 /// distance between these, 0 where there is one.
-fn part(side: Side, layout: &Layout, extent: i64, step: i64, mode: SwizzleMode) -> Result<i64, Condition> {
+fn part(
+    along: OperandMode,
+    layout: &Layout,
+    extent: i64,
+    step: i64,
+    mode: SwizzleMode,
+) -> Result<i64, CanonicalCondition> {
     let size = layout.size();
     if size % extent != 0 {
-        return Err(Condition::Multiple { side, found: size, of: extent });
+        return Err(CanonicalCondition::Multiple { along, found: size, of: extent });
     }
-    let core = |found: &dyn fmt::Display| Condition::Core {
-        side,
+    let core = |found: &dyn fmt::Display| CanonicalCondition::Core {
+        along,
         found: found.to_string().into(),
         wanted: alloc::format!("{extent}:{step}").into(),
         mode,
@@ -235,7 +243,7 @@ fn part(side: Side, layout: &Layout, extent: i64, step: i64, mode: SwizzleMode) 
     }
     match beyond.leaves() {
         [leaf] if leaf.stride >= 0 => Ok(leaf.stride),
-        _ => Err(Condition::Step { side, found: beyond.to_string().into() }),
+        _ => Err(CanonicalCondition::Step { along, found: beyond.to_string().into() }),
     }
 }
 

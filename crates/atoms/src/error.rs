@@ -12,7 +12,7 @@ use tilewright_layout::{LayoutError, Refusal, nearest};
 
 use crate::copy::CopyEnd;
 use crate::cotiled::NoTile;
-use crate::evidence::{BadThreadValue, Condition};
+use crate::evidence::{BadThreadValue, CanonicalCondition};
 use crate::shared::Major;
 
 /// Why there is no such atom or descriptor.
@@ -29,7 +29,7 @@ pub enum AtomError {
         /// As which it was read.
         major: Major,
         /// The condition that fails.
-        condition: Box<Condition>,
+        condition: Box<CanonicalCondition>,
     },
     /// E0313: an address or a distance that does not fit its field.
     Field {
@@ -211,7 +211,7 @@ impl AtomError {
     pub fn help(&self) -> Option<String> {
         let help = match self {
             AtomError::NotCanonical { condition, .. } => match **condition {
-                Condition::Depth { .. } => {
+                CanonicalCondition::Depth { .. } => {
                     "one instruction reads 32 bytes along K: divide the tile and take a descriptor of each part"
                 }
                 _ => "tile a canonical atom to the shape: SwizzleMode::tile",

@@ -68,7 +68,7 @@ pub enum Flaw {
 
 /// A dimension of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Side {
+pub enum OperandMode {
     /// M or N, mode 0.
     MN,
     /// K, mode 1.
@@ -78,7 +78,7 @@ pub enum Side {
 /// What makes a layout canonical, and fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Condition {
+pub enum CanonicalCondition {
     /// The layout has two modes, `(mn, k)`.
     Rank {
         /// The number of modes that it has.
@@ -103,7 +103,7 @@ pub enum Condition {
     /// A dimension is a whole number of what one atom has there.
     Multiple {
         /// The dimension.
-        side: Side,
+        along: OperandMode,
         /// Its extent.
         found: i64,
         /// That of the atom.
@@ -112,7 +112,7 @@ pub enum Condition {
     /// Within an atom a dimension has the steps of the atom.
     Core {
         /// The dimension.
-        side: Side,
+        along: OperandMode,
         /// What the layout has there.
         found: Box<str>,
         /// What the atom of this mode has.
@@ -124,43 +124,43 @@ pub enum Condition {
     /// step.
     Step {
         /// The dimension.
-        side: Side,
+        along: OperandMode,
         /// What the layout has there.
         found: Box<str>,
     },
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for OperandMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Side::MN => "mode 0 (MN)",
-            Side::K => "mode 1 (K)",
+            OperandMode::MN => "mode 0 (MN)",
+            OperandMode::K => "mode 1 (K)",
         })
     }
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for CanonicalCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Condition::Rank { found } => write!(f, "it has {found} modes where (mn,k) is needed"),
-            Condition::Outer => f.write_str("its outer map is not a swizzle"),
-            Condition::Swizzle { found, widest } => {
+            CanonicalCondition::Rank { found } => write!(f, "it has {found} modes where (mn,k) is needed"),
+            CanonicalCondition::Outer => f.write_str("its outer map is not a swizzle"),
+            CanonicalCondition::Swizzle { found, widest } => {
                 write!(
                     f,
                     "its swizzle is {found}, but for this element width only {widest} and those of fewer bits are known"
                 )
             }
-            Condition::Depth { found, wanted } => {
+            CanonicalCondition::Depth { found, wanted } => {
                 write!(f, "its K extent is {found}, but one instruction reads {wanted}")
             }
-            Condition::Multiple { side, found, of } => {
-                write!(f, "{side} has extent {found}, which is no multiple of {of}")
+            CanonicalCondition::Multiple { along, found, of } => {
+                write!(f, "{along} has extent {found}, which is no multiple of {of}")
             }
-            Condition::Core { side, found, wanted, mode } => {
-                write!(f, "{side} begins with {found}, but with {mode} it must begin with {wanted}")
+            CanonicalCondition::Core { along, found, wanted, mode } => {
+                write!(f, "{along} begins with {found}, but with {mode} it must begin with {wanted}")
             }
-            Condition::Step { side, found } => {
-                write!(f, "{side} goes on with {found}, which is not one step of at least 0")
+            CanonicalCondition::Step { along, found } => {
+                write!(f, "{along} goes on with {found}, which is not one step of at least 0")
             }
         }
     }

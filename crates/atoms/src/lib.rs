@@ -78,7 +78,7 @@ pub use copy::{CopyAtom, CopyEnd};
 pub use cotiled::{MAX_ELEMENTS, NoTile};
 pub use descriptor::MatrixDescriptor;
 pub use error::AtomError;
-pub use evidence::{BadThreadValue, Condition, Flaw, Side};
+pub use evidence::{BadThreadValue, CanonicalCondition, Flaw, OperandMode};
 pub use explanation::explanation;
 pub use family::{Family, Known};
 pub use mma::{MmaAtom, MmaTypes, Operand};

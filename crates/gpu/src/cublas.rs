@@ -101,7 +101,7 @@ pub struct CublasProduct {
 }
 
 /// A factor as the library takes it, which counts columns first.
-struct Side<'m> {
+struct Factor<'m> {
     memory: &'m Memory,
     matrix: CublasMatrix,
     /// How many rows or columns of D it gives.
@@ -130,15 +130,15 @@ impl CublasProduct {
 
     /// The factors in the order of the library: where rows of D are contiguous, it computes the
     /// transpose of D, and A and B change places.
-    fn sides<'m>(&self, [a, b]: [&'m Memory; 2]) -> [Side<'m>; 2] {
+    fn factors_in_order<'m>(&self, [a, b]: [&'m Memory; 2]) -> [Factor<'m>; 2] {
         let [m, n, _] = self.sizes;
         // A matrix whose first mode is contiguous is taken as it lies: of B^T, N x K, that of B's
         // columns.
-        let side = |memory, matrix: CublasMatrix, lines| {
+        let factor = |memory, matrix: CublasMatrix, lines| {
             let transposed = c_int::from(matrix.rows != self.d.rows);
-            Side { memory, matrix, lines, transposed }
+            Factor { memory, matrix, lines, transposed }
         };
-        let (left, right) = (side(a, self.a, m), side(b, self.b, n));
+        let (left, right) = (factor(a, self.a, m), factor(b, self.b, n));
         if self.d.rows { [right, left] } else { [left, right] }
     }
 
@@ -251,7 +251,7 @@ impl Cublas {
         if !product.fits([a, b, &*d]) {
             return Err(CublasError::Unfit("the memory does not hold the matrices"));
         }
-        let [left, right] = product.sides([a, b]);
+        let [left, right] = product.factors_in_order([a, b]);
         let (one, zero) = ([1.0_f32.to_bits(), 1], [0_u32, 0]);
         let scale = usize::from(product.is_of_integers());
         let [rows, columns, depth, count] =

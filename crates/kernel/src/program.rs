@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 use tilewright_layout::symbolic::{Expr, Parameter};
 
 pub use location::Location;
-use memory::{Buffer, BufferId, Map, MapId};
+use memory::{Buffer, BufferId, MapId, TensorMap};
 use operation::Operation;
 use register::{Register, Width};
 use scalar::Scalar;
@@ -209,7 +209,7 @@ pub struct Program {
     /// What a launch passes after the tensors.
     pub scalars: Vec<Scalar>,
     /// What a launch passes after the numbers.
-    pub maps: Vec<Map>,
+    pub maps: Vec<TensorMap>,
     /// How many blocks there are along each axis.
     pub grid: [Expr; 3],
     /// How many threads a block has.
@@ -269,7 +269,7 @@ impl Program {
     }
 
     /// The map of this number.
-    pub fn map(&self, id: MapId) -> &Map {
+    pub fn map(&self, id: MapId) -> &TensorMap {
         &self.maps[id.index()]
     }
 

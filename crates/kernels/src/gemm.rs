@@ -67,7 +67,7 @@ pub use plan::{Plan, Tile};
 pub use problem::{Fused, Problem};
 pub use problems::{Problems, Products};
 pub use scales::Scales;
-pub use step::{Operand, Side, Step};
+pub use step::{ProductTensor, Step};
 
 use prepare::Prepared;
 
@@ -106,14 +106,14 @@ impl Product {
                     PlanError::Plan { because: "no tile divides the groups so that copies and stores take it" },
                 )?,
             };
-        Product::made(problem, prepared, &plan)
+        Product::build(problem, prepared, &plan)
     }
 
     /// The kernels of a plan.
     ///
     /// Errors: as [`Product::new`]; the plan cannot be carried out ([`PlanError::Plan`]).
     pub fn planned(problem: &Problem, plan: &Plan) -> Result<Product, PlanError> {
-        Product::made(problem, Prepared::of(problem)?, plan)
+        Product::build(problem, Prepared::of(problem)?, plan)
     }
 
     /// The plans that [`Product::planned`] takes, the one first that takes the least time by the
@@ -128,7 +128,8 @@ impl Product {
         }
     }
 
-    fn made(problem: &Problem, prepared: Prepared, plan: &Plan) -> Result<Product, PlanError> {
+    /// The product of a problem that is prepared, by a plan.
+    fn build(problem: &Problem, prepared: Prepared, plan: &Plan) -> Result<Product, PlanError> {
         let Prepared { inner, operands, before, after, mut workspaces } = prepared;
         if let Some(because) = plan.refusal(&inner) {
             return Err(PlanError::Plan { because });
@@ -141,14 +142,14 @@ impl Product {
         let mut operands = operands.clone();
         if inner.groups().is_some() {
             workspaces.push(groups::bytes(&inner, plan));
-            let tiles = Operand::Workspace(workspaces.len() - 1);
+            let tiles = ProductTensor::Workspace(workspaces.len() - 1);
             let does = "writes where the tiles of the groups are".to_string();
-            steps.push(Step::new(groups::table(&inner, plan)?, vec![Operand::Ends, tiles], does));
+            steps.push(Step::new(groups::table(&inner, plan)?, vec![ProductTensor::Ends, tiles], does));
             operands.insert(given.len(), tiles);
         }
         if plan.tail > 0 {
             workspaces.push(plan.workspace(&inner));
-            let sums = Operand::Workspace(workspaces.len() - 1);
+            let sums = ProductTensor::Workspace(workspaces.len() - 1);
             let mut made = Step::new(kernel, operands, does);
             made.operands.push(sums);
             made.writes = 2;
@@ -157,7 +158,7 @@ impl Product {
             steps.push(Step::new(partials::last(&inner, plan)?, [&[sums], d].concat(), does));
         } else if plan.splits > 1 {
             workspaces.push(plan.workspace(&inner));
-            let sums = Operand::Workspace(workspaces.len() - 1);
+            let sums = ProductTensor::Workspace(workspaces.len() - 1);
             let inputs = inner.function().map_or(0, |fused| fused.inputs.len());
             let (factors, beside) = given.split_at(2);
             let (inputs, scales) = beside.split_at(inputs);
@@ -175,7 +176,7 @@ impl Product {
             let mut made = Step::new(kernel, operands, does);
             let mut then = Vec::new();
             for (number, by) in inner.by_products().enumerate() {
-                let kept = byproduct::made(by, number, (&inner, plan), &mut workspaces)?;
+                let kept = byproduct::steps(by, number, (&inner, plan), &mut workspaces)?;
                 made.operands.push(kept.0);
                 made.writes += 1;
                 then.extend(kept.1);
@@ -224,7 +225,7 @@ impl Product {
         self.workspaces.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
     }
 
-    /// Bytes of each piece of it: those of [`Operand::Workspace`].
+    /// Bytes of each piece of it: those of [`ProductTensor::Workspace`].
     pub fn workspaces(&self) -> &[i64] {
         &self.workspaces
     }

@@ -14,7 +14,7 @@ use tilewright_kernel::program::Location;
 use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;
 
-pub use value::{Condition, Value};
+pub use value::{Mask, Value};
 
 use crate::error::{Reason, TileError};
 use crate::program::{
@@ -107,7 +107,7 @@ impl Build {
     }
 
     /// The value of an operation; after a refusal, some value.
-    pub(crate) fn made(
+    pub(crate) fn apply(
         &self,
         statement: &'static str,
         operation: Operation,
@@ -258,45 +258,45 @@ impl Build {
     pub fn random<'t>(&'t self, counters: Value<'t>, seed: Value<'t>, word: u8) -> Value<'t> {
         let place = here();
         let both = Value::together([counters, seed], "random", place);
-        self.made("random", Operation::Random(word), &both.map(|value| value.id), place)
+        self.apply("random", Operation::Random(word), &both.map(|value| value.id), place)
     }
 
     /// A number of f32.
     #[track_caller]
     pub fn number(&self, value: f64) -> Value<'_> {
-        self.made("number", Operation::Constant(Element::F32, value), &[], here())
+        self.apply("number", Operation::Constant(Element::F32, value), &[], here())
     }
 
     /// A number of i32.
     #[track_caller]
     pub fn integer(&self, value: i32) -> Value<'_> {
-        self.made("integer", Operation::Constant(Element::I32, value.into()), &[], here())
+        self.apply("integer", Operation::Constant(Element::I32, value.into()), &[], here())
     }
 
     /// An index as a number of i32.
     #[track_caller]
     pub fn index(&self, index: Index) -> Value<'_> {
-        self.made("index", Operation::Number(index), &[], here())
+        self.apply("index", Operation::Number(index), &[], here())
     }
 
     /// An expression of sizes as a number of i32: `size("S")` is how many rows there are.
     #[track_caller]
     pub fn size(&self, text: &str) -> Value<'_> {
-        self.made("size", Operation::Size(text.to_string()), &[], here())
+        self.apply("size", Operation::Size(text.to_string()), &[], here())
     }
 
     /// The coordinate of each element of a tile along a mode, as i32.
     #[track_caller]
     pub fn arange(&self, shape: &[i64], mode: usize) -> Value<'_> {
-        self.made("arange", Operation::Arange { shape: shape.to_vec(), mode }, &[], here())
+        self.apply("arange", Operation::Arange { shape: shape.to_vec(), mode }, &[], here())
     }
 
     /// A tile of one number.
     #[track_caller]
     pub fn full(&self, shape: &[i64], value: f64) -> Value<'_> {
         let place = here();
-        let number = self.made("full", Operation::Constant(Element::F32, value), &[], place);
-        self.made("full", Operation::Broadcast(shape.to_vec()), &[number.id], place)
+        let number = self.apply("full", Operation::Constant(Element::F32, value), &[], place);
+        self.apply("full", Operation::Broadcast(shape.to_vec()), &[number.id], place)
     }
 
     /// Turns of a body: it gets the turn and the values that the turn before handed on, and hands

@@ -200,7 +200,7 @@ impl Run<'_> {
         for statement in body {
             match statement {
                 Statement::Let { result, operation, operands, place } => {
-                    let tile = self.made(*result, operation, operands, tiles);
+                    let tile = self.evaluate(*result, operation, operands, tiles);
                     tiles.insert(*result, tile.map_err(|reason| reason.at("value", *place))?);
                 }
                 Statement::Store { place, .. } => {
@@ -233,7 +233,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn made(
+    /// The elements that an operation gives.
+    fn evaluate(
         &mut self,
         result: ValueId,
         operation: &Operation,
@@ -285,7 +286,7 @@ impl Run<'_> {
             .iter()
             .map(|value| (tiles.get(value).map_or(&[][..], Vec::as_slice), self.program.type_of(*value)))
             .collect();
-        Ok(tile::made(operation, &given, ty))
+        Ok(tile::evaluate(operation, &given, ty))
     }
 
     /// Refuses sums of indices, sizes and coordinates that are compared and do not fit 32 bits.

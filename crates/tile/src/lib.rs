@@ -63,7 +63,7 @@ mod sums;
 mod top;
 mod weights;
 
-pub use build::{Build, Condition, TensorId, Value};
+pub use build::{Build, Mask, TensorId, Value};
 pub use check::{Compared, Report, Unchecked};
 pub use compile::Compiled;
 pub use error::{Reason, Taker, TileError};

@@ -16,7 +16,7 @@ use tilewright_gpu::{
 };
 use tilewright_kernel::Element;
 use tilewright_kernels::PlanError;
-use tilewright_kernels::gemm::{Matrix, Operand, Problem, Problems, Product, Products, Side, Step};
+use tilewright_kernels::gemm::{Matrix, Problem, Problems, Product, ProductTensor, Products, Step};
 use tilewright_layout::{Layout, Refusal};
 
 /// Why there is no product on a device.
@@ -95,23 +95,25 @@ impl Compiled {
         &mut self,
         stream: &Stream,
         steps: &[Step],
-        argument: impl Fn(usize, Operand) -> Option<Argument<'a>>,
+        argument: impl Fn(usize, ProductTensor) -> Option<Argument<'a>>,
     ) -> Result<(), GpuError> {
         for (step, kernel) in steps.iter().zip(&self.kernels) {
             let reads = step.read_and_written().0.len();
-            let operands: Vec<(usize, Operand)> = step.problems().zip(step.operands().iter().copied()).collect();
+            let operands: Vec<(usize, ProductTensor)> = step.problems().zip(step.operands().iter().copied()).collect();
             let (from, to) = operands.split_at(reads);
             // Those of the workspace that are written are taken out meanwhile.
             let mut own: Vec<(usize, Memory)> = Vec::new();
             for (_, operand) in to {
-                if let Operand::Workspace(number) = operand
+                if let ProductTensor::Workspace(number) = operand
                     && let Some(memory) = self.workspaces.get_mut(*number).and_then(Option::take)
                 {
                     own.push((*number, memory));
                 }
             }
-            let read = |(problem, operand): &(usize, Operand)| match operand {
-                Operand::Workspace(number) => self.workspaces.get(*number).and_then(Option::as_ref).map(Argument::from),
+            let read = |(problem, operand): &(usize, ProductTensor)| match operand {
+                ProductTensor::Workspace(number) => {
+                    self.workspaces.get(*number).and_then(Option::as_ref).map(Argument::from)
+                }
                 operand => argument(*problem, *operand),
             };
             let mut arguments: Vec<Argument<'_>> = from.iter().filter_map(read).collect();
@@ -119,7 +121,7 @@ impl Compiled {
             let mut left = own.iter_mut();
             for (problem, operand) in to {
                 arguments.extend(match operand {
-                    Operand::Workspace(_) => left.next().map(|(_, memory)| Argument::from(memory)),
+                    ProductTensor::Workspace(_) => left.next().map(|(_, memory)| Argument::from(memory)),
                     operand => argument(*problem, *operand),
                 });
             }
@@ -140,21 +142,21 @@ impl Compiled {
 /// function, scales and ends; D and the by-products.
 fn argument_of<'a>(
     problem: &Problem,
-    operand: Operand,
+    operand: ProductTensor,
     (given, written): (&[Argument<'a>], &[Argument<'a>]),
 ) -> Option<Argument<'a>> {
     let inputs = problem.function().map_or(0, |fused| fused.inputs.len());
     let ends = inputs + if problem.scales().is_some() { 4 } else { 2 };
     match operand {
-        Operand::A => given.first().copied(),
-        Operand::B => given.get(1).copied(),
-        Operand::Input(number) => given.get(number + 2).copied(),
-        Operand::Scales(Side::A) => given.get(inputs + 2).copied(),
-        Operand::Scales(Side::B) => given.get(inputs + 3).copied(),
-        Operand::Ends => given.get(ends).copied(),
-        Operand::D => written.first().copied(),
-        Operand::ByProduct(number) => written.get(number + 1).copied(),
-        Operand::Workspace(_) => None,
+        ProductTensor::A => given.first().copied(),
+        ProductTensor::B => given.get(1).copied(),
+        ProductTensor::Input(number) => given.get(number + 2).copied(),
+        ProductTensor::ScalesA => given.get(inputs + 2).copied(),
+        ProductTensor::ScalesB => given.get(inputs + 3).copied(),
+        ProductTensor::Ends => given.get(ends).copied(),
+        ProductTensor::D => written.first().copied(),
+        ProductTensor::ByProduct(number) => written.get(number + 1).copied(),
+        ProductTensor::Workspace(_) => None,
     }
 }
 

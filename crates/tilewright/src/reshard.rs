@@ -27,7 +27,7 @@ pub use brought::{Bring, Brought, LEAST_LINE, LEAST_MESSAGE, LEAST_TURNED, broug
 pub(crate) use lanes::Lanes;
 pub(crate) use on_devices::compiled;
 pub use on_devices::{DeviceReshard, Readers};
-pub use packed::{Packed, Side, packed};
+pub use packed::{MessageMemory, Packed, packed};
 pub use through_nccl::NcclReshard;
 
 /// The most kernels that a device launches in a step.

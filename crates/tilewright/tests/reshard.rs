@@ -4,7 +4,7 @@
 use tilewright::kernel::Element;
 use tilewright::kernel::interpret::Interpreter;
 use tilewright::mesh::{Exchange, Machine, Mesh, ShardedLayout, reshard};
-use tilewright::reshard::{Bring, Combine, MAX_LAUNCHES, Pull, Side, brought, packed, pulls};
+use tilewright::reshard::{Bring, Combine, MAX_LAUNCHES, MessageMemory, Pull, brought, packed, pulls};
 
 /// A number for each element of memory of each device; small, so that sums are exact.
 fn number(rank: usize, offset: i64) -> f32 {
@@ -104,9 +104,9 @@ fn what_is_packed_and_sent_comes_to_the_same() {
             for transfer in &packed.transfers {
                 let [read, write, count] =
                     [transfer.read, transfer.write, transfer.bytes].map(|bytes| bytes as usize / 4);
-                let source = if packed.sent == Side::Tensor { &memory } else { &sent };
+                let source = if packed.sent == MessageMemory::Tensor { &memory } else { &sent };
                 let elements = source[transfer.from][read..read + count].to_vec();
-                let target = if packed.received == Side::Tensor { &mut after } else { &mut received };
+                let target = if packed.received == MessageMemory::Tensor { &mut after } else { &mut received };
                 target[transfer.to][write..write + count].copy_from_slice(&elements);
             }
             for (rank, places) in packed.places.iter().enumerate() {

@@ -4,7 +4,7 @@
 use half::bf16;
 use tilewright::kernel::Element;
 use tilewright::kernel::interpret::Interpreter;
-use tilewright::kernels::gemm::{Operand, Product};
+use tilewright::kernels::gemm::{Product, ProductTensor};
 use tilewright::mesh::{Machine, Mesh, ShardedLayout, multiply};
 use tilewright::sharded::{Factor, PieceProduct, ShardedPlan, Target};
 
@@ -33,10 +33,10 @@ fn run(product: &Product, inputs: &[&[u8]], into: &mut [u8]) {
         let (read, written) = step.read_and_written();
         for (number, operand) in read.iter().enumerate() {
             let bytes: &[u8] = match operand {
-                Operand::A => inputs[0],
-                Operand::B => inputs[1],
-                Operand::Input(at) => inputs[at + 2],
-                Operand::Workspace(at) => &workspaces[*at],
+                ProductTensor::A => inputs[0],
+                ProductTensor::B => inputs[1],
+                ProductTensor::Input(at) => inputs[at + 2],
+                ProductTensor::Workspace(at) => &workspaces[*at],
                 other => panic!("{other:?}"),
             };
             interpreter.bytes(number, &bytes[..interpreter.bytes_of(number).unwrap()]).unwrap();
@@ -46,9 +46,9 @@ fn run(product: &Product, inputs: &[&[u8]], into: &mut [u8]) {
             run.bytes(read.len()).unwrap().to_vec()
         };
         match written {
-            [Operand::Workspace(at)] => workspaces[*at][..left.len()].copy_from_slice(&left),
+            [ProductTensor::Workspace(at)] => workspaces[*at][..left.len()].copy_from_slice(&left),
             // Elements between those that are written are 0 here: pieces write different ones.
-            [Operand::D] => into.iter_mut().zip(left).for_each(|(place, byte)| *place |= byte),
+            [ProductTensor::D] => into.iter_mut().zip(left).for_each(|(place, byte)| *place |= byte),
             other => panic!("{other:?}"),
         }
     }

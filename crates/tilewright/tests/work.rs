@@ -4,7 +4,7 @@
 use half::{bf16, f16};
 use tilewright::kernel::interpret::Interpreter;
 use tilewright::kernel::{Element, Kernel};
-use tilewright::kernels::gemm::Operand;
+use tilewright::kernels::gemm::ProductTensor;
 use tilewright::kernels::{Expression, Planned};
 use tilewright::mesh::{Machine, Mesh, Reduction, ShardedLayout, argmax, map, multiply, reduce, softmax};
 use tilewright::reshard::brought;
@@ -131,7 +131,7 @@ fn carried_out(plan: &WorkPlan, operands: &[Held]) -> Held {
             }
             WorkStep::Multiply { product, factors, .. } => {
                 let [only] = product.steps() else { panic!("a product of one kernel") };
-                assert!(matches!(only.read_and_written().1, [Operand::D]));
+                assert!(matches!(only.read_and_written().1, [ProductTensor::D]));
                 for (rank, own) in written.iter_mut().enumerate() {
                     let inputs: Vec<&[u8]> = factors.iter().map(|factor| held(factor)[rank].as_slice()).collect();
                     let left = run_kernel(only.kernel(), only.sizes(), &inputs);

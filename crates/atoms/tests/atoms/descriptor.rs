@@ -3,7 +3,7 @@
 //! hardware's rule computes from the fields, written here from the documentation alone; and what is
 //! not canonical is refused with the condition.
 
-use tilewright_atoms::{AtomError, Condition, Major, MatrixDescriptor, Side, SwizzleMode};
+use tilewright_atoms::{AtomError, CanonicalCondition, Major, MatrixDescriptor, OperandMode, SwizzleMode};
 use tilewright_layout::{Composed, Tiler, Tree};
 
 /// The fields of a descriptor, cut from its bits as the table of the documentation has them.
@@ -161,20 +161,35 @@ fn what_is_not_canonical_is_refused_with_the_condition() {
             other => panic!("{text}: {other}"),
         }
     };
-    assert_eq!(of("S<3,3,3> o 0 o 64:1", Major::K), Condition::Rank { found: 1 });
-    assert_eq!(of("(4,4):(4,1) o 0 o (64,16):(16,1)", Major::K), Condition::Outer);
-    assert!(matches!(of("S<3,4,3> o 0 o (64,16):(64,1)", Major::K), Condition::Swizzle { .. }));
-    assert!(matches!(of("S<3,3,4> o 0 o (64,16):(64,1)", Major::K), Condition::Swizzle { .. }));
-    assert_eq!(of("S<3,3,3> o 0 o (64,64):(64,1)", Major::K), Condition::Depth { found: 64, wanted: 16 });
-    assert_eq!(of("S<3,3,3> o 0 o (12,16):(64,1)", Major::K), Condition::Multiple { side: Side::MN, found: 12, of: 8 });
-    assert!(matches!(of("S<3,3,3> o 0 o (64,16):(32,1)", Major::K), Condition::Core { side: Side::MN, .. }));
-    assert!(matches!(of("S<3,3,3> o 0 o (64,16):(64,2)", Major::K), Condition::Core { side: Side::K, .. }));
-    assert!(matches!(of("S<3,3,3> o 0 o (64,16):(64,1)", Major::MN), Condition::Core { side: Side::MN, .. }));
+    assert_eq!(of("S<3,3,3> o 0 o 64:1", Major::K), CanonicalCondition::Rank { found: 1 });
+    assert_eq!(of("(4,4):(4,1) o 0 o (64,16):(16,1)", Major::K), CanonicalCondition::Outer);
+    assert!(matches!(of("S<3,4,3> o 0 o (64,16):(64,1)", Major::K), CanonicalCondition::Swizzle { .. }));
+    assert!(matches!(of("S<3,3,4> o 0 o (64,16):(64,1)", Major::K), CanonicalCondition::Swizzle { .. }));
+    assert_eq!(of("S<3,3,3> o 0 o (64,64):(64,1)", Major::K), CanonicalCondition::Depth { found: 64, wanted: 16 });
+    assert_eq!(
+        of("S<3,3,3> o 0 o (12,16):(64,1)", Major::K),
+        CanonicalCondition::Multiple { along: OperandMode::MN, found: 12, of: 8 }
+    );
+    assert!(matches!(
+        of("S<3,3,3> o 0 o (64,16):(32,1)", Major::K),
+        CanonicalCondition::Core { along: OperandMode::MN, .. }
+    ));
+    assert!(matches!(
+        of("S<3,3,3> o 0 o (64,16):(64,2)", Major::K),
+        CanonicalCondition::Core { along: OperandMode::K, .. }
+    ));
+    assert!(matches!(
+        of("S<3,3,3> o 0 o (64,16):(64,1)", Major::MN),
+        CanonicalCondition::Core { along: OperandMode::MN, .. }
+    ));
     assert!(matches!(
         of("S<3,3,3> o 0 o ((8,2,2),16):((64,512,2048),1)", Major::K),
-        Condition::Step { side: Side::MN, .. }
+        CanonicalCondition::Step { along: OperandMode::MN, .. }
     ));
-    assert!(matches!(of("S<3,3,3> o 0 o ((8,2),16):((64,-512),1)", Major::K), Condition::Step { side: Side::MN, .. }));
+    assert!(matches!(
+        of("S<3,3,3> o 0 o ((8,2),16):((64,-512),1)", Major::K),
+        CanonicalCondition::Step { along: OperandMode::MN, .. }
+    ));
     // A K-major tile of the wrong mode: the lines are as long as the swizzle says, or the distances
     // would be read wrongly.
     for (given, said) in SwizzleMode::ALL.into_iter().flat_map(|given| SwizzleMode::ALL.map(|said| (given, said))) {

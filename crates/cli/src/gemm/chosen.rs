@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use tilewright::gemm::Tuned;
-use tilewright::kernels::gemm::{Operand, Product, Side, Step};
+use tilewright::kernels::gemm::{Product, ProductTensor, Step};
 
 use super::task::Task;
 use crate::json::Json;
@@ -19,19 +19,19 @@ pub(super) struct Chosen {
 
 impl Chosen {
     /// The name of an operand.
-    fn named(&self, operand: Operand) -> String {
+    fn named(&self, operand: ProductTensor) -> String {
         match operand {
-            Operand::A => "A".to_owned(),
-            Operand::B => "B".to_owned(),
-            Operand::Ends => "ends of groups".to_owned(),
-            Operand::D => "D".to_owned(),
-            Operand::Input(number) => {
+            ProductTensor::A => "A".to_owned(),
+            ProductTensor::B => "B".to_owned(),
+            ProductTensor::Ends => "ends of groups".to_owned(),
+            ProductTensor::D => "D".to_owned(),
+            ProductTensor::Input(number) => {
                 self.task.inputs.get(number).map_or_else(|| format!("x{number}"), |name| (*name).to_owned())
             }
-            Operand::Scales(Side::A) => "scales of A".to_owned(),
-            Operand::Scales(Side::B) => "scales of B".to_owned(),
-            Operand::ByProduct(number) => format!("kept {number}"),
-            Operand::Workspace(number) => format!("workspace {number}"),
+            ProductTensor::ScalesA => "scales of A".to_owned(),
+            ProductTensor::ScalesB => "scales of B".to_owned(),
+            ProductTensor::ByProduct(number) => format!("kept {number}"),
+            ProductTensor::Workspace(number) => format!("workspace {number}"),
         }
     }
 
@@ -74,7 +74,7 @@ impl Chosen {
         let mut text = format!("{}\n", self.task.text());
         for operand in problem.given().into_iter().chain(problem.written_operands()) {
             if let Some(matrix) = problem.matrix(operand) {
-                let turned = if operand == Operand::B { ", as (N,K)" } else { "" };
+                let turned = if operand == ProductTensor::B { ", as (N,K)" } else { "" };
                 let _ = writeln!(text, "  {} {matrix}{turned}", self.named(operand));
             }
         }

@@ -10,7 +10,7 @@ use serde_json::json;
 use tilewright::gpu::{Cublas, CublasError, CublasMatrix, CublasProduct, Device, GpuError, Memory, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::cost::Rates;
-use tilewright::kernels::gemm::{Matrix, Operand, Problem, Product};
+use tilewright::kernels::gemm::{Matrix, Problem, Product, ProductTensor};
 
 use super::tensors::{CHECKED, Tensors, compare, compare_kept, of_block, ready, wanted};
 use super::turn::Turn;
@@ -121,7 +121,7 @@ pub(super) fn measured(
     stream.synchronize()?;
     let elements = wanted(problem, &blocks, CHECKED)?;
     let [error, bound, mut worst] = compare(problem, &stream, &elements, &tensors)?;
-    let input = |operand: Operand, at: i64| of_block(&blocks, operand, at);
+    let input = |operand: ProductTensor, at: i64| of_block(&blocks, operand, at);
     let compared = elements.len() + compare_kept(problem, &stream, &input, &tensors, &mut worst)?;
 
     let once = timed(device, &stream, 3, || tensors.launch(&stream, &kernels))?;
@@ -218,7 +218,7 @@ impl Rival {
 
     /// Sets off one product, or keeps why there is none.
     pub(super) fn multiply(&mut self, stream: &Stream, tensors: &Tensors) -> Result<(), GpuError> {
-        let (Some(a), Some(b)) = (tensors.of(Operand::A), tensors.of(Operand::B)) else {
+        let (Some(a), Some(b)) = (tensors.of(ProductTensor::A), tensors.of(ProductTensor::B)) else {
             self.refused = Some("there are no factors".into());
             return Ok(());
         };

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tilewright::gpu::{Device, Memory, Stream};
 use tilewright::kernel::Element;
-use tilewright::kernels::gemm::{Operand, Plan, Problem, Problems, Product, Products, Step};
+use tilewright::kernels::gemm::{Plan, Problem, Problems, Product, ProductTensor, Products, Step};
 use tilewright::kernels::{PlanError, Unchecked, any_numbers, bits_at};
 
 use self::problem::Chance;
@@ -116,7 +116,7 @@ impl Task {
         format!("{}, {:?} numbers{which}{few}", problems.join("; "), self.numbers)
     }
 
-    fn made(&self) -> Result<Made, PlanError> {
+    fn build(&self) -> Result<Made, PlanError> {
         Ok(match &self.work {
             Work::One(problem) => {
                 Made::One(Box::new(self.by_plan(&**problem, Product::candidates, Product::planned, Product::new)?))
@@ -151,9 +151,9 @@ impl Task {
 
     /// Checks it in the interpreter: how many elements were compared.
     fn interpreted(&self, number: u64) -> Result<u64, Failure> {
-        let report = match self.made().map_err(|error| Failure::refused(&error))? {
+        let report = match self.build().map_err(|error| Failure::refused(&error))? {
             Made::One(product) => product.check_on(&|operand, element, count| match operand {
-                Operand::Ends => product.problem().any_ends(number),
+                ProductTensor::Ends => product.problem().any_ends(number),
                 _ => block(self.numbers, operand, element, count),
             }),
             Made::List(products) => products.check_on(&|problem, operand, element, count| {
@@ -168,7 +168,7 @@ impl Task {
 
     /// Checks it on a device: how many elements were compared.
     fn launched(&self, number: u64, device: &Device) -> Result<u64, Failure> {
-        let made = self.made().map_err(|error| Failure::refused(&error))?;
+        let made = self.build().map_err(|error| Failure::refused(&error))?;
         let stream = device.stream()?;
         let kernels = ready(device, made.steps())?;
         let problems = self.problems();
@@ -189,13 +189,14 @@ impl Task {
 }
 
 /// Numbers of a tensor.
-fn block(numbers: Numbers, operand: Operand, element: Element, count: usize) -> Vec<u8> {
+fn block(numbers: Numbers, operand: ProductTensor, element: Element, count: usize) -> Vec<u8> {
     let seed = match operand {
-        Operand::A => 1,
-        Operand::B => 2,
-        Operand::Input(number) => 3 + number as u64,
-        Operand::Scales(side) => 101 + side as u64,
-        Operand::Ends | Operand::D | Operand::ByProduct(_) | Operand::Workspace(_) => 0,
+        ProductTensor::A => 1,
+        ProductTensor::B => 2,
+        ProductTensor::Input(number) => 3 + number as u64,
+        ProductTensor::ScalesA => 101,
+        ProductTensor::ScalesB => 102,
+        ProductTensor::Ends | ProductTensor::D | ProductTensor::ByProduct(_) | ProductTensor::Workspace(_) => 0,
     };
     let mut bytes = any_numbers(element, count, seed);
     let width = element.bytes() as usize;
@@ -246,11 +247,11 @@ fn filled(
         let Some(matrix) = problem.matrix(operand) else { continue };
         let width = matrix.element().bytes() as usize;
         let mut block = match operand {
-            Operand::Ends => problem.any_ends(number),
+            ProductTensor::Ends => problem.any_ends(number),
             _ => block(numbers, operand, matrix.element(), PERIOD),
         };
         // Each problem of a list begins elsewhere in the same numbers.
-        if operand != Operand::Ends {
+        if operand != ProductTensor::Ends {
             block.rotate_left(width * (place * 1009 % PERIOD));
         }
         let bytes = matrix.reach()? as u64 * width as u64;
@@ -260,7 +261,7 @@ fn filled(
         tensors.memory.push((operand, memory));
     }
     for (at, bytes) in workspaces.iter().enumerate() {
-        tensors.memory.push((Operand::Workspace(at), allocate(*bytes)?));
+        tensors.memory.push((ProductTensor::Workspace(at), allocate(*bytes)?));
     }
     for operand in problem.written_operands() {
         let Some(matrix) = problem.matrix(operand) else { continue };
@@ -277,11 +278,11 @@ fn compared(
     number: u64,
     elements: u64,
 ) -> Result<u64, Failure> {
-    let Some(d) = tensors.of(Operand::D) else { return Ok(0) };
+    let Some(d) = tensors.of(ProductTensor::D) else { return Ok(0) };
     let width = problem.result().bytes() as usize;
     let mut left = vec![0; usize::try_from(d.bytes()).unwrap_or(0)];
     d.read(stream, 0, &mut left)?;
-    let input = |operand: Operand, at: i64| {
+    let input = |operand: ProductTensor, at: i64| {
         let found = blocks.iter().find(|(known, ..)| *known == operand);
         found.map_or(0, |(_, width, block)| bits_at(block, *width, at as usize % PERIOD))
     };

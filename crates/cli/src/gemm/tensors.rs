@@ -4,7 +4,7 @@
 //! before the kernels run.
 
 use tilewright::gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
-use tilewright::kernels::gemm::{Each, Expected, Matrix, Operand, Problem, Step};
+use tilewright::kernels::gemm::{Each, Expected, Matrix, Problem, ProductTensor, Step};
 use tilewright::kernels::{any_numbers, bits_at};
 
 use crate::output::Failure;
@@ -19,11 +19,11 @@ pub(super) type Ready = (SizedKernel, Step);
 
 /// The memory of the tensors of a product.
 pub(super) struct Tensors {
-    pub(super) memory: Vec<(Operand, Memory)>,
+    pub(super) memory: Vec<(ProductTensor, Memory)>,
 }
 
 /// The numbers of an input, which repeat: their width in bytes, and the bytes.
-pub(super) type Block = (Operand, usize, Vec<u8>);
+pub(super) type Block = (ProductTensor, usize, Vec<u8>);
 
 impl Tensors {
     /// Inputs that repeat a block of numbers, and poisoned memory for the rest; groups end where
@@ -41,7 +41,7 @@ impl Tensors {
         for (number, operand) in problem.given().into_iter().enumerate() {
             let Some(matrix) = problem.matrix(operand) else { continue };
             let block = match operand {
-                Operand::Ends => ends.map_or_else(|| problem.any_ends(number as u64), <[u8]>::to_vec),
+                ProductTensor::Ends => ends.map_or_else(|| problem.any_ends(number as u64), <[u8]>::to_vec),
                 _ => any_numbers(matrix.element(), PERIOD, number as u64 + 1 + 1000 * place as u64),
             };
             let bytes = bytes_of(matrix)?;
@@ -54,7 +54,7 @@ impl Tensors {
         for (number, bytes) in workspaces.iter().enumerate() {
             let mut memory = device.allocate(*bytes as u64)?;
             memory.fill_bytes(stream, 0xa5)?;
-            tensors.memory.push((Operand::Workspace(number), memory));
+            tensors.memory.push((ProductTensor::Workspace(number), memory));
         }
         for operand in problem.written_operands() {
             let Some(matrix) = problem.matrix(operand) else { continue };
@@ -82,11 +82,11 @@ impl Tensors {
     /// workspace of all.
     pub(super) fn launch_all(all: &mut [Tensors], stream: &Stream, kernels: &[Ready]) -> Result<(), GpuError> {
         for (kernel, step) in kernels {
-            let own = |(problem, operand): (usize, &Operand)| match operand {
-                Operand::Workspace(_) => (0, *operand),
+            let own = |(problem, operand): (usize, &ProductTensor)| match operand {
+                ProductTensor::Workspace(_) => (0, *operand),
                 operand => (problem, *operand),
             };
-            let operands: Vec<(usize, Operand)> = step.problems().zip(step.operands()).map(own).collect();
+            let operands: Vec<(usize, ProductTensor)> = step.problems().zip(step.operands()).map(own).collect();
             let (from, to) = operands.split_at(step.read_and_written().0.len());
             // Those that are written are taken out meanwhile.
             let mut written = Vec::new();
@@ -107,7 +107,7 @@ impl Tensors {
         Ok(())
     }
 
-    pub(super) fn of(&self, operand: Operand) -> Option<&Memory> {
+    pub(super) fn of(&self, operand: ProductTensor) -> Option<&Memory> {
         self.memory.iter().find(|(known, _)| *known == operand).map(|(_, memory)| memory)
     }
 }
@@ -129,7 +129,7 @@ pub(super) fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) 
     let [m, n, k] = problem.sizes();
     let all = m * n * problem.batch();
     let taken = (multiplications / k).clamp(64, all.max(64)).min(all);
-    let input = |operand: Operand, at: i64| of_block(blocks, operand, at);
+    let input = |operand: ProductTensor, at: i64| of_block(blocks, operand, at);
     let of = |number: i64| {
         // The first, the last, and steps of equal length between; all, where they are few.
         let index =
@@ -142,12 +142,12 @@ pub(super) fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) 
 }
 
 /// The group of a row, if it is in one.
-pub(super) fn group_of(problem: &Problem, input: &dyn Fn(Operand, i64) -> u64, row: i64) -> Option<i64> {
-    problem.group_of(row, |group| i64::from(input(Operand::Ends, group) as u32 as i32))
+pub(super) fn group_of(problem: &Problem, input: &dyn Fn(ProductTensor, i64) -> u64, row: i64) -> Option<i64> {
+    problem.group_of(row, |group| i64::from(input(ProductTensor::Ends, group) as u32 as i32))
 }
 
 /// The bits of an element of an input.
-pub(super) fn of_block(blocks: &[Block], operand: Operand, at: i64) -> u64 {
+pub(super) fn of_block(blocks: &[Block], operand: ProductTensor, at: i64) -> u64 {
     let found = blocks.iter().find(|(known, ..)| *known == operand);
     found.map_or(0, |(_, width, block)| bits_at(block, *width, at as usize % PERIOD))
 }
@@ -160,7 +160,7 @@ pub(super) fn compare(
     wanted: &[Expected],
     tensors: &Tensors,
 ) -> Result<[f64; 3], Failure> {
-    let Some(d) = tensors.of(Operand::D) else { return Ok([0.0; 3]) };
+    let Some(d) = tensors.of(ProductTensor::D) else { return Ok([0.0; 3]) };
     let mut left = vec![0; usize::try_from(d.bytes()).unwrap_or(0)];
     d.read(stream, 0, &mut left)?;
     let width = problem.result().bytes() as usize;
@@ -181,14 +181,14 @@ pub(super) fn compare(
 pub(super) fn compare_kept(
     problem: &Problem,
     stream: &Stream,
-    input: &dyn Fn(Operand, i64) -> u64,
+    input: &dyn Fn(ProductTensor, i64) -> u64,
     tensors: &Tensors,
     worst: &mut f64,
 ) -> Result<usize, Failure> {
     let [m, n, k] = problem.sizes();
     let mut compared = 0;
     for (number, by) in problem.by_products().enumerate() {
-        let Some(memory) = tensors.of(Operand::ByProduct(number)) else { continue };
+        let Some(memory) = tensors.of(ProductTensor::ByProduct(number)) else { continue };
         let mut left = vec![0; usize::try_from(memory.bytes()).unwrap_or(0)];
         memory.read(stream, 0, &mut left)?;
         let (extent, along) = if by.each == Each::Row { (m, n) } else { (n, m) };

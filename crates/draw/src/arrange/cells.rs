@@ -9,15 +9,15 @@ use crate::scene::{Anchor, Frame, Point, Scene, Step, Stroke, TextStyle, Tile};
 use crate::theme::{self, Paint};
 
 /// One side of a grid on the page: the positions that are shown and where each begins.
-pub(super) struct Side {
+pub(super) struct ShownAxis {
     axis: Axis,
     shown: Vec<Option<i64>>,
     starts: Vec<f64>,
     cell: f64,
 }
 
-impl Side {
-    fn new(axis: &Axis, shown: Vec<Option<i64>>, cell: f64) -> Side {
+impl ShownAxis {
+    fn new(axis: &Axis, shown: Vec<Option<i64>>, cell: f64) -> ShownAxis {
         let mut at = 0.0;
         let mut starts: Vec<f64> = Vec::with_capacity(shown.len() + 1);
         for position in &shown {
@@ -25,7 +25,7 @@ impl Side {
             at += if position.is_some() { cell } else { theme::GAP };
         }
         starts.push(at);
-        Side { axis: axis.clone(), shown, starts, cell }
+        ShownAxis { axis: axis.clone(), shown, starts, cell }
     }
 
     /// How many positions there are, and how long each is.
@@ -35,7 +35,7 @@ impl Side {
 
     /// Makes each position so long.
     pub(super) fn stretch(&mut self, cell: f64) {
-        *self = Side::new(&self.axis, std::mem::take(&mut self.shown), cell);
+        *self = ShownAxis::new(&self.axis, std::mem::take(&mut self.shown), cell);
     }
 
     fn start(&self, at: usize) -> f64 {
@@ -84,8 +84,8 @@ pub(super) struct Cells {
 
 /// Columns of a grid that stand side by side, with their cells.
 struct Band {
-    rows: Side,
-    columns: Side,
+    rows: ShownAxis,
+    columns: ShownAxis,
     tiles: Vec<(Paint, bool, Option<u32>, u32)>,
     /// Where the label, the second line and the title of each end in the texts of the scene, and
     /// where the first begins.
@@ -124,7 +124,7 @@ impl Cells {
 
     /// For columns and for rows: how many there are, and how long the longest is.
     pub(super) fn steps(&self) -> [(i64, f64); 2] {
-        let longest = |side: fn(&Band) -> &Side| {
+        let longest = |side: fn(&Band) -> &ShownAxis| {
             let steps = self.bands.iter().map(|band| side(band).step());
             steps.fold((0, 0.0), |(_, longest), (len, cell)| (len, f64::max(longest, cell)))
         };
@@ -191,8 +191,8 @@ impl Band {
         }
         let height = if lines == 2 { theme::TALL_CELL } else { theme::CELL };
         let width = (widest + 2.0 * theme::CELL_PADDING).ceil().max(height);
-        let rows = Side::new(&grid.rows, rows, height);
-        let columns = Side::new(&grid.columns, columns, width);
+        let rows = ShownAxis::new(&grid.rows, rows, height);
+        let columns = ShownAxis::new(&grid.columns, columns, width);
         let level_widths = (0..rows.levels()).map(|level| {
             let texts = rows.ticks(level).into_iter().map(|(_, tick)| tick);
             texts.map(|text| text_width(&text, theme::SMALL_TEXT, false)).fold(0.0, f64::max) + theme::STEP + 2.0
@@ -320,7 +320,7 @@ impl Band {
 }
 
 /// Where the cells of a side begin and end, without gaps.
-fn places(side: &Side) -> Vec<(f64, f64)> {
+fn places(side: &ShownAxis) -> Vec<(f64, f64)> {
     let shown = side.shown.iter().enumerate().filter(|(_, position)| position.is_some());
     shown.map(|(at, _)| (side.start(at), side.start(at + 1))).collect()
 }

@@ -36,7 +36,7 @@ impl Piece {
 }
 
 /// A mode of the tensor, and the coordinate in it that must be less than the extent.
-pub(crate) type Condition = (usize, Expr, Expr);
+pub(crate) type EdgeCondition = (usize, Expr, Expr);
 
 /// Elements whose offsets differ by known numbers.
 struct Family {
@@ -185,8 +185,8 @@ impl View<'_> {
 
     /// What must hold for an access to exist: a number that must be less than an extent, each. None
     /// that is shown.
-    pub(crate) fn conditions(&self, piece: &Piece, edge: Edge) -> Result<Vec<Condition>, Reason> {
-        let mut open: Vec<Condition> = Vec::new();
+    pub(crate) fn conditions(&self, piece: &Piece, edge: Edge) -> Result<Vec<EdgeCondition>, Reason> {
+        let mut open: Vec<EdgeCondition> = Vec::new();
         for (number, (path, extent)) in self.bounds().into_iter().enumerate() {
             for index in [piece.elements.first(), piece.elements.last()].into_iter().flatten() {
                 let at = self.coordinate_of(*index)?.scale_at(path);

@@ -17,7 +17,7 @@ use super::pipeline::Dealing;
 use super::role::Team;
 use super::scratch::Scratch;
 use crate::error::Reason;
-use crate::program::memory::{Buffer, Map};
+use crate::program::memory::{Buffer, TensorMap};
 use crate::program::operation::{Axis, Operation, Special};
 use crate::program::register::{Register, Width};
 use crate::program::scalar::Scalar;
@@ -99,7 +99,7 @@ pub(crate) struct Core {
     pub(crate) of_roles: HashMap<(u32, u32), u32>,
     /// The registers that roles ask for: the first thread, how many threads, and how many each.
     pub(crate) shares: Vec<(i64, u32, u32)>,
-    pub(crate) maps: Vec<Map>,
+    pub(crate) maps: Vec<TensorMap>,
     /// What clusters take of a count.
     pub(crate) dealt: Option<Dealing>,
     /// The state of [`super::Build::when_last`], if the kernel has it.

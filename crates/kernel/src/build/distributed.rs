@@ -118,7 +118,8 @@ impl<'k> Distributed<'k> {
         self.fragment.element
     }
 
-    pub(crate) fn made(&self, values: &[Num<'k>]) -> Result<Distributed<'k>, Reason> {
+    /// A tile that threads hold as this one, of other values.
+    pub(crate) fn with_values(&self, values: &[Num<'k>]) -> Result<Distributed<'k>, Reason> {
         let build = self.fragment.build;
         let element = values.first().map_or(self.element(), |value| value.element());
         let fragment = build.fragment_of(element, &tilewright_layout::Tree::leaf(values.len().max(1) as i64))?;

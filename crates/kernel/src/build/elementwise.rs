@@ -24,7 +24,7 @@ impl<'k> Distributed<'k> {
         let values = self.fragment.numbers_at("map", location)?;
         let values = values.into_iter().map(each).collect::<Result<Vec<_>, _>>()?;
         self.fragment.build.core().begin(Source { statement: "map", location });
-        self.made(&values).map_err(|refusal| refusal.at("map", location))
+        self.with_values(&values).map_err(|refusal| refusal.at("map", location))
     }
 
     /// The elements in another type.
@@ -81,7 +81,7 @@ impl<'k> Distributed<'k> {
             Num::new(build, build.core().converted(value.register(), value.element(), element), element)
         };
         let values: Vec<Num<'k>> = values.into_iter().map(to).collect();
-        self.made(&values).map_err(refuse)
+        self.with_values(&values).map_err(refuse)
     }
 
     /// A tile each element of which is a function of this one's and another's of the same
@@ -106,7 +106,7 @@ impl<'k> Distributed<'k> {
         let pairs = mine.into_iter().zip(values);
         let values = pairs.map(|(a, at)| each(a, others[at])).collect::<Result<Vec<_>, _>>()?;
         self.fragment.build.core().begin(Source { statement: "zip", location });
-        self.made(&values).map_err(refuse)
+        self.with_values(&values).map_err(refuse)
     }
 
     /// Another tile so that each thread has what goes with its own elements, and which value of it

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use tilewright_layout::symbolic::Expr;
 
-use super::access::{Condition, Piece};
+use super::access::{EdgeCondition, Piece};
 use super::core::{Core, Slot};
 use super::fragment::Fragment;
 use super::number::Num;
@@ -35,7 +35,7 @@ impl Core {
     pub(super) fn guard(
         &mut self,
         view: &View<'_>,
-        conditions: &[Condition],
+        conditions: &[EdgeCondition],
         edge: Edge,
     ) -> Result<Option<Register>, Reason> {
         let mut guard = match edge {
@@ -263,7 +263,7 @@ impl<'k> View<'k> {
             return Err(Reason::Elements { wanted: self.element, given: other.element() });
         }
         let slots = fragment.slots()?;
-        let mut read: HashMap<Vec<usize>, (Expr, Vec<Condition>)> = HashMap::new();
+        let mut read: HashMap<Vec<usize>, (Expr, Vec<EdgeCondition>)> = HashMap::new();
         for piece in self.pieces((bits / self.element.bits()).max(1))? {
             let slots: Vec<usize> = piece.elements.iter().map(|element| slots[*element]).collect();
             let conditions = self.conditions(&piece, edge)?;
@@ -306,7 +306,7 @@ impl<'k> View<'k> {
         };
         self.remember_write(condition)?;
         let slots = fragment.slots()?;
-        let mut written: Vec<(Piece, Vec<Condition>)> = Vec::new();
+        let mut written: Vec<(Piece, Vec<EdgeCondition>)> = Vec::new();
         for piece in self.pieces((bits / self.element.bits()).max(1))? {
             let slots: Vec<usize> = piece.elements.iter().map(|element| slots[*element]).collect();
             let conditions = self.conditions(&piece, edge)?;
@@ -340,7 +340,7 @@ impl<'k> View<'k> {
     fn guarded(
         &self,
         piece: &Piece,
-        conditions: &[Condition],
+        conditions: &[EdgeCondition],
         edge: Edge,
     ) -> Result<(Access, Option<Register>, Option<Register>), Reason> {
         let mut core = self.build.core();

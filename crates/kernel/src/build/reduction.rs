@@ -235,7 +235,7 @@ impl Build {
             results.iter_mut().zip(both).for_each(|(list, number)| list.push(number));
         }
         self.core().begin(Source { statement: "combine_together", location });
-        results.iter().zip(first).map(|(list, tile)| tile.made(list).map_err(refuse)).collect()
+        results.iter().zip(first).map(|(list, tile)| tile.with_values(list).map_err(refuse)).collect()
     }
 }
 

@@ -110,7 +110,7 @@ impl<'k> Distributed<'k> {
             }
         }
         build.core().begin(Source { statement, location });
-        self.made(&scanned).map_err(refuse)
+        self.with_values(&scanned).map_err(refuse)
     }
 }
 

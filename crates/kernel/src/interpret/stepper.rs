@@ -175,7 +175,7 @@ impl<'i> Stepper<'i> {
             return Err(Findings(self.machine.findings.clone()));
         }
         let nothing = self.executed.is_empty() && self.trail().is_empty();
-        Ok((!nothing).then(|| self.told()))
+        Ok((!nothing).then(|| self.describe()))
     }
 
     fn trail(&self) -> &[Touch] {
@@ -235,7 +235,8 @@ impl<'i> Stepper<'i> {
         Ok(())
     }
 
-    fn told(&self) -> Step {
+    /// What the step was, of what was executed and touched in it.
+    fn describe(&self) -> Step {
         let mut step = Step::default();
         for (request, (warp, _, place)) in self.executed.iter().enumerate() {
             let (warp, source) = (*warp as u32, self.machine.source_at(*place));

@@ -135,7 +135,7 @@ pub struct Dimension {
 /// memory, the first dimension fastest, with the bits of their addresses permuted as the swizzle
 /// says.
 #[derive(Debug, Clone)]
-pub struct Map {
+pub struct TensorMap {
     /// The tensor.
     pub buffer: BufferId,
     /// The dimensions, at most five, the one of adjacent elements first.
@@ -144,7 +144,7 @@ pub struct Map {
     pub swizzle: SwizzleMode,
 }
 
-impl Map {
+impl TensorMap {
     /// How many bytes a box has, what is past the edges of the tensor included.
     pub fn box_bytes(&self, program: &super::Program) -> u32 {
         let element = program.buffer(self.buffer).element.bytes();

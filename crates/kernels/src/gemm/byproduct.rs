@@ -26,7 +26,7 @@ use super::matrix::Matrix;
 use super::plan::{Plan, WARPS};
 use super::problem::Problem;
 use super::schedule::{Unit, minus, times};
-use super::step::{Operand, Step};
+use super::step::{ProductTensor, Step};
 use crate::error::PlanError;
 use crate::expression::Expression;
 use crate::product::tile_at;
@@ -122,28 +122,28 @@ impl fmt::Display for ByProduct {
 }
 
 /// What the product leaves for a by-product, and the kernels that make it of that.
-pub(super) fn made(
+pub(super) fn steps(
     by: &ByProduct,
     number: usize,
     (problem, plan): (&Problem, &Plan),
     workspaces: &mut Vec<i64>,
-) -> Result<(Operand, Vec<Step>), PlanError> {
+) -> Result<(ProductTensor, Vec<Step>), PlanError> {
     let parts = Parts::of(by, problem, plan);
     // Of columns of groups not every number may be written by a tile.
     let grouped = problem.groups().is_some();
     if parts.tiles == 1 && !(grouped && by.each == Each::Column) {
-        return Ok((Operand::ByProduct(number), Vec::new()));
+        return Ok((ProductTensor::ByProduct(number), Vec::new()));
     }
     let mut workspace = |bytes: i64| {
         workspaces.push(bytes);
-        Operand::Workspace(workspaces.len() - 1)
+        ProductTensor::Workspace(workspaces.len() - 1)
     };
     let first = workspace(parts.bytes());
     if grouped {
         let each = if plan.swapped { 1 } else { WARPS * plan.groups };
         let kernel = groups::kept(by, problem, &parts, [groups::rows_of(plan), each])?;
         let does = format!("makes the {by} of those of the tiles of each group");
-        let step = Step::new(kernel, vec![first, Operand::Ends, Operand::ByProduct(number)], does);
+        let step = Step::new(kernel, vec![first, ProductTensor::Ends, ProductTensor::ByProduct(number)], does);
         return Ok((first, vec![step]));
     }
     let planned = reduce(by.statistic, (&parts.layout()?, Element::F32), &[1])?;
@@ -151,13 +151,13 @@ pub(super) fn made(
     let (kernel, between) = (planned.kernel(), planned.between());
     let left = kernel.program().tensors().skip(between.start).take(between.len());
     let left = left.map(|tensor| tensor.elements.known().unwrap_or(0).saturating_mul(tensor.element.bytes().into()));
-    let left: Vec<Operand> = left.map(workspace).collect();
-    let launch = |kernel: &Kernel, read: &[Operand], written: &[Operand]| {
+    let left: Vec<ProductTensor> = left.map(workspace).collect();
+    let launch = |kernel: &Kernel, read: &[ProductTensor], written: &[ProductTensor]| {
         let does = format!("makes the {by} of those of its tiles");
         let step = Step::new(kernel.clone(), [read, written].concat(), does);
         Step { writes: written.len(), sizes: planned.sizes().to_vec(), ..step }
     };
-    let result = Operand::ByProduct(number);
+    let result = ProductTensor::ByProduct(number);
     let steps = match planned.second() {
         None => vec![launch(kernel, &[first], &[&left[..], &[result]].concat())],
         Some(second) => vec![launch(kernel, &[first], &left), launch(second, &left, &[result])],

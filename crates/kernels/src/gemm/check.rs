@@ -6,7 +6,7 @@ use tilewright_kernel::interpret::{CheckError, Checked, Interpreter, SetupError}
 use super::byproduct::{ByProduct, Each};
 use super::definition::Gathered;
 use super::problem::Problem;
-use super::step::{Operand, Step};
+use super::step::{ProductTensor, Step};
 use super::{Product, Products};
 use crate::meaning::{self, Unchecked, any_numbers, bits_at};
 
@@ -41,14 +41,15 @@ impl Product {
     /// Errors: the interpreter finds a defect; D is not what the definition says.
     pub fn check(&self) -> Result<Report, Unchecked> {
         let problem = self.problem();
-        let numbers = |operand: Operand, element: Element, count: usize| {
+        let numbers = |operand: ProductTensor, element: Element, count: usize| {
             let seed = match operand {
-                Operand::A => 1,
-                Operand::B => 2,
-                Operand::Input(number) => number as u64 + 3,
-                Operand::Scales(side) => 101 + side as u64,
-                Operand::Ends => return problem.any_ends(5),
-                Operand::D | Operand::ByProduct(_) | Operand::Workspace(_) => 0,
+                ProductTensor::A => 1,
+                ProductTensor::B => 2,
+                ProductTensor::Input(number) => number as u64 + 3,
+                ProductTensor::ScalesA => 101,
+                ProductTensor::ScalesB => 102,
+                ProductTensor::Ends => return problem.any_ends(5),
+                ProductTensor::D | ProductTensor::ByProduct(_) | ProductTensor::Workspace(_) => 0,
             };
             any_numbers(element, count, seed)
         };
@@ -58,7 +59,7 @@ impl Product {
     /// As [`Product::check`], where `numbers` gives the bytes of so many elements of a tensor.
     ///
     /// Errors: as [`Product::check`].
-    pub fn check_on(&self, numbers: &dyn Fn(Operand, Element, usize) -> Vec<u8>) -> Result<Report, Unchecked> {
+    pub fn check_on(&self, numbers: &dyn Fn(ProductTensor, Element, usize) -> Vec<u8>) -> Result<Report, Unchecked> {
         let problem = self.problem();
         let mut memory = Memory::default();
         memory.give(0, problem, numbers)?;
@@ -86,9 +87,9 @@ impl Products {
     pub fn check(&self) -> Result<Report, Unchecked> {
         self.check_on(&|problem, operand, element, count| {
             let seed = match operand {
-                Operand::A => 1,
-                Operand::B => 2,
-                Operand::Input(number) => number as u64 + 3,
+                ProductTensor::A => 1,
+                ProductTensor::B => 2,
+                ProductTensor::Input(number) => number as u64 + 3,
                 _ => 0,
             };
             any_numbers(element, count, 1000 * problem as u64 + seed)
@@ -99,7 +100,10 @@ impl Products {
     /// problem.
     ///
     /// Errors: as [`Products::check`].
-    pub fn check_on(&self, numbers: &dyn Fn(usize, Operand, Element, usize) -> Vec<u8>) -> Result<Report, Unchecked> {
+    pub fn check_on(
+        &self,
+        numbers: &dyn Fn(usize, ProductTensor, Element, usize) -> Vec<u8>,
+    ) -> Result<Report, Unchecked> {
         let mut memory = Memory::default();
         for (at, problem) in self.problems().problems().iter().enumerate() {
             memory.give(at, problem, &|operand, element, count| numbers(at, operand, element, count))?;
@@ -117,7 +121,7 @@ impl Products {
 /// The tensors of problems, as bytes: what is given, and what kernels have left.
 #[derive(Default)]
 struct Memory {
-    tensors: Vec<((usize, Operand), Vec<u8>)>,
+    tensors: Vec<((usize, ProductTensor), Vec<u8>)>,
 }
 
 fn setup(error: SetupError) -> Unchecked {
@@ -130,7 +134,7 @@ impl Memory {
         &mut self,
         at: usize,
         problem: &Problem,
-        numbers: &dyn Fn(Operand, Element, usize) -> Vec<u8>,
+        numbers: &dyn Fn(ProductTensor, Element, usize) -> Vec<u8>,
     ) -> Result<(), Unchecked> {
         for operand in problem.given() {
             let Some(matrix) = problem.matrix(operand) else { continue };
@@ -140,7 +144,7 @@ impl Memory {
         Ok(())
     }
 
-    fn of(&self, at: usize, operand: Operand) -> Option<&Vec<u8>> {
+    fn of(&self, at: usize, operand: ProductTensor) -> Option<&Vec<u8>> {
         self.tensors.iter().find(|(known, _)| *known == (at, operand)).map(|(_, bytes)| bytes)
     }
 
@@ -156,16 +160,16 @@ impl Memory {
                 return Err(setup(SetupError::Argument { what }));
             }
             // A piece of the workspace belongs to all problems.
-            let all: Vec<(usize, Operand)> = (step.problems().zip(step.operands()))
+            let all: Vec<(usize, ProductTensor)> = (step.problems().zip(step.operands()))
                 .map(
                     |(at, operand)| {
-                        if matches!(operand, Operand::Workspace(_)) { (0, *operand) } else { (at, *operand) }
+                        if matches!(operand, ProductTensor::Workspace(_)) { (0, *operand) } else { (at, *operand) }
                     },
                 )
                 .collect();
             let (from, written) = all.split_at(step.read_and_written().0.len());
             for (at, (number, operand)) in written.iter().enumerate().filter(|_| parts) {
-                if matches!(operand, Operand::D | Operand::ByProduct(_)) {
+                if matches!(operand, ProductTensor::D | ProductTensor::ByProduct(_)) {
                     let bytes = interpreter.bytes_of(from.len() + at).map_err(setup)?;
                     let before = self.of(*number, *operand);
                     let before = before.map_or_else(|| vec![POISON; bytes], Vec::clone);
@@ -192,28 +196,28 @@ impl Memory {
     /// Compares D and by-products of a problem with the definition: how many numbers, and the
     /// greatest difference in units of its bound.
     fn compare(&self, own: usize, problem: &Problem) -> Result<(usize, f64), Unchecked> {
-        let widths: Vec<(Operand, usize)> = problem
+        let widths: Vec<(ProductTensor, usize)> = problem
             .given()
             .into_iter()
             .map(|operand| (operand, problem.matrix(operand).map_or(1, |matrix| matrix.element().bytes() as usize)))
             .collect();
-        let given: Vec<(Operand, usize, &Vec<u8>)> =
+        let given: Vec<(ProductTensor, usize, &Vec<u8>)> =
             widths.into_iter().filter_map(|(operand, width)| Some((operand, width, self.of(own, operand)?))).collect();
-        let input = |operand: Operand, at: i64| {
+        let input = |operand: ProductTensor, at: i64| {
             let found = given.iter().find(|(known, ..)| *known == operand);
             found.map_or(0, |(_, width, bytes)| bits_at(bytes, *width, at as usize))
         };
         let (mut worst, mut compared) = (0.0_f64, 0);
         let [m, n, _] = problem.sizes();
         let width = problem.result().bytes() as usize;
-        let Some(left) = self.of(own, Operand::D) else { return Ok((compared, worst)) };
+        let Some(left) = self.of(own, ProductTensor::D) else { return Ok((compared, worst)) };
         for matrix in 0..problem.batch() {
             // Of rows in groups there is a number of each column for each group.
             let groups = problem.groups();
             let extent = |by: &ByProduct| if by.each == Each::Row { m } else { n * groups.unwrap_or(1) };
             let kept = problem.by_products().map(|by| (by, vec![Gathered::default(); extent(by) as usize]));
             let mut kept: Vec<(&ByProduct, Vec<Gathered>)> = kept.collect();
-            let end = |group: i64| i64::from(input(Operand::Ends, group) as u32 as i32);
+            let end = |group: i64| i64::from(input(ProductTensor::Ends, group) as u32 as i32);
             for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
                 let group = if groups.is_some() { problem.group_of(row, end) } else { Some(matrix) };
                 let Some(matrix) = group else {
@@ -238,7 +242,7 @@ impl Memory {
                 compared += 1;
             }
             for (number, (by, all)) in kept.into_iter().enumerate() {
-                let Some(left) = self.of(own, Operand::ByProduct(number)) else { continue };
+                let Some(left) = self.of(own, ProductTensor::ByProduct(number)) else { continue };
                 for (at, all) in (0..).zip(all) {
                     let place =
                         if groups.is_some() && by.each == Each::Column { [at % n, at / n] } else { [at, matrix] };

@@ -11,7 +11,7 @@ use super::images::Images;
 use super::matrix::Matrix;
 use super::problem::Problem;
 use super::scales::BLOCK;
-use super::step::{Operand, Side};
+use super::step::ProductTensor;
 use crate::meaning::{self, Unchecked};
 use crate::reduce::Statistic;
 
@@ -43,7 +43,7 @@ impl Expected {
 const PARTED: f64 = 511.0 * 664_613_997_892_457_936_451_903_530_140_172_288.0;
 
 /// Bits of an element of a tensor, counted from its beginning.
-type Bits<'a> = dyn Fn(Operand, i64) -> u64 + 'a;
+type Bits<'a> = dyn Fn(ProductTensor, i64) -> u64 + 'a;
 
 impl Problem {
     /// The sum of a row of A and a column of B, and how far roundings may move it.
@@ -61,8 +61,8 @@ impl Problem {
             let at = self.a().place([row, k, matrix])?;
             // Of borders it is 0.
             let at = self.images().map_or(Some(at), |images| images.place(at));
-            let a = at.map_or(0.0, |at| factor(Operand::A, at));
-            let b = factor(Operand::B, self.b().place([column, k, matrix])?);
+            let a = at.map_or(0.0, |at| factor(ProductTensor::A, at));
+            let b = factor(ProductTensor::B, self.b().place([column, k, matrix])?);
             if k % BLOCK == 0 {
                 scale = self.scale(input, [row, column, matrix], k / BLOCK)?;
             }
@@ -100,12 +100,12 @@ impl Problem {
     fn scale(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3], block: i64) -> Result<f64, LayoutError> {
         let Some(scales) = self.scales() else { return Ok(1.0) };
         let [m, n, _] = self.multiplied();
-        let of = |side, matrix_of: &Matrix, at: i64, extent: i64| {
+        let of = |scales: ProductTensor, matrix_of: &Matrix, at: i64, extent: i64| {
             let own = if matrix_of.extents()[0] == extent { at } else { at / BLOCK };
-            let bits = input(Operand::Scales(side), matrix_of.place([own, block, matrix])?);
+            let bits = input(scales, matrix_of.place([own, block, matrix])?);
             Ok(meaning::value(Element::F32, bits))
         };
-        Ok(of(Side::A, &scales.a, row, m)? * of(Side::B, &scales.b, column, n)?)
+        Ok(of(ProductTensor::ScalesA, &scales.a, row, m)? * of(ProductTensor::ScalesB, &scales.b, column, n)?)
     }
 
     /// The number of D at a row, a column and a matrix before it is rounded to its type, and how
@@ -119,7 +119,7 @@ impl Problem {
         let mut elements = sums.collect::<Result<Vec<_>, _>>()?;
         let Some(fused) = self.function() else { return Ok(elements[0]) };
         for (number, matrix_of) in fused.inputs.iter().enumerate() {
-            let bits = input(Operand::Input(number), matrix_of.place([row, column, matrix])?);
+            let bits = input(ProductTensor::Input(number), matrix_of.place([row, column, matrix])?);
             elements.push((meaning::value(matrix_of.element(), bits), 0.0));
         }
         Ok(fused.expression.value_of(&elements))
@@ -162,7 +162,7 @@ impl Problem {
         let [m, n, _] = self.sizes();
         let group = |row: i64| match self.groups() {
             None => Some(matrix),
-            Some(_) => self.group_of(row, |group| i64::from(input(Operand::Ends, group) as u32 as i32)),
+            Some(_) => self.group_of(row, |group| i64::from(input(ProductTensor::Ends, group) as u32 as i32)),
         };
         let mut all = Gathered::default();
         match by.each {
@@ -182,32 +182,38 @@ impl Problem {
     }
 
     /// The matrix of an operand that is given or written: none of a workspace.
-    pub fn matrix(&self, operand: Operand) -> Option<&Matrix> {
+    pub fn matrix(&self, operand: ProductTensor) -> Option<&Matrix> {
         match operand {
-            Operand::A => Some(self.images().map_or(self.a(), Images::matrix)),
-            Operand::B => Some(self.b()),
-            Operand::D => Some(self.d()),
-            Operand::Input(number) => self.function().and_then(|fused| fused.inputs.get(number)),
-            Operand::Scales(side) => self.scales().map(|scales| if side == Side::A { &scales.a } else { &scales.b }),
-            Operand::Ends => self.ends(),
-            Operand::ByProduct(number) => self.kept(number),
-            Operand::Workspace(_) => None,
+            ProductTensor::A => Some(self.images().map_or(self.a(), Images::matrix)),
+            ProductTensor::B => Some(self.b()),
+            ProductTensor::D => Some(self.d()),
+            ProductTensor::Input(number) => self.function().and_then(|fused| fused.inputs.get(number)),
+            ProductTensor::ScalesA => self.scales().map(|scales| &scales.a),
+            ProductTensor::ScalesB => self.scales().map(|scales| &scales.b),
+            ProductTensor::Ends => self.ends(),
+            ProductTensor::ByProduct(number) => self.kept(number),
+            ProductTensor::Workspace(_) => None,
         }
     }
 
     /// A, B, the inputs of the function, scales, and where groups end.
-    pub fn given(&self) -> Vec<Operand> {
+    pub fn given(&self) -> Vec<ProductTensor> {
         let inputs = self.function().map_or(0, |fused| fused.inputs.len());
-        let scales = self.scales().map_or(&[][..], |_| &[Operand::Scales(Side::A), Operand::Scales(Side::B)]);
-        let inputs = (0..inputs).map(Operand::Input);
-        let ends = self.ends().map(|_| Operand::Ends);
-        [Operand::A, Operand::B].into_iter().chain(inputs).chain(scales.iter().copied()).chain(ends).collect()
+        let scales = self.scales().map_or(&[][..], |_| &[ProductTensor::ScalesA, ProductTensor::ScalesB]);
+        let inputs = (0..inputs).map(ProductTensor::Input);
+        let ends = self.ends().map(|_| ProductTensor::Ends);
+        [ProductTensor::A, ProductTensor::B]
+            .into_iter()
+            .chain(inputs)
+            .chain(scales.iter().copied())
+            .chain(ends)
+            .collect()
     }
 
     /// D and the by-products.
-    pub fn written_operands(&self) -> Vec<Operand> {
-        let kept = (0..self.by_products().count()).map(Operand::ByProduct);
-        [Operand::D].into_iter().chain(kept).collect()
+    pub fn written_operands(&self) -> Vec<ProductTensor> {
+        let kept = (0..self.by_products().count()).map(ProductTensor::ByProduct);
+        [ProductTensor::D].into_iter().chain(kept).collect()
     }
 }
 

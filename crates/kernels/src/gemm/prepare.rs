@@ -12,7 +12,7 @@ use tilewright_layout::{Composed, Layout};
 use super::matrix::{Contiguous, Matrix};
 use super::pack;
 use super::problem::Problem;
-use super::step::{Operand, Side, Step};
+use super::step::{ProductTensor, Step};
 use crate::error::PlanError;
 use crate::relayout::{Place, relayout};
 
@@ -34,7 +34,7 @@ const MAX_LENGTH: i64 = 65_535 * 1024;
 pub(super) struct Prepared {
     pub(super) inner: Problem,
     /// What the tensors of the inner problem are: A, B, the inputs, D.
-    pub(super) operands: Vec<Operand>,
+    pub(super) operands: Vec<ProductTensor>,
     pub(super) before: Vec<Step>,
     pub(super) after: Vec<Step>,
     /// Bytes of each piece of workspace.
@@ -58,7 +58,7 @@ impl Prepared {
         };
         let (problem, first) = &prepared.images(problem)?;
         let exact = problem.factors() == Element::F32 && !problem.is_tf32();
-        let mut factor = |matrix: &Matrix, name: &str, operand: Operand, found, along: bool| match found {
+        let mut factor = |matrix: &Matrix, name: &str, operand: ProductTensor, found, along: bool| match found {
             _ if exact => prepared.parted(matrix, operand, name),
             Ok(Contiguous::Rows) if along => {
                 prepared.packed(matrix, operand, &format!("{name} (K is contiguous in that of other problems)"))
@@ -83,10 +83,10 @@ impl Prepared {
             }
         };
         let a = factor(problem.a(), "A", *first, problem.readable_a(), alike.along[0])?;
-        let b = factor(problem.b(), "B", Operand::B, problem.readable_b(), alike.along[1])?;
+        let b = factor(problem.b(), "B", ProductTensor::B, problem.readable_b(), alike.along[1])?;
         let mut inputs = Vec::new();
         for (number, input) in problem.function().iter().flat_map(|fused| &fused.inputs).enumerate() {
-            let operand = Operand::Input(number);
+            let operand = ProductTensor::Input(number);
             inputs.push(match input.strides() {
                 Some(_) => {
                     prepared.operands.push(operand);
@@ -96,7 +96,7 @@ impl Prepared {
             });
         }
         if problem.scales().is_some() {
-            prepared.operands.extend([Operand::Scales(Side::A), Operand::Scales(Side::B)]);
+            prepared.operands.extend([ProductTensor::ScalesA, ProductTensor::ScalesB]);
         }
         let d = prepared.result(problem, alike.stored)?;
         let inner = problem.moved(a, b, d, inputs)?;
@@ -107,13 +107,13 @@ impl Prepared {
     /// Images of which the copy engine does not read the windows, in a workspace: with contiguous
     /// channels, and where that is not enough, with their borders. The product of these, and where
     /// they are; both as they were where nothing is to be moved.
-    fn images(&mut self, problem: &Problem) -> Result<(Problem, Operand), PlanError> {
-        let as_it_was = (problem.clone(), Operand::A);
+    fn images(&mut self, problem: &Problem) -> Result<(Problem, ProductTensor), PlanError> {
+        let as_it_was = (problem.clone(), ProductTensor::A);
         let exact = problem.factors() == Element::F32 && !problem.is_tf32();
         let Some(images) = problem.images().filter(|_| exact || problem.fold().is_none()) else {
             return Ok(as_it_was);
         };
-        let (element, mut images, mut from) = (images.matrix().element(), images.clone(), Operand::A);
+        let (element, mut images, mut from) = (images.matrix().element(), images.clone(), ProductTensor::A);
         if !images.has_contiguous_channels() {
             let last = images.channels_last()?;
             let (given, moved) = (images.matrix(), last.matrix());
@@ -134,13 +134,13 @@ impl Prepared {
     }
 
     /// A new piece of workspace for so many elements.
-    fn workspace(&mut self, elements: i64, element: Element) -> Operand {
+    fn workspace(&mut self, elements: i64, element: Element) -> ProductTensor {
         self.workspaces.push(elements.saturating_mul(element.bytes().into()));
-        Operand::Workspace(self.workspaces.len() - 1)
+        ProductTensor::Workspace(self.workspaces.len() - 1)
     }
 
     /// Splits a factor of f32 in parts of bf16, of which the products make those of f32.
-    fn parted(&mut self, matrix: &Matrix, from: Operand, name: &str) -> Result<Matrix, PlanError> {
+    fn parted(&mut self, matrix: &Matrix, from: ProductTensor, name: &str) -> Result<Matrix, PlanError> {
         let [rows, columns, matrices] = matrix.extents();
         let count = if matrix.is_batch() { matrices } else { 1 };
         let whole = pack::padded(columns, Element::Bf16);
@@ -170,13 +170,13 @@ impl Prepared {
 
     /// Moves a matrix to a workspace, line by line, along the mode that is contiguous; none where
     /// the instructions do not take it so.
-    fn lined(&mut self, matrix: &Matrix, from: Operand, what: &str) -> Result<Option<Matrix>, PlanError> {
+    fn lined(&mut self, matrix: &Matrix, from: ProductTensor, what: &str) -> Result<Option<Matrix>, PlanError> {
         let element = matrix.element();
         let [rows, columns, matrices] = matrix.extents();
         let Some([down, across, apart]) = matrix.strides() else { return Ok(None) };
         let (lines, length, line, turned) = match (across, down) {
             (1, _) => (rows, columns, down, false),
-            (_, 1) if element.bytes() == 2 && !(from == Operand::A && self.inner.groups().is_some()) => {
+            (_, 1) if element.bytes() == 2 && !(from == ProductTensor::A && self.inner.groups().is_some()) => {
                 (columns, rows, across, true)
             }
             _ => return Ok(None),
@@ -200,7 +200,7 @@ impl Prepared {
     }
 
     /// Moves a matrix to a workspace, row by row.
-    fn packed(&mut self, matrix: &Matrix, from: Operand, what: &str) -> Result<Matrix, PlanError> {
+    fn packed(&mut self, matrix: &Matrix, from: ProductTensor, what: &str) -> Result<Matrix, PlanError> {
         let element = matrix.element();
         let [rows, columns, matrices] = matrix.extents();
         let line = pack::padded(columns, element);
@@ -222,7 +222,7 @@ impl Prepared {
     fn result(&mut self, problem: &Problem, stored: Option<Contiguous>) -> Result<Matrix, PlanError> {
         let d = problem.d();
         if d.strides().is_some() && stored.is_none_or(|mode| problem.stored() == Ok(mode)) {
-            self.operands.push(Operand::D);
+            self.operands.push(ProductTensor::D);
             return Ok(d.clone());
         }
         let [rows, columns, matrices] = d.extents();
@@ -234,7 +234,7 @@ impl Prepared {
         let from = self.workspace(plain.reach()?, element);
         let because = if d.strides().is_none() { "its modes are folded" } else { "bulk copies do not store it so" };
         let does = format!("moves D to where it belongs ({because})");
-        self.after.push(Step::new(moved.kernel().clone(), vec![from, Operand::D], does));
+        self.after.push(Step::new(moved.kernel().clone(), vec![from, ProductTensor::D], does));
         self.operands.push(from);
         Ok(plain)
     }

@@ -14,7 +14,7 @@ use super::matrix::Contiguous;
 use super::plan::{Plan, Tile};
 use super::prepare::{Alike, Prepared};
 use super::problem::Problem;
-use super::step::{Operand, Step};
+use super::step::{ProductTensor, Step};
 use super::{lines, machine, mainloop, model};
 use crate::error::PlanError;
 
@@ -138,7 +138,7 @@ struct Ready {
     /// Those with most steps along K first, as they lie for the kernel.
     problems: Vec<Problem>,
     /// Which they are, and what their tensors are: A, B, the inputs, D.
-    operands: Vec<(usize, Vec<Operand>)>,
+    operands: Vec<(usize, Vec<ProductTensor>)>,
     before: Vec<Step>,
     after: Vec<Step>,
     workspaces: Vec<i64>,
@@ -168,8 +168,8 @@ impl Ready {
         for number in order {
             let prepared = Prepared::like(&list.problems[number], alike)?;
             let pieces = ready.workspaces.len();
-            let moved = |operand: Operand| match operand {
-                Operand::Workspace(own) => Operand::Workspace(own + pieces),
+            let moved = |operand: ProductTensor| match operand {
+                ProductTensor::Workspace(own) => ProductTensor::Workspace(own + pieces),
                 other => other,
             };
             let own = |mut step: Step| {
@@ -239,14 +239,14 @@ impl Products {
     pub fn new(problems: &Problems) -> Result<Products, PlanError> {
         let (ready, machine) = (Ready::of(problems)?, machine()?);
         let plans = ready.plans(&machine)?;
-        Products::made(problems, ready, &plans[0].1)
+        Products::build(problems, ready, &plans[0].1)
     }
 
     /// The kernels of a plan.
     ///
     /// Errors: as [`Products::new`]; the plan cannot be carried out ([`PlanError::Plan`]).
     pub fn planned(problems: &Problems, plan: &Plan) -> Result<Products, PlanError> {
-        Products::made(problems, Ready::of(problems)?, plan)
+        Products::build(problems, Ready::of(problems)?, plan)
     }
 
     /// The plans that [`Products::planned`] takes, the one first that takes the least time by the
@@ -257,7 +257,7 @@ impl Products {
         Ready::of(problems)?.plans(&machine()?)
     }
 
-    fn made(problems: &Problems, ready: Ready, plan: &Plan) -> Result<Products, PlanError> {
+    fn build(problems: &Problems, ready: Ready, plan: &Plan) -> Result<Products, PlanError> {
         if let Some(because) = ready.refusal(plan) {
             return Err(PlanError::Plan { because });
         }
@@ -279,11 +279,11 @@ impl Products {
         if bytes > ARGUMENT_BYTES {
             return Err(PlanError::TooLarge { what: "bytes of arguments", asked: bytes, limit: ARGUMENT_BYTES });
         }
-        let of = |part: &dyn Fn(&[Operand]) -> Vec<Operand>| {
+        let of = |part: &dyn Fn(&[ProductTensor]) -> Vec<ProductTensor>| {
             let all = ready.operands.iter();
             all.flat_map(|(number, operands)| part(operands).into_iter().map(|own| (*number, own))).collect::<Vec<_>>()
         };
-        let last = |operands: &[Operand]| operands.len().saturating_sub(1);
+        let last = |operands: &[ProductTensor]| operands.len().saturating_sub(1);
         let factors = of(&|operands| operands[..2].to_vec());
         let inputs = of(&|operands| operands[2..last(operands)].to_vec());
         let results = of(&|operands| operands[last(operands)..].to_vec());
@@ -329,7 +329,7 @@ impl Products {
         self.workspaces.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
     }
 
-    /// Bytes of each piece of it: those of [`Operand::Workspace`].
+    /// Bytes of each piece of it: those of [`ProductTensor::Workspace`].
     pub fn workspaces(&self) -> &[i64] {
         &self.workspaces
     }

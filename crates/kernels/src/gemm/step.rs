@@ -4,15 +4,17 @@ use tilewright_kernel::Kernel;
 
 /// A tensor of a product, which an argument of one of its kernels stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Operand {
+pub enum ProductTensor {
     /// A.
     A,
     /// B.
     B,
     /// An input of the function of the sums, counted from 0.
     Input(usize),
-    /// The scales of the blocks of A, and of B.
-    Scales(Side),
+    /// The scales of the blocks of A.
+    ScalesA,
+    /// The scales of the blocks of B.
+    ScalesB,
     /// Where the groups of rows end.
     Ends,
     /// D.
@@ -23,20 +25,11 @@ pub enum Operand {
     Workspace(usize),
 }
 
-/// One of both factors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// A.
-    A,
-    /// B.
-    B,
-}
-
 /// A kernel of a product.
 #[derive(Debug, Clone)]
 pub struct Step {
     pub(super) kernel: Kernel,
-    pub(super) operands: Vec<Operand>,
+    pub(super) operands: Vec<ProductTensor>,
     /// How many of them are written: the last ones.
     pub(super) writes: usize,
     /// The sizes of its launch, where the kernel has names for them.
@@ -48,7 +41,7 @@ pub struct Step {
 
 impl Step {
     /// A kernel whose sizes are known, that writes its last tensor.
-    pub(super) fn new(kernel: Kernel, operands: Vec<Operand>, does: String) -> Step {
+    pub(super) fn new(kernel: Kernel, operands: Vec<ProductTensor>, does: String) -> Step {
         Step { kernel, operands, writes: 1, sizes: Vec::new(), does, problems: Vec::new() }
     }
 
@@ -63,12 +56,12 @@ impl Step {
     }
 
     /// Its tensors, in the order of the kernel: those that are read, then those that are written.
-    pub fn operands(&self) -> &[Operand] {
+    pub fn operands(&self) -> &[ProductTensor] {
         &self.operands
     }
 
     /// The tensors that are read, and those that are written, each in the order of the kernel.
-    pub fn read_and_written(&self) -> (&[Operand], &[Operand]) {
+    pub fn read_and_written(&self) -> (&[ProductTensor], &[ProductTensor]) {
         self.operands.split_at(self.operands.len().saturating_sub(self.writes))
     }
 

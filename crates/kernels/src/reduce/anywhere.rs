@@ -221,8 +221,8 @@ impl Walk {
             }
             let mut parts = parts.iter().map(|part| part.distributed(&held)).collect::<Result<Vec<_>, _>>()?;
             let mut seeker = Seeker { own, lanes: (0..self.each()).map(Expr::from).collect(), along };
-            if let Some(turned) = self.turned()? {
-                parts = parts.iter().map(|part| part.convert(&turned)).collect::<Result<_, _>>()?;
+            if let Some(by_lanes) = self.distribution_by_lanes()? {
+                parts = parts.iter().map(|part| part.convert(&by_lanes)).collect::<Result<_, _>>()?;
                 let digits =
                     k.coordinate(&thread, &[self.shape.along / self.each(), self.each(), self.shape.across])?;
                 let [along, lane, across] = &digits[..] else {
@@ -256,7 +256,7 @@ impl Walk {
     /// Who holds what of `(results, threads along)` when they come together, where threads have
     /// several results: one result for neighbouring lanes, each with as many parts of it as it had
     /// results. Otherwise each thread would put together all parts of all its results.
-    fn turned(&self) -> Result<Option<Distribution>, KernelError> {
+    fn distribution_by_lanes(&self) -> Result<Option<Distribution>, KernelError> {
         let (each, tile) = (self.each(), self.shape.across * self.each());
         if each == 1 || self.shape.along < each {
             return Ok(None);

@@ -2,17 +2,17 @@
 //! a plain loop; rows of no group keep what they have.
 
 use tilewright_kernel::Element;
-use tilewright_kernels::gemm::{Matrix, Operand, Pairs, Plan, Problem, Product, Scales};
+use tilewright_kernels::gemm::{Matrix, Pairs, Plan, Problem, Product, ProductTensor, Scales};
 
 use crate::{BF16, function, matrix, plan};
 
 /// Runs a plan with groups that end at these rows.
 fn right(problem: &Problem, plan: &Plan, ends: &[i32]) {
     let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{problem}: {error}"));
-    let numbers = |operand: Operand, element: Element, count: usize| match operand {
-        Operand::Ends => ends.iter().flat_map(|end| end.to_le_bytes()).collect(),
-        Operand::Input(number) => tilewright_kernels::any_numbers(element, count, number as u64 + 3),
-        operand => tilewright_kernels::any_numbers(element, count, 1 + u64::from(operand == Operand::B)),
+    let numbers = |operand: ProductTensor, element: Element, count: usize| match operand {
+        ProductTensor::Ends => ends.iter().flat_map(|end| end.to_le_bytes()).collect(),
+        ProductTensor::Input(number) => tilewright_kernels::any_numbers(element, count, number as u64 + 3),
+        operand => tilewright_kernels::any_numbers(element, count, 1 + u64::from(operand == ProductTensor::B)),
     };
     let report = product.check_on(&numbers).unwrap_or_else(|error| panic!("{problem}, {plan}, {ends:?}: {error}"));
     let [m, n, _] = problem.sizes();
@@ -152,9 +152,9 @@ fn groups_have_by_products() {
     let texts = ["row sum", "row max abs(d)", "column sum d * d", "column max"];
     let compared = |problem: &Problem, plan: &Plan, ends: &[i32]| {
         let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
-        let numbers = |operand: Operand, element: Element, count: usize| match operand {
-            Operand::Ends => ends.iter().flat_map(|end| end.to_le_bytes()).collect(),
-            operand => tilewright_kernels::any_numbers(element, count, 1 + u64::from(operand == Operand::B)),
+        let numbers = |operand: ProductTensor, element: Element, count: usize| match operand {
+            ProductTensor::Ends => ends.iter().flat_map(|end| end.to_le_bytes()).collect(),
+            operand => tilewright_kernels::any_numbers(element, count, 1 + u64::from(operand == ProductTensor::B)),
         };
         let report = product.check_on(&numbers).unwrap_or_else(|error| panic!("{problem}, {plan}, {ends:?}: {error}"));
         report.compared as i64

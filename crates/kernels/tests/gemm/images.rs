@@ -3,7 +3,7 @@
 
 use tilewright_kernel::Element;
 use tilewright_kernels::any_numbers;
-use tilewright_kernels::gemm::{Matrix, Operand, Plan, Problem, Product, Window};
+use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product, ProductTensor, Window};
 
 use crate::{BF16, function, matrix, plan};
 
@@ -43,11 +43,11 @@ fn a_product_of_windows_is_a_convolution() {
         let [x, y] = window.results([w, h]).unwrap();
         let ([s, r], k) = (window.filter, c * window.filter[0] * window.filter[1]);
         // Small whole numbers, whose sums are exact.
-        let of = |operand: Operand, at: i64| match operand {
-            Operand::A => at % 7 - 3,
+        let of = |operand: ProductTensor, at: i64| match operand {
+            ProductTensor::A => at % 7 - 3,
             _ => at % 5 - 2,
         };
-        let bits = |operand: Operand, at: i64| u64::from((of(operand, at) as f32).to_bits() >> 16);
+        let bits = |operand: ProductTensor, at: i64| u64::from((of(operand, at) as f32).to_bits() >> 16);
         for (row, filter) in (0..x * y * l).flat_map(|row| [(row, 0), (row, 1)]) {
             let (column, line, image) = (row % x, row / x % y, row / x / y);
             let mut sum = 0;
@@ -57,7 +57,7 @@ fn a_product_of_windows_is_a_convolution() {
                 let down = line * window.step[1] + j * window.spread[1] - window.before[1];
                 if (0..w).contains(&along) && (0..h).contains(&down) {
                     let pixel = channel + c * (along + w * (down + h * image));
-                    sum += of(Operand::A, pixel) * of(Operand::B, filter * k + at);
+                    sum += of(ProductTensor::A, pixel) * of(ProductTensor::B, filter * k + at);
                 }
             }
             let expected = problem.expected(&bits, [row, filter, 0]).unwrap();
@@ -146,7 +146,7 @@ fn filters_may_lie_otherwise() {
     let problem = Problem::convolution(images, filter, matrix(BF16, "(72,8):(8,1)"), window).unwrap();
     let product = Product::new(&problem).unwrap();
     assert_eq!(product.check().unwrap().compared, 72 * 8);
-    let numbers = |_: Operand, element: Element, count: usize| any_numbers(element, count, 77);
+    let numbers = |_: ProductTensor, element: Element, count: usize| any_numbers(element, count, 77);
     assert!(product.check_on(&numbers).is_ok());
 }
 

@@ -2,7 +2,7 @@
 //! kernels, and each element of D is compared with a plain loop.
 
 use tilewright_kernel::Element;
-use tilewright_kernels::gemm::{Matrix, Operand, Pairs, Plan, Problem, Product};
+use tilewright_kernels::gemm::{Matrix, Pairs, Plan, Problem, Product, ProductTensor};
 
 use crate::{BF16, checked, function, matrix, plan};
 
@@ -298,8 +298,8 @@ fn f32_is_multiplied_exactly() {
         let problem = of(Element::F32, layouts, Element::F32);
         let product = Product::new(&problem).unwrap();
         // Numbers of all bits, of both signs, from 2^-20 to 2^20.
-        let numbers = |operand: Operand, element: Element, count: usize| -> Vec<u8> {
-            let mut state = if operand == Operand::A { 7_u64 } else { 11 };
+        let numbers = |operand: ProductTensor, element: Element, count: usize| -> Vec<u8> {
+            let mut state = if operand == ProductTensor::A { 7_u64 } else { 11 };
             let mut next = || {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let bits = (state >> 32) as u32;

@@ -2,7 +2,7 @@
 //! interpreter runs their kernels, and each number is compared with a plain loop.
 
 use tilewright_kernel::Element;
-use tilewright_kernels::gemm::{ByProduct, Each, Matrix, Operand, Pairs, Plan, Problem, Product, Scales};
+use tilewright_kernels::gemm::{ByProduct, Each, Matrix, Pairs, Plan, Problem, Product, ProductTensor, Scales};
 use tilewright_kernels::{Expression, Statistic};
 
 use crate::{BF16, checked, function, matrix, plan};
@@ -85,8 +85,8 @@ fn rows_and_columns_are_kept() {
     let many = Problem::new(BF16, [33 * 64, 62, 16]).unwrap().keeping(all[1].clone()).unwrap();
     let (product, compared) = checked(&many, &plan(64, 64, 1));
     assert_eq!(compared, 33 * 64 * 62 + 62);
-    let written = [Operand::Workspace(1), Operand::ByProduct(0)];
-    assert_eq!(product.steps()[1].read_and_written(), (&[Operand::Workspace(0)][..], &written[..]));
+    let written = [ProductTensor::Workspace(1), ProductTensor::ByProduct(0)];
+    assert_eq!(product.steps()[1].read_and_written(), (&[ProductTensor::Workspace(0)][..], &written[..]));
     // Elements of 32 bits are stored from registers; of a batch each matrix has its own.
     let [a, b, d] = [(70, 24), (50, 24), (70, 50)]
         .map(|(rows, columns)| Matrix::strided(BF16, [rows, columns, 2], [columns, 1, rows * columns]).unwrap());

@@ -34,7 +34,7 @@ impl Build {
     ) -> Value<'_> {
         self.reads(tensor, "load", place);
         let operation = Operation::Load { tensor: tensor.0, shape: shape.to_vec(), at: at.to_vec(), other };
-        self.made("load", operation, &[], place)
+        self.apply("load", operation, &[], place)
     }
 
     /// A matrix in a tile of a tensor by way of shared memory, for a product: rows are one mode of
@@ -101,7 +101,7 @@ impl Build {
             *own = Index::from(0);
         }
         let operation = Operation::Stage { tensor: tensor.0, shape: shape.to_vec(), at, modes, picked };
-        self.made("stage", operation, operands.as_slice(), place)
+        self.apply("stage", operation, operands.as_slice(), place)
     }
 
     fn reads(&self, tensor: TensorId, statement: &'static str, place: Location) {
@@ -172,7 +172,7 @@ impl Build {
             *own = Index::from(0);
         }
         let operation = Operation::Gather { tensor: tensor.0, shape: shape.to_vec(), at, mode, other };
-        self.made("load", operation, &[rows], place)
+        self.apply("load", operation, &[rows], place)
     }
 
     /// Writes a tile to rows of a tensor, which is an [`Build::inout`]: `rows` says the coordinate

@@ -48,9 +48,9 @@ impl From<Value<'_>> for Count {
     }
 }
 
-/// Two tiles that are compared, element by element.
+/// Where one tile compares with another, element by element: what chooses between two more.
 #[derive(Debug, Clone, Copy)]
-pub struct Condition<'t> {
+pub struct Mask<'t> {
     pub(crate) comparison: Comparison,
     pub(crate) left: Value<'t>,
     pub(crate) right: Value<'t>,
@@ -62,8 +62,9 @@ impl<'t> Value<'t> {
         self.build.type_of(self.id)
     }
 
-    pub(crate) fn made(self, statement: &'static str, operation: Operation, place: Location) -> Value<'t> {
-        self.build.made(statement, operation, &[self.id], place)
+    /// The value of an operation on this one.
+    pub(crate) fn apply(self, statement: &'static str, operation: Operation, place: Location) -> Value<'t> {
+        self.build.apply(statement, operation, &[self.id], place)
     }
 
     /// The tile broadcast to this shape; itself if it has the shape.
@@ -71,7 +72,7 @@ impl<'t> Value<'t> {
         if self.type_of().shape == shape {
             return self;
         }
-        self.made(statement, Operation::Broadcast(shape.to_vec()), place)
+        self.apply(statement, Operation::Broadcast(shape.to_vec()), place)
     }
 
     /// Several tiles in the shape in which they meet; as they are where there is none.
@@ -99,36 +100,36 @@ impl<'t> Value<'t> {
 
     pub(crate) fn binary(self, other: Value<'t>, binary: Binary, name: &'static str, place: Location) -> Value<'t> {
         let [a, b] = Value::together([self, other], name, place);
-        self.build.made(name, Operation::Binary(binary), &[a.id, b.id], place)
+        self.build.apply(name, Operation::Binary(binary), &[a.id, b.id], place)
     }
 
     pub(crate) fn constant(self, value: f64, place: Location) -> Value<'t> {
-        self.build.made("number", Operation::Constant(self.type_of().element, value), &[], place)
+        self.build.apply("number", Operation::Constant(self.type_of().element, value), &[], place)
     }
 
     /// The elements in another type.
     #[track_caller]
     pub fn to(self, element: Element) -> Value<'t> {
         let place = here();
-        if self.type_of().element == element { self } else { self.made("to", Operation::To(element), place) }
+        if self.type_of().element == element { self } else { self.apply("to", Operation::To(element), place) }
     }
 
     /// A function of each element.
     #[track_caller]
     pub fn map(self, function: Unary) -> Value<'t> {
-        self.made("map", Operation::Unary(function), here())
+        self.apply("map", Operation::Unary(function), here())
     }
 
     /// `e` to the power of each element.
     #[track_caller]
     pub fn exp(self) -> Value<'t> {
-        self.made("exp", Operation::Unary(Unary::Exp), here())
+        self.apply("exp", Operation::Unary(Unary::Exp), here())
     }
 
     /// `1 / sqrt(x)` of each element.
     #[track_caller]
     pub fn rsqrt(self) -> Value<'t> {
-        self.made("rsqrt", Operation::Unary(Unary::Rsqrt), here())
+        self.apply("rsqrt", Operation::Unary(Unary::Rsqrt), here())
     }
 
     /// The lesser of two; the other one if one is NaN.
@@ -148,92 +149,92 @@ impl<'t> Value<'t> {
     pub fn multiply_add(self, b: Value<'t>, c: Value<'t>) -> Value<'t> {
         let place = here();
         let all = Value::together([self, b, c], "fma", place);
-        self.build.made("fma", Operation::MultiplyAdd, &all.map(|value| value.id), place)
+        self.build.apply("fma", Operation::MultiplyAdd, &all.map(|value| value.id), place)
     }
 
     /// Whether each element is less than another's.
-    pub fn lt(self, other: Value<'t>) -> Condition<'t> {
-        Condition { comparison: Comparison::Less, left: self, right: other }
+    pub fn lt(self, other: Value<'t>) -> Mask<'t> {
+        Mask { comparison: Comparison::Less, left: self, right: other }
     }
 
     /// Whether each element is at most another's.
-    pub fn le(self, other: Value<'t>) -> Condition<'t> {
-        Condition { comparison: Comparison::LessEqual, left: self, right: other }
+    pub fn le(self, other: Value<'t>) -> Mask<'t> {
+        Mask { comparison: Comparison::LessEqual, left: self, right: other }
     }
 
     /// Whether each element equals another's.
-    pub fn eq(self, other: Value<'t>) -> Condition<'t> {
-        Condition { comparison: Comparison::Equal, left: self, right: other }
+    pub fn eq(self, other: Value<'t>) -> Mask<'t> {
+        Mask { comparison: Comparison::Equal, left: self, right: other }
     }
 
     /// The tile with extents of 1 become others.
     #[track_caller]
     pub fn broadcast(self, shape: &[i64]) -> Value<'t> {
-        self.made("broadcast", Operation::Broadcast(shape.to_vec()), here())
+        self.apply("broadcast", Operation::Broadcast(shape.to_vec()), here())
     }
 
     /// As many elements in another shape, in the same order, first mode fastest.
     #[track_caller]
     pub fn reshape(self, shape: &[i64]) -> Value<'t> {
-        self.made("reshape", Operation::Reshape(shape.to_vec()), here())
+        self.apply("reshape", Operation::Reshape(shape.to_vec()), here())
     }
 
     /// Mode `i` of the result is mode `order[i]` of this tile.
     #[track_caller]
     pub fn transpose(self, order: &[usize]) -> Value<'t> {
-        self.made("transpose", Operation::Transpose(order.to_vec()), here())
+        self.apply("transpose", Operation::Transpose(order.to_vec()), here())
     }
 
     /// The tile combined along modes, which keep one element each.
     #[track_caller]
     pub fn reduce(self, reduction: Reduction, modes: &[usize]) -> Value<'t> {
-        self.made("reduce", Operation::Reduce(reduction, modes.to_vec()), here())
+        self.apply("reduce", Operation::Reduce(reduction, modes.to_vec()), here())
     }
 
     /// Each element combined with all before it along a mode.
     #[track_caller]
     pub fn scan(self, reduction: Reduction, mode: usize) -> Value<'t> {
-        self.made("scan", Operation::Scan(reduction, mode), here())
+        self.apply("scan", Operation::Scan(reduction, mode), here())
     }
 
     /// The exclusive scan: all before each element along a mode, combined; the identity at the
     /// first.
     #[track_caller]
     pub fn scan_before(self, reduction: Reduction, mode: usize) -> Value<'t> {
-        self.made("scan_before", Operation::ScanBefore(reduction, mode), here())
+        self.apply("scan_before", Operation::ScanBefore(reduction, mode), here())
     }
 
     /// The place of the greatest element along a mode, as i32; of equal ones the first.
     #[track_caller]
     pub fn argmax(self, mode: usize) -> Value<'t> {
-        self.made("argmax", Operation::ArgMax(mode), here())
+        self.apply("argmax", Operation::ArgMax(mode), here())
     }
 
     /// The `count` greatest elements along a mode, in descending order; `count` is a power of two.
     #[track_caller]
     pub fn top(self, mode: usize, count: i64) -> Value<'t> {
-        self.made("top", Operation::Top(mode, count), here())
+        self.apply("top", Operation::Top(mode, count), here())
     }
 
     /// A histogram: how often each of the numbers `0..bins` occurs in a tile of i32; `bins` is a
     /// power of two.
     #[track_caller]
     pub fn histogram(self, bins: i64) -> Value<'t> {
-        self.made("histogram", Operation::Histogram(bins), here())
+        self.apply("histogram", Operation::Histogram(bins), here())
     }
 
     /// The same bits as f32 or i32.
     #[track_caller]
     pub fn recast(self, element: Element) -> Value<'t> {
         let place = here();
-        if self.type_of().element == element { self } else { self.made("recast", Operation::Recast(element), place) }
+        if self.type_of().element == element { self } else { self.apply("recast", Operation::Recast(element), place) }
     }
 
     /// The numbers of four bits in words of i32, eight along the first mode for each, the lowest
     /// bits first, as bf16, f16, f32 or i32: -8 to 7, or 0 to 15 without a sign.
     #[track_caller]
     pub fn unpack(self, element: Element, signed: bool) -> Value<'t> {
-        self.made("unpack", Operation::Unpack { element, signed }, here())
+        self.apply("unpack", Operation::Unpack { element, signed }, here())
     }
 
     /// Bitwise operations and shifts of i32 ([`Binary::is_of_bits`]).
@@ -245,7 +246,7 @@ impl<'t> Value<'t> {
     /// `self b + c` of matrices `(M,K)`, `(K,N)` and `(M,N)`.
     #[track_caller]
     pub fn dot(self, b: Value<'t>, c: Value<'t>) -> Value<'t> {
-        self.build.made("dot", Operation::Dot, &[self.id, b.id, c.id], here())
+        self.build.apply("dot", Operation::Dot, &[self.id, b.id, c.id], here())
     }
 
     /// The same tile, given by the instruction of this name, where it is a product or a load: by
@@ -274,17 +275,17 @@ impl<'t> Value<'t> {
     /// [`Program::compile`](crate::Program::compile) refuses what an instruction cannot give.
     #[track_caller]
     pub fn atom(self, name: &str) -> Value<'t> {
-        self.made("atom", Operation::Atom(name.to_string()), here())
+        self.apply("atom", Operation::Atom(name.to_string()), here())
     }
 
     /// The same tile, held by the threads of the block in this way.
     #[track_caller]
     pub fn held(self, held: &Held) -> Value<'t> {
-        self.made("held", Operation::Held(held.clone()), here())
+        self.apply("held", Operation::Held(held.clone()), here())
     }
 }
 
-impl<'t> Condition<'t> {
+impl<'t> Mask<'t> {
     /// The one tile where this is true, the other elsewhere.
     #[track_caller]
     pub fn select(self, yes: Value<'t>, no: Value<'t>) -> Value<'t> {
@@ -293,7 +294,7 @@ impl<'t> Condition<'t> {
 
     pub(crate) fn selected(self, yes: Value<'t>, no: Value<'t>, place: Location) -> Value<'t> {
         let all = Value::together([self.left, self.right, yes, no], "select", place);
-        self.left.build.made("select", Operation::Select(self.comparison), &all.map(|value| value.id), place)
+        self.left.build.apply("select", Operation::Select(self.comparison), &all.map(|value| value.id), place)
     }
 }
 
@@ -334,6 +335,6 @@ impl<'t> ops::Neg for Value<'t> {
 
     #[track_caller]
     fn neg(self) -> Value<'t> {
-        self.made("negation", Operation::Unary(Unary::Negate), here())
+        self.apply("negation", Operation::Unary(Unary::Negate), here())
     }
 }

@@ -31,7 +31,8 @@ fn gathered(tile: &[f64], from: &[i64], to: &[i64], at: impl Fn(Vec<i64>) -> Vec
     (0..size).map(|own| tile[index(from, &at(coordinate(to, own)))]).collect()
 }
 
-pub(super) fn made(operation: &Operation, given: &[(&[f64], &Type)], ty: &Type) -> Vec<f64> {
+/// The elements that an operation gives, of those of its operands.
+pub(super) fn evaluate(operation: &Operation, given: &[(&[f64], &Type)], ty: &Type) -> Vec<f64> {
     let element = ty.element;
     let each = |function: &dyn Fn(usize) -> f64| (0..ty.size() as usize).map(function).collect::<Vec<f64>>();
     let at = |operand: usize, place: usize| given[operand].0[place];

@@ -6,7 +6,7 @@
 use tilewright_kernel::program::Location;
 
 use super::Reader;
-use crate::build::{Condition, Value};
+use crate::build::{Mask, Value};
 use crate::error::{Reason, TileError};
 use crate::program::{Binary, Comparison, Operation, Reduction, Unary, ValueId};
 use tilewright_kernel::Element;
@@ -34,7 +34,7 @@ impl<'b> Reader<'_, 'b> {
     fn settled(&self, term: Term<'b>, element: Element, place: Location) -> Value<'b> {
         match term {
             Term::Value(value) => value,
-            Term::Number(value) => self.build.made("number", Operation::Constant(element, value), &[], place),
+            Term::Number(value) => self.build.apply("number", Operation::Constant(element, value), &[], place),
         }
     }
 
@@ -83,7 +83,7 @@ impl<'b> Reader<'_, 'b> {
         let term = if self.text.takes("-") {
             match self.term()? {
                 Term::Number(value) => Term::Number(-value),
-                Term::Value(value) => Term::Value(value.made("neg", Operation::Unary(Unary::Negate), place)),
+                Term::Value(value) => Term::Value(value.apply("neg", Operation::Unary(Unary::Negate), place)),
             }
         } else if self.text.takes("(") {
             let inner = self.sum()?;
@@ -151,17 +151,17 @@ impl<'b> Reader<'_, 'b> {
             return Ok(match self.sum()? {
                 number @ Term::Number(_) => self.settled(number, element, place),
                 Term::Value(value) if value.type_of().element == element => value,
-                Term::Value(value) => value.made("conversion", Operation::To(element), place),
+                Term::Value(value) => value.apply("conversion", Operation::To(element), place),
             });
         }
         if let Some((name, function)) = Unary::NAMES.iter().find(|(own, _)| *own == name) {
-            return Ok(self.expression()?.made(name, Operation::Unary(*function), place));
+            return Ok(self.expression()?.apply(name, Operation::Unary(*function), place));
         }
         for (own, reduction) in Reduction::NAMES {
             if name.strip_prefix("reduce_") == Some(own) {
                 let tile = self.expression()?;
                 let modes = self.modes()?;
-                return Ok(tile.made("reduce", Operation::Reduce(reduction, modes), place));
+                return Ok(tile.apply("reduce", Operation::Reduce(reduction, modes), place));
             }
             let before = name.strip_prefix("scan_before_") == Some(own);
             if before || name.strip_prefix("scan_") == Some(own) {
@@ -169,7 +169,7 @@ impl<'b> Reader<'_, 'b> {
                 self.text.sign(",")?;
                 let mode = self.text.integer()? as usize;
                 let scan = if before { Operation::ScanBefore } else { Operation::Scan };
-                return Ok(tile.made("scan", scan(reduction, mode), place));
+                return Ok(tile.apply("scan", scan(reduction, mode), place));
             }
         }
         Ok(match name {
@@ -206,13 +206,13 @@ impl<'b> Reader<'_, 'b> {
                 if tile.type_of().element == element {
                     return Ok(tile);
                 }
-                tile.made("bits", Operation::Recast(element), place)
+                tile.apply("bits", Operation::Recast(element), place)
             }
             "unpack_i4" | "unpack_u4" => {
                 let words = self.expression()?;
                 self.text.sign(",")?;
                 let element = self.element()?;
-                words.made("unpack", Operation::Unpack { element, signed: name == "unpack_i4" }, place)
+                words.apply("unpack", Operation::Unpack { element, signed: name == "unpack_i4" }, place)
             }
             "random" => {
                 let counters = self.expression()?;
@@ -222,7 +222,7 @@ impl<'b> Reader<'_, 'b> {
                 self.text.sign(",")?;
                 let word = self.text.integer()?.clamp(0, 255) as u8;
                 let both = Value::together([counters, seed], "random", place);
-                build.made("random", Operation::Random(word), &both.map(|value| value.id), place)
+                build.apply("random", Operation::Random(word), &both.map(|value| value.id), place)
             }
             "argmax" | "histogram" => {
                 let tile = self.expression()?;
@@ -230,7 +230,7 @@ impl<'b> Reader<'_, 'b> {
                 let number = self.text.integer()?;
                 let search = Operation::ArgMax(number as usize);
                 let operation = if name == "argmax" { search } else { Operation::Histogram(number) };
-                tile.made(if name == "argmax" { "argmax" } else { "histogram" }, operation, place)
+                tile.apply(if name == "argmax" { "argmax" } else { "histogram" }, operation, place)
             }
             "top" => {
                 let tile = self.expression()?;
@@ -238,7 +238,7 @@ impl<'b> Reader<'_, 'b> {
                 let mode = self.text.integer()? as usize;
                 self.text.sign(",")?;
                 let count = self.text.integer()?;
-                tile.made("top", Operation::Top(mode, count), place)
+                tile.apply("top", Operation::Top(mode, count), place)
             }
             "fma" | "dot" => {
                 let a = self.expression()?;
@@ -249,9 +249,9 @@ impl<'b> Reader<'_, 'b> {
                 match name {
                     "fma" => {
                         let all = Value::together([a, b, c], "fma", place);
-                        build.made("fma", Operation::MultiplyAdd, &all.map(|value| value.id), place)
+                        build.apply("fma", Operation::MultiplyAdd, &all.map(|value| value.id), place)
                     }
-                    _ => build.made("dot", Operation::Dot, &[a.id, b.id, c.id], place),
+                    _ => build.apply("dot", Operation::Dot, &[a.id, b.id, c.id], place),
                 }
             }
             "select" => self.select(place)?,
@@ -260,11 +260,11 @@ impl<'b> Reader<'_, 'b> {
                 self.text.sign(",")?;
                 let numbers = self.numbers()?;
                 match name {
-                    "broadcast" => tile.made("broadcast", Operation::Broadcast(numbers), place),
-                    "reshape" => tile.made("reshape", Operation::Reshape(numbers), place),
+                    "broadcast" => tile.apply("broadcast", Operation::Broadcast(numbers), place),
+                    "reshape" => tile.apply("reshape", Operation::Reshape(numbers), place),
                     _ => {
                         let order = numbers.into_iter().map(|mode| mode as usize).collect();
-                        tile.made("transpose", Operation::Transpose(order), place)
+                        tile.apply("transpose", Operation::Transpose(order), place)
                     }
                 }
             }
@@ -272,21 +272,21 @@ impl<'b> Reader<'_, 'b> {
                 let shape = self.numbers()?;
                 self.text.sign(",")?;
                 let mode = self.text.integer()? as usize;
-                build.made("arange", Operation::Arange { shape, mode }, &[], place)
+                build.apply("arange", Operation::Arange { shape, mode }, &[], place)
             }
             "index" => {
                 let index = self.index()?;
-                build.made("index", Operation::Number(index), &[], place)
+                build.apply("index", Operation::Number(index), &[], place)
             }
             "size" => {
                 let text = self.text.enclosed()?;
-                build.made("size", Operation::Size(text), &[], place)
+                build.apply("size", Operation::Size(text), &[], place)
             }
             "atom" => {
                 let tile = self.expression()?;
                 self.text.sign(",")?;
                 let name = self.text.quoted()?;
-                tile.made("atom", Operation::Atom(name), place)
+                tile.apply("atom", Operation::Atom(name), place)
             }
             "held" => {
                 let tile = self.expression()?;
@@ -294,7 +294,7 @@ impl<'b> Reader<'_, 'b> {
                 let text = self.text.quoted()?;
                 let layout = text.parse().map_err(|error| Reason::Layout(error).at("held", place))?;
                 let held = crate::held::Held::of(&layout).map_err(|reason| reason.at("held", place))?;
-                tile.made("held", Operation::Held(held), place)
+                tile.apply("held", Operation::Held(held), place)
             }
             other => {
                 return Err(Reason::Unknown { what: "function", name: other.to_string() }.at("value", place));
@@ -337,6 +337,6 @@ impl<'b> Reader<'_, 'b> {
         }
         let element = of(yes, no);
         let (yes, no) = (self.settled(yes, element, place), self.settled(no, element, place));
-        Ok(Condition { comparison, left, right }.selected(yes, no, place))
+        Ok(Mask { comparison, left, right }.selected(yes, no, place))
     }
 }

@@ -15,7 +15,7 @@ use super::{Combine, MAX_LAUNCHES, Pull, ReshardError, place, pulls_of, sides};
 
 /// Where bytes are sent from, or received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum MessageMemory {
     /// The memory of the tensor itself.
     Tensor,
     /// A memory beside it.
@@ -30,9 +30,9 @@ pub struct Packed {
     /// What is sent.
     pub transfers: Vec<Transfer>,
     /// Where it is sent from.
-    pub sent: Side,
+    pub sent: MessageMemory,
     /// Where it is received.
-    pub received: Side,
+    pub received: MessageMemory,
     /// For each rank, the kernels that put elements in place. Kernels whose source is another rank
     /// read the memory in which messages were received.
     pub places: Vec<Vec<Pull>>,
@@ -47,9 +47,13 @@ pub fn packed(exchange: &Exchange, element: Element, processors: u32) -> Result<
     let ranks = exchange.from().mesh().size();
     let messages: Vec<Vec<Message>> = (0..ranks).map(|rank| exchange.messages_to(rank)).collect();
     let remote = || messages.iter().flatten().filter(|message| message.from != message.to);
-    let sent = if remote().all(|message| lies_whole(&message.footprint, false)) { Side::Tensor } else { Side::Buffer };
+    let sent = if remote().all(|message| lies_whole(&message.footprint, false)) {
+        MessageMemory::Tensor
+    } else {
+        MessageMemory::Buffer
+    };
     let whole = exchange.added() == 1 && remote().all(|message| lies_whole(&message.footprint, true));
-    let received = if whole { Side::Tensor } else { Side::Buffer };
+    let received = if whole { MessageMemory::Tensor } else { MessageMemory::Buffer };
     let mut step = Packed {
         packs: (0..ranks).map(|_| Vec::new()).collect(),
         transfers: Vec::new(),
@@ -66,7 +70,7 @@ pub fn packed(exchange: &Exchange, element: Element, processors: u32) -> Result<
             let size = message.footprint.size();
             let first = message.footprint.starts.first().copied().unwrap_or_default();
             let [mut read, mut write] = [first.0, first.1];
-            if sent == Side::Buffer {
+            if sent == MessageMemory::Buffer {
                 let (Some(room), Some(packs)) = (step.room.get_mut(message.from), step.packs.get_mut(message.from))
                 else {
                     continue;
@@ -84,7 +88,7 @@ pub fn packed(exchange: &Exchange, element: Element, processors: u32) -> Result<
                     packs.push(relayout_for(processors, place(&from, *start)?, element, there, element)?);
                 }
             }
-            if received == Side::Buffer {
+            if received == MessageMemory::Buffer {
                 let Some(room) = step.room.get_mut(rank) else { continue };
                 write = room[1];
                 room[1] += size;
@@ -100,7 +104,7 @@ pub fn packed(exchange: &Exchange, element: Element, processors: u32) -> Result<
             begins.iter().find(|(own, _)| *own == (rank, number)).map(|(_, begin)| *begin)
         };
         let all = messages.clone();
-        let own = |message: &Message| received == Side::Buffer || message.from == rank;
+        let own = |message: &Message| received == MessageMemory::Buffer || message.from == rank;
         let messages: Vec<Message> = messages.into_iter().filter(own).collect();
         let places = pulls_of(messages, (exchange.added(), Combine::Sum), element, processors, |message, run| {
             if message.from == rank {

@@ -11,7 +11,7 @@ use tilewright_mesh::{MeshError, Plan};
 
 use super::ReshardError;
 use super::on_devices::Loaded;
-use super::packed::{Packed, Side, packed};
+use super::packed::{MessageMemory, Packed, packed};
 
 /// What a device does and has in a step.
 struct OnDevice {
@@ -26,7 +26,7 @@ struct OnDevice {
 struct Step {
     devices: Vec<OnDevice>,
     transfers: Vec<Transfer>,
-    sides: [Side; 2],
+    sides: [MessageMemory; 2],
 }
 
 /// A plan between devices of this process, through NCCL.
@@ -140,8 +140,8 @@ impl Step {
             let buffers = self.devices.iter_mut().map(|OnDevice { sent, received, .. }| (&*sent, received));
             let (sent, received): (Vec<&Memory>, Vec<&mut Memory>) = buffers.unzip();
             let [send, receive] = self.sides;
-            let read = if send == Side::Tensor { from.iter().collect() } else { sent };
-            let mut written = if receive == Side::Tensor { to.iter_mut().collect() } else { received };
+            let read = if send == MessageMemory::Tensor { from.iter().collect() } else { sent };
+            let mut written = if receive == MessageMemory::Tensor { to.iter_mut().collect() } else { received };
             let streams: Vec<&Stream> = streams.iter().collect();
             nccl.transfer(&streams, &read, &mut written, &self.transfers)?;
         }

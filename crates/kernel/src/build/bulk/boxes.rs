@@ -20,7 +20,7 @@ use super::super::core::Core;
 use super::super::tensor::{self, View};
 use super::{mode_of, overflow};
 use crate::error::Reason;
-use crate::program::memory::{Dimension, Map, MapId};
+use crate::program::memory::{Dimension, MapId, TensorMap};
 
 /// The most elements of a box along a dimension.
 const MAX_BOX: i64 = 256;
@@ -110,9 +110,10 @@ fn gather(layout: &Layout<Expr>, path: ModePath, found: &mut Vec<(ModePath, Expr
 
 impl Core {
     /// The map, which may be there already.
-    fn map(&mut self, map: Map) -> MapId {
-        let same =
-            |own: &Map| own.buffer == map.buffer && own.swizzle == map.swizzle && own.dimensions == map.dimensions;
+    fn map(&mut self, map: TensorMap) -> MapId {
+        let same = |own: &TensorMap| {
+            own.buffer == map.buffer && own.swizzle == map.swizzle && own.dimensions == map.dimensions
+        };
         if let Some(known) = self.maps.iter().position(same) {
             return MapId(known as u32);
         }
@@ -161,7 +162,7 @@ impl Build {
         check(&dimensions, swizzle, bits).map_err(refuse)?;
         let boxes = corners(global, shared, &dimensions, &places)?;
         let dimensions = dimensions.into_iter().map(|(_, dimension)| dimension).collect();
-        let map = self.core().map(Map { buffer: global.buffer, dimensions, swizzle });
+        let map = self.core().map(TensorMap { buffer: global.buffer, dimensions, swizzle });
         Ok(Boxes { map, boxes, bytes: size * bits / 8 })
     }
 

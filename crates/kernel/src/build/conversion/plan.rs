@@ -83,8 +83,8 @@ pub(super) fn cheapest(from: &[Vec<i64>], to: &[Vec<i64>], words: u32) -> (Plan,
     let [stored, loaded] = [from, to].map(|table| table.first().map_or(0, Vec::len) as u32);
     let shared = through_shared(stored, loaded);
     let Some(moves) = moves(from, to) else { return (Plan::Shared, shared) };
-    let slanted = (0..LANES.trailing_zeros()).map(|shift| slanted(&moves, shift));
-    let plans = pulled(&moves).into_iter().chain([pushed(&moves), turned(&moves)]).chain(slanted);
+    let slanted = (0..LANES.trailing_zeros()).map(|shift| slanted_rounds(&moves, shift));
+    let plans = pull_rounds(&moves).into_iter().chain([push_rounds(&moves), xor_rounds(&moves)]).chain(slanted);
     let best = plans.map(|rounds| (cost(&rounds, words), rounds)).min_by_key(|(cost, _)| *cost);
     match best {
         Some((cost, rounds)) if cost <= shared => (Plan::Lanes(rounds), cost),
@@ -172,7 +172,7 @@ fn round(moves: &[&Move]) -> Option<Round> {
 }
 
 /// Rounds in which every lane takes the same value of the result.
-fn pulled(moves: &[Move]) -> Option<Vec<Round>> {
+fn pull_rounds(moves: &[Move]) -> Option<Vec<Round>> {
     let values = moves.iter().map(|one| one.value).max()? + 1;
     let mut rounds: Vec<Round> = Vec::new();
     for value in 0..values {
@@ -212,18 +212,18 @@ fn grouped(moves: &[Move], key: impl Fn(&Move) -> usize) -> Vec<Round> {
 }
 
 /// Rounds in which every lane offers the same register.
-fn pushed(moves: &[Move]) -> Vec<Round> {
+fn push_rounds(moves: &[Move]) -> Vec<Round> {
     grouped(moves, |one| one.register)
 }
 
-/// Rounds in which every lane takes from the lane with the same bits turned.
-fn turned(moves: &[Move]) -> Vec<Round> {
+/// Rounds in which every lane takes from the lane whose number differs from its own by the same bits.
+fn xor_rounds(moves: &[Move]) -> Vec<Round> {
     grouped(moves, |one| one.lane ^ one.from)
 }
 
 /// Rounds in which each lane offers another register than its neighbours: what turns rows of
 /// registers into columns. Lanes count as neighbours from bit `shift` on.
-fn slanted(moves: &[Move], shift: u32) -> Vec<Round> {
+fn slanted_rounds(moves: &[Move], shift: u32) -> Vec<Round> {
     let registers = moves.iter().map(|one| one.register + 1).max().unwrap_or(1).next_power_of_two();
     grouped(moves, |one| one.register ^ ((one.from >> shift) % registers))
 }

@@ -8,7 +8,7 @@ use tilewright_layout::symbolic::Expr;
 
 use crate::element::Element;
 use crate::interpret::{Finding, Findings, Interpreter, Run, Schedule};
-use crate::program::memory::{Access, Buffer, BufferId, Cache, Dimension, Map, MapId, Role, Space};
+use crate::program::memory::{Access, Buffer, BufferId, Cache, Dimension, MapId, Role, Space, TensorMap};
 use crate::program::operation::{Axis, Binary, Comparison, Fence, Number, Operation, Special};
 use crate::program::register::{Register, Width};
 use crate::program::{Branch, Carried, Instruction, Location, Loop, Program, Source, SourceId, Step};
@@ -101,7 +101,7 @@ impl Assembler {
         };
         let dimensions =
             vec![dimension(extents[0], bytes, boxed[0]), dimension(extents[1], extents[0] * bytes, boxed[1])];
-        self.program.maps.push(Map { buffer, dimensions, swizzle });
+        self.program.maps.push(TensorMap { buffer, dimensions, swizzle });
         MapId(self.program.maps.len() as u32 - 1)
     }
 
