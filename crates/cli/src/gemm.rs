@@ -9,6 +9,7 @@ mod device;
 mod list;
 mod measured;
 mod number;
+mod on_device;
 mod random;
 mod task;
 mod tensors;
@@ -103,7 +104,7 @@ pub struct Options {
     repeat: Option<u32>,
     // Last, because the heading of a group goes on until the next one.
     #[command(flatten)]
-    device: device::OnDevice,
+    device: on_device::OnDevice,
 }
 
 /// The types that can be multiplied.

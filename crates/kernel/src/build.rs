@@ -9,6 +9,7 @@
 //! Every statement that is refused says on which line of the kernel it stands.
 
 mod access;
+mod address;
 mod aligned;
 mod atomic;
 mod bits;

@@ -12,7 +12,8 @@ use tilewright::gpu::Device;
 use tilewright::kernels::gemm::{Problem, Problems, Product, Products};
 
 use super::measured::Rival;
-use super::task::{self, Sizes, Task};
+use super::on_device::Sizes;
+use super::task::{self, Task};
 use super::tensors::{CHECKED, Tensors, compare, ready, wanted};
 use super::turn::Turn;
 use crate::kernel::bench::{TURNS, median, timed};

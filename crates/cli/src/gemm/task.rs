@@ -3,78 +3,14 @@
 //! Law: A is M x K and B is K x N, as in mathematics; the planner's B is the transpose, under a
 //! layout.
 
-use clap::ValueEnum;
 use tilewright::Layout;
 use tilewright::kernel::Element;
 use tilewright::kernels::gemm::{ByProduct, Fused, Matrix, Pairs, Problem, Scales, Window};
 use tilewright::kernels::{Expression, PlanError};
 
-use super::device::OnDevice;
+use super::on_device::{Groups, OnDevice, Paired, Stored};
 use super::{Kind, Options};
 use crate::output::Failure;
-
-/// The types of D.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Stored {
-    F32,
-    F16,
-    Bf16,
-    E4m3,
-    E5m2,
-    I32,
-}
-
-/// Which columns of B make a column of D.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Paired {
-    Neighbours,
-    Halves,
-}
-
-/// Rows in groups: how many each has, or how many groups there are.
-#[derive(Debug, Clone)]
-pub enum Groups {
-    Sizes(Vec<i64>),
-    Count(i64),
-}
-
-impl Groups {
-    pub fn read(text: &str) -> Result<Groups, String> {
-        let sizes: Option<Vec<i64>> =
-            text.split(',').map(|part| part.trim().parse::<u32>().ok().map(i64::from)).collect();
-        match sizes.as_deref() {
-            Some([count]) if *count > 0 => Ok(Groups::Count(*count)),
-            Some(sizes @ [_, _, ..]) => Ok(Groups::Sizes(sizes.to_vec())),
-            _ => Err("the rows of each group, `512,0,96`, or how many groups".to_string()),
-        }
-    }
-
-    fn count(&self) -> i64 {
-        match self {
-            Groups::Sizes(sizes) => sizes.len() as i64,
-            Groups::Count(count) => *count,
-        }
-    }
-}
-
-/// M, N and K of each problem of a list: `512x1024x64,16x4096x4096`.
-#[derive(Debug, Clone)]
-pub struct Sizes(pub Vec<[i64; 3]>);
-
-impl Sizes {
-    pub fn read(text: &str) -> Result<Sizes, String> {
-        let one = |part: &str| {
-            let numbers: Option<Vec<i64>> = part
-                .trim()
-                .split('x')
-                .map(|size| size.parse::<u32>().ok().filter(|size| *size > 0).map(i64::from))
-                .collect();
-            numbers.and_then(|numbers| <[i64; 3]>::try_from(numbers).ok())
-        };
-        let sizes: Option<Vec<[i64; 3]>> = text.split(',').map(one).collect();
-        sizes.map(Sizes).ok_or_else(|| "M, N and K of each problem, at least 1: `512x1024x64,16x4096x4096`".to_string())
-    }
-}
 
 /// The bytes of where groups end, where their sizes are given.
 pub fn ends(options: &Options, problem: &Problem) -> Result<Option<Vec<u8>>, Failure> {

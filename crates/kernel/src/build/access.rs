@@ -5,16 +5,14 @@
 //! length. What is shown to exist is taken as it is; what may lie past an edge needs a predicate,
 //! and then all elements of an access exist, or none does.
 
-use tilewright_layout::symbolic::{Expr, Node, Parameter};
-use tilewright_layout::{Coordinate, Extent, ModePath, Stride};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coordinate, Extent, LayoutError, ModePath, Stride, Tree};
 
-use super::core::Core;
 use super::load_store::Edge;
 use super::tensor::View;
 use crate::error::Reason;
 use crate::program::memory::{Access, Cache, Space};
-use crate::program::operation::{Binary, Number, Operation};
-use crate::program::register::{Register, Width};
+use crate::program::register::Register;
 
 /// Elements that one instruction takes.
 #[derive(Debug, Clone)]
@@ -44,10 +42,6 @@ struct Family {
     members: Vec<(i64, usize)>,
 }
 
-fn evaluated(error: tilewright_layout::LayoutError) -> Reason {
-    Reason::Layout(error)
-}
-
 impl View<'_> {
     /// How many elements the view has.
     pub(crate) fn count(&self) -> Result<usize, Reason> {
@@ -58,15 +52,14 @@ impl View<'_> {
 
     /// The offset of an element, in elements from the beginning of the buffer, before the swizzle.
     pub(crate) fn offset_of(&self, index: usize) -> Result<Expr, Reason> {
-        let value = self.layout.eval(&Expr::from(index as i64)).map_err(evaluated)?;
-        Stride::plus(&self.offset, &value)
-            .ok_or(Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "offset" }))
+        let value = self.layout.eval(&Expr::from(index as i64)).map_err(Reason::Layout)?;
+        Stride::plus(&self.offset, &value).ok_or(Reason::Layout(LayoutError::Overflow { op: "offset" }))
     }
 
     /// The coordinate of an element in the whole tensor.
     fn coordinate_of(&self, index: usize) -> Result<Coordinate<Expr>, Reason> {
-        let value = self.place.layout.eval(&Expr::from(index as i64)).map_err(evaluated)?;
-        let overflow = tilewright_layout::LayoutError::Overflow { op: "coordinate" };
+        let value = self.place.layout.eval(&Expr::from(index as i64)).map_err(Reason::Layout)?;
+        let overflow = LayoutError::Overflow { op: "coordinate" };
         self.place.start.plus(&value).ok_or(Reason::Layout(overflow))
     }
 
@@ -123,7 +116,7 @@ impl View<'_> {
 
     /// Cuts elements at different places, in their order, into accesses.
     fn cut_run(&self, family: &Family, most: u32, again: bool, pieces: &mut Vec<Piece>) -> Result<(), Reason> {
-        // The greatest power of two of which the base is a multiple, as far as it matters.
+        // Whether an access that begins so far behind the base begins at a multiple of its width.
         let aligned = |width: i64, at: i64| {
             Stride::plus(&family.base, &Expr::from(at)).is_some_and(|start| Expr::from(width).divides(&start).proved())
         };
@@ -140,7 +133,7 @@ impl View<'_> {
                 width /= 2;
             }
             let offset = Stride::plus(&family.base, &Expr::from(first));
-            let offset = offset.ok_or(Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "offset" }))?;
+            let offset = offset.ok_or(Reason::Layout(LayoutError::Overflow { op: "offset" }))?;
             let elements = family.members[at..at + width].iter().map(|member| member.1).collect();
             pieces.push(Piece { elements, offset, again });
             at += width;
@@ -208,33 +201,6 @@ impl View<'_> {
         Ok(open)
     }
 
-    /// The address of an access: the register, if any, and bytes that are added.
-    pub(crate) fn address(&self, core: &mut Core, offset: &Expr) -> Result<(Option<Register>, i64), Reason> {
-        let bytes = i64::from(self.element.bytes());
-        let shared = core.buffers[self.buffer.index()].space == Space::Shared;
-        let width = if shared { Width::Bits32 } else { Width::Bits64 };
-        let overflow = || Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "address" });
-        if let Some(swizzle) = self.map {
-            if let Some(known) = offset.known() {
-                return Ok((None, swizzle.apply(known) * bytes));
-            }
-            return permuted(core, offset, swizzle, bytes, width);
-        }
-        // What is known goes into the instruction.
-        let mut moving = offset.clone();
-        let mut known = 0;
-        if let Some(constant) = constant_term(offset) {
-            moving = offset.minus(&Expr::from(constant)).ok_or_else(overflow)?;
-            known = constant;
-        }
-        let known = known.checked_mul(bytes).ok_or_else(overflow)?;
-        if moving.known() == Some(0) {
-            return Ok((None, known));
-        }
-        let moving = Stride::times(&moving, &Expr::from(bytes)).ok_or_else(overflow)?;
-        Ok((Some(core.lower(&moving, width)?), known))
-    }
-
     /// An access of so many pieces of so many bits.
     pub(crate) fn access(&self, address: Option<Register>, offset: i64, bits: u32, count: u32) -> Access {
         Access { buffer: self.buffer, addressed: address.is_some(), offset, bits, count, cache: self.cache }
@@ -282,151 +248,7 @@ impl<'k> View<'k> {
     }
 }
 
-/// The term of an expression that does not depend on anything.
-pub(crate) fn constant_term(expr: &Expr) -> Option<i64> {
-    match expr.node() {
-        Node::Sum(nodes) => nodes.iter().find_map(|node| match node {
-            Node::Integer(value) => Some(*value),
-            _ => None,
-        }),
-        Node::Integer(value) => Some(value),
-        _ => None,
-    }
-}
-
-/// A number of the algebra as a sum of known multiples of parameters and a constant; none where it
-/// is no such sum.
-pub(super) struct Terms {
-    /// Factor and parameter.
-    pub(super) moving: Vec<(i64, Parameter)>,
-    pub(super) constant: i64,
-}
-
-impl Terms {
-    pub(super) fn of(expr: &Expr) -> Option<Terms> {
-        let mut terms = Terms { moving: Vec::new(), constant: 0 };
-        let nodes = match expr.node() {
-            Node::Sum(nodes) => nodes,
-            other => vec![other],
-        };
-        for node in nodes {
-            match node {
-                Node::Integer(value) => terms.constant = value,
-                Node::Parameter(parameter) => terms.moving.push((1, parameter)),
-                Node::Product(factors) => match factors.as_slice() {
-                    [Node::Integer(factor), Node::Parameter(parameter)] => {
-                        terms.moving.push((*factor, parameter.clone()));
-                    }
-                    _ => return None,
-                },
-                _ => return None,
-            }
-        }
-        Some(terms)
-    }
-
-    /// The sum.
-    fn expr(&self) -> Option<Expr> {
-        let add = |sum: Expr, (factor, parameter): &(i64, Parameter)| {
-            Stride::plus(&sum, &Stride::times(&Expr::from(parameter.clone()), &Expr::from(*factor))?)
-        };
-        self.moving.iter().try_fold(Expr::from(self.constant), add)
-    }
-
-    /// The bits that the moving terms may have, where each has bits of its own; none where two may
-    /// carry into each other.
-    fn bits(&self) -> Option<u64> {
-        let mut all = 0_u64;
-        for (factor, parameter) in &self.moving {
-            let facts = parameter.facts();
-            let (Some(0..), Some(greatest)) = (facts.least(), facts.greatest()) else { return None };
-            let factor = u64::try_from(*factor).ok().filter(|factor| factor.is_power_of_two())?;
-            let digit = (greatest.unsigned_abs() + 1).checked_next_power_of_two()? - 1;
-            let bits = digit.checked_mul(factor)?;
-            if all & bits != 0 {
-                return None;
-            }
-            all |= bits;
-        }
-        Some(all)
-    }
-}
-
-/// The address behind a swizzle `S`, which reads and flips bits below a power of two `T` alone.
-///
-/// * Multiples of `T` pass by: `S(u + w) = S(u) + w`.
-/// * `S` is linear over bits, so where `u` and a constant `c` have no bit in common,
-///   `S(u + c) = S(u) ^ S(c)`.
-///
-/// So accesses that differ by constants share all but one instruction, or all.
-fn permuted(
-    core: &mut Core,
-    offset: &Expr,
-    swizzle: tilewright_layout::Swizzle,
-    bytes: i64,
-    width: Width,
-) -> Result<(Option<Register>, i64), Reason> {
-    let overflow = || Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "address" });
-    let whole = |core: &mut Core| {
-        let at = core.lower(offset, width)?;
-        let at = swizzled(core, at, swizzle, width);
-        Ok((Some(scaled(core, at, bytes, width)), 0))
-    };
-    let end = swizzle.base().max(swizzle.base() + swizzle.shift()) + swizzle.bits();
-    let Some(terms) = Terms::of(offset).filter(|_| (0..40).contains(&end)) else { return whole(core) };
-    let block = 1_i64 << end;
-    let (passing, inside): (Vec<_>, Vec<_>) = terms.moving.into_iter().partition(|(factor, _)| factor % block == 0);
-    let constant = terms.constant.rem_euclid(block);
-    let beside = Terms { moving: passing, constant: 0 };
-    let mut inside = Terms { moving: inside, constant: 0 };
-    let apart = inside.bits().is_some_and(|bits| bits & constant as u64 == 0);
-    if !apart {
-        inside.constant = constant;
-    }
-    let at = core.lower(&inside.expr().ok_or_else(overflow)?, width)?;
-    let at = swizzled(core, at, swizzle, width);
-    let mut at = scaled(core, at, bytes, width);
-    let number = if width == Width::Bits32 { Number::U32 } else { Number::U64 };
-    if apart && constant != 0 {
-        let flips = core.constant((swizzle.apply(constant) * bytes) as u64, width);
-        at = core.pure(Operation::Binary(Binary::Xor, number), [at, flips], width);
-    }
-    if !beside.moving.is_empty() {
-        let beside =
-            beside.expr().and_then(|beside| Stride::times(&beside, &Expr::from(bytes))).ok_or_else(overflow)?;
-        let beside = core.lower(&beside, width)?;
-        at = core.pure(Operation::Binary(Binary::Add, number), [at, beside], width);
-    }
-    let known = (terms.constant - constant).checked_mul(bytes).ok_or_else(overflow)?;
-    Ok((Some(at), known))
-}
-
-/// `x ^ ((x >> s) & mask)` of a swizzle, in elements.
-fn swizzled(core: &mut Core, x: Register, swizzle: tilewright_layout::Swizzle, width: Width) -> Register {
-    let number = if width == Width::Bits32 { Number::U32 } else { Number::U64 };
-    let (bits, base, shift) = (swizzle.bits(), swizzle.base(), swizzle.shift());
-    if bits == 0 {
-        return x;
-    }
-    let by = core.constant(shift.unsigned_abs(), Width::Bits32);
-    let turn = if shift >= 0 { Binary::ShiftRight } else { Binary::ShiftLeft };
-    let moved = core.pure(Operation::Binary(turn, number), [x, by], width);
-    let mask = ((1_u64 << bits) - 1) << base;
-    let mask = core.constant(mask, width);
-    let flips = core.pure(Operation::Binary(Binary::And, number), [moved, mask], width);
-    core.pure(Operation::Binary(Binary::Xor, number), [x, flips], width)
-}
-
-fn scaled(core: &mut Core, x: Register, bytes: i64, width: Width) -> Register {
-    if bytes == 1 {
-        return x;
-    }
-    let number = if width == Width::Bits32 { Number::U32 } else { Number::U64 };
-    let shift = core.constant(u64::from(bytes.trailing_zeros()), Width::Bits32);
-    core.pure(Operation::Binary(Binary::ShiftLeft, number), [x, shift], width)
-}
-
-fn gather(shape: &tilewright_layout::Tree<Expr>, path: ModePath, found: &mut Vec<(ModePath, Expr)>) {
+fn gather(shape: &Tree<Expr>, path: ModePath, found: &mut Vec<(ModePath, Expr)>) {
     if let ([extent], true) = (shape.leaves(), shape.is_leaf()) {
         found.push((path, extent.clone()));
         return;

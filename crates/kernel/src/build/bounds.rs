@@ -5,7 +5,7 @@
 use tilewright_layout::symbolic::{Expr, Parameter, Symbolic, Values};
 use tilewright_layout::{Extent, Stride};
 
-use super::access::constant_term;
+use super::address::constant_term;
 use super::core::Core;
 use super::lower::fits;
 use crate::error::Reason;

@@ -42,7 +42,7 @@ use std::fmt;
 use tilewright_layout::symbolic::{Expr, Node, Parameter};
 use tilewright_layout::{Coordinate, Extent, ModePath};
 
-use super::access::Terms;
+use super::address::Terms;
 use super::core::Core;
 use super::tensor::View;
 use crate::error::{KernelError, Reason};
@@ -302,16 +302,56 @@ fn proved(
     let parts = cases.iter().map(|case| parts(core, values, program, writes, case, digits.as_ref()));
     let parts: Vec<CaseParts<'_>> = parts.collect::<Result<_, _>>()?;
     let single = parts.len() == 1;
-    let mut shown = Vec::new();
-    for CaseParts { case, outer, listed } in parts {
-        // Where every thread has the same elements, threads may be told by the outer variables.
+    let boxes = parts.into_iter().map(|parts| parts.boxed(single, bounds, tensor));
+    let mut boxes: Vec<CaseBox<'_>> = boxes.collect::<Result<_, _>>()?;
+    boxes.sort_by(|a, b| a.low.cmp(&b.low));
+    let lows: Vec<&[i64]> = boxes.iter().map(|own| own.low.as_slice()).collect();
+    let along =
+        stacked(&lows).ok_or_else(|| undecided("tiles that are found in different ways are not side by side"))?;
+    for (number, CaseBox { case, outer, sides, low, by_threads }) in boxes.iter().enumerate() {
+        let end = lows.get(number + 1).map(|next| (along, next[along]));
+        let case = digits.as_ref().map(|digits| (digits, *case));
+        let parts = grid::Parts { outer, sides, low, end, last: alone, case };
+        grid::counted(core, tensor, bounds, parts, (*by_threads, program.threads), &turns)?;
+    }
+    Ok(())
+}
+
+/// Whether an extent takes every value that its facts admit.
+fn is_plain(extent: &Expr) -> bool {
+    matches!(extent.node(), Node::Integer(_) | Node::Parameter(_))
+}
+
+/// What stores write where a number is in one of its ranges.
+struct CaseParts<'d> {
+    case: &'d Case,
+    /// What counts the parts along each mode, and the elements of a block for each share.
+    outer: Vec<Vec<(i64, Parameter)>>,
+    listed: Vec<Listed>,
+}
+
+/// The box of elements that a part is where a number is in one of its ranges, which begins at `low`.
+struct CaseBox<'d> {
+    case: &'d Case,
+    outer: Vec<Vec<(i64, Parameter)>>,
+    sides: Vec<i64>,
+    low: Vec<i64>,
+    /// Whether every thread has the same elements: threads may then be told by the outer variables.
+    by_threads: bool,
+}
+
+impl<'d> CaseParts<'d> {
+    /// Shows that a part is a box with each element once, and that all shares have such boxes.
+    fn boxed(self, single: bool, bounds: &[(ModePath, Expr)], tensor: &str) -> Result<CaseBox<'d>, Doubt> {
+        let CaseParts { case, outer, listed } = self;
         let by_threads = listed.iter().all(|listed| listed.by_threads);
         let low = if single { vec![0; bounds.len()] } else { low(&listed, bounds.len()) };
         let sides = listed.into_iter().map(|listed| listed.sides(&outer, &low)).collect::<Result<Vec<_>, _>>();
-        let sides = sides.map_err(|doubt| match doubt {
-            NoBox::Twice(one, other, at) if by_threads => {
-                twice(format!("threads {one} and {other} of a block: both have the element at {at:?} of its part"))
-            }
+        let mut sides = sides.map_err(|doubt| match doubt {
+            NoBox::Twice(one, other, at) if by_threads => Doubt::Refused(Reason::WrittenTwice {
+                tensor: tensor.to_string(),
+                by: format!("threads {one} and {other} of a block: both have the element at {at:?} of its part"),
+            }),
             NoBox::Twice(..) => undecided("statements write an element again"),
             NoBox::Hole(at)
                 if single && outer.iter().all(Vec::is_empty) && bounds.iter().all(|(_, extent)| is_plain(extent)) =>
@@ -329,32 +369,8 @@ fn proved(
         if sides.iter().any(|own| *own != sides[0]) {
             return Err(undecided("stores that share tiles write parts of different sides"));
         }
-        shown.push((low, outer, sides, by_threads, case));
+        Ok(CaseBox { case, outer, sides: sides.swap_remove(0), low, by_threads })
     }
-    shown.sort_by(|a, b| a.0.cmp(&b.0));
-    let lows: Vec<&[i64]> = shown.iter().map(|case| case.0.as_slice()).collect();
-    let along =
-        stacked(&lows).ok_or_else(|| undecided("tiles that are found in different ways are not side by side"))?;
-    for (number, (low, outer, sides, by_threads, case)) in shown.iter().enumerate() {
-        let end = lows.get(number + 1).map(|next| (along, next[along]));
-        let case = digits.as_ref().map(|digits| (digits, *case));
-        let parts = grid::Parts { outer, sides: &sides[0], low, end, last: alone, case };
-        grid::counted(core, tensor, bounds, parts, (*by_threads, program.threads), &turns)?;
-    }
-    Ok(())
-}
-
-/// Whether an extent takes every value that its facts admit.
-fn is_plain(extent: &Expr) -> bool {
-    matches!(extent.node(), Node::Integer(_) | Node::Parameter(_))
-}
-
-/// What stores write where a number is in one of its ranges.
-struct CaseParts<'d> {
-    case: &'d Case,
-    /// What counts the parts along each mode, and the elements of a block for each share.
-    outer: Vec<Vec<(i64, Parameter)>>,
-    listed: Vec<Listed>,
 }
 
 fn parts<'d>(

@@ -13,7 +13,7 @@ use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 use tilewright_layout::{Composed, Extent, Layout};
 
 use super::Build;
-use super::access::constant_term;
+use super::address::constant_term;
 use super::bulk::mode_of;
 use super::core::Slot;
 use super::fragment::Fragment;

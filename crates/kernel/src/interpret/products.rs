@@ -127,18 +127,7 @@ impl Machine<'_> {
     ) -> Result<(), Stop> {
         let owner = warp.thread(0);
         let mut input = if a.is_none() { FACTOR_REGISTERS } else { 0 };
-        let mut starts = [0; 2];
-        for (start, factor) in starts.iter_mut().zip([a, Some(b)]) {
-            let Some(factor) = factor else { continue };
-            let lanes = addresses(warp, instruction, &factor.access, false, &mut input);
-            *start = lanes[0] + i64::from(self.program.buffer(factor.access.buffer).start);
-            if lanes.iter().any(|lane| *lane != lanes[0]) {
-                let products = self.block.products.iter().map(|own| own.len() as u64).max().unwrap_or(0);
-                let first = warp.local as u32 / 4 * 4;
-                self.report(Defect::Group { first, products: [products; 4] }, place, Some(owner))?;
-                return Err(Stop);
-            }
-        }
+        let starts = self.starts(warp, place, instruction, [a, Some(b)], &mut input)?;
         let sums = &instruction.inputs[input..];
         // Registers that something else wrote need a fence, and the first product needs one anyway.
         let late = sums.iter().any(|sum| warp.sums.written.get(&sum.index()).is_some_and(|at| *at >= warp.sums.fence));
@@ -172,27 +161,37 @@ impl Machine<'_> {
                 }
             };
         }
-        let depth = factors.depth() as usize;
-        let [a, b] = &values;
         for (number, (from, to)) in sums.iter().zip(&instruction.outputs).enumerate() {
-            let before = warp.registers[from.index()];
-            let mut results = if adds { before } else { before.map(|_| 0) };
-            for (lane, result) in results.iter_mut().enumerate() {
-                let row = lane / 4 + 8 * (number / 2 % 2);
-                let column = number / 4 * 8 + lane % 4 * 2 + number % 2;
-                let terms = a[row * depth..][..depth].iter().zip(&b[column * depth..][..depth]);
-                let bits = if factors.is_integer() {
-                    // Products of bytes are exact in f32, and sums go round.
-                    terms.fold(*result as u32, |sum, (a, b)| sum.wrapping_add((a * b) as i32 as u32))
-                } else {
-                    terms.fold(f32::from_bits(*result as u32), |sum, (a, b)| sum + a * b).to_bits()
-                };
-                *result = bits.into();
-            }
-            warp.registers[to.index()] = results;
+            let before = if adds { warp.registers[from.index()] } else { [0; LANES] };
+            warp.registers[to.index()] = summed(factors, &values, number, before);
             warp.sums.pending.insert(to.index(), (group, place));
         }
         Ok(())
+    }
+
+    /// Where in shared memory A and B begin, 0 for what lies in registers. All lanes name the same
+    /// place.
+    fn starts(
+        &mut self,
+        warp: &Warp,
+        place: usize,
+        instruction: &Instruction,
+        factors: [Option<&Described>; 2],
+        input: &mut usize,
+    ) -> Result<[i64; 2], Stop> {
+        let mut starts = [0; 2];
+        for (start, factor) in starts.iter_mut().zip(factors) {
+            let Some(factor) = factor else { continue };
+            let lanes = addresses(warp, instruction, &factor.access, false, input);
+            *start = lanes[0] + i64::from(self.program.buffer(factor.access.buffer).start);
+            if lanes.iter().any(|lane| *lane != lanes[0]) {
+                let products = self.block.products.iter().map(|own| own.len() as u64).max().unwrap_or(0);
+                let first = warp.local as u32 / 4 * 4;
+                self.report(Defect::Group { first, products: [products; 4] }, place, Some(warp.thread(0)))?;
+                return Err(Stop);
+            }
+        }
+        Ok(starts)
     }
 
     /// Records that a product reads the rows of a factor.
@@ -324,6 +323,25 @@ fn value(factors: GroupFactors, bits: u64) -> f32 {
         GroupFactors::I8 => f32::from(bits as u8 as i8),
         GroupFactors::U8 => f32::from(bits as u8),
     }
+}
+
+/// A register of sums, by its number, after the products of the rows of A that a warp has with all
+/// of B.
+fn summed(factors: GroupFactors, [a, b]: &[Vec<f32>; 2], number: usize, mut sums: Lanes) -> Lanes {
+    let depth = factors.depth() as usize;
+    for (lane, sum) in sums.iter_mut().enumerate() {
+        let row = lane / 4 + 8 * (number / 2 % 2);
+        let column = number / 4 * 8 + lane % 4 * 2 + number % 2;
+        let terms = a[row * depth..][..depth].iter().zip(&b[column * depth..][..depth]);
+        let bits = if factors.is_integer() {
+            // Products of bytes are exact in f32, and sums go round.
+            terms.fold(*sum as u32, |sum, (a, b)| sum.wrapping_add((a * b) as i32 as u32))
+        } else {
+            terms.fold(f32::from_bits(*sum as u32), |sum, (a, b)| sum + a * b).to_bits()
+        };
+        *sum = bits.into();
+    }
+    sums
 }
 
 /// The numbers of the 16 rows that a warp holds in registers, K fastest: lane `4g + t` has of rows

@@ -7,10 +7,10 @@
 
 use tilewright_atoms::Major;
 
-use super::memory::{Access, Space};
+use super::memory::{Access, Space, TensorMap};
 use super::operation::{Binary, Format, Number, Operation, Shuffle, Unary};
 use super::register::{Register, Width};
-use super::{Instruction, Program, SourceId, Step};
+use super::{Branch, Instruction, Loop, Program, SourceId, Step};
 
 /// A broken rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,22 +83,24 @@ impl Checker<'_> {
             }
             shared |= buffer.space == Space::Shared;
         }
-        for map in &program.maps {
-            let Some(buffer) = program.buffers.get(map.buffer.index()) else {
-                return malformed("a map of a tensor that does not exist", None);
-            };
-            let bytes = buffer.element.bytes();
-            let boxed: Vec<u32> = map.dimensions.iter().map(|dimension| dimension.boxed).collect();
-            if buffer.space != Space::Global || !(1..=5).contains(&boxed.len()) {
-                return malformed("a map is of a tensor in global memory, with one to five dimensions", None);
-            }
-            if boxed.iter().any(|extent| !(1..=256).contains(extent)) || !(boxed[0] * bytes).is_multiple_of(16) {
-                return malformed(format!("a map with boxes of {boxed:?} elements of {bytes} bytes"), None);
-            }
-            let line = 16 * map.swizzle.units();
-            if map.swizzle != tilewright_atoms::SwizzleMode::None && i64::from(boxed[0] * bytes) != line {
-                return malformed(format!("a map whose boxes have lines of other than {line} bytes"), None);
-            }
+        program.maps.iter().try_for_each(|map| self.map(map))
+    }
+
+    fn map(&self, map: &TensorMap) -> Result<(), Malformed> {
+        let Some(buffer) = self.program.buffers.get(map.buffer.index()) else {
+            return malformed("a map of a tensor that does not exist", None);
+        };
+        let bytes = buffer.element.bytes();
+        let boxed: Vec<u32> = map.dimensions.iter().map(|dimension| dimension.boxed).collect();
+        if buffer.space != Space::Global || !(1..=5).contains(&boxed.len()) {
+            return malformed("a map is of a tensor in global memory, with one to five dimensions", None);
+        }
+        if boxed.iter().any(|extent| !(1..=256).contains(extent)) || !(boxed[0] * bytes).is_multiple_of(16) {
+            return malformed(format!("a map with boxes of {boxed:?} elements of {bytes} bytes"), None);
+        }
+        let line = 16 * map.swizzle.units();
+        if map.swizzle != tilewright_atoms::SwizzleMode::None && i64::from(boxed[0] * bytes) != line {
+            return malformed(format!("a map whose boxes have lines of other than {line} bytes"), None);
         }
         Ok(())
     }
@@ -163,59 +165,66 @@ impl Checker<'_> {
         for step in steps {
             match step {
                 Step::Instruction(instruction) => self.instruction(instruction, &mut scope)?,
-                Step::Loop(turns) => {
-                    let source = turns.source;
-                    self.source(source)?;
-                    self.expect(turns.from, Width::Bits32, source)?;
-                    self.expect(turns.to, Width::Bits32, source)?;
-                    if turns.step == 0 {
-                        return malformed("a loop with step 0", Some(source));
-                    }
-                    let mut inner = Vec::new();
-                    if self.write(turns.index, &mut inner, source)? != Width::Bits32 {
-                        return malformed("a loop variable that has not 32 bits", Some(source));
-                    }
-                    for carried in &turns.carried {
-                        self.read(carried.initial, source)?;
-                        self.write(carried.current, &mut inner, source)?;
-                        self.same(&[carried.initial, carried.current, carried.next, carried.result], source)?;
-                    }
-                    let inner = self.scoped(&turns.body, depth + 1, inner)?;
-                    for carried in &turns.carried {
-                        self.read(carried.next, source)?;
-                    }
-                    if let Some(until) = turns.until {
-                        self.expect(until, Width::Predicate, source)?;
-                    }
-                    self.leave(&inner);
-                    for carried in &turns.carried {
-                        self.write(carried.result, &mut scope, source)?;
-                    }
-                }
-                Step::Branch(branch) => {
-                    let source = branch.source;
-                    self.source(source)?;
-                    self.expect(branch.condition, Width::Predicate, source)?;
-                    let then = self.body(&branch.then, depth + 1)?;
-                    for chosen in &branch.chosen {
-                        self.read(chosen.then, source)?;
-                        self.same(&[chosen.then, chosen.otherwise, chosen.result], source)?;
-                    }
-                    self.leave(&then);
-                    let otherwise = self.body(&branch.otherwise, depth + 1)?;
-                    for chosen in &branch.chosen {
-                        self.read(chosen.otherwise, source)?;
-                    }
-                    self.leave(&otherwise);
-                    for chosen in &branch.chosen {
-                        self.write(chosen.result, &mut scope, source)?;
-                    }
-                }
+                Step::Loop(turns) => self.turns(turns, depth, &mut scope)?,
+                Step::Branch(branch) => self.branch(branch, depth, &mut scope)?,
             }
         }
         Ok(scope)
     }
 
+    fn turns(&mut self, turns: &Loop, depth: usize, scope: &mut Vec<Register>) -> Result<(), Malformed> {
+        let source = turns.source;
+        self.source(source)?;
+        self.expect(turns.from, Width::Bits32, source)?;
+        self.expect(turns.to, Width::Bits32, source)?;
+        if turns.step == 0 {
+            return malformed("a loop with step 0", Some(source));
+        }
+        let mut inner = Vec::new();
+        if self.write(turns.index, &mut inner, source)? != Width::Bits32 {
+            return malformed("a loop variable that has not 32 bits", Some(source));
+        }
+        for carried in &turns.carried {
+            self.read(carried.initial, source)?;
+            self.write(carried.current, &mut inner, source)?;
+            self.same(&[carried.initial, carried.current, carried.next, carried.result], source)?;
+        }
+        let inner = self.scoped(&turns.body, depth + 1, inner)?;
+        for carried in &turns.carried {
+            self.read(carried.next, source)?;
+        }
+        if let Some(until) = turns.until {
+            self.expect(until, Width::Predicate, source)?;
+        }
+        self.leave(&inner);
+        for carried in &turns.carried {
+            self.write(carried.result, scope, source)?;
+        }
+        Ok(())
+    }
+
+    fn branch(&mut self, branch: &Branch, depth: usize, scope: &mut Vec<Register>) -> Result<(), Malformed> {
+        let source = branch.source;
+        self.source(source)?;
+        self.expect(branch.condition, Width::Predicate, source)?;
+        let then = self.body(&branch.then, depth + 1)?;
+        for chosen in &branch.chosen {
+            self.read(chosen.then, source)?;
+            self.same(&[chosen.then, chosen.otherwise, chosen.result], source)?;
+        }
+        self.leave(&then);
+        let otherwise = self.body(&branch.otherwise, depth + 1)?;
+        for chosen in &branch.chosen {
+            self.read(chosen.otherwise, source)?;
+        }
+        self.leave(&otherwise);
+        for chosen in &branch.chosen {
+            self.write(chosen.result, scope, source)?;
+        }
+        Ok(())
+    }
+
+    /// What a body wrote can no longer be read.
     fn leave(&mut self, scope: &[Register]) {
         for register in scope {
             self.readable[register.index()] = false;

@@ -61,7 +61,7 @@ struct OnDevice {
 }
 
 /// A product of sharded matrices, compiled for the devices of a mesh from a
-/// [`ShardedPlan`](super::ShardedPlan). It can be carried out any number of times.
+/// [`ShardedPlan`]. It can be carried out any number of times.
 pub struct ShardedProduct {
     ranks: Vec<OnDevice>,
     /// For each device, the places for sums of others.

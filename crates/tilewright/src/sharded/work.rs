@@ -40,7 +40,7 @@ enum OnDevices {
 }
 
 /// Work on sharded tensors, compiled for the devices of a mesh from a
-/// [`WorkPlan`](super::WorkPlan). It can be carried out any number of times.
+/// [`WorkPlan`]. It can be carried out any number of times.
 pub struct ShardedWork {
     devices: Vec<Device>,
     lanes: Arc<Lanes>,

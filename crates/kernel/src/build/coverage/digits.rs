@@ -22,7 +22,7 @@ use tilewright_layout::{Extent, Stride};
 
 mod cases;
 
-use super::super::access::Terms;
+use super::super::address::Terms;
 use super::super::bounds::affine;
 use super::super::core::Core;
 use super::super::lower::with;

@@ -14,7 +14,7 @@
 use tilewright_layout::symbolic::{Expr, Parameter};
 use tilewright_layout::{Extent, ModePath, Stride};
 
-use super::super::access::Terms;
+use super::super::address::Terms;
 use super::super::core::Core;
 use super::digits::{Case, Digits};
 use super::{Doubt, is_plain, undecided};

@@ -1,0 +1,203 @@
+//! The options of a product on a device.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use tilewright::kernel::Kernel;
+use tilewright::kernel::ptx::{self, Target};
+use tilewright::tensor::npy;
+
+use super::convolution::Convolution;
+use crate::output::Failure;
+
+/// What is asked of a device.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "On a device")]
+pub struct OnDevice {
+    /// Multiply on the first GPU: the product is checked, and timed beside cuBLAS where there is
+    /// one.
+    #[arg(long)]
+    pub device: bool,
+    /// Print the plan: the kernels, and how the product is cut. Needs no device.
+    #[arg(long)]
+    pub plan: bool,
+    /// Write the PTX of each kernel of the plan into this folder, as `1-product_groups.ptx`.
+    #[arg(long, value_name = "FOLDER", requires = "plan")]
+    ptx: Option<PathBuf>,
+    /// Measure so many plans on the device, those that the model takes for the fastest. The fastest
+    /// one is kept in a file, which --device and --plan read afterwards.
+    #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub tune: Option<u32>,
+    /// Begin each turn, of 2 ms or one product, after so many milliseconds without work: the device
+    /// stays cool, and its clock high. Without this, turns of 20 ms follow one another.
+    #[arg(long, value_name = "MILLISECONDS", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rest: Option<u32>,
+    /// Check so many random products instead, of every type and layout: on the device, or small
+    /// ones in the interpreter. Their sizes are up to M, where that is said.
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["sizes", "n", "k", "kind", "alpha", "beta", "tune", "rest", "ptx", "batch", "groups", "result", "lies_a", "lies_b", "lies_d", "epilogue", "pairs", "keep", "scales", "fast", "images"])]
+    pub random: Option<u32>,
+    /// The number of the first random product.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]
+    pub first: u32,
+    /// How many products of these sizes, one after the other in memory.
+    #[arg(long, value_name = "COUNT", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub batch: u32,
+    /// The rows of A and of the result are in groups, each with a matrix of B of its own, (K,N,G):
+    /// the rows of each, `512,0,96`, or how many groups of random sizes.
+    #[arg(long, value_name = "ROWS", allow_hyphen_values = true, value_parser = Groups::read, conflicts_with = "batch")]
+    pub groups: Option<Groups>,
+    /// Products of several sizes in one launch: M, N and K of each, `512x1024x64,16x4096x4096`.
+    /// Types, layouts that are words, and the function are those of all.
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true, value_parser = Sizes::read, conflicts_with_all = ["sizes", "m", "n", "k", "batch", "groups", "tune", "random", "keep", "scales"])]
+    pub list: Option<Sizes>,
+    /// The type of the result. Without this it is that of the factors; for bytes i32, for floats of
+    /// 8 bits bf16.
+    #[arg(long, value_name = "TYPE")]
+    pub result: Option<Stored>,
+    /// Where A, (M,K), lies: `row`, `column`, or a layout, perhaps behind an offset:
+    /// `3 o (64,32):(32,1)`.
+    #[arg(long, value_name = "LAYOUT", default_value = "row")]
+    pub lies_a: String,
+    /// Where B, (K,N), lies.
+    #[arg(long, value_name = "LAYOUT", default_value = "column")]
+    pub lies_b: String,
+    /// Where the result, (M,N), lies.
+    #[arg(long, value_name = "LAYOUT", default_value = "row")]
+    pub lies_d: String,
+    /// A function of the sum `x`, and of `c`, (M,N), `bias`, (N), and `column`, (M):
+    /// `gelu(x + bias) + c`; of pairs also of `y`, the sum of the second column.
+    #[arg(long, value_name = "EXPRESSION")]
+    pub epilogue: Option<String>,
+    /// Two columns of B make a column of the result, which has N/2: neighbours, or those of both
+    /// halves. The epilogue says how: `silu(x) * y`.
+    #[arg(long, value_name = "WHICH", requires = "epilogue")]
+    pub pairs: Option<Paired>,
+    /// Keep a number of each row or column as well: `row` or `column`, `sum` or `max`, and an
+    /// expression of the result `d`, as in `row max abs(d)`. May be given several times.
+    #[arg(long, value_name = "WHAT")]
+    pub keep: Vec<String>,
+    /// Blocks of e4m3 or e5m2 have scales in f32: 128 elements of a row of A, 128 x 128 of B.
+    #[arg(long)]
+    pub scales: bool,
+    /// Leave the sums of e4m3 and e5m2 to the instructions, which keep 13 bits. Without this, those
+    /// of 128 steps along K are added in f32.
+    #[arg(long, conflicts_with = "scales")]
+    pub fast: bool,
+    #[command(flatten)]
+    pub convolution: Convolution,
+}
+
+impl OnDevice {
+    pub fn is_asked(&self) -> bool {
+        self.device || self.plan || self.random.is_some()
+    }
+
+    /// That there is nothing of which a number would be the first.
+    pub fn check_first(&self) -> Result<(), Failure> {
+        match self.first > 0 && self.random.is_none() {
+            true => Err(Failure::Usage("--first is the number of a random product: add --random".into())),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes the PTX of each kernel, in the order in which they run, where that is asked for.
+    pub(super) fn write_ptx(&self, kernels: &[&Kernel]) -> Result<(), Failure> {
+        let Some(folder) = &self.ptx else { return Ok(()) };
+        std::fs::create_dir_all(folder).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => Failure::file(folder, "it is no folder"),
+            _ => Failure::file(folder, error),
+        })?;
+        for (number, kernel) in kernels.iter().enumerate() {
+            let path = folder.join(format!("{}-{}.ptx", number + 1, kernel.name()));
+            let text = ptx::write(kernel.program(), Target::Sm90a).map_err(|error| Failure::refused(&error))?;
+            npy::replace(&path, |out| out.write_all(text.as_bytes())).map_err(|error| Failure::file(&path, error))?;
+        }
+        Ok(())
+    }
+
+    /// An option that only a device has, if one was given.
+    pub fn other(&self) -> Option<&'static str> {
+        let lies = [
+            ("--lies-a", &self.lies_a, "row"),
+            ("--lies-b", &self.lies_b, "column"),
+            ("--lies-d", &self.lies_d, "row"),
+        ];
+        lies.into_iter()
+            .find(|(_, given, usual)| given != usual)
+            .map(|(option, ..)| option)
+            .or(self.epilogue.as_ref().map(|_| "--epilogue"))
+            .or(self.result.as_ref().map(|_| "--result"))
+            .or(self.pairs.map(|_| "--pairs"))
+            .or(self.keep.first().map(|_| "--keep"))
+            .or(self.scales.then_some("--scales"))
+            .or(self.fast.then_some("--fast"))
+            .or(self.convolution.option())
+            .or((self.batch > 1).then_some("--batch"))
+            .or(self.groups.as_ref().map(|_| "--groups"))
+            .or(self.list.as_ref().map(|_| "--list"))
+    }
+}
+
+/// The types of D.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Stored {
+    F32,
+    F16,
+    Bf16,
+    E4m3,
+    E5m2,
+    I32,
+}
+
+/// Which columns of B make a column of D.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Paired {
+    Neighbours,
+    Halves,
+}
+
+/// Rows in groups: how many each has, or how many groups there are.
+#[derive(Debug, Clone)]
+pub enum Groups {
+    Sizes(Vec<i64>),
+    Count(i64),
+}
+
+impl Groups {
+    pub fn read(text: &str) -> Result<Groups, String> {
+        let sizes: Option<Vec<i64>> =
+            text.split(',').map(|part| part.trim().parse::<u32>().ok().map(i64::from)).collect();
+        match sizes.as_deref() {
+            Some([count]) if *count > 0 => Ok(Groups::Count(*count)),
+            Some(sizes @ [_, _, ..]) => Ok(Groups::Sizes(sizes.to_vec())),
+            _ => Err("the rows of each group, `512,0,96`, or how many groups".to_string()),
+        }
+    }
+
+    pub fn count(&self) -> i64 {
+        match self {
+            Groups::Sizes(sizes) => sizes.len() as i64,
+            Groups::Count(count) => *count,
+        }
+    }
+}
+
+/// M, N and K of each problem of a list: `512x1024x64,16x4096x4096`.
+#[derive(Debug, Clone)]
+pub struct Sizes(pub Vec<[i64; 3]>);
+
+impl Sizes {
+    pub fn read(text: &str) -> Result<Sizes, String> {
+        let one = |part: &str| {
+            let numbers: Option<Vec<i64>> = part
+                .trim()
+                .split('x')
+                .map(|size| size.parse::<u32>().ok().filter(|size| *size > 0).map(i64::from))
+                .collect();
+            numbers.and_then(|numbers| <[i64; 3]>::try_from(numbers).ok())
+        };
+        let sizes: Option<Vec<[i64; 3]>> = text.split(',').map(one).collect();
+        sizes.map(Sizes).ok_or_else(|| "M, N and K of each problem, at least 1: `512x1024x64,16x4096x4096`".to_string())
+    }
+}
