@@ -76,3 +76,19 @@ export function byId<T extends HTMLElement>(id: string): T {
   if (!found) throw new Error(`the page has no element ${id}`);
   return found as T;
 }
+
+// Arrow keys go from tab to tab.
+export function arrows(host: HTMLElement): void {
+  host.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const all = [...host.querySelectorAll<HTMLElement>("[role=tab]")];
+    const at = all.indexOf(document.activeElement as HTMLElement);
+    if (at < 0) return;
+    event.preventDefault();
+    const next = all[(at + step + all.length) % all.length];
+    const number = next ? all.indexOf(next) : 0;
+    next?.click();
+    (host.querySelectorAll<HTMLElement>("[role=tab]")[number])?.focus();
+  });
+}

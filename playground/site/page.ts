@@ -3,7 +3,7 @@
 import { assets as find } from "./assets";
 import { controls } from "./controls";
 import type { Catalogue } from "./controls";
-import { byId, button, copied, make } from "./dom";
+import { arrows, byId, button, copied, make } from "./dom";
 import { Editor } from "./editor";
 import type { Problem } from "./editor";
 import { Engine, Replaced } from "./engine";
@@ -14,7 +14,8 @@ import { TablePane, codeControls, showDerivation } from "./panes";
 import type { Derivation, Table } from "./panes";
 import { Picture } from "./picture";
 import type { Meaning } from "./picture";
-import { BadLink, PANES, kernelTab, programTab, read, write } from "./state";
+import { pairs, sameCell, sameRow } from "./pointing";
+import { BadLink, PANES, kernelTab, programTab, read, title, write } from "./state";
 import type { ProgramTab, State, Tab, View } from "./state";
 
 interface Answer {
@@ -102,10 +103,6 @@ async function link(): Promise<string> {
 function changed(): void {
   clearTimeout(writing);
   writing = setTimeout(() => void link(), 400);
-}
-
-function pairs(open: ProgramTab): boolean {
-  return open.view.kind === "thread-value" || (open.view.tile ?? "") !== "";
 }
 
 async function ask(): Promise<void> {
@@ -198,8 +195,7 @@ async function explain(code: string): Promise<void> {
   explained(code, found.page ?? found.error?.message ?? "", (source) => add(programTab(source)));
 }
 
-// Lights what is the same as what is pointed at: the same element by its offset, the same thread
-// and value, the same lanes of a bank.
+// Lights what is the same as what is pointed at in the picture, and says what that is.
 function point(meaning: Meaning | undefined, group: number, ordinal: number): void {
   const rows = answer?.table?.rows ?? [];
   if (!meaning || meaning.text === "") {
@@ -210,17 +206,8 @@ function point(meaning: Meaning | undefined, group: number, ordinal: number): vo
   const open = program();
   const threads = answer?.table?.threads ?? 1;
   const called = answer?.call ?? "";
-  const found = rows.filter((row) => {
-    if (meaning.thread !== undefined) {
-      return open !== undefined && pairs(open) && row[0] % threads === meaning.thread && Math.floor(row[0] / threads) === meaning.value;
-    }
-    if (meaning.bank !== undefined) return row[3] === meaning.bank;
-    // The inputs of an operation have coordinates of their own: their elements meet by offsets.
-    if (meaning.coordinate !== undefined && called === "") return row[1] === meaning.coordinate;
-    if (called === "composition" && group === 1) return false;
-    return meaning.offset !== undefined && row[2] === meaning.offset;
-  });
-  light(meaning, called, group, ordinal);
+  const found = rows.filter(sameRow(meaning, called, group, open && pairs(open) ? threads : undefined));
+  picture.light(sameCell(meaning, called, group, ordinal));
   table.light(found.map((row) => row[0]), true);
   const first = found.length === 1 ? found[0] : undefined;
   const parts = [meaning.text];
@@ -229,20 +216,6 @@ function point(meaning: Meaning | undefined, group: number, ordinal: number): vo
     if (first[3] !== null) parts.push(`bank ${first[3]}`);
   }
   status.textContent = parts.join("  ·  ");
-}
-
-function light(meaning: Meaning, called: string, group: number, ordinal: number): void {
-  picture.light((other, itsGroup, itsOrdinal) => {
-    if (meaning.thread !== undefined) return other.thread === meaning.thread && (itsGroup !== group || other.value === meaning.value);
-    if (meaning.bank !== undefined) return other.bank === meaning.bank && (meaning.lanes === undefined || other.lanes === undefined || itsOrdinal === ordinal || other.lanes.some((lane) => meaning.lanes?.includes(lane)));
-    if (called === "composition") {
-      // B gives indices of A; the composite has at c what A has there.
-      if (group === 1) return itsGroup !== 0 && itsOrdinal === ordinal;
-      if (itsGroup === 1) return group === 2 && itsOrdinal === ordinal;
-    }
-    if (called === "" && meaning.coordinate !== undefined && other.coordinate !== undefined) return other.coordinate === meaning.coordinate;
-    return meaning.offset !== undefined && other.offset === meaning.offset;
-  });
 }
 
 function pointRow(number: number | undefined): void {
@@ -259,7 +232,7 @@ function pointRow(number: number | undefined): void {
     meaning.thread = row[0] % threads;
     meaning.value = Math.floor(row[0] / threads);
   }
-  light(meaning, answer?.call ?? "", -1, -1);
+  picture.light(sameCell(meaning, answer?.call ?? "", -1, -1));
   table.light([row[0]], false);
 }
 
@@ -346,13 +319,6 @@ async function save(format: string): Promise<void> {
   }
 }
 
-function title(one: Tab): string {
-  if (one.name) return one.name;
-  if (one.type === "kernel") return `kernel ${one.kernel}`;
-  const line = one.source.split("\n").find((text) => text.trim() !== "" && !text.trim().startsWith("#")) ?? "empty";
-  return line.length > 24 ? `${line.slice(0, 23)}…` : line;
-}
-
 function strip(): void {
   const host = byId("tabs");
   host.replaceChildren(
@@ -367,22 +333,6 @@ function strip(): void {
   const name = byId<HTMLInputElement>("name");
   if (document.activeElement !== name) name.value = tab().name;
   byId<HTMLButtonElement>("close").disabled = state.tabs.length === 1;
-}
-
-// Arrow keys go from tab to tab.
-function arrows(host: HTMLElement): void {
-  host.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    const all = [...host.querySelectorAll<HTMLElement>("[role=tab]")];
-    const at = all.indexOf(document.activeElement as HTMLElement);
-    if (at < 0) return;
-    event.preventDefault();
-    const next = all[(at + step + all.length) % all.length];
-    const number = next ? all.indexOf(next) : 0;
-    next?.click();
-    (host.querySelectorAll<HTMLElement>("[role=tab]")[number])?.focus();
-  });
 }
 
 function open(number: number): void {

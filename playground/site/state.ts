@@ -91,6 +91,14 @@ export function kernelTab(kernel = "transpose"): KernelTab {
   return { type: "kernel", name: "", kernel, element: "", sizes: {}, pane: "plan", target: "", machine: "H200", at: start() };
 }
 
+// What stands on a tab.
+export function title(one: Tab): string {
+  if (one.name) return one.name;
+  if (one.type === "kernel") return `kernel ${one.kernel}`;
+  const line = one.source.split("\n").find((text) => text.trim() !== "" && !text.trim().startsWith("#")) ?? "empty";
+  return line.length > 24 ? `${line.slice(0, 23)}…` : line;
+}
+
 export class BadLink extends Error {}
 
 // FNV-1a of 32 bits: tells a link that was cut or changed.

@@ -91,14 +91,15 @@ pub fn serve(also: Also) -> bool {
     let mut question = String::new();
     let read = std::io::stdin().lock().take(MOST + 1).read_to_string(&mut question);
     let answer = match read {
-        Ok(_) if question.len() as u64 > MOST => told(Err(Failure::choice("the program is longer than a megabyte"))),
+        Ok(_) if question.len() as u64 > MOST => object(Err(Failure::choice("the program is longer than a megabyte"))),
         Ok(_) => answer(&question, also),
-        Err(error) => told(Err(Failure::choice(format!("the question cannot be read: {error}")))),
+        Err(error) => object(Err(Failure::choice(format!("the question cannot be read: {error}")))),
     };
     std::io::stdout().lock().write_all(&answer).is_ok()
 }
 
-fn told(answer: Result<Json, Failure>) -> Vec<u8> {
+/// An answer as text: an object, with `error` where there is none.
+fn object(answer: Result<Json, Failure>) -> Vec<u8> {
     let object = answer.unwrap_or_else(|failure| json!({ "error": failure.json() }));
     object.to_string().into_bytes()
 }
@@ -107,31 +108,31 @@ fn told(answer: Result<Json, Failure>) -> Vec<u8> {
 pub fn answer(question: &str, also: Also) -> Vec<u8> {
     let request = match serde_json::from_str(question) {
         Ok(request) => request,
-        Err(error) => return told(Err(Failure::choice(format!("this question is not known: {error}")))),
+        Err(error) => return object(Err(Failure::choice(format!("this question is not known: {error}")))),
     };
     match request {
         Request::File { source, view, theme, format } => {
             match file(&source, &view, picture::theme(theme), &format, also) {
                 Ok(bytes) => bytes,
-                Err(failure) => told(Err(failure)),
+                Err(failure) => object(Err(failure)),
             }
         }
-        Request::Catalogue {} => told(Ok(catalogue::of())),
-        Request::Program { source, view, theme } => told(program(&source, &view, picture::theme(theme), also)),
-        Request::Derivation { source, theme } => told(match also.more {
+        Request::Catalogue {} => object(Ok(catalogue::of())),
+        Request::Program { source, view, theme } => object(program(&source, &view, picture::theme(theme), also)),
+        Request::Derivation { source, theme } => object(match also.more {
             Some(more) => (more.derivation)(&source, picture::theme(theme)),
             None => Err(elsewhere()),
         }),
-        Request::Code { source, code } => told(match also.more {
+        Request::Code { source, code } => object(match also.more {
             Some(more) => Read::of(&source).and_then(|mut read| Ok(json!({ "code": (more.code)(&mut read, &code)? }))),
             None => Err(elsewhere()),
         }),
-        Request::Explanation { code } => told(match also.more.map(|more| (more.page)(code.trim())) {
+        Request::Explanation { code } => object(match also.more.map(|more| (more.page)(code.trim())) {
             Some(Some(page)) => Ok(json!({ "page": page })),
             Some(None) => Err(Failure::choice(format!("there is no code '{code}'"))),
             None => Err(elsewhere()),
         }),
-        about => told(also.more.map_or_else(|| Err(elsewhere()), |more| (more.kernels)(about))),
+        about => object(also.more.map_or_else(|| Err(elsewhere()), |more| (more.kernels)(about))),
     }
 }
 

@@ -76,7 +76,7 @@ fn count(number: i64, noun: &str) -> String {
 }
 
 /// An access in words.
-fn told(access: &Access) -> String {
+fn describe(access: &Access) -> String {
     let (threads, bytes) = (count(access.threads(), "thread"), count(access.bytes(), "byte"));
     match access.instructions() {
         1 => format!("{}: {threads}, {bytes} each", access.name()),
@@ -137,7 +137,7 @@ fn conflicts(
         count(phase.degree, "wavefront"),
         count(phase.words, "word")
     );
-    let note = format!("{}: {verdict}", told(access));
+    let note = format!("{}: {verdict}", describe(access));
     lines.push(note.clone());
     let touches = hits.hits.iter().map(|hit| Touch { line: hit.line, column: hit.bank, lane: hit.lane });
     let words = Banks::NVIDIA.count();
@@ -173,7 +173,7 @@ pub fn sectors(read: &mut Read, view: &View, style: Style) -> Result<Picture, Fa
             format!(" where {} would do,", report.ideal())
         };
         let sectors = count(report.sectors(), "sector");
-        let note = format!("{}: {sectors},{would} {percent}% of their bytes are asked for", told(&access));
+        let note = format!("{}: {sectors},{would} {percent}% of their bytes are asked for", describe(&access));
         picture.told.push(note.clone());
         let units = request_units(&storage, &access, number)?;
         let touches = units.units.iter().flat_map(|unit| {

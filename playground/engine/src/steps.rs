@@ -174,7 +174,7 @@ fn after(
     Ok(json!({
         "step": number,
         "code": sources.iter().take(3).filter_map(|source| excerpt(*source)).collect::<Vec<_>>(),
-        "told": memory::told(planned, step),
+        "told": memory::lines(planned, step),
         "registers": held.iter().take(REGISTERS).map(register).collect::<Vec<_>>(),
         "written": held.len(),
         "pictures": pictures,

@@ -314,7 +314,7 @@ fn count(number: u64, noun: &str) -> String {
 }
 
 /// What was touched, a line for each memory and way.
-pub fn told(planned: &Planned, step: &Step) -> Vec<String> {
+pub fn lines(planned: &Planned, step: &Step) -> Vec<String> {
     let program = planned.kernel().program();
     let mut lines = Vec::new();
     for (number, buffer) in program.buffers.iter().enumerate() {
