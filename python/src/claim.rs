@@ -16,9 +16,9 @@ use crate::picture::Picture;
 use crate::refusal;
 
 /// Whether a claim holds, the claim, and what shows it or where it fails; none where it is open.
-type Told = (Option<bool>, String, String);
+type Verdict = (Option<bool>, String, String);
 
-fn told(finding: Finding) -> Told {
+fn verdict(finding: Finding) -> Verdict {
     match finding.answer {
         Answer::Holds(how) => (Some(true), finding.law, how),
         Answer::Fails(place) => (Some(false), finding.law, place),
@@ -28,20 +28,20 @@ fn told(finding: Finding) -> Told {
 
 /// Whether two values are the same function.
 #[pyfunction]
-pub fn check_equal(py: Python<'_>, left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<Told> {
+pub fn check_equal(py: Python<'_>, left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<Verdict> {
     let (left, right): (Value, Value) = (convert::value(left)?, convert::value(right)?);
-    Ok(told(interruptible(py, || check::equal(&left, &right))?))
+    Ok(verdict(interruptible(py, || check::equal(&left, &right))?))
 }
 
 /// Whether the law of the last operation of a program holds.
 #[pyfunction]
-pub fn check_call(py: Python<'_>, program: &str) -> PyResult<Told> {
+pub fn check_call(py: Python<'_>, program: &str) -> PyResult<Verdict> {
     let made = call(program, &mut Environment::new()).map_err(|error| refusal::of_program(py, &error, program))?;
     let Some(made) = made else {
         return Err(PyValueError::new_err("there is no operation to check; give a second value to compare with"));
     };
     match interruptible(py, || check::of_call(&made))? {
-        Some(finding) => Ok(told(finding)),
+        Some(finding) => Ok(verdict(finding)),
         None => {
             let function = made.function;
             Err(PyValueError::new_err(format!("no law of '{function}' can be checked on these arguments")))

@@ -185,7 +185,7 @@ impl Launcher {
                 // Another thread may wait here for the interpreter of Python: it is given no lock
                 // meanwhile.
                 drop(ready);
-                let made = self.made(py, device, read, given, bits)?;
+                let made = self.ready_for(py, device, read, given, bits)?;
                 ready = locked(&self.ready);
                 if ready.len() >= KEPT {
                     ready.remove(0);
@@ -242,7 +242,7 @@ impl Launcher {
     }
 
     /// The kernel for arrays of these shapes.
-    fn made(
+    fn ready_for(
         &self,
         py: Python<'_>,
         device: usize,
@@ -255,7 +255,7 @@ impl Launcher {
             program.fit(py, arrays, given)?
         } else {
             let sizes = program.with_fixed(given.to_vec());
-            program.is_memory(py, arrays, &sizes)?;
+            program.check_memory(py, arrays, &sizes)?;
             sizes
         };
         let opened = opened(py, device)?;

@@ -10,10 +10,12 @@
 //! * `view`, `fragment`, `number`, `tile`, `pipeline`, `tiled`: the classes
 //! * `statement`, `body`: statements that are functions, and bodies of loops and conditions
 //! * `program`: kernels that are written
+//! * `arrays`: arrays as their tensors
 //! * `drawing`: what their lanes reach, as pictures
 //! * `library`: those that are planned from layouts
 //! * `tiles`: tile programs, whose layouts are assigned
 
+pub mod arrays;
 pub mod body;
 pub mod drawing;
 pub mod fragment;

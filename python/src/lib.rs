@@ -53,6 +53,8 @@ mod _native {
     #[pymodule_export]
     use super::function::{Function, functions, spelling};
     #[pymodule_export]
+    use super::kernel::arrays::{array_axes, array_layout};
+    #[pymodule_export]
     use super::kernel::body::{Body, Range, otherwise, range, role, single, when};
     #[pymodule_export]
     use super::kernel::fragment::Fragment;
@@ -65,7 +67,7 @@ mod _native {
     #[pymodule_export]
     use super::kernel::pipeline::{Cursor, Pipeline, Stage, pipeline};
     #[pymodule_export]
-    use super::kernel::program::{Program, array_axes, array_layout, write_kernel};
+    use super::kernel::program::{Program, write_kernel};
     #[pymodule_export]
     use super::kernel::statement::{
         Thread, barrier, block, commit_async, commit_bulk, copy_tile, fence_async, fragment, global_tensor, grid,

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use tilewright_kernel::Kernel;
 use tilewright_kernel::ptx::Target;
-use tilewright_kernels::gemm::{Fused, Matrix, Operand, Pairs, Problem, Product, Scales, Side};
+use tilewright_kernels::gemm::{Fused, Matrix, Pairs, Problem, Product, ProductTensor, Scales};
 use tilewright_kernels::{self as kernels, Expression, Place, PlanError, Planned, Statistic};
 use tilewright_layout::Layout;
 
@@ -327,16 +327,16 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: Asked, 
     let scales = 2 + asked.inputs.len();
     let result = if asked.scales.is_some() { scales + 2 } else { scales };
     let tensors = result + 1 + asked.keep.len();
-    let number = |operand: &Operand| {
+    let number = |operand: &ProductTensor| {
         Ok(match operand {
-            Operand::A => 0,
-            Operand::B => 1,
-            Operand::Input(number) => 2 + number,
-            Operand::Scales(Side::A) => scales,
-            Operand::Scales(Side::B) => scales + 1,
-            Operand::D => result,
-            Operand::ByProduct(number) => result + 1 + number,
-            Operand::Workspace(number) => tensors + number,
+            ProductTensor::A => 0,
+            ProductTensor::B => 1,
+            ProductTensor::Input(number) => 2 + number,
+            ProductTensor::ScalesA => scales,
+            ProductTensor::ScalesB => scales + 1,
+            ProductTensor::D => result,
+            ProductTensor::ByProduct(number) => result + 1 + number,
+            ProductTensor::Workspace(number) => tensors + number,
             // No groups of rows are asked for.
             other => {
                 let text = format!("this product takes tensors that are not passed: {other:?}");

@@ -27,7 +27,7 @@ impl Distribution {
     #[new]
     fn new(py: Python<'_>, tile: &Bound<'_, PyAny>, layout: &Bound<'_, PyAny>) -> PyResult<Distribution> {
         let (tile, layout) = (operand::shape(tile)?, operand::layout(layout)?);
-        made(py, || Held::of_layout(&tile, &layout))
+        distribution(py, || Held::of_layout(&tile, &layout))
     }
 
     /// What a tiled copy gives each thread of a tile: what it writes, or with `source=True` what it
@@ -42,7 +42,7 @@ impl Distribution {
     ) -> PyResult<Distribution> {
         let tile = operand::shape(tile)?;
         let end = if source { tilewright_atoms::CopyEnd::Source } else { tilewright_atoms::CopyEnd::Destination };
-        made(py, || Held::of_copy(&tile, &copy.get().copy, end))
+        distribution(py, || Held::of_copy(&tile, &copy.get().copy, end))
     }
 
     /// What a tiled product gives each thread of an operand, "A", "B" or "C".
@@ -54,7 +54,7 @@ impl Distribution {
         operand: &str,
     ) -> PyResult<Distribution> {
         let (tile, operand) = (operand::shape(tile)?, factor(operand)?);
-        made(py, || Held::of_mma(&tile, &mma.get().mma, operand))
+        distribution(py, || Held::of_mma(&tile, &mma.get().mma, operand))
     }
 
     /// The shape of the tile.
@@ -86,7 +86,11 @@ impl Distribution {
     }
 }
 
-fn made(py: Python<'_>, make: impl FnOnce() -> Result<Held, tilewright_kernel::KernelError>) -> PyResult<Distribution> {
+/// A distribution that is made where Python stands now, and may be refused.
+fn distribution(
+    py: Python<'_>,
+    make: impl FnOnce() -> Result<Held, tilewright_kernel::KernelError>,
+) -> PyResult<Distribution> {
     let place = place::caller(py)?;
     let held = place.during(make).map_err(|error| refusal::of_kernel(py, &Refused::from(error)))?;
     Ok(Distribution { held })

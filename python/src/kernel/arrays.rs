@@ -1,0 +1,214 @@
+//! Arrays of Python as tensors of a kernel.
+//!
+//! Law: an array may be passed for a tensor if it has the tensor's elements where the kernel's layout
+//! has them. What is known only at launch is read off the array: extents first, then strides.
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use tilewright_kernel::Element;
+use tilewright_kernel::program::memory::{Buffer, Role};
+use tilewright_layout::symbolic::{Expr, Parameter, Symbolic};
+use tilewright_layout::{AnyLayout, Extent, Layout};
+use tilewright_notation::Value;
+
+use super::program::{Program, Sizes, borrowed, of_setup};
+use crate::convert::python;
+use crate::foreign::Array;
+use crate::refusal;
+
+/// The exception of an array that a kernel does not take.
+fn refused(py: Python<'_>, what: &str, help: &str) -> PyErr {
+    refusal::of_run(py, "E1003", what, Some(help), None)
+}
+
+impl Program {
+    /// The sizes at which the tensors of the kernel are these arrays. `given` are those that are
+    /// known otherwise.
+    ///
+    /// Errors: another number of arrays; an array of another type, or one that may not be written;
+    /// a size that no array tells; an array that does not lie as the kernel says.
+    pub fn fit(&self, py: Python<'_>, arrays: &[Array], given: &[(String, i64)]) -> PyResult<Sizes> {
+        let program = self.kernel.program();
+        self.check_elements(py, arrays)?;
+        let (sizes, other_rank) = self.sizes_told(arrays, given);
+        let known = |size: &str| sizes.iter().any(|(own, _)| own == size);
+        let all_known = program.sizes.iter().filter_map(Parameter::name).all(known);
+        if let (false, Some((buffer, array))) = (all_known, other_rank) {
+            let (name, layout, lies) = (&buffer.name, &buffer.layout, array.text());
+            return Err(refused(
+                py,
+                &format!(
+                    "`{name}` is {layout} in the kernel, and the array, with another number of axes, lies as {lies}"
+                ),
+                "pass an array of as many axes, or the sizes by their names",
+            ));
+        }
+        // What nothing has is refused here, and facts are checked.
+        let layouts = program.layouts(&borrowed(&sizes)).map_err(|error| of_setup(py, &error))?;
+        for ((buffer, array), layout) in program.tensors().zip(arrays).zip(&layouts) {
+            if !lies(array, layout) {
+                let (name, declared, lies) = (&buffer.name, &buffer.layout, array.text());
+                return Err(refused(
+                    py,
+                    &format!(
+                        "`{name}` is {declared} in the kernel, at these sizes {layout}, and the array lies as {lies}"
+                    ),
+                    "pass an array that lies so, as by `.contiguous()`, or declare the layout that it has",
+                ));
+            }
+        }
+        Ok(sizes)
+    }
+
+    /// Refuses another number of arrays, an array of another type, and one that may not be written.
+    fn check_elements(&self, py: Python<'_>, arrays: &[Array]) -> PyResult<()> {
+        let program = self.kernel.program();
+        let (count, given) = (program.tensors().count(), arrays.len());
+        if count != given {
+            let what = format!("`{}` takes {count} arrays, and {given} are given", program.name);
+            return Err(refused(py, &what, ""));
+        }
+        for (buffer, array) in program.tensors().zip(arrays) {
+            let name = &buffer.name;
+            if buffer.element != array.element {
+                let what = format!("`{name}` has elements of type {}, and {} is given", buffer.element, array.element);
+                return Err(refused(py, &what, "convert the array, or write the kernel for its type"));
+            }
+            if buffer.role != Role::Input && array.read_only {
+                return Err(refused(py, &format!("`{name}` is written, and the array may only be read"), ""));
+            }
+        }
+        Ok(())
+    }
+
+    /// The sizes that arrays tell, after those that are given, and the first tensor whose array has
+    /// another number of axes and so tells nothing.
+    fn sizes_told<'a>(
+        &'a self,
+        arrays: &'a [Array],
+        given: &[(String, i64)],
+    ) -> (Sizes, Option<(&'a Buffer, &'a Array)>) {
+        let mut sizes: Sizes = given.to_vec();
+        let mut other_rank = None;
+        // Extents first: a stride tells the size of something else where an array lies otherwise
+        // than the kernel says.
+        for strides in [false, true] {
+            for (buffer, array) in self.kernel.program().tensors().zip(arrays) {
+                let Some(layout) = declared(buffer) else { continue };
+                if layout.rank() != array.shape.len() {
+                    other_rank = other_rank.or(Some((buffer, array)));
+                    continue;
+                }
+                let modes = (0..layout.rank()).filter_map(|mode| layout.mode(mode));
+                for (mode, value) in modes.zip(if strides { &array.strides } else { &array.shape }) {
+                    let [leaf] = mode.leaves() else { continue };
+                    let of = if strides { &leaf.stride } else { &leaf.extent };
+                    let parameters = of.parameters();
+                    let [parameter] = parameters.as_slice() else { continue };
+                    let known = |name: &str| sizes.iter().any(|(own, _)| own == name);
+                    let Some(own) = parameter.name().filter(|own| !known(own)) else { continue };
+                    if Expr::from(parameter.clone()) == *of {
+                        sizes.push((own.to_string(), *value));
+                    }
+                }
+            }
+        }
+        (sizes, other_rank)
+    }
+
+    /// Refuses arrays that are not as large as the tensors of the kernel at sizes.
+    pub fn check_memory(&self, py: Python<'_>, arrays: &[Array], sizes: &[(String, i64)]) -> PyResult<()> {
+        let program = self.kernel.program();
+        let launch = program.launch_with(&borrowed(sizes), |_, _| Some(0)).map_err(|error| of_setup(py, &error))?;
+        for ((buffer, array), bytes) in program.tensors().zip(arrays).zip(&launch.bytes) {
+            let there = array.span().unwrap_or(0).unsigned_abs() * u64::from(array.element.bytes());
+            let read_only = buffer.role != Role::Input && array.read_only;
+            if there < *bytes || !holds(buffer.element, array.element) || read_only {
+                let what = format!(
+                    "`{}` has {bytes} bytes of {}, and the array has {there} of {}",
+                    buffer.name, buffer.element, array.element
+                );
+                return Err(refusal::of_run(py, "E1003", &what, None, None));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The layout with numbers known at launch that a tensor was declared with; none of those behind a
+/// swizzle.
+fn declared(buffer: &Buffer) -> Option<Layout<Expr>> {
+    buffer.layout.parse().ok()
+}
+
+/// Whether what a planned kernel knows as one type may be an array of another: a copy whose runs
+/// lie alike in both arrays moves several elements as one unsigned number of as many bits.
+fn holds(kernel: Element, array: Element) -> bool {
+    let moved = matches!(kernel, Element::U16 | Element::U32 | Element::U64) && kernel.bytes() > array.bytes();
+    kernel == array || moved
+}
+
+/// Whether an array has its elements where a layout has them: mode by mode; or one after another,
+/// as many as the layout reaches.
+fn lies(array: &Array, layout: &AnyLayout) -> bool {
+    if let Some(own) = &array.layout {
+        return own.same_function(layout).is_ok_and(|same| same.proved());
+    }
+    let of_array = || -> Option<Layout> {
+        let modes = array.shape.iter().zip(&array.strides);
+        let modes: Vec<Layout> =
+            modes.map(|(extent, stride)| Layout::mode_of(*extent, *stride)).collect::<Result<_, _>>().ok()?;
+        Layout::tuple(&modes).ok()
+    };
+    if let Some(layout) = layout.integer()
+        && layout.rank() == array.shape.len()
+        && let Some(own) = of_array()
+    {
+        let same = |mode: usize| match (layout.mode(mode), own.mode(mode)) {
+            (Some(a), Some(b)) => matches!((a.coalesce(), b.coalesce()), (Ok(a), Ok(b)) if a == b),
+            _ => false,
+        };
+        let sizes = |layout: &Layout| layout.modes().map(|mode| mode.size()).collect::<Vec<i64>>();
+        return sizes(layout) == sizes(&own) && (0..layout.rank()).all(same);
+    }
+    let reached = layout.cosize().ok().and_then(|cosize| cosize.known());
+    matches!((&array.shape[..], &array.strides[..]), ([extent], [1]) if reached == Some(*extent))
+}
+
+/// The axes of an array: the type of its elements, extents, strides, the CUDA device, and how many
+/// elements there are from a multiple of 16 bytes to the first.
+type Axes<'py> = (&'static str, Bound<'py, PyTuple>, Bound<'py, PyTuple>, Option<usize>, i64);
+
+/// The type of the elements of an array, the extents and strides of its axes, the number of its
+/// CUDA device, and how many elements before the first one memory is aligned as copies of 16 bytes
+/// need it; 0 on the host, where nothing depends on it.
+///
+/// Errors: it is no array, has no elements, or an axis goes backwards.
+#[pyfunction]
+pub fn array_axes<'py>(array: &Bound<'py, PyAny>) -> PyResult<Axes<'py>> {
+    let (py, read) = (array.py(), Array::of(array)?);
+    read.check_ascending()?;
+    let (shape, strides) = (PyTuple::new(py, &read.shape)?, PyTuple::new(py, &read.strides)?);
+    Ok((read.element.name(), shape, strides, read.device, read.before()))
+}
+
+/// The type of the elements of an array, and the layout that it has.
+#[pyfunction]
+pub fn array_layout<'py>(array: &Bound<'py, PyAny>) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
+    let read = Array::of(array)?;
+    read.check_ascending()?;
+    if let Some(layout) = read.layout {
+        return Ok((read.element.name(), python(array.py(), Value::Layout(*layout))?));
+    }
+    let modes = read.shape.iter().zip(&read.strides);
+    let modes: Vec<Layout> = modes
+        .map(|(extent, stride)| Layout::mode_of(*extent, *stride))
+        .collect::<Result<_, _>>()
+        .map_err(|error| refusal::of_layout(array.py(), error))?;
+    let layout = match modes.as_slice() {
+        [only] => Ok(only.clone()),
+        several => Layout::tuple(several),
+    };
+    let layout = layout.map_err(|error| refusal::of_layout(array.py(), error))?;
+    Ok((read.element.name(), python(array.py(), Value::Layout(AnyLayout::from(layout)))?))
+}
