@@ -162,8 +162,8 @@ impl Machine<'_> {
             };
         }
         for (number, (from, to)) in sums.iter().zip(&instruction.outputs).enumerate() {
-            let before = if adds { warp.registers[from.index()] } else { [0; LANES] };
-            warp.registers[to.index()] = summed(factors, &values, number, before);
+            warp.registers[to.index()] = if adds { warp.registers[from.index()] } else { [0; LANES] };
+            add_products(factors, &values, number, &mut warp.registers[to.index()]);
             warp.sums.pending.insert(to.index(), (group, place));
         }
         Ok(())
@@ -325,9 +325,9 @@ fn value(factors: GroupFactors, bits: u64) -> f32 {
     }
 }
 
-/// A register of sums, by its number, after the products of the rows of A that a warp has with all
-/// of B.
-fn summed(factors: GroupFactors, [a, b]: &[Vec<f32>; 2], number: usize, mut sums: Lanes) -> Lanes {
+/// Adds the products of the rows of A that a warp has with all of B to a register of sums, by its
+/// number.
+fn add_products(factors: GroupFactors, [a, b]: &[Vec<f32>; 2], number: usize, sums: &mut Lanes) {
     let depth = factors.depth() as usize;
     for (lane, sum) in sums.iter_mut().enumerate() {
         let row = lane / 4 + 8 * (number / 2 % 2);
@@ -341,7 +341,6 @@ fn summed(factors: GroupFactors, [a, b]: &[Vec<f32>; 2], number: usize, mut sums
         };
         *sum = bits.into();
     }
-    sums
 }
 
 /// The numbers of the 16 rows that a warp holds in registers, K fastest: lane `4g + t` has of rows
