@@ -24,7 +24,7 @@ use crate::launch::Launch;
 use crate::module::{Module, ModuleOptions};
 use crate::parameter::{Access, Argument, Parameter, Place};
 use crate::stream::Stream;
-use crate::tensor_map::{EncodedTensorMap, Outside, Promotion};
+use crate::tensor_map::{EncodedTensorMap, Outside, Promotion, Wanted};
 
 /// A kernel that was compiled for a device.
 ///
@@ -229,9 +229,15 @@ impl SizedKernel {
             let known = match last.take().filter(|known| known.is_of(place)) {
                 Some(known) => known.map,
                 None => {
-                    let wanted =
-                        (*element, place.address, &map.dimensions[..], map.swizzle, promotion(map), Outside::Zeros);
-                    EncodedTensorMap::in_memory(place.context, place.range, wanted, place.writable)?
+                    let wanted = Wanted {
+                        element: *element,
+                        address: place.address,
+                        dimensions: &map.dimensions,
+                        swizzle: map.swizzle,
+                        promotion: promotion(map),
+                        outside: Outside::Zeros,
+                    };
+                    EncodedTensorMap::in_memory(place.context, place.range, &wanted, place.writable)?
                 }
             };
             maps.push(known.again());

@@ -82,8 +82,16 @@ pub struct EncodedTensorMap<'a> {
     memory: PhantomData<&'a ()>,
 }
 
-/// The type of the elements, the address of the first, the dimensions, and how boxes are copied.
-pub(crate) type Wanted<'d> = (ElementType, u64, &'d [Dimension], SwizzleMode, Promotion, Outside);
+/// A map that the driver is to be asked for.
+pub(crate) struct Wanted<'d> {
+    pub(crate) element: ElementType,
+    /// The address of the first element.
+    pub(crate) address: u64,
+    pub(crate) dimensions: &'d [Dimension],
+    pub(crate) swizzle: SwizzleMode,
+    pub(crate) promotion: Promotion,
+    pub(crate) outside: Outside,
+}
 
 impl<'a> EncodedTensorMap<'a> {
     /// A map of memory that is read.
@@ -121,15 +129,16 @@ impl<'a> EncodedTensorMap<'a> {
         writable: bool,
     ) -> Result<EncodedTensorMap<'a>, GpuError> {
         let range = (tensor.memory().address(), tensor.memory().bytes());
-        let map = (T::TYPE, tensor.address(), boxes.dimensions(), swizzle, promotion, outside);
-        EncodedTensorMap::in_memory(tensor.context(), range, map, writable)
+        let (element, address, dimensions) = (T::TYPE, tensor.address(), boxes.dimensions());
+        let wanted = Wanted { element, address, dimensions, swizzle, promotion, outside };
+        EncodedTensorMap::in_memory(tensor.context(), range, &wanted, writable)
     }
 
-    /// A map of the elements from an address on, which lies in a range of memory.
+    /// A map of elements that lie in a range of memory.
     pub(crate) fn in_memory(
         context: &Arc<Context>,
         range: (u64, u64),
-        (element, address, dimensions, swizzle, promotion, outside): Wanted<'_>,
+        wanted: &Wanted<'_>,
         writable: bool,
     ) -> Result<EncodedTensorMap<'a>, GpuError> {
         let context = context.clone();
@@ -142,8 +151,8 @@ impl<'a> EncodedTensorMap<'a> {
             });
         }
         // The address lies in memory.
-        let there = range.1 - (address - range.0);
-        let map = tiled(element, address, there, dimensions, swizzle, promotion, outside)?;
+        let there = range.1 - (wanted.address - range.0);
+        let map = wanted.tiled(there)?;
         let encoded = context.attempt(|driver| driver.encode_tiled(&map))?;
         let lists = || GpuError::TensorMap { what: "the number of dimensions is", value: map.extents.len() as i64 };
         let bytes = encoded.ok_or_else(lists)?.map_err(|refused| context.explain(refused))?;
@@ -180,29 +189,65 @@ impl fmt::Debug for EncodedTensorMap<'_> {
     }
 }
 
-/// What the driver is asked for, if it keeps the rules.
-fn tiled(
-    element: ElementType,
-    address: u64,
-    there: u64,
-    dimensions: &[Dimension],
-    swizzle: SwizzleMode,
-    promotion: Promotion,
-    outside: Outside,
-) -> Result<TiledMap, GpuError> {
-    let refuse = |what, value| Err(GpuError::TensorMap { what, value });
-    let size = element.bytes() as i64;
-    if !address.is_multiple_of(16) {
-        return refuse("the address must be a multiple of 16, but is", address as i64);
+fn refuse<T>(what: &'static str, value: i64) -> Result<T, GpuError> {
+    Err(GpuError::TensorMap { what, value })
+}
+
+impl Wanted<'_> {
+    /// What the driver is asked for, if it keeps the rules, and if so many bytes are there from the
+    /// address on.
+    fn tiled(&self, there: u64) -> Result<TiledMap, GpuError> {
+        let Wanted { element, address, dimensions, swizzle, promotion, outside } = *self;
+        let size = element.bytes() as i64;
+        if !address.is_multiple_of(16) {
+            return refuse("the address must be a multiple of 16, but is", address as i64);
+        }
+        if !(1..=MAX_DIMENSIONS).contains(&dimensions.len()) {
+            return refuse("there must be 1 to 5 dimensions, but there are", dimensions.len() as i64);
+        }
+        if outside == Outside::Nans && !element.is_float() {
+            return refuse("only floating-point numbers can be NaN, but there are bits of an integer:", 8 * size);
+        }
+        let mut last = 0_i64;
+        for (number, dimension) in dimensions.iter().enumerate() {
+            let Dimension { extent, stride, .. } = *dimension;
+            self.check_dimension(number, dimension)?;
+            // Below 2^72 in all, so it may not fit.
+            let Some(reach) = stride.checked_mul(extent - 1).and_then(|reach| last.checked_add(reach)) else {
+                return refuse("the elements reach past every memory, in a dimension with stride", stride);
+            };
+            last = reach;
+            if number == 0 {
+                self.check_row(size * dimension.boxed)?;
+            }
+        }
+        match last.checked_add(size).and_then(|end| u64::try_from(end).ok()) {
+            Some(end) if end <= there => {}
+            end => {
+                let end = end.and_then(|end| i64::try_from(end).ok()).unwrap_or(i64::MAX);
+                return refuse("the elements must lie in the memory of the tensor, but reach to byte", end);
+            }
+        }
+        Ok(TiledMap {
+            element: number(element),
+            address,
+            // All are positive, as checked above.
+            extents: dimensions.iter().map(|dimension| dimension.extent.unsigned_abs()).collect(),
+            strides: dimensions.iter().skip(1).map(|dimension| dimension.stride.unsigned_abs()).collect(),
+            boxed: dimensions.iter().map(|dimension| dimension.boxed as u32).collect(),
+            swizzle: match swizzle {
+                SwizzleMode::None => 0,
+                SwizzleMode::Bytes32 => 1,
+                SwizzleMode::Bytes64 => 2,
+                SwizzleMode::Bytes128 => 3,
+            },
+            promotion: promotion as i32,
+            fill: outside as i32,
+        })
     }
-    if !(1..=MAX_DIMENSIONS).contains(&dimensions.len()) {
-        return refuse("there must be 1 to 5 dimensions, but there are", dimensions.len() as i64);
-    }
-    if outside == Outside::Nans && !element.is_float() {
-        return refuse("only floating-point numbers can be NaN, but there are bits of an integer:", 8 * size);
-    }
-    let mut last = 0_i64;
-    for (number, dimension) in dimensions.iter().enumerate() {
+
+    /// The rules of a dimension, by its number.
+    fn check_dimension(&self, number: usize, dimension: &Dimension) -> Result<(), GpuError> {
         let Dimension { extent, stride, boxed } = *dimension;
         if !(1..=1 << 32).contains(&extent) {
             return refuse("extents are 1 to 2^32, but there is", extent);
@@ -210,7 +255,7 @@ fn tiled(
         if !(1..=256).contains(&boxed) {
             return refuse("a box has 1 to 256 elements in each dimension, but there are", boxed);
         }
-        if number == 0 && stride != size {
+        if number == 0 && stride != self.element.bytes() as i64 {
             return refuse(
                 "the elements of the first dimension must be side by side, but are apart by, in bytes,",
                 stride,
@@ -219,47 +264,19 @@ fn tiled(
         if number > 0 && (stride % 16 != 0 || !(0..1 << 40).contains(&stride)) {
             return refuse("strides are multiples of 16 bytes below 2^40, but there is", stride);
         }
-        // Below 2^72 in all, so it may not fit.
-        let Some(reach) = stride.checked_mul(extent - 1).and_then(|reach| last.checked_add(reach)) else {
-            return refuse("the elements reach past every memory, in a dimension with stride", stride);
-        };
-        last = reach;
-        if number == 0 {
-            let row = size * boxed;
-            if row % 16 != 0 {
-                return refuse("a row of the box must be a multiple of 16 bytes, but is", row);
-            }
-            if swizzle != SwizzleMode::None && row > 16 * swizzle.units() {
-                return refuse(
-                    "a row of the box must not be longer than a line of the swizzle, but is, in bytes,",
-                    row,
-                );
-            }
-        }
+        Ok(())
     }
-    match last.checked_add(size).and_then(|end| u64::try_from(end).ok()) {
-        Some(end) if end <= there => {}
-        end => {
-            let end = end.and_then(|end| i64::try_from(end).ok()).unwrap_or(i64::MAX);
-            return refuse("the elements must lie in the memory of the tensor, but reach to byte", end);
+
+    /// The rules of a row of a box, of so many bytes.
+    fn check_row(&self, row: i64) -> Result<(), GpuError> {
+        if row % 16 != 0 {
+            return refuse("a row of the box must be a multiple of 16 bytes, but is", row);
         }
+        if self.swizzle != SwizzleMode::None && row > 16 * self.swizzle.units() {
+            return refuse("a row of the box must not be longer than a line of the swizzle, but is, in bytes,", row);
+        }
+        Ok(())
     }
-    Ok(TiledMap {
-        element: number(element),
-        address,
-        // All are positive, as checked above.
-        extents: dimensions.iter().map(|dimension| dimension.extent.unsigned_abs()).collect(),
-        strides: dimensions.iter().skip(1).map(|dimension| dimension.stride.unsigned_abs()).collect(),
-        boxed: dimensions.iter().map(|dimension| dimension.boxed as u32).collect(),
-        swizzle: match swizzle {
-            SwizzleMode::None => 0,
-            SwizzleMode::Bytes32 => 1,
-            SwizzleMode::Bytes64 => 2,
-            SwizzleMode::Bytes128 => 3,
-        },
-        promotion: promotion as i32,
-        fill: outside as i32,
-    })
 }
 
 /// The number of a type (`CUtensorMapDataType`). Signed integers that it does not have are
@@ -288,8 +305,10 @@ mod tests {
             .iter()
             .map(|(extent, stride, boxed)| Dimension { extent: *extent, stride: *stride, boxed: *boxed })
             .collect();
-        let made = tiled(ElementType::BF16, address, there, &dimensions, swizzle, Promotion::Bytes256, Outside::Nans);
-        made.map_err(|error| error.to_string())
+        let (promotion, outside) = (Promotion::Bytes256, Outside::Nans);
+        let wanted =
+            Wanted { element: ElementType::BF16, address, dimensions: &dimensions, swizzle, promotion, outside };
+        wanted.tiled(there).map_err(|error| error.to_string())
     }
 
     /// Extent, stride and box of each dimension, the address, the bytes there, the swizzle.
@@ -346,7 +365,14 @@ mod tests {
             assert!(error.contains(rule), "{dimensions:?}: {error}");
         }
         let dimension = [Dimension { extent: 16, stride: 1, boxed: 16 }];
-        let nans = tiled(ElementType::U8, 0, 16, &dimension, None, Promotion::None, Outside::Nans);
-        assert_eq!(nans.unwrap_err().code(), "E0817");
+        let nans = Wanted {
+            element: ElementType::U8,
+            address: 0,
+            dimensions: &dimension,
+            swizzle: None,
+            promotion: Promotion::None,
+            outside: Outside::Nans,
+        };
+        assert_eq!(nans.tiled(16).map(|_| ()).unwrap_err().code(), "E0817");
     }
 }

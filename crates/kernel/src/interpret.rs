@@ -35,6 +35,7 @@ mod message;
 mod products;
 mod reading;
 mod registers;
+mod report;
 mod rounding;
 mod schedule;
 pub(crate) mod setup;

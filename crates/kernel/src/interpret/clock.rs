@@ -99,6 +99,13 @@ pub(super) enum Agent {
     Grid,
 }
 
+impl Agent {
+    /// Whether what it does goes on behind the back of a thread.
+    pub(super) fn is_background(self) -> bool {
+        !matches!(self, Agent::Thread(_) | Agent::Work(_, Work::Read))
+    }
+}
+
 /// A clock: for each agent the count up to which its events are known; 0 beyond its end.
 pub(super) type Clock = Rc<[u32]>;
 

@@ -16,19 +16,19 @@ use super::background::Copies;
 use super::barriers::{Object, Rendezvous};
 use super::bulk::{Load, Stores};
 use super::claims::Claims;
-use super::clock::{Agent, Clocks, Event, Work};
+use super::clock::Clocks;
 use super::cluster::{Gathering, Use};
 use super::code::Code;
 use super::counts::{Class, Counts, Tally};
-use super::finding::{Defect, Finding, Party, Place, Thread};
+use super::finding::{Defect, Finding};
 use super::products::Product;
 use super::schedule::{Completion, Order, Random, Schedule};
 use super::setup::Setup;
 use super::shadow::{Cell, Foreign, GlobalCell, Groups};
-use super::touch::{Actor, Span, Touch};
+use super::touch::Touch;
 use super::warp::{State, Warp};
-use crate::program::memory::{BufferId, Role, Space};
-use crate::program::{Program, Source};
+use crate::program::Program;
+use crate::program::memory::{Role, Space};
 
 /// After so many findings a run stops.
 pub const MAX_FINDINGS: usize = 16;
@@ -105,11 +105,12 @@ pub(super) struct Machine<'a> {
     pub(super) tallies: Vec<[Tally; 2]>,
     pub(super) classes: [u64; Class::ALL.len()],
     /// Which clusters of the grid have run, by their numbers.
-    order: Vec<u64>,
+    pub(super) order: Vec<u64>,
     /// Every access since it was emptied, where somebody looks (`stepper.rs`).
     pub(super) trail: Option<Vec<Touch>>,
     pub(super) findings: Vec<Finding>,
-    seen: HashSet<(&'static str, usize)>,
+    /// Kinds of findings, and the nodes that have them.
+    pub(super) seen: HashSet<(&'static str, usize)>,
     steps: u64,
     limit: u64,
     finished: u64,
@@ -257,73 +258,14 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Keeps a finding, one of a kind for each node.
-    pub(super) fn report(&mut self, defect: Defect, place: usize, thread: Option<usize>) -> Result<(), Stop> {
-        if !self.seen.insert((defect.code(), place)) {
-            return Ok(());
-        }
-        let source = self.code.sources.get(place).map(|source| *self.program.source(*source));
-        let thread = thread.map(|thread| self.thread_in(self.block.first, thread));
-        self.findings.push(Finding { defect, source, thread, schedule: self.schedule });
-        if self.findings.len() >= MAX_FINDINGS { Err(Stop) } else { Ok(()) }
-    }
-
-    /// Keeps a finding in what somebody does.
-    pub(super) fn report_by(&mut self, by: Actor, defect: Defect) -> Result<(), Stop> {
-        self.report(defect, by.place, Some(by.thread))
-    }
-
-    /// Bytes of a buffer, for a finding.
-    pub(super) fn place_of(&self, span: &Span) -> Place {
-        self.place(span.memory.buffer, span.address, span.bytes)
-    }
-
-    /// Bytes of a buffer, by their numbers.
-    pub(super) fn place(&self, buffer: BufferId, byte: i64, bytes: u64) -> Place {
-        let buffer = self.program.buffer(buffer);
-        Place { buffer: buffer.name.clone(), layout: buffer.layout.clone(), element: buffer.element, byte, bytes }
-    }
-
-    pub(super) fn source_at(&self, place: usize) -> Source {
-        *self.program.source(self.code.sources[place])
-    }
-
-    /// A thread of the cluster whose first block is at a coordinate.
-    fn thread_in(&self, first: [u32; 3], thread: usize) -> Thread {
-        let within = self.program.place_in_cluster(self.rank_of(thread) as u32);
-        Thread { block: std::array::from_fn(|axis| first[axis] + within[axis]), thread: self.in_block(thread) }
-    }
-
     /// The coordinate of the block of a rank.
     pub(super) fn block_of(&self, rank: usize) -> [u32; 3] {
         let within = self.program.place_in_cluster(rank as u32);
         std::array::from_fn(|axis| self.block.first[axis] + within[axis])
     }
 
-    /// Who an event of this cluster was.
-    pub(super) fn party(&self, event: Event) -> Party {
-        self.party_of(event, self.block.first)
-    }
-
-    fn party_of(&self, event: Event, first: [u32; 3]) -> Party {
-        let agent = self.block.clocks.agent(event.agent());
-        let thread = match agent {
-            Agent::Thread(thread) | Agent::Work(thread, _) => Some(self.thread_in(first, thread)),
-            Agent::Load(_) | Agent::Launches | Agent::Grid => None,
-        };
-        let background = !matches!(agent, Agent::Thread(_) | Agent::Work(_, Work::Read));
-        Party { thread, source: self.source_at(event.place()), background }
-    }
-
-    /// Who an event of some cluster was.
-    pub(super) fn foreign_party(&self, foreign: Foreign) -> Party {
-        let turn = foreign.block.saturating_sub(1) as usize;
-        let number = self.order.get(turn).copied().unwrap_or(0);
-        self.party_of(foreign.event, self.coordinates(number))
-    }
-
     /// The coordinate of the first block of a cluster: clusters divide the grid along each axis.
-    fn coordinates(&self, cluster: u64) -> [u32; 3] {
+    pub(super) fn coordinates(&self, cluster: u64) -> [u32; 3] {
         let extents = self.program.cluster;
         let count = |axis: usize| u64::from(self.setup.grid[axis] / extents[axis]).max(1);
         let [x, y] = [count(0), count(1)];
@@ -446,17 +388,6 @@ impl<'a> Machine<'a> {
             }
         }
         Ok(None)
-    }
-
-    /// Reports what a cluster has read before it was written. Where the write is in a race with the
-    /// read, that was reported: the read came first by chance.
-    pub(super) fn report_unwritten(&mut self) -> Result<(), Stop> {
-        for (place, (cell, thread, defect)) in std::mem::take(&mut self.block.unwritten) {
-            if !self.block.raced.contains(&cell) {
-                self.report(defect, place, Some(thread))?;
-            }
-        }
-        Ok(())
     }
 
     /// Whether asynchronous work is done at once.

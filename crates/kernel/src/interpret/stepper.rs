@@ -8,7 +8,6 @@
 
 use std::fmt;
 
-use super::clock::{Agent, Work};
 use super::code::Node;
 use super::counts::Tally;
 use super::finding::{Findings, Thread};
@@ -332,7 +331,7 @@ impl<'i> Stepper<'i> {
             kind,
             source: self.machine.source_at(by.place),
             request,
-            background: !matches!(agent, Agent::Thread(_) | Agent::Work(_, Work::Read)),
+            background: agent.is_background(),
         }
     }
 

@@ -1,0 +1,83 @@
+//! What is kept of a defect: where it is, who met it, and who was there before.
+//!
+//! Law: a statement has one finding of a kind, the first; a run stops after as many findings as it
+//! may keep.
+
+use super::clock::{Agent, Event};
+use super::finding::{Defect, Finding, Party, Place, Thread};
+use super::machine::{MAX_FINDINGS, Machine, Stop};
+use super::shadow::Foreign;
+use super::touch::{Actor, Span};
+use crate::program::Source;
+use crate::program::memory::BufferId;
+
+impl Machine<'_> {
+    /// Keeps a finding, one of a kind for each node.
+    pub(super) fn report(&mut self, defect: Defect, place: usize, thread: Option<usize>) -> Result<(), Stop> {
+        if !self.seen.insert((defect.code(), place)) {
+            return Ok(());
+        }
+        let source = self.code.sources.get(place).map(|source| *self.program.source(*source));
+        let thread = thread.map(|thread| self.thread_in(self.block.first, thread));
+        self.findings.push(Finding { defect, source, thread, schedule: self.schedule });
+        if self.findings.len() >= MAX_FINDINGS { Err(Stop) } else { Ok(()) }
+    }
+
+    /// Keeps a finding in what somebody does.
+    pub(super) fn report_by(&mut self, by: Actor, defect: Defect) -> Result<(), Stop> {
+        self.report(defect, by.place, Some(by.thread))
+    }
+
+    /// Bytes of a buffer, for a finding.
+    pub(super) fn place_of(&self, span: &Span) -> Place {
+        self.place(span.memory.buffer, span.address, span.bytes)
+    }
+
+    /// Bytes of a buffer, by their numbers.
+    pub(super) fn place(&self, buffer: BufferId, byte: i64, bytes: u64) -> Place {
+        let buffer = self.program.buffer(buffer);
+        Place { buffer: buffer.name.clone(), layout: buffer.layout.clone(), element: buffer.element, byte, bytes }
+    }
+
+    pub(super) fn source_at(&self, place: usize) -> Source {
+        *self.program.source(self.code.sources[place])
+    }
+
+    /// A thread of the cluster whose first block is at a coordinate.
+    fn thread_in(&self, first: [u32; 3], thread: usize) -> Thread {
+        let within = self.program.place_in_cluster(self.rank_of(thread) as u32);
+        Thread { block: std::array::from_fn(|axis| first[axis] + within[axis]), thread: self.in_block(thread) }
+    }
+
+    /// Who an event of this cluster was.
+    pub(super) fn party(&self, event: Event) -> Party {
+        self.party_of(event, self.block.first)
+    }
+
+    fn party_of(&self, event: Event, first: [u32; 3]) -> Party {
+        let agent = self.block.clocks.agent(event.agent());
+        let thread = match agent {
+            Agent::Thread(thread) | Agent::Work(thread, _) => Some(self.thread_in(first, thread)),
+            Agent::Load(_) | Agent::Launches | Agent::Grid => None,
+        };
+        Party { thread, source: self.source_at(event.place()), background: agent.is_background() }
+    }
+
+    /// Who an event of some cluster was.
+    pub(super) fn foreign_party(&self, foreign: Foreign) -> Party {
+        let turn = foreign.block.saturating_sub(1) as usize;
+        let number = self.order.get(turn).copied().unwrap_or(0);
+        self.party_of(foreign.event, self.coordinates(number))
+    }
+
+    /// Reports what a cluster has read before it was written. Where the write is in a race with the
+    /// read, that was reported: the read came first by chance.
+    pub(super) fn report_unwritten(&mut self) -> Result<(), Stop> {
+        for (place, (cell, thread, defect)) in std::mem::take(&mut self.block.unwritten) {
+            if !self.block.raced.contains(&cell) {
+                self.report(defect, place, Some(thread))?;
+            }
+        }
+        Ok(())
+    }
+}
