@@ -1,7 +1,8 @@
 //! Arrays of Python as tensors of a kernel.
 //!
-//! Law: an array may be passed for a tensor if it has the tensor's elements where the kernel's layout
-//! has them. What is known only at launch is read off the array: extents first, then strides.
+//! Law: an array may be passed for a tensor if it has the tensor's elements where the layout in the
+//! kernel has them. What is known only at launch is read off the array: extents first, then
+//! strides.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;

@@ -142,8 +142,8 @@ fn each<T: Send>(
     })
 }
 
-/// Runs a plan on the devices, compares what they hold with the simulated plan, and says how long it
-/// took.
+/// Runs a plan on the devices, compares what they hold with the simulated plan, and says how long
+/// it took.
 fn timed<T: Pod + Send + Sync + Default + AddAssign + PartialEq>(
     plan: &Plan,
     element: Element,

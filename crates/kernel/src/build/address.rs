@@ -1,8 +1,8 @@
 //! The address of an access, in instructions and as a number that is added to them.
 //!
 //! Law: the address is that of the offset, in bytes, behind the swizzle of the view where it has
-//! one. What is known goes into the instruction, so that accesses that differ by known numbers share
-//! the rest.
+//! one. What is known goes into the instruction, so accesses that differ by known numbers share the
+//! rest.
 
 use tilewright_layout::symbolic::{Expr, Node, Parameter};
 use tilewright_layout::{Extent, LayoutError, Stride, Swizzle};

@@ -330,7 +330,7 @@ struct CaseParts<'d> {
     listed: Vec<Listed>,
 }
 
-/// The box of elements that a part is where a number is in one of its ranges, which begins at `low`.
+/// The box of elements that a part is where a number is in one of its ranges; it begins at `low`.
 struct CaseBox<'d> {
     case: &'d Case,
     outer: Vec<Vec<(i64, Parameter)>>,

@@ -319,8 +319,8 @@ impl Problem {
     /// assert_eq!((product.kernels().len(), product.workspace()), (1, 0));
     /// ```
     ///
-    /// `ProductTensor::A` are the images. Those whose rows or columns are contiguous (`NCHW`) are moved
-    /// before, and so are those with borders of which windows go in steps.
+    /// `ProductTensor::A` are the images. Those whose rows or columns are contiguous (`NCHW`) are
+    /// moved before, and so are those with borders of which windows go in steps.
     ///
     /// Errors: images are no such layout ([`PlanError::Rank`]); a filter that does not fit into an
     /// image and its borders, or numbers of a window that are out of their range

@@ -60,8 +60,8 @@ struct OnDevice {
     done: Event,
 }
 
-/// A product of sharded matrices, compiled for the devices of a mesh from a
-/// [`ShardedPlan`]. It can be carried out any number of times.
+/// A product of sharded matrices, compiled for the devices of a mesh from a [`ShardedPlan`]. It can
+/// be carried out any number of times.
 pub struct ShardedProduct {
     ranks: Vec<OnDevice>,
     /// For each device, the places for sums of others.

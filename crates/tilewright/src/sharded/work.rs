@@ -39,8 +39,8 @@ enum OnDevices {
     Multiply(Vec<DeviceProduct>, [Tensor; 2]),
 }
 
-/// Work on sharded tensors, compiled for the devices of a mesh from a
-/// [`WorkPlan`]. It can be carried out any number of times.
+/// Work on sharded tensors, compiled for the devices of a mesh from a [`WorkPlan`]. It can be
+/// carried out any number of times.
 pub struct ShardedWork {
     devices: Vec<Device>,
     lanes: Arc<Lanes>,

@@ -216,7 +216,8 @@ fn push_rounds(moves: &[Move]) -> Vec<Round> {
     grouped(moves, |one| one.register)
 }
 
-/// Rounds in which every lane takes from the lane whose number differs from its own by the same bits.
+/// Rounds in which every lane takes from the lane whose number differs from its own in the same
+/// bits.
 fn xor_rounds(moves: &[Move]) -> Vec<Round> {
     grouped(moves, |one| one.lane ^ one.from)
 }
