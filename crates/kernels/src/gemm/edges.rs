@@ -33,12 +33,13 @@ impl Edges {
     /// Those of a plan for the sizes of a problem, of factors that lie so, for clusters whose tiles
     /// are side by side or not.
     pub(super) fn of(problem: &Problem, plan: &Plan, lies: [Contiguous; 2], side_by_side: bool) -> Edges {
-        let steps = count(problem.sizes()[2], problem.depth());
+        // Of a range of steps along K, where blocks share those of a tile.
+        let steps = count(problem.sizes()[2], problem.depth()) / plan.splits.max(1);
         // By-products are taken of all columns of a tile, and pairs are loaded in halves.
         let more = problem.pairs().is_some() || problem.by_products().next().is_some();
         // Tiles of groups begin anywhere, and those of folded modes are boxes.
         let more = more || problem.groups().is_some() || problem.fold().is_some();
-        if more || plan.splits > 1 || steps <= plan.stages {
+        if more || plan.tail > 0 || steps <= plan.stages {
             return Edges::none();
         }
         let [m, n, _] = plan.extents(problem);

@@ -168,6 +168,10 @@ fn tails_are_loaded_alone() {
     multiplied(&problem([136, 136, 328]), &Plan { cluster: 2, blocks: 4, group: 1, ..plan(128, 64, 2) });
     multiplied(&problem([136, 136, 520]), &Plan { alternates: true, stages: 4, ..plan(64, 64, 2) });
     multiplied(&problem([72, 72, 328]).batched(3).unwrap(), &long(64, 64));
+    // Of each range of steps, where blocks share those of a tile.
+    multiplied(&problem([136, 136, 840]), &Plan { splits: 2, blocks: 4, ..long(64, 64) });
+    multiplied(&problem([136, 136, 840]), &Plan { splits: 3, cluster: 2, blocks: 4, ..long(64, 64) });
+    multiplied(&problem([136, 72, 584]), &Plan { splits: 2, swapped: true, group: 1, ..long(64, 64) });
 }
 
 #[test]
@@ -284,6 +288,8 @@ fn three_groups_are_right() {
     multiplied(&problem([400, 216, 328]), &Plan { cluster: 2, ..wide.clone() });
     multiplied(&problem([216, 400, 328]), &Plan { swapped: true, cluster: 2, ..wide.clone() });
     multiplied(&problem([200, 200, 200]), &Plan { cluster: 2, group: 1, blocks: 2, ..plan(192, 112, 3) });
+    // With one step along K all rows are written together, in parts of as many columns.
+    multiplied(&problem([216, 400, 24]), &Plan { swapped: true, cluster: 2, ..wide });
 }
 
 /// Tiles along the rows that are taken one after the other: about eight; all, where rows of the

@@ -95,6 +95,8 @@ impl Plan {
         // Lines along the rows of a tile are in panels; those of the last part divide them.
         let divides = |own: &i64| columns % own == 0 || own % (columns % own) == 0;
         let fewer = match along_rows {
+            // Those that write all rows together store a part as a whole, in panels of one width.
+            true if !self.writes_apart(problem, false) => return None,
             true => (1..=fourth).rev().map(|eights| eights * 8).find(divides)?,
             false => odd(fourth),
         };
