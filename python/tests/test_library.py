@@ -243,7 +243,7 @@ def test_plans_are_for_the_device():
     from tilewright import _native
 
     for target, cluster in [("sm_90a", True), ("sm_80", False)]:
-        long = _native.plan_softmax(131072, "bf16", 16, target)
+        long = _native.plan_softmax((131072, "bf16", 16, 4096), target)
         assert (".reqnctapercluster" in long.launches[0][0].ptx(target)) == cluster
         matrix = ("bf16", [256, 256, 1], [256, 1, 0], 0)
         product = _native.plan_product(matrix, matrix, matrix, PLAIN, target)
@@ -252,4 +252,4 @@ def test_plans_are_for_the_device():
     with pytest.raises(ValueError, match="needs sm_90a"):
         _native.plan_product(batch, batch, batch, PLAIN, "sm_80")
     with pytest.raises(ValueError, match="no target 'sm_1'"):
-        _native.plan_softmax(128, "f32", 16, "sm_1")
+        _native.plan_softmax((128, "f32", 16, 1), "sm_1")

@@ -10,8 +10,8 @@ use tilewright_layout::{Layout, Tree};
 use crate::error::PlanError;
 use crate::planned::Planned;
 use crate::{
-    Expression, Statistic, gather, group_product, layer_norm, map, product, reduce, relayout, rms_norm, scatter,
-    softmax, tiled_add,
+    Expression, RowMatrix, Statistic, gather, group_product, layer_norm_of, map, product, reduce, relayout,
+    rms_norm_of, scatter, softmax_of, tiled_add,
 };
 
 /// A kernel of the library, by its name: see [`library()`].
@@ -176,7 +176,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 5), ("N", 1000)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| Ok(rowwise(softmax(sizes[1], element)?, sizes, element, 0)),
+        plan: |sizes, element| Ok(rowwise(softmax_of(rows(sizes, element))?, sizes, element, 0)),
     },
     Entry {
         name: "rms_norm",
@@ -184,7 +184,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 5), ("N", 1000)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| Ok(rowwise(rms_norm(sizes[1], element, EPSILON)?, sizes, element, 1)),
+        plan: |sizes, element| Ok(rowwise(rms_norm_of(rows(sizes, element), EPSILON)?, sizes, element, 1)),
     },
     Entry {
         name: "layer_norm",
@@ -192,7 +192,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 5), ("N", 1000)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| Ok(rowwise(layer_norm(sizes[1], element, EPSILON)?, sizes, element, 2)),
+        plan: |sizes, element| Ok(rowwise(layer_norm_of(rows(sizes, element), EPSILON)?, sizes, element, 2)),
     },
     Entry {
         name: "sum_rows",
@@ -332,6 +332,11 @@ const COMPUTED: &[Element] = &[Element::Bf16, Element::F16, Element::F32, Elemen
 
 /// What norms add below the root.
 const EPSILON: f64 = 1e-5;
+
+/// A matrix (M,N).
+fn rows(sizes: &[i64], element: Element) -> RowMatrix {
+    RowMatrix::new(sizes[1], element).with_rows(sizes[0])
+}
 
 /// A kernel that reads and writes a matrix (M,N), and reads so many rows (N).
 fn rowwise(planned: Planned, sizes: &[i64], element: Element, rows: i64) -> Planned {

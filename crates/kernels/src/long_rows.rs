@@ -11,7 +11,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
-use crate::rows::{placed, widest};
+use crate::rows::{RowMatrix, placed, widest};
 
 /// Threads of a block, and vectors of each in a chunk.
 const THREADS: i64 = 512;
@@ -19,8 +19,8 @@ const VECTORS: i64 = 4;
 
 /// How a block goes through a row.
 pub(crate) struct LongRows {
-    columns: i64,
-    element: Element,
+    pub(crate) columns: i64,
+    pub(crate) element: Element,
     alignment: i64,
     chunk: i64,
     run: i64,
@@ -37,11 +37,11 @@ pub(crate) struct Stretch<'k> {
 }
 
 impl LongRows {
-    /// The plan for rows of so many elements, in tensors that begin at multiples of `alignment`
-    /// elements.
+    /// The plan for the rows of a matrix.
     ///
     /// Errors: columns do not fit into 31 bits.
-    pub(crate) fn new(columns: i64, element: Element, alignment: i64) -> Result<LongRows, PlanError> {
+    pub(crate) fn new(matrix: RowMatrix) -> Result<LongRows, PlanError> {
+        let RowMatrix { columns, element, alignment, .. } = matrix;
         let limit = i64::from(i32::MAX) / 2;
         if columns > limit {
             return Err(PlanError::TooLarge { what: "elements of a row", asked: columns, limit });

@@ -22,7 +22,7 @@ use crate::error::PlanError;
 use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::{Beside, Held, Rows, Turns, WHOLE, counted, in_f32, pairwise, together};
+use crate::rows::{Beside, Held, RowMatrix, Rows, Turns, Way, Work, counted, in_f32, pairwise, together};
 
 /// A kernel that divides each row of a matrix `(M,N)`, rows one after another, by the root of the
 /// mean of its squares, and multiplies it by weights.
@@ -38,35 +38,25 @@ use crate::rows::{Beside, Held, Rows, Turns, WHOLE, counted, in_f32, pairwise, t
 /// Errors: elements are integers, or of f64, as roots are computed in f32; there are too many
 /// columns.
 pub fn rms_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
-    rms_norm_at(columns, element, epsilon, WHOLE)
+    rms_norm_of(RowMatrix::new(columns, element), epsilon)
 }
 
-/// As [`rms_norm`], of tensors that begin at multiples of so many elements, where those are less
-/// than 16 bytes: accesses are narrower then.
+/// As [`rms_norm`], of a matrix of which more is known.
 ///
 /// Errors: as [`rms_norm`].
-pub fn rms_norm_at(columns: i64, element: Element, epsilon: f64, alignment: i64) -> Result<Planned, PlanError> {
-    in_f32("type of rows of rms_norm", element)?;
-    let (alone, fits) = match Rows::new(columns, element, alignment, 1) {
-        Err(PlanError::TooLarge { .. }) => (long_rms_norm(columns, element, epsilon, alignment)?, false),
-        rows => (held_rms_norm(rows?, element, epsilon)?, true),
-    };
-    if let Some(turns) = Turns::new(columns, element, alignment, 1)? {
-        return Ok(rms_norm_in_turn(&turns, element, epsilon)?.otherwise(alone));
-    }
-    if fits {
-        // One block is faster where it holds a row: it has a single pass to make.
-        return Ok(alone);
-    }
-    Ok(match Rows::in_cluster(columns, element, alignment)? {
-        Some(rows) => held_rms_norm(rows, element, epsilon)?.otherwise(alone),
-        None => alone,
+pub fn rms_norm_of(matrix: RowMatrix, epsilon: f64) -> Result<Planned, PlanError> {
+    in_f32("type of rows of rms_norm", matrix.element)?;
+    Work::RmsNorm.plan(matrix, |way| match way {
+        Way::Held(rows) => held_rms_norm(&rows, epsilon),
+        Way::Dealt(turns) => rms_norm_in_turn(&turns, epsilon),
+        Way::ReadTwice(rows) => rms_norm_read_twice(&rows, epsilon),
     })
 }
 
 /// Rows that clusters take in turn.
-fn rms_norm_in_turn(turns: &Turns, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
-    let (rows, columns) = (turns.rows(), turns.rows().columns);
+fn rms_norm_in_turn(turns: &Turns, epsilon: f64) -> Result<Planned, PlanError> {
+    let rows = turns.rows();
+    let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("rows of {columns} {element} by the root of their mean square"), turns.plan()];
     let kernel = Kernel::build("rms_norm_in_turn", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
@@ -87,8 +77,8 @@ fn rms_norm_in_turn(turns: &Turns, element: Element, epsilon: f64) -> Result<Pla
 }
 
 /// Rows that the registers of blocks hold.
-fn held_rms_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
-    let columns = rows.columns;
+fn held_rms_norm(rows: &Rows, epsilon: f64) -> Result<Planned, PlanError> {
+    let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("rows of {columns} {element} by the root of their mean square"), rows.plan()];
     let kernel = Kernel::build("rms_norm", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
@@ -97,7 +87,6 @@ fn held_rms_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned, 
         let held = rows.load(k, &x, None)?;
         let weights = rows.beside(k, &weights)?;
         let squares = rows.sum(k, &held, |_, run| run.map(|x| Ok(x * x)))?;
-        let squares = rows.across(k, vec![squares], |a, b| vec![a[0] + b[0]])?.remove(0);
         let factor = squares.map(|sum| Ok((sum * (1.0 / columns as f64) + epsilon).rsqrt()))?;
         rows.write(k, &held, &[weights], &y, |run, beside| {
             run.zip(&factor, |x, factor| Ok(x * factor))?.zip(&beside[0], |x, weight| Ok(x * weight))
@@ -120,31 +109,24 @@ fn held_rms_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned, 
 /// Errors: elements are integers, or of f64, as roots are computed in f32; there are too many
 /// columns.
 pub fn layer_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
-    layer_norm_at(columns, element, epsilon, WHOLE)
+    layer_norm_of(RowMatrix::new(columns, element), epsilon)
 }
 
-/// As [`layer_norm`], of tensors that begin at multiples of so many elements, where those are less
-/// than 16 bytes: accesses are narrower then.
+/// As [`layer_norm`], of a matrix of which more is known.
 ///
 /// Errors: as [`layer_norm`].
-pub fn layer_norm_at(columns: i64, element: Element, epsilon: f64, alignment: i64) -> Result<Planned, PlanError> {
-    in_f32("type of rows of layer_norm", element)?;
-    let alone = match Rows::new(columns, element, alignment, 2) {
-        Err(PlanError::TooLarge { .. }) => long_layer_norm(columns, element, epsilon, alignment)?,
-        rows => held_layer_norm(rows?, element, epsilon)?,
-    };
-    if let Some(turns) = Turns::new(columns, element, alignment, 2)? {
-        return Ok(layer_norm_in_turn(&turns, element, epsilon)?.otherwise(alone));
-    }
-    Ok(match Rows::in_cluster(columns, element, alignment)? {
-        Some(rows) => held_layer_norm(rows, element, epsilon)?.otherwise(alone),
-        None => alone,
+pub fn layer_norm_of(matrix: RowMatrix, epsilon: f64) -> Result<Planned, PlanError> {
+    in_f32("type of rows of layer_norm", matrix.element)?;
+    Work::LayerNorm.plan(matrix, |way| match way {
+        Way::Held(rows) => held_layer_norm(&rows, epsilon),
+        Way::Dealt(turns) => layer_norm_in_turn(&turns, epsilon),
+        Way::ReadTwice(rows) => layer_norm_read_twice(&rows, epsilon),
     })
 }
 
 /// Rows that the registers of blocks hold.
-fn held_layer_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
-    let columns = rows.columns;
+fn held_layer_norm(rows: &Rows, epsilon: f64) -> Result<Planned, PlanError> {
+    let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("rows of {columns} {element} less their mean by the root of their variance"), rows.plan()];
     let kernel = Kernel::build("layer_norm", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
@@ -153,17 +135,21 @@ fn held_layer_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned
         let held = rows.load(k, &x, None)?;
         let (weights, bias) = (rows.beside(k, &weights)?, rows.beside(k, &bias)?);
         let part = 1.0 / columns as f64;
-        if rows.rereads() {
-            let all = moments(k, &rows, held.runs(k), Some(&|number| rows.counts(k, number)))?;
-            let mut all = rows.across(k, all, joined_quickly)?;
+        if rows.even() && !rows.rereads() {
+            let [mean, variance] = even_moments(k, rows, &held)?;
+            let factor = variance.map(|variance| Ok((variance + epsilon).rsqrt()))?;
+            return write_normal(k, rows, &held, [weights, bias], &y, [&mean, &factor]);
+        }
+        if rows.is_shared() || rows.rereads() {
+            let own = moments(k, rows, held.runs(k), Some(&|number| rows.counts(k, number)))?;
+            let mut all = if rows.rereads() {
+                rows.across(k, of_block(k, &own)?, joined_quickly)?
+            } else {
+                rows.of_all(k, &own, &[k.number_of(Element::F32, 0.0); 3], joined_quickly)?
+            };
             let (squares, mean) = (all.remove(2), all.remove(1));
             let factor = squares.map(|sum| Ok((sum * part + epsilon).rsqrt()))?;
-            return write_normal(k, &rows, &held, [weights, bias], &y, [&mean, &factor]);
-        }
-        if rows.even() {
-            let [mean, variance] = even_moments(k, &rows, &held)?;
-            let factor = variance.map(|variance| Ok((variance + epsilon).rsqrt()))?;
-            return write_normal(k, &rows, &held, [weights, bias], &y, [&mean, &factor]);
+            return write_normal(k, rows, &held, [weights, bias], &y, [&mean, &factor]);
         }
         let mean = rows.sum(k, &held, |_, run| Ok(run))?.map(|sum| Ok(sum * part))?;
         let squares = rows.sum(k, &held, |number, run| {
@@ -171,14 +157,15 @@ fn held_layer_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned
             left.map(|x| Ok(x * x))
         })?;
         let factor = squares.map(|sum| Ok((sum * part + epsilon).rsqrt()))?;
-        write_normal(k, &rows, &held, [weights, bias], &y, [&mean, &factor])
+        write_normal(k, rows, &held, [weights, bias], &y, [&mean, &factor])
     })?;
     Ok(Planned::new(kernel, plan, Meaning::LayerNorm { columns, epsilon }))
 }
 
 /// Rows that clusters take in turn.
-fn layer_norm_in_turn(turns: &Turns, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
-    let (rows, columns) = (turns.rows(), turns.rows().columns);
+fn layer_norm_in_turn(turns: &Turns, epsilon: f64) -> Result<Planned, PlanError> {
+    let rows = turns.rows();
+    let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("rows of {columns} {element} less their mean by the root of their variance"), turns.plan()];
     let kernel = Kernel::build("layer_norm_in_turn", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
@@ -188,7 +175,7 @@ fn layer_norm_in_turn(turns: &Turns, element: Element, epsilon: f64) -> Result<P
         turns.each(k, &x, |turn| {
             let counted = |run| turn.counts(run);
             let counts: Option<&dyn Fn(usize) -> _> = if turns.in_pairs() { None } else { Some(&counted) };
-            let all = turn.across(moments(k, rows, turn.runs(), counts)?, joined_quickly)?;
+            let all = turn.across(of_block(k, &moments(k, rows, turn.runs(), counts)?)?, joined_quickly)?;
             let (mean, variance) = match all[..] {
                 [mean, variance] => (mean, variance),
                 _ => (all[1], all[2] * (1.0 / columns as f64)),
@@ -242,17 +229,12 @@ fn even_moments<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>) -> Result<[Distr
     }
     let variance = pairwise(squares, |a, b| a + b) * part;
     let own = [rows.of_each(k, mean)?, rows.of_each(k, variance)?];
-    let combine = |a: &[Num<'k>], b: &[Num<'k>]| Ok(joined_quickly(a, b));
-    let mut all = k.reduce_together(&[&own[0], &own[1]], &[1], combine)?;
-    if rows.meet() {
-        let of_warp = all.iter().map(|tile| Ok(tile.fragment().numbers()?[0]));
-        let of_warps = rows.of_warps(k, &of_warp.collect::<Result<Vec<_>, KernelError>>()?, &[])?;
-        all = k.reduce_together(&of_warps.iter().collect::<Vec<_>>(), &[1], combine)?;
-    }
-    Ok([rows.of_row(&all[0])?, rows.of_row(&all[1])?])
+    let mut all = rows.of_all(k, &own, &[], joined_quickly)?;
+    let variance = all.remove(1);
+    Ok([all.remove(0), variance])
 }
 
-/// How many elements a block has of a row, their mean, and the sum of the squares of what is left
+/// How many elements a thread has of a row, their mean, and the sum of the squares of what is left
 /// of them, in one pass: a thread takes the mean of its first run from its elements, and sums of
 /// what is left and of its squares are the mean and the squares of the thread, which are put
 /// together as those of sets. Where nobody says which elements count, all threads have as many, and
@@ -294,14 +276,17 @@ fn moments<'k>(
             vec![count, shift + apart, (squares - sum * apart).max(zero)]
         }
     };
-    let tiles = kept.into_iter().map(|number| rows.of_each(k, number));
-    let tiles = tiles.collect::<Result<Vec<_>, KernelError>>()?;
-    k.reduce_together(&tiles.iter().collect::<Vec<_>>(), &[1, 2], |a, b| Ok(joined_quickly(a, b)))
+    kept.into_iter().map(|number| rows.of_each(k, number)).collect()
+}
+
+/// What the threads of a block have, put together.
+fn of_block<'k>(k: &'k Build, own: &[Distributed<'k>]) -> Result<Vec<Distributed<'k>>, KernelError> {
+    k.reduce_together(&own.iter().collect::<Vec<_>>(), &[1, 2], |a, b| Ok(joined_quickly(a, b)))
 }
 
 /// Rows that the registers of a block do not hold.
-fn long_rms_norm(columns: i64, element: Element, epsilon: f64, alignment: i64) -> Result<Planned, PlanError> {
-    let rows = LongRows::new(columns, element, alignment)?;
+fn rms_norm_read_twice(rows: &LongRows, epsilon: f64) -> Result<Planned, PlanError> {
+    let (columns, element) = (rows.columns, rows.element);
     let plan = vec![format!("rows of {columns} {element} by the root of their mean square"), rows.plan()];
     let kernel = Kernel::build("rms_norm_long", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
@@ -347,8 +332,8 @@ fn joined_by<'k>(weight: Num<'k>, a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> 
 }
 
 /// Rows that the registers of a block do not hold.
-fn long_layer_norm(columns: i64, element: Element, epsilon: f64, alignment: i64) -> Result<Planned, PlanError> {
-    let rows = LongRows::new(columns, element, alignment)?;
+fn layer_norm_read_twice(rows: &LongRows, epsilon: f64) -> Result<Planned, PlanError> {
+    let (columns, element) = (rows.columns, rows.element);
     let plan = vec![format!("rows of {columns} {element} less their mean by the root of their variance"), rows.plan()];
     let kernel = Kernel::build("layer_norm_long", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
@@ -411,9 +396,9 @@ mod tests {
             (3000, Element::Bf16, [4, 1, 4], 2, 3),
         ] {
             let shape = Shape { blocks, warps, vectors, resident: 2 };
-            let turns = Turns::dealt_to((columns, WHOLE), element, (shape, clusters)).unwrap().unwrap();
-            let norms = [rms_norm_in_turn(&turns, element, 1e-5), layer_norm_in_turn(&turns, element, 1e-5)];
-            for planned in norms.into_iter().chain([crate::softmax::in_turn(&turns, element)]) {
+            let turns = Turns::dealt_to(RowMatrix::new(columns, element), (shape, clusters)).unwrap().unwrap();
+            let norms = [rms_norm_in_turn(&turns, 1e-5), layer_norm_in_turn(&turns, 1e-5)];
+            for planned in norms.into_iter().chain([crate::softmax::in_turn(&turns)]) {
                 let planned = planned.unwrap().sized(&[("M", rows)]);
                 let report = planned.check().unwrap_or_else(|error| panic!("{columns} {element}: {planned}{error}"));
                 assert_eq!(report.compared as i64, rows * columns);
@@ -433,8 +418,8 @@ mod tests {
 
     #[test]
     fn rows_are_dealt_in_the_shape_that_has_enough_under_way() {
-        let norm = |columns, element, beside| clusters(Turns::new(columns, element, WHOLE, beside).unwrap());
-        let softmax = |columns, element| clusters(Turns::of_softmax(columns, element, WHOLE).unwrap());
+        let norm = |columns, element, beside| clusters(Turns::new(RowMatrix::new(columns, element), beside).unwrap());
+        let softmax = |columns, element| clusters(Turns::of_softmax(RowMatrix::new(columns, element)).unwrap());
         for (plan, wanted) in [
             // With two rows beside: few blocks, and enough vectors under way.
             (norm(20_000, Element::Bf16, 2), Some("124 clusters of 2 blocks of 256")),

@@ -20,7 +20,9 @@
 //! * Norms and softmax of long rows are dealt to clusters that stay, each row to the cluster that
 //!   is done first (`turns.rs`).
 
+mod choice;
 mod held;
+mod matrix;
 mod own;
 mod passes;
 mod stored;
@@ -33,7 +35,9 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
+pub(crate) use choice::{Way, Work};
 pub(crate) use held::{Beside, Held};
+pub use matrix::RowMatrix;
 pub(crate) use own::pairwise;
 pub(crate) use passes::{counted, together};
 #[cfg(test)]
@@ -139,11 +143,11 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// The plan for rows of so many elements, in tensors that begin at multiples of `alignment`
-    /// elements, with which so many rows go, as weights do.
+    /// The plan for the rows of a matrix, with which so many rows go, as weights do.
     ///
     /// Errors: a row does not fit into the registers of a block.
-    pub(crate) fn new(columns: i64, element: Element, alignment: i64, beside: usize) -> Result<Rows, PlanError> {
+    pub(crate) fn new(matrix: RowMatrix, beside: usize) -> Result<Rows, PlanError> {
+        let RowMatrix { columns, element, alignment, .. } = matrix;
         let least = if element == Element::F32 && beside < 2 { 2 } else { KEPT };
         let rows = Rows::holding((least, 2 * MOST), THREADS, (columns, alignment), element)?;
         Ok(Rows { beside, ..rows })
@@ -166,7 +170,8 @@ impl Rows {
     /// holds well, or whose ends are at no multiple of 16 bytes, or that are too long.
     ///
     /// Errors: a layout is not representable.
-    pub(crate) fn in_cluster(columns: i64, element: Element, alignment: i64) -> Result<Option<Rows>, PlanError> {
+    pub(crate) fn in_cluster(matrix: RowMatrix) -> Result<Option<Rows>, PlanError> {
+        let RowMatrix { columns, element, alignment, .. } = matrix;
         let vector = VECTOR / i64::from(element.bytes());
         let count = columns / vector;
         let most = 2 * MOST;
@@ -186,7 +191,7 @@ impl Rows {
         let vectors = over(count, blocks * warps * LANES);
         let fits = |kept: i64| (vectors - kept) * warps * LANES * VECTOR <= HALF;
         let kept = if fill(warps) { KEPT } else { KEPT - if fits(KEPT - 3) { 3 } else { 2 } };
-        Rows::in_blocks((columns, alignment), element, (blocks, warps), (vectors, vectors - kept)).map(Some)
+        Rows::in_blocks(matrix, (blocks, warps), (vectors, vectors - kept)).map(Some)
     }
 
     /// One row for so many blocks and warps of each, whose threads have so many vectors of 16 bytes,
@@ -194,11 +199,11 @@ impl Rows {
     ///
     /// Errors: a layout is not representable.
     fn in_blocks(
-        (columns, alignment): (i64, i64),
-        element: Element,
+        matrix: RowMatrix,
         (blocks, warps): (i64, i64),
         (vectors, stored): (i64, i64),
     ) -> Result<Rows, PlanError> {
+        let RowMatrix { columns, element, alignment, .. } = matrix;
         let vector = VECTOR / i64::from(element.bytes());
         let run = vector * LANES;
         let layout = format!("(({LANES},1,{warps}),({vector},1)):(({vector},1,{run}),(1,1))");
@@ -337,9 +342,9 @@ impl Rows {
         self.stored > 0
     }
 
-    /// Whether a block holds rows, each thread its part in registers, as numbers of 32 bits.
+    /// Whether each thread has registers for its part of rows, as numbers of 32 bits.
     pub(crate) fn has_room(&self) -> bool {
-        self.blocks == 1 && self.vectors * self.vector <= ROOM_OF_WIDE
+        (self.blocks == 1 || self.stored == 0) && self.vectors * self.vector <= ROOM_OF_WIDE
     }
 
     /// Whether all threads have as many elements of a row, and warps are a power of two, as lanes
@@ -348,9 +353,14 @@ impl Rows {
         self.warps.count_ones() == 1 && !self.ends_in(self.vectors as usize - 1)
     }
 
+    /// Whether blocks of a cluster hold a row together.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.blocks > 1
+    }
+
     /// Whether rows are held by several warps, which meet at a barrier.
     pub(crate) fn meet(&self) -> bool {
-        self.warps > 1
+        self.warps > 1 || self.is_shared()
     }
 
     /// A matrix `(M,N)`, rows one after another.

@@ -18,7 +18,7 @@ use crate::error::PlanError;
 use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::{Held, Rows, Turns, WHOLE, in_f32, pairwise, together};
+use crate::rows::{Held, RowMatrix, Rows, Turns, Way, Work, in_f32, pairwise, together};
 
 /// The least number that the greatest of a part is taken for: multiplied by log2(e) it is finite.
 const LEAST: f64 = -2.3e38;
@@ -42,44 +42,38 @@ fn power<'k>(x: Num<'k>, greatest: Num<'k>) -> Num<'k> {
 /// Errors: elements are integers, or of f64, as powers are computed in f32; there are too many
 /// columns.
 pub fn softmax(columns: i64, element: Element) -> Result<Planned, PlanError> {
-    softmax_at(columns, element, WHOLE)
+    softmax_of(RowMatrix::new(columns, element))
 }
 
-/// As [`softmax`], of tensors that begin at multiples of so many elements, where those are less
-/// than 16 bytes: accesses are narrower then.
+/// As [`softmax`], of a matrix of which more is known.
 ///
 /// Errors: as [`softmax`].
-pub fn softmax_at(columns: i64, element: Element, alignment: i64) -> Result<Planned, PlanError> {
-    in_f32("type of rows of softmax", element)?;
-    let alone = match Rows::new(columns, element, alignment, 0) {
-        Err(PlanError::TooLarge { .. }) => long(columns, element, alignment)?,
-        rows => held(rows?, element)?,
-    };
-    if let Some(turns) = Turns::of_softmax(columns, element, alignment)? {
-        return Ok(in_turn(&turns, element)?.otherwise(alone));
-    }
-    Ok(match Rows::in_cluster(columns, element, alignment)? {
-        Some(rows) => held(rows, element)?.otherwise(alone),
-        None => alone,
+pub fn softmax_of(matrix: RowMatrix) -> Result<Planned, PlanError> {
+    in_f32("type of rows of softmax", matrix.element)?;
+    Work::Softmax.plan(matrix, |way| match way {
+        Way::Held(rows) => held(&rows),
+        Way::Dealt(turns) => in_turn(&turns),
+        Way::ReadTwice(rows) => read_twice(&rows),
     })
 }
 
 /// Rows that the registers of blocks hold.
-pub(crate) fn held(rows: Rows, element: Element) -> Result<Planned, PlanError> {
-    let columns = rows.columns;
+fn held(rows: &Rows) -> Result<Planned, PlanError> {
+    let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("softmax of rows of {columns} {element}"), rows.plan()];
     let kernel = Kernel::build("softmax", |k| {
         let (x, y) = (rows.matrix(k, "x", Role::Input)?, rows.matrix(k, "y", Role::Output)?);
         let held = rows.load(k, &x, Some(k.number_of(element, f64::NEG_INFINITY)))?;
-        if rows.has_room() { keeping_powers(k, &rows, &held, &y) } else { in_one_pass(k, &rows, &held, &y) }
+        if rows.has_room() { keeping_powers(k, rows, &held, &y) } else { in_one_pass(k, rows, &held, &y) }
     })?;
     Ok(Planned::new(kernel, plan, Meaning::Softmax { columns }))
 }
 
 /// Rows that are dealt to clusters. A thread raises the powers of its part against its own greatest
 /// number, once, and keeps them; a factor brings them to the greatest of the row.
-pub(crate) fn in_turn(turns: &Turns, element: Element) -> Result<Planned, PlanError> {
-    let (rows, columns) = (turns.rows(), turns.rows().columns);
+pub(crate) fn in_turn(turns: &Turns) -> Result<Planned, PlanError> {
+    let rows = turns.rows();
+    let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("softmax of rows of {columns} {element}"), turns.plan()];
     let kernel = Kernel::build("softmax_in_turn", |k| {
         let (x, y) = (rows.matrix(k, "x", Role::Input)?, rows.matrix(k, "y", Role::Output)?);
@@ -185,8 +179,8 @@ fn of_block<'k>(k: &'k Build, rows: &Rows, own: [Num<'k>; 2]) -> Result<Vec<Dist
 }
 
 /// Rows that the registers of a block do not hold.
-fn long(columns: i64, element: Element, alignment: i64) -> Result<Planned, PlanError> {
-    let rows = LongRows::new(columns, element, alignment)?;
+fn read_twice(rows: &LongRows) -> Result<Planned, PlanError> {
+    let (columns, element) = (rows.columns, rows.element);
     let plan = vec![format!("softmax of rows of {columns} {element}"), rows.plan()];
     let kernel = Kernel::build("softmax_long", |k| {
         let (x, y) = (rows.matrix(k, "x", Role::Input)?, rows.matrix(k, "y", Role::Output)?);

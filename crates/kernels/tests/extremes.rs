@@ -7,8 +7,8 @@ use tilewright_kernel::cost::Machine;
 use tilewright_kernel::{Element, ptx};
 use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product};
 use tilewright_kernels::{
-    Expression, PlanError, Statistic, layer_norm_at, library, map_at, named, reduce_at, relayout, rms_norm_at,
-    softmax_at,
+    Expression, PlanError, RowMatrix, Statistic, layer_norm_of, library, map_at, named, reduce_at, relayout,
+    rms_norm_of, softmax_of,
 };
 use tilewright_layout::Layout;
 
@@ -79,11 +79,8 @@ fn tensors_begin_at_multiples_of_any_number() {
     for alignment in [0, 1, 3, 6, 12, -4, i64::MIN, i64::MAX] {
         for columns in [1, 7, 24, 600] {
             for element in [Element::F32, Element::Bf16] {
-                let rows = [
-                    softmax_at(columns, element, alignment),
-                    rms_norm_at(columns, element, 1e-5, alignment),
-                    layer_norm_at(columns, element, 1e-5, alignment),
-                ];
+                let matrix = RowMatrix::new(columns, element).aligned(alignment);
+                let rows = [softmax_of(matrix), rms_norm_of(matrix, 1e-5), layer_norm_of(matrix, 1e-5)];
                 for planned in rows {
                     let planned = planned.unwrap_or_else(|error| panic!("{columns} {element} {alignment}: {error}"));
                     ptx::write(planned.kernel().program(), ptx::Target::Sm90a).unwrap();
@@ -191,8 +188,8 @@ fn plans_of_any_numbers_are_carried_out_or_refused() {
 #[test]
 fn powers_and_roots_are_of_what_f32_holds() {
     for element in Element::ALL {
-        let rows =
-            [softmax_at(64, element, 16), rms_norm_at(64, element, 1e-5, 16), layer_norm_at(64, element, 1e-5, 16)];
+        let matrix = RowMatrix::new(64, element);
+        let rows = [softmax_of(matrix), rms_norm_of(matrix, 1e-5), layer_norm_of(matrix, 1e-5)];
         let held = element.is_float() && element != Element::F64;
         for planned in rows {
             assert_eq!(

@@ -176,36 +176,6 @@ fn statistics_of_rows_and_columns_are_right() {
 }
 
 #[test]
-fn rows_longer_than_a_block_holds_are_right() {
-    // Clusters of two to sixteen blocks, with ends in the last run, most of which are dealt rows,
-    // and one block for targets that have none; rows that begin at odd places, which one block
-    // reads twice.
-    for (name, columns, element, cluster) in [
-        ("softmax", 65_540, Element::F32, 4),
-        ("softmax", 36_888, Element::F32, 2),
-        ("softmax", 40_008, Element::Bf16, 1),
-        ("softmax", 70_000, Element::F16, 8),
-        ("rms_norm", 65_540, Element::F32, 8),
-        ("rms_norm", 20_000, Element::F32, 1),
-        ("rms_norm", 200_000, Element::F32, 8),
-        ("layer_norm", 20_000, Element::F16, 2),
-        ("layer_norm", 30_000, Element::F16, 4),
-        ("layer_norm", 70_000, Element::F16, 8),
-        ("layer_norm", 80_000, Element::F32, 16),
-        ("layer_norm", 152_000, Element::F32, 8),
-        ("layer_norm", 33_001, Element::F32, 1),
-    ] {
-        let planned = named(name).unwrap().plan(&[("M", 2), ("N", columns)], Some(element)).unwrap();
-        let older = planned.clone().on(Target::Sm80);
-        let blocks = [&planned, &older].map(|planned| planned.kernel().program().cluster_size());
-        assert_eq!(blocks, [cluster, 1], "{planned}");
-        for planned in [planned, older] {
-            planned.check().unwrap_or_else(|error| panic!("{name} of {columns}: {planned}{error}"));
-        }
-    }
-}
-
-#[test]
 fn maps_broadcast_and_convert() {
     use tilewright_kernels::{Expression, map};
 

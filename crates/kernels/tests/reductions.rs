@@ -3,8 +3,8 @@
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernels::{
-    Indices, Planned, Statistic, indices_of_greatest, layer_norm_at, named, reduce, reduce_at, rms_norm_at, softmax,
-    softmax_at,
+    Indices, Planned, RowMatrix, Statistic, indices_of_greatest, layer_norm_of, named, reduce, reduce_at, rms_norm_of,
+    softmax, softmax_of,
 };
 use tilewright_layout::Layout;
 
@@ -288,18 +288,16 @@ fn rows_of_tensors_that_begin_anywhere_are_normalised() {
     for (columns, element) in [(24, Element::F32), (1000, Element::Bf16), (8192, Element::F16), (70_000, Element::F32)]
     {
         for alignment in [1, 2] {
-            let plans = [
-                softmax_at(columns, element, alignment).unwrap(),
-                rms_norm_at(columns, element, 1e-5, alignment).unwrap(),
-                layer_norm_at(columns, element, 1e-5, alignment).unwrap(),
-            ];
+            let matrix = RowMatrix::new(columns, element).aligned(alignment);
+            let plans =
+                [softmax_of(matrix).unwrap(), rms_norm_of(matrix, 1e-5).unwrap(), layer_norm_of(matrix, 1e-5).unwrap()];
             assert!(plans.iter().all(|planned| asks_for(planned, alignment as u32)), "{columns} {alignment}");
         }
     }
     assert!(!asks_for(&softmax(24, Element::F32).unwrap(), 2));
     let numbers = |columns: i64| (0..2 * columns).map(|at| if at % 2 == 0 { 0.0 } else { 1.0_f32 });
     for columns in [24, 1000, 9001] {
-        let planned = softmax_at(columns, Element::F32, 1).unwrap();
+        let planned = softmax_of(RowMatrix::new(columns, Element::F32).aligned(1)).unwrap();
         let mut interpreter = Interpreter::new(planned.kernel().program(), &[("M", 2)]).unwrap();
         let bytes: Vec<u8> = numbers(columns).flat_map(f32::to_le_bytes).collect();
         interpreter.bytes(0, &bytes).unwrap();

@@ -188,6 +188,11 @@ def _relayout(
     return _native.plan_relayout((of, Layout(shape, strides), before), (to, Layout(shape, into), skipped), target)
 
 
+def _about(rows: int) -> int:
+    """How many rows a plan is for: so few powers of two that matrices share plans."""
+    return 1 << max(rows - 1, 0).bit_length()
+
+
 def softmax(x: Any, *, out: Any = None, on: str | None = None) -> Any:
     """The softmax of each row of a matrix (M,N): ``exp(x)`` over its sum. The elements of a row lie
     one after another, and are of at most 32 bits: powers are computed in f32.
@@ -199,7 +204,7 @@ def softmax(x: Any, *, out: Any = None, on: str | None = None) -> Any:
     if out is not None and on is None and _again((x, out), "softmax"):
         return out
     element, rows, columns, device, alignment = _native.array_rows(x, (), out)
-    kept = _planned(_native.plan_softmax, columns, element, alignment, _target(device))
+    kept = _planned(_native.plan_softmax, (columns, element, alignment, _about(rows)), _target(device))
     out = empty(x, (rows, columns)) if out is None else out
     _run(kept, [x, out], {"M": rows}, on, "softmax")
     return out
@@ -216,7 +221,7 @@ def rms_norm(x: Any, weight: Any, *, epsilon: float = 1e-5, out: Any = None, on:
     if out is not None and on is None and _again((x, weight, out), "rms_norm", epsilon):
         return out
     element, rows, columns, device, alignment = _native.array_rows(x, ((weight, "weight"),), out)
-    kept = _planned(_native.plan_rms_norm, columns, element, float(epsilon), alignment, _target(device))
+    kept = _planned(_native.plan_rms_norm, (columns, element, alignment, _about(rows)), float(epsilon), _target(device))
     out = empty(x, (rows, columns)) if out is None else out
     _run(kept, [x, weight, out], {"M": rows}, on, "rms_norm", epsilon)
     return out
@@ -234,7 +239,7 @@ def layer_norm(x: Any, weight: Any, bias: Any, *, epsilon: float = 1e-5, out: An
     if out is not None and on is None and _again((x, weight, bias, out), "layer_norm", epsilon):
         return out
     element, rows, columns, device, alignment = _native.array_rows(x, ((weight, "weight"), (bias, "bias")), out)
-    kept = _planned(_native.plan_layer_norm, columns, element, float(epsilon), alignment, _target(device))
+    kept = _planned(_native.plan_layer_norm, (columns, element, alignment, _about(rows)), float(epsilon), _target(device))
     out = empty(x, (rows, columns)) if out is None else out
     _run(kept, [x, weight, bias, out], {"M": rows}, on, "layer_norm", epsilon)
     return out

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use tilewright_kernel::Kernel;
 use tilewright_kernel::ptx::Target;
 use tilewright_kernels::gemm::{Fused, Matrix, Pairs, Problem, Product, ProductTensor, Scales};
-use tilewright_kernels::{self as kernels, Expression, Place, PlanError, Planned, Statistic};
+use tilewright_kernels::{self as kernels, Expression, Place, PlanError, Planned, RowMatrix, Statistic};
 use tilewright_layout::Layout;
 
 use super::operand;
@@ -180,35 +180,30 @@ pub fn plan_relayout(py: Python<'_>, from: Placed<'_>, to: Placed<'_>, target: &
     planned(py, kernels::relayout(from, source, to, destination), target)
 }
 
-/// A kernel that takes the softmax of rows, in tensors that begin at multiples of `alignment`
-/// elements.
+/// A matrix whose rows lie one after another: how many elements a row has, of which type, at
+/// multiples of how many its tensors begin, and about how many rows there are.
+type OfRows<'py> = (i64, Bound<'py, PyAny>, i64, i64);
+
+fn of_rows((columns, element, alignment, rows): &OfRows<'_>) -> PyResult<RowMatrix> {
+    Ok(RowMatrix::new(*columns, operand::element(element)?).aligned(*alignment).with_rows(*rows))
+}
+
+/// A kernel that takes the softmax of rows.
 #[pyfunction]
-pub fn plan_softmax(columns: i64, element: &Bound<'_, PyAny>, alignment: i64, target: &str) -> PyResult<Plan> {
-    planned(element.py(), kernels::softmax_at(columns, operand::element(element)?, alignment), target)
+pub fn plan_softmax(py: Python<'_>, matrix: OfRows<'_>, target: &str) -> PyResult<Plan> {
+    planned(py, kernels::softmax_of(of_rows(&matrix)?), target)
 }
 
 /// A kernel that divides rows by the root of their mean square.
 #[pyfunction]
-pub fn plan_rms_norm(
-    columns: i64,
-    element: &Bound<'_, PyAny>,
-    epsilon: f64,
-    alignment: i64,
-    target: &str,
-) -> PyResult<Plan> {
-    planned(element.py(), kernels::rms_norm_at(columns, operand::element(element)?, epsilon, alignment), target)
+pub fn plan_rms_norm(py: Python<'_>, matrix: OfRows<'_>, epsilon: f64, target: &str) -> PyResult<Plan> {
+    planned(py, kernels::rms_norm_of(of_rows(&matrix)?, epsilon), target)
 }
 
 /// A kernel that takes the mean from rows, and divides them by the root of their variance.
 #[pyfunction]
-pub fn plan_layer_norm(
-    columns: i64,
-    element: &Bound<'_, PyAny>,
-    epsilon: f64,
-    alignment: i64,
-    target: &str,
-) -> PyResult<Plan> {
-    planned(element.py(), kernels::layer_norm_at(columns, operand::element(element)?, epsilon, alignment), target)
+pub fn plan_layer_norm(py: Python<'_>, matrix: OfRows<'_>, epsilon: f64, target: &str) -> PyResult<Plan> {
+    planned(py, kernels::layer_norm_of(of_rows(&matrix)?, epsilon), target)
 }
 
 /// The kernels that compute a statistic along modes of a tensor.

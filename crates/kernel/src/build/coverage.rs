@@ -388,7 +388,8 @@ fn parts<'d>(
     let mut outer: Option<Vec<Vec<(i64, Parameter)>>> = None;
     for (write, starts) in writes.iter().zip(&case.starts) {
         let all = starts.iter().enumerate().map(|start| along(core, values, Some(case), start));
-        let all: Vec<Along> = all.collect::<Result<_, _>>()?;
+        let mut all: Vec<Along> = all.collect::<Result<_, _>>()?;
+        count_from_the_front(&mut all, &write.turns, case);
         let own: Vec<Vec<(i64, Parameter)>> = all.iter().map(|along| along.outer.clone()).collect();
         if outer.as_ref().is_some_and(|outer| !same(outer, &own)) {
             return Err(undecided(format!(
@@ -410,6 +411,24 @@ fn parts<'d>(
         listed[share].add(write, &all, core, values, program)?;
     }
     Ok(CaseParts { case, outer: outer.unwrap_or_default(), listed })
+}
+
+/// Numbers the turns of loops that go through a mode from its end from the other end: the same
+/// elements are written, each as often. A turn that counts along several modes keeps its number.
+fn count_from_the_front(all: &mut [Along], turns: &[(Parameter, Expr)], case: &Case) {
+    for (turn, count) in turns.iter().filter(|(turn, _)| case.count(turn).is_none()) {
+        let Some(count) = count.known() else { continue };
+        let uses = |along: &Along| along.outer.iter().position(|(_, parameter)| parameter.stands_for(turn));
+        let mut along = all.iter_mut().filter_map(|along| Some((uses(along)?, along)));
+        let (Some((at, along)), None) = (along.next(), along.next()) else { continue };
+        let factor = along.outer[at].0;
+        let before = factor.checked_mul(count - 1).and_then(|before| along.constant.checked_add(before));
+        if let (..0, Some(constant), Some(factor)) = (factor, before, factor.checked_neg()) {
+            along.outer[at].0 = factor;
+            along.constant = constant;
+            along.outer.sort_by_key(|(factor, _)| *factor);
+        }
+    }
 }
 
 /// The least coordinate along each mode.

@@ -17,7 +17,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
 pub(crate) use self::shape::Shape;
-use super::{LANES, Rows, VECTOR, at_run, widest};
+use super::{LANES, RowMatrix, Rows, VECTOR, at_run};
 use crate::error::PlanError;
 
 /// From how many bytes of a row on norms of rows are dealt that one row goes with, of f32 that ends
@@ -77,69 +77,50 @@ impl Turns {
     /// rows go with all rows, which stay in registers.
     ///
     /// Errors: a layout is not representable.
-    pub(crate) fn new(
-        columns: i64,
-        element: Element,
-        alignment: i64,
-        beside: usize,
-    ) -> Result<Option<Turns>, PlanError> {
-        let turns = Turns::dealt((columns, alignment), element, (beside as i64 * REGISTERS, false))?;
+    pub(crate) fn new(matrix: RowMatrix, beside: usize) -> Result<Option<Turns>, PlanError> {
+        let turns = Turns::dealt(matrix, (beside as i64 * REGISTERS, false))?;
         Ok(turns.filter(|turns| {
-            let least = match (turns.ends_within(), element) {
+            let least = match (turns.ends_within(), matrix.element) {
                 _ if beside > 1 => DEALT_WITH_TWO,
                 (true, Element::F32) => DEALT_UNFILLED,
                 _ => DEALT,
             };
-            turns.bytes() >= least
+            matrix.row_bytes() >= least
         }))
     }
 
     /// The plan for softmax of rows. Powers stay in registers, as numbers of 32 bits.
     ///
     /// Errors: as [`Turns::new`].
-    pub(crate) fn of_softmax(columns: i64, element: Element, alignment: i64) -> Result<Option<Turns>, PlanError> {
-        let powers = VECTOR / i64::from(element.bytes());
-        let turns = Turns::dealt((columns, alignment), element, (powers, true))?;
+    pub(crate) fn of_softmax(matrix: RowMatrix) -> Result<Option<Turns>, PlanError> {
+        let powers = VECTOR / i64::from(matrix.element.bytes());
+        let turns = Turns::dealt(matrix, (powers, true))?;
         Ok(turns.filter(|turns| {
-            let short = element == Element::F32 && turns.ends_within();
-            turns.bytes() >= if short { UNFILLED_POWERS } else { DEALT }
+            let short = matrix.element == Element::F32 && turns.ends_within();
+            matrix.row_bytes() >= if short { UNFILLED_POWERS } else { DEALT }
         }))
     }
 
     /// The plan for rows that are dealt to clusters, of each vector of which a thread keeps so many
     /// registers, of powers or of other rows; none where no shape holds them.
-    fn dealt(
-        (columns, alignment): (i64, i64),
-        element: Element,
-        (kept, powers): (i64, bool),
-    ) -> Result<Option<Turns>, PlanError> {
-        let count = columns / (VECTOR / i64::from(element.bytes()));
+    fn dealt(matrix: RowMatrix, (kept, powers): (i64, bool)) -> Result<Option<Turns>, PlanError> {
+        let count = matrix.columns / (VECTOR / i64::from(matrix.element.bytes()));
         let Some(shape) = Shape::of(count, kept, powers) else { return Ok(None) };
         let clusters = PROCESSORS * shape.resident / shape.blocks;
-        Turns::dealt_to((columns, alignment), element, (shape, clusters))
+        Turns::dealt_to(matrix, (shape, clusters))
     }
 
     /// Rows that are dealt to so many clusters of a shape; none for those that begin at no multiple
     /// of 16 bytes.
     ///
     /// Errors: as [`Turns::new`].
-    pub(crate) fn dealt_to(
-        (columns, alignment): (i64, i64),
-        element: Element,
-        (shape, clusters): (Shape, i64),
-    ) -> Result<Option<Turns>, PlanError> {
+    pub(crate) fn dealt_to(matrix: RowMatrix, (shape, clusters): (Shape, i64)) -> Result<Option<Turns>, PlanError> {
         let Shape { blocks, warps, vectors, resident } = shape;
-        let vector = VECTOR / i64::from(element.bytes());
-        if widest(columns, element, alignment) != vector {
+        if matrix.vectors().is_none() {
             return Ok(None);
         }
-        let rows = Rows::in_blocks((columns, alignment), element, (blocks, warps), (vectors, vectors))?;
+        let rows = Rows::in_blocks(matrix, (blocks, warps), (vectors, vectors))?;
         Ok(Some(Turns { rows, clusters, resident }))
-    }
-
-    /// Bytes of a row.
-    fn bytes(&self) -> i64 {
-        self.rows.columns * i64::from(self.rows.element.bytes())
     }
 
     /// Whether rows end within a run.
