@@ -119,3 +119,55 @@ fn what_lanes_read_of_each_other_is_known_where_they_have_the_same() {
     assert_eq!(shown_and_happened("64:1", by(32)), (true, Some(Happened::Once)));
     assert_eq!(shown_and_happened("64:1", by(1)), (false, Some(Happened::Once)));
 }
+
+#[test]
+fn loops_may_go_through_a_row_from_its_end() {
+    // A block for each row stores tiles `from - each * step` of eight, and those of a second store,
+    // in a loop of five.
+    let by = |columns: i64, from: i64, each: i64, other: Option<[i64; 2]>| {
+        let write = move |k: &Build, y: &View<'_>| {
+            k.threads(8)?;
+            k.range(5, |step| {
+                let tile = |[from, each]: [i64; 2]| {
+                    let number = sum(&[(from, &Expr::from(1)), (each, &step)]);
+                    let row = k.block_number(Axis::X);
+                    let part = y.local_tile("(1,8)", at(&[Some(row), Some(number)]))?;
+                    stored(&part.compose("(8,1):(1,8)")?.thread_part()?, k.number(VALUE))
+                };
+                tile([from, -each])?;
+                other.map_or(Ok(()), tile)
+            })
+        };
+        shown_and_happened(&format!("(M,{columns}):({columns},1)"), write)
+    };
+    assert_eq!(by(40, 4, 1, None), (true, Some(Happened::Once)));
+    // The last tile is not whole, or tiles go on behind a gap, or begin with the second one.
+    assert_eq!(by(37, 4, 1, None), (true, Some(Happened::Once)));
+    assert_eq!(by(72, 8, 2, None), (false, Some(Happened::Never)));
+    assert_eq!(by(48, 5, 1, None), (false, Some(Happened::Never)));
+    // A second store has every other tile; or the same ones, in the turns of the other order,
+    // by the same threads.
+    assert_eq!(by(80, 8, 2, Some([9, -2])), (true, Some(Happened::Once)));
+    assert_eq!(by(40, 4, 1, Some([0, 1])), (true, Some(Happened::Once)));
+}
+
+#[test]
+fn tiles_of_a_diagonal_are_not_all() {
+    // Turns, or digits of them, in both coordinates.
+    let by = |rows: [i64; 2], columns: [i64; 3]| {
+        let write = move |k: &Build, y: &View<'_>| {
+            k.threads(8)?;
+            k.range(5, |step| {
+                let row = sum(&[(rows[0], &Expr::from(1)), (rows[1], &step)]);
+                let digit = k.remainder(&step, columns[2])?;
+                let column = sum(&[(columns[0], &Expr::from(1)), (columns[1], &digit)]);
+                let part = y.local_tile("(8,1)", at(&[Some(row), Some(column)]))?;
+                stored(&part.thread_part()?, k.number(VALUE))
+            })
+        };
+        shown_and_happened("(40,5):(5,1)", write)
+    };
+    for (rows, columns) in [([0, 1], [0, 1, 5]), ([4, -1], [0, 1, 5]), ([4, -1], [4, -1, 5]), ([0, 1], [0, 1, 2])] {
+        assert_eq!(by(rows, columns), (false, Some(Happened::Never)), "{rows:?} {columns:?}");
+    }
+}

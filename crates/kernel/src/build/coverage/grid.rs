@@ -63,7 +63,9 @@ struct Search<'c> {
     core: &'c Core,
     tensor: &'c str,
     turns: &'c [(Parameter, Expr)],
+    /// The axes of the grid along which coordinates tell blocks, and the turns that they tell.
     blocks: [bool; 3],
+    told: Vec<Parameter>,
     /// Whether one block stores, which came last: its number is open.
     last: bool,
     thread: bool,
@@ -109,7 +111,8 @@ pub(super) fn counted(
         blocks[axis as usize] = true;
     }
     let case = case.map(|(_, case)| case);
-    let mut search = Search { core, tensor, turns, blocks, last, thread, threads, dealt, case, seen: Vec::new() };
+    let (told, seen) = (Vec::new(), Vec::new());
+    let mut search = Search { core, tensor, turns, blocks, told, last, thread, threads, dealt, case, seen };
     let mut needs = Vec::new();
     for (mode, ((((_, extent), outer), side), low)) in bounds.iter().zip(outer).zip(sides).zip(low).enumerate() {
         let end = match end {
@@ -304,7 +307,11 @@ impl Search<'_> {
                         self.takes(&count, &reach)?;
                     }
                     Origin::Turn => {
+                        if self.told.iter().any(|told| told.stands_for(&parameter)) {
+                            return Err(again());
+                        }
                         let count = self.count_of(&parameter).unwrap_or(Expr::from(0));
+                        self.told.push(parameter);
                         self.takes(&count, &reach)?;
                     }
                     Origin::Thread => {
