@@ -3,7 +3,6 @@
 
 use half::bf16;
 use tilewright_kernel::interpret::{Checked, Class, Interpreter};
-use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Element, Kernel};
 use tilewright_kernels::{Planned, group_product, named, product, relayout, tiled_add};
 use tilewright_layout::Layout;

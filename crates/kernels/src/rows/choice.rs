@@ -26,7 +26,7 @@ pub(crate) enum Way {
     /// Clusters that stay are dealt rows.
     Dealt(Turns),
     /// Not at all: a block reads its row twice.
-    ReadTwice(LongRows),
+    ReadTwice(Box<LongRows>),
 }
 
 /// The most blocks of a cluster that has one of few rows, and how many warps a block has then, at
@@ -97,7 +97,7 @@ impl Work {
             return Ok(Way::Held(rows));
         }
         match Rows::new(matrix, self.beside()) {
-            Err(PlanError::TooLarge { .. }) => Ok(Way::ReadTwice(LongRows::new(matrix)?)),
+            Err(PlanError::TooLarge { .. }) => Ok(Way::ReadTwice(Box::new(LongRows::new(matrix)?))),
             rows => Ok(Way::Held(rows?)),
         }
     }
