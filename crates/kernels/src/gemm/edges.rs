@@ -61,6 +61,11 @@ impl Edges {
         Edges { tails: [None; 2] }
     }
 
+    /// Whether of the last tiles along the rows, 0, or along the columns, 1, a tail is loaded.
+    pub(super) fn has_tail(&self, side: usize) -> bool {
+        self.tails[side].is_some()
+    }
+
     /// Whether no tile has a tail.
     pub(super) fn is_none(&self) -> bool {
         self.tails == [None; 2]

@@ -1,72 +1,77 @@
-//! How long a plan takes, from sizes alone.
+//! How long a plan takes, from sizes and layouts alone.
 //!
-//! Law: a block's part of the work takes as long as its products, or as the copies into the shared
-//! memory of its processor, or as a step takes at least, whichever is longest, and what is at the
-//! beginning and at the end of a tile; the work takes as many turns as blocks need for it, and
-//! about as long as device memory where that is longer. The numbers were fitted to the times of
-//! some hundred plans of 33 products on an H200, those of long work whose rows begin within lines
-//! to 180 plans of 36 more.
+//! Law: a step along K takes as long as its products, or as what a block asks for until it comes,
+//! or as the cache takes for what all blocks ask for, whichever is longest, and longer where two of
+//! these take about as long; and as a step takes at least. A tile takes its steps and what is
+//! written of it. The work takes as many turns as blocks need for it, and as long as device memory
+//! at least. The numbers were fitted to the times of 1,900 plans of 240 products on an H200, cool:
+//! bare products of types of 16 bits. All others keep the law of `others.rs`.
+
+mod others;
+
+pub(super) use self::others::seconds_of_list;
 
 use std::cmp::Ordering;
 
 use tilewright_kernel::cost::Machine;
 
-use super::plan::{CACHED, FEW_PARTS, Plan, SHORT, Tile};
+use super::edges::Edges;
+use super::epilogue::width;
+use super::matrix::{Contiguous, Matrix};
+use super::plan::{FEW_PARTS, Plan, SHORT, Tile};
 use super::problem::{LINE_BYTES, Problem};
 use crate::product::count;
 
 /// The clock while a processor multiplies, of that of the data sheet.
-const LOADED: f64 = 0.86;
-/// Bytes that copies bring into the shared memory of a processor in a cycle.
-const FILL: f64 = 69.0;
-/// The same where the work is long: power lowers the clock of the processors then, not that of the
-/// cache.
-const FILL_LONG: f64 = 73.0;
-/// Bytes that copies of other blocks of the cluster may bring besides, and cycles until both are
-/// ready.
-const RECEIVED: f64 = 154.0;
-const TOGETHER: f64 = 60.0;
-/// How much longer copies take of which the rows begin in the middle of a line, in short work and
-/// in long.
-const MISALIGNED: f64 = 2.05;
-const MISALIGNED_LONG: f64 = 1.75;
-/// Cycles that the copy engine takes for a line that lies outside of a factor, more than for one
-/// inside.
-const PAST: f64 = 4.5;
-/// How much of that is seen in the first stages of a tile, which wait for memory.
-const FIRST: f64 = 0.5;
-/// Instructions for each sum that is promoted, cycles of the load of a scale by four warps, and how
-/// much of both is to be seen where others multiply meanwhile.
-const PROMOTED: f64 = 1.0;
-const SCALE: f64 = 8.0;
-const OVERLAID: f64 = 0.5;
+const LOADED: f64 = 0.892;
+/// Bytes in a cycle: of what a block asks for itself, of what the blocks of a cluster get together,
+/// and what the cache gives to each processor where all ask.
+const ASKED: f64 = 172.0;
+const RECEIVED: f64 = 110.0;
+const GIVEN: f64 = 84.0;
+/// How much more a request costs that goes on in a second line of the cache: the block that asks,
+/// and the cache.
+const SECOND_ASKED: f64 = 1.5;
+const SECOND_GIVEN: f64 = 1.16;
+/// How much more requests of less than half a line cost than their bytes say.
+const SMALL: f64 = 1.3;
+/// Cycles until the blocks of a cluster are ready for what both get; more where requests go on in a
+/// second line.
+const TOGETHER: f64 = 30.0;
+const TOGETHER_SECOND: f64 = 240.0;
+/// Cycles that the copy engine takes for a line that lies outside of a factor.
+const PAST: f64 = 2.85;
+/// How much of the shorter one of two things is seen beside the longer one, the less the greater:
+/// of products and loads, of a block's work and what is read from memory again and again, and of
+/// all work and what is read from memory once.
+const LOADS: i32 = 5;
+const AGAIN: i32 = 2;
+const ONCE: i32 = 16;
 /// The least cycles of a step along K.
-const STEP: f64 = 120.0;
-/// Cycles of a tile in which nothing is multiplied, and for each 64 sums of it.
-const TILE: f64 = 130.0;
-const SUMS: f64 = 3.4;
-/// Cycles for each 64 sums of a tile that is shared, which are written from registers.
-const SHARED: f64 = 6.0;
-/// How much longer tiles take that read their factors more often than those of 128 x 256, the
-/// widest, and those between; the first also where long work has rows that begin within lines.
-const NARROW: f64 = 1.07;
-const NARROW_WITHIN: f64 = 1.03;
-/// How much longer the latter takes where blocks share nothing in clusters.
-const ALONE: f64 = 1.03;
-const WIDE: f64 = 0.985;
-const BETWEEN: f64 = 1.02;
-/// The same of groups that take tiles in turn, and of three groups.
-const IN_TURN: f64 = 1.03;
-const THREE: f64 = 1.01;
+const STEP: f64 = 195.0;
+/// Cycles for each 64 sums of a tile, and of one that is shared, which are written from registers.
+const SUMS: f64 = 4.2;
+const SHARED: f64 = 18.8;
+/// Cycles for each row of such a tile, whose sums are written piece by piece.
+const SHARED_ROW: f64 = 2.0;
+/// Of long work, in which power decides: how much longer tiles take that read their factors more
+/// often than those of 128 x 256, the widest, and those between; narrow ones where rows begin within
+/// lines.
+const NARROW: f64 = 1.08;
+const NARROW_WITHIN: f64 = 1.015;
+const WIDE: f64 = 1.009;
+const BETWEEN: f64 = 1.035;
+/// The same of three groups.
+const THREE: f64 = 1.003;
+/// The same of groups that take tiles in turn, and of those in short work.
+const IN_TURN: f64 = 1.015;
+const IN_TURN_SHORT: f64 = 0.955;
 /// Cycles until the other group multiplies, where groups take tiles in turn, and of a part or a
 /// panel of a tile that one of them stores.
-const HANDED: f64 = 900.0;
-const PART: f64 = 900.0;
-/// How much longer a tile takes that is stored in parts, and a cluster that has few stages.
-const PARTS: f64 = 1.4;
-const WAITING: f64 = 1.08;
+const HANDED: f64 = 815.0;
+const PART: f64 = 740.0;
 /// Cycles of each part beyond a few, and of each whose rows lie one behind the other.
-const MORE_PARTS: f64 = 210.0;
+const MORE_PARTS: f64 = 107.0;
 const PLAIN_PART: f64 = 400.0;
 /// How much longer a tile takes with two stages.
 const TWO_STAGES: f64 = 1.45;
@@ -74,181 +79,219 @@ const TWO_STAGES: f64 = 1.45;
 const OUTSIDE: f64 = 0.01;
 /// The bandwidth that is reached, of that of the data sheet, and how much of it idle processors
 /// cost.
-const REACHED: f64 = 0.79;
+const REACHED: f64 = 0.854;
 const IDLE: f64 = 0.02;
+/// Bytes of a factor that stay in the cache while all of it is read again, and of all tensors from
+/// one launch to the next; of twice as many nothing does.
+const STAY: f64 = 27e6;
+const STAY_ALL: f64 = 40e6;
 /// Bytes of tensors that come from memory, not from the cache.
 const FROM_MEMORY: i64 = 120 << 20;
-/// Share of the bytes that a second tile of columns reads from memory again.
-const AGAIN: f64 = 0.05;
 /// The fewest columns of tiles that groups take in turn.
 const ALTERNATING: i64 = 128;
 /// The most turns that tiles are made to fill.
 const TURNS: i64 = 4;
-/// Bytes of D that the cache takes at once.
-const AT_ONCE: i64 = 4 << 20;
-/// The bandwidth at which the rest of the last tiles is written, of the data sheet's.
-const LAST_REACHED: f64 = 0.6;
+/// Fewer tiles along the rows one after the other than these may read the factor along the columns
+/// too often.
+const FEW: i64 = 4;
 /// Seconds of a launch, of one that overlaps the one before, and of a second kernel.
-const LAUNCH: f64 = 1.4e-6;
-const OVERLAPPED: f64 = 0.3e-6;
+const LAUNCH: f64 = 2.15e-6;
+const OVERLAPPED: f64 = 1.53e-6;
 const SECOND: f64 = 0.9e-6;
-/// The bandwidth at which sums of shared tiles are written and read again, of the data sheet's.
-const SUMS_REACHED: f64 = 0.5;
+/// The bandwidth at which sums of shared tiles are written and read again, out of the cache, of the
+/// data sheet's of memory.
+const SUMS_REACHED: f64 = 2.375;
 
 /// How many blocks may share a tile that is left of whole turns.
 const SHARES: [i64; 5] = [2, 3, 4, 5, 6];
 
-/// Whether work is long and has rows that begin in the middle of a line. With functions of the sums
-/// other plans were faster than what was fitted without them.
-fn is_long_within(problem: &Problem) -> bool {
-    !problem.begins_at_lines() && problem.operations() >= SHORT && problem.function().is_none()
+/// What a block loads of one factor in a step along K.
+struct Side {
+    /// Lines of a tile that it asks for itself, and requests for each.
+    own: f64,
+    pieces: f64,
+    /// How often a request goes on in a second line of the cache.
+    second: f64,
+    /// How much of all tiles lies inside of the factor.
+    inside: f64,
+    /// How many tiles there are, lines of the last one that lie outside and are asked for, and in
+    /// how many of the steps.
+    tiles: f64,
+    outside: f64,
+    seen: f64,
+}
+
+impl Side {
+    /// Of the factor along the rows of tiles, 0, or along the columns, 1.
+    fn of(plan: &Plan, problem: &Problem, number: usize) -> Side {
+        let factor = if plan.swapped == (number == 1) { problem.a() } else { problem.b() };
+        let lies = |factor| problem.readable(factor).unwrap_or(Contiguous::Columns);
+        let tile = [plan.rows, plan.columns][number];
+        let (extent, all) = (plan.extents(problem)[number], plan.tiles(problem)[number]);
+        // The blocks of a cluster ask for a part each of what they share.
+        let shared = plan.cluster > 1 && plan.side_by_side() == (number == 0);
+        let own = if shared { tile / plan.cluster } else { tile };
+        let tiles = count(extent, tile);
+        let outside = if all > tiles { own } else { (tiles * tile - count(extent, 8) * 8).min(own) };
+        let steps = count(plan.extents(problem)[2], problem.depth()) / plan.splits.max(1);
+        let along = if plan.swapped { [problem.b(), problem.a()] } else { [problem.a(), problem.b()] };
+        let alone = Edges::of(problem, plan, along.map(lies), plan.side_by_side()).has_tail(number);
+        let (pieces, second) = requests(factor, lies(factor), [64, plan.tile_of_d(problem)[1]][number]);
+        Side {
+            own: own as f64,
+            pieces,
+            second,
+            inside: extent as f64 / (all * tile) as f64,
+            tiles: tiles as f64,
+            outside: outside as f64,
+            seen: if alone { plan.stages as f64 / steps as f64 } else { 1.0 },
+        }
+    }
+
+    /// Lines of the cache that answer for a line of a tile, where those count so much in which
+    /// requests go on.
+    fn lines(&self, second: f64) -> f64 {
+        self.pieces * (1.0 + second * self.second)
+    }
+}
+
+/// How many lines of requests a line of 128 bytes of a tile is, and how often a request goes on in a
+/// second line of the cache, where tiles are loaded in panels that divide so many columns.
+fn requests(factor: &Matrix, lies: Contiguous, together: i64) -> (f64, f64) {
+    let bytes = i64::from(factor.element().bytes());
+    let [rows, columns, _] = factor.strides().unwrap_or([0; 3]);
+    let (step, own) = match lies {
+        Contiguous::Columns => (rows, LINE_BYTES),
+        Contiguous::Rows => (columns, width(together, bytes) * bytes),
+    };
+    // Lines begin at multiples of what their step and a line of the cache have in common.
+    let common = 1 << (step * bytes).trailing_zeros().min(LINE_BYTES.trailing_zeros());
+    let share = own as f64 / LINE_BYTES as f64;
+    let pieces = if share < 0.5 { SMALL / share } else { 1.0 / share };
+    (pieces, (1.0 - common as f64 / LINE_BYTES as f64) * share)
+}
+
+/// How long two things take that go on at once: neither hides behind the other altogether where
+/// both take as long.
+fn together_of(one: f64, other: f64, sharp: i32) -> f64 {
+    (one.powi(sharp) + other.powi(sharp)).powf(1.0 / f64::from(sharp))
 }
 
 /// Cycles of a step along K of the blocks of one processor.
-fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
+fn step(plan: &Plan, problem: &Problem, machine: &Machine, together: f64) -> f64 {
     // An instruction of 64 rows reads its factors from shared memory, 128 bytes in a cycle.
     let columns = plan.columns as f64;
-    let halves = if problem.pairs().is_none() { plan.halves(problem) as f64 } else { 1.0 };
+    let halves = plan.halves(problem) as f64;
     let instruction = halves * (columns / halves / 2.0).max(columns / halves / 4.0 + 16.0);
     let products = (plan.rows / 64 * (LINE_BYTES / 32)) as f64 * instruction;
-    let misaligned = match problem.begins_at_lines() {
-        true => 1.0,
-        false if is_long_within(problem) => MISALIGNED_LONG,
-        false => MISALIGNED,
+    let multiplied = products * together;
+    let line = LINE_BYTES as f64;
+    let sides = [0, 1].map(|number| Side::of(plan, problem, number));
+    let all: f64 = sides.iter().map(|side| side.own * side.inside * side.lines(SECOND_GIVEN)).sum();
+    let others = plan.blocks as f64 / (f64::from(machine.multiprocessors) * plan.resident as f64);
+    let all = all * line / GIVEN * others;
+    let ready = TOGETHER + TOGETHER_SECOND * sides.iter().map(|side| side.second).fold(0.0, f64::max);
+    let of = |outside: [bool; 2]| {
+        let asked = |(side, outside): (&Side, bool)| {
+            let outside = if outside { side.outside } else { 0.0 };
+            (side.own - outside) * side.lines(SECOND_ASKED) * line / ASKED + PAST * outside * side.seen
+        };
+        let asked: f64 = sides.iter().zip(outside).map(asked).sum();
+        let asked = match plan.cluster {
+            1 => asked,
+            _ => asked.max((plan.rows + plan.columns) as f64 * line / RECEIVED) + ready,
+        };
+        together_of(multiplied, together_of(asked, all, LOADS) * together, LOADS).max(STEP)
     };
-    let lines = |extent: f64| extent * LINE_BYTES as f64 * misaligned;
-    let (rows, whole) = (plan.rows as f64, (plan.rows + plan.columns) as f64);
-    // The blocks of a cluster ask for a part each, and get all.
-    let shared = if plan.side_by_side() { rows } else { columns };
-    let rate = if problem.operations() < SHORT { FILL } else { FILL_LONG };
-    let fill = match plan.cluster {
-        1 => lines(whole) / rate,
-        _ => (lines(whole - shared / 2.0) / rate).max(lines(whole) / RECEIVED) + TOGETHER,
-    };
-    let multiplied = (products + promotion(plan, problem)) * together;
-    let of = |past: i64| {
-        let fill = (fill + PAST * past as f64) * together;
-        // Products and copies that take as long wait for each other, where those of a stage take
-        // now longer and now less long.
-        let both = if is_long_within(problem) { together_of(multiplied, fill) } else { multiplied.max(fill) };
-        both.max(STEP)
-    };
-    // Of the tiles of the slowest block one at least is at an edge. Where tails are loaded alone,
-    // its first stages are not; tiles of folded modes are boxes, which are loaded as wholes.
-    let plain = problem.pairs().is_none() && problem.by_products().next().is_none();
-    let alone = plain && problem.fold().is_none();
-    let [m, n, k] = plan.extents(problem);
-    if plan.splits > 1 || !problem.begins_at_lines() {
-        return of(0);
+    // The slowest block decides. With one tile it may have the last of both; with several, of one
+    // in so many tiles.
+    let turns = plan.turns(problem) as f64;
+    let inside = of([false; 2]);
+    let [rows, columns, both] = [[true, false], [false, true], [true, true]].map(of);
+    if turns <= 1.0 {
+        return inside.max(rows).max(columns).max(both);
     }
-    let first = plan.stages as f64 / count(k, problem.depth()) as f64;
-    let seen = if alone && first < 1.0 { FIRST * first } else { 1.0 };
-    let edge = |extent: i64, of_tile: i64| {
-        let tiles = count(extent, of_tile);
-        let share = (1.0 / tiles as f64).max(1.0 / plan.turns(problem) as f64);
-        (of(tiles * of_tile - count(extent, 8) * 8) - of(0)) * share * seen
-    };
-    of(0) + edge(m, plan.rows) + edge(n, plan.columns)
-}
-
-/// How long two things take at once: neither hides behind the other altogether where both take as
-/// long.
-fn together_of(one: f64, other: f64) -> f64 {
-    (one.powi(6) + other.powi(6)).powf(1.0 / 6.0)
-}
-
-/// Cycles of a step in which sums are promoted and nothing is multiplied.
-fn promotion(plan: &Plan, problem: &Problem) -> f64 {
-    if !problem.is_promoted() {
-        return 0.0;
-    }
-    // Four parts of a processor issue an instruction for 32 sums each in a cycle.
-    let issued = PROMOTED * (plan.rows * plan.columns) as f64 / 128.0;
-    let loads = plan.scale_loads(problem) as f64 * SCALE * plan.groups as f64;
-    // Others multiply meanwhile, where there are others.
-    let alone = if plan.groups * plan.resident > 1 { OVERLAID } else { 1.0 };
-    (issued + loads) * alone
+    let more = |edge: f64, side: &Side| (edge - inside).max(0.0) * (1.0 / side.tiles).max(1.0 / turns);
+    inside + more(rows, &sides[0]) + more(columns, &sides[1])
 }
 
 /// Cycles of a tile in which nothing is multiplied.
 fn tile(plan: &Plan, problem: &Problem) -> f64 {
     let sums = (plan.rows * plan.columns / 64) as f64;
+    if plan.is_shared() {
+        return SHARED * sums + SHARED_ROW * plan.rows as f64;
+    }
     let stored = plan.parts(problem).0;
-    let parts = if stored > 1 && !plan.alternates { PARTS } else { 1.0 };
-    let each = if plan.is_plain(problem) {
-        PLAIN_PART * stored as f64
-    } else {
-        MORE_PARTS * (stored - FEW_PARTS).max(0) as f64
+    let parts = match stored {
+        2.. if !plan.alternates && plan.is_plain(problem) => PLAIN_PART * stored as f64,
+        2.. if !plan.alternates => MORE_PARTS * (stored - FEW_PARTS).max(0) as f64,
+        _ => 0.0,
     };
-    let each = if stored > 1 && !plan.alternates { each } else { 0.0 };
-    TILE + SUMS * sums * plan.panels(problem) * parts + each
+    SUMS * sums * plan.panels(problem) + parts
 }
 
-/// How much longer tiles take that read their factors more often than those of 128 x 256, the
-/// widest and those between, and where few stages are.
+/// How much longer tiles take than their steps say: of long work by how often they read their
+/// factors; where groups take tiles in turn; and where few stages are.
 fn longer(plan: &Plan, problem: &Problem) -> f64 {
-    let narrow = if is_long_within(problem) { NARROW_WITHIN } else { NARROW };
+    let long = problem.operations() >= SHORT;
+    let narrow = if problem.begins_at_lines() { NARROW } else { NARROW_WITHIN };
     let read_often = match plan.rows * plan.columns {
-        // Of tf32, whose sums are all written, wide ones took no longer.
-        area if plan.alternates && problem.is_tf32() => {
-            if area > 128 * 128 {
-                1.0
-            } else {
-                IN_TURN
-            }
-        }
+        _ if plan.alternates && !long => IN_TURN_SHORT,
         _ if plan.alternates => IN_TURN,
+        _ if !long => 1.0,
         area if area < 128 * 256 => narrow,
         area if area >= 256 * 192 => WIDE,
         area if area > 128 * 256 => BETWEEN,
         _ if plan.rows == 256 => narrow,
         _ => 1.0,
     };
-    let waiting = match plan.stages {
-        ..3 if !plan.streams(problem) => TWO_STAGES,
-        3 if plan.cluster > 1 => WAITING,
-        _ if plan.cluster == 1 && is_long_within(problem) => ALONE,
-        _ => 1.0,
-    };
+    let waiting = if plan.stages < 3 && !plan.streams(problem) { TWO_STAGES } else { 1.0 };
     let three = if plan.groups > 2 { THREE } else { 1.0 };
     waiting * read_often * three
 }
 
-/// Seconds of a list of problems, in the order in which blocks take their tiles.
-pub(super) fn seconds_of_list(plan: &Plan, problems: &[Problem], machine: &Machine) -> f64 {
-    let plans: Vec<Plan> = problems.iter().map(|problem| plan.of_problem(problem)).collect();
-    let units: Vec<i64> = plans.iter().zip(problems).map(|(plan, problem)| plan.units(problem)).collect();
-    let all = units.iter().fold(0, |sum: i64, own| sum.saturating_add(*own));
-    let processors = f64::from(machine.multiprocessors);
-    let together = (all as f64 / processors).ceil().min(plan.resident as f64);
-    // The first block has tiles of the longest problem that is left in each turn.
-    let (mut work, mut before) = (0.0, 0_i64);
-    for ((plan, problem), own) in plans.iter().zip(problems).zip(units) {
-        let turns = count(before.saturating_add(own), plan.blocks) - count(before, plan.blocks);
-        before = before.saturating_add(own);
-        let steps = count(plan.extents(problem)[2], problem.depth()) as f64;
-        let cycles = steps * step(plan, problem, together) + tile(plan, problem) * together;
-        work += turns as f64 * cycles * longer(plan, problem) / (machine.clock * LOADED);
-    }
-    let bytes = problems.iter().map(|problem| problem.bytes() as f64).sum::<f64>();
+/// Seconds of what is read from memory once, and of what is read again since it does not stay in the
+/// cache.
+fn memory(plan: &Plan, problem: &Problem, machine: &Machine) -> (f64, f64) {
+    let [m, n, k] = plan.extents(problem);
+    let (processors, bandwidth) = (f64::from(machine.multiprocessors), machine.bandwidth * REACHED);
+    let lost = |bytes: f64, stay: f64| (bytes / stay - 1.0).clamp(0.0, 1.0);
     let idle = 1.0 + IDLE * (1.0 - plan.blocks as f64 / processors).max(0.0);
-    let memory = bytes / (machine.bandwidth * REACHED) * idle;
-    LAUNCH + together_of(work, memory)
+    let idle = if 2 * m <= plan.rows { idle + OUTSIDE } else { idle };
+    let all = problem.bytes() as f64;
+    let once = all * lost(all, STAY_ALL) * idle / bandwidth;
+    // The tiles that are taken one after the other along the rows read the factor along the columns
+    // together; so do those that other blocks take meanwhile.
+    let [along, across] = plan.tiles(problem).map(|tiles| tiles as f64);
+    let meanwhile = plan.blocks as f64 / (plan.resident as f64 * across);
+    let reads = along / along.min(meanwhile.max(plan.group as f64));
+    let bytes = |lines: i64| lines as f64 * k as f64 * f64::from(problem.factors().bytes());
+    let columns = bytes(n);
+    let again = columns * (reads - 1.0) * lost(columns + bytes(plan.group * plan.rows), STAY);
+    (once, if plan.is_shared() { 0.0 } else { again / bandwidth })
+}
+
+/// Whether a problem is of those to which the numbers were fitted.
+fn is_bare(problem: &Problem) -> bool {
+    let halves = problem.factors().bytes() == 2 && problem.result().bytes() == 2;
+    let more = problem.function().is_some() || problem.pairs().is_some() || problem.by_products().next().is_some();
+    halves && !more && problem.batch() == 1 && problem.groups().is_none() && problem.fold().is_none()
 }
 
 /// Seconds of a product.
 pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 {
-    let [m, n, k] = plan.extents(problem);
+    if !is_bare(problem) {
+        return others::seconds(plan, problem, machine);
+    }
     let processors = f64::from(machine.multiprocessors);
     let alone = if plan.tail > 0 { 1 } else { plan.splits };
     let units = plan.units(problem) as f64;
     let turns = plan.turns(problem) as f64;
-    let steps = count(count(k, problem.depth()), alone) as f64;
+    let all = count(plan.extents(problem)[2], problem.depth());
     let together = (units / processors).ceil().min(plan.resident as f64);
-    let sums = (plan.rows * plan.columns / 64) as f64;
+    let each = step(plan, problem, machine, together);
     let tile = tile(plan, problem);
-    let longer = longer(plan, problem);
-    let multiplied = steps * step(plan, problem, together);
+    let multiplied = count(all, alone) as f64 * each;
     let cycles = match plan.alternates {
         // One group writes while the other one multiplies, but for the last tile.
         true => {
@@ -259,32 +302,18 @@ pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
     };
     // The last tiles, which blocks share.
     let last_turns = count(plan.tail * plan.splits, plan.blocks) as f64;
-    let last_steps = count(count(k, problem.depth()), plan.splits) as f64;
-    let last = last_steps * step(plan, problem, together) + TILE + SHARED * sums;
+    let sums = (plan.rows * plan.columns / 64) as f64;
+    let last = count(all, plan.splits) as f64 * each + SHARED * sums;
     let last = if plan.tail > 0 { last_turns * last } else { 0.0 };
-    let work = (cycles + last) * longer / (machine.clock * LOADED);
-    let idle = 1.0 + IDLE * (1.0 - plan.blocks as f64 / processors).max(0.0);
-    let idle = if 2 * m <= plan.rows { idle + OUTSIDE } else { idle };
-    // What several tiles of columns read is in the cache, mostly.
-    let readers = count(n, plan.columns * plan.beside());
-    let again = AGAIN * (m * k) as f64 * f64::from(problem.factors().bytes()) * (readers - 1) as f64;
-    let again = if readers <= 4 { again } else { 0.0 };
-    let memory = (problem.bytes() as f64 + again) / (machine.bandwidth * REACHED) * idle;
-    let both = together_of(work, memory);
+    let work = (cycles + last) * longer(plan, problem) / (machine.clock * LOADED);
+    let (once, again) = memory(plan, problem, machine);
+    let both = together_of(together_of(work, again, AGAIN), once, ONCE);
     let second = match plan.splits {
         1 => 0.0,
         _ => SECOND + 2.0 * plan.workspace(problem) as f64 / (machine.bandwidth * SUMS_REACHED),
     };
-    // The last tiles are stored when nothing else is done: what the cache does not take at once.
-    let stored = plan.rows * plan.columns * plan.blocks * i64::from(problem.result().bytes());
-    let last = match plan.splits {
-        1 if problem.bytes() > CACHED && problem.operations() < SHORT => {
-            (stored - AT_ONCE).max(0) as f64 / (machine.bandwidth * LAST_REACHED)
-        }
-        _ => 0.0,
-    };
     let launch = if plan.overlaps { OVERLAPPED } else { LAUNCH };
-    launch + both + second + last
+    launch + both + second
 }
 
 /// The plan of which the time is least, among those that are admitted.
@@ -322,9 +351,10 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                 if usual && (rows, groups) == (128, 2) && columns >= ALTERNATING {
                     let tile =
                         Tile { swapped, rows, columns, groups, splits: 1, cluster: 1, resident: 1, alternates: true };
-                    let plan = Plan::tiled(problem, machine, tile);
-                    if plan.refusal(problem).is_none() && plan.turns(problem) > 1 {
-                        plans.push((seconds(&plan, problem, machine), plan));
+                    for plan in banded(problem, machine, tile) {
+                        if plan.refusal(problem).is_none() && plan.turns(problem) > 1 {
+                            plans.push((seconds(&plan, problem, machine), plan));
+                        }
                     }
                 }
                 for resident in 1..=3 {
@@ -352,12 +382,13 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                             true => &[1],
                             false => &[1, 2],
                         };
-                        for cluster in clusters.iter().copied() {
-                            let plan = Plan::tiled(problem, machine, tile(splits, cluster));
+                        let tiles = clusters.iter().map(|cluster| tile(splits, *cluster));
+                        for plan in tiles.flat_map(|tile| banded(problem, machine, tile)) {
                             // Fewer blocks on a processor have more stages.
                             let fewer = plan.blocks <= i64::from(machine.multiprocessors) * (resident - 1);
                             // Half of the columns alone pays where rows of D are stored as wholes.
-                            let thin = cluster == 1 && half && columns % 16 != 0 && plan.panel_bytes(problem) < 64;
+                            let alone = plan.cluster == 1 && half;
+                            let thin = alone && columns % 16 != 0 && plan.panel_bytes(problem) < 64;
                             if !fewer && !thin && plan.refusal(problem).is_none() {
                                 let lasts = SHARES.iter().filter_map(|own| plan.sharing_last(problem, machine, *own));
                                 plans.extend(lasts.map(|last| (seconds(&last, problem, machine), last)));
@@ -370,6 +401,15 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
         }
     }
     plans
+}
+
+/// The plan of a tile; and of long work that would take few tiles along the rows one after the
+/// other, since those leave none outside, also the plan that takes several, and reads less again.
+fn banded(problem: &Problem, machine: &Machine, tile: Tile) -> impl Iterator<Item = Plan> {
+    let plan = Plan::tiled(problem, machine, tile);
+    let few = plan.group < FEW && is_bare(problem) && problem.operations() >= SHORT;
+    let other = few.then(|| Plan::in_bands(problem, machine, tile, FEW)).filter(|other| other.group > plan.group);
+    std::iter::once(plan).chain(other)
 }
 
 /// The widths of tiles to try, wide ones first: multiples of 16, the width of a narrow matrix, and

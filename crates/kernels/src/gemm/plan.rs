@@ -146,6 +146,11 @@ impl Plan {
 
     /// The plan of a tile, with as many stages as fit and as many blocks as a machine runs at once.
     pub fn tiled(problem: &Problem, machine: &Machine, tile: Tile) -> Plan {
+        Plan::in_bands(problem, machine, tile, 1)
+    }
+
+    /// The same with so many tiles along the rows one after the other, or more, where there are.
+    pub(super) fn in_bands(problem: &Problem, machine: &Machine, tile: Tile, least: i64) -> Plan {
         let Tile { swapped, rows, columns, groups, splits, cluster, resident, alternates } = tile;
         let (stages, group, blocks, overlaps, tail) = (1, 1, 1, false, 0);
         let mut plan = Plan {
@@ -166,7 +171,7 @@ impl Plan {
         let [m, ..] = plan.extents(problem);
         // Whole clusters.
         let cluster = cluster.max(1);
-        plan.group = raster(problem, count(m, rows), if plan.side_by_side() { 1 } else { cluster });
+        plan.group = raster(problem, count(m, rows), if plan.side_by_side() { 1 } else { cluster }, least);
         let units = plan.units(problem);
         let processors = i64::from(machine.multiprocessors);
         let slots = processors * resident;
@@ -443,7 +448,7 @@ impl Plan {
 /// the last group lie outside, about eight; few of each matrix of a batch. Where rows of the factors
 /// begin in the middle of a line and the work is long, all, if they are few: blocks that ask the
 /// cache for the same lines at once are answered together, and these ask for many.
-fn raster(problem: &Problem, tiles: i64, cluster: i64) -> i64 {
+fn raster(problem: &Problem, tiles: i64, cluster: i64, least: i64) -> i64 {
     let wanted = match problem.batch() {
         1 if tiles <= 2 * GROUP && !problem.begins_at_lines() && problem.operations() >= SHORT => tiles,
         1 => GROUP,
@@ -451,6 +456,7 @@ fn raster(problem: &Problem, tiles: i64, cluster: i64) -> i64 {
     };
     let outside = |group: i64| count(tiles, group) * group - tiles;
     let groups = (1..=tiles.clamp(1, 2 * GROUP) / cluster).map(|clusters| clusters * cluster);
+    let groups = groups.filter(|group| *group >= least.min(tiles));
     groups.min_by_key(|group| (outside(*group) * 64 / tiles.max(1), (group - wanted).abs())).unwrap_or(cluster)
 }
 

@@ -5,7 +5,7 @@ use half::bf16;
 use tilewright_kernel::cost::Machine;
 use tilewright_kernel::interpret::{Checked, Interpreter};
 use tilewright_kernel::{Element, ptx};
-use tilewright_kernels::gemm::{Plan, Problem, Product, Tile};
+use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product, Tile};
 
 use crate::checked;
 
@@ -229,8 +229,29 @@ fn clusters_have_four_stages() {
         let plan = plan(sizes);
         assert_eq!((plan.rows, plan.columns, plan.cluster, plan.stages), (128, columns, 2, 4), "{plan}");
     }
-    let alone = plan([2048, 4096, 2048]);
+    let alone = plan([4096, 4096, 2048]);
     assert_eq!((alone.rows, alone.columns, alone.cluster, alone.stages), (128, 256, 1, 3), "{alone}");
+}
+
+/// Of long work several tiles along the rows are taken one after the other, though fewer would leave
+/// none outside: eight of the 47 that 6016 rows make, not one.
+#[test]
+fn long_work_reads_little_again() {
+    let plan = Plan::of(&problem([7808, 6016, 4096]), &Machine::named("H200").unwrap());
+    assert_eq!((plan.rows, plan.columns, plan.group, plan.alternates), (128, 192, 8, true), "{plan}");
+}
+
+/// Where N is contiguous in B, columns of tiles that are of B are loaded in panels of 64 bytes at
+/// least: narrower ones take several requests for as many bytes.
+#[test]
+fn panels_are_wide() {
+    let machine = Machine::named("H200").unwrap();
+    for [m, n, k] in [[4224, 1624, 5592], [968, 5288, 1448], [3000, 696, 4424]] {
+        let [a, d] = [[m, k], [m, n]].map(|extents| Matrix::rows(Element::Bf16, extents).unwrap());
+        let product = Problem::of(a, Matrix::columns(Element::Bf16, [n, k]).unwrap(), d).unwrap();
+        let plan = Plan::of(&product, &machine);
+        assert!(plan.swapped || plan.columns % 32 == 0, "{plan}");
+    }
 }
 
 /// How often a kernel multiplies, as it is written.
