@@ -16,8 +16,8 @@ impl Chance {
         ((self.0 >> 11) % count as u64) as usize
     }
 
-    fn of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len())]
+    fn of<T: Clone>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len())].clone()
     }
 
     /// True once in so many times.
@@ -27,8 +27,9 @@ impl Chance {
 }
 
 /// How many kinds of kernels there are, and which one has tiles in turn.
-const KINDS: usize = 5;
+const KINDS: usize = 6;
 const IN_TURN: usize = 4;
+const IN_LOOPS: usize = 5;
 
 /// Tiles at blocks or turns, rows of tiles at threads; sometimes with something left out.
 fn tiled(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelError> {
@@ -217,6 +218,56 @@ fn in_turn(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelErr
     }
 }
 
+/// How many tiles wide a tensor is that loops go through.
+const ACROSS: i64 = 12;
+
+/// Tiles of a row at the turns of two loops, from either end. Sometimes they begin or go on
+/// elsewhere, a turn counts rows too, or a second store has tiles in another order.
+fn in_loops(k: &Build, role: Role, chance: &mut Chance) -> Result<(), KernelError> {
+    let (rows, columns) = (4, 2);
+    let inner = chance.of(&[1_i64, 2, 3, 4, 6, 12]);
+    let outer = ACROSS / inner + if chance.seldom(8) { chance.of(&[-1, 1]) } else { 0 };
+    let height = chance.of(&["M".to_string(), (rows * outer).to_string(), (rows * inner).to_string()]);
+    let width = columns * ACROSS - i64::from(chance.seldom(3));
+    let y = k.tensor_of(Element::F32, "y", &format!("({height},{width}):({width},1)"), role)?;
+    k.threads(rows)?;
+    let signs = [chance.of(&[1_i64, -1]), chance.of(&[1_i64, -1])];
+    let step = if chance.seldom(8) { inner + chance.of(&[-1, 1]) } else { inner };
+    let kind = chance.below(10);
+    let late = i64::from(chance.seldom(8));
+    // Where a turn counts rows too, one block has them, or each has a band of them.
+    let band = chance.of(&[0_i64, 1, outer]);
+    if kind < 3 {
+        k.grid(Axis::X, if band == 0 { "1" } else { "2" })?;
+    }
+    k.range(outer, |i| {
+        k.range(inner, |j| {
+            let column = |signs: [i64; 2], [i, j]: [&Expr; 2]| {
+                let first = |sign: i64, count: i64| if sign < 0 { count - 1 } else { 0 };
+                let from = late + step * first(signs[0], outer) + first(signs[1], inner);
+                sum(&[(from, &Expr::from(1)), (step * signs[0], i), (signs[1], j)])
+            };
+            let store = |row: Expr, column: Expr| {
+                let tile = y.local_tile(&format!("({rows},{columns})"), at(&[Some(row), Some(column)]))?;
+                stored(&tile.thread_part()?, k.number(VALUE))
+            };
+            let block = k.block_number(Axis::X);
+            let row = match kind {
+                0 => sum(&[(band, &block), (1, &i)]),
+                1 => sum(&[(band, &block), (-1, &i), (outer - 1, &Expr::from(1))]),
+                2 => sum(&[(band, &block), (1, &j)]),
+                _ => block.clone(),
+            };
+            store(row, column(signs, [&i, &j]))?;
+            match kind {
+                3 => store(block, column([-signs[0], signs[1]], [&i, &j])),
+                4 => store(block, column(signs, [&j, &i])),
+                _ => Ok(()),
+            }
+        })
+    })
+}
+
 /// A kernel of chance, whose tensor has this role.
 fn build(seed: u64, role: Role) -> Result<Kernel, KernelError> {
     let mut chance = Chance(seed);
@@ -225,6 +276,7 @@ fn build(seed: u64, role: Role) -> Result<Kernel, KernelError> {
             let layout = chance.of(&["(M,N):(N,1)", "(M,N):(1,M)", "(M{div=8},N{div=4}):(N,1)", "(M{max=8},N):(N,1)"]);
             in_turn(k, &k.tensor_of(Element::F32, "y", layout, role)?, &mut chance)
         }
+        IN_LOOPS => in_loops(k, role, &mut chance),
         0 => {
             let layout = chance.of(&["(M,N):(N,1)", "(M,N):(1,M)", "(M{div=8},N{div=4}):(N,1)", "(M,N):(2*N,2)"]);
             tiled(k, &k.tensor_of(Element::F32, "y", layout, role)?, &mut chance)
@@ -251,7 +303,7 @@ fn build(seed: u64, role: Role) -> Result<Kernel, KernelError> {
 fn what_is_shown_is_what_happens() {
     let count = std::env::var("KERNELS").ok().and_then(|count| count.parse().ok()).unwrap_or(600);
     let cases = [[8, 4], [16, 8], [24, 12], [1, 1], [33, 5], [7, 31], [64, 16], [40, 20]];
-    let (mut once, mut refused, mut open, mut by_sizes) = (0, 0, 0, 0);
+    let (mut once, mut refused, mut open, mut by_sizes, mut in_loops) = (0, 0, 0, 0, 0);
     for seed in 1..=count {
         let seed = u64::wrapping_mul(seed, 0x9e37_79b9_7f4a_7c15) | 1;
         let Ok(free) = build(seed, Role::Both) else { continue };
@@ -263,6 +315,7 @@ fn what_is_shown_is_what_happens() {
                     assert!(!wrong, "{seed}: {runs:?}");
                     once += 1;
                     by_sizes += u64::from(Chance(seed).below(KINDS) == IN_TURN);
+                    in_loops += u64::from(Chance(seed).below(KINDS) == IN_LOOPS);
                 }
                 Written::Unproved { because, .. } => {
                     assert!(!because.is_empty());
@@ -278,7 +331,9 @@ fn what_is_shown_is_what_happens() {
         }
     }
     // Few of those that are right everywhere are left open.
-    println!("{once} shown, {by_sizes} of them by digits of sizes, {refused} refused, {open} open");
+    println!(
+        "{once} shown, {by_sizes} of them by digits of sizes, {in_loops} in loops, {refused} refused, {open} open"
+    );
     assert!(once > count / 5 && refused > count / 10 && open < count / 3, "{once} {refused} {open}");
-    assert!(by_sizes > count / 20, "{by_sizes}");
+    assert!(by_sizes > count / 25 && in_loops > count / 25, "{by_sizes} {in_loops}");
 }
