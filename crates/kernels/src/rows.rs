@@ -19,6 +19,8 @@
 //!   barrier.
 //! * Norms and softmax of long rows are dealt to clusters that stay, each row to the cluster that
 //!   is done first (`turns.rs`).
+//! * Few rows of more than 32 KiB are held by clusters, or by the largest blocks, in registers, so
+//!   that all multiprocessors have work (`choice.rs`).
 
 mod choice;
 mod held;
