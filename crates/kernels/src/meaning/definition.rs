@@ -1,5 +1,7 @@
 //! What a kernel should leave, element by element.
 
+use std::collections::HashMap;
+
 use tilewright_kernel::Element;
 use tilewright_layout::{Layout, LayoutError};
 
@@ -7,6 +9,9 @@ use super::number::{distance, step, value};
 use super::rows::{Many, Row};
 use super::{Meaning, Unchecked};
 use crate::planned::Planned;
+
+/// How many numbers of a factor of a product are kept, at most: 64 MiB of them.
+const KEPT: usize = 1 << 23;
 
 /// The value that the definition gives to one element of the output.
 #[derive(Debug, Clone, Copy)]
@@ -75,6 +80,8 @@ pub struct Definition<'a> {
     output: Element,
     /// The row that was looked at last, and its number.
     row: Option<(usize, Row)>,
+    /// Rows of the factors of a product, by their numbers: each is needed for many elements.
+    factors: [HashMap<usize, Vec<f64>>; 2],
 }
 
 impl std::fmt::Debug for Definition<'_> {
@@ -87,7 +94,7 @@ impl<'a> Definition<'a> {
     pub(super) fn new(planned: &'a Planned, input: &'a dyn Fn(usize, usize) -> u64) -> Definition<'a> {
         let last = planned.launches().last().unwrap_or(planned.kernel());
         let output = last.program().tensors().last().map_or(Element::U8, |buffer| buffer.element);
-        Definition { planned, input, types: planned.inputs(), output, row: None }
+        Definition { planned, input, types: planned.inputs(), output, row: None, factors: Default::default() }
     }
 
     fn value(&self, tensor: usize, at: usize) -> f64 {
@@ -141,7 +148,10 @@ impl<'a> Definition<'a> {
                 let [m, n, k] = ["M", "N", "K"].map(|name| planned.size(name));
                 // The rows of all matrices of a batch follow one another.
                 let (row, column) = (index / n, index % n + index / (m * n) * n);
-                let terms = (0..k).map(|at| self.value(0, row * k + at) * self.value(1, column * k + at));
+                self.read_row(0, row, k);
+                self.read_row(1, column, k);
+                let [a, b] = [&self.factors[0][&row], &self.factors[1][&column]];
+                let terms = a.iter().zip(b).map(|(a, b)| a * b);
                 let (sum, whole) = terms.fold((0.0, 0.0), |(sum, whole), term| (sum + term, whole + f64::abs(term)));
                 // Each of k additions rounds what has been summed, which the sum of magnitudes
                 // bounds.
@@ -189,6 +199,18 @@ impl<'a> Definition<'a> {
                 Wanted::rounded(index, self.output, value, bound + step(self.output, value))
             }
         })
+    }
+
+    /// Reads a row of a factor of a product, unless it is known.
+    fn read_row(&mut self, factor: usize, row: usize, k: usize) {
+        if self.factors[factor].contains_key(&row) {
+            return;
+        }
+        let numbers = (0..k).map(|at| self.value(factor, row * k + at)).collect();
+        if (self.factors[factor].len() + 1) * k > KEPT {
+            self.factors[factor].clear();
+        }
+        self.factors[factor].insert(row, numbers);
     }
 
     /// The row of the first input in which an element is.
