@@ -55,8 +55,8 @@ const SHARED: f64 = 18.8;
 /// Cycles for each row of such a tile, whose sums are written piece by piece.
 const SHARED_ROW: f64 = 2.0;
 /// Of long work, in which power decides: how much longer tiles take that read their factors more
-/// often than those of 128 x 256, the widest, and those between; narrow ones where rows begin within
-/// lines.
+/// often than those of 128 x 256, the widest, and those between; narrow ones where rows begin
+/// within lines.
 const NARROW: f64 = 1.08;
 const NARROW_WITHIN: f64 = 1.015;
 const WIDE: f64 = 1.009;
@@ -155,8 +155,8 @@ impl Side {
     }
 }
 
-/// How many lines of requests a line of 128 bytes of a tile is, and how often a request goes on in a
-/// second line of the cache, where tiles are loaded in panels that divide so many columns.
+/// How many lines of requests a line of 128 bytes of a tile is, and how often a request goes on in
+/// a second line of the cache, where tiles are loaded in panels that divide so many columns.
 fn requests(factor: &Matrix, lies: Contiguous, together: i64) -> (f64, f64) {
     let bytes = i64::from(factor.element().bytes());
     let [rows, columns, _] = factor.strides().unwrap_or([0; 3]);
@@ -250,8 +250,8 @@ fn longer(plan: &Plan, problem: &Problem) -> f64 {
     waiting * read_often * three
 }
 
-/// Seconds of what is read from memory once, and of what is read again since it does not stay in the
-/// cache.
+/// Seconds of what is read from memory once, and of what is read again since it does not stay in
+/// the cache.
 fn memory(plan: &Plan, problem: &Problem, machine: &Machine) -> (f64, f64) {
     let [m, n, k] = plan.extents(problem);
     let (processors, bandwidth) = (f64::from(machine.multiprocessors), machine.bandwidth * REACHED);

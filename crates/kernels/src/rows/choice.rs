@@ -1,9 +1,9 @@
 //! Which way rows are held.
 //!
 //! Many rows, of which each multiprocessor has several, overlap: while some are read, others are
-//! computed and written. Few rows would leave multiprocessors idle, and each is waited for. So a row
-//! is spread over as many threads and blocks as can all run at once. The limits were measured on an
-//! H200, with some 1,000 forms of rows of 1 to 128 MiB (`DECISIONS.md`).
+//! computed and written. Few rows would leave multiprocessors idle, and each is waited for. So a
+//! row is spread over as many threads and blocks as can all run at once. The limits were measured
+//! on an H200, with some 1,000 forms of rows of 1 to 128 MiB (`DECISIONS.md`).
 
 use tilewright_kernel::Element;
 

@@ -13,7 +13,7 @@ use super::{VECTOR, WHOLE, widest};
 ///
 /// // Where there are few rows, the blocks of a cluster share one.
 /// let few = softmax_of(RowMatrix::new(32_768, Element::F32).with_rows(16)).unwrap();
-/// assert_eq!(few.plan()[1], "a cluster of 8 blocks of 256 threads a row, 4 vectors of 4 a thread");
+/// assert!(few.plan()[1].starts_with("a cluster of 8 blocks of 256 threads a row"));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowMatrix {

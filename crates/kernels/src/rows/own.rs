@@ -49,18 +49,15 @@ impl Rows {
         let array = k.shared_of(Element::F32, &format!("({count},{left}):(1,{count})"))?;
         let [lane, _, warp] = self.place_of(k)?;
         let lane = k.index(&lane)?;
-        let clustered = self.blocks > 1;
         let overflow = || LayoutError::Overflow { op: "warps" };
-        let warp = match clustered {
-            false => warp,
-            true => {
-                let before = Stride::times(&k.rank(), &Expr::from(self.warps)).ok_or_else(overflow)?;
-                Stride::plus(&warp, &before).ok_or_else(overflow)?
-            }
-        };
-        if clustered {
+        let warp = if self.is_shared() {
+            let before = Stride::times(&k.rank(), &Expr::from(self.warps)).ok_or_else(overflow)?;
+            // The other blocks have begun: their memory may be written.
             k.cluster_wait();
-        }
+            Stride::plus(&warp, &before).ok_or_else(overflow)?
+        } else {
+            warp
+        };
         // The first lanes of all warps leave what these have, and the second ones nothing behind.
         let leave = |by: i32, first: i64, numbers: &[Num<'k>]| {
             k.when(lane.eq(k.number(by)), || {
@@ -77,10 +74,10 @@ impl Rows {
         if places > warps {
             leave(1, warps, nothing)?;
         }
-        if clustered {
-            k.cluster_barrier();
+        if self.is_shared() {
+            k.cluster_barrier()
         } else {
-            k.barrier();
+            k.barrier()
         }
         let threads = self.warps * LANES;
         let (taken, one) = if all {

@@ -233,8 +233,8 @@ fn clusters_have_four_stages() {
     assert_eq!((alone.rows, alone.columns, alone.cluster, alone.stages), (128, 256, 1, 3), "{alone}");
 }
 
-/// Of long work several tiles along the rows are taken one after the other, though fewer would leave
-/// none outside: eight of the 47 that 6016 rows make, not one.
+/// Of long work several tiles along the rows are taken one after the other, though fewer would
+/// leave none outside: eight of the 47 that 6016 rows make, not one.
 #[test]
 fn long_work_reads_little_again() {
     let plan = Plan::of(&problem([7808, 6016, 4096]), &Machine::named("H200").unwrap());

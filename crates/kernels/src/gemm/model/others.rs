@@ -1,5 +1,6 @@
-//! How long a plan takes of products that are more than bare ones of types of 16 bits: with functions
-//! of the sums, pairs, by-products, scales, batches, groups, lists, folded modes and other types.
+//! How long a plan takes of products that are more than bare ones of types of 16 bits: with
+//! functions of the sums, pairs, by-products, scales, batches, groups, lists, folded modes and
+//! other types.
 //!
 //! Law: a block's part of the work takes as long as its products, or as the copies into the shared
 //! memory of its processor, or as a step takes at least, whichever is longest, and what is at the
