@@ -177,14 +177,24 @@ fn together_of(one: f64, other: f64, sharp: i32) -> f64 {
     (one.powi(sharp) + other.powi(sharp)).powf(1.0 / f64::from(sharp))
 }
 
+/// Cycles in which a block multiplies the rows of a tile, in a step along K, so many parts of its
+/// columns apart. An instruction of 64 rows reads its factors from shared memory, 128 bytes in a
+/// cycle.
+fn products(plan: &Plan, parts: i64) -> f64 {
+    let (columns, parts) = (plan.columns as f64, parts as f64);
+    let instruction = parts * (columns / parts / 2.0).max(columns / parts / 4.0 + 16.0);
+    (plan.rows / 64 * (LINE_BYTES / 32)) as f64 * instruction
+}
+
+/// How much longer memory takes where processors are idle, or rows lie outside mostly.
+fn idle(plan: &Plan, rows: i64, machine: &Machine) -> f64 {
+    let idle = 1.0 + IDLE * (1.0 - plan.blocks as f64 / f64::from(machine.multiprocessors)).max(0.0);
+    if 2 * rows <= plan.rows { idle + OUTSIDE } else { idle }
+}
+
 /// Cycles of a step along K of the blocks of one processor.
 fn step(plan: &Plan, problem: &Problem, machine: &Machine, together: f64) -> f64 {
-    // An instruction of 64 rows reads its factors from shared memory, 128 bytes in a cycle.
-    let columns = plan.columns as f64;
-    let halves = plan.halves(problem) as f64;
-    let instruction = halves * (columns / halves / 2.0).max(columns / halves / 4.0 + 16.0);
-    let products = (plan.rows / 64 * (LINE_BYTES / 32)) as f64 * instruction;
-    let multiplied = products * together;
+    let multiplied = products(plan, plan.halves(problem)) * together;
     let line = LINE_BYTES as f64;
     let sides = [0, 1].map(|number| Side::of(plan, problem, number));
     let all: f64 = sides.iter().map(|side| side.own * side.inside * side.lines(SECOND_GIVEN)).sum();
@@ -254,12 +264,10 @@ fn longer(plan: &Plan, problem: &Problem) -> f64 {
 /// the cache.
 fn memory(plan: &Plan, problem: &Problem, machine: &Machine) -> (f64, f64) {
     let [m, n, k] = plan.extents(problem);
-    let (processors, bandwidth) = (f64::from(machine.multiprocessors), machine.bandwidth * REACHED);
+    let bandwidth = machine.bandwidth * REACHED;
     let lost = |bytes: f64, stay: f64| (bytes / stay - 1.0).clamp(0.0, 1.0);
-    let idle = 1.0 + IDLE * (1.0 - plan.blocks as f64 / processors).max(0.0);
-    let idle = if 2 * m <= plan.rows { idle + OUTSIDE } else { idle };
     let all = problem.bytes() as f64;
-    let once = all * lost(all, STAY_ALL) * idle / bandwidth;
+    let once = all * lost(all, STAY_ALL) * idle(plan, m, machine) / bandwidth;
     // The tiles that are taken one after the other along the rows read the factor along the columns
     // together; so do those that other blocks take meanwhile.
     let [along, across] = plan.tiles(problem).map(|tiles| tiles as f64);

@@ -11,6 +11,7 @@
 
 use tilewright_kernel::cost::Machine;
 
+use super::{IDLE, PLAIN_PART, SECOND, TWO_STAGES, idle, products, together_of};
 use crate::gemm::plan::{CACHED, FEW_PARTS, Plan, SHORT};
 use crate::gemm::problem::{LINE_BYTES, Problem};
 use crate::product::count;
@@ -65,27 +66,21 @@ const PART: f64 = 900.0;
 /// How much longer a tile takes that is stored in parts, and a cluster that has few stages.
 const PARTS: f64 = 1.4;
 const WAITING: f64 = 1.08;
-/// Cycles of each part beyond a few, and of each whose rows lie one behind the other.
+/// Cycles of each part beyond a few.
 const MORE_PARTS: f64 = 210.0;
-const PLAIN_PART: f64 = 400.0;
-/// How much longer a tile takes with two stages.
-const TWO_STAGES: f64 = 1.45;
-/// How much of the bandwidth rows cost of which most lie outside.
-const OUTSIDE: f64 = 0.01;
-/// The bandwidth that is reached, of that of the data sheet, and how much of it idle processors
-/// cost.
+/// The bandwidth that is reached, of that of the data sheet.
 const REACHED: f64 = 0.79;
-const IDLE: f64 = 0.02;
 /// Share of the bytes that a second tile of columns reads from memory again.
 const AGAIN: f64 = 0.05;
 /// Bytes of D that the cache takes at once.
 const AT_ONCE: i64 = 4 << 20;
 /// The bandwidth at which the rest of the last tiles is written, of the data sheet's.
 const LAST_REACHED: f64 = 0.6;
-/// Seconds of a launch, of one that overlaps the one before, and of a second kernel.
+/// Seconds of a launch, and of one that overlaps the one before.
 const LAUNCH: f64 = 1.4e-6;
 const OVERLAPPED: f64 = 0.3e-6;
-const SECOND: f64 = 0.9e-6;
+/// How sharply the longer of two things hides the shorter.
+const SHARP: i32 = 6;
 /// The bandwidth at which sums of shared tiles are written and read again, of the data sheet's.
 const SUMS_REACHED: f64 = 0.5;
 
@@ -97,18 +92,14 @@ fn is_long_within(problem: &Problem) -> bool {
 
 /// Cycles of a step along K of the blocks of one processor.
 fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
-    // An instruction of 64 rows reads its factors from shared memory, 128 bytes in a cycle.
-    let columns = plan.columns as f64;
-    let halves = if problem.pairs().is_none() { plan.halves(problem) as f64 } else { 1.0 };
-    let instruction = halves * (columns / halves / 2.0).max(columns / halves / 4.0 + 16.0);
-    let products = (plan.rows / 64 * (LINE_BYTES / 32)) as f64 * instruction;
+    let products = products(plan, if problem.pairs().is_none() { plan.halves(problem) } else { 1 });
     let misaligned = match problem.begins_at_lines() {
         true => 1.0,
         false if is_long_within(problem) => MISALIGNED_LONG,
         false => MISALIGNED,
     };
     let lines = |extent: f64| extent * LINE_BYTES as f64 * misaligned;
-    let (rows, whole) = (plan.rows as f64, (plan.rows + plan.columns) as f64);
+    let (rows, columns, whole) = (plan.rows as f64, plan.columns as f64, (plan.rows + plan.columns) as f64);
     // The blocks of a cluster ask for a part each, and get all.
     let shared = if plan.side_by_side() { rows } else { columns };
     let rate = if problem.operations() < SHORT { FILL } else { FILL_LONG };
@@ -121,7 +112,7 @@ fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
         let fill = (fill + PAST * past as f64) * together;
         // Products and copies that take as long wait for each other, where those of a stage take
         // now longer and now less long.
-        let both = if is_long_within(problem) { together_of(multiplied, fill) } else { multiplied.max(fill) };
+        let both = if is_long_within(problem) { together_of(multiplied, fill, SHARP) } else { multiplied.max(fill) };
         both.max(STEP)
     };
     // Of the tiles of the slowest block one at least is at an edge. Where tails are loaded alone,
@@ -140,12 +131,6 @@ fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
         (of(tiles * of_tile - count(extent, 8) * 8) - of(0)) * share * seen
     };
     of(0) + edge(m, plan.rows) + edge(n, plan.columns)
-}
-
-/// How long two things take at once: neither hides behind the other altogether where both take as
-/// long.
-fn together_of(one: f64, other: f64) -> f64 {
-    (one.powi(6) + other.powi(6)).powf(1.0 / 6.0)
 }
 
 /// Cycles of a step in which sums are promoted and nothing is multiplied.
@@ -224,7 +209,7 @@ pub(in crate::gemm) fn seconds_of_list(plan: &Plan, problems: &[Problem], machin
     let bytes = problems.iter().map(|problem| problem.bytes() as f64).sum::<f64>();
     let idle = 1.0 + IDLE * (1.0 - plan.blocks as f64 / processors).max(0.0);
     let memory = bytes / (machine.bandwidth * REACHED) * idle;
-    LAUNCH + together_of(work, memory)
+    LAUNCH + together_of(work, memory, SHARP)
 }
 
 /// Seconds of a product.
@@ -254,14 +239,13 @@ pub(super) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
     let last = last_steps * step(plan, problem, together) + TILE + SHARED * sums;
     let last = if plan.tail > 0 { last_turns * last } else { 0.0 };
     let work = (cycles + last) * longer / (machine.clock * LOADED);
-    let idle = 1.0 + IDLE * (1.0 - plan.blocks as f64 / processors).max(0.0);
-    let idle = if 2 * m <= plan.rows { idle + OUTSIDE } else { idle };
+    let idle = idle(plan, m, machine);
     // What several tiles of columns read is in the cache, mostly.
     let readers = count(n, plan.columns * plan.beside());
     let again = AGAIN * (m * k) as f64 * f64::from(problem.factors().bytes()) * (readers - 1) as f64;
     let again = if readers <= 4 { again } else { 0.0 };
     let memory = (problem.bytes() as f64 + again) / (machine.bandwidth * REACHED) * idle;
-    let both = together_of(work, memory);
+    let both = together_of(work, memory, SHARP);
     let second = match plan.splits {
         1 => 0.0,
         _ => SECOND + 2.0 * plan.workspace(problem) as f64 / (machine.bandwidth * SUMS_REACHED),
