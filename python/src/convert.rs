@@ -51,6 +51,7 @@ fn nested(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
         return integer(number).map(Value::from);
     }
     if let Ok(known) = object.cast::<Object>() {
+        known.get().check_owner(py)?;
         return Ok(known.get().value.clone());
     }
     if let Ok(items) = object.cast::<PyTuple>() {

@@ -38,14 +38,14 @@ impl Layout {
         stride: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         if let Some(layout) = stride.and_then(|stride| convert::pairs(shape, stride)) {
-            return Ok(Object { value: AnyLayout::from(layout).into() }.of(Layout));
+            return Ok(Object::from(Value::from(AnyLayout::from(layout))).of(Layout));
         }
         let value = match (convert::value(shape)?, stride) {
             (shape @ Value::Layout(_), None) => shape,
             (shape, None) => function::value(py, "make_layout", &[shape])?,
             (shape, Some(stride)) => paired(py, &shape, &convert::value(stride)?)?,
         };
-        Ok(Object { value }.of(Layout))
+        Ok(Object::from(value).of(Layout))
     }
 
     /// The extents, as an integer or nested tuples.

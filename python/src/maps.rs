@@ -36,7 +36,7 @@ impl Tiler {
         });
         let tilers = tilers.collect::<PyResult<Vec<AnyTiler>>>()?;
         let tiler = AnyTiler::modes(&tilers).map_err(|error| refusal::of_layout(py, error))?;
-        Ok(Object { value: Value::Tiler(tiler) }.of(Tiler))
+        Ok(Object::from(Value::Tiler(tiler)).of(Tiler))
     }
 
     /// The number of modes that it tiles.
@@ -76,7 +76,7 @@ impl Swizzle {
             (Ok(text), None, None) => read(py, text.to_str()?, "Swizzle", |value| matches!(value, Value::Swizzle(_)))?,
             (Err(_), Some(base), Some(shift)) => {
                 let swizzle = tilewright_layout::Swizzle::new(bits.extract()?, base, shift);
-                Object { value: swizzle.map_err(|error| refusal::of_layout(py, error))?.into() }
+                Object::from(Value::from(swizzle.map_err(|error| refusal::of_layout(py, error))?))
             }
             _ => return Err(PyTypeError::new_err("a swizzle is Swizzle(bits, base, shift) or Swizzle('S<3,4,3>')")),
         };
@@ -140,7 +140,7 @@ impl BitMatrix {
             (Ok(text), None) => read(py, text.to_str()?, "BitMatrix", |value| matches!(value, Value::Matrix(_)))?,
             (Err(_), Some(columns)) => {
                 let matrix = tilewright_layout::BitMatrix::new(outputs.extract()?, crate::convert::list(columns)?);
-                Object { value: matrix.map_err(|error| refusal::of_layout(py, error))?.into() }
+                Object::from(Value::from(matrix.map_err(|error| refusal::of_layout(py, error))?))
             }
             _ => {
                 return Err(PyTypeError::new_err(

@@ -3,14 +3,16 @@
 //!
 //! Law: arithmetic on them is that of the algebra.
 
+use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString};
+use pyo3::types::{PyBool, PyInt, PyString};
 use tilewright_layout::{self as layout, AnyTree, LayoutError, Stride};
 use tilewright_notation::{Environment, Value, evaluate};
 
 use crate::convert::{self, python};
-use crate::object::{Object, read};
+use crate::kernel::number;
+use crate::object::{Object, has_index, hash_of, read};
 use crate::refusal;
 
 /// A number that is known at launch: `Expr("M{div=8}")`. `+`, `-`, `*`, `//` and `%` give others.
@@ -68,6 +70,55 @@ impl Expr {
     fn __neg__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let none = PyInt::new(slf.py(), 0);
         formula(slf.as_super(), none.as_any(), "b - a")
+    }
+
+    /// In a kernel a condition of each thread. Elsewhere whether both are the same expression.
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        comparison: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, own) = (slf.py(), slf.as_super().get());
+        if own.is_traced() {
+            return number::compared(slf.as_any(), other, comparison);
+        }
+        let same = other.cast::<Object>().ok().map(|other| own.value == other.get().value);
+        Ok(match (comparison, same) {
+            (CompareOp::Eq, Some(same)) => PyBool::new(py, same).to_owned().into_any(),
+            (CompareOp::Ne, Some(same)) => PyBool::new(py, !same).to_owned().into_any(),
+            _ => py.NotImplemented().into_bound(py),
+        })
+    }
+
+    fn __hash__(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        match slf.as_super().get() {
+            own if own.is_traced() => Err(refusal::of_traced(slf.as_any(), "__hash__")),
+            own => Ok(hash_of(&own.value.to_string())),
+        }
+    }
+
+    /// The text in the language. An index of a kernel has none: read again, it would be another.
+    fn __str__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        match &slf.as_super().get().value {
+            value if slf.as_super().get().is_traced() && has_index(value) => {
+                Err(refusal::of_traced(slf.as_any(), "__str__"))
+            }
+            value => Ok(value.to_string()),
+        }
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> String {
+        match &slf.as_super().get().value {
+            value if slf.as_super().get().is_traced() && has_index(value) => format!("<index {value} of a kernel>"),
+            value => format!("Expr('{value}')"),
+        }
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        match slf.as_super().get() {
+            own if own.is_traced() => Err(refusal::of_traced(slf.as_any(), "__reduce__")),
+            own => Ok((slf.get_type().into_any(), (own.value.to_string(),))),
+        }
     }
 }
 
@@ -156,7 +207,7 @@ impl Xor {
         }
         let step = layout::Xor::new(bits.extract()?).map_err(|error| refusal::of_layout(py, error))?;
         match Value::from(layout::Tree::leaf(step)) {
-            value if fits(&value) => Ok(Object { value }.of(Xor)),
+            value if fits(&value) => Ok(Object::from(value).of(Xor)),
             _ => Err(PyTypeError::new_err("a step of no bits is the number 0")),
         }
     }
@@ -174,6 +225,7 @@ impl Xor {
 /// The value of a formula of two numbers, `a` and `b`; `NotImplemented` where the other is none.
 fn formula<'py>(number: &Bound<'py, Object>, other: &Bound<'py, PyAny>, formula: &str) -> PyResult<Bound<'py, PyAny>> {
     let py = number.py();
+    number.get().check_owner(py)?;
     let other = match convert::value(other) {
         Ok(other @ Value::Int(_)) => other,
         Ok(Value::Tree(other)) if other.is_leaf() => Value::Tree(other),

@@ -15,10 +15,12 @@ use tilewright_notation::Value;
 
 use crate::convert::{self, program, program_with, python};
 use crate::function;
+use crate::kernel::trace::{self, Refused};
 use crate::layout::Layout;
 use crate::maps::{BitMatrix, LinearLayout, Morphism, Swizzle, Tiler};
 use crate::numbers::{Expr, Step, Xor};
 use crate::picture;
+use crate::refusal;
 
 /// A value of the language: a layout, a tiler, a swizzle, a map over bits, a morphism, or a number
 /// that is no integer.
@@ -26,6 +28,50 @@ use crate::picture;
 pub struct Object {
     /// The value.
     pub value: Value,
+    /// The kernel that it is a number of: `trace::OUTSIDE` for values of the algebra.
+    trace: u64,
+}
+
+impl From<Value> for Object {
+    /// While a kernel is traced, a number known at launch and whatever depends on an index of the
+    /// kernel belong to that kernel.
+    fn from(value: Value) -> Object {
+        let is_own = || match &value {
+            Value::Tree(AnyTree::Launch(_)) => true,
+            other => has_index(other),
+        };
+        let trace = match trace::current() {
+            trace::OUTSIDE => trace::OUTSIDE,
+            current if is_own() => current,
+            _ => trace::OUTSIDE,
+        };
+        Object { value, trace }
+    }
+}
+
+/// Whether a value depends on a number without a name: of a thread, a block or an iteration.
+pub fn has_index(value: &Value) -> bool {
+    value.parameters().iter().any(|parameter| parameter.name().is_none())
+}
+
+impl Object {
+    /// Whether it is a number of a kernel, or is asked something while a kernel is traced: what it
+    /// is then is not known.
+    pub fn is_traced(&self) -> bool {
+        self.trace != trace::OUTSIDE || trace::is_tracing()
+    }
+
+    /// Refuses a number of a kernel outside of that kernel.
+    pub fn check_owner(&self, py: Python<'_>) -> PyResult<()> {
+        if self.trace == trace::OUTSIDE || self.trace == trace::current() {
+            return Ok(());
+        }
+        let (what, help) = match trace::is_tracing() {
+            true => ("this belongs to another kernel", "use tensors and numbers of the kernel that is being traced"),
+            false => ("this belongs to a kernel that is not being traced", "use it within that kernel"),
+        };
+        Err(refusal::of_kernel(py, &Refused::here(what, help)))
+    }
 }
 
 #[pymethods]
@@ -148,7 +194,7 @@ pub fn new(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
     macro_rules! of_class {
         ($($kind:pat => $class:ident,)*) => {
             match &value {
-                $($kind => Ok(Bound::new(py, Object { value }.of($class))?.into_any()),)*
+                $($kind => Ok(Bound::new(py, Object::from(value).of($class))?.into_any()),)*
                 // Integers, tuples and the like are plain Python.
                 _ => Err(PyTypeError::new_err("this value has no class")),
             }
@@ -171,7 +217,7 @@ pub fn new(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
 pub fn read(py: Python<'_>, text: &str, class: &str, fits: impl Fn(&Value) -> bool) -> PyResult<Object> {
     let value = program(py, text)?;
     match fits(&value) {
-        true => Ok(Object { value }),
+        true => Ok(Object::from(value)),
         false => {
             Err(PyTypeError::new_err(format!("{class}('{text}'): the value of the text is of kind {}", value.kind())))
         }

@@ -91,6 +91,15 @@ pub fn of_kernel(py: Python<'_>, refused: &Refused) -> PyErr {
     at.and_then(|at| kernel_error(py, code, &message, help.as_deref(), Some(at))).unwrap_or_else(|error| error)
 }
 
+/// The exception of an operation of Python that would make a constant of a traced value, by the
+/// name of its method.
+#[cold]
+pub fn of_traced(object: &Bound<'_, PyAny>, operation: &str) -> PyErr {
+    let py = object.py();
+    let refused = || py.import("tilewright._traced")?.call_method1("refusal", (object, operation));
+    refused().map_or_else(|error| error, PyErr::from_value)
+}
+
 /// The exception of what the interpreter found, of sizes and arrays that a kernel does not take,
 /// and of kernels that cannot be planned.
 #[cold]

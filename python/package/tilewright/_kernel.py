@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _native
-from ._native import Fragment, Number, Tile, TiledCopy, TiledMma, View
+from ._native import TiledCopy, TiledMma, View
 
 
 def _tensors(name: str, arguments: tuple[Any, ...]) -> None:
@@ -42,30 +42,3 @@ def gemm(*arguments: Any, **named: Any) -> Any:
     a, b = (part.load() if isinstance(part, View) else part for part in (a, b))
     _native.mma(tiled_mma, d, a, b, c)
     return None
-
-
-def _no_value(self: Any) -> Any:
-    raise TypeError(
-        "what a kernel computes has no value while the kernel is written, so functions of Python's `math` do not take it: "
-        "write x.sqrt(), x.exp() or x.map(lambda x: ..)"
-    )
-
-
-def _not_compared(self: Any, other: Any) -> Any:
-    raise TypeError(
-        "fragments and tiles are not compared as wholes: write tw.maximum(x, 0.0), x.map(lambda x: tw.where(x > 0.0, x, 0.0)), "
-        "or compare the numbers, x.numbers()[0] > 0.0"
-    )
-
-
-def _not_iterated(self: Any) -> Any:
-    raise TypeError("a fragment is not iterated over: x.numbers() is the list of its numbers, and x.map(f) a fragment of others")
-
-
-for _class in (Fragment, Number, Tile):
-    for _name in ("float", "int"):
-        setattr(_class, f"__{_name}__", _no_value)
-for _class in (Fragment, Tile):
-    for _name in ("lt", "le", "gt", "ge"):
-        setattr(_class, f"__{_name}__", _not_compared)
-setattr(Fragment, "__iter__", _not_iterated)

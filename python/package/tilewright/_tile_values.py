@@ -12,6 +12,7 @@ from typing import Any
 
 from . import _native, _place
 from ._errors import KernelError
+from ._traced import Traced
 
 Place = tuple[str, int, int, "tuple[int, int] | None"]
 
@@ -55,7 +56,9 @@ class Text:
 
     def written(self, argument: Any) -> str:
         """An argument as the language writes it."""
-        if isinstance(argument, (Value, Index, Condition, Tensor)):
+        if isinstance(argument, Condition):
+            raise TypeError("a comparison is no tile: tw.tile.where(a < b, x, y) chooses by it")
+        if isinstance(argument, (Value, Index, Tensor)):
             if argument._of is not self:
                 raise KernelError("this belongs to another program, or to one that is written already", code="E1203")
             return argument._text
@@ -63,7 +66,7 @@ class Text:
             return f"({', '.join(map(self.written, argument))})"
         if isinstance(argument, (str, _native.Layout)):
             return f'"{argument}"'
-        if isinstance(argument, bool) or not hasattr(argument, "__float__") or getattr(argument, "ndim", False):
+        if isinstance(argument, (bool, Traced)) or not hasattr(argument, "__float__") or getattr(argument, "ndim", False):
             raise TypeError(f"{type(argument).__name__} is nothing that a tile program computes with: tiles, numbers, indices, tuples of them")
         if hasattr(argument, "__index__"):
             return str(argument.__index__())
@@ -103,23 +106,36 @@ MEANT = {
     "sigmoid": "(1.0 + (-a).exp()).recip()",
 }
 
-#: Operators of Python that tiles do not have.
-_OPERATORS = {
-    "matmul": "products are tw.tile.dot(a, b, c), which adds to the tile c",
-    "pow": f"there is no power of tiles: write {MEANT['pow']}",
-    "mod": "there is no remainder of tiles: of i32 and a power of two, write a & (n - 1)",
-    "floordiv": "quotients of tiles are a / b of f32; of i32 and a power of two, write a >> n",
-    "float": "a tile has no value while it is traced: write a.exp(), a.sqrt() in place of functions of Python's `math`",
-    "iter": "a tile is not iterated over: functions of tiles do all elements at once",
-    "getitem": "a tile has no parts: load or reshape a smaller one, or x.load where the place is a tile of numbers of rows",
+def _refusals(thing: str, part: str, truth: str) -> dict[str, str]:
+    """What messages say of operations of Python on a traced value of a tile program: what the value
+    is in them, what it has none of, and what to write in place of `if`.
+    """
+    value = f"has no value while it is traced, so {{}} do not take {thing}: "
+    return {
+        **dict.fromkeys(("__bool__", "__contains__"), f"is not known while the program is written, so `if` and its like do not take it: {truth}"),
+        **dict.fromkeys(
+            ("__int__", "__float__", "__complex__", "__index__", "__round__", "__trunc__", "__floor__", "__ceil__"),
+            value.format("`int`, `float`, `range`, slices and functions of Python's `math`")
+            + "write a.exp(), a.sqrt() for a tile, and `for k in tw.tile.range(n):`",
+        ),
+        **dict.fromkeys(("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"), f"is not compared: compare {part}"),
+        "__hash__": value.format("dicts, sets and caches") + "keep it in a list",
+        **dict.fromkeys(("__iter__", "__reversed__", "__len__"), "is not iterated over: functions of tiles do all elements at once"),
+        "__getitem__": "has no parts: load or reshape a smaller one, or x.load where the place is a tile of numbers of rows",
+        **dict.fromkeys(("__str__", "__format__", "__bytes__"), "has no text while the program is written: print(repr(x)) shows what it is"),
+        **dict.fromkeys(("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__"), "belongs to the program that is written, and is not copied"),
+        **dict.fromkeys(("__array__", "__dlpack__"), value.format("functions of NumPy and PyTorch") + "write operators, a.max(b), a.exp()"),
+        **dict.fromkeys(("__setitem__", "__delitem__"), "is not written by `x[..] = y`: write x.store(at, y) for a tensor"),
+    }
+
+
+_TILES = {
+    **_refusals("a tile", "the tiles, a < b, in tw.tile.where(a < b, x, y)", "say tw.tile.where(a < b, x, y)"),
+    "__matmul__": "has no `@`: products are tw.tile.dot(a, b, c), which adds to the tile c",
+    "__pow__": f"has no `**`: there is no power of tiles, write {MEANT['pow']}",
+    "__mod__": "has no `%`: there is no remainder of tiles; of i32 and a power of two, write a & (n - 1)",
+    "__floordiv__": "has no `//`: quotients of tiles are a / b of f32; of i32 and a power of two, write a >> n",
 }
-
-
-def _none(operator: str) -> Callable[..., Any]:
-    def refused(self: Value, *others: Any) -> Any:
-        raise TypeError(_OPERATORS[operator])
-
-    return refused
 
 
 def _binary(sign: str, turned: bool = False) -> Callable[[Any, Any], Any]:
@@ -140,7 +156,8 @@ def _bits(function: str, turned: bool = False) -> Callable[[Any, Any], Any]:
 def _compared(sign: str, turned: bool = False, negated: bool = False) -> Callable[[Any, Any], Any]:
     def comparison(self: Value, other: Any) -> Any:
         a, b = self._of.operand(self), self._of.operand(other)
-        return Condition(self._of, f"{b} {sign} {a}" if turned else f"{a} {sign} {b}", negated)
+        condition = Condition.of_text(self._of, f"{b} {sign} {a}" if turned else f"{a} {sign} {b}")
+        return ~condition if negated else condition
 
     return comparison
 
@@ -172,7 +189,7 @@ def _reduced(name: str, does: str) -> Callable[..., Any]:
     return reduced
 
 
-class Value:
+class Value(Traced):
     """A tile of a program that is being written: a shape and a type, and no layout.
 
     ``+ - * /`` and comparisons work element by element, ``& | ^ << >>`` on the bits of i32. Every
@@ -180,11 +197,16 @@ class Value:
     ``x.reduce_sum(1)``, ``x.transpose((1, 0))``; ``x.to("f32")`` has its elements in another type.
     """
 
-    __hash__ = None  # type: ignore[assignment]
+    __slots__ = ("_of", "_text")
+    _called = "a tile"
+    _instead = _TILES
 
     def __init__(self, of: Text, name: str) -> None:
         self._of = of
         self._text = name
+
+    def __repr__(self) -> str:
+        return f"<tile {self._text} of a program>"
 
     __add__, __radd__ = _binary("+"), _binary("+", True)
     __sub__, __rsub__ = _binary("-"), _binary("-", True)
@@ -226,9 +248,6 @@ class Value:
     scan_before_min = _along("scan_before_min", "The least of all before each element.")
     scan_before_max = _along("scan_before_max", "The greatest of all before each element.")
     argmax = _along("argmax", "Where the greatest is along a mode, as i32; the first of equals.")
-
-    def __bool__(self) -> bool:
-        raise TypeError("the elements of a tile are not known while it is traced: say tw.tile.where(a < b, x, y)")
 
     def to(self, element: Any) -> Value:
         """The elements in another type: "f32", "bf16", "e4m3", "i32" and so on."""
@@ -298,9 +317,6 @@ class Value:
         """
         return self._of.called("atom", (self, name))
 
-    __matmul__, __pow__, __mod__, __floordiv__ = map(_none, ("matmul", "pow", "mod", "floordiv"))
-    __float__, __iter__, __getitem__ = map(_none, ("float", "iter", "getitem"))
-
     def __getattr__(self, function: str) -> Callable[..., Value]:
         if function.startswith("_"):
             raise AttributeError(function)
@@ -314,6 +330,8 @@ class Carried(Value):
     """A tile that goes from turn to turn of the loops that it is given to: ``set``, or ``+=`` and
     so on, says what goes on.
     """
+
+    __slots__ = ()
 
     def set(self, value: Any) -> None:
         """From here on, and in the next turn, it is this tile."""
@@ -353,37 +371,83 @@ class Carried(Value):
         return self._changed(self >> other)
 
 
-class Condition:
-    """Two tiles that are compared, for ``tw.tile.where``; ``~`` holds where it does not."""
+class Condition(Traced):
+    """Two tiles that are compared, for ``tw.tile.where``; ``~`` holds where it does not, ``a & b``
+    where both hold, ``a | b`` where one does.
+    """
 
-    def __init__(self, of: Text, text: str, negated: bool = False) -> None:
+    __slots__ = ("_of", "_chosen")
+    _called = "whether this comparison of tiles holds"
+    _instead = {
+        **_refusals("it", "what it compares, in another comparison", "say tw.tile.where(a < b, x, y), and `&`, `|`, `~`"),
+    }
+
+    def __init__(self, of: Text, chosen: Callable[[str, str], str]) -> None:
         self._of = of
-        self._text = text
-        self._negated = negated
+        # The text of the one tile where it holds, and of the other elsewhere.
+        self._chosen = chosen
+
+    @classmethod
+    def of_text(cls, of: Text, text: str) -> Condition:
+        return cls(of, lambda yes, no: f"select({text}, {yes}, {no})")
 
     def __invert__(self) -> Condition:
-        return Condition(self._of, self._text, not self._negated)
+        return Condition(self._of, lambda yes, no: self._chosen(no, yes))
 
-    def __bool__(self) -> bool:
-        raise TypeError("whether this holds is not known while it is traced: say tw.tile.where(a < b, x, y)")
+    def _joined(self, other: Any, both: bool) -> Any:
+        if not isinstance(other, Condition):
+            return NotImplemented
+
+        def chosen(yes: str, no: str) -> str:
+            inner = self._of.value(other._chosen(yes, no))._text
+            return self._chosen(inner, no) if both else self._chosen(yes, inner)
+
+        return Condition(self._of, chosen)
+
+    def __and__(self, other: Any) -> Any:
+        return self._joined(other, True)
+
+    def __or__(self, other: Any) -> Any:
+        return self._joined(other, False)
+
+    def __repr__(self) -> str:
+        return "<comparison of tiles of a program>"
 
     def selected(self, yes: Any, no: Any) -> Value:
         """The one tile where it holds, the other elsewhere."""
-        if self._negated:
-            yes, no = no, yes
         of = self._of
-        return of.value(f"select({of.written(self)}, {of.operand(yes)}, {of.operand(no)})")
+        return of.value(self._chosen(of.operand(yes), of.operand(no)))
 
 
-class Index:
-    """A sum of numbers times blocks and turns: which tile of a tensor."""
+def _of_index(sign: str, turned: bool = False, negated: bool = False) -> Callable[[Any, Any], Any]:
+    def comparison(self: Index, other: Any) -> Any:
+        if isinstance(other, Value):
+            return NotImplemented
+        a, b = self._of.operand(self), self._of.operand(other)
+        condition = Condition.of_text(self._of, f"{b} {sign} {a}" if turned else f"{a} {sign} {b}")
+        return ~condition if negated else condition
+
+    return comparison
+
+
+class Index(Traced):
+    """A sum of numbers times blocks and turns: which tile of a tensor. Compared, it is a tile of one
+    i32: ``tw.tile.where(k == 0, x, y)``.
+    """
+
+    __slots__ = ("_of", "_text")
+    _called = "an index of a block or an iteration"
+    _instead = {
+        **_refusals("it", "it with numbers and indices", "say tw.tile.where(k == 0, x, y)"),
+        **dict.fromkeys(("__floordiv__", "__mod__", "__truediv__"), "is a sum of numbers times blocks and iterations: no quotient of these"),
+    }
 
     def __init__(self, of: Text, text: str) -> None:
         self._of = of
         self._text = text
 
     def _with(self, text: str, other: Any) -> Index:
-        if not isinstance(other, Index) and (isinstance(other, bool) or not hasattr(other, "__index__")):
+        if not isinstance(other, Index) and (isinstance(other, (bool, Traced)) or not hasattr(other, "__index__")):
             raise TypeError(f"an index goes with whole numbers and indices, not with {type(other).__name__}")
         return Index(self._of, text.format(self._text, self._of.written(other)))
 
@@ -402,14 +466,24 @@ class Index:
         return NotImplemented if isinstance(other, Value) else self._with("{}*{}", other)
 
     __rmul__ = __mul__
+    __lt__, __gt__ = _of_index("<"), _of_index("<", True)
+    __le__, __ge__ = _of_index("<="), _of_index("<=", True)
+    __eq__, __ne__ = _of_index("=="), _of_index("==", negated=True)
+
+    def __repr__(self) -> str:
+        return f"<index {self._text} of a program>"
 
 
-class Tensor:
+class Tensor(Traced):
     """A tensor of a tile program.
 
     ``at`` says which tile, counted in tiles along each mode. For one mode it may be a tile of i32
     that says the coordinate of each element along it, and has one element along the others.
     """
+
+    __slots__ = ("_of", "_text")
+    _called = "a tensor of a tile program"
+    _instead = _refusals("it", "tiles of it, x.load(shape, at)", "say tw.tile.where(a < b, x, y) of tiles that are loaded")
 
     def __init__(self, of: Text, name: str) -> None:
         self._of = of
@@ -446,10 +520,14 @@ class Tensor:
         self._changed("atomic_max", at, value)
 
 
-class Block:
+class Block(Traced):
     """The number of the block along each axis of the grid."""
+
+    __slots__ = ()
+    _called = "tw.tile.block"
+    _instead = _refusals("it", "its number along an axis, tw.tile.block.x", "say tw.tile.where(tw.tile.block.x == 0, x, y)")
 
     def __getattr__(self, axis: str) -> Index:
         if axis not in ("x", "y", "z"):
-            raise AttributeError(axis)
+            raise AttributeError(f"a grid has the axes x, y and z, not '{axis}'", name=axis, obj=self)
         return Index(now("tw.tile.block"), f"block.{axis}")

@@ -12,7 +12,7 @@ use tilewright_layout::AnyTree;
 use tilewright_layout::symbolic::Expr;
 use tilewright_notation::Value;
 
-use super::number::Flag;
+use super::number::Condition;
 use super::operand;
 use super::place;
 use super::trace::{Opened, close, open};
@@ -70,7 +70,7 @@ pub struct Body {
 
 #[derive(Clone, Copy)]
 enum Of {
-    When(super::trace::Handle),
+    When(Condition),
     Otherwise,
     Role(u32, u32),
     Single,
@@ -110,8 +110,8 @@ fn body(py: Python<'_>, of: Of) -> PyResult<Body> {
 
 /// A body for the threads in which a condition is true: `with tw.when(x > 0):`.
 #[pyfunction]
-pub fn when(condition: &Bound<'_, Flag>) -> PyResult<Body> {
-    body(condition.py(), Of::When(condition.get().handle))
+pub fn when(condition: &Bound<'_, PyAny>) -> PyResult<Body> {
+    body(condition.py(), Of::When(Condition::asked(condition)?))
 }
 
 /// A body for the threads in which the condition of the `when` right before is not true.

@@ -10,7 +10,7 @@ use super::number::{self, arithmetic};
 use super::operand::{self, Operand};
 use super::tile;
 use super::tiled;
-use super::trace::{Handle, Refused, Thing, run};
+use super::trace::{Handle, Refused, Thing, run, shown};
 use crate::convert::python;
 
 /// Elements in the registers of a thread. Operators make new fragments; `set`, `fill`, `clear` and
@@ -195,9 +195,9 @@ arithmetic! { Fragment {
         operand::object(py, made)
     }
 
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+    fn __repr__(&self, py: Python<'_>) -> String {
         let own = self.handle;
-        run(py, move |room| {
+        shown(py, own, move |room| {
             let fragment = room.fragment(own)?;
             Ok(format!("<fragment {} of {}>", fragment.layout(), fragment.element()))
         })

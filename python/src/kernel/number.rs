@@ -3,10 +3,15 @@
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyBool;
 use tilewright_kernel::{KernelError, Num};
+use tilewright_layout::{Extent, LayoutError, Stride, Truth};
+use tilewright_notation::Value;
 
 use super::operand::{self, Operand};
-use super::trace::{Handle, Kind, Refused, Room, Thing, run};
+use super::trace::{Handle, Refused, Room, Thing, run, shown};
+use crate::convert;
+use crate::refusal;
 
 /// A function of one number.
 pub type Unary = for<'k> fn(Num<'k>) -> Num<'k>;
@@ -134,10 +139,16 @@ pub fn function(py: Python<'_>, of: Handle, function: Unary) -> PyResult<Bound<'
     operand::object(py, made)
 }
 
-/// The lesser or greater of two, as an object.
-fn extremum<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, function: Binary) -> PyResult<Bound<'py, PyAny>> {
+/// The lesser or greater of two, as an object. Of indices it is an index.
+fn extremum<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, is_minimum: bool) -> PyResult<Bound<'py, PyAny>> {
     let py = a.py();
     let (a, b) = (operand::operand(a)?, operand::operand(b)?);
+    if let (Some(x), Some(y)) = (a.index(), b.index()) {
+        let least = if is_minimum { x.minimum(&y) } else { x.maximum(&y) };
+        let least = least.ok_or(LayoutError::Overflow { op: "an index" });
+        return convert::python(py, Value::from(least.map_err(|error| refusal::of_layout(py, error))?));
+    }
+    let function: Binary = if is_minimum { binary::minimum } else { binary::maximum };
     let made = run(py, move |room| combined(room, &a, &b, function))?;
     operand::object(py, made)
 }
@@ -146,28 +157,28 @@ fn extremum<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, function: Binary)
 #[pyfunction]
 #[pyo3(signature = (a, b, /))]
 pub fn minimum<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    extremum(a, b, binary::minimum)
+    extremum(a, b, true)
 }
 
 /// The greater of two numbers, of elements of the same index; the other one if one is NaN.
 #[pyfunction]
 #[pyo3(signature = (a, b, /))]
 pub fn maximum<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    extremum(a, b, binary::maximum)
+    extremum(a, b, false)
 }
 
 /// The one number where a condition is true, the other elsewhere.
 #[pyfunction]
 #[pyo3(name = "where", signature = (condition, yes, no, /))]
 pub fn where_<'py>(
-    condition: &Bound<'py, Flag>,
+    condition: &Bound<'py, PyAny>,
     yes: &Bound<'py, PyAny>,
     no: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = condition.py();
-    let (flag, yes, no) = (condition.get().handle, operand::operand(yes)?, operand::operand(no)?);
+    let (flag, yes, no) = (Condition::asked(condition)?, operand::operand(yes)?, operand::operand(no)?);
     let made = run(py, move |room| {
-        let flag = room.flag(flag)?;
+        let flag = flag.flag(room)?;
         let (yes, no) = match (&yes, &no) {
             (Operand::Of(own), no) => {
                 let yes = room.number(*own)?;
@@ -175,6 +186,15 @@ pub fn where_<'py>(
             }
             (yes, Operand::Of(own)) => {
                 let no = room.number(*own)?;
+                (yes.beside(room, no)?, no)
+            }
+            // Indices are of type i32.
+            (Operand::Index(own), no) => {
+                let yes = room.build.index(own)?;
+                (yes, no.beside(room, yes)?)
+            }
+            (yes, Operand::Index(own)) => {
+                let no = room.build.index(own)?;
                 (yes.beside(room, no)?, no)
             }
             _ => return Err(Refused::here("one of both is a number of the kernel", "make one with `tw.number`")),
@@ -263,22 +283,71 @@ macro_rules! arithmetic {
                 $crate::kernel::number::function(py, self.handle, $crate::kernel::number::unary::tanh)
             }
 
-            fn __bool__(&self) -> PyResult<bool> {
-                Err($crate::kernel::number::no_truth(self.handle))
-            }
-
             $($own)*
         }
     };
 }
 pub(super) use arithmetic;
 
-/// That what a kernel computes has no truth value while it is written.
-pub fn no_truth(of: Handle) -> PyErr {
-    let what = if of.kind() == Kind::Flag { "a condition" } else { "what a kernel computes" };
-    PyTypeError::new_err(format!(
-        "{what} has no value while the kernel is written: use `with tw.when(condition):` instead of `if`, and `&`, `|`, `~` instead of `and`, `or`, `not`"
-    ))
+/// What two numbers are in comparison: a condition of each thread, which is known while the kernel
+/// is traced where it is the same for all sizes, blocks and threads.
+///
+/// Errors (`TypeError`): `other` is no number. That two things are of different kinds is no reason
+/// to say that they differ: `tw.thread() == "0"` is a mistake.
+pub fn compared<'py>(
+    own: &Bound<'py, PyAny>,
+    other: &Bound<'py, PyAny>,
+    comparison: CompareOp,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = own.py();
+    let (Some(a), Some(b)) = (Operand::of(own), Operand::of(other)) else {
+        let kind = other.get_type();
+        return Err(PyTypeError::new_err(format!(
+            "a number of a kernel is compared with numbers, not with {}",
+            kind.name()?
+        )));
+    };
+    let known = truth(&a, &b, comparison);
+    let made = run(py, move |room| {
+        let number = |operand: &Operand| match operand {
+            Operand::Of(handle) => room.number(*handle).map(Some),
+            Operand::Index(index) => Ok(Some(room.build.index(index)?)),
+            Operand::Value(_) | Operand::Whole(_) => Ok(None),
+        };
+        let (a, b) = match (number(&a)?, number(&b)?) {
+            (Some(x), Some(y)) => (x, y),
+            (Some(x), None) => (x, b.beside(room, x)?),
+            (None, Some(y)) => (a.beside(room, y)?, y),
+            (None, None) => return Err(Refused::here("both are constants", "compare them as numbers of Python")),
+        };
+        Ok(room.keep(Thing::Flag(match comparison {
+            CompareOp::Lt => a.lt(b),
+            CompareOp::Le => a.le(b),
+            CompareOp::Gt => a.gt(b),
+            CompareOp::Ge => b.le(a),
+            CompareOp::Eq => a.eq(b),
+            CompareOp::Ne => a.eq(b).not(),
+        })))
+    })?;
+    Ok(Bound::new(py, Flag { handle: made, known })?.into_any())
+}
+
+/// What is known of a comparison of indices for all their values.
+fn truth(a: &Operand, b: &Operand, comparison: CompareOp) -> Option<bool> {
+    let (a, b) = (a.index()?, b.index()?);
+    let holds = match comparison {
+        CompareOp::Lt => a.less(&b),
+        CompareOp::Gt => b.less(&a),
+        CompareOp::Ge => return Some(!known(a.less(&b))?),
+        CompareOp::Le => return Some(!known(b.less(&a))?),
+        CompareOp::Eq => a.same(&b),
+        CompareOp::Ne => return Some(!known(a.same(&b))?),
+    };
+    known(holds)
+}
+
+fn known(truth: Truth) -> Option<bool> {
+    (truth != Truth::Open).then_some(truth.proved())
 }
 
 /// A number of a thread: arithmetic and comparisons make others.
@@ -288,23 +357,17 @@ pub struct Number {
 }
 
 arithmetic! { Number {
-    fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, comparison: CompareOp) -> PyResult<Bound<'py, PyAny>> {
-        let py = other.py();
-        let Some(other) = Operand::of(other) else { return Ok(py.NotImplemented().into_bound(py)) };
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        comparison: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        compared(slf.as_any(), other, comparison)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
         let own = self.handle;
-        let made = run(py, move |room| {
-            let a = room.number(own)?;
-            let b = other.beside(room, a)?;
-            Ok(room.keep(Thing::Flag(match comparison {
-                CompareOp::Lt => a.lt(b),
-                CompareOp::Le => a.le(b),
-                CompareOp::Gt => a.gt(b),
-                CompareOp::Ge => b.le(a),
-                CompareOp::Eq => a.eq(b),
-                CompareOp::Ne => a.eq(b).not(),
-            })))
-        })?;
-        operand::object(py, made)
+        shown(py, own, move |room| Ok(format!("<number of a thread, of type {}>", room.number(own)?.element())))
     }
 
     /// The type.
@@ -337,29 +400,156 @@ arithmetic! { Number {
 #[pyclass(frozen, module = "tilewright")]
 pub struct Flag {
     pub handle: Handle,
+    /// What it is in every thread of every launch, where that is known.
+    pub known: Option<bool>,
+}
+
+/// A condition as an argument: one of the kernel, or a constant.
+#[derive(Debug, Clone, Copy)]
+pub enum Condition {
+    Of(Handle),
+    Known(bool),
+}
+
+impl Condition {
+    /// What an object is as a condition; none where it is none.
+    fn of(object: &Bound<'_, PyAny>) -> Option<Condition> {
+        match object.cast::<Flag>() {
+            Ok(flag) => Some(Condition::Of(flag.get().handle)),
+            Err(_) => object.cast_exact::<PyBool>().ok().map(|truth| Condition::Known(truth.is_true())),
+        }
+    }
+
+    /// A condition that must be one.
+    pub fn asked(object: &Bound<'_, PyAny>) -> PyResult<Condition> {
+        match Condition::of(object) {
+            Some(condition) => Ok(condition),
+            None => Err(PyTypeError::new_err(format!(
+                "expected a condition, such as `x < y`, not {}",
+                object.get_type().name()?
+            ))),
+        }
+    }
+
+    /// The condition in the kernel.
+    pub fn flag<'k>(self, room: &Room<'k>) -> Result<tilewright_kernel::Flag<'k>, Refused> {
+        match self {
+            Condition::Of(handle) => room.flag(handle),
+            Condition::Known(truth) => Ok(room.build.flag(truth)),
+        }
+    }
+}
+
+/// A function of two conditions: in the kernel, and of what is known of both.
+type Joined = for<'k> fn(tilewright_kernel::Flag<'k>, tilewright_kernel::Flag<'k>) -> tilewright_kernel::Flag<'k>;
+
+impl Flag {
+    fn joined<'py>(
+        &self,
+        other: &Bound<'py, PyAny>,
+        join: Joined,
+        known: fn(Option<bool>, Option<bool>) -> Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, own) = (other.py(), self.handle);
+        let Some(with) = Condition::of(other) else { return Ok(py.NotImplemented().into_bound(py)) };
+        let of_other = match (&with, other.cast::<Flag>()) {
+            (Condition::Known(truth), _) => Some(*truth),
+            (_, Ok(flag)) => flag.get().known,
+            _ => None,
+        };
+        let made = run(py, move |room| Ok(room.keep(Thing::Flag(join(room.flag(own)?, with.flag(room)?)))))?;
+        Ok(Bound::new(py, Flag { handle: made, known: known(self.known, of_other) })?.into_any())
+    }
+
+    fn and<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.joined(
+            other,
+            |a, b| a.and(b),
+            |a, b| match (a, b) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            },
+        )
+    }
+
+    fn or<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.joined(
+            other,
+            |a, b| a.or(b),
+            |a, b| match (a, b) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            },
+        )
+    }
+
+    fn differs<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.joined(other, |a, b| a.or(b).and(a.and(b).not()), |a, b| Some(a? != b?))
+    }
 }
 
 #[pymethods]
 impl Flag {
-    fn __and__<'py>(&self, other: &Bound<'py, Flag>) -> PyResult<Bound<'py, PyAny>> {
-        let (own, with) = (self.handle, other.get().handle);
-        let made = run(other.py(), move |room| Ok(room.keep(Thing::Flag(room.flag(own)?.and(room.flag(with)?)))))?;
-        operand::object(other.py(), made)
+    fn __and__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.and(other)
     }
 
-    fn __or__<'py>(&self, other: &Bound<'py, Flag>) -> PyResult<Bound<'py, PyAny>> {
-        let (own, with) = (self.handle, other.get().handle);
-        let made = run(other.py(), move |room| Ok(room.keep(Thing::Flag(room.flag(own)?.or(room.flag(with)?)))))?;
-        operand::object(other.py(), made)
+    fn __rand__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.and(other)
+    }
+
+    fn __or__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.or(other)
+    }
+
+    fn __ror__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.or(other)
+    }
+
+    fn __xor__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.differs(other)
+    }
+
+    fn __rxor__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.differs(other)
     }
 
     fn __invert__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
         let made = run(py, move |room| Ok(room.keep(Thing::Flag(room.flag(own)?.not()))))?;
-        operand::object(py, made)
+        Ok(Bound::new(py, Flag { handle: made, known: self.known.map(|known| !known) })?.into_any())
     }
 
-    fn __bool__(&self) -> PyResult<bool> {
-        Err(no_truth(self.handle))
+    /// Conditions are compared with conditions: `a == b` where both hold or neither.
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        comparison: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let name = match comparison {
+            CompareOp::Eq => "__eq__",
+            CompareOp::Ne => "__ne__",
+            _ => "__lt__",
+        };
+        if Condition::of(other).is_none() || name == "__lt__" {
+            return Err(refusal::of_traced(slf.as_any(), name));
+        }
+        let differs = slf.get().differs(other)?;
+        if name == "__ne__" { Ok(differs) } else { differs.call_method0("__invert__") }
+    }
+
+    fn __repr__(&self) -> &'static str {
+        match self.known {
+            Some(true) => "<condition of a thread, which always holds>",
+            Some(false) => "<condition of a thread, which never holds>",
+            None => "<condition of a thread>",
+        }
+    }
+
+    /// The truth of a condition that is the same in every thread of every launch.
+    fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        slf.get().known.ok_or_else(|| refusal::of_traced(slf.as_any(), "__bool__"))
     }
 }

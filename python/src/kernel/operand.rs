@@ -6,6 +6,7 @@
 //! index.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 use tilewright_kernel::{Element, Num, Reduction};
@@ -20,6 +21,7 @@ use super::tile::Tile;
 use super::trace::{Handle, Kind, Refused, Room};
 use super::view::View;
 use crate::convert;
+use crate::object::{Object, has_index};
 use crate::refusal;
 
 /// The class of Python for a place.
@@ -28,7 +30,7 @@ pub fn object(py: Python<'_>, handle: Handle) -> PyResult<Bound<'_, PyAny>> {
         Kind::View => Bound::new(py, View { handle })?.into_any(),
         Kind::Fragment => Bound::new(py, Fragment { handle })?.into_any(),
         Kind::Number => Bound::new(py, Number { handle })?.into_any(),
-        Kind::Flag => Bound::new(py, Flag { handle })?.into_any(),
+        Kind::Flag => Bound::new(py, Flag { handle, known: None })?.into_any(),
         Kind::Tile => Bound::new(py, Tile { handle })?.into_any(),
         Kind::Pipeline => Bound::new(py, Pipeline { handle })?.into_any(),
         Kind::Cursor => Bound::new(py, Cursor { handle })?.into_any(),
@@ -41,8 +43,10 @@ pub fn object(py: Python<'_>, handle: Handle) -> PyResult<Bound<'_, PyAny>> {
 pub enum Operand {
     /// A fragment, a tile or a number of the kernel.
     Of(Handle),
-    /// A number of Python, in the type of the other operand.
+    /// A floating-point number of Python, in the type of the other operand.
     Value(f64),
+    /// An integer of Python, in the type of the other operand.
+    Whole(i128),
     /// An index, of type i32.
     Index(Expr),
 }
@@ -62,23 +66,39 @@ impl Operand {
         if let Ok(tile) = object.cast::<Tile>() {
             return Some(Operand::Of(tile.get().handle));
         }
-        if object.is_instance_of::<PyBool>() {
+        // A text beside a number is a mistake, as in Python.
+        if object.is_instance_of::<PyBool>() || object.is_instance_of::<PyString>() {
             return None;
         }
         if object.is_instance_of::<PyInt>() {
-            return object.extract::<f64>().ok().map(Operand::Value);
+            // What is beyond 128 bits is a number of no integer type.
+            let whole = object.extract::<i128>().map(Operand::Whole);
+            return whole.or_else(|_| object.extract::<f64>().map(Operand::Value)).ok();
         }
         if object.is_instance_of::<PyFloat>() {
             return object.extract::<f64>().ok().map(Operand::Value);
         }
+        // Scalars of NumPy are numbers of Python in their own type.
+        if let Ok(scalar) = object.getattr(intern!(object.py(), "dtype")).and_then(|_| object.call_method0("item")) {
+            return if scalar.get_type().is(object.get_type()) { None } else { Operand::of(&scalar) };
+        }
         index(object).ok().map(Operand::Index)
+    }
+
+    /// The index that it is; an integer is one.
+    pub fn index(&self) -> Option<Expr> {
+        match self {
+            Operand::Index(index) => Some(index.clone()),
+            Operand::Whole(whole) => i64::try_from(*whole).ok().map(Expr::from),
+            _ => None,
+        }
     }
 
     /// The number that it is beside another, whose type numbers of Python take.
     pub fn beside<'k>(&self, room: &Room<'k>, other: Num<'k>) -> Result<Num<'k>, Refused> {
         match self {
             Operand::Of(handle) => room.number(*handle),
-            Operand::Value(value) => Ok(other.like(*value)),
+            Operand::Value(_) | Operand::Whole(_) => self.number(room, other.element()),
             Operand::Index(index) => Ok(room.build.index(index)?),
         }
     }
@@ -87,14 +107,47 @@ impl Operand {
     pub fn number<'k>(&self, room: &Room<'k>, element: Element) -> Result<Num<'k>, Refused> {
         match self {
             Operand::Of(handle) => room.number(*handle),
-            Operand::Value(value) => Ok(room.build.number_of(element, *value)),
+            Operand::Value(value) => {
+                if element.is_float() || (value.fract() == 0.0 && value.abs() < EXACT) {
+                    return Operand::constant(room, element, *value as i128, *value);
+                }
+                let help =
+                    "convert the number of the kernel: `x.to(\"f32\")`, or `tw.number(i).to(\"f32\")` of an index";
+                Err(Refused::here(format!("{value} is no number of type {element}"), help))
+            }
+            Operand::Whole(whole) => Operand::constant(room, element, *whole, *whole as f64),
             Operand::Index(index) => Ok(room.build.index(index)?),
         }
     }
+
+    /// A constant, which an integer type has exactly, or not at all.
+    fn constant<'k>(room: &Room<'k>, element: Element, whole: i128, value: f64) -> Result<Num<'k>, Refused> {
+        if element.is_float() {
+            return Ok(room.build.number_of(element, value));
+        }
+        let bits = element.bits() - u32::from(element.is_signed_integer());
+        let least = if element.is_signed_integer() { -(1_i128 << bits) } else { 0 };
+        if whole < least || whole >= 1_i128 << bits {
+            let what = format!("{whole} is no number of type {element}, which has {least} to {}", (1_i128 << bits) - 1);
+            return Err(Refused::here(what, "convert the number of the kernel, as by `.to(\"i64\")`"));
+        }
+        if whole.abs() < EXACT as i128 {
+            return Ok(room.build.number_of(element, whole as f64));
+        }
+        // The builder takes constants as f64, which has halves of 64 bits exactly.
+        let half = |value: i128| room.build.number_of(element, value as f64);
+        Ok(half(whole >> 32) * half(1 << 32) + half(whole & 0xffff_ffff))
+    }
 }
+
+/// All integers below are numbers of f64.
+const EXACT: f64 = (1_u64 << 53) as f64;
 
 /// An operand that must be one.
 pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
+    if let Ok(known) = object.cast::<Object>() {
+        known.get().check_owner(object.py())?;
+    }
     Operand::of(object).ok_or_else(|| {
         let kind = object.get_type().name().map(|name| name.to_string()).unwrap_or_default();
         PyTypeError::new_err(format!("expected a number, a number of the kernel or an index, not {kind}"))
@@ -223,5 +276,12 @@ pub fn text(object: &Bound<'_, PyAny>) -> PyResult<String> {
         // Facts of numbers, as in `M{div=4}`, are the kernel's to gather.
         return Ok(text.to_string());
     }
-    Ok(convert::value(object)?.to_string())
+    let value = convert::value(object)?;
+    if has_index(&value) {
+        let help = "cut the tensor at the index: `x[None, k]`, `x.local_tile(shape, (k, 0))`";
+        let refused =
+            Refused::here("layouts and shapes depend on sizes alone, and this one on an index of the kernel", help);
+        return Err(refusal::of_kernel(object.py(), &refused));
+    }
+    Ok(value.to_string())
 }

@@ -74,7 +74,7 @@ pub fn number<'py>(value: &Bound<'py, PyAny>, element: Option<&Bound<'py, PyAny>
     let element = element.map(operand::element).transpose()?;
     let made = run(py, move |room| {
         let number = match (&of, element) {
-            (operand::Operand::Value(_), None) => {
+            (operand::Operand::Value(_) | operand::Operand::Whole(_), None) => {
                 return Err(Refused::here("a constant has a type", "say it: `tw.number(0.5, \"f32\")`"));
             }
             (of, element) => {

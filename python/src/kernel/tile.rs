@@ -9,7 +9,7 @@ use super::number::arithmetic;
 use super::operand;
 use super::place;
 use super::tiled::{TiledCopy, TiledMma};
-use super::trace::{Handle, Refused, Thing, run};
+use super::trace::{Handle, Refused, Thing, run, shown};
 use super::view::factor;
 use crate::convert::python;
 use crate::refusal;
@@ -173,9 +173,9 @@ arithmetic! { Tile {
         operand::object(py, made)
     }
 
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+    fn __repr__(&self, py: Python<'_>) -> String {
         let own = self.handle;
-        run(py, move |room| {
+        shown(py, own, move |room| {
             let tile = room.tile(own)?;
             let held = tile.distribution();
             Ok(format!("<tile {} of {}, held as {}>", held.tile(), tile.element(), held.layout()))

@@ -28,6 +28,7 @@ use tilewright_kernel::{Build, Cursor, Distributed, Flag, Fragment, Kernel, Kern
 use tilewright_layout::LayoutError;
 use tilewright_layout::symbolic::Expr;
 
+use super::number::Condition;
 use super::place;
 use crate::refusal;
 
@@ -208,7 +209,7 @@ pub enum Opened {
     /// Turns of a loop.
     Range(Expr),
     /// What threads do where a condition is true.
-    When(Handle),
+    When(Condition),
     /// What they do where the condition before is not.
     Otherwise,
     /// What some warps do.
@@ -329,7 +330,7 @@ impl Talk<'_> {
                     answered.set(true);
                     Ok(())
                 };
-                match room.flag(flag) {
+                match flag.flag(room) {
                     Ok(flag) => place.during(|| room.build.choose(flag, || body("when", None), otherwise)),
                     Err(refused) => {
                         self.answer(room.answer(Err(refused)));
@@ -366,6 +367,8 @@ pub struct Begun {
 
 /// A kernel that is being written.
 struct Trace {
+    /// Its number; they begin at 1.
+    number: u64,
     coroutine: Coroutine<Order, Answer, Result<Kernel, Refused>>,
 }
 
@@ -375,7 +378,7 @@ thread_local! {
 }
 
 fn started(name: String, place: Location) -> PyResult<Trace> {
-    static NUMBERS: AtomicU64 = AtomicU64::new(0);
+    static NUMBERS: AtomicU64 = AtomicU64::new(OUTSIDE + 1);
     let trace = NUMBERS.fetch_add(1, Ordering::Relaxed);
     let stack = DefaultStack::new(STACK).map_err(|error| PyMemoryError::new_err(error.to_string()))?;
     let coroutine = Coroutine::with_stack(stack, move |yielder, first| {
@@ -393,7 +396,7 @@ fn started(name: String, place: Location) -> PyResult<Trace> {
             None => written.map_err(Refused::from),
         }
     });
-    Ok(Trace { coroutine })
+    Ok(Trace { number: trace, coroutine })
 }
 
 /// The kernel that a function of Python writes, which is called once, without arguments.
@@ -427,6 +430,14 @@ pub fn written(py: Python<'_>, name: &str, function: &Bound<'_, PyAny>, place: L
             Ok(_) => PyRuntimeError::new_err("the kernel did not end"),
         }),
     }
+}
+
+/// The number of no kernel.
+pub const OUTSIDE: u64 = 0;
+
+/// The number of the kernel that this thread is writing; [`OUTSIDE`] where it writes none.
+pub fn current() -> u64 {
+    TRACES.with_borrow(|traces| traces.last().map_or(OUTSIDE, |trace| trace.number))
 }
 
 /// Whether this thread is writing a kernel.
@@ -468,6 +479,17 @@ pub fn run<R: 'static>(
     let place = place::caller(py)?;
     let work: Work = Box::new(|room| Ok(Box::new(work(room)?)));
     order(py, Order::Do(place, work))
+}
+
+/// What something of the kernel is, for `repr`, which never fails: text of a statement that changes
+/// nothing, or that there is no such thing here.
+pub fn shown(
+    py: Python<'_>,
+    of: Handle,
+    work: impl for<'k> FnOnce(&Room<'k>) -> Result<String, Refused> + 'static,
+) -> String {
+    let told = if of.trace == current() { run(py, work).ok() } else { None };
+    told.unwrap_or_else(|| format!("<{:?} of a kernel that is not written here>", of.kind))
 }
 
 /// Begins a body, which is written at a place.

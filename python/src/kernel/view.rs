@@ -14,7 +14,7 @@ use super::operand::{self, Operand};
 use super::statement::Thread;
 use super::tile::{Distribution, Tile};
 use super::tiled::{TiledCopy, TiledMma};
-use super::trace::{Handle, Kind, Refused, Thing, run};
+use super::trace::{Handle, Kind, Refused, Thing, run, shown};
 use crate::convert::{self, python};
 
 /// A tensor in memory as a kernel sees it, or a part of one. What cuts it gives another view of the
@@ -98,10 +98,6 @@ impl View {
     /// The number of modes.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.tell(py, |view| Ok(view.layout().rank()))
-    }
-
-    fn __iter__(&self) -> PyResult<Py<PyAny>> {
-        Err(PyTypeError::new_err("the elements of a tensor are not known while the kernel is written: load it"))
     }
 
     /// The part at a coordinate, of which `None` leaves a mode:
@@ -313,8 +309,12 @@ impl View {
         })
     }
 
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        self.tell(py, |view| Ok(format!("<tensor {} of {}>", view.text(), view.element())))
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let own = self.handle;
+        shown(py, own, move |room| {
+            let view = room.view(own)?;
+            Ok(format!("<tensor {} of {}>", view.text(), view.element()))
+        })
     }
 }
 

@@ -1,0 +1,430 @@
+# mypy: ignore-errors
+"""What Python does with traced values: it is written into the kernel, or refused; none becomes a constant.
+
+The classes are those of the package, and the operations all methods that Python's data model knows, so a class that is added
+without saying what its operations are fails here.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+import operator
+import pickle
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright import _native, _tile_values, _traced, tile
+
+#: The methods of Python's data model by which an object becomes another one: what an operation does is said by its class.
+OPERATIONS = {
+    **{f"__{name}__": getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
+    **{
+        f"__{name.rstrip('_')}__": getattr(operator, name)
+        for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "matmul", "lshift", "rshift", "and_", "or_", "xor", "pow")
+    },
+    **{
+        f"__r{name.rstrip('_')}__": lambda x, other, name=name: getattr(operator, name)(other, x)
+        for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "matmul", "lshift", "rshift", "and_", "or_", "xor", "pow")
+    },
+    **{
+        f"__i{name}__": getattr(operator, f"i{name}")
+        for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "matmul", "lshift", "rshift", "and", "or", "xor", "pow")
+    },
+    "__divmod__": divmod,
+    "__rdivmod__": lambda x, other: divmod(other, x),
+    "__neg__": lambda x, _: -x,
+    "__pos__": lambda x, _: +x,
+    "__abs__": lambda x, _: abs(x),
+    "__invert__": lambda x, _: ~x,
+    "__bool__": lambda x, _: bool(x),
+    "__int__": lambda x, _: int(x),
+    "__float__": lambda x, _: float(x),
+    "__complex__": lambda x, _: complex(x),
+    "__index__": lambda x, _: [0, 1, 2][x],
+    "__round__": lambda x, _: round(x),
+    "__trunc__": lambda x, _: math.trunc(x),
+    "__floor__": lambda x, _: math.floor(x),
+    "__ceil__": lambda x, _: math.ceil(x),
+    "__hash__": lambda x, _: {x: 1},
+    "__str__": lambda x, _: str(x),
+    "__format__": lambda x, _: f"{x}",
+    "__bytes__": lambda x, _: bytes(x),
+    "__iter__": lambda x, _: list(x),
+    "__next__": lambda x, _: next(x),
+    "__reversed__": lambda x, _: reversed(x),
+    "__len__": lambda x, _: len(x),
+    "__contains__": operator.contains,
+    "__getitem__": operator.getitem,
+    "__setitem__": lambda x, other: operator.setitem(x, 0, other),
+    "__delitem__": operator.delitem,
+    "__call__": lambda x, _: x(),
+    "__enter__": lambda x, _: x.__enter__(),
+    "__copy__": lambda x, _: copy.copy(x),
+    "__deepcopy__": lambda x, _: copy.deepcopy(x),
+    "__reduce_ex__": lambda x, _: pickle.dumps(x),
+    "__reduce__": lambda x, _: x.__reduce__(),
+    "__array__": lambda x, _: np.array(x),
+    "__array_ufunc__": lambda x, _: np.add(np.ones(3), x),
+    "__buffer__": lambda x, _: memoryview(x),
+    "__fspath__": lambda x, _: open(x),
+    "__await__": lambda x, _: x.__await__(),
+    "__aiter__": lambda x, _: aiter(x),
+}
+
+#: Methods that make nothing of the value: what every object of Python has.
+OF_OBJECTS = {
+    "__class__", "__delattr__", "__dir__", "__doc__", "__getattribute__", "__getattr__", "__getstate__", "__init__",
+    "__init_subclass__", "__new__", "__repr__", "__setattr__", "__sizeof__", "__subclasshook__", "__module__", "__slots__",
+    "__array_ufunc__", "__static_attributes__", "__firstlineno__", "__weakref__", "__dict__", "__annotations__", "__exit__",
+    "__dlpack__",
+}  # fmt: skip
+
+ARITHMETIC = {f"__{side}{name}__" for side in ("", "r", "i") for name in ("add", "sub", "mul", "truediv")} | {"__neg__", "__abs__"}
+ORDER = {"__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"}
+BITS = {f"__{side}{name}__" for side in ("", "r", "i") for name in ("and", "or", "xor", "lshift", "rshift")}
+#: The text of what is no number says what it is.
+SHOWN = {"__str__", "__format__"}
+INDEX = {f"__{side}{name}__" for side in ("", "r", "i") for name in ("add", "sub", "mul")}
+
+#: What each class means by an operation: other traced values, or what is known while the kernel is written.
+MEANT = {
+    "Number": ARITHMETIC | ORDER,
+    "Fragment": ARITHMETIC | SHOWN | {"__len__", "__getitem__"},
+    "Tile": ARITHMETIC | SHOWN,
+    "Flag": {"__invert__", "__eq__", "__ne__"} | {f"__{side}{name}__" for side in ("", "r", "i") for name in ("and", "or", "xor")},
+    "View": SHOWN | {"__len__", "__getitem__"},
+    "Pipeline": SHOWN,
+    "Cursor": SHOWN,
+    "Stage": SHOWN,
+    "Thread": SHOWN | {"__call__"},
+    "Body": SHOWN | {"__enter__"},
+    "Range": SHOWN | {"__iter__", "__next__"},
+    # An object of it never changes, so a copy is the object.
+    # `2 // i` is refused where i may be 0.
+    "Expr": INDEX | ORDER | {"__neg__", "__copy__", "__deepcopy__"} | {f"__{side}{name}__" for side in ("", "i") for name in ("floordiv", "mod")},
+    "Value": ARITHMETIC | ORDER | BITS,
+    "Carried": ARITHMETIC | ORDER | BITS,
+    "Condition": {"__invert__"} | {f"__{side}{name}__" for side in ("", "r", "i") for name in ("and", "or")},
+    "Index": INDEX | ORDER,
+    "Tensor": set(),
+    "Block": set(),
+}
+
+
+def objects_of_kernels():
+    """An object of each class while a kernel is written, by the name of the class."""
+    made = {}
+
+    def body(x: tw.Input("f32", "(M,32):(32,1)"), y: tw.Output("f32", "32:1")):
+        tw.threads(32)
+        block = x.local_tile((4, 32), (tw.block("x"), 0))
+        fragment = block.compose("(32,4):(4,1)")[tw.thread, None].load(predicated=True)
+        number = fragment.numbers()[0]
+        held = tw.Distribution((4, 32), "(32,4):(4,1)")
+        pipeline = tw.pipeline(2, 1)
+        cursor = pipeline.cursor()
+        made.update(
+            Fragment=fragment, Number=number, Flag=number < 1.0, View=x, Pipeline=pipeline, Cursor=cursor, Stage=cursor.stage(),
+            Tile=block.load_tile(held, predicated=True), Thread=tw.thread, Body=tw.when(number < 1.0),
+            Range=tw.range(4), Expr=tw.thread(),
+        )  # fmt: skip
+
+    return body, made
+
+
+def operands(name, own):
+    """What stands on the other side: the like of it where the class has no numbers beside it."""
+    return own if name in ("Flag", "Condition") else 2
+
+
+def outcome(made, name, operation):
+    """What an operation gives, and what it raises."""
+    if operation == "__reversed__":
+        pass
+    try:
+        return OPERATIONS[operation](made[name], operands(name, made[name])), None
+    except Exception as error:
+        return None, error
+
+
+TRACED_RESULTS = tuple(_traced.TRACED)
+#: What is known while a kernel is written, and no number of it.
+KNOWN = {
+    ("Fragment", "__len__"): int, ("View", "__len__"): int, ("Body", "__enter__"): type(None),
+    ("Range", "__iter__"): list,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("operation", sorted(OPERATIONS))
+@pytest.mark.parametrize("name", sorted(set(MEANT) - {"Value", "Carried", "Condition", "Index", "Tensor", "Block"}))
+def test_every_operation_of_a_kernel_is_written_or_refused(name, operation):
+    body, made = objects_of_kernels()
+    found = []
+
+    def asked(x: tw.Input("f32", "(M,32):(32,1)"), y: tw.Output("f32", "32:1")):
+        body(x, y)
+        found.append(outcome(made, name, operation))
+        raise StopIteration
+
+    with pytest.raises((StopIteration, RuntimeError)):
+        tw.jit(asked).program()
+    judge(name, operation, *found[0])
+
+
+@pytest.mark.parametrize("operation", sorted(OPERATIONS))
+@pytest.mark.parametrize("name", ["Value", "Carried", "Condition", "Index", "Tensor", "Block"])
+def test_every_operation_of_a_tile_program_is_written_or_refused(name, operation):
+    found = []
+
+    def asked(x: tw.Input("i32", "64:1"), y: tw.Output("i32", "64:1")):
+        value = x.load((32,), (tile.block.x,))
+        made = {
+            "Value": value, "Carried": tile.carry(value), "Condition": value < 3, "Index": tile.block.x, "Tensor": x, "Block": tile.block,
+        }  # fmt: skip
+        found.append(outcome(made, name, operation))
+        raise StopIteration
+
+    with pytest.raises((StopIteration, RuntimeError)):
+        tw.tile(asked, grid="2").program()
+    judge(name, operation, *found[0])
+
+
+def judge(name, operation, result, error):
+    if operation in MEANT[name]:
+        assert error is None, (name, operation, error)
+        known = KNOWN.get((name, operation), str if operation in SHOWN else TRACED_RESULTS)
+        assert isinstance(result, known), (name, operation, result)
+        return
+    assert isinstance(error, (TypeError, AttributeError, tw.LayoutError)), (name, operation, result, error)
+    # What says nothing else says what to write.
+    if operation in _traced.RULES and operation not in ("__array__",):
+        assert str(error), (name, operation)
+
+
+def test_every_class_of_traced_values_is_known_here():
+    named = {own.__name__ for own in _traced.TRACED}
+    assert named == set(MEANT)
+    # What a statement gives is of such a class: all classes with a place in a kernel, and all of tile programs.
+    for module in (_native, _tile_values):
+        for own in vars(module).values():
+            if inspect.isclass(own) and own.__module__.startswith("tilewright") and hasattr(own, "_of"):
+                assert own in _traced.TRACED, own
+
+
+def test_every_method_of_a_traced_class_is_an_operation_that_is_tested():
+    for own in _traced.TRACED:
+        methods = {name for name in dir(own) if name.startswith("__") and name.endswith("__")}
+        assert methods - set(OPERATIONS) - OF_OBJECTS == set(), own
+
+
+@pytest.mark.parametrize("own", _traced.TRACED)
+def test_no_class_keeps_what_every_object_has(own):
+    for operation in ("__eq__", "__ne__", "__bool__", "__hash__", "__reduce_ex__"):
+        if own is tw.Expr and operation == "__reduce_ex__":
+            continue
+        assert getattr(own, operation) is not getattr(object, operation, None), (own, operation)
+    assert own.__array_ufunc__ is None
+
+
+def lines(count=1):
+    return tw.jit(x=tw.Input("i32", "(32,1):(1,32)"), y=tw.Output("i32", "(32,1):(1,32)"), threads=32)
+
+
+def test_conditions_of_indices_are_those_of_each_thread():
+    """Each relation, beside Python's own on the numbers of threads."""
+    relations = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+    for relation in relations:
+        for turned in (False, True):
+
+            @lines()
+            def chosen(x, y):
+                other = x[tw.thread, None].load().numbers()[0] if turned == "number" else 7
+                holds = relation(other, tw.thread()) if turned else relation(tw.thread(), other)
+                y[tw.thread, None].store(tw.where(holds, 1, tw.number(0, "i32")))
+
+            y = np.zeros((32, 1), np.int32)
+            chosen(np.zeros((32, 1), np.int32), y)
+            threads = np.arange(32)
+            expected = relation(7, threads) if turned else relation(threads, 7)
+            assert np.array_equal(y[:, 0], expected), (relation, turned)
+
+
+def test_conditions_are_joined_as_truth_values_are():
+    for join in (operator.and_, operator.or_, operator.xor, operator.eq, operator.ne):
+        for other in (True, False, None):
+
+            @lines()
+            def joined(x, y):
+                a, b = tw.thread() % 2 == 0, tw.thread() % 3 == 0 if other is None else other
+                both = join(a, b) if tw.size(x) else None
+                y[tw.thread, None].store(tw.where(~both, 0, tw.number(1, "i32")))
+
+            y = np.zeros((32, 1), np.int32)
+            joined(np.zeros((32, 1), np.int32), y)
+            a = np.arange(32) % 2 == 0
+            b = np.arange(32) % 3 == 0 if other is None else np.full(32, other)
+            assert np.array_equal(y[:, 0], join(a, b)), (join, other)
+
+
+def test_what_holds_for_all_sizes_is_known():
+    def body(x: tw.Input("f32", "(M{div=8},N):(N,1)"), y: tw.Output("f32", "M:1")):
+        tw.threads(64)
+        i, (m, n) = tw.thread(), x.shape
+        assert x.shape == x.shape and i < 64 and i >= 0 and not i == 64 and m % 8 == 0 and bool((i < 64) & (n >= 1)) and not ~(i < 64)
+        for open_one in (lambda: i == 0, lambda: m == n, lambda: (i < 64) & (i == 0), lambda: x.shape == (8, 8), lambda: m in (8, 16)):
+            with pytest.raises(TypeError, match=r"with tw\.when\(condition\):"):
+                bool(open_one())
+        raise StopIteration
+
+    with pytest.raises((StopIteration, RuntimeError)):
+        tw.jit(body).program()
+
+
+def refused_in(body, error=TypeError, match=None):
+    """That a body of a kernel is refused."""
+
+    def kernel(x: tw.Input("i32", "(32,K):(1,32)"), y: tw.Output("i32", "(32,1):(1,32)"), n: tw.Scalar("i32")):
+        tw.threads(32)
+        body(x, y, n)
+
+    with pytest.raises(error, match=match) as raised:
+        tw.jit(kernel).program()
+    return raised.value
+
+
+def test_statements_of_python_that_take_a_constant():
+    def branches(x, y, n):
+        if tw.thread() == 0:
+            pass
+
+    def chooses(x, y, n):
+        return 1 if tw.block("x") != 0 else 2
+
+    def turns(x, y, n):
+        for k in tw.range(x.shape[1]):
+            if k == 0:
+                pass
+
+    def asks(x, y, n):
+        assert n > 0
+
+    def waits(x, y, n):
+        while n < 3:
+            pass
+
+    def matches(x, y, n):
+        match tw.thread():
+            case 0:
+                pass
+
+    def opens(x, y, n):
+        if tw.when(tw.thread() == 0):
+            pass
+
+    def forgets(x, y, n):
+        if tw.thread == 0:
+            pass
+
+    for body in (branches, chooses, turns, asks, waits, matches, opens):
+        refused_in(body, match="tw.when")
+    refused_in(forgets, match=r"tw\.thread\(\)")
+    i = lambda: tw.thread()  # noqa: E731
+    for body in (
+        lambda x, y, n: min(i(), 3), lambda x, y, n: max(n, 3), lambda x, y, n: sorted([i(), 2]), lambda x, y, n: any([n == 1]),
+        lambda x, y, n: not i(), lambda x, y, n: i() and n, lambda x, y, n: i() in (1, 2), lambda x, y, n: [1, 2].index(n),
+        lambda x, y, n: [1, 2][i()], lambda x, y, n: [1, 2][: n], lambda x, y, n: range(x.shape[1]), lambda x, y, n: "a" * n,
+        lambda x, y, n: x.compose(f"({i()},4):(1,2)"), lambda x, y, n: "%s" % i(), lambda x, y, n: format(n, "d"),
+        lambda x, y, n: "{}".format(i()), lambda x, y, n: math.floor(n), lambda x, y, n: math.sqrt(n), lambda x, y, n: math.gcd(i(), 4),
+        lambda x, y, n: np.add(np.ones(3), n), lambda x, y, n: np.sqrt(i()), lambda x, y, n: np.array([n, n], dtype=float),
+        lambda x, y, n: np.asarray(x), lambda x, y, n: np.where(n > 0, 1, 2), lambda x, y, n: np.zeros(4)[i()],
+        lambda x, y, n: {n: 1}, lambda x, y, n: {i()}, lambda x, y, n: a_cache(i()), lambda x, y, n: a_cache(x), lambda x, y, n: np.ones(3) * n,
+        lambda x, y, n: copy.deepcopy([n]), lambda x, y, n: pickle.dumps(i()), lambda x, y, n: n == "1", lambda x, y, n: n == None,  # noqa: E711
+        lambda x, y, n: n + "1", lambda x, y, n: [*x], lambda x, y, n: dict([x]), lambda x, y, n: n % 2, lambda x, y, n: n[0],
+    ):  # fmt: skip
+        refused_in(body, error=(TypeError, IndexError))
+
+
+import functools  # noqa: E402
+
+a_cache = functools.lru_cache(lambda x: 1)
+
+
+def test_indices_are_no_part_of_layouts():
+    error = refused_in(lambda x, y, n: x.compose(tw.Layout((32, 1), (tw.thread(), 1))), error=tw.LayoutError)
+    assert "sizes alone" in str(error)
+
+
+def test_constants_are_numbers_of_the_type_or_refused():
+    for body in (
+        lambda x, y, n: n + 0.5, lambda x, y, n: n == 0.5, lambda x, y, n: n * 2**31, lambda x, y, n: n - 2**80,
+        lambda x, y, n: tw.thread() < 1.5, lambda x, y, n: y[tw.thread, None].fragment().fill(-(2**31) - 1),
+    ):  # fmt: skip
+        error = refused_in(body, error=tw.KernelError)
+        assert "no number of type i32" in error.message and ".to(" in error.help and error.filename == __file__
+
+    @tw.jit(x=tw.Input("i64", "(32,1):(1,32)"), y=tw.Output("i64", "(32,1):(1,32)"), threads=32)
+    def added(x, y):
+        y[tw.thread, None].store(x[tw.thread, None].load() + (2**53 + 1) + np.int64(-(2**62) - 3))
+
+    x, y = np.arange(32, dtype=np.int64).reshape(32, 1), np.zeros((32, 1), np.int64)
+    added(x, y)
+    assert np.array_equal(y, x + (2**53 + 1) - (2**62) - 3)
+
+
+def test_a_value_is_used_in_its_kernel_alone():
+    kept = []
+
+    def first(x: tw.Input("f32", "(M,32):(32,1)")):
+        tw.threads(32)
+        kept.extend([x.shape[0], tw.thread(), tw.thread() + x.shape[0], tw.thread() == 0, x])
+
+    tw.jit(first).program()
+    for own in kept:
+        for use in (lambda: own == 1, lambda: own + 1, lambda: tw.Layout((own, 3)), lambda: tw.size((own, 3)), lambda: hash(own)):
+            with pytest.raises((TypeError, ValueError)):
+                use()
+
+    def second(x: tw.Input("f32", "(M,32):(32,1)")):
+        tw.threads(32)
+        use(own)
+
+    for own in kept[:3]:
+        for use in (lambda own: own + 1, lambda own: tw.thread() + own, lambda own: tw.range(own), lambda own: tw.number(own), lambda own: own == tw.thread()):
+            with pytest.raises(tw.KernelError, match="another kernel"):
+                tw.jit(second).program()
+
+
+def test_conditions_may_be_constants():
+    @lines()
+    def written(x, y):
+        out = tw.fragment("i32", 1)
+        out.clear()
+        with tw.when(tw.size(y) == 32):
+            out.fill(3)
+        with tw.when(tw.size(y) == 33):
+            out.fill(4)
+        y[tw.thread, None].store(out)
+
+    y = np.zeros((32, 1), np.int32)
+    written(y.copy(), y)
+    assert (y == 3).all()
+    refused_in(lambda x, y, n: tw.when(1), match="expected a condition")
+    refused_in(lambda x, y, n: tw.where(2, n, n), match="expected a condition")
+
+
+def test_comparisons_of_tile_programs_choose():
+    @tw.tile(grid="2")
+    def chosen(x: tw.Input("f32", "64:1"), y: tw.Output("f32", "64:1")):
+        block, a = tile.block.x, x.load((32,), (tile.block.x,))
+        row = tile.arange((32,), 0)
+        y.store((block,), tile.where((block == 0) & ~(row < 3) | (a > 50.0), a, tile.where(block != 1, -a, tile.where(3 >= row, 0.0, 1.0))))
+
+    x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    chosen(x, y)
+    block, row = np.divmod(np.arange(64), 32)
+    expected = np.where((block == 0) & ~(row < 3) | (x > 50), x, np.where(block != 1, -x, np.where(row <= 3, 0, 1)))
+    assert np.array_equal(y, expected)
