@@ -5,6 +5,7 @@
 //! columns of the Python expression.
 //!
 //! * `trace`: the kernel that a thread is writing, and the statements that it is given
+//! * `traced`: the base class of what Python holds of it
 //! * `place`: where in the text of Python a statement stands
 //! * `operand`: arguments of statements: types of elements, coordinates, numbers
 //! * `view`, `fragment`, `number`, `tile`, `pipeline`, `tiled`: the classes
@@ -30,4 +31,5 @@ pub mod tile;
 pub mod tiled;
 pub mod tiles;
 pub mod trace;
+pub mod traced;
 pub mod view;

@@ -83,6 +83,8 @@ mod _native {
     #[pymodule_export]
     use super::kernel::trace::is_tracing;
     #[pymodule_export]
+    use super::kernel::traced::Traced;
+    #[pymodule_export]
     use super::kernel::view::View;
     #[pymodule_export]
     use super::layout::Layout;
@@ -93,7 +95,7 @@ mod _native {
     #[pymodule_export]
     use super::numbers::{Expr, Step, Xor};
     #[pymodule_export]
-    use super::object::{Object, evaluate};
+    use super::object::{Object, evaluate, is_index};
     #[pymodule_export]
     use super::picture::{Picture, picture};
     #[pymodule_export]
@@ -104,7 +106,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("thread", Thread)?;
+        module.add("thread", super::kernel::traced::object(module.py(), Thread)?)?;
         // By `setattr`, which leaves it out of `__all__`.
         #[cfg(debug_assertions)]
         module.setattr("_on_a_worker", wrap_pyfunction!(interrupt::on_a_worker, module)?)?;

@@ -157,6 +157,12 @@ impl Object {
     }
 }
 
+/// Whether a value depends on an index of a kernel: that of a thread, a block or an iteration.
+#[pyfunction]
+pub fn is_index(value: &Bound<'_, Object>) -> bool {
+    value.get().trace != trace::OUTSIDE && has_index(&value.get().value)
+}
+
 /// The hash of a text.
 pub fn hash_of(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();

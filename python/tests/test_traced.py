@@ -102,7 +102,7 @@ MEANT = {
     "Stage": SHOWN,
     "Thread": SHOWN | {"__call__"},
     "Body": SHOWN | {"__enter__"},
-    "Range": SHOWN | {"__iter__", "__next__"},
+    "Range": SHOWN | {"__next__"},
     # An object of it never changes, so a copy is the object.
     # `2 // i` is refused where i may be 0.
     "Expr": INDEX | ORDER | {"__neg__", "__copy__", "__deepcopy__"} | {f"__{side}{name}__" for side in ("", "i") for name in ("floordiv", "mod")},
@@ -112,6 +112,7 @@ MEANT = {
     "Index": INDEX | ORDER,
     "Tensor": set(),
     "Block": set(),
+    "Turns": {"__next__"},
 }
 
 
@@ -155,12 +156,12 @@ TRACED_RESULTS = tuple(_traced.TRACED)
 #: What is known while a kernel is written, and no number of it.
 KNOWN = {
     ("Fragment", "__len__"): int, ("View", "__len__"): int, ("Body", "__enter__"): type(None),
-    ("Range", "__iter__"): list,
+    
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
-@pytest.mark.parametrize("name", sorted(set(MEANT) - {"Value", "Carried", "Condition", "Index", "Tensor", "Block"}))
+@pytest.mark.parametrize("name", sorted(set(MEANT) - {"Value", "Carried", "Condition", "Index", "Tensor", "Block", "Turns"}))
 def test_every_operation_of_a_kernel_is_written_or_refused(name, operation):
     body, made = objects_of_kernels()
     found = []
@@ -176,7 +177,7 @@ def test_every_operation_of_a_kernel_is_written_or_refused(name, operation):
 
 
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
-@pytest.mark.parametrize("name", ["Value", "Carried", "Condition", "Index", "Tensor", "Block"])
+@pytest.mark.parametrize("name", ["Value", "Carried", "Condition", "Index", "Tensor", "Block", "Turns"])
 def test_every_operation_of_a_tile_program_is_written_or_refused(name, operation):
     found = []
 
@@ -184,6 +185,7 @@ def test_every_operation_of_a_tile_program_is_written_or_refused(name, operation
         value = x.load((32,), (tile.block.x,))
         made = {
             "Value": value, "Carried": tile.carry(value), "Condition": value < 3, "Index": tile.block.x, "Tensor": x, "Block": tile.block,
+            "Turns": tile.range(4),
         }  # fmt: skip
         found.append(outcome(made, name, operation))
         raise StopIteration
@@ -428,3 +430,151 @@ def test_comparisons_of_tile_programs_choose():
     block, row = np.divmod(np.arange(64), 32)
     expected = np.where((block == 0) & ~(row < 3) | (x > 50), x, np.where(block != 1, -x, np.where(row <= 3, 0, 1)))
     assert np.array_equal(y, expected)
+
+
+def part(tensor, k=0):
+    return tensor[None, k].compose("(32,1):(1,0)")[tw.thread, None]
+
+
+def last_is_read(x, y):
+    count = 0
+    for _ in tw.range(x.shape[1]):
+        count = count + 1
+
+
+def number_is_added_to(x, y):
+    n = tw.number(0.0, "f32")
+    for _ in tw.range(4):
+        n += 1.0
+
+
+def fragment_goes_on(x, y):
+    sums = part(y).fragment()
+    sums.clear()
+    current = part(x).load()
+    for k in tw.range(3):
+        following = part(x, k + 1).load(predicated=True)
+        sums += current
+        current = following
+
+
+def flag_of_the_first(x, y):
+    first, sums = True, part(y).fragment()
+    for _ in tw.range(3):
+        if first:
+            sums.clear()
+        first = False
+
+
+def captured(x, y):
+    count = 0
+
+    def up():
+        nonlocal count
+        count += 1
+
+    for _ in tw.range(3):
+        up()
+
+
+def chosen_by_when(x, y):
+    value = 0.0
+    with tw.when(tw.thread() == 0):
+        value = 1.0
+    part(y).store(value)
+
+
+def chosen_by_otherwise(x, y):
+    value = 0.0
+    with tw.when(tw.thread() == 0):
+        value = 1.0
+    with tw.otherwise():
+        value = 2.0
+    part(y).store(value)
+
+
+def index_of_some(x, y):
+    at = 3
+    with tw.single():
+        at = tw.thread()
+    part(y).store(tw.number(at).to("f32"))
+
+
+NAMES = {
+    last_is_read: "count", number_is_added_to: "n", fragment_goes_on: "current", flag_of_the_first: "first", captured: "count",
+    chosen_by_when: "value", chosen_by_otherwise: "value", index_of_some: "at",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", NAMES, ids=lambda body: body.__name__)
+def test_a_name_that_a_body_binds_anew_is_not_read_again(body):
+    def kernel(x: tw.Input("f32", "(32,K):(1,32)"), y: tw.Output("f32", "(32,1):(1,32)")):
+        tw.threads(32)
+        body(x, y)
+
+    with pytest.raises(tw.KernelError, match=f"binds `{NAMES[body]}` to something else") as raised:
+        tw.jit(kernel).program()
+    assert raised.value.filename == __file__ and raised.value.help
+
+
+def test_names_that_bodies_bind_and_read_themselves():
+    @tw.jit(x=tw.Input("f32", "(32,4):(1,32)"), y=tw.Output("f32", "(32,1):(1,32)"), threads=32)
+    def kernel(x, y):
+        sums = part(y).fragment()
+        sums.clear()
+        own, scale = 3, 1.0
+        for _ in range(2):
+            for k in tw.range(4):
+                own = part(x, k).load()
+                for i in range(2):
+                    term = own * float(i) + [0.5 for i in range(3)][i]
+                    sums += term
+                scale = 1.0
+        for k in tw.range(4):
+            own = part(x, k).load().map(lambda v: v * 2.0 + tw.number(k).to("f32"))
+            with tw.when(tw.thread() < 16):
+                term = own * scale
+                sums += term
+            with tw.otherwise():
+                term = own * 2.0
+                sums += term
+        part(y).store(sums)
+
+    x, y = np.arange(128, dtype=np.float32).reshape(4, 32).T, np.zeros((1, 32), np.float32).T
+    kernel(x, y)
+    twice = 2 * (x + 1.0).sum(1)
+    scaled = (2 * x + np.arange(4)).sum(1) * np.where(np.arange(32) < 16, 1, 2)
+    assert np.array_equal(y[:, 0], twice + scaled)
+
+
+def test_a_loop_is_right_behind_for():
+    def over(make):
+        def kernel(x: tw.Input("f32", "(32,K):(1,32)"), y: tw.Output("f32", "(32,1):(1,32)")):
+            tw.threads(32)
+            make()
+
+        return tw.jit(kernel).program
+
+    def program(make):
+        def program(x: tw.Input("f32", "8:1"), y: tw.Output("f32", "8:1")):
+            make()
+
+        return tw.tile(program).program
+
+    for write, turns in ((over, tw.range), (program, tile.range)):
+        for make in (lambda: list(turns(3)), lambda: [*zip(turns(3), [1])], lambda: [*enumerate(turns(3))], lambda: sum(map(id, turns(3)))):
+            with pytest.raises(TypeError, match="right behind `for`"):
+                write(make)()
+
+
+def test_a_name_of_a_tile_program_that_a_loop_binds_anew():
+    @tw.tile(grid="1")
+    def program(x: tw.Input("f32", "64:1"), y: tw.Output("f32", "32:1")):
+        total = tile.full((32,), 0.0)
+        for k in tile.range(2):
+            total = total + x.load((32,), (k,))
+        y.store((0,), total)
+
+    with pytest.raises(tw.KernelError, match="binds `total` to something else") as raised:
+        program.program()
+    assert "tw.tile.carry" in raised.value.help

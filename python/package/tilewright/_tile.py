@@ -7,14 +7,14 @@ the line comes from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from . import _native
+from . import _bodies, _native
 from ._errors import KernelError
 from ._jit import Array, Kernel, Scalar, _def_line, _Version
 from ._native import Picture
-from ._tile_values import MEANT, Block, Carried, Condition, Index, Tensor, Text, Value, now, writing
+from ._tile_values import MEANT, Block, Carried, Condition, Index, Tensor, Text, Turns, Value, now, writing
 
 
 class Explanation(str):
@@ -194,7 +194,7 @@ class Language:
         of = now("tw.tile.carry")
         return Carried(of, of.written(value))
 
-    def range(self, count: Any, *carried: Carried) -> Iterator[Index]:
+    def range(self, count: Any, *carried: Carried) -> Turns:
         """Turns of a body, which is traced once, for all: as many as a number, an expression of
         sizes, an index, or a tile of one i32 says, which may come from a tensor. What goes from
         turn to turn is carried, and is named here: ``for k in tw.tile.range("ceil(K/64)", total):``.
@@ -202,23 +202,8 @@ class Language:
         of = now("tw.tile.range")
         if not all(isinstance(own, Carried) for own in carried):
             raise TypeError("what goes from turn to turn is tw.tile.carry(x)")
-        turn, number = of.name("i"), len(of.lines)
         text = f"[{of.written(count)}]" if isinstance(count, (Index, Value)) else str(count)
-        names = [of.name("c") for _ in carried]
-        begins = ", ".join(f"{name} = {of.written(own)}" for name, own in zip(names, carried))
-        of.line(f"loop {turn} < {text} {f'with {begins} ' if names else ''}{{")
-        place = of.places[-1]
-        of.loops.append(number)
-        for own, name in zip(carried, names):
-            own._text = name
-        yield Index(of, turn)
-        # Reached when the body is over, and not when it is left.
-        of.loops.remove(number)
-        ends = [of.name("r") for _ in carried]
-        following = ", ".join(of.written(own) for own in carried)
-        of.line(f"next {following} }} -> {', '.join(ends)}" if names else "}", place)
-        for own, name in zip(carried, ends):
-            own._text = name
+        return Turns(of, text, carried)
 
     def __getattr__(self, function: str) -> Callable[..., Value]:
         if function.startswith("_"):

@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from . import _native, _place
+from . import _bodies, _native, _place
 from ._errors import KernelError
-from ._traced import Traced
+from ._traced import Traced, refusal
 
 Place = tuple[str, int, int, "tuple[int, int] | None"]
 
@@ -531,3 +531,53 @@ class Block(Traced):
         if axis not in ("x", "y", "z"):
             raise AttributeError(f"a grid has the axes x, y and z, not '{axis}'", name=axis, obj=self)
         return Index(now("tw.tile.block"), f"block.{axis}")
+
+
+class Turns(Traced):
+    """The iterations of a loop, whose body is traced once: `tw.tile.range`."""
+
+    __slots__ = ("_of", "_text", "_carried", "_names", "_begun", "_place")
+    _called = "tw.tile.range, which goes right behind `for`,"
+    _instead = {
+        **_refusals("it", "its index", "write `for k in tw.tile.range(n):`"),
+        "__iter__": "is not taken by `list`, `zip`, `enumerate` and their like: the body of a loop is traced once, for all iterations",
+    }
+
+    def __init__(self, of: Text, count: str, carried: tuple[Carried, ...]) -> None:
+        self._of = of
+        self._text = count
+        self._carried = carried
+        self._begun: tuple[int, _bodies.Begun | None] | None = None
+
+    def __iter__(self) -> Turns:
+        if not _bodies.iterates():
+            raise refusal(self, "__iter__")
+        return self
+
+    def __next__(self) -> Index:
+        of = self._of
+        if self._begun is None:
+            turn, number = of.name("i"), len(of.lines)
+            self._names = [of.name("c") for _ in self._carried]
+            begins = ", ".join(f"{name} = {of.written(own)}" for name, own in zip(self._names, self._carried))
+            of.line(f"loop {turn} < {self._text} {f'with {begins} ' if self._names else ''}{{")
+            self._place = of.places[-1]
+            of.loops.append(number)
+            for own, name in zip(self._carried, self._names):
+                own._text = name
+            self._begun = number, _bodies.begin()
+            return Index(of, turn)
+        # Reached when the body is over, and not when it is left.
+        number, begun = self._begun
+        self._begun = None
+        of.loops.remove(number)
+        ends = [of.name("r") for _ in self._carried]
+        following = ", ".join(of.written(own) for own in self._carried)
+        of.line(f"next {following} }} -> {', '.join(ends)}" if ends else "}", self._place)
+        for own, name in zip(self._carried, ends):
+            own._text = name
+        _bodies.end(begun, "tw.tile.range", "carry a tile: `total = tw.tile.carry(x)`, `for k in tw.tile.range(n, total):`, `total.set(y)`")
+        raise StopIteration
+
+    def __repr__(self) -> str:
+        return f"<iterations of a program, {self._text}>"

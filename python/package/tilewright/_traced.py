@@ -8,8 +8,9 @@ constant would be that of one of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
+from . import _native
 from ._native import Body, Cursor, Expr, Flag, Fragment, Number, Pipeline, Range, Stage, Thread, Tile, View
 
 _TRUTH = (
@@ -80,7 +81,13 @@ _CALLED: dict[str, str] = {
     "View": "a tensor of a kernel",
     "Thread": "tw.thread, which is called, `tw.thread()`,",
     "Body": "`tw.when` and its like, which open a body, `with tw.when(condition):`,",
-    "Range": "tw.range, which goes behind `for`,",
+    "Range": "tw.range, which goes right behind `for`,",
+}
+
+
+#: What messages say in place of `RULES`, by class and operation.
+_INSTEAD = {
+    ("Range", "__iter__"): "is not taken by `list`, `zip`, `enumerate` and their like: the body of a loop is traced once, for all iterations",
 }
 
 
@@ -89,7 +96,7 @@ def refusal(value: object, operation: str) -> TypeError:
     name = type(value).__name__
     called = getattr(type(value), "_called", None) or _CALLED.get(name, f"a {name.lower()}")
     own: dict[str, str] = getattr(type(value), "_instead", {})
-    return TypeError(f"{called} {own.get(operation) or RULES[operation]}")
+    return TypeError(f"{called} {own.get(operation) or _INSTEAD.get((name, operation)) or RULES[operation]}")
 
 
 def _refused(operation: str) -> Callable[..., Any]:
@@ -100,28 +107,29 @@ def _refused(operation: str) -> Callable[..., Any]:
     return method
 
 
-Class = TypeVar("Class", bound=type)
-
-
-def traced(own: Class) -> Class:
-    """Makes a class one of traced values: each method of `RULES` that it does not have refuses."""
-    # An object of any class has these, which a class that says nothing about them inherits.
-    for operation in RULES:
-        if all(operation not in vars(base) or vars(base)[operation] is None for base in own.__mro__[:-1]):
-            setattr(own, operation, _refused(operation))
-    # NumPy hands its operators over to the class, and its functions refuse.
-    setattr(own, "__array_ufunc__", None)
-    TRACED.append(own)
-    return own
-
+for _operation in RULES:
+    setattr(_native.Traced, _operation, _refused(_operation))
+# NumPy hands its operators over to the class, and its functions refuse.
+setattr(_native.Traced, "__array_ufunc__", None)
 
 #: All classes of traced values.
 TRACED: list[type] = []
 
 
-class Traced:
-    """The base of classes of traced values that are written in Python. `_called` is what messages
-    call an object of the class, and `_instead` what they say of an operation in place of `RULES`.
+def _traced(own: type, is_number: bool) -> None:
+    # A class that compares has a hash of its own, which is none.
+    if vars(own).get("__hash__", "") is None:
+        setattr(own, "__hash__", _refused("__hash__"))
+    # What is no number is shown by its text, which no layout is read from.
+    if not is_number:
+        setattr(own, "__str__", object.__str__)
+        setattr(own, "__format__", object.__format__)
+    TRACED.append(own)
+
+
+class Traced(_native.Traced):
+    """A traced value of a class that is written in Python. `_called` is what messages call an
+    object of the class, and `_instead` what they say of an operation in place of `RULES`.
     """
 
     __slots__ = ()
@@ -129,21 +137,21 @@ class Traced:
     _instead: dict[str, str] = {}
 
     def __init_subclass__(cls) -> None:
-        traced(cls)
+        _traced(cls, True)
 
 
-for _class in (Number, Flag, Fragment, View, Tile, Pipeline, Cursor, Stage, Thread, Body, Range):
-    # What is no number of the kernel is shown by its text, which no layout is read from.
-    if _class not in (Number, Flag):
-        for _name in ("__str__", "__format__"):
-            if _name not in vars(_class):
-                setattr(_class, _name, getattr(object, _name))
-    traced(_class)
+_NUMBERS: tuple[type, ...] = Number, Flag
+_OTHERS: tuple[type, ...] = Fragment, View, Tile, Pipeline, Cursor, Stage, Thread, Body, Range
+for _own in _NUMBERS + _OTHERS:
+    _traced(_own, _own in _NUMBERS)
+del _own
 
-# A number known at launch is traced while a kernel is; what depends on that, its own methods know.
-for _name in ("__bool__", "__int__", "__float__", "__complex__", "__index__", "__round__", "__trunc__", "__floor__", "__ceil__"):
-    setattr(Expr, _name, _refused(_name))
-for _name in ("__iter__", "__array__", "__contains__"):
-    setattr(Expr, _name, _refused(_name))
+# A number known at launch is a value of the algebra too. Its own methods tell whether a kernel is
+# being traced; what it is no operand of is refused in both cases.
+for _operation in (
+    "__bool__", "__int__", "__float__", "__complex__", "__index__", "__round__", "__trunc__", "__floor__", "__ceil__",
+    "__iter__", "__array__", "__contains__",
+):  # fmt: skip
+    setattr(Expr, _operation, _refused(_operation))
 setattr(Expr, "__array_ufunc__", None)
 TRACED.append(Expr)

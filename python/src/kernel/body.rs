@@ -4,7 +4,9 @@
 //! the threads that it is about.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 use tilewright_kernel::program::Location;
@@ -16,23 +18,49 @@ use super::number::Condition;
 use super::operand;
 use super::place;
 use super::trace::{Opened, close, open};
+use super::traced::{self, Traced};
 use crate::convert::python;
+use crate::refusal;
 
 /// The numbers of bodies begin at 1.
 const NONE: u32 = 0;
 
 /// The turns of a loop: `for k in tw.range(count):`.
-#[pyclass(frozen, module = "tilewright")]
+#[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Range {
     count: Expr,
     place: Location,
     body: AtomicU32,
+    names: Names,
+}
+
+/// What the names of a function of Python are where a body begins: see `_bodies.py`.
+#[derive(Default)]
+struct Names(Mutex<Option<Py<PyAny>>>);
+
+impl Names {
+    fn begin(&self, py: Python<'_>) -> PyResult<()> {
+        let names = py.import(intern!(py, "tilewright._bodies"))?.call_method0(intern!(py, "begin"))?;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(names.unbind());
+        Ok(())
+    }
+
+    /// Refuses names that the body has bound to something else, and that are read again.
+    fn end(&self, py: Python<'_>, statement: &str, instead: &str) -> PyResult<()> {
+        let Some(names) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
+        let module = py.import(intern!(py, "tilewright._bodies"))?;
+        module.call_method1(intern!(py, "end"), (names, statement, instead)).map(drop)
+    }
 }
 
 #[pymethods]
 impl Range {
-    fn __iter__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
-        slf.clone()
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        let module = slf.py().import(intern!(slf.py(), "tilewright._bodies"))?;
+        if !module.call_method0(intern!(slf.py(), "iterates"))?.is_truthy()? {
+            return Err(refusal::of_traced(slf.as_any(), "__iter__"));
+        }
+        Ok(slf.clone())
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -40,12 +68,15 @@ impl Range {
             NONE => {
                 let begun = open(py, self.place, Opened::Range(self.count.clone()))?;
                 self.body.store(begun.body, Ordering::Relaxed);
+                self.names.begin(py)?;
                 let index = begun.variable.unwrap_or(Expr::from(0));
                 python(py, Value::from(AnyTree::from(index))).map(Some)
             }
             body => {
                 self.body.store(NONE, Ordering::Relaxed);
                 close(py, body)?;
+                let instead = "write into a fragment that is made before the loop: `sums += x`, `last.set(x)`";
+                self.names.end(py, "tw.range", instead)?;
                 Ok(None)
             }
         }
@@ -55,18 +86,26 @@ impl Range {
 /// Turns of a loop of the kernel, for an index from 0 to below `count`, which may be known at
 /// launch. The body is traced once; it has no `break`. Python's own `range` unrolls a loop.
 #[pyfunction]
-pub fn range(count: &Bound<'_, PyAny>) -> PyResult<Range> {
+pub fn range<'py>(count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Range>> {
     let place = place::caller(count.py())?;
-    Ok(Range { count: operand::index(count)?, place, body: AtomicU32::new(NONE) })
+    let range = Range { count: operand::index(count)?, place, body: AtomicU32::new(NONE), names: Names::default() };
+    traced::object(count.py(), range)
 }
 
 /// A body of some threads: `with tw.when(condition):`.
-#[pyclass(frozen, module = "tilewright")]
+#[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Body {
     of: Of,
     place: Location,
     body: AtomicU32,
+    names: Names,
 }
+
+/// What to write for a name that is something else behind a condition.
+const CHOSEN: &str =
+    "choose with `tw.where(condition, yes, no)`, or write into a fragment that is made before: `x.set(y)`";
+/// The same, of some threads.
+const SHARED: &str = "write what all threads read to shared memory: `tw.shared(..)`";
 
 #[derive(Clone, Copy)]
 enum Of {
@@ -86,7 +125,7 @@ impl Body {
             Of::Single => Opened::Single,
         };
         self.body.store(open(py, self.place, opened)?.body, Ordering::Relaxed);
-        Ok(())
+        self.names.begin(py)
     }
 
     fn __exit__(
@@ -99,35 +138,43 @@ impl Body {
         // With an exception the kernel is given up, and the exception goes on.
         if kind.is_none() {
             close(py, self.body.load(Ordering::Relaxed))?;
+            let (statement, instead) = match self.of {
+                Of::When(_) => ("tw.when", CHOSEN),
+                Of::Otherwise => ("tw.otherwise", CHOSEN),
+                Of::Role(..) => ("tw.role", SHARED),
+                Of::Single => ("tw.single", SHARED),
+            };
+            self.names.end(py, statement, instead)?;
         }
         Ok(false)
     }
 }
 
-fn body(py: Python<'_>, of: Of) -> PyResult<Body> {
-    Ok(Body { of, place: place::caller(py)?, body: AtomicU32::new(NONE) })
+fn body(py: Python<'_>, of: Of) -> PyResult<Bound<'_, Body>> {
+    let body = Body { of, place: place::caller(py)?, body: AtomicU32::new(NONE), names: Names::default() };
+    traced::object(py, body)
 }
 
 /// A body for the threads in which a condition is true: `with tw.when(x > 0):`.
 #[pyfunction]
-pub fn when(condition: &Bound<'_, PyAny>) -> PyResult<Body> {
+pub fn when<'py>(condition: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Body>> {
     body(condition.py(), Of::When(Condition::asked(condition)?))
 }
 
 /// A body for the threads in which the condition of the `when` right before is not true.
 #[pyfunction]
-pub fn otherwise(py: Python<'_>) -> PyResult<Body> {
+pub fn otherwise(py: Python<'_>) -> PyResult<Bound<'_, Body>> {
     body(py, Of::Otherwise)
 }
 
 /// A body for the warps from `begin` to before `end`.
 #[pyfunction]
-pub fn role(py: Python<'_>, begin: u32, end: u32) -> PyResult<Body> {
+pub fn role(py: Python<'_>, begin: u32, end: u32) -> PyResult<Bound<'_, Body>> {
     body(py, Of::Role(begin, end))
 }
 
 /// A body for the first thread of the role, or of the block outside of roles.
 #[pyfunction]
-pub fn single(py: Python<'_>) -> PyResult<Body> {
+pub fn single(py: Python<'_>) -> PyResult<Bound<'_, Body>> {
     body(py, Of::Single)
 }

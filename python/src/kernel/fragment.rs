@@ -11,11 +11,12 @@ use super::operand::{self, Operand};
 use super::tile;
 use super::tiled;
 use super::trace::{Handle, Refused, Thing, run, shown};
+use super::traced::Traced;
 use crate::convert::python;
 
 /// Elements in the registers of a thread. Operators make new fragments; `set`, `fill`, `clear` and
 /// `+=` write to this one, which is how a value goes from one turn of a loop to the next.
-#[pyclass(frozen, module = "tilewright")]
+#[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Fragment {
     pub handle: Handle,
 }

@@ -10,7 +10,9 @@ use tilewright_notation::Value;
 
 use super::operand::{self, Operand};
 use super::trace::{Handle, Refused, Room, Thing, run, shown};
+use super::traced::{self, Traced};
 use crate::convert;
+use crate::object::Object;
 use crate::refusal;
 
 /// A function of one number.
@@ -300,6 +302,11 @@ pub fn compared<'py>(
     comparison: CompareOp,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = own.py();
+    for side in [own, other] {
+        if let Ok(known) = side.cast::<Object>() {
+            known.get().check_owner(py)?;
+        }
+    }
     let (Some(a), Some(b)) = (Operand::of(own), Operand::of(other)) else {
         let kind = other.get_type();
         return Err(PyTypeError::new_err(format!(
@@ -329,7 +336,7 @@ pub fn compared<'py>(
             CompareOp::Ne => a.eq(b).not(),
         })))
     })?;
-    Ok(Bound::new(py, Flag { handle: made, known })?.into_any())
+    Ok(traced::object(py, Flag { handle: made, known })?.into_any())
 }
 
 /// What is known of a comparison of indices for all their values.
@@ -351,7 +358,7 @@ fn known(truth: Truth) -> Option<bool> {
 }
 
 /// A number of a thread: arithmetic and comparisons make others.
-#[pyclass(frozen, module = "tilewright")]
+#[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Number {
     pub handle: Handle,
 }
@@ -397,7 +404,7 @@ arithmetic! { Number {
 } }
 
 /// A condition of a thread: `with tw.when(condition):`, or `tw.where(condition, yes, no)`.
-#[pyclass(frozen, module = "tilewright")]
+#[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Flag {
     pub handle: Handle,
     /// What it is in every thread of every launch, where that is known.
@@ -458,7 +465,7 @@ impl Flag {
             _ => None,
         };
         let made = run(py, move |room| Ok(room.keep(Thing::Flag(join(room.flag(own)?, with.flag(room)?)))))?;
-        Ok(Bound::new(py, Flag { handle: made, known: known(self.known, of_other) })?.into_any())
+        Ok(traced::object(py, Flag { handle: made, known: known(self.known, of_other) })?.into_any())
     }
 
     fn and<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -519,7 +526,7 @@ impl Flag {
     fn __invert__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
         let made = run(py, move |room| Ok(room.keep(Thing::Flag(room.flag(own)?.not()))))?;
-        Ok(Bound::new(py, Flag { handle: made, known: self.known.map(|known| !known) })?.into_any())
+        Ok(traced::object(py, Flag { handle: made, known: self.known.map(|known| !known) })?.into_any())
     }
 
     /// Conditions are compared with conditions: `a == b` where both hold or neither.

@@ -19,6 +19,7 @@ use super::number::{Flag, Number};
 use super::pipeline::{Cursor, Pipeline, Stage};
 use super::tile::Tile;
 use super::trace::{Handle, Kind, Refused, Room};
+use super::traced;
 use super::view::View;
 use crate::convert;
 use crate::object::{Object, has_index};
@@ -27,14 +28,14 @@ use crate::refusal;
 /// The class of Python for a place.
 pub fn object(py: Python<'_>, handle: Handle) -> PyResult<Bound<'_, PyAny>> {
     Ok(match handle.kind() {
-        Kind::View => Bound::new(py, View { handle })?.into_any(),
-        Kind::Fragment => Bound::new(py, Fragment { handle })?.into_any(),
-        Kind::Number => Bound::new(py, Number { handle })?.into_any(),
-        Kind::Flag => Bound::new(py, Flag { handle, known: None })?.into_any(),
-        Kind::Tile => Bound::new(py, Tile { handle })?.into_any(),
-        Kind::Pipeline => Bound::new(py, Pipeline { handle })?.into_any(),
-        Kind::Cursor => Bound::new(py, Cursor { handle })?.into_any(),
-        Kind::Stage => Bound::new(py, Stage { handle })?.into_any(),
+        Kind::View => traced::object(py, View { handle })?.into_any(),
+        Kind::Fragment => traced::object(py, Fragment { handle })?.into_any(),
+        Kind::Number => traced::object(py, Number { handle })?.into_any(),
+        Kind::Flag => traced::object(py, Flag { handle, known: None })?.into_any(),
+        Kind::Tile => traced::object(py, Tile { handle })?.into_any(),
+        Kind::Pipeline => traced::object(py, Pipeline { handle })?.into_any(),
+        Kind::Cursor => traced::object(py, Cursor { handle })?.into_any(),
+        Kind::Stage => traced::object(py, Stage { handle })?.into_any(),
     })
 }
 

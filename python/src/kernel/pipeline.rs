@@ -8,11 +8,12 @@ use tilewright_notation::Value;
 
 use super::operand;
 use super::trace::{Handle, Thing, run};
+use super::traced::Traced;
 use super::view::View;
 use crate::convert::python;
 
 /// A ring of stages, each of which is free again after as many releases.
-#[pyclass(frozen, module = "tilewright")]
+#[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Pipeline {
     pub handle: Handle,
 }
@@ -37,7 +38,7 @@ impl Pipeline {
 }
 
 /// The stage and phase at which the producers, or the consumers, of a ring are.
-#[pyclass(frozen, module = "tilewright")]
+#[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Cursor {
     pub handle: Handle,
 }
@@ -59,7 +60,7 @@ impl Cursor {
 }
 
 /// A turn of a ring.
-#[pyclass(frozen, module = "tilewright")]
+#[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Stage {
     pub handle: Handle,
 }

@@ -13,6 +13,7 @@ use super::number::Number;
 use super::operand;
 use super::tiled::{TiledCopy, TiledMma};
 use super::trace::{Handle, Refused, Thing, run};
+use super::traced::Traced;
 use super::view::View;
 use crate::convert::python;
 use crate::refusal;
@@ -99,7 +100,7 @@ pub fn index_of<'py>(number: &Bound<'py, Number>) -> PyResult<Bound<'py, PyAny>>
 
 /// The threads of a block. `x[tw.thread, None]` is the part of this thread, where the first mode of
 /// `x` numbers threads; `tw.thread()` is the number of this thread.
-#[pyclass(frozen, module = "tilewright")]
+#[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Thread;
 
 #[pymethods]

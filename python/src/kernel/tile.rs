@@ -10,6 +10,7 @@ use super::operand;
 use super::place;
 use super::tiled::{TiledCopy, TiledMma};
 use super::trace::{Handle, Refused, Thing, run, shown};
+use super::traced::Traced;
 use super::view::factor;
 use crate::convert::python;
 use crate::refusal;
@@ -98,7 +99,7 @@ fn distribution(
 
 /// A tile that the threads of the block hold together. Operators, reductions and conversions make
 /// other tiles.
-#[pyclass(frozen, module = "tilewright")]
+#[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Tile {
     pub handle: Handle,
 }

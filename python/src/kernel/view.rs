@@ -15,11 +15,12 @@ use super::statement::Thread;
 use super::tile::{Distribution, Tile};
 use super::tiled::{TiledCopy, TiledMma};
 use super::trace::{Handle, Kind, Refused, Thing, run, shown};
+use super::traced::Traced;
 use crate::convert::{self, python};
 
 /// A tensor in memory as a kernel sees it, or a part of one. What cuts it gives another view of the
 /// same memory.
-#[pyclass(frozen, module = "tilewright")]
+#[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct View {
     pub handle: Handle,
 }

@@ -1,0 +1,149 @@
+"""Names of Python that a body of a kernel binds anew.
+
+Law: a body of a loop or a condition is traced once. A name that the body binds to another object
+would be, wherever it is read after that, what that one trace made of it: in every iteration the
+object of the first, and behind a condition that of the threads for which it holds. So a name that
+is read again, by the next iteration or behind the body, is refused when the body has bound it to
+something else. Which names are read again is what the bytecode of the function says: those that
+are live, in the sense of compilers, where the body ends.
+"""
+
+from __future__ import annotations
+
+import dis
+import re
+import sys
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from . import _place
+from ._errors import KernelError
+from ._native import Value, is_index
+
+_ACCESS = re.compile(r"(LOAD|STORE|DELETE)_(?:FAST_CHECK|FAST_BORROW|FAST|DEREF|CLASSDEREF|NAME|GLOBAL|CLOSURE)(?!_AND_CLEAR)")
+_ENDS = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"}
+_JUMPS = {"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE"}
+
+# The names that are read before they are written, from each instruction of a function on.
+_Live = dict[int, frozenset[str]]
+_known: dict[CodeType, tuple[_Live, frozenset[str]]] = {}
+_KEPT = 256
+
+
+def _accesses(instruction: dis.Instruction) -> list[tuple[str, str]]:
+    """What an instruction does with names, in order: some do it with two."""
+    kinds = _ACCESS.findall(instruction.opname)
+    names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
+    return [(kind, name) for kind, name in zip(kinds, names) if isinstance(name, str)]
+
+
+def _rebound(code: CodeType) -> set[str]:
+    """The names of a function that functions within it bind, by ``nonlocal``."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    names = {name for own in inner for name in own.co_freevars if name in code.co_cellvars or name in code.co_freevars}
+    stored = {
+        name for own in inner for instruction in dis.get_instructions(own) for kind, name in _accesses(instruction) if kind == "STORE"
+    }
+    return (names & stored) | {name for own in inner for name in _rebound(own) if name in names}
+
+
+def _liveness(code: CodeType) -> tuple[_Live, frozenset[str]]:
+    """Which names are live at each instruction, and which ones the function alone binds."""
+    known = _known.get(code)
+    if known is not None:
+        return known
+    instructions = list(dis.get_instructions(code))
+    accesses = [_accesses(instruction) for instruction in instructions]
+    bound = frozenset(name for access in accesses for kind, name in access if kind == "STORE")
+    places = {instruction.offset: number for number, instruction in enumerate(instructions)}
+    follow: list[list[int]] = []
+    for number, instruction in enumerate(instructions):
+        after = [] if instruction.opname in _ENDS or instruction.opname in _JUMPS else [number + 1]
+        if instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs:
+            after.append(places[instruction.argval])
+        follow.append([number for number in after if number < len(instructions)])
+    live: list[frozenset[str]] = [frozenset()] * len(instructions)
+    changed = True
+    while changed:
+        changed = False
+        for number in range(len(instructions) - 1, -1, -1):
+            names = set().union(*(live[after] for after in follow[number]))
+            for kind, name in reversed(accesses[number]):
+                if kind == "STORE":
+                    names.discard(name)
+                elif name in bound:
+                    names.add(name)
+            if names != live[number]:
+                live[number], changed = frozenset(names), True
+    found = {instruction.offset: names for instruction, names in zip(instructions, live)}, bound - _rebound(code)
+    if len(_known) >= _KEPT:
+        _known.clear()
+    _known[code] = found
+    return found
+
+
+class Begun(NamedTuple):
+    """The function in which a body begins, and what its names are there."""
+
+    code: CodeType
+    names: dict[str, Any]
+
+
+def _frame() -> FrameType | None:
+    """The function outside of this package that runs."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_place._PACKAGE):
+        frame = frame.f_back
+    return frame
+
+
+def _names(frame: FrameType) -> dict[str, Any]:
+    _, bound = _liveness(frame.f_code)
+    globals_ = {name: frame.f_globals[name] for name in bound if name in frame.f_globals}
+    return {**globals_, **frame.f_locals}
+
+
+def begin() -> Begun | None:
+    """What is known where a body begins."""
+    frame = _frame()
+    return None if frame is None else Begun(frame.f_code, _names(frame))
+
+
+def iterates() -> bool:
+    """Whether a ``for`` asks for an iterator now, and no function that would make a list of it, or
+    count its elements.
+    """
+    frame = _frame()
+    return frame is None or dis.opname[frame.f_code.co_code[frame.f_lasti]] == "GET_ITER"
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether a name that was bound to the one may be bound to the other."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, (int, float, complex, str, bytes)):
+        return repr(a) == repr(b)
+    return isinstance(a, Value) and not is_index(a) and not is_index(b) and bool(a == b)
+
+
+def end(begun: Begun | None, statement: str, instead: str) -> None:
+    """Refuses a body that ends here, if a name was bound to something else in it and is read again."""
+    frame = _frame()
+    if begun is None or frame is None or frame.f_code is not begun.code:
+        return
+    live, bound = _liveness(frame.f_code)
+    # A loop ends where it asks for the next iteration, a `with` where its last call is over.
+    read = live.get(frame.f_lasti, frozenset())
+    now = _names(frame)
+    for name, before in begun.names.items():
+        if name in now and (name in read or name not in bound) and not _same(before, now[name]):
+            raise KernelError(
+                f"the body of `{statement}` binds `{name}` to something else, and it is read again: a body is traced once, so it "
+                "would be the same in every iteration and every thread",
+                help=f"{instead}; another name is free for what the body alone reads",
+                place=_place.place(),
+            )

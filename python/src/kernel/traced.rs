@@ -1,0 +1,27 @@
+//! The base class of all traced values.
+//!
+//! Law: what Python makes of an object of such a class, by any method of its data model, is written
+//! into the kernel or refused. The refusals are in `_traced.py`, which gives them to this class;
+//! classes in Rust and in Python inherit them.
+
+use pyo3::PyClass;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+/// Something that a function computes with while it is traced.
+#[pyclass(frozen, subclass, module = "tilewright")]
+pub struct Traced;
+
+#[pymethods]
+impl Traced {
+    #[new]
+    #[pyo3(signature = (*_arguments, **_named))]
+    fn new(_arguments: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> Traced {
+        Traced
+    }
+}
+
+/// An object of a class of traced values.
+pub fn object<T: PyClass<BaseType = Traced>>(py: Python<'_>, value: T) -> PyResult<Bound<'_, T>> {
+    Bound::new(py, PyClassInitializer::from(Traced).add_subclass(value))
+}
