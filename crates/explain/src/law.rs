@@ -6,6 +6,7 @@
 mod points;
 pub mod tiling;
 mod views;
+mod width;
 
 use std::collections::HashMap;
 

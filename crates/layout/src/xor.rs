@@ -35,6 +35,7 @@ pub(crate) mod function;
 mod image;
 pub(crate) mod inverse;
 mod kind;
+mod recast;
 mod sum;
 mod text;
 

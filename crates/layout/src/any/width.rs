@@ -5,11 +5,14 @@
 use super::combine::vectors;
 use super::{AnyLayout, wrong_kind};
 use crate::bits::matrix::BitMatrix;
+use crate::bits::swizzle::ratio;
 use crate::refusal::error::{LayoutError, Operand};
 use crate::symbolic::Expr;
+use crate::value::layout::Layout;
+use crate::xor::Xor;
 
 macro_rules! widths {
-    ($($(#[$about:meta])* $name:ident($($argument:ident),*) $(, $launch:ident => $of_launch:expr)?;)*) => {
+    ($($(#[$about:meta])* $name:ident($($argument:ident),*);)*) => {
         impl AnyLayout {
             $(
                 $(#[$about])*
@@ -17,11 +20,10 @@ macro_rules! widths {
                     match self {
                         AnyLayout::Integer(layout) => Ok(layout.$name($($argument),*)?.into()),
                         AnyLayout::Launch(layout) => Ok(layout.$name($($argument),*)?.into()),
-                        AnyLayout::Xor(layout) => Ok(vectors(layout.composed()?.$name($($argument),*)?)),
                         AnyLayout::Coordinate(_) => {
                             wrong_kind(stringify!($name), Operand::First, "a layout whose values are numbers")
                         }
-                        $(AnyLayout::LaunchComposed($launch) => $of_launch,)?
+                        AnyLayout::Xor(layout) => Ok(vectors(layout.composed()?.$name($($argument),*)?)),
                         map => Ok(map.composed_in(stringify!($name), Operand::First)?.$name($($argument),*)?.into()),
                     }
                 }
@@ -37,12 +39,36 @@ widths! {
     /// The layout for elements of which `n` make one:
     /// [`Layout::downcast`](crate::Layout::downcast).
     downcast(n);
-    /// The layout of the same bits read as elements of another width:
-    /// [`Layout::recast`](crate::Layout::recast).
-    recast(new_bits, old_bits), map => Ok(map.recast(new_bits, old_bits)?.into());
 }
 
 impl AnyLayout {
+    /// The layout of the same bits read as elements of another width:
+    /// [`Layout::recast`](crate::Layout::recast).
+    ///
+    /// XOR strides are widened leaf by leaf ([`Layout::widen`](crate::Layout::widen)), or recast as
+    /// the layout of integers that they are, where one is; else as a map over bits.
+    pub fn recast(&self, new_bits: i64, old_bits: i64) -> Result<AnyLayout, LayoutError> {
+        const OP: &str = "recast_layout";
+        match self {
+            AnyLayout::Integer(layout) => Ok(layout.recast(new_bits, old_bits)?.into()),
+            AnyLayout::Launch(layout) => Ok(layout.recast(new_bits, old_bits)?.into()),
+            AnyLayout::Xor(layout) => {
+                let (wider, narrower) = ratio(OP, new_bits, old_bits)?;
+                if narrower == 1 && wider.count_ones() == 1 {
+                    return Ok(layout.widen(wider)?.into());
+                }
+                let Ok(integers) = layout.integers() else {
+                    return Ok(vectors(layout.composed()?.recast(new_bits, old_bits)?));
+                };
+                let recast = integers.recast(new_bits, old_bits)?;
+                Ok(Layout::<Xor>::of_integers(&recast).map_or_else(|_| recast.into(), AnyLayout::from))
+            }
+            AnyLayout::Coordinate(_) => wrong_kind(OP, Operand::First, "a layout whose values are numbers"),
+            AnyLayout::LaunchComposed(map) => Ok(map.recast(new_bits, old_bits)?.into()),
+            map => Ok(map.composed_in(OP, Operand::First)?.recast(new_bits, old_bits)?.into()),
+        }
+    }
+
     /// The number of elements that always lie together, aligned:
     /// [`Layout::max_alignment`](crate::Layout::max_alignment).
     ///

@@ -219,8 +219,11 @@ impl Swizzle {
     /// The same permutation of memory for elements of `new_bits`, where this one is for elements of
     /// `old_bits`, exactly (CuTe `recast_layout`).
     ///
-    /// Errors: a width is not positive; as [`Swizzle::upcast`] and [`Swizzle::downcast`] for the
-    /// two parts of the ratio in lowest terms.
+    /// A wider element keeps its parts in order, so nothing within one may be flipped.
+    ///
+    /// Errors: a width is not positive; a bit within a wide element is read or flipped
+    /// ([`LayoutError::Apart`]); as [`Swizzle::upcast`] and [`Swizzle::downcast`] for the two parts
+    /// of the ratio in lowest terms.
     ///
     /// ```
     /// use tilewright_layout::Swizzle;
@@ -229,10 +232,17 @@ impl Swizzle {
     /// assert_eq!(swizzle.recast(16, 8).unwrap().to_string(), "S<3,3,3>");
     /// assert_eq!(swizzle.recast(8, 16).unwrap().to_string(), "S<3,5,3>");
     /// assert_eq!(swizzle.recast(24, 16).unwrap_err().code(), "E0116");
+    /// assert_eq!(swizzle.recast(256, 8).unwrap_err().code(), "E0115"); // 16 bytes stay together
     /// ```
     pub fn recast(self, new_bits: i64, old_bits: i64) -> Result<Swizzle, LayoutError> {
-        let (wider, narrower) = ratio("recast_layout", new_bits, old_bits)?;
-        self.power("recast_layout", wider)?;
+        const OP: &str = "recast_layout";
+        let (wider, narrower) = ratio(OP, new_bits, old_bits)?;
+        let wide = self.power(OP, wider)?;
+        self.power(OP, narrower)?;
+        if wide.is_some_and(|wide| self.base() < wide) {
+            let (path, together) = (Default::default(), 1 << self.base());
+            return Err(LayoutError::Apart { op: OP, path, together, needed: wider });
+        }
         self.downcast(narrower)?.upcast(wider)
     }
 

@@ -1,33 +1,53 @@
 //! Recasting composed layouts: the same memory, read in wider or narrower elements.
 //!
-//! Law: as for layouts. Widening by `n`, element `c` of the result covers exactly the bits of a box
-//! of `n` elements of `R`; narrowing by `r`, element `r*c + j` of one mode is part `j` of element
-//! `c`.
+//! Law: as for layouts. Widening by `n`, element `c` of the result is the box of `n` elements
+//! `R(f*c + j)`, and its parts are in the same order in every wide element:
+//! `R(f*c + j) = n*W(c) + P(j)`, where `P` is one layout onto `[0, n)`. Narrowing by `r`, element
+//! `r*c + j` of one mode is part `j` of element `c`.
 //!
 //! *Widening*: where `B` widens, its boxes are aligned runs of `n` offsets; where `n` divides the
-//! offset they stay so; and `A` must send every aligned run of `n` to an aligned run of `n`, as a
-//! set. Then `A / n`, the offset over `n` and `B / n` are the three parts. A swizzle does so unless
-//! a bit within a run flips one above. A matrix does so where its low bits stay among themselves,
-//! one to one. A layout, read on all integers, does so where its first mode is `n*k:1` and `n`
-//! divides the other strides. *Narrowing*: each part by itself; `A` keeps runs of `r` in order.
+//! offset they stay so; and `A` must send every aligned run of `n` to an aligned run of `n`, in
+//! order ([`OuterMap::run`]). Then `A / n`, the offset over `n` and `B / n` are the three parts. A
+//! swizzle that flips bits within a run does so where the bits that decide those flips are 0 in
+//! every offset.
+//!
+//! *What is affine over bits* is decided by its columns, whatever its parts are. An order that is
+//! the same everywhere and grows along each mode sends the bits of `j` to single bits below `n`,
+//! for every bit below `n` must come from one column alone. So the columns of the result are those
+//! with no bit below `n`, shifted, and the others must be single bits, in increasing order within
+//! each mode, and before the rest of their mode.
+//!
+//! *Any other map* is tested at every index (`widened_by_index`).
+//!
+//! *Narrowing*: each part by itself; `A` keeps runs of `r` in order.
+//!
+//! [`Composed::upcast`] asks less: an aligned run may change its order ([`OuterMap::widened`]).
 
-use super::{Composed, OuterMap};
-use crate::bits::matrix::{BitMatrix, low_bits};
+use alloc::vec::Vec;
+
+use super::{Affine, Composed, OuterMap};
+use crate::bits::matrix::{BitMatrix, Columns, low_bits};
 use crate::bits::swizzle::{Swizzle, ratio};
+use crate::limits::MAX_INDICES;
 use crate::refusal::error::LayoutError;
+use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf};
-use crate::value::number::Extent;
-use crate::value::tree::Leaves;
+use crate::value::number::{Extent, gcd};
+use crate::value::tree::{Leaves, Tree};
 
 const OP: &str = "recast_layout";
+
+/// The residues that are counted of offsets: a power of two, beyond every bit that a swizzle for
+/// elements of up to 128 bits and rows of up to 512 bytes reads.
+const RESIDUES: usize = 1 << 12;
 
 impl Composed {
     /// The layout of the same bits in elements of `new_bits`, where this one has elements of
     /// `old_bits`, exactly (CuTe `recast_layout`).
     ///
     /// Errors: as [`Layout::recast`] for the inner layout; the offset does not begin a wide element
-    /// ([`LayoutError::NotDivisible`]); the outer map does not move elements whole: as
-    /// [`Swizzle::recast`] for a swizzle.
+    /// ([`LayoutError::NotDivisible`]); the outer map does not keep the parts of an element together
+    /// and in order ([`LayoutError::Apart`]).
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -39,17 +59,137 @@ impl Composed {
     /// ```
     pub fn recast(&self, new_bits: i64, old_bits: i64) -> Result<Composed, LayoutError> {
         let (wider, narrower) = ratio(OP, new_bits, old_bits)?;
+        let parts = match narrower {
+            1 => self.settled(wider),
+            _ => self.outer.narrowed(narrower)?,
+        };
+        let recast = self.recast_by_parts(&parts, wider, narrower);
+        match recast {
+            Err(LayoutError::Overflow { .. }) | Ok(_) => recast,
+            Err(_) if narrower == 1 => match self.widened_by_bits(wider)? {
+                Some(found) => Ok(found),
+                None => self.widened_by_index(wider)?.map_or(recast, Ok),
+            },
+            Err(_) => recast,
+        }
+    }
+
+    /// Offset and layout by themselves, between the outer map of narrower elements and that of
+    /// wider ones.
+    fn recast_by_parts(&self, outer: &OuterMap, wider: i64, narrower: i64) -> Result<Composed, LayoutError> {
+        let run = outer.run();
+        if run % wider != 0 {
+            let together = gcd(run, wider) as i64;
+            return Err(LayoutError::Apart { op: OP, path: Default::default(), together, needed: wider });
+        }
         let offset = self.offset.checked_mul(narrower).ok_or_else(|| LayoutError::overflow(OP))?;
         if offset % wider != 0 {
             return Err(LayoutError::NotDivisible { op: OP, path: Default::default(), value: offset, divisor: wider });
         }
-        let outer = self.outer.narrowed(narrower)?.widened(wider)?;
-        Composed::new(outer, offset / wider, self.inner.recast(new_bits, old_bits)?)
+        let inner = self.inner.recast(wider, narrower)?;
+        Composed::new(outer.widened(wider)?, offset / wider, inner)
     }
 
-    /// The map in elements `n` times as wide: [`Composed::recast`], and where the elements lie
-    /// apart by multiples of `n`, the wide elements in which they begin. It is exact, as no part of
-    /// a composed layout can be rounded up. Errors: as [`Composed::recast`].
+    /// The outer map, a swizzle without those flips within a run of `n` that no offset asks for.
+    fn settled(&self, n: i64) -> OuterMap {
+        let OuterMap::Swizzle(swizzle) = self.outer else { return self.outer.clone() };
+        let within = i64::from(n.unsigned_abs().ilog2());
+        let lost = (within - swizzle.base()).clamp(0, swizzle.bits());
+        if lost == 0 || swizzle.shift() < 0 || n.count_ones() != 1 {
+            return self.outer.clone();
+        }
+        let read = low_bits(lost as usize) << (swizzle.base() + swizzle.shift());
+        let rest = match swizzle.bits() - lost {
+            0 => Swizzle::new(0, 0, 0),
+            bits => Swizzle::new(bits, swizzle.base() + lost, swizzle.shift()),
+        };
+        match rest {
+            Ok(rest) if self.bits_of_offsets() & read == 0 => rest.into(),
+            _ => self.outer.clone(),
+        }
+    }
+
+    /// Bits that are 1 in some offset, and perhaps others.
+    fn bits_of_offsets(&self) -> u64 {
+        let offsets = [self.offset].into_iter().chain(self.inner.leaves().iter().map(|leaf| leaf.stride));
+        let lowest = offsets.map(i64::trailing_zeros).min().unwrap_or(0);
+        let mut bits = u64::MAX.checked_shl(lowest).unwrap_or(0);
+        if let Ok((least, greatest)) = self.inner.range()
+            && let (Some(least), Some(greatest)) = (least.checked_add(self.offset), greatest.checked_add(self.offset))
+            && least >= 0
+        {
+            bits &= low_bits(64 - greatest.leading_zeros() as usize);
+        }
+        // Of the low bits it is known, from the residues that the offsets leave.
+        let mut seen = [false; RESIDUES];
+        let residue = |number: i64| number.rem_euclid(RESIDUES as i64) as usize;
+        if let Some(first) = seen.get_mut(residue(self.offset)) {
+            *first = true;
+        }
+        for leaf in self.inner.leaves() {
+            let steps = leaf.extent.min(RESIDUES as i64);
+            let mut taken = 1;
+            while taken < steps {
+                let more = taken.min(steps - taken);
+                let by = residue(leaf.stride.wrapping_mul(more));
+                let before = seen;
+                for (at, _) in before.iter().enumerate().filter(|(_, seen)| **seen) {
+                    if let Some(place) = seen.get_mut((at + by) % RESIDUES) {
+                        *place = true;
+                    }
+                }
+                taken += more;
+            }
+        }
+        let found = seen.iter().enumerate().filter(|(_, seen)| **seen).fold(0, |bits, (at, _)| bits | at as u64);
+        bits & (found | !(RESIDUES as u64 - 1))
+    }
+
+    /// Widening by `n`, a power of two, of a function affine over bits; none where it is not, and
+    /// where the columns do not let it.
+    ///
+    /// Errors: a number is not representable.
+    fn widened_by_bits(&self, n: i64) -> Result<Option<Composed>, LayoutError> {
+        let affine = self.parities().and_then(|sum| sum.affine());
+        let Some(affine) = affine.filter(|_| n.count_ones() == 1) else { return Ok(None) };
+        let (below, by) = (n.unsigned_abs() - 1, n.trailing_zeros());
+        if affine.constant & below != 0 {
+            return Ok(None);
+        }
+        let mut columns = affine.columns.iter().copied();
+        let (mut covered, mut rest) = (0, Columns::new());
+        let mut extents = Vec::new();
+        for leaf in self.inner.leaves() {
+            let (mut extent, mut last) = (1_i64, 0);
+            for column in columns.by_ref().take(leaf.extent.trailing_zeros() as usize) {
+                let part = column & below;
+                let moves = part == 0;
+                // A part of the box, before what moves whole elements.
+                let fits = column == part && part.is_power_of_two() && part > last && covered & part == 0;
+                if moves {
+                    // A divisor of the extent of the leaf.
+                    rest.push(((column as i64) >> by) as u64);
+                    extent *= 2;
+                } else if extent == 1 && fits {
+                    (covered, last) = (covered | part, part);
+                } else {
+                    return Ok(None);
+                }
+            }
+            extents.push(extent);
+        }
+        if covered != below {
+            return Ok(None);
+        }
+        let affine = Affine { constant: ((affine.constant as i64) >> by) as u64, columns: rest };
+        let shape = Tree::new(self.inner.profile().clone(), extents)?;
+        Composed::of_affine_over(&shape, &affine).map(Some)
+    }
+
+    /// The map in elements `n` times as wide: [`Composed::recast`]; where the outer map changes the
+    /// order within runs of `n`, the wide elements that the runs are; and where the elements lie
+    /// apart by multiples of `n`, the wide elements in which they begin. No part of a composed
+    /// layout can be rounded up. Errors: as [`Composed::recast`], but for the order.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -58,16 +198,111 @@ impl Composed {
     /// assert_eq!(apart.upcast(2).unwrap().to_string(), "S<2,0,2> o 0 o (4,4):(1,4)");
     /// ```
     pub fn upcast(&self, n: i64) -> Result<Composed, LayoutError> {
+        let (n, _) = ratio(OP, n, 1)?;
         let packed = self.recast(n, 1);
-        let apart = |leaf: &Leaf| leaf.extent == 1 || leaf.stride.checked_rem(n) == Some(0);
-        match packed {
-            Err(LayoutError::NotDivisible { .. } | LayoutError::Apart { .. })
-                if n > 0 && self.inner.leaves().iter().all(apart) && self.offset % n == 0 =>
-            {
-                Composed::new(self.outer.widened(n)?, self.offset / n, self.inner.upcast(n)?)
-            }
-            packed => packed,
+        if packed.is_ok() || self.offset % n != 0 {
+            return packed;
         }
+        let apart = |leaf: &Leaf| leaf.extent == 1 || leaf.stride.checked_rem(n) == Some(0);
+        let inner = match self.inner.recast(n, 1) {
+            Ok(inner) => inner,
+            Err(LayoutError::NotDivisible { .. } | LayoutError::Apart { .. })
+                if self.inner.leaves().iter().all(apart) =>
+            {
+                self.inner.upcast(n)?
+            }
+            Err(_) => return packed,
+        };
+        Composed::new(self.outer.widened(n)?, self.offset / n, inner)
+    }
+
+    /// Widening by `n` as the definition has it, tested at every index; none where it fails.
+    ///
+    /// Along a leaf, `f` is the first step that comes back to the part at 0, or the extent. What is
+    /// left is the map at multiples of each `f`, and after it the division by `n`, which is a layout
+    /// too: `(n,N):(0,1)`.
+    ///
+    /// Errors: there are more than [`MAX_INDICES`] to test; a number is not representable.
+    fn widened_by_index(&self, n: i64) -> Result<Option<Composed>, LayoutError> {
+        let undecided = || LayoutError::Undecided { op: OP, limit: MAX_INDICES as usize };
+        if self.eval(&0)? % n != 0 {
+            return Ok(None);
+        }
+        let (mut step, mut inside, mut rest) = (1_i64, Leaves::new(), Leaves::new());
+        let mut product = 1_i64;
+        for leaf in self.inner.leaves() {
+            let mut part = 1;
+            while part < leaf.extent && self.eval(&(step * part))? % n != 0 {
+                part += 1;
+                if part > n / product {
+                    return Ok(None);
+                }
+                if part > MAX_INDICES {
+                    return Err(undecided());
+                }
+                interrupt::check(OP)?;
+            }
+            if leaf.extent % part != 0 {
+                return Ok(None);
+            }
+            product *= part;
+            // Indices of the map, all below its size.
+            inside.push(Leaf { extent: part, stride: step });
+            let stride = if leaf.extent == part { 0 } else { step * part };
+            rest.push(Leaf { extent: leaf.extent / part, stride });
+            step *= leaf.extent;
+        }
+        if product != n {
+            return Ok(None);
+        }
+        if self.size() > MAX_INDICES {
+            return Err(undecided());
+        }
+        let (inside, rest) = (Layout::flat(inside)?, Layout::flat(rest)?);
+        let mut greatest = 0;
+        let mut order: Vec<i64> = Vec::new();
+        for first in (0..rest.size()).map(|index| rest.eval(&index)) {
+            let first = first?;
+            let wide = self.eval(&first)?;
+            if wide < 0 || wide % n != 0 {
+                return Ok(None);
+            }
+            greatest = greatest.max(wide / n);
+            for part in 0..n {
+                interrupt::check(OP)?;
+                let place = self.eval(&(first + inside.eval(&part)?))?.checked_sub(wide);
+                match (place, order.get(part as usize)) {
+                    (Some(place), Some(first)) if place == *first => {}
+                    (Some(place), None) if (0..n).contains(&place) => order.push(place),
+                    _ => return Ok(None),
+                }
+            }
+        }
+        // One order onto [0, n), which grows along each leaf.
+        let mut seen = order.clone();
+        seen.sort_unstable();
+        let mut below = 1;
+        let mut grows = seen.into_iter().eq(0..n);
+        for leaf in inside.leaves() {
+            let last = below * leaf.extent as usize;
+            let pairs = order.iter().zip(order.iter().skip(below)).enumerate();
+            grows &= pairs.into_iter().all(|(at, (part, next))| at % last >= last - below || part < next);
+            below = last;
+        }
+        if !grows {
+            return Ok(None);
+        }
+        let steps = self.inner.leaves().iter().zip(inside.leaves()).zip(rest.leaves());
+        let leaves = steps.map(|((leaf, inside), rest)| {
+            let stride = if rest.extent == 1 { 0 } else { leaf.stride * inside.extent };
+            Leaf { extent: rest.extent, stride }
+        });
+        let inner = Layout::from_tree(Tree::new(self.inner.profile().clone(), leaves)?)?;
+        let count = greatest.checked_add(2).filter(|count| count.checked_mul(n).is_some());
+        let count = count.ok_or_else(|| LayoutError::overflow(OP))?;
+        let parts = [Leaf { extent: n, stride: 0 }, Leaf { extent: count, stride: 1 }];
+        let divided = OuterMap::Layout(Layout::flat(parts.into_iter().collect())?);
+        Ok(Some(Composed::new(divided.after(&0, &self.outer)?, self.offset, inner)?))
     }
 
     /// [`Composed::recast`] to elements `n` times as narrow. Errors: as [`Composed::recast`].
@@ -150,7 +385,7 @@ impl OuterMap {
         }
     }
 
-    /// The map of elements `n` times as wide.
+    /// The map of runs of `n` offsets, whatever their order within.
     fn widened(&self, n: i64) -> Result<OuterMap, LayoutError> {
         let uneven =
             |value, divisor| Err(LayoutError::NotDivisible { op: OP, path: Default::default(), value, divisor });
@@ -158,7 +393,7 @@ impl OuterMap {
             return Ok(self.clone());
         }
         match self {
-            OuterMap::Swizzle(swizzle) => Ok(Swizzle::recast(*swizzle, n, 1)?.into()),
+            OuterMap::Swizzle(swizzle) => Ok(swizzle.upcast(n)?.into()),
             OuterMap::Bits(matrix) => {
                 let bits = power(n)?;
                 let within = |column: &u64| column & !low_bits(bits) == 0;

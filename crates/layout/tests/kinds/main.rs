@@ -16,6 +16,7 @@ mod descriptor;
 mod linear;
 #[path = "../random/mod.rs"]
 mod random;
+mod recast;
 mod static_layout;
 mod swizzle;
 mod swizzle_algebra;
