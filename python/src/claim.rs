@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use tilewright_draw::{Figure, Style};
 use tilewright_explain::check::{self, Answer, Finding};
 use tilewright_explain::figures::{Section, sections};
-use tilewright_notation::{Environment, Value, call, derive};
+use tilewright_notation::{Environment, Value, call, derive, evaluate_pair};
 
 use crate::convert;
 use crate::interrupt::interruptible;
@@ -29,7 +29,16 @@ fn verdict(finding: Finding) -> Verdict {
 /// Whether two values are the same function.
 #[pyfunction]
 pub fn check_equal(py: Python<'_>, left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<Verdict> {
-    let (left, right): (Value, Value) = (convert::value(left)?, convert::value(right)?);
+    let texts = (left.extract::<String>(), right.extract::<String>());
+    let (left, right): (Value, Value) = match &texts {
+        // Two texts are about the same numbers.
+        (Ok(left), Ok(right)) => {
+            let pair = evaluate_pair(left, right, &Environment::new());
+            let [left, right] = pair.map_err(|(side, error)| refusal::of_program(py, &error, if side == 0 { left } else { right }))?.values;
+            (left, right)
+        }
+        _ => (convert::value(left)?, convert::value(right)?),
+    };
     Ok(verdict(interruptible(py, || check::equal(&left, &right))?))
 }
 

@@ -8,19 +8,24 @@ use tilewright::Environment;
 use tilewright::Value;
 use tilewright::explain::check::{Answer, Finding, equal, of_call};
 use tilewright::explain::map;
-use tilewright::notation::call;
+use tilewright::notation::{Pair, call, evaluate_pair};
 
 use crate::json::extend;
 use crate::output::Failure;
 use crate::picture::{Paint, painted};
-use crate::reader::Reader;
 use crate::terminal::Terminal;
 
 pub fn run_equal(left: &str, right: &str, terminal: &mut Terminal) -> Result<(), Failure> {
-    let (a, b) = (Reader::default().value(left)?, Reader::default().value(right)?);
+    let sources = [left, right];
+    let pair = evaluate_pair(left, right, &Environment::new());
+    let Pair { values: [a, b], unnamed } =
+        pair.map_err(|(side, error)| Failure::of_expression(error, sources.get(side).copied().unwrap_or_default()))?;
     let functions = [&a, &b].into_iter().any(|value| map::of(value).is_some());
     let finding = equal(&a, &b);
-    let values = if a == b && !functions { format!("{a}\n") } else { format!("left:  {a}\nright: {b}\n") };
+    let mut values = if a == b && !functions { format!("{a}\n") } else { format!("left:  {a}\nright: {b}\n") };
+    if unnamed > 0 {
+        values.push_str("each `?` on the left is the `?` in its place on the right\n");
+    }
     let fields = json!({ "left": a.to_string(), "right": b.to_string() });
     conclude(&values, fields, &finding, terminal)
 }

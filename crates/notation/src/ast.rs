@@ -212,6 +212,9 @@ pub(crate) struct Program {
     pub(crate) children: Vec<NodeId>,
     pub(crate) statements: Vec<Statement>,
     pub(crate) parameters: Vec<Parameter>,
+    /// The number that each parameter without a name is, wherever and however often its node is
+    /// evaluated.
+    pub(crate) unnamed: Vec<Option<tilewright_layout::symbolic::Parameter>>,
     /// Arguments that are given by name, `mode=[0]`: the root of the value and the name, the roots
     /// ascending.
     pub(crate) keywords: Vec<(NodeId, Name)>,
@@ -223,6 +226,7 @@ impl Program {
         self.children.clear();
         self.statements.clear();
         self.parameters.clear();
+        self.unnamed.clear();
         self.keywords.clear();
     }
 

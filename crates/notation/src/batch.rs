@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use crate::ast::Program;
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Environment, run};
+use crate::foreign::is_attribute;
 use crate::value::Value;
 
 /// How many bytes are read at once.
@@ -88,7 +89,7 @@ impl Batch {
             let text = if first { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
             first = false;
             let begin = text.trim_start();
-            if begin.is_empty() || begin.starts_with('#') {
+            if begin.is_empty() || begin.strip_prefix('#').is_some_and(|comment| !is_attribute(comment)) {
                 write(&mut out, Answer::Nothing)?;
             } else {
                 match run(text, &mut program, &mut env) {

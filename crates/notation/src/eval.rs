@@ -7,6 +7,7 @@
 pub(crate) mod invoke;
 mod keywords;
 mod literals;
+pub(crate) mod pair;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -18,6 +19,7 @@ use crate::arguments::{Arguments, Fault};
 use crate::ast::{Name, Node, NodeId, Program, Statement};
 use crate::blame::{Operation, with_article};
 use crate::diagnostic::{Diagnostic, excerpt};
+use crate::foreign;
 use crate::functions::{self, MANY};
 use crate::parse::{KEYWORDS, parse};
 use crate::reading::{coordinate, launch_tree, single};
@@ -89,7 +91,18 @@ pub fn evaluate(source: &str, env: &mut Environment) -> Result<Value, Diagnostic
 
 /// As [`evaluate`], in the memory of an earlier program.
 pub(crate) fn run(source: &str, program: &mut Program, env: &mut Environment) -> Result<Value, Diagnostic> {
-    prepare(source, program, env)?;
+    run_unnamed(source, program, env).map_err(|error| foreign::named(source, error))
+}
+
+/// As [`run`], with errors as they are found.
+pub(crate) fn run_unnamed(source: &str, program: &mut Program, env: &mut Environment) -> Result<Value, Diagnostic> {
+    parse(source, program).map_err(|error| *error)?;
+    gather(source, program, env)?;
+    evaluate_prepared(source, program, env)
+}
+
+/// The value of a program whose parameters are gathered.
+fn evaluate_prepared(source: &str, program: &Program, env: &mut Environment) -> Result<Value, Diagnostic> {
     let mut last = None;
     for statement in &program.statements {
         let value = Evaluator { source, program, env }.value(statement.value)?;
@@ -101,7 +114,20 @@ pub(crate) fn run(source: &str, program: &mut Program, env: &mut Environment) ->
 
 /// Reads a program and gathers its parameters.
 pub(crate) fn prepare(source: &str, program: &mut Program, env: &mut Environment) -> Result<(), Diagnostic> {
-    parse(source, program).map_err(|error| *error)?;
+    parse(source, program)
+        .map_err(|error| *error)
+        .and_then(|()| gather(source, program, env))
+        .map_err(|error| foreign::named(source, error))
+}
+
+/// Gathers the parameters of a program.
+fn gather(source: &str, program: &mut Program, env: &mut Environment) -> Result<(), Diagnostic> {
+    let unnamed = program.parameters.iter().map(|parameter| {
+        let said = parameter.facts.and_then(|facts| source.get(facts.span())).unwrap_or("");
+        // What is wrong with the facts is said where they are evaluated.
+        parameter.name.is_none().then(|| literals::unnamed(said, parameter.in_stride).ok()).flatten()
+    });
+    program.unnamed = unnamed.collect();
     declare(source, program, env)
 }
 
@@ -141,11 +167,19 @@ fn declare(source: &str, program: &Program, env: &mut Environment) -> Result<(),
         })?;
         env.parameters.insert(text.to_owned(), declared);
     }
+    for statement in &program.statements {
+        if let Some(error) = foreign::labelled(source, program, statement.value, env) {
+            return Err(error);
+        }
+    }
     for name in program.unknown_names() {
         let text = source.get(name.clone()).unwrap_or("");
         let known = bound.contains(text) || env.values.contains_key(text) || env.parameters.contains_key(text);
         if known || functions::find(text).is_some() || xor_bits(text).is_some() {
             continue;
+        }
+        if let Some(error) = foreign::reserved(text, name) {
+            return Err(error);
         }
         if let Ok(parameter) = Parameter::named(text, Facts::positive()) {
             env.parameters.insert(text.to_owned(), parameter);
@@ -240,6 +274,9 @@ impl<'a> Evaluator<'a> {
 
     #[cold]
     fn unknown_name(&self, span: Range<usize>, text: &str) -> Diagnostic {
+        if let Some(error) = foreign::reserved(text, span.clone()) {
+            return error;
+        }
         let known = functions::find(text).is_some();
         let near = nearest(text, self.env.names(), 1).first().copied();
         let text = excerpt(text);

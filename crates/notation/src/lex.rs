@@ -12,6 +12,7 @@
 use std::ops::Range;
 
 use crate::diagnostic::{Diagnostic, Fail};
+use crate::foreign;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -120,6 +121,10 @@ impl<'a> Lexer<'a> {
             match self.byte(self.at) {
                 Some(b' ' | b'\t' | b'\r') => self.at += 1,
                 Some(b'#') => {
+                    let comment = self.source.get(self.at + 1..).unwrap_or("");
+                    if foreign::is_attribute(comment) {
+                        return foreign::attribute(self.at..self.at + 1, comment).fail();
+                    }
                     while self.byte(self.at).is_some_and(|byte| byte != b'\n') {
                         self.at += 1;
                     }

@@ -42,17 +42,6 @@ pub(crate) fn push_merged<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaf: &Leaf<D>
 pub(crate) fn each_coalesced<D: Stride>(
     leaves: &[Leaf<D>],
     endless: bool,
-    emit: impl FnMut(Leaf<D>) -> Option<()>,
-) -> Option<Option<Leaf<D>>> {
-    each_joined(leaves, endless, |_, _| true, emit)
-}
-
-/// As [`each_coalesced`], joining only extents that `joins` does not keep apart.
-#[inline(always)]
-fn each_joined<D: Stride>(
-    leaves: &[Leaf<D>],
-    endless: bool,
-    joins: impl Fn(&D::Extent, &D::Extent) -> bool,
     mut emit: impl FnMut(Leaf<D>) -> Option<()>,
 ) -> Option<Option<Leaf<D>>> {
     let Some((last, front)) = leaves.split_last() else { return Some(None) };
@@ -68,7 +57,7 @@ fn each_joined<D: Stride>(
         }
     };
     let mut take = |leaf: &Leaf<D>| {
-        if open.stride.continues(&open.extent, &leaf.stride).proved() && joins(&open.extent, &leaf.extent) {
+        if open.stride.continues(&open.extent, &leaf.stride).proved() {
             open.extent = open.extent.times(&leaf.extent)?;
             return Some(());
         }
@@ -96,23 +85,6 @@ pub(crate) fn push_coalesced<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaves: &[L
     Some(())
 }
 
-/// The coalesced modes of a list of leaves as they are shown, with extents kept apart whose product
-/// would say less; empty when the size is 1.
-#[inline(always)]
-fn shown<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaves: &[Leaf<D>]) -> Option<()> {
-    let last = each_joined(
-        leaves,
-        false,
-        |front, next| !front.apart(next),
-        |mode| {
-            modes.push(mode);
-            Some(())
-        },
-    )?;
-    modes.extend(last);
-    Some(())
-}
-
 /// The coalesced modes of a list of leaves; empty when the size is 1.
 #[inline]
 pub(crate) fn coalesced<D: Stride>(leaves: &[Leaf<D>]) -> Option<Leaves<Leaf<D>>> {
@@ -124,8 +96,7 @@ pub(crate) fn coalesced<D: Stride>(leaves: &[Leaf<D>]) -> Option<Leaves<Leaf<D>>
 impl<D: Stride> Layout<D> {
     /// The layout with the fewest modes that equals this one at every index below its size.
     ///
-    /// A layout of size 1 becomes `1:0`; one without leaves, `():()`. A known extent beside one
-    /// that is not known and has no name stays, too.
+    /// A layout of size 1 becomes `1:0`; one without leaves, `():()`.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -140,7 +111,7 @@ impl<D: Stride> Layout<D> {
             return self.flatten();
         }
         let mut layout = Layout::blank();
-        shown(layout.leaves_mut(), self.leaves()).ok_or_else(|| D::Extent::overflow("coalesce"))?;
+        push_coalesced(layout.leaves_mut(), self.leaves(), false).ok_or_else(|| D::Extent::overflow("coalesce"))?;
         layout.nest_flat()?;
         Ok(layout)
     }
@@ -250,7 +221,7 @@ fn coalesce_modes<D: Stride>(
 ) -> Result<(), LayoutError> {
     if profile.is_leaf() {
         let mut modes = Leaves::new();
-        shown(&mut modes, layout.leaves).ok_or_else(|| D::Extent::overflow("coalesce"))?;
+        push_coalesced(&mut modes, layout.leaves, false).ok_or_else(|| D::Extent::overflow("coalesce"))?;
         if modes.is_empty() {
             out.leaf(Leaf { extent: D::Extent::one(), stride: D::zero() });
         } else {

@@ -3,7 +3,7 @@
 //! Law: this is the generic algebra on answers that may be open; where both numbers are known, it
 //! is that of integers.
 
-use super::{Expr, Symbolic, given, predicate, question, quotient};
+use super::{Expr, given, predicate, question, quotient};
 use crate::algebra::compose::compose_integers;
 use crate::algebra::sum::add_integers;
 use crate::refusal::error::LayoutError;
@@ -57,15 +57,6 @@ impl ExtentKind for Expr {
             Truth::Refuted => Some(Expr::one()),
             // Between 0 and the end, and at the end from there on.
             Truth::Open => quotient::floor(&self.minimum(end)?.maximum(&Expr::zero())?, end),
-        }
-    }
-
-    fn apart(&self, other: &Expr) -> bool {
-        let unnamed = |expr: &Expr| Symbolic::parameters(expr).iter().any(|parameter| parameter.name().is_none());
-        match (self.known(), other.known()) {
-            (Some(_), None) => unnamed(other),
-            (None, Some(_)) => unnamed(self),
-            _ => false,
         }
     }
 

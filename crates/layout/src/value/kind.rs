@@ -137,14 +137,6 @@ pub trait ExtentKind: Sized {
         }
     }
 
-    /// Whether the product with `other` would say less than both: one of them is known, and the
-    /// other is not and has no name. `8*?` reads back as a number about which nothing is known,
-    /// while `(8,?)` keeps the 8.
-    #[inline(always)]
-    fn apart(&self, _other: &Self) -> bool {
-        false
-    }
-
     /// Whether a layout sends different coordinates to different values: see
     /// [`Layout::is_injective`].
     fn injective(layout: &Layout<Self>) -> Result<bool, LayoutError>

@@ -17,6 +17,14 @@ use crate::functions::{Unfit, quotient};
 use crate::reading::{any_tree, integer_tree, launch_tree, single, single_step, tiler_of};
 use crate::value::Value;
 
+/// A new parameter without a name. An unknown stride has no known sign either.
+pub(super) fn unnamed(said: &str, in_stride: bool) -> Result<Parameter, LayoutError> {
+    match in_stride {
+        true => format!("int,{said}").parse().map(Parameter::anonymous),
+        false => said.parse().map(Parameter::anonymous),
+    }
+}
+
 impl Evaluator<'_> {
     /// `M{div=8}` or `?`.
     pub(super) fn parameter(&self, id: NodeId, index: u32) -> Evaluated {
@@ -27,9 +35,11 @@ impl Evaluator<'_> {
                 Some(declared) => Ok(declared.clone()),
                 None => Parameter::named(self.text(name.span()), Facts::positive()),
             },
-            // An unknown stride has no known sign either.
-            None if written.in_stride => format!("int,{said}").parse().map(Parameter::anonymous),
-            None => said.parse().map(Parameter::anonymous),
+            // Where no program was prepared, nothing else is evaluated.
+            None => match self.program.unnamed.get(index as usize) {
+                Some(Some(parameter)) => Ok(parameter.clone()),
+                _ => unnamed(said, written.in_stride),
+            },
         };
         parameter.map(|parameter| Value::from(Expr::from(parameter))).map_err(|error| self.refuse(id, error))
     }

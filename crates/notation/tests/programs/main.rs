@@ -4,6 +4,7 @@ mod answers;
 mod derivations;
 mod descriptors;
 mod explanations;
+mod foreign;
 mod language;
 mod morphisms;
 mod names;

@@ -1,0 +1,103 @@
+//! Two programs about the same numbers: the sides of an equation.
+//!
+//! Law: both sides have the values that they have in one program. A name that becomes known at
+//! launch is one number, and what is said of it on either side holds on both. Each `?` of the left
+//! is the `?` in its place on the right, in the order in which they are written; so `(8,?):(1,8)`
+//! beside the same text is the same layout. Where one side has more of them than the other, no rule
+//! says which are the same, and the pair is refused.
+
+use std::ops::Range;
+
+use tilewright_layout::symbolic::{Facts, Parameter};
+
+use super::{Environment, evaluate_prepared, prepare};
+use crate::ast::Program;
+use crate::diagnostic::Diagnostic;
+use crate::value::Value;
+
+/// The values of two programs about the same numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// The values, left and right.
+    pub values: [Value; 2],
+    /// How many numbers without a name, `?`, both sides share.
+    pub unnamed: usize,
+}
+
+/// Evaluates two programs whose numbers known at launch are the same: names, and each `?` with the
+/// one in its place on the other side.
+///
+/// Errors: as [`super::evaluate`], with 0 for the left program and 1 for the right one; both sides
+/// have `?`, and not as many.
+///
+/// ```
+/// use tilewright_notation::{Environment, evaluate_pair};
+///
+/// let pair = |left, right| evaluate_pair(left, right, &Environment::new()).unwrap().values;
+/// let [left, right] = pair("coalesce((8,?):(1,8))", "8*?:1");
+/// assert_eq!(left, right);
+/// let [left, right] = pair("(4,M{div=8}):(1,4)", "(4,M):(1,4)");
+/// assert_eq!(left, right);
+/// ```
+pub fn evaluate_pair(left: &str, right: &str, env: &Environment) -> Result<Pair, (usize, Diagnostic)> {
+    let sources = [left, right];
+    let mut programs = [Program::default(), Program::default()];
+    let mut environments = [env.clone(), env.clone()];
+    for (side, (source, (program, env))) in sources.iter().zip(programs.iter_mut().zip(&mut environments)).enumerate() {
+        prepare(source, program, env).map_err(|error| (side, error))?;
+    }
+    share_names(&mut environments, right)?;
+    let unnamed = share_unnamed(&mut programs, sources)?;
+    let [a, b] = &mut environments;
+    let [first, second] = &programs;
+    let left = evaluate_prepared(left, first, a).map_err(|error| (0, error))?;
+    let right = evaluate_prepared(right, second, b).map_err(|error| (1, error))?;
+    Ok(Pair { values: [left, right], unnamed })
+}
+
+/// Joins what both sides say of a name.
+fn share_names([a, b]: &mut [Environment; 2], right: &str) -> Result<(), (usize, Diagnostic)> {
+    for (name, own) in &mut a.parameters {
+        let Some(other) = b.parameters.get_mut(name) else { continue };
+        let both = joined(own.facts(), other.facts(), 0..right.len(), name)?;
+        let declared = Parameter::named(name, both).map_err(|error| (1, refused(0..right.len(), &error)))?;
+        (*own, *other) = (declared.clone(), declared);
+    }
+    Ok(())
+}
+
+/// Makes each `?` of the right the one in its place on the left; how many there are.
+fn share_unnamed(programs: &mut [Program; 2], sources: [&str; 2]) -> Result<usize, (usize, Diagnostic)> {
+    let [first, second] = programs;
+    let count = |program: &Program| program.unnamed.iter().flatten().count();
+    let (left, right) = (count(first), count(second));
+    let whole = 0..sources[1].len();
+    if left != right && left > 0 && right > 0 {
+        let message =
+            format!("the left has {left} `?` and the right has {right}, so it is not clear which are the same");
+        return Err((
+            1,
+            Diagnostic::new("E0215", whole.clone(), message)
+                .label(whole, "each `?` is the one in its place on the other side")
+                .help("give the numbers names, such as M and N: a name is one number on both sides"),
+        ));
+    }
+    let pairs = first.unnamed.iter_mut().flatten().zip(second.unnamed.iter_mut().flatten());
+    for (own, other) in pairs {
+        let both = Parameter::anonymous(joined(own.facts(), other.facts(), whole.clone(), "?")?);
+        (*own, *other) = (both.clone(), both);
+    }
+    Ok(left.min(right))
+}
+
+/// What is known of a number from both sides.
+fn joined(left: Facts, right: Facts, place: Range<usize>, name: &str) -> Result<Facts, (usize, Diagnostic)> {
+    left.and(right).map_err(|error| {
+        let message = format!("no number has the facts that both sides say of {name}: {{{left}}} and {{{right}}}");
+        (1, Diagnostic::new(error.code(), place.clone(), message).label(place, "the same number as on the left"))
+    })
+}
+
+fn refused(place: Range<usize>, error: &tilewright_layout::LayoutError) -> Diagnostic {
+    Diagnostic::new(error.code(), place.clone(), error.to_string()).label(place, "refused")
+}
