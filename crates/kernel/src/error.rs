@@ -167,6 +167,23 @@ pub enum Reason {
         /// By whom.
         by: String,
     },
+    /// E0924: ends of a copy, or operands of a product, that do not have the same elements at the
+    /// same indices.
+    Parts {
+        /// What one of them is.
+        first: String,
+        /// What the other one is.
+        second: String,
+    },
+    /// E0925: an element that a fragment does not have.
+    NoElement {
+        /// The layout of the fragment.
+        layout: String,
+        /// The index.
+        index: i64,
+        /// How many the fragment, or its mode, has.
+        count: i64,
+    },
     /// E0917: an element of an output that nobody may write.
     NeverWritten {
         /// The output.
@@ -253,6 +270,8 @@ impl KernelError {
             Reason::NeverWritten { .. } => "E0917",
             Reason::Over { .. } => "E0918",
             Reason::Distribution { .. } => "E0919",
+            Reason::Parts { .. } => "E0924",
+            Reason::NoElement { .. } => "E0925",
         }
     }
 
@@ -298,6 +317,11 @@ impl KernelError {
             }
             Reason::Over { .. } => "use it in the body of the loop".to_string(),
             Reason::Arithmetic { .. } => "convert to a type that has it, as `f32`".to_string(),
+            Reason::Parts { .. } => {
+                "partition both ends by the same tiled instruction at the same thread, or neither; retile a fragment for another one"
+                    .to_string()
+            }
+            Reason::NoElement { count, .. } => format!("take an index from 0 to {}", count - 1),
             Reason::Distribution { .. } => {
                 "give each element of the tile to one thread and value, and copies by modes of stride 0".to_string()
             }
@@ -340,6 +364,10 @@ impl fmt::Display for Reason {
             Reason::Role { tensor, tried } => write!(f, "{tensor} cannot be {tried}"),
             Reason::Unwritten { element } => write!(f, "element {element} of the fragment has no value yet"),
             Reason::Over { index } => write!(f, "{index} is used behind the loop whose index it is"),
+            Reason::Parts { first, second } => write!(f, "{first}, and {second}"),
+            Reason::NoElement { layout, index, count } => {
+                write!(f, "index {index} of the fragment {layout}, where there are {count} elements")
+            }
             Reason::Distribution { layout, because } => write!(f, "{layout}: {because}"),
             Reason::Arithmetic { operation, element } => write!(f, "numbers of type {element} have no {operation}"),
             Reason::Overlap { layout, in_registers: true } => {

@@ -57,7 +57,7 @@ pub mod program;
 pub mod ptx;
 
 pub use build::{
-    Build, Coverage, Cursor, Deal, Distributed, Drawn, Flag, Fragment, Kernel, Meeting, Num, Pipeline, Reduction,
+    Build, Coordinates, CopyBy, Coverage, Cursor, Deal, Distributed, Drawn, Flag, Fragment, Kernel, Meeting, Num, Pipeline, Predicates, Reduction,
     Route, Stage, Tensor, View, Written,
 };
 pub use distribution::Distribution;

@@ -6,7 +6,7 @@
 //! and then all elements of an access exist, or none does.
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coordinate, Extent, LayoutError, ModePath, Stride, Tree};
+use tilewright_layout::{Coordinate, Extent, LayoutError, ModePath, Stride};
 
 use super::load_store::Edge;
 use super::tensor::View;
@@ -26,6 +26,12 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
+    /// Where one of its elements is, by its number among them.
+    pub(super) fn offset_at(&self, at: usize) -> Result<Expr, Reason> {
+        let moved = Stride::plus(&self.offset, &Expr::from(at as i64));
+        moved.ok_or(Reason::Layout(LayoutError::Overflow { op: "offset" }))
+    }
+
     /// Whether both have an element at one place, as far as their distance is known.
     pub(crate) fn meets(&self, other: &Piece) -> bool {
         let apart = other.offset.minus(&self.offset).and_then(|apart| apart.known());
@@ -166,14 +172,47 @@ impl View<'_> {
 
     /// The paths of the modes of the whole tensor, and their extents, or where they end before.
     pub(super) fn bounds(&self) -> Vec<(ModePath, Expr)> {
-        let mut found = Vec::new();
-        gather(&self.whole, ModePath::ROOT, &mut found);
+        let paths = super::tensor::paths(&self.whole);
+        let mut found: Vec<(ModePath, Expr)> = paths.into_iter().zip(self.whole.leaves().iter().cloned()).collect();
         for (path, extent) in &mut found {
             if let Some((_, end)) = self.ends.iter().find(|(own, _)| own == path) {
                 *extent = end.clone();
             }
         }
         found
+    }
+
+    /// That all of the view is inside its tensor, in all threads, blocks and turns: what is moved as
+    /// a whole has no access that a predicate could leave out.
+    ///
+    /// Errors: that is not shown ([`Reason::Outside`], [`Reason::Before`]).
+    pub(crate) fn shown_inside(&self) -> Result<(), Reason> {
+        let overflow = || Reason::Layout(LayoutError::Overflow { op: "coordinate" });
+        for (number, (path, extent)) in self.bounds().into_iter().enumerate() {
+            let start = self.place.start.scale_at(path);
+            let (mut least, mut greatest) = (start.clone(), start);
+            for leaf in self.place.layout.leaves() {
+                let step = leaf.stride.scale_at(path);
+                let last = leaf.extent.minus(&Expr::from(1)).ok_or_else(overflow)?;
+                let far = Stride::times(&step, &last).ok_or_else(overflow)?;
+                let end = if Expr::from(-1).less(&step).proved() { &mut greatest } else { &mut least };
+                *end = Stride::plus(end, &far).ok_or_else(overflow)?;
+            }
+            let core = self.build.core();
+            let tensor = || core.buffers[self.buffer.index()].name.clone();
+            if !core.is_natural(&least) {
+                return Err(Reason::Before { tensor: tensor(), coordinate: core.in_words(&least), mode: number });
+            }
+            if !core.is_less(&greatest, &extent) {
+                return Err(Reason::Outside {
+                    tensor: tensor(),
+                    coordinate: core.in_words(&greatest),
+                    mode: number,
+                    extent: extent.to_string(),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// What must hold for an access to exist: a number that must be less than an extent, each. None
@@ -245,17 +284,5 @@ impl<'k> View<'k> {
     /// them again.
     pub fn in_whole_lines_once(&self) -> View<'k> {
         View { cache: Cache::WholeLinesOnce, ..self.clone() }
-    }
-}
-
-fn gather(shape: &Tree<Expr>, path: ModePath, found: &mut Vec<(ModePath, Expr)>) {
-    if let ([extent], true) = (shape.leaves(), shape.is_leaf()) {
-        found.push((path, extent.clone()));
-        return;
-    }
-    for (mode, part) in shape.modes().enumerate() {
-        if let Ok(path) = path.then(mode) {
-            gather(&part, path, found);
-        }
     }
 }

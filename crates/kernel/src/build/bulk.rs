@@ -84,6 +84,7 @@ impl Build {
         let statement = if cache == Cache::Streaming { "store_bulk_once" } else { "store_bulk" };
         self.core().begin(Source { statement, location: Location::caller() });
         destination.writable()?;
+        source.shown_inside()?;
         let boxes = self.boxes(destination, source)?;
         // The boxes are the tile, and what they have past the edges is left out.
         destination.remember_write(None)?;

@@ -26,7 +26,8 @@ impl Core {
         let mut units = Vec::new();
         for cell in 0..self.cells.len() {
             let bits = self.cells[cell].bits;
-            let each = if bits < 32 { (32 / bits) as usize } else { 1 };
+            // Predicates have no words.
+            let each = if (2..32).contains(&bits) { (32 / bits) as usize } else { 1 };
             let count = self.cells[cell].slots.len();
             for from in (0..count).step_by(each) {
                 let slots: Vec<usize> = (from..(from + each).min(count)).collect();

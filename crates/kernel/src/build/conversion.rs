@@ -22,6 +22,7 @@ use super::core::{Core, Slot};
 use super::distributed::Distributed;
 use super::fragment::Fragment;
 use super::load_store::Edge;
+use super::tensor::Cuttable;
 use crate::distribution::Distribution;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
@@ -194,7 +195,7 @@ impl<'k> Distributed<'k> {
             }
         }
         let layout = Layout::mode_of(values as i64, i64::from(values > 1))?;
-        Ok(Fragment { build, cell, element: self.element(), start: 0, layout })
+        Ok(Fragment { build, cell, element: self.element(), start: 0, layout, part: None })
     }
 
     fn by_shared(&self, to: &Distribution) -> Result<Fragment<'k>, Reason> {

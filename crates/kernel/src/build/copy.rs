@@ -1,15 +1,19 @@
 //! Tiled copies.
 //!
-//! Law: element `i` of the destination becomes element `i` of the source. The atom of the copy says
-//! which instruction moves it, and where both ends lie decides how many elements it takes.
+//! Law: element `i` of the destination becomes element `i` of the source, of the parts that a thread
+//! has of both. The atom of the copy says which instruction moves it, and where both ends lie
+//! decides how many elements it takes. Nothing is written that is not shown to exist, or asked for
+//! by a predicate of its own edge; in shared memory all that a copy writes exists.
 
-use tilewright_atoms::{CopyAtom, CopyEnd, TiledCopy};
+use tilewright_atoms::{CopyAtom, CopyEnd};
 
 use super::Build;
 use super::access::Piece;
 use super::fragment::Fragment;
 use super::load_store::Edge;
-use super::tensor::View;
+use super::part::{CopyBy, End, same_modes};
+use super::predicates::{Conditions, Predicates};
+use super::tensor::{Cuttable, View};
 use crate::error::{KernelError, Reason};
 use crate::program::memory::Cache;
 use crate::program::operation::Operation;
@@ -91,105 +95,193 @@ impl<'k> Tensor<'k> for Fragment<'k> {
     }
 }
 
+/// Which elements a copy takes.
+#[derive(Clone, Copy)]
+enum Taken<'p, 'k> {
+    /// All, which must exist.
+    All,
+    /// Those that exist.
+    Existing,
+    /// Those whose predicate is true, and that exist.
+    Where(&'p Predicates<'k>),
+}
+
+impl Taken<'_, '_> {
+    fn edge(self) -> Edge {
+        match self {
+            Taken::All => Edge::Proved,
+            _ => Edge::Predicated,
+        }
+    }
+}
+
 impl Build {
     /// Copies a tile: each thread what the tiled copy gives it (CuTe `copy(tiled_copy, src, dst)`).
     ///
-    /// Source and destination are tiles in memory, or parts of this thread: a fragment, or what
-    /// [`View::partition`] returned. An asynchronous instruction (`SM80_CP_ASYNC`) returns at once;
-    /// see [`Build::commit_async`].
+    /// Source and destination are two tiles in memory, or two parts of this thread: what
+    /// [`View::partition`] returned, which is not partitioned again, or a fragment beside either. An
+    /// instruction alone ([`CopyAtom`]) copies parts. An asynchronous instruction
+    /// (`SM80_CP_ASYNC`) returns at once; see [`Build::commit_async`].
     ///
-    /// Errors: shapes or types differ; an element of either may not exist; the elements of one
-    /// instruction do not lie side by side, for every admissible size, and aligned.
+    /// ```
+    /// use tilewright_atoms::{CopyAtom, CopyEnd, TiledCopy};
+    /// use tilewright_kernel::{Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let atom = CopyAtom::named("UniversalCopy<uint128_t>")?;
+    /// let copy = TiledCopy::new(atom, 32, &"(8,4):(4,1)".parse()?, &"(1,4)".parse()?)?;
+    /// let kernel = Kernel::build("copied", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(64,16):(16,1)")?, k.output::<f32>("y", "(64,16):(1,64)")?);
+    ///     let (from, to) = (x.partition(&copy, CopyEnd::Source)?, y.partition(&copy, CopyEnd::Destination)?);
+    ///     k.copy(&copy, &from, &to) // as k.copy(&copy, &x, &y)
+    /// })?;
+    /// let run = interpret::check(kernel.program(), &[])?.run;
+    /// assert_eq!(run.tensor::<f32>(1)?[1], run.tensor::<f32>(0)?[16]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: one end is a tile and the other a part, or they are parts of other elements or of
+    /// other threads; shapes or types differ; an element of either may not exist; the elements of
+    /// one instruction do not lie side by side, for every admissible size, and aligned.
     #[track_caller]
     pub fn copy<'k>(
         &'k self,
-        copy: &TiledCopy,
+        by: &impl CopyBy,
         source: &impl Tensor<'k>,
         destination: &impl Tensor<'k>,
     ) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.core().begin(Source { statement: "copy", location });
-        self.tiled(copy, source, destination, Edge::Proved).map_err(|refusal| refusal.at("copy", location))
+        self.copied("copy", by, (source, destination), Taken::All, Location::caller())
     }
 
-    /// As [`Build::copy`]; past the edges of a tensor, reads give 0 and writes do nothing (CuTe
-    /// `copy_if` with the predicate of the identity tensor).
+    /// As [`Build::copy`]; past the edges of a tensor, reads give 0 and writes do nothing. What is
+    /// written in shared memory exists in any case: zeros go where the source ends.
     ///
-    /// Errors: as [`Build::copy`], but for elements that may not exist.
+    /// Errors: as [`Build::copy`], but for elements of tensors of the device that may not exist.
     #[track_caller]
     pub fn copy_predicated<'k>(
         &'k self,
-        copy: &TiledCopy,
+        by: &impl CopyBy,
         source: &impl Tensor<'k>,
         destination: &impl Tensor<'k>,
     ) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.core().begin(Source { statement: "copy_predicated", location });
-        let copied = self.tiled(copy, source, destination, Edge::Predicated);
-        copied.map_err(|refusal| refusal.at("copy_predicated", location))
+        self.copied("copy_predicated", by, (source, destination), Taken::Existing, Location::caller())
     }
 
-    fn tiled<'k>(
+    /// As [`Build::copy_predicated`], of the elements whose predicate is true (CuTe `copy_if`). A
+    /// predicate is one for each element, or for each run of the instruction. Where one is false,
+    /// `cp.async` writes zeros; any other instruction leaves the destination as it is, and an
+    /// element of a fragment that had no value is 0.
+    ///
+    /// Errors: as [`Build::copy_predicated`]; there are more or fewer predicates; one run of an
+    /// instruction of fixed width has several.
+    #[track_caller]
+    pub fn copy_if<'k>(
         &'k self,
-        copy: &TiledCopy,
+        by: &impl CopyBy,
+        predicates: &Predicates<'k>,
         source: &impl Tensor<'k>,
         destination: &impl Tensor<'k>,
-        edge: Edge,
+    ) -> Result<(), KernelError> {
+        self.copied("copy_if", by, (source, destination), Taken::Where(predicates), Location::caller())
+    }
+
+    fn copied<'k>(
+        &'k self,
+        statement: &'static str,
+        by: &impl CopyBy,
+        (source, destination): (&impl Tensor<'k>, &impl Tensor<'k>),
+        taken: Taken<'_, 'k>,
+        location: Location,
+    ) -> Result<(), KernelError> {
+        self.core().begin(Source { statement, location });
+        self.moved(by, source, destination, taken).map_err(|refusal| refusal.at(statement, location))
+    }
+
+    fn moved<'k>(
+        &'k self,
+        by: &impl CopyBy,
+        source: &impl Tensor<'k>,
+        destination: &impl Tensor<'k>,
+        taken: Taken<'_, 'k>,
     ) -> Result<(), Reason> {
-        let cut = |view: &View<'k>, end: CopyEnd| view.partition_copy(copy, end);
-        let kind = kind_of(copy.atom())?;
+        let atom = by.instruction();
+        let kind = kind_of(atom)?;
+        let ends = match (source.as_view(), destination.as_view(), source.as_fragment(), destination.as_fragment()) {
+            (Some(from), Some(to), ..) => [End::View(from), End::View(to)],
+            (Some(from), _, _, Some(to)) => [End::View(from), End::Fragment(to)],
+            (_, Some(to), Some(from), _) => [End::Fragment(from), End::View(to)],
+            _ => return Err(not_for_these(atom)),
+        };
+        let tiling = by.tiling();
+        let is_tile = self.matched(tiling, ends)?;
+        let cut = |view: &View<'k>, end: CopyEnd| match tiling {
+            Some(copy) if is_tile => view.partition_copy(copy, end, None),
+            _ => Ok(view.clone()),
+        };
+        let values = |view: &View<'k>| {
+            let own = atom.values(atom.reference(), i64::from(view.element.bits())).ok();
+            own.and_then(|own| own.mode(1)).map_or(1, |values| values.size())
+        };
+        let conditions = |view: &View<'k>| match taken {
+            Taken::Where(predicates) => Conditions::of(predicates, view, values(view)).map(Some),
+            _ => Ok(None),
+        };
+        let edge = taken.edge();
         match (source.as_view(), destination.as_view(), source.as_fragment(), destination.as_fragment()) {
             (Some(from), Some(to), ..) => {
                 let (from, to) = (cut(from, CopyEnd::Source)?, cut(to, CopyEnd::Destination)?);
-                self.between(&kind, copy.atom(), &from, &to, edge)
+                same_modes(&from, &to)?;
+                let conditions = conditions(&from)?;
+                match kind {
+                    Kind::Move(bits) => {
+                        if to.is_shared() {
+                            to.pieces_inside()?;
+                        }
+                        let fragment = from.fragment_like(from.element)?;
+                        from.read_if(conditions.as_ref(), &fragment, bits, edge)?;
+                        // The fragment has the shape of the source; indices count the same elements.
+                        to.write_if(conditions.as_ref(), &fragment, bits, edge)
+                    }
+                    Kind::Async { bits, past_first_level } => {
+                        self.copy_async(atom, (&from, &to), (bits, past_first_level), conditions.as_ref(), edge)
+                    }
+                    _ => Err(not_for_these(atom)),
+                }
             }
             (Some(from), _, _, Some(to)) => {
                 let from = cut(from, CopyEnd::Source)?;
-                match kind {
-                    Kind::Move(bits) => from.read_into(to, bits, edge),
-                    Kind::LoadMatrix { count, transposed } => self.load_matrix(&from, to, count, transposed),
-                    _ => Err(not_for_these(copy.atom())),
+                match (kind, conditions(&from)?) {
+                    (Kind::Move(bits), conditions) => from.read_if(conditions.as_ref(), to, bits, edge),
+                    (Kind::LoadMatrix { count, transposed }, None) => self.load_matrix(&from, to, count, transposed),
+                    _ => Err(not_for_these(atom)),
                 }
             }
             (_, Some(to), Some(from), _) => {
                 let to = cut(to, CopyEnd::Destination)?;
-                match kind {
-                    Kind::Move(bits) => to.write_from(from, bits, edge),
-                    Kind::StoreMatrix { count, transposed } => self.store_matrix(from, &to, count, transposed),
-                    _ => Err(not_for_these(copy.atom())),
+                match (kind, conditions(&to)?) {
+                    (Kind::Move(bits), conditions) => {
+                        if to.is_shared() {
+                            to.pieces_inside()?;
+                        }
+                        to.write_if(conditions.as_ref(), from, bits, edge)
+                    }
+                    (Kind::StoreMatrix { count, transposed }, None) => self.store_matrix(from, &to, count, transposed),
+                    _ => Err(not_for_these(atom)),
                 }
             }
-            _ => Err(not_for_these(copy.atom())),
-        }
-    }
-
-    fn between<'k>(
-        &'k self,
-        kind: &Kind,
-        atom: &CopyAtom,
-        from: &View<'k>,
-        to: &View<'k>,
-        edge: Edge,
-    ) -> Result<(), Reason> {
-        match kind {
-            Kind::Move(bits) => {
-                let fragment = from.fragment_like(from.element)?;
-                from.read_into(&fragment, *bits, edge)?;
-                // The fragment has the shape of the source; indices count the same elements.
-                to.write_from(&fragment, *bits, edge)
-            }
-            Kind::Async { bits, past_first_level } => self.copy_async(atom, from, to, *bits, *past_first_level, edge),
             _ => Err(not_for_these(atom)),
         }
     }
 
+    /// `cp.async` of parts. The destination is written whatever the predicate says, with zeros where
+    /// it is false, so all of it exists.
     pub(super) fn copy_async<'k>(
         &'k self,
         atom: &CopyAtom,
-        from: &View<'k>,
-        to: &View<'k>,
-        bits: u32,
-        past_first_level: bool,
+        (from, to): (&View<'k>, &View<'k>),
+        (bits, past_first_level): (u32, bool),
+        conditions: Option<&Conditions>,
         edge: Edge,
     ) -> Result<(), Reason> {
         let spaces = (from.is_shared(), to.is_shared());
@@ -199,35 +291,119 @@ impl Build {
         from.readable()?;
         let each = bits / from.element.bits();
         let (sources, targets) = (from.pieces(each)?, to.pieces(each)?);
-        let narrow = |view: &View<'k>, pieces: &[Piece]| {
-            pieces.iter().any(|piece| piece.elements.len() as u32 != each).then(|| Reason::Width {
-                tensor: view.text(),
-                atom: atom.name().to_string(),
-                elements: each,
-                because: "they do not lie side by side at a multiple of that, or an edge may part them".to_string(),
-            })
+        let refuse = |view: &View<'k>, because: &str| Reason::Width {
+            tensor: view.text(),
+            atom: atom.name().to_string(),
+            elements: each,
+            because: because.to_string(),
         };
-        if let Some(refusal) = narrow(from, &sources).or_else(|| narrow(to, &targets)) {
-            return Err(refusal);
+        for (view, pieces) in [(from, &sources), (to, &targets)] {
+            if pieces.iter().any(|piece| piece.elements.len() as u32 != each) {
+                let because = "they do not lie side by side at a multiple of that, or an edge may part them";
+                return Err(refuse(view, because));
+            }
         }
         for source in &sources {
-            let target =
-                targets.iter().find(|target| target.elements == source.elements).ok_or_else(|| Reason::Width {
-                    tensor: to.text(),
-                    atom: atom.name().to_string(),
-                    elements: each,
-                    because: "the elements that lie side by side in one memory do not in the other".to_string(),
-                })?;
+            let target = targets.iter().find(|target| target.elements == source.elements);
+            let target = target
+                .ok_or_else(|| refuse(to, "the elements that lie side by side in one memory do not in the other"))?;
             from.own_block("an asynchronous copy")?;
             to.own_block("an asynchronous copy")?;
+            let edge = match conditions {
+                None => edge,
+                Some(conditions) => {
+                    let condition = conditions.of_piece(source);
+                    let condition = condition.ok_or_else(|| refuse(from, "they have several predicates"))?;
+                    from.where_inside(source, condition)?
+                }
+            };
             let (mut read, read_at, guard) = from.one(source, edge)?;
-            let (write, write_at, _) = to.one(target, edge)?;
+            let (write, write_at, _) = to.one(target, Edge::Proved)?;
             if past_first_level {
                 read.cache = Cache::NoAllocate;
             }
             let inputs: Vec<Register> = write_at.into_iter().chain(read_at).chain(guard).collect();
             let operation = Operation::CopyAsync { to: write, from: read, or_zeros: guard.is_some() };
             self.core().effect(operation, inputs, &[], None);
+        }
+        Ok(())
+    }
+}
+
+impl<'k> View<'k> {
+    /// That each element exists: what is written in shared memory is not left out.
+    fn pieces_inside(&self) -> Result<(), Reason> {
+        for piece in self.pieces(1)? {
+            let conditions = self.conditions(&piece, Edge::Proved)?;
+            self.build.core().guard(self, &conditions, Edge::Proved)?;
+        }
+        Ok(())
+    }
+
+    /// What an access does where a condition is false, or where it does not exist: where both say
+    /// the same, once.
+    fn where_inside(&self, piece: &Piece, condition: Register) -> Result<Edge, Reason> {
+        // A coordinate that may be negative is left out by the condition, and not by the edge.
+        let Ok(edges) = self.conditions(piece, Edge::Predicated) else { return Ok(Edge::Where(condition)) };
+        let implied = self.build.core().says_inside(condition, &edges);
+        Ok(if implied { Edge::Predicated } else { Edge::Where(condition) })
+    }
+
+    /// Reads the elements whose condition is true; others stay what they were, and are 0 where they
+    /// had no value.
+    fn read_if(
+        &self,
+        conditions: Option<&Conditions>,
+        fragment: &Fragment<'k>,
+        bits: u32,
+        edge: Edge,
+    ) -> Result<(), Reason> {
+        let Some(conditions) = conditions else { return self.read_into(fragment, bits, edge) };
+        self.same_size(fragment)?;
+        self.readable()?;
+        let slots = fragment.slots()?;
+        if (1..slots.len()).any(|at| slots[..at].contains(&slots[at])) {
+            return Err(Reason::Overlap { layout: fragment.layout.to_string(), in_registers: true });
+        }
+        for piece in conditions.apart(self.pieces((bits / self.element.bits()).max(1))?)? {
+            let Some(condition) = conditions.of_piece(&piece) else { continue };
+            let own: Vec<usize> = piece.elements.iter().map(|element| slots[*element]).collect();
+            self.read_piece(&piece, self.where_inside(&piece, condition)?, condition, fragment.cell, &own)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the elements whose condition is true.
+    fn write_if(
+        &self,
+        conditions: Option<&Conditions>,
+        fragment: &Fragment<'k>,
+        bits: u32,
+        edge: Edge,
+    ) -> Result<(), Reason> {
+        let Some(conditions) = conditions else { return self.write_from(fragment, bits, edge) };
+        self.same_size(fragment)?;
+        self.writable()?;
+        let pieces = conditions.apart(self.pieces((bits / self.element.bits()).max(1))?)?;
+        if pieces.iter().any(|piece| piece.again) {
+            return Err(Reason::Overlap { layout: self.text(), in_registers: false });
+        }
+        let mut edges = Vec::new();
+        for piece in &pieces {
+            let Some(condition) = conditions.of_piece(piece) else { continue };
+            edges.push(self.where_inside(piece, condition)?);
+        }
+        if edges.iter().all(|edge| *edge == Edge::Predicated) {
+            self.remember_write(None)?;
+        } else {
+            for (condition, elements) in conditions.groups() {
+                self.remember_elements(Some(condition), Some(&elements))?;
+            }
+        }
+        let slots = fragment.slots()?;
+        for (piece, edge) in pieces.iter().zip(edges) {
+            let own: Vec<usize> = piece.elements.iter().map(|element| slots[*element]).collect();
+            self.write_piece(piece, edge, fragment.cell, &own)?;
         }
         Ok(())
     }

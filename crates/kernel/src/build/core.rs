@@ -76,6 +76,12 @@ pub(crate) struct Core {
     pub(crate) widths: Vec<Width>,
     /// The depth of the body in which each register exists.
     homes: Vec<usize>,
+    /// Whether each is computed from the number of the thread, as far as instructions without side
+    /// effects tell.
+    of_thread: Vec<bool>,
+    /// What predicates say, of those that comparisons of indices made: each number is less than the
+    /// other.
+    pub(super) compared: HashMap<Register, Vec<(Expr, Expr)>>,
     pub(crate) scopes: Vec<Scope>,
     /// The least depth of the body in which something is computed anew: 0 where that is the
     /// outermost one in which its inputs exist.
@@ -130,6 +136,8 @@ impl Core {
             scalars: Vec::new(),
             widths: Vec::new(),
             homes: Vec::new(),
+            of_thread: Vec::new(),
+            compared: HashMap::new(),
             scopes: vec![Scope::default()],
             least_depth: 0,
             variables: Vec::new(),
@@ -193,7 +201,14 @@ impl Core {
         let register = Register(self.widths.len() as u32);
         self.widths.push(width);
         self.homes.push(depth);
+        self.of_thread.push(false);
         register
+    }
+
+    /// Whether a register is computed from the number of the thread, by instructions without side
+    /// effects: what a warp shuffles may be one number for all of it.
+    pub(super) fn is_computed_of_thread(&self, register: Register) -> bool {
+        self.of_thread[register.index()]
     }
 
     pub(crate) fn width(&self, register: Register) -> Width {
@@ -254,6 +269,13 @@ impl Core {
         let depth = here;
         let outputs: Registers = outputs.iter().map(|width| self.register_at(*width, depth)).collect();
         let (operation, inputs) = key.clone();
+        let of_thread = match &operation {
+            Operation::Special(special) => matches!(special, Special::Thread | Special::Lane),
+            _ => inputs.iter().any(|input| self.of_thread[input.index()]),
+        };
+        for output in &outputs {
+            self.of_thread[output.index()] = of_thread;
+        }
         let source = self.source;
         let instruction = Instruction { operation, inputs, outputs: outputs.clone(), guard: None, source };
         self.scopes[depth].steps.push(Step::Instruction(instruction));

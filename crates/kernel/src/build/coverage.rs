@@ -119,6 +119,11 @@ fn undecided(because: impl Into<String>) -> Doubt {
 impl View<'_> {
     /// Remembers a store to an output, for [`coverages`].
     pub(super) fn remember_write(&self, only: Option<Register>) -> Result<(), Reason> {
+        self.remember_elements(only, None)
+    }
+
+    /// The same for some of the elements.
+    pub(super) fn remember_elements(&self, only: Option<Register>, some: Option<&[usize]>) -> Result<(), Reason> {
         let role = self.build.core().buffers[self.buffer.index()].role;
         // Of memory that is seen in other elements, coordinates are not those of the tensor.
         if role != Role::Output || self.is_shared() || self.recast {
@@ -129,6 +134,9 @@ impl View<'_> {
         let size = self.layout.size().known().filter(|size| *size <= MAX_LISTED as i64 && self.ends.is_empty());
         let mut elements = size.map(|_| Vec::new());
         for index in 0..size.unwrap_or(0) {
+            if some.is_some_and(|some| !some.contains(&(index as usize))) {
+                continue;
+            }
             let at = self.place.layout.eval(&Expr::from(index))?;
             let along: Option<Vec<i64>> = bounds.iter().map(|(path, _)| at.scale_at(*path).known()).collect();
             elements = elements.zip(along).map(|(mut elements, along)| {

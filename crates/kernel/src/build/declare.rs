@@ -195,6 +195,7 @@ impl Build {
             recast: false,
             rank: None,
             cache: Cache::Default,
+            part: None,
         })
     }
 }

@@ -86,7 +86,8 @@ impl<'k> Fragment<'k> {
                 right_size: held.values().to_string(),
             });
         }
-        Ok(Distributed { fragment: self.clone(), held: held.clone() })
+        // The distribution says what it holds, and no tiled instruction.
+        Ok(Distributed { fragment: Fragment { part: None, ..self.clone() }, held: held.clone() })
     }
 
     /// A fragment of these elements of this one, in this order: the same registers.
@@ -98,7 +99,7 @@ impl<'k> Fragment<'k> {
             core.cells[cell].slots[to] = core.cells[self.cell].slots[slots[*from]];
         }
         let layout = Layout::mode_of(elements.len().max(1) as i64, i64::from(elements.len() > 1))?;
-        Ok(Fragment { build: self.build, cell, element: self.element, start: 0, layout })
+        Ok(Fragment { build: self.build, cell, element: self.element, start: 0, layout, part: None })
     }
 }
 

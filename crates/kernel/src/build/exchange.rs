@@ -11,7 +11,7 @@ use super::fragment::Fragment;
 use super::lanes::LANES;
 use super::load_store::Edge;
 use super::number::Num;
-use super::tensor::View;
+use super::tensor::{Cuttable, View};
 use crate::distribution::Digit;
 use crate::element::Element;
 use crate::error::Reason;

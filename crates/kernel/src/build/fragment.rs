@@ -8,11 +8,12 @@
 use std::fmt;
 
 use tilewright_layout::symbolic::{Symbolic, Values};
-use tilewright_layout::{Layout, Tree};
+use tilewright_layout::{Coord, Layout, Slot as At, Tree};
 
 use super::Build;
 use super::core::{Core, Slot};
 use super::number::Num;
+use super::part::Part;
 use super::tensor::{View, known_shape};
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
@@ -49,6 +50,8 @@ pub struct Fragment<'k> {
     /// The register of index 0, counted in elements.
     pub(crate) start: usize,
     pub(crate) layout: Layout,
+    /// Which part of a tile it is to hold; none where it goes with any.
+    pub(crate) part: Option<Part>,
 }
 
 impl fmt::Debug for Fragment<'_> {
@@ -150,6 +153,21 @@ impl Core {
     }
 }
 
+/// That a coordinate is one of a shape: registers beside those of a fragment are of another.
+pub(super) fn is_inside(shape: &Tree<i64>, at: &Coord, layout: &Layout) -> Result<(), Reason> {
+    if at.is_leaf() {
+        let [At::At(index)] = at.leaves() else { return Ok(()) };
+        let count = shape.product()?;
+        if (0..count).contains(index) {
+            return Ok(());
+        }
+        return Err(Reason::NoElement { layout: layout.to_string(), index: *index, count });
+    }
+    let modes = at.modes().enumerate();
+    // Too many modes are refused where the layout is cut.
+    modes.filter_map(|(mode, at)| Some((shape.mode(mode)?, at))).try_for_each(|(shape, at)| is_inside(&shape, &at, layout))
+}
+
 /// The half of a word that two elements of 8 bits are.
 fn half_of(pair: &[Slot]) -> Option<(Register, u8)> {
     match pair {
@@ -206,7 +224,7 @@ impl<'k> Fragment<'k> {
             };
             return Err(refusal.at("with_layout", location));
         }
-        Ok(Fragment { layout: layout.clone(), ..self.clone() })
+        Ok(Fragment { layout: layout.clone(), part: None, ..self.clone() })
     }
 
     /// The part at a coordinate, of which `_` leaves a mode: the same registers.
@@ -215,9 +233,46 @@ impl<'k> Fragment<'k> {
     #[track_caller]
     pub fn slice(&self, at: impl Into<tilewright_layout::Coord>) -> Result<Fragment<'k>, KernelError> {
         let location = Location::caller();
-        let (layout, offset) =
-            self.layout.slice_and_offset(&at.into()).map_err(|error| Reason::from(error).at("slice", location))?;
-        Ok(Fragment { start: self.start + offset as usize, layout, ..self.clone() })
+        self.sliced(&at.into()).map_err(|refusal| refusal.at("slice", location))
+    }
+
+    fn sliced(&self, at: &Coord) -> Result<Fragment<'k>, Reason> {
+        is_inside(&self.layout.shape(), at, &self.layout)?;
+        let (layout, offset) = self.layout.slice_and_offset(at)?;
+        let keeps = at.mode(0).unwrap_or(at.clone()).leaves() == [At::All];
+        let part = self.part.as_ref().filter(|_| keeps).cloned();
+        Ok(Fragment { start: self.start + offset as usize, layout, part, ..self.clone() })
+    }
+
+    /// Writes a number to the element of an index.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Element, Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let kernel = Kernel::build("counted", |k| {
+    ///     k.threads(32)?;
+    ///     let own = k.register(Element::I32, "(2,2)")?;
+    ///     for index in 0..4 {
+    ///         own.set_at(index, k.number(index as i32))?;
+    ///     }
+    ///     k.output::<i32>("y", "(32,4):(4,1)")?.thread_part()?.store(&own)
+    /// })?;
+    /// assert_eq!(interpret::check(kernel.program(), &[])?.run.tensor::<i32>(0)?[..5], [0, 1, 2, 3, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: there is no such element; the number is of another type.
+    #[track_caller]
+    pub fn set_at(&self, index: i64, value: Num<'k>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "set_at", location });
+        let set = || {
+            let one = self.sliced(&Tree::leaf(At::At(index)))?;
+            one.put(&[value])
+        };
+        set().map_err(|refusal: Reason| refusal.at("set_at", location))
     }
 
     /// The numbers of the elements, by index.
@@ -379,6 +434,7 @@ impl<'k> Fragment<'k> {
         self.build.core().begin(Source { statement: "to", location });
         let convert = || {
             let fragment = self.build.fragment_of(element, &self.layout.shape())?;
+            let fragment = Fragment { part: self.part.clone(), ..fragment };
             let slots = self.slots()?;
             let mut core = self.build.core();
             for (at, pair) in slots.chunks(2).enumerate() {
@@ -430,13 +486,15 @@ impl<'k> Fragment<'k> {
         let element = values.first().map_or(self.element, |value| value.element());
         let fragment = self.build.fragment_of(element, &self.layout.shape())?;
         fragment.put(values)?;
-        Ok(fragment)
+        Ok(Fragment { part: self.part.clone(), ..fragment })
     }
 }
 
 impl<'k> View<'k> {
     /// A fragment of the same shape and no values yet: the elements of one instruction side by side
     /// (CuTe `make_fragment_like`).
+    ///
+    /// It is to hold the part that the view is: copies and products take it for that part alone.
     ///
     /// Errors: an extent is not known when the kernel is built.
     #[track_caller]
@@ -463,7 +521,9 @@ impl<'k> View<'k> {
             None => Layout::compact(&known_shape(&self.layout.shape(), || self.text())?)?,
         };
         let cell = self.build.core().new_cell(element.bits(), layout.cosize()?)?;
-        Ok(Fragment { build: self.build, cell, element, start: 0, layout })
+        // Parts that no instruction gave have no order of their own.
+        let part = self.part.clone().filter(Part::is_instructed);
+        Ok(Fragment { build: self.build, cell, element, start: 0, layout, part })
     }
 }
 
@@ -471,7 +531,7 @@ impl Build {
     pub(crate) fn fragment_of(&self, element: Element, shape: &Tree<i64>) -> Result<Fragment<'_>, Reason> {
         let layout = Layout::compact(shape)?;
         let cell = self.core().new_cell(element.bits(), layout.size())?;
-        Ok(Fragment { build: self, cell, element, start: 0, layout })
+        Ok(Fragment { build: self, cell, element, start: 0, layout, part: None })
     }
 
     /// A fragment of this shape and type without values.

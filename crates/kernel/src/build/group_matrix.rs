@@ -17,7 +17,7 @@ use super::address::constant_term;
 use super::bulk::mode_of;
 use super::core::Slot;
 use super::fragment::Fragment;
-use super::tensor::View;
+use super::tensor::{Cuttable, View};
 use crate::element::Element;
 use crate::error::Reason;
 use crate::program::group::{Described, GroupFactors};
@@ -234,7 +234,11 @@ impl Build {
         if i64::from(factors.bytes()) * 8 != bits || !holds(tile.element, wanted) {
             return Err(refuse("its elements are of another type"));
         }
-        let part = tile.partition_of(mma, operand)?;
+        tile.shown_inside()?;
+        let part = match tile.own_part() {
+            None => tile.partition_of(mma, operand, None)?,
+            Some(_) => tile.clone(),
+        };
         let (Some(values), Some(rows), Some(steps)) = (part.layout.mode(0), part.layout.mode(1), part.layout.mode(2))
         else {
             return Err(refuse("the part of a thread has no modes of values, rows and steps"));

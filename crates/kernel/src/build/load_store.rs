@@ -245,6 +245,16 @@ impl<'k> View<'k> {
         Ok(())
     }
 
+    /// That a fragment holds the part that the view is, as far as both are of tiled instructions.
+    fn same_part(&self, fragment: &Fragment<'k>) -> Result<(), Reason> {
+        match (&self.part, &fragment.part) {
+            (Some(own), Some(held)) if own.is_instructed() && held.is_instructed() => {
+                own.agrees(held, &self.build.core(), ["the tensor", "the fragment"])
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn read_into(&self, fragment: &Fragment<'k>, bits: u32, edge: Edge) -> Result<(), Reason> {
         self.read_or(None, fragment, bits, edge)
     }
@@ -299,6 +309,7 @@ impl<'k> View<'k> {
         edge: Edge,
     ) -> Result<(), Reason> {
         self.same_size(fragment)?;
+        self.same_part(fragment)?;
         self.writable()?;
         let condition = match edge {
             Edge::Where(condition) => Some(condition),
@@ -326,6 +337,38 @@ impl<'k> View<'k> {
             core.store((access, self.rank), address, guard, fragment.cell, &slots)?;
         }
         Ok(())
+    }
+
+    /// Reads a piece into elements of a cell; where a condition is false, they stay what they were.
+    pub(super) fn read_piece(
+        &self,
+        piece: &Piece,
+        edge: Edge,
+        condition: Register,
+        cell: usize,
+        slots: &[usize],
+    ) -> Result<(), Reason> {
+        let (access, address, guard) = self.one(piece, edge)?;
+        let mut core = self.build.core();
+        let before: Vec<Slot> = slots.iter().map(|slot| core.cells[cell].slots[*slot]).collect();
+        core.load((access, self.rank), address, guard, cell, slots);
+        for (slot, before) in slots.iter().zip(before).filter(|(_, before)| *before != Slot::Empty) {
+            let read = core.element_register(cell, *slot)?;
+            let loaded = core.cells[cell].slots[*slot];
+            core.cells[cell].slots[*slot] = before;
+            let kept = core.element_register(cell, *slot)?;
+            core.cells[cell].slots[*slot] = loaded;
+            let width = core.width(read);
+            let chosen = core.pure(Operation::Select, [condition, read, kept], width);
+            core.cells[cell].slots[*slot] = Slot::Whole(chosen);
+        }
+        Ok(())
+    }
+
+    /// Writes elements of a cell to a piece.
+    pub(super) fn write_piece(&self, piece: &Piece, edge: Edge, cell: usize, slots: &[usize]) -> Result<(), Reason> {
+        let (access, address, guard) = self.one(piece, edge)?;
+        self.build.core().store((access, self.rank), address, guard, cell, slots)
     }
 
     /// The access of a piece, its address, and the predicate under which it exists.

@@ -4,7 +4,7 @@
 //! atom, k ascending. The values of an operand lie in its registers in the order of the atom's
 //! thread-value layout, which is that of the hardware.
 
-use tilewright_atoms::{CopyEnd, MmaAtom, TiledCopy, TiledMma};
+use tilewright_atoms::{CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Tree};
 
@@ -13,7 +13,10 @@ use super::copy::Tensor;
 use super::core::{Core, Slot};
 use super::fragment::Fragment;
 use super::group_matrix::Left;
+use super::load_store::Edge;
 use super::number::arithmetic;
+use super::part::Part;
+use super::tensor::Cuttable;
 use crate::error::{KernelError, Reason};
 use crate::program::operation::{Matrix, Operation};
 use crate::program::register::{Register, Width};
@@ -35,11 +38,29 @@ fn matrix_of(atom: &MmaAtom) -> Option<Matrix> {
     })
 }
 
+/// Whether an atom is of a warpgroup, which reads factors from shared memory.
+fn is_of_group(atom: &MmaAtom) -> bool {
+    atom.name().starts_with("SM90_64x")
+}
+
+/// The part that an operand is.
+fn part_of<'k>(tensor: &impl Tensor<'k>) -> Option<Part> {
+    match (tensor.as_view(), tensor.as_fragment()) {
+        (Some(view), _) => view.own_part(),
+        (_, Some(fragment)) => fragment.part.clone(),
+        _ => None,
+    }
+}
+
+fn no_operand(mma: &TiledMma) -> Reason {
+    let because = "an operand is a fragment, or a tensor in memory".to_string();
+    Reason::Instruction { name: mma.atom().name().to_string(), because }
+}
+
 impl Core {
-    /// Where this thread is among the threads of a tiled product: (ThrV, ThrM, ThrN, ThrK).
-    pub(crate) fn mma_coordinate(&mut self, mma: &TiledMma) -> Result<Vec<Expr>, Reason> {
-        let thread = self.thread()?;
-        let coordinate = mma.thread_coordinate(&thread)?;
+    /// Where a thread is among the threads of a tiled product: (ThrV, ThrM, ThrN, ThrK).
+    pub(crate) fn mma_coordinate(&mut self, mma: &TiledMma, thread: &Expr) -> Result<Vec<Expr>, Reason> {
+        let coordinate = mma.thread_coordinate(thread)?;
         let sizes = mma.thread_layout().shape();
         let mut at = Vec::new();
         for mode in 0..4 {
@@ -106,7 +127,8 @@ impl<'k> Fragment<'k> {
         let location = Location::caller();
         let layout: Layout =
             copy.retile(end, &self.layout).map_err(|error| Reason::from(error).at("retile", location))?;
-        Ok(Fragment { layout, ..self.clone() })
+        let thread = self.part.as_ref().and_then(|part| part.thread().cloned());
+        Ok(Fragment { layout, part: Some(Part::of_copy(copy, end, thread)), ..self.clone() })
     }
 }
 
@@ -114,12 +136,15 @@ impl Build {
     /// `D = A B + C` of fragments `(V,M,K)`, `(V,N,K)` and `(V,M,N)` of one tiled product, `D` and
     /// `C` possibly the same (CuTe `gemm(tiled_mma, D, A, B, C)`). B has N before K, as everywhere.
     ///
-    /// For atoms of four warps (`SM90_64xNxK_.._SS`), A and B are tiles in shared memory, `(M,K)`
-    /// and `(N,K)`, and D and C one fragment; with `_RS`, A is a fragment `(V,M,K)`. The products
-    /// of a statement are a group that goes on behind the threads' backs: see [`Build::wait_mma`].
+    /// A and B may be in memory: as tiles `(M,K)` and `(N,K)`, or as what [`View::partition_mma`]
+    /// returned. They are loaded first, but for atoms of a warpgroup: `SM90_64xNxK_.._SS` reads A
+    /// and B from shared memory, and D and C are one fragment; with `_RS`, A is a fragment. The
+    /// products of a statement are a group that goes on behind the threads' backs: see
+    /// [`Build::wait_mma`].
     ///
-    /// Errors: shapes do not fit each other or the atom; types are not those of the atom; the atom
-    /// is no instruction that kernels have.
+    /// Errors: shapes do not fit each other or the atom; types are not those of the atom; an
+    /// operand is the part of another product, or of another operand; the atom is no instruction
+    /// that kernels have.
     #[track_caller]
     pub fn mma<'k>(
         &'k self,
@@ -181,22 +206,48 @@ impl Build {
     ) -> Result<(), KernelError> {
         self.core().begin(Source { statement, location });
         let (adds, c) = (c.is_some(), c.unwrap_or(d));
-        let multiplied = match (a.as_fragment(), b.as_fragment(), a.as_view(), b.as_view()) {
-            (Some(a), Some(b), ..) => {
-                if !adds {
-                    d.clear();
-                }
-                self.multiplied(mma, [d, a, b, c])
+        let multiplied = || {
+            let (part_a, part_b) = (part_of(a), part_of(b));
+            self.is_operand(mma, Operand::C, "D", d.part.as_ref())?;
+            self.is_operand(mma, Operand::C, "C", c.part.as_ref())?;
+            self.is_operand(mma, Operand::A, "A", part_a.as_ref())?;
+            self.is_operand(mma, Operand::B, "B", part_b.as_ref())?;
+            if let (true, Some(b)) = (is_of_group(mma.atom()), b.as_view()) {
+                let left = match (a.as_view(), a.as_fragment()) {
+                    (Some(a), _) => Left::Tile(a),
+                    (_, Some(a)) => Left::Rows(a),
+                    _ => return Err(no_operand(mma)),
+                };
+                return self.multiplied_by_groups(mma, [d, c], left, b, adds);
             }
-            (None, None, Some(a), Some(b)) => self.multiplied_by_groups(mma, [d, c], Left::Tile(a), b, adds),
-            (Some(a), None, _, Some(b)) => self.multiplied_by_groups(mma, [d, c], Left::Rows(a), b, adds),
-            _ => Err(Reason::Instruction {
-                name: mma.atom().name().to_string(),
-                because: "B is a fragment where A is one and a warp multiplies; else it is a tile in shared memory"
-                    .to_string(),
-            }),
+            let a = self.in_registers(mma, Operand::A, a)?;
+            let b = self.in_registers(mma, Operand::B, b)?;
+            if !adds {
+                d.clear();
+            }
+            self.multiplied(mma, [d, &a, &b, c])
         };
-        multiplied.map_err(|refusal| refusal.at(statement, location))
+        multiplied().map_err(|refusal: Reason| refusal.at(statement, location))
+    }
+
+    /// What this thread has of an operand, in registers: loaded, if it is in memory.
+    fn in_registers<'k>(
+        &'k self,
+        mma: &TiledMma,
+        operand: Operand,
+        tensor: &impl Tensor<'k>,
+    ) -> Result<Fragment<'k>, Reason> {
+        if let Some(fragment) = tensor.as_fragment() {
+            return Ok(fragment.clone());
+        }
+        let Some(view) = tensor.as_view() else { return Err(no_operand(mma)) };
+        let part = match view.own_part() {
+            None => view.partition_of(mma, operand, None)?,
+            Some(_) => view.clone(),
+        };
+        let fragment = part.fragment_like(part.element)?;
+        part.read_into(&fragment, 128, Edge::Proved)?;
+        Ok(fragment)
     }
 
     fn multiplied(&self, mma: &TiledMma, operands: [&Fragment<'_>; 4]) -> Result<(), Reason> {

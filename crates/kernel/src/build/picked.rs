@@ -9,7 +9,7 @@ use tilewright_layout::{Slot, Tree};
 use super::distributed::Distributed;
 use super::load_store::Edge;
 use super::reduction::Reduction;
-use super::tensor::{BySlice, View};
+use super::tensor::{BySlice, Cuttable, View};
 use crate::distribution::Distribution;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};

@@ -7,14 +7,14 @@
 
 use tilewright_atoms::CopyAtom;
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Extent, Slot, Stride, Tree};
+use tilewright_layout::{Coordinate, Extent, Slot, Stride, Tree, Truth};
 
 use super::Build;
 use super::fragment::Fragment;
 use super::load_store::Edge;
 use super::lower::fits;
 use super::number::{Flag, Num, width_of};
-use super::tensor::{self, View};
+use super::tensor::{self, Cuttable, View};
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
 use crate::program::operation::{Binary, Number, Operation, Shuffle};
@@ -39,8 +39,8 @@ impl<'k> View<'k> {
     /// assert!(kernel.is_ok());
     /// ```
     ///
-    /// Errors: the layout cannot be read; it has a swizzle, or reaches past the tensor, for some
-    /// admissible size.
+    /// Errors: the layout cannot be read; it has a swizzle, or reaches before or past the tensor,
+    /// for some admissible size; the view is a part of a tensor.
     #[track_caller]
     pub fn recast(&self, element: Element, layout: &str) -> Result<View<'k>, KernelError> {
         let location = Location::caller();
@@ -58,6 +58,15 @@ impl<'k> View<'k> {
         if map.is_some() {
             let because = "memory is seen as other elements through a layout without a swizzle".to_string();
             return Err(Reason::Instruction { name: text.to_string(), because });
+        }
+        // A layout that goes backwards would begin before the tensor: there is no offset here.
+        let steps = layout.leaves().iter().filter(|leaf| leaf.extent.known() != Some(1)).map(|leaf| &leaf.stride);
+        if let Some(step) = steps.into_iter().find(|step| !Expr::from(-1).less(step).proved()) {
+            return Err(Reason::Backwards { layout: text.to_string(), step: step.to_string() });
+        }
+        if self.part.is_some() || self.place.start != Coordinate::zero() || !self.is_all()? {
+            let because = "a part has no memory of its own: take the tensor that it is a part of".to_string();
+            return Err(Reason::Instruction { name: self.text(), because });
         }
         let reach = Stride::plus(&layout.cosize()?, &offset).ok_or_else(overflow)?;
         let wanted = Stride::times(&reach, &Expr::from(i64::from(element.bytes()))).ok_or_else(overflow)?;
@@ -90,8 +99,14 @@ impl<'k> View<'k> {
             ends: Vec::new(),
             rank: self.rank,
             cache: self.cache,
+            part: None,
             recast: true,
         })
+    }
+
+    /// Whether the view has as many elements as the tensor.
+    fn is_all(&self) -> Result<bool, Reason> {
+        Ok(self.layout.size().same(&self.whole.product()?) == Truth::Proved)
     }
 
     /// The element of an index of a view with one mode.
@@ -148,7 +163,7 @@ impl Build {
                 _ => 128,
             };
             let atom = CopyAtom::named(&format!("SM80_CP_ASYNC_CACHEALWAYS<uint{width}_t>"))?;
-            self.copy_async(&atom, from, to, width, false, Edge::Where(condition.register))
+            self.copy_async(&atom, (from, to), (width, false), None, Edge::Where(condition.register))
         };
         copy().map_err(|refusal: Reason| refusal.at("copy_async_where", location))
     }

@@ -6,19 +6,23 @@
 //! view reaches is always known as coordinates, and its edge as a question about them.
 
 mod cut;
+mod cuttable;
 
 use std::fmt;
 
 use tilewright_atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::{Expr, Symbolic};
 use tilewright_layout::{
-    Composed, Coord, Coordinate, Extent, Layout, LayoutError, ModePath, OuterMap, Slot, Stride, Swizzle, Tiler, Tree,
+    Composed, Coord, Coordinate, Extent, Layout, ModePath, OuterMap, Stride, Swizzle, Tiler, Tree,
 };
 
 pub(super) use self::cut::BySlice;
 pub(crate) use self::cut::Cut;
-use self::cut::{ByCopy, ByGroup, ByLayout, ByMma, ByModes, ByThread, ByTile, ByTiler};
+use self::cut::{ByGroup, ByModes};
+pub(super) use self::cut::{ByLayout, ByTile, ByTiler};
+pub(crate) use self::cuttable::Cuttable;
 use super::Build;
+use super::part::Part;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
 use crate::program::Location;
@@ -74,6 +78,8 @@ pub struct View<'k> {
     pub(crate) rank: Option<Register>,
     /// What caches do with what is read.
     pub(crate) cache: Cache,
+    /// Which part of a tile it is, where it is one.
+    pub(crate) part: Option<Part>,
 }
 
 impl fmt::Debug for View<'_> {
@@ -112,15 +118,6 @@ impl<'k> View<'k> {
         &self.layout
     }
 
-    pub(crate) fn cut(&self, by: &impl Cut) -> Result<View<'k>, Reason> {
-        let (layout, offset) = by.cut(&self.layout)?;
-        let (place, start) = by.cut(&self.place.layout)?;
-        let sum = |error| Reason::Layout(LayoutError::Overflow { op: error });
-        let offset = Stride::plus(&self.offset, &offset).ok_or_else(|| sum("offset"))?;
-        let start = self.place.start.plus(&start).ok_or_else(|| sum("coordinate"))?;
-        Ok(View { layout, offset, place: Place { start, layout: place }, ..self.clone() })
-    }
-
     fn statement(&self, statement: &'static str, location: Location) {
         self.build.core().begin(crate::program::Source { statement, location });
     }
@@ -138,41 +135,6 @@ impl<'k> View<'k> {
         let location = Location::caller();
         self.statement("local_tile", location);
         self.tile_at(tile, at.into()).map_err(|refusal| refusal.at("local_tile", location))
-    }
-
-    fn tile_at(&self, tile: &str, at: Coord<Expr>) -> Result<View<'k>, Reason> {
-        let tiler = self.build.core().names.tiler(tile)?;
-        let divided = self.cut(&ByTile { tiler: &tiler })?;
-        // One tile index may be written as a tuple of one.
-        let single = divided.layout.mode(1).is_some_and(|rests| rests.profile().is_leaf());
-        let at = match at.mode(0) {
-            Some(only) if single && at.rank() == 1 => only,
-            _ => at,
-        };
-        let open = match divided.layout.mode(0).map(|tile| tile.rank()) {
-            Some(rank) if rank > 1 => Tree::flat((0..rank).map(|_| Slot::All))?,
-            _ => Tree::leaf(Slot::All),
-        };
-        divided.sliced(&Tree::tuple([&open, &at])?)
-    }
-
-    /// The part at a coordinate; where it names a block, the grid has as many blocks as the mode
-    /// has indices.
-    pub(crate) fn sliced(&self, at: &Coord<Expr>) -> Result<View<'k>, Reason> {
-        let mut found = Vec::new();
-        indices(&self.layout.shape(), Some(&self.place.layout), at, &mut found)?;
-        for Index { index, count, steps } in found {
-            let mut core = self.build.core();
-            if let Some(axis) = core.axis_of(&index) {
-                core.say_blocks(axis, &count)?;
-            }
-            // Past the end it would be element 0 again, which no bound and no predicate tells.
-            if !steps && count.known() == Some(1) && !core.is_less(&index, &count) {
-                let tensor = core.buffers[self.buffer.index()].name.clone();
-                return Err(Reason::Single { tensor, index: index.to_string() });
-            }
-        }
-        self.cut(&BySlice(at))
     }
 
     /// Tiles and rests, as `((tile),(rest))` (CuTe `zipped_divide`; `tensor_zipped_divide` of the
@@ -253,22 +215,26 @@ impl<'k> View<'k> {
     /// What this thread has of the view by a tiled copy: `((values,further),rest,..)` (CuTe
     /// `partition_S`, `partition_D`).
     ///
-    /// Errors: the tile of the copy does not fit; the number of threads is another.
+    /// What it gives is a part: [`Build::copy`] by this tiled copy moves just its elements.
+    ///
+    /// Errors: the tile of the copy does not fit; the number of threads is another; the view is a
+    /// part already.
     #[track_caller]
     pub fn partition(&self, copy: &TiledCopy, end: CopyEnd) -> Result<View<'k>, KernelError> {
         let location = Location::caller();
         self.statement("partition", location);
-        self.partition_copy(copy, end).map_err(|refusal| refusal.at("partition", location))
+        self.partition_copy(copy, end, None).map_err(|refusal| refusal.at("partition", location))
     }
 
-    pub(crate) fn partition_copy(&self, copy: &TiledCopy, end: CopyEnd) -> Result<View<'k>, Reason> {
-        self.build.core().say_threads(copy.threads())?;
-        let thread = |shape: &Tree<i64>| {
-            let mut core = self.build.core();
-            let thread = core.thread()?;
-            core.digits_of(&thread, shape)
-        };
-        self.cut(&ByCopy { copy, end, thread: &thread })
+    /// As [`View::partition`], for the thread of a number (CuTe `get_slice(thread)`): threads of a
+    /// role that count from elsewhere, or one thread that has the part of another.
+    ///
+    /// Errors: as [`View::partition`]; the number is not shown to be one of the copy's threads.
+    #[track_caller]
+    pub fn partition_at(&self, copy: &TiledCopy, end: CopyEnd, thread: &Expr) -> Result<View<'k>, KernelError> {
+        let location = Location::caller();
+        self.statement("partition_at", location);
+        self.partition_copy(copy, end, Some(thread)).map_err(|refusal| refusal.at("partition_at", location))
     }
 
     /// What this thread has of an operand of a tiled product: `(values,rest,rest,..)` (CuTe
@@ -279,18 +245,18 @@ impl<'k> View<'k> {
     pub fn partition_mma(&self, mma: &TiledMma, operand: Operand) -> Result<View<'k>, KernelError> {
         let location = Location::caller();
         self.statement("partition_mma", location);
-        self.partition_of(mma, operand).map_err(|refusal: Reason| refusal.at("partition_mma", location))
+        self.partition_of(mma, operand, None).map_err(|refusal: Reason| refusal.at("partition_mma", location))
     }
 
-    pub(crate) fn partition_of(&self, mma: &TiledMma, operand: Operand) -> Result<View<'k>, Reason> {
-        self.build.core().say_threads(mma.threads())?;
-        let thread = |shape: &Tree<i64>, number: usize| {
-            let mut core = self.build.core();
-            let coordinate = core.mma_coordinate(mma)?;
-            let index = coordinate.get(number).cloned().unwrap_or(Expr::from(0));
-            core.digits_of(&index, shape)
-        };
-        self.cut(&ByMma { mma, operand, thread: &thread })
+    /// As [`View::partition_mma`], for the thread of a number.
+    ///
+    /// Errors: as [`View::partition_at`].
+    #[track_caller]
+    pub fn partition_mma_at(&self, mma: &TiledMma, operand: Operand, thread: &Expr) -> Result<View<'k>, KernelError> {
+        let location = Location::caller();
+        self.statement("partition_mma_at", location);
+        let part = self.partition_of(mma, operand, Some(thread));
+        part.map_err(|refusal: Reason| refusal.at("partition_mma_at", location))
     }
 
     /// The part of this thread where `threads` numbers them: mode 0 of the view at the thread, the
@@ -302,18 +268,6 @@ impl<'k> View<'k> {
         let location = Location::caller();
         self.statement("thread_part", location);
         self.of_thread().map_err(|refusal| refusal.at("thread_part", location))
-    }
-
-    pub(crate) fn of_thread(&self) -> Result<View<'k>, Reason> {
-        let threads = self.layout.mode(0).map(|mode| mode.shape()).unwrap_or(Tree::leaf(Expr::from(1)));
-        let threads = known_shape(&threads, || self.text())?;
-        self.build.core().say_threads(threads.product()?)?;
-        let thread = |shape: &Tree<i64>| {
-            let mut core = self.build.core();
-            let thread = core.thread()?;
-            core.digits_of(&thread, shape)
-        };
-        self.cut(&ByThread(&thread))
     }
 }
 
@@ -333,37 +287,22 @@ pub(crate) fn read(core: &mut super::core::Core, text: &str) -> Result<(Option<S
     }
 }
 
-/// A number in a coordinate that stands for a whole mode.
-struct Index {
-    index: Expr,
-    /// How many indices the mode has.
-    count: Expr,
-    /// Whether another one is another coordinate of the tensor.
-    steps: bool,
-}
-
-/// The numbers in a coordinate that stand for whole modes of a shape, which are at a place.
-fn indices(
-    shape: &Tree<Expr>,
-    place: Option<&Layout<Coordinate<Expr>>>,
-    at: &Coord<Expr>,
-    found: &mut Vec<Index>,
-) -> Result<(), Reason> {
-    // A leaf is its only mode.
-    if at.is_leaf() {
-        if let [Slot::At(index)] = at.leaves() {
-            let next = place.map(|place| place.eval(&Expr::from(1))).transpose()?;
-            let steps = next.is_some_and(|next| next != Coordinate::zero());
-            found.push(Index { index: index.clone(), count: shape.product()?, steps });
+/// The paths of the leaves of a shape, in their order.
+pub(crate) fn paths(shape: &Tree<Expr>) -> Vec<ModePath> {
+    fn gather(shape: &Tree<Expr>, path: ModePath, found: &mut Vec<ModePath>) {
+        if shape.is_leaf() {
+            found.push(path);
+            return;
         }
-        return Ok(());
-    }
-    for (mode, part) in at.modes().enumerate() {
-        if let Some(shape) = shape.mode(mode) {
-            indices(&shape, place.and_then(|place| place.mode(mode)).as_ref(), &part, found)?;
+        for (mode, part) in shape.modes().enumerate() {
+            if let Ok(path) = path.then(mode) {
+                gather(&part, path, found);
+            }
         }
     }
-    Ok(())
+    let mut found = Vec::new();
+    gather(shape, ModePath::ROOT, &mut found);
+    found
 }
 
 /// The coordinates of a whole tensor.

@@ -9,7 +9,7 @@ use tilewright_layout::symbolic::Expr;
 use super::distributed::Distributed;
 use super::load_store::Edge;
 use super::number::Num;
-use super::tensor::View;
+use super::tensor::{Cuttable, View};
 use crate::distribution::Distribution;
 use crate::error::{KernelError, Reason};
 use crate::program::{Location, Source};

@@ -130,6 +130,7 @@ impl<'k> Stage<'k> {
             let tensor = self.build.core().buffers[source.buffer.index()].name.clone();
             return Err(Reason::Role { tensor, tried: "read by a bulk copy: it is an output" });
         }
+        destination.shown_inside()?;
         let boxes = self.build.boxes(source, destination)?;
         let (barrier, object) = self.build.object(self.full, &self.index)?;
         for at in &boxes.boxes {
@@ -159,6 +160,8 @@ impl<'k> Stage<'k> {
         self.build.core().begin(Source { statement: "send", location });
         let rank = rank.into();
         let send = || {
+            source.shown_inside()?;
+            destination.shown_inside()?;
             let bytes = source.same_bytes(destination)?;
             let (barrier, object) = self.build.object(self.full, &self.index)?;
             let (to, to_address) = destination.bytes_of()?;

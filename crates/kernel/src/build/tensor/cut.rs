@@ -14,10 +14,16 @@ use crate::error::Reason;
 /// the part begins.
 pub(crate) trait Cut {
     fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason>;
+
+    /// Whether the first mode stays whole and first, and the others in their order: that of a part
+    /// has the values of one instruction.
+    fn keeps_values(&self) -> bool {
+        false
+    }
 }
 
-pub(super) struct ByTile<'a> {
-    pub(super) tiler: &'a Tiler<Expr>,
+pub(in crate::build) struct ByTile<'a> {
+    pub(in crate::build) tiler: &'a Tiler<Expr>,
 }
 
 impl Cut for ByTile<'_> {
@@ -60,7 +66,7 @@ fn with_steps<D: Stride<Extent = Expr>>(
     }
 }
 
-pub(super) struct ByTiler<'a>(pub(super) &'a Tiler<Expr>);
+pub(in crate::build) struct ByTiler<'a>(pub(in crate::build) &'a Tiler<Expr>);
 
 impl Cut for ByTiler<'_> {
     fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
@@ -68,7 +74,7 @@ impl Cut for ByTiler<'_> {
     }
 }
 
-pub(super) struct ByLayout<'a>(pub(super) &'a Layout<Expr>);
+pub(in crate::build) struct ByLayout<'a>(pub(in crate::build) &'a Layout<Expr>);
 
 impl Cut for ByLayout<'_> {
     fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
@@ -81,6 +87,10 @@ pub(in crate::build) struct BySlice<'a>(pub(in crate::build) &'a Coord<Expr>);
 impl Cut for BySlice<'_> {
     fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
         Ok(layout.slice_and_offset(self.0)?)
+    }
+
+    fn keeps_values(&self) -> bool {
+        self.0.mode(0).unwrap_or(self.0.clone()).leaves() == [Slot::All]
     }
 }
 
@@ -97,6 +107,10 @@ pub(super) struct ByGroup(pub(super) std::ops::Range<usize>);
 impl Cut for ByGroup {
     fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
         Ok((layout.group(self.0.clone())?, D::zero()))
+    }
+
+    fn keeps_values(&self) -> bool {
+        self.0.start > 0
     }
 }
 

@@ -1,0 +1,232 @@
+//! The coordinates of a tensor, without its memory: an identity tensor.
+//!
+//! Law: what cuts it is what cuts a view, so the part of a thread has at index `i` the coordinate
+//! of element `i` of the same part of a view of that shape.
+//!
+//! (CuTe `make_identity_tensor`.)
+
+use std::fmt;
+
+use tilewright_atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Coordinate, Layout, LayoutError, Stride, Tiler, Tree};
+
+use super::Build;
+use super::part::Part;
+use super::tensor::{self, Cut, Cuttable, Place};
+use crate::error::{KernelError, Reason};
+use crate::program::{Location, Source};
+
+/// The coordinates of a tensor, or of a part of one.
+///
+/// ```
+/// use tilewright_kernel::Kernel;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// Kernel::build("corner", |k| {
+///     k.threads(32)?;
+///     k.grid(tilewright_kernel::program::operation::Axis::X, "4")?;
+///     let tile = k.coordinates("(64,8)")?.local_tile("(16,8)", k.block("(x,0)")?)?;
+///     assert_eq!(tile.shape().to_string(), "(16,8)");
+///     // Element 17 of the tile of block x: row 16 x + 1, column 1.
+///     assert_eq!(tile.at(17)?.leaves()[1].known(), Some(1));
+///     Ok(())
+/// })?;
+/// # use tilewright_layout::Extent;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Coordinates<'k> {
+    build: &'k Build,
+    place: Place,
+    whole: Tree<Expr>,
+    part: Option<Part>,
+}
+
+impl fmt::Debug for Coordinates<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Coordinates({})", self.place.layout)
+    }
+}
+
+impl<'k> Cuttable<'k> for Coordinates<'k> {
+    fn build(&self) -> &'k Build {
+        self.build
+    }
+
+    fn place(&self) -> &Place {
+        &self.place
+    }
+
+    fn part(&self) -> Option<&Part> {
+        self.part.as_ref()
+    }
+
+    fn of_part(self, part: Part) -> Self {
+        Coordinates { part: Some(part), ..self }
+    }
+
+    fn name(&self) -> String {
+        format!("the coordinates of {}", self.whole)
+    }
+
+    fn cut(&self, by: &impl Cut) -> Result<Coordinates<'k>, Reason> {
+        let place = self.place.cut(by)?;
+        let part = self.part.as_ref().map(|part| part.cut(by.keeps_values()));
+        Ok(Coordinates { place, part, ..self.clone() })
+    }
+}
+
+impl<'k> Coordinates<'k> {
+    fn done<T>(
+        &self,
+        statement: &'static str,
+        location: Location,
+        cut: impl FnOnce() -> Result<T, Reason>,
+    ) -> Result<T, KernelError> {
+        self.build.core().begin(Source { statement, location });
+        cut().map_err(|refusal| refusal.at(statement, location))
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> Tree<Expr> {
+        self.place.layout.shape()
+    }
+
+    /// The layout: from coordinates of the part to those of the tensor, less where the part begins.
+    pub fn layout(&self) -> &Layout<Coordinate<Expr>> {
+        &self.place.layout
+    }
+
+    /// The coordinate in the whole tensor of the element of an index.
+    ///
+    /// Errors: it is not representable.
+    #[track_caller]
+    pub fn at(&self, index: impl Into<Expr>) -> Result<Tree<Expr>, KernelError> {
+        let (location, index) = (Location::caller(), index.into());
+        let read = || {
+            let part: Coordinate<Expr> = self.place.layout.eval(&index)?;
+            let at = self.place.start.plus(&part).ok_or(LayoutError::Overflow { op: "coordinate" })?;
+            let mut paths = tensor::paths(&self.whole).into_iter();
+            Ok(self.whole.map(|_| paths.next().map_or(Expr::zero(), |path| at.scale_at(path))))
+        };
+        read().map_err(|refusal: Reason| refusal.at("at", location))
+    }
+
+    /// As [`View::local_tile`](crate::View::local_tile).
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn local_tile(&self, tile: &str, at: impl Into<Coord<Expr>>) -> Result<Coordinates<'k>, KernelError> {
+        let at = at.into();
+        self.done("local_tile", Location::caller(), || self.tile_at(tile, at))
+    }
+
+    /// As [`View::zipped_divide`](crate::View::zipped_divide).
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn zipped_divide(&self, tiler: &str) -> Result<Coordinates<'k>, KernelError> {
+        let cut = || self.cut(&tensor::ByTile { tiler: &self.build.core().names.tiler(tiler)? });
+        self.done("zipped_divide", Location::caller(), cut)
+    }
+
+    /// As [`View::compose`](crate::View::compose).
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn compose(&self, by: &str) -> Result<Coordinates<'k>, KernelError> {
+        let cut = || {
+            let tiler = self.build.core().names.tiler(by)?;
+            match tiler {
+                Tiler::Layout(layout) => self.cut(&tensor::ByLayout(&layout)),
+                tiler => self.cut(&tensor::ByTiler(&tiler)),
+            }
+        };
+        self.done("compose", Location::caller(), cut)
+    }
+
+    /// As [`View::slice`](crate::View::slice).
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn slice(&self, at: impl Into<Coord<Expr>>) -> Result<Coordinates<'k>, KernelError> {
+        let at = at.into();
+        self.done("slice", Location::caller(), || self.sliced(&at))
+    }
+
+    /// As [`View::thread_part`](crate::View::thread_part).
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn thread_part(&self) -> Result<Coordinates<'k>, KernelError> {
+        self.done("thread_part", Location::caller(), || self.of_thread())
+    }
+
+    /// As [`View::partition`](crate::View::partition).
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn partition(&self, copy: &TiledCopy, end: CopyEnd) -> Result<Coordinates<'k>, KernelError> {
+        self.done("partition", Location::caller(), || self.partition_copy(copy, end, None))
+    }
+
+    /// As [`View::partition_at`](crate::View::partition_at).
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn partition_at(&self, copy: &TiledCopy, end: CopyEnd, thread: &Expr) -> Result<Coordinates<'k>, KernelError> {
+        self.done("partition_at", Location::caller(), || self.partition_copy(copy, end, Some(thread)))
+    }
+
+    /// As [`View::partition_mma`](crate::View::partition_mma).
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn partition_mma(&self, mma: &TiledMma, operand: Operand) -> Result<Coordinates<'k>, KernelError> {
+        self.done("partition_mma", Location::caller(), || self.partition_of(mma, operand, None))
+    }
+
+    /// As [`View::partition_mma_at`](crate::View::partition_mma_at).
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn partition_mma_at(
+        &self,
+        mma: &TiledMma,
+        operand: Operand,
+        thread: &Expr,
+    ) -> Result<Coordinates<'k>, KernelError> {
+        self.done("partition_mma_at", Location::caller(), || self.partition_of(mma, operand, Some(thread)))
+    }
+}
+
+impl Build {
+    /// The coordinates of a tensor of a shape, whose sizes may be known at launch (CuTe
+    /// `make_identity_tensor`).
+    ///
+    /// Errors: the shape cannot be read.
+    #[track_caller]
+    pub fn coordinates(&self, shape: &str) -> Result<Coordinates<'_>, KernelError> {
+        let location = Location::caller();
+        let make = || {
+            let (_, _, layout) = tensor::read(&mut self.core(), shape)?;
+            self.coordinates_of(&layout.shape())
+        };
+        make().map_err(|refusal: Reason| refusal.at("coordinates", location))
+    }
+
+    /// As [`Build::coordinates`], of a shape that is a value: that of a view.
+    ///
+    /// Errors: the shape has too many modes.
+    #[track_caller]
+    pub fn coordinates_like(&self, shape: &Tree<Expr>) -> Result<Coordinates<'_>, KernelError> {
+        let location = Location::caller();
+        self.coordinates_of(shape).map_err(|refusal| refusal.at("coordinates_like", location))
+    }
+
+    fn coordinates_of(&self, shape: &Tree<Expr>) -> Result<Coordinates<'_>, Reason> {
+        Ok(Coordinates { build: self, place: tensor::whole(shape)?, whole: shape.clone(), part: None })
+    }
+}

@@ -1,0 +1,205 @@
+//! Views, and coordinates of a tensor without its memory: what both are cut by.
+//!
+//! Law: whatever is cut, it is cut as the coordinates of the whole tensor are, and what is a part
+//! of a thread stays one.
+
+use tilewright_atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Coordinate, Extent, Layout, LayoutError, Slot, Stride, Tree};
+
+use super::cut::{ByCopy, ByMma, BySlice, ByThread, ByTile, Cut};
+use super::{Place, View, known_shape};
+use crate::build::Build;
+use crate::build::core::Core;
+use crate::build::part::Part;
+use crate::error::Reason;
+
+/// What is cut by tiles, coordinates, copies and products.
+pub(crate) trait Cuttable<'k>: Sized {
+    fn build(&self) -> &'k Build;
+
+    fn place(&self) -> &Place;
+
+    fn part(&self) -> Option<&Part>;
+
+    fn of_part(self, part: Part) -> Self;
+
+    /// What it is, in messages.
+    fn name(&self) -> String;
+
+    fn cut(&self, by: &impl Cut) -> Result<Self, Reason>;
+
+    fn tile_at(&self, tile: &str, at: Coord<Expr>) -> Result<Self, Reason> {
+        let tiler = self.build().core().names.tiler(tile)?;
+        let divided = self.cut(&ByTile { tiler: &tiler })?;
+        // One tile index may be written as a tuple of one.
+        let layout = &divided.place().layout;
+        let single = layout.mode(1).is_some_and(|rests| rests.profile().is_leaf());
+        let at = match at.mode(0) {
+            Some(only) if single && at.rank() == 1 => only,
+            _ => at,
+        };
+        let open = match layout.mode(0).map(|tile| tile.rank()) {
+            Some(rank) if rank > 1 => Tree::flat((0..rank).map(|_| Slot::All))?,
+            _ => Tree::leaf(Slot::All),
+        };
+        divided.sliced(&Tree::tuple([&open, &at])?)
+    }
+
+    /// The part at a coordinate; where it names a block, the grid has as many blocks as the mode
+    /// has indices.
+    fn sliced(&self, at: &Coord<Expr>) -> Result<Self, Reason> {
+        let mut found = Vec::new();
+        let layout = &self.place().layout;
+        indices(&layout.shape(), Some(layout), at, &mut found)?;
+        for Index { index, count, steps } in found {
+            let mut core = self.build().core();
+            if let Some(axis) = core.axis_of(&index) {
+                core.say_blocks(axis, &count)?;
+            }
+            // Past the end it would be element 0 again, which no bound and no predicate tells.
+            if !steps && count.known() == Some(1) && !core.is_less(&index, &count) {
+                drop(core);
+                return Err(Reason::Single { tensor: self.name(), index: index.to_string() });
+            }
+        }
+        self.cut(&BySlice(at))
+    }
+
+    /// What a thread has by a tiled copy: this one, or that of a number.
+    fn partition_copy(&self, copy: &TiledCopy, end: CopyEnd, thread: Option<&Expr>) -> Result<Self, Reason> {
+        self.is_no_part()?;
+        let thread = self.build().core().one_of(copy.threads(), thread, copy.atom().name())?;
+        let digits = |shape: &Tree<i64>| self.build().core().digits_of(&thread, shape);
+        let part = self.cut(&ByCopy { copy, end, thread: &digits })?;
+        Ok(part.of_part(Part::of_copy(copy, end, Some(thread))))
+    }
+
+    /// What a thread has of an operand of a tiled product: this one, or that of a number.
+    fn partition_of(&self, mma: &TiledMma, operand: Operand, thread: Option<&Expr>) -> Result<Self, Reason> {
+        self.is_no_part()?;
+        let thread = self.build().core().one_of(mma.threads(), thread, mma.atom().name())?;
+        let coordinate = self.build().core().mma_coordinate(mma, &thread)?;
+        let digits = |shape: &Tree<i64>, number: usize| {
+            let index = coordinate.get(number).cloned().unwrap_or(Expr::from(0));
+            self.build().core().digits_of(&index, shape)
+        };
+        let part = self.cut(&ByMma { mma, operand, thread: &digits })?;
+        Ok(part.of_part(Part::of_mma(mma, operand, Some(thread))))
+    }
+
+    /// Mode 0 at this thread, the others left.
+    fn of_thread(&self) -> Result<Self, Reason> {
+        let threads = self.place().layout.mode(0).map(|mode| mode.shape()).unwrap_or(Tree::leaf(Expr::from(1)));
+        let threads = known_shape(&threads, || self.name())?.product()?;
+        let thread = {
+            let mut core = self.build().core();
+            core.say_threads(threads)?;
+            core.thread()?
+        };
+        let digits = |shape: &Tree<i64>| self.build().core().digits_of(&thread, shape);
+        let part = self.cut(&ByThread(&digits))?;
+        let own = part.part().cloned().unwrap_or(Part::other(Some(thread)));
+        Ok(part.of_part(own))
+    }
+
+    /// That it is a tile, of which threads have parts.
+    fn is_no_part(&self) -> Result<(), Reason> {
+        let Some(part) = self.part() else { return Ok(()) };
+        let core = self.build().core();
+        let first = format!("what is partitioned is {}", part.name(&core));
+        Err(Reason::Parts { first, second: "a part is not partitioned again".to_string() })
+    }
+}
+
+impl<'k> Cuttable<'k> for View<'k> {
+    fn build(&self) -> &'k Build {
+        self.build
+    }
+
+    fn place(&self) -> &Place {
+        &self.place
+    }
+
+    fn part(&self) -> Option<&Part> {
+        self.part.as_ref()
+    }
+
+    fn of_part(self, part: Part) -> Self {
+        View { part: Some(part), ..self }
+    }
+
+    fn name(&self) -> String {
+        self.build.core().buffers[self.buffer.index()].name.clone()
+    }
+
+    fn cut(&self, by: &impl Cut) -> Result<View<'k>, Reason> {
+        let (layout, offset) = by.cut(&self.layout)?;
+        let offset =
+            Stride::plus(&self.offset, &offset).ok_or(Reason::Layout(LayoutError::Overflow { op: "offset" }))?;
+        let place = self.place.cut(by)?;
+        let part = self.part.as_ref().map(|part| part.cut(by.keeps_values()));
+        Ok(View { layout, offset, place, part, ..self.clone() })
+    }
+}
+
+impl Place {
+    pub(crate) fn cut(&self, by: &impl Cut) -> Result<Place, Reason> {
+        let (layout, start) = by.cut(&self.layout)?;
+        let overflow = LayoutError::Overflow { op: "coordinate" };
+        let start = self.start.plus(&start).ok_or(Reason::Layout(overflow))?;
+        Ok(Place { start, layout })
+    }
+}
+
+impl Core {
+    /// The thread of a number among those of an instruction: this one where none is named, or where
+    /// its own number is.
+    fn one_of(&mut self, threads: i64, thread: Option<&Expr>, atom: &str) -> Result<Expr, Reason> {
+        let own = self.team.is_some() || self.threads.is_some();
+        if let Some(named) = thread
+            && !(own && self.thread()? == *named)
+        {
+            if self.is_natural(named) && self.is_less(named, &Expr::from(threads)) {
+                return Ok(named.clone());
+            }
+            let because = format!("thread {} is not shown to be one of its {threads} threads", self.in_words(named));
+            return Err(Reason::Instruction { name: atom.to_string(), because });
+        }
+        self.say_threads(threads)?;
+        self.thread()
+    }
+}
+
+/// A number in a coordinate that stands for a whole mode.
+struct Index {
+    index: Expr,
+    /// How many indices the mode has.
+    count: Expr,
+    /// Whether another one is another coordinate of the tensor.
+    steps: bool,
+}
+
+/// The numbers in a coordinate that stand for whole modes of a shape, which are at a place.
+fn indices(
+    shape: &Tree<Expr>,
+    place: Option<&Layout<Coordinate<Expr>>>,
+    at: &Coord<Expr>,
+    found: &mut Vec<Index>,
+) -> Result<(), Reason> {
+    // A leaf is its only mode.
+    if at.is_leaf() {
+        if let [Slot::At(index)] = at.leaves() {
+            let next = place.map(|place| place.eval(&Expr::from(1))).transpose()?;
+            let steps = next.is_some_and(|next| next != Coordinate::zero());
+            found.push(Index { index: index.clone(), count: shape.product()?, steps });
+        }
+        return Ok(());
+    }
+    for (mode, part) in at.modes().enumerate() {
+        if let Some(shape) = shape.mode(mode) {
+            indices(&shape, place.and_then(|place| place.mode(mode)).as_ref(), &part, found)?;
+        }
+    }
+    Ok(())
+}
