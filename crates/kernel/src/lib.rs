@@ -57,8 +57,8 @@ pub mod program;
 pub mod ptx;
 
 pub use build::{
-    Build, Coordinates, CopyBy, Coverage, Cursor, Deal, Distributed, Drawn, Flag, Fragment, Kernel, Meeting, Num, Pipeline, Predicates, Reduction,
-    Route, Stage, Tensor, View, Written,
+    Build, Coordinates, CopyBy, Coverage, Cursor, Deal, Distributed, Drawn, Flag, Fragment, Kernel, Meeting, Num,
+    Pipeline, Predicates, Reduction, Route, Stage, Tensor, View, Written,
 };
 pub use distribution::Distribution;
 pub use element::{Element, ElementType};

@@ -165,7 +165,9 @@ pub(super) fn is_inside(shape: &Tree<i64>, at: &Coord, layout: &Layout) -> Resul
     }
     let modes = at.modes().enumerate();
     // Too many modes are refused where the layout is cut.
-    modes.filter_map(|(mode, at)| Some((shape.mode(mode)?, at))).try_for_each(|(shape, at)| is_inside(&shape, &at, layout))
+    modes
+        .filter_map(|(mode, at)| Some((shape.mode(mode)?, at)))
+        .try_for_each(|(shape, at)| is_inside(&shape, &at, layout))
 }
 
 /// The half of a word that two elements of 8 bits are.

@@ -239,10 +239,9 @@ impl Build {
             None => tile.partition_of(mma, operand, None)?,
             Some(_) => tile.clone(),
         };
-        let (Some(values), Some(rows), Some(steps)) = (part.layout.mode(0), part.layout.mode(1), part.layout.mode(2))
-        else {
-            return Err(refuse("the part of a thread has no modes of values, rows and steps"));
-        };
+        // An index along K leaves values and rows: one step.
+        let mode = |number: usize| part.layout.mode(number).unwrap_or(Layout::from(&Layout::unit()));
+        let (values, rows, steps) = (mode(0), mode(1), mode(2));
         let values = values.numbers(&Values::new())?;
         let known = |layout: &Layout<Expr>| Ok::<_, Reason>(layout.numbers(&Values::new())?.size() as usize);
         let count = [known(&rows)?, known(&steps)?];
