@@ -177,8 +177,26 @@ impl AtomError {
     ) -> AtomError {
         // How many names are worth showing.
         const MOST: usize = 3;
-        let near = nearest(name, known, MOST).iter().map(|near| near.as_ref().into()).collect();
+        let known: Vec<S> = known.into_iter().collect();
+        let mut near: Vec<Box<str>> =
+            nearest(name, known.iter().map(AsRef::as_ref), MOST).iter().map(|near| (*near).into()).collect();
+        if near.is_empty() && !name.is_empty() {
+            // A name without its arguments is the beginning of those that have them.
+            let longer = known.iter().map(AsRef::as_ref).filter(|known| known.starts_with(name));
+            near = longer.take(MOST).map(Into::into).collect();
+        }
         AtomError::UnknownName { kind, name: name.into(), near }
+    }
+
+    /// The same with names as [words](crate::word): what a language without angle brackets reads.
+    pub fn in_words(self) -> AtomError {
+        match self {
+            AtomError::UnknownName { kind, name, near } => {
+                let near = near.iter().map(|near| crate::word(near).into()).collect();
+                AtomError::UnknownName { kind, name: crate::word(&name).into(), near }
+            }
+            other => other,
+        }
     }
 
     /// The stable code of this kind of error.

@@ -83,11 +83,12 @@ impl<A: Known> Family<A> {
         self.pattern.names()
     }
 
-    /// The instruction of this name.
+    /// The instruction of this name, or of the [word](crate::word) that spells it.
     ///
     /// Errors: the name is not one of the family's ([`AtomError::UnknownName`]).
     pub fn member(&self, name: &str) -> Result<A, AtomError> {
-        self.find(name).unwrap_or_else(|| Err(AtomError::unknown(A::KIND, name, self.names())))
+        let spelt = || self.find(&self.pattern.spelt(name)?);
+        self.find(name).or_else(spelt).unwrap_or_else(|| Err(AtomError::unknown(A::KIND, name, self.names())))
     }
 
     fn find(&self, name: &str) -> Option<Result<A, AtomError>> {
@@ -103,7 +104,9 @@ impl<A: Known> Family<A> {
     ///
     /// Errors: there is none, and which ones have names that are near ([`AtomError::UnknownName`]).
     pub(crate) fn named(name: &str) -> Result<A, AtomError> {
-        Family::all().find_map(|family| family.find(name)).unwrap_or_else(|| {
+        let spelt = |family: &'static Family<A>| family.find(&family.pattern.spelt(name)?);
+        let found = Family::all().find_map(|family| family.find(name)).or_else(|| Family::all().find_map(spelt));
+        found.unwrap_or_else(|| {
             let names = Family::<A>::all().flat_map(Family::names);
             Err(AtomError::unknown(A::KIND, name, names))
         })

@@ -82,6 +82,7 @@ pub use evidence::{BadThreadValue, CanonicalCondition, Flaw, OperandMode};
 pub use explanation::explanation;
 pub use family::{Family, Known};
 pub use mma::{MmaAtom, MmaTypes, Operand};
+pub use pattern::word;
 pub use shared::{Major, SwizzleMode};
 pub use tensor_map::{Dimension, MAX_DIMENSIONS, TensorMap};
 pub use thread_value::ThreadValue;

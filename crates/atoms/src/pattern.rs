@@ -4,6 +4,9 @@
 //! `{,_SATURATE}` for nothing or `_SATURATE`, and `{8,16,..,256}` for the numbers of a progression.
 //! The names of a pattern are all ways to choose, the first choice varying slowest; a name matches
 //! exactly if it is one of them.
+//!
+//! A name with arguments in angle brackets, or in a namespace, is also spelt as a word, with `_` for
+//! `<`, `,` and `::`, which is how the language of layouts names it: `UniversalFMA_F32_F32_F32_F32`.
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
@@ -28,6 +31,12 @@ impl Pattern {
     pub(crate) fn matches(self, name: &str) -> bool {
         let parts: Vec<Part> = self.parts().collect();
         matches(name, &parts)
+    }
+
+    /// The name that a word spells, if it is one of the pattern's.
+    pub(crate) fn spelt(self, word: &str) -> Option<String> {
+        let parts: Vec<Part> = self.parts().collect();
+        spelt(word, &parts)
     }
 
     /// Every name.
@@ -66,6 +75,35 @@ fn matches(name: &str, parts: &[Part]) -> bool {
             choices.iter().any(|choice| rest.strip_prefix(&**choice).is_some_and(|rest| matches(rest, others)))
         }
     }
+}
+
+/// A name as a word: what stands in angle brackets behind underscores.
+///
+/// ```
+/// use tilewright_atoms::{CopyAtom, word};
+///
+/// assert_eq!(word("SM80_CP_ASYNC_CACHEALWAYS<uint32_t>"), "SM80_CP_ASYNC_CACHEALWAYS_uint32_t");
+/// let atom = CopyAtom::named("SM80_CP_ASYNC_CACHEALWAYS_uint32_t")?;
+/// assert_eq!(atom.name(), "SM80_CP_ASYNC_CACHEALWAYS<uint32_t>");
+/// # Ok::<(), tilewright_atoms::AtomError>(())
+/// ```
+pub fn word(name: &str) -> String {
+    let joined = name.replace("::", "_");
+    let letters = joined.chars().filter(|letter| *letter != '>');
+    letters.map(|letter| if matches!(letter, '<' | ',') { '_' } else { letter }).collect()
+}
+
+/// The name that a word spells by the parts.
+fn spelt(text: &str, parts: &[Part]) -> Option<String> {
+    let Some(((plain, choices), others)) = parts.split_first() else {
+        return text.is_empty().then(String::new);
+    };
+    let rest = text.strip_prefix(word(plain).as_str())?;
+    let none = [Cow::Borrowed("")];
+    choices.as_deref().unwrap_or(&none).iter().find_map(|choice| {
+        let behind = spelt(rest.strip_prefix(word(choice).as_str())?, others)?;
+        Some(alloc::format!("{plain}{choice}{behind}"))
+    })
 }
 
 #[cfg(test)]

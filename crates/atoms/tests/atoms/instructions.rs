@@ -435,3 +435,30 @@ fn other_operands() {
     }
     assert_eq!((count[&Operand::ScaleA], count[&Operand::Metadata]), (25 + 2 + 25 + 2, 50 + 25 + 2));
 }
+
+/// Each name of the catalogue is also spelt as a word, which is no other's, and is the same
+/// instruction.
+#[test]
+fn names_are_spelt_as_words() {
+    use tilewright_atoms::{BulkCopy, CopyAtom, Family, Known, MmaAtom, word};
+    fn spelt<A: Known>(families: impl Iterator<Item = &'static Family<A>>, name_of: impl Fn(&str) -> Option<String>) {
+        let names: Vec<String> = families.flat_map(Family::names).collect();
+        let mut words: Vec<String> = names.iter().map(|name| word(name)).collect();
+        for name in &names {
+            let spelt = word(name);
+            assert!(spelt.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_'), "{spelt}");
+            if spelt != *name {
+                assert_eq!(name_of(&spelt).as_ref(), Some(name));
+            }
+        }
+        words.sort();
+        words.dedup();
+        assert_eq!(words.len(), names.len());
+    }
+    spelt(CopyAtom::families(), |name| CopyAtom::named(name).ok().map(|atom| atom.name().to_owned()));
+    spelt(MmaAtom::families(), |name| MmaAtom::named(name).ok().map(|atom| atom.name().to_owned()));
+    spelt(BulkCopy::families(), |name| BulkCopy::named(name).ok().map(|atom| atom.name().to_owned()));
+    // A name without its arguments is the beginning of some.
+    let help = CopyAtom::named("UniversalCopy").unwrap_err().help().unwrap();
+    assert!(help.contains("`UniversalCopy<uint8_t>`"), "{help}");
+}

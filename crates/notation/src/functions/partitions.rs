@@ -95,8 +95,7 @@ fn local_tile(a: Arguments<'_>) -> Result<Value, Fault> {
         let projection = items(&a, 3)?;
         (tiler, coord) = (projected(tiler, &projection), projected(coord, &projection));
     }
-    let map = a.get(0).filter(|map| is_map(map)).cloned();
-    let Some(map) = map else { return a.kind(0, "a layout") };
+    let map = map_of(&a, 0)?;
     let tiled = call(&a, "zipped_divide", &[map, tuple_of(tiler, true)?])?;
     let ranks: Vec<usize> = nesting(&a, &tiled)?.modes().map(|mode| mode.rank()).collect();
     let [tile, rests] = ranks.as_slice() else { return a.kind(0, "a layout with a mode for each tile") };
@@ -167,9 +166,14 @@ fn copy_part(a: &Arguments<'_>, end: CopyEnd) -> Result<Value, Fault> {
 
 /// The layout that is partitioned.
 fn operand_of(a: &Arguments<'_>) -> Result<Value, Fault> {
-    match a.get(1).filter(|map| is_map(map)) {
+    map_of(a, 1)
+}
+
+/// A layout, with all that it is as a value; a shape stands for its compact layout.
+fn map_of(a: &Arguments<'_>, argument: usize) -> Result<Value, Fault> {
+    match a.get(argument).filter(|map| is_map(map)) {
         Some(map) => Ok(map.clone()),
-        None => a.kind(1, "a layout"),
+        None => Ok(Value::Layout(a.layout(argument)?.into_owned())),
     }
 }
 

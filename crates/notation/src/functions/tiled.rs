@@ -22,22 +22,10 @@ pub(super) enum Tiled {
     Copy(Box<TiledCopy>),
 }
 
-/// The name of an atom as the table has it, from one that is a word:
-/// `SM80_CP_ASYNC_CACHEALWAYS_uint128_t`, `UniversalFMA_F32_F32_F32_F32`.
-fn atom_name(word: &str) -> String {
-    if let Some(types) = word.strip_prefix("UniversalFMA_") {
-        return format!("UniversalFMA<{}>", types.replace('_', ","));
-    }
-    match word.rsplit_once("_uint") {
-        Some((stem, bits)) if bits.ends_with("_t") => format!("{stem}<uint{bits}>"),
-        _ => word.to_owned(),
-    }
-}
-
 /// The word that names an atom: a name that nothing is bound to.
 fn atom_word(a: &Arguments<'_>, argument: usize) -> Result<String, Fault> {
     match a.word(argument) {
-        Some(word) => Ok(atom_name(&word)),
+        Some(word) => Ok(word),
         None => a.kind(argument, "the name of an instruction, such as SM80_16x8x16_F32F16F16F32_TN"),
     }
 }
@@ -149,7 +137,7 @@ impl From<AtomError> for Fault {
     fn from(error: AtomError) -> Fault {
         match error {
             AtomError::Layout(error) => error.into(),
-            error => Fault::Atom(error),
+            error => Fault::Atom(error.in_words()),
         }
     }
 }

@@ -51,9 +51,82 @@ fn a_local_tile_is_the_elements_of_the_block() {
         evaluated("local_tile(make_identity_layout((128,64)), (32,8), (1,2))").to_string(),
         "((32,8):(1@0,1@1),(32,16))"
     );
-    for source in ["local_tile((8,8), (4,4), (0,0,0))", "local_tile((8,8), (4,4), true)", "local_tile(4, 2, 0)"] {
+    for source in ["local_tile((8,8), (4,4), (0,0,0))", "local_tile((8,8), (4,4), true)", "local_tile(true, 2, 0)"] {
         assert!(evaluate(source, &mut Environment::new()).is_err(), "{source}");
     }
+}
+
+/// A shape stands for its compact layout in tiles and in parts, as it does elsewhere.
+#[test]
+fn a_shape_stands_for_its_compact_layout() {
+    let mma = "get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5)";
+    let copy = "get_slice(make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (8,8):(8,1), (1,4)), 9)";
+    let mut calls: Vec<String> =
+        ["partition_A", "partition_B", "partition_C", "make_fragment_A", "make_fragment_B", "make_fragment_C"]
+            .map(|name| format!("{name}({mma}, A)"))
+            .into();
+    calls.extend(["partition_S", "partition_D"].map(|name| format!("{name}({copy}, A)")));
+    calls.extend(["local_tile(A, (16,8), (1,_))", "local_tile(A, (16,5,8), (1,7,2), proj=(1,_,1))"].map(str::to_owned));
+    for call in calls {
+        for shape in ["(32,64)", "((4,8),(2,32))", "(32,K{div=64})"] {
+            if call.starts_with("make_fragment") && shape.contains('K') {
+                continue; // Registers are counted.
+            }
+            let of =
+                |text: &str| evaluated(&call.replace("A,", &format!("{text},")).replace("A)", &format!("{text})")));
+            let compact = evaluated(&format!("make_layout({shape})")).to_string();
+            assert_eq!(of(shape), of(&compact), "{call} of {shape}");
+        }
+    }
+    assert_eq!(table("local_tile(12, 4, 1)"), [4, 5, 6, 7]);
+}
+
+/// Each instruction is named by a word, and what is said about a name that is none is a name that is
+/// taken: all names of the catalogue, each with a letter changed or left out.
+#[test]
+fn names_that_are_suggested_are_accepted() {
+    let mut words = Vec::new();
+    for family in CopyAtom::families() {
+        words.extend(family.names().iter().map(|name| ("make_tiled_copy_tv", tilewright_atoms::word(name))));
+    }
+    for family in MmaAtom::families() {
+        words.extend(family.names().iter().map(|name| ("make_tiled_mma", tilewright_atoms::word(name))));
+    }
+    let rest = |function: &str| if function == "make_tiled_mma" { ")" } else { ", 32, 32:1, 4:1)" };
+    let program = |function: &str, word: &str| format!("{function}({word}{}", rest(function));
+    let is_unknown = |source: &str| match evaluate(source, &mut Environment::new()) {
+        Err(error) => matches!(error.code, "E0316" | "E0201"),
+        Ok(_) => false,
+    };
+    // Each is looked up by its name in the tests of atoms; here one of each dozen.
+    for (function, word) in words.iter().step_by(12) {
+        assert!(!is_unknown(&program(function, word)), "{word}");
+    }
+    // As others spell them, and in each place of a few of each kind a letter less or another one.
+    let mut wrong: Vec<(&str, String)> = vec![
+        ("make_tiled_copy_tv", "SM80_CP_ASYNC_CACHEALWAYS_32b".into()),
+        ("make_tiled_copy_tv", "SM80_CP_ASYNC_CACHEALWAYS".into()),
+        ("make_tiled_copy_tv", "UniversalCopy".into()),
+        ("make_tiled_mma", "UniversalFMA".into()),
+    ];
+    for (function, word) in words.iter().step_by(words.len() / 8) {
+        for at in (0..word.len()).step_by(11) {
+            wrong.push((function, format!("{}{}", &word[..at], &word[at + 1..])));
+            wrong.push((function, format!("{}Q{}", &word[..at], &word[at + 1..])));
+        }
+    }
+    let mut suggested = 0;
+    for (function, word) in wrong {
+        let source = program(function, &word);
+        let Err(error) = evaluate(&source, &mut Environment::new()) else { continue };
+        let told = error.render(&source, false);
+        let Some((_, help)) = told.split_once("help: is ") else { continue };
+        for name in help.split('`').skip(1).step_by(2) {
+            suggested += 1;
+            assert!(!is_unknown(&program(function, name)), "{word}: {told}");
+        }
+    }
+    assert!(suggested > 10, "{suggested}");
 }
 
 #[test]
