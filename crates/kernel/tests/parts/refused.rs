@@ -57,17 +57,17 @@ fn ends_that_do_not_go_together() {
     refused(
         "E0924",
         "at thread 3",
-        ends!(k, x, y, { k.copy(&copy, &x.partition(&copy, S)?, &y.partition_at(&copy, D, &at(3))?) }),
+        ends!(k, x, y, k.copy(&copy, &x.partition(&copy, S)?, &y.partition_at(&copy, D, &at(3))?)),
     );
     refused(
         "E0924",
         "at thread 4",
-        ends!(k, x, y, { k.copy(copy.atom(), &x.partition_at(&copy, S, &at(3))?, &y.partition_at(&copy, D, &at(4))?) }),
+        ends!(k, x, y, k.copy(copy.atom(), &x.partition_at(&copy, S, &at(3))?, &y.partition_at(&copy, D, &at(4))?)),
     );
     refused(
         "E0910",
         "thread 32 is not shown to be one of its 32",
-        ends!(k, x, _y, { x.partition_at(&copy, S, &at(32)).map(drop) }),
+        ends!(k, x, _y, x.partition_at(&copy, S, &at(32)).map(drop)),
     );
     refused(
         "E0910",
@@ -100,13 +100,13 @@ fn ends_that_do_not_go_together() {
     refused(
         "E0924",
         "a part is not partitioned again",
-        ends!(k, x, _y, { x.partition(&copy, S)?.partition(&copy, S).map(drop) }),
+        ends!(k, x, _y, x.partition(&copy, S)?.partition(&copy, S).map(drop)),
     );
     // Parts with their modes in another order, and of other tiles.
     refused(
         "E0924",
         alone,
-        ends!(k, x, y, { k.copy(&copy, &x.partition(&copy, S)?.select(&[0, 2, 1])?, &y.partition(&copy, D)?) }),
+        ends!(k, x, y, k.copy(&copy, &x.partition(&copy, S)?.select(&[0, 2, 1])?, &y.partition(&copy, D)?)),
     );
     refused(
         "E0904",
