@@ -11,6 +11,7 @@
 
 mod calls;
 mod open;
+mod process;
 mod status;
 mod table;
 

@@ -156,6 +156,8 @@ pub enum GpuError {
         /// That on the host.
         host: Box<str>,
     },
+    /// E0821: a call in a process that was forked after the driver was opened.
+    Forked,
     /// E0820: a tensor that does not lie as the kernel reads it.
     Layout {
         /// The kernel.
@@ -225,6 +227,9 @@ pub enum MemoryFlaw {
 impl GpuError {
     /// That the driver refused a call, as one of the errors above.
     pub(crate) fn refused(driver: &Driver, refused: Refused) -> GpuError {
+        if refused.code == code::FORKED {
+            return GpuError::Forked;
+        }
         let status = driver.status(refused.code);
         match refused.code {
             code::UNSUPPORTED_PTX_VERSION => GpuError::OldDriver { found: driver.version(), needed: 0, missing: None },
@@ -254,6 +259,7 @@ impl GpuError {
             GpuError::TensorMap { .. } => "E0817",
             GpuError::Layouts { .. } => "E0818",
             GpuError::Layout { .. } => "E0820",
+            GpuError::Forked => "E0821",
             GpuError::Driver { .. } => "E0819",
             GpuError::Ptx(error) => error.code(),
             GpuError::Sizes(error) => error.code(),
@@ -299,6 +305,10 @@ impl GpuError {
             }
             GpuError::Layout { .. } => {
                 "give a tensor of that layout; or, if the bytes are meant as they lie, the memory of the tensor"
+            }
+            GpuError::Forked => {
+                "start the process anew instead: in Python by multiprocessing's \"spawn\" or \"forkserver\"; or open \
+                 devices in the forked process alone"
             }
             GpuError::Ptx(error) => return Some(error.help()),
             GpuError::Sizes(error) => return Refusal::help(error),
@@ -434,6 +444,9 @@ impl fmt::Display for GpuError {
             GpuError::Layout { kernel, parameter, wanted, found } => {
                 write!(f, "`{parameter}` of {kernel} lies as {wanted} at these sizes, but the tensor as {found}")
             }
+            GpuError::Forked => f.write_str(
+                "this process was forked after the CUDA driver was opened, and the driver does not work in a forked process",
+            ),
             GpuError::Driver { call, status } => write!(f, "{call} was refused: the driver said {status}"),
             GpuError::Ptx(error) => error.fmt(f),
             GpuError::Sizes(error) => error.fmt(f),

@@ -24,6 +24,7 @@ use crate::domain::Addressing;
 use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::simd::Instructions;
+use crate::threads;
 use crate::view::{TensorView, TensorViewMut};
 pub use plan::CopyOptions;
 use plan::{Body, body};
@@ -94,7 +95,7 @@ impl Plan {
             return Err(TensorError::Sizes { first: src.size().unwrap_or(i64::MAX), second: size });
         }
         let body = body(&src, &dst, element, &options);
-        let threads = options.threads.unwrap_or_else(rayon::current_num_threads).max(1);
+        let threads = options.threads.unwrap_or_else(threads::count).max(1);
         let best = Instructions::detected();
         let instructions = options.instructions.unwrap_or(best).min(best);
         Ok(Plan { src, dst, element, size, body, threads, instructions })

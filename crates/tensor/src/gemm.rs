@@ -37,6 +37,7 @@ use tilewright_layout::{Layout, Tiler};
 
 use crate::error::TensorError;
 use crate::offsets::Offsets;
+use crate::threads;
 use crate::view::{TensorView, TensorViewMut};
 pub use element::Element;
 use line::Line;
@@ -235,7 +236,7 @@ pub fn cpu_mma<S: Numbers>(threads: usize) -> Result<TiledMma, TensorError> {
 ///
 /// Errors: [`TensorError::Atom`] of [`TiledMma::new`].
 pub fn cpu_mma_of(atom: MmaAtom, threads: usize) -> Result<TiledMma, TensorError> {
-    let threads = if threads == 0 { rayon::current_num_threads() } else { threads };
+    let threads = if threads == 0 { threads::count() } else { threads };
     let layout = Layout::compact(&tilewright_layout::Tree::flat([1, i64::try_from(threads).unwrap_or(i64::MAX), 1])?)?;
     let whole = Tiler::modes([])?;
     Ok(TiledMma::new(atom, &layout, &whole)?)

@@ -42,6 +42,7 @@ mod rearrange;
 mod recast;
 mod simd;
 mod tensor;
+mod threads;
 mod tiled_copy;
 mod tiled_product;
 mod tiling;

@@ -30,8 +30,12 @@ use super::table::{Code, ContextHandle, DeviceHandle, FunctionHandle, Functions}
 macro_rules! call {
     ($driver:expr, $field:ident($($argument:expr),* $(,)?)) => {{
         let entry = $driver.functions.$field;
-        // SAFETY: as the head of `calls.rs` says of all calls.
-        let code = unsafe { (entry.function)($($argument),*) };
+        let code = if $crate::driver::process::is_forked() {
+            $crate::driver::status::code::FORKED
+        } else {
+            // SAFETY: as the head of `calls.rs` says of all calls.
+            unsafe { (entry.function)($($argument),*) }
+        };
         $crate::driver::calls::answer(entry.symbol, code)
     }};
 }

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use libloading::Library;
 
 use super::calls::Driver;
+use super::process;
 use super::status::code;
 use super::table::{Code, Functions};
 use crate::error::GpuError;
@@ -38,6 +39,10 @@ pub(crate) fn version_text(version: i32) -> String {
 impl Driver {
     /// The driver of this machine, opened by the first call.
     pub(crate) fn open() -> Result<Arc<Driver>, GpuError> {
+        // Before the lock, which a thread of the parent may have held.
+        if process::is_forked() {
+            return Err(GpuError::Forked);
+        }
         static OPEN: Mutex<Option<Arc<Driver>>> = Mutex::new(None);
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(driver) = &*open {
@@ -58,6 +63,7 @@ impl Driver {
                     };
                     // SAFETY: the symbols of the driver's library are the functions of those names.
                     let driver = Arc::new(unsafe { Driver::start(find) }?);
+                    process::watch();
                     *open = Some(driver.clone());
                     return Ok(driver);
                 }

@@ -14,6 +14,8 @@ use super::table::Code;
 pub(crate) mod code {
     use super::Code;
 
+    /// No number of the driver's: the call was not made, for this process was forked.
+    pub(crate) const FORKED: Code = -1;
     pub(crate) const SUCCESS: Code = 0;
     pub(crate) const OUT_OF_MEMORY: Code = 2;
     pub(crate) const PEER_ACCESS_ALREADY_ENABLED: Code = 704;

@@ -26,6 +26,7 @@ use super::permuted;
 use crate::domain::{Addressing, Space, Step};
 use crate::memory::{LINE, PAGE};
 use crate::simd::{Instructions, PERMUTED_BUFFER};
+use crate::threads;
 
 /// The two sides of a copy, in the steps of its domain.
 pub(super) const SRC: usize = 0;
@@ -419,7 +420,7 @@ fn additive_tile(
     if unit > RUN {
         // A copy that is one run is divided into a part for each thread.
         let alone = steps.is_empty() && across.offsets.len() == 1 && along.offsets.len() == 1;
-        let threads = options.threads.unwrap_or_else(rayon::current_num_threads).max(1);
+        let threads = options.threads.unwrap_or_else(threads::count).max(1);
         let count = if alone { threads } else { unit.div_ceil(RUN) };
         let chunk = unit.div_ceil(count).next_multiple_of(PAGE);
         let count = unit.div_ceil(chunk);

@@ -23,6 +23,7 @@ use super::plan::{Body, Loops, Masks, Move, Part, STAGED_ROW};
 use crate::domain::{self, Addressing};
 use crate::memory::LINE;
 use crate::simd::{self, Edge, Instructions, Line, Pieces, Rectangle, Rows, Scratch, Stores, Stripe};
+use crate::threads::Threads;
 
 /// A pointer that threads share. They use it for disjoint places, by the invariant of this module.
 #[derive(Clone, Copy)]
@@ -69,8 +70,12 @@ impl Work<'_> {
             Body::Walk(_) => self.size,
         };
         let bytes = (self.size as usize).saturating_mul(self.element);
-        let threads = self.threads.min(bytes / SHARE).max(1);
-        let parts = if threads == 1 { 1 } else { (threads * PARTS) as i64 }.min(count).max(1);
+        let most = self.threads.min(bytes / SHARE).max(1);
+        let threads = if most == 1 { Threads::One } else { Threads::here() };
+        let parts = match threads {
+            Threads::One => 1,
+            _ => ((most * PARTS) as i64).min(count).max(1),
+        };
         let pointers = (Shared(src), Shared(dst));
         let part = |number: usize| {
             let (first, end) = (part_start(count, parts, number), part_start(count, parts, number + 1));
@@ -78,7 +83,11 @@ impl Work<'_> {
             // SAFETY: the caller vouches for all places of the plan; parts are disjoint.
             unsafe { self.part(src, dst, first, end) };
         };
-        if parts == 1 { part(0) } else { (0..parts as usize).into_par_iter().with_max_len(1).for_each(part) }
+        if parts == 1 {
+            part(0);
+        } else {
+            threads.run(|| (0..parts as usize).into_par_iter().with_max_len(1).for_each(part));
+        }
     }
 
     /// Some of the iterations, or of the indices.

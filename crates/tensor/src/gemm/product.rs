@@ -14,6 +14,7 @@ use super::plan::Plan;
 use super::shared::Shared;
 use super::small;
 use super::task::{self, Share};
+use crate::threads::Threads;
 
 /// Where the elements of a matrix lie.
 pub enum Places<'a> {
@@ -120,12 +121,7 @@ impl<S: Copy + Default, W: Copy, C: Element> Backend<S, W, C> {
             }
         };
         // This thread works too, so that only the others need to be woken.
-        rayon::in_place_scope(|scope| {
-            for _ in 1..threads.min(tasks) {
-                scope.spawn(|_| work());
-            }
-            work();
-        });
+        Threads::here().beside(threads.min(tasks) - 1, work);
         if let Some(shared) = shared {
             shared.keep();
         }

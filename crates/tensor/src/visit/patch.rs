@@ -23,6 +23,7 @@ use super::nest::{Loop, Nest, Part, moved, times};
 use crate::domain::{Addressing, runs_of};
 use crate::memory::LINE;
 use crate::simd::{Instructions, prefetch};
+use crate::threads::Threads;
 
 /// An operand: its first element, the size of its elements, and where they lie.
 #[derive(Clone, Copy)]
@@ -81,11 +82,15 @@ const MOST: i64 = 64;
 pub(crate) unsafe fn visit<const N: usize>(operands: [Operand<'_>; N], size: i64, run: impl Fn(&Patch<'_, N>) + Sync) {
     let (sides, elements) = (operands.map(|operand| operand.side), operands.map(|operand| operand.element));
     let (bases, plain) = (Bases(operands.map(|operand| operand.base)), operands.map(|operand| operand.plain));
-    let threads = if usize::try_from(size).is_ok_and(|size| size < SHARE) { 1 } else { rayon::current_num_threads() };
+    let threads = if usize::try_from(size).is_ok_and(|size| size < SHARE) { Threads::One } else { Threads::here() };
     let shared = |count: i64, part: &(dyn Fn(i64, i64) + Sync)| {
-        let parts = if threads == 1 { 1 } else { count.min((threads * PARTS) as i64) } as usize;
+        let parts = if threads.count() == 1 { 1 } else { count.min((threads.count() * PARTS) as i64) } as usize;
         let some = |number: usize| part(part_start(count, parts, number), part_start(count, parts, number + 1));
-        if parts <= 1 { part(0, count) } else { (0..parts).into_par_iter().with_max_len(1).for_each(some) }
+        if parts <= 1 {
+            part(0, count);
+        } else {
+            threads.run(|| (0..parts).into_par_iter().with_max_len(1).for_each(some));
+        }
     };
     match Nest::new(sides, elements, plain) {
         Ok(nest) => {
@@ -131,7 +136,11 @@ pub(crate) unsafe fn visit_parts<T: Copy + Send + Sync>(
         }
         own
     };
-    if parts == 1 { vec![part(0)] } else { (0..parts).into_par_iter().map(part).collect() }
+    let threads = if parts == 1 { Threads::One } else { Threads::here() };
+    match threads {
+        Threads::One => (0..parts).map(part).collect(),
+        threads => threads.run(|| (0..parts).into_par_iter().map(part).collect()),
+    }
 }
 
 /// The number of iterations of some loops.
