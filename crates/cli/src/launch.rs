@@ -1,20 +1,34 @@
 //! `tilewright launch`: a program as several processes of this machine.
 //!
-//! Law: each process gets the variables that torchrun sets. When one fails, the others may end by
-//! themselves for a while, and are ended then; so the command ends, and its message names the rank.
+//! Law: each process gets the variables that torchrun sets, and the token of its job. No process
+//! outlives the launcher: SIGTERM, SIGINT and SIGHUP to the launcher go on to the processes and end
+//! them, and where the launcher is killed, Linux kills them. When one fails, the others may end by
+//! themselves for a while, and are ended then. The exit status is that of the process that failed
+//! first.
+
+mod child;
+#[cfg(unix)]
+mod signals;
 
 use std::ffi::OsString;
 use std::net::TcpListener;
-use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use tilewright::mesh::Token;
 
+use self::child::{Child, Group};
 use crate::output::Failure;
 
-/// How long the other processes may take to end when one has failed.
+/// How long the other processes may take to end by themselves when one has failed.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// How long a process may take to end after it was asked to; then it is killed.
+const ENDING: Duration = Duration::from_secs(5);
+
+/// How often the processes are looked at.
+const REST: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -30,6 +44,9 @@ pub struct Options {
 }
 
 pub fn run(options: &Options) -> Result<(), Failure> {
+    // From here on a signal ends the processes first.
+    #[cfg(unix)]
+    signals::watch();
     let port = match options.port {
         Some(port) => port,
         None => TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port(),
@@ -38,21 +55,23 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     // `tilewright` is this very program, wherever it lies.
     let own = (program == "tilewright").then(std::env::current_exe).and_then(Result::ok);
     let program = own.unwrap_or_else(|| program.into());
-    let mut children: Vec<(usize, Child)> = Vec::new();
+    let token = Token::random();
+    let group = Group::of_terminal();
+    let mut children: Vec<Child> = Vec::new();
     for rank in 0..usize::from(options.processes) {
-        let child = Command::new(&program)
-            .args(arguments)
-            .env("RANK", rank.to_string())
-            .env("LOCAL_RANK", rank.to_string())
-            .env("WORLD_SIZE", options.processes.to_string())
-            .env("LOCAL_WORLD_SIZE", options.processes.to_string())
-            .env("MASTER_ADDR", "127.0.0.1")
-            .env("MASTER_PORT", port.to_string())
-            .spawn();
-        match child {
-            Ok(child) => children.push((rank, child)),
+        let variables = [
+            ("RANK", rank.to_string()),
+            ("LOCAL_RANK", rank.to_string()),
+            ("WORLD_SIZE", options.processes.to_string()),
+            ("LOCAL_WORLD_SIZE", options.processes.to_string()),
+            ("MASTER_ADDR", "127.0.0.1".to_owned()),
+            ("MASTER_PORT", port.to_string()),
+            (Token::VARIABLE, token.reveal().to_owned()),
+        ];
+        match Child::start(rank, &program, arguments, variables, group) {
+            Ok(child) => children.push(child),
             Err(error) => {
-                end(&mut children);
+                end(children, child::TERMINATE);
                 return Err(Failure::file(&program, error));
             }
         }
@@ -61,35 +80,51 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// Waits for all, and gives the first failure.
-fn wait(mut children: Vec<(usize, Child)>) -> Result<(), Failure> {
-    let mut failed: Option<(usize, ExitStatus, Instant)> = None;
+fn wait(mut children: Vec<Child>) -> Result<(), Failure> {
+    let mut failed: Option<(Failure, Instant)> = None;
     while !children.is_empty() {
+        if let Some((signal, name)) = caught() {
+            end(children, signal);
+            let status = 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0));
+            return Err(Failure::Process(status, format!("{name} ended this job")));
+        }
         let mut running = Vec::new();
-        for (rank, mut child) in children {
-            match child.try_wait()? {
-                None => running.push((rank, child)),
-                Some(status) if status.success() => {}
-                Some(status) => {
-                    failed.get_or_insert((rank, status, Instant::now()));
+        for mut child in children {
+            match child.ended()? {
+                None => running.push(child),
+                Some(end) => {
+                    let failure =
+                        |(status, how)| Failure::Process(status, format!("rank {} failed first: {how}", child.rank));
+                    failed = failed.or(end.err().map(|end| (failure(end), Instant::now())));
                 }
             }
         }
         children = running;
-        if failed.as_ref().is_some_and(|(.., since)| since.elapsed() > GRACE) {
-            end(&mut children);
-            break;
+        if failed.as_ref().is_some_and(|(_, since)| since.elapsed() > GRACE) {
+            end(std::mem::take(&mut children), child::TERMINATE);
         }
-        thread::sleep(Duration::from_millis(5));
+        thread::sleep(REST);
     }
-    match failed {
-        None => Ok(()),
-        Some((rank, status, _)) => Err(Failure::Value(format!("rank {rank} failed first: {status}"))),
-    }
+    failed.map_or(Ok(()), |(failure, _)| Err(failure))
 }
 
-fn end(children: &mut [(usize, Child)]) {
-    for (_, child) in children {
-        let _ = child.kill();
-        let _ = child.wait();
+/// The signal that was sent to the launcher, and its name.
+fn caught() -> Option<(i32, &'static str)> {
+    #[cfg(unix)]
+    return signals::caught();
+    #[cfg(not(unix))]
+    None
+}
+
+/// Asks all to end: by the signal, then by SIGTERM; and kills those that do not.
+fn end(mut children: Vec<Child>, signal: i32) {
+    for signal in [signal, child::TERMINATE] {
+        children.iter_mut().for_each(|child| child.ask(signal));
+        let until = Instant::now() + ENDING / 2;
+        while !children.is_empty() && Instant::now() < until {
+            children.retain_mut(|child| !matches!(child.ended(), Ok(Some(_))));
+            thread::sleep(REST);
+        }
     }
+    children.iter_mut().for_each(Child::kill);
 }

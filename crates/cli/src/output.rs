@@ -30,6 +30,9 @@ pub enum Failure {
     Partly,
     /// A file cannot be read or written: its path, and why.
     File(PathBuf, String),
+    /// A process of this command failed, or a signal ended it: the exit status to pass on, and what
+    /// happened.
+    Process(u8, String),
     /// The command was not used as it should be.
     Usage(String),
     /// A standard stream cannot be read or written.
@@ -102,12 +105,14 @@ impl Failure {
     }
 
     /// The exit status: 1 is no, or an error; 2 is wrong usage; 3 is that only a part was checked.
+    /// That of a process is passed on.
     pub fn status(&self) -> u8 {
         match self {
             // A reader who has seen enough is no error.
             Failure::Io(error) if error.kind() == ErrorKind::BrokenPipe => 0,
             Failure::Usage(_) => 2,
             Failure::Partly => 3,
+            Failure::Process(status, _) => *status,
             _ => 1,
         }
     }
@@ -124,7 +129,9 @@ impl Failure {
                     format!("error[{}]: {}\n{help}", refused.code, refused.message)
                 }
             },
-            Failure::Value(message) | Failure::Usage(message) => format!("error: {message}\n"),
+            Failure::Value(message) | Failure::Usage(message) | Failure::Process(_, message) => {
+                format!("error: {message}\n")
+            }
             Failure::File(path, why) => format!("error: {}: {why}\n", path.display()),
             Failure::Io(error) => format!("error: {error}\n"),
         }
@@ -143,6 +150,7 @@ impl Failure {
             }
             Failure::Value(message) => plain("value", message.clone()),
             Failure::Usage(message) => plain("usage", message.clone()),
+            Failure::Process(_, message) => plain("process", message.clone()),
             Failure::File(path, why) => plain("file", format!("{}: {why}", path.display())),
             Failure::Io(error) => plain("stream", error.to_string()),
         })

@@ -1,16 +1,14 @@
 //! `tilewright playground`: layouts in the browser, served from this machine or written to a file.
 //!
 //! Law: the page is one file that holds everything, the library included. It is served to this
-//! machine alone: the socket is of the loopback address, and a request that names another host, as
-//! a page elsewhere might make a browser send, is refused.
+//! machine alone (`server.rs`).
 
-use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+mod server;
+
+use std::io::Write;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
@@ -20,12 +18,6 @@ use crate::terminal::Terminal;
 
 /// The page that was built into this command; empty where none was.
 const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/playground.html"));
-
-/// The most bytes of the head of a request.
-const HEAD: usize = 16 << 10;
-
-/// How long a browser may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where the page comes from and goes to.
 #[derive(Debug, Args)]
@@ -66,14 +58,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     if !options.no_open {
         open(&address);
     }
-    let page: Arc<[u8]> = page.into();
-    for stream in listener.incoming() {
-        // One that is gone again is no reason to stop.
-        let Ok(stream) = stream else { continue };
-        let page = Arc::clone(&page);
-        thread::spawn(move || serve(stream, &page, port));
-    }
-    Ok(())
+    server::serve(&listener, &page, port)
 }
 
 /// The page of a file, or the one that was built in.
@@ -115,113 +100,12 @@ fn open(address: &str) {
     let _ = command.spawn();
 }
 
-/// Answers one request.
-fn serve(mut stream: TcpStream, page: &[u8], port: u16) {
-    let mut answered = || -> io::Result<()> {
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let head = head(&mut stream)?;
-        let (status, body) = answer(&head, page, port);
-        let headers = "Content-Type: text/html; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n\
-                       X-Frame-Options: DENY\r\nReferrer-Policy: no-referrer\r\nCache-Control: no-store\r\nConnection: close";
-        write!(stream, "HTTP/1.1 {status}\r\n{headers}\r\nContent-Length: {}\r\n\r\n", body.len())?;
-        if !head.starts_with("HEAD ") {
-            stream.write_all(body)?;
-        }
-        stream.flush()
-    };
-    // A browser that closes the connection has what it wants.
-    let _ = answered();
-}
-
-/// The head of a request: all up to an empty line.
-fn head(stream: &mut impl Read) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    let mut piece = [0; 1024];
-    while bytes.len() < HEAD && !bytes.windows(4).any(|end| end == b"\r\n\r\n") {
-        match stream.read(&mut piece)? {
-            0 => break,
-            count => bytes.extend_from_slice(piece.get(..count).unwrap_or_default()),
-        }
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The status and the body that answer the head of a request.
-fn answer<'p>(head: &str, page: &'p [u8], port: u16) -> (&'static str, &'p [u8]) {
-    let mut lines = head.split("\r\n");
-    let mut words = lines.next().unwrap_or_default().split(' ');
-    let (method, target, version) = (words.next(), words.next(), words.next());
-    if !version.is_some_and(|version| version.starts_with("HTTP/1.")) {
-        return ("400 Bad Request", b"this is no request of HTTP\n");
-    }
-    let hosts: Vec<&str> = lines
-        .filter_map(|line| line.split_once(':'))
-        .filter(|(name, _)| name.eq_ignore_ascii_case("host"))
-        .map(|(_, host)| host.trim())
-        .collect();
-    let own = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
-    if !matches!(hosts.as_slice(), [host] if own.iter().any(|known| known.eq_ignore_ascii_case(host))) {
-        return ("403 Forbidden", b"this page is served to its own machine alone\n");
-    }
-    match (method, target.map(|target| target.split('?').next().unwrap_or_default())) {
-        (Some("GET" | "HEAD"), Some("/" | "/index.html")) => ("200 OK", page),
-        (Some("GET" | "HEAD"), _) => ("404 Not Found", b"there is one page, at /\n"),
-        _ => ("405 Method Not Allowed", b"the page can be read, and nothing else\n"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    fn status(head: &str) -> &'static str {
-        answer(head, b"page", 8080).0
-    }
-
-    #[test]
-    fn the_page_goes_to_this_machine_alone() {
-        assert_eq!(answer("GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n", b"page", 8080), ("200 OK", &b"page"[..]));
-        assert_eq!(status("GET /?p HTTP/1.1\r\nhost: localhost:8080\r\n\r\n"), "200 OK");
-        assert_eq!(status("GET / HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n"), "403 Forbidden");
-        assert_eq!(status("GET / HTTP/1.1\r\nHost: 127.0.0.1:8081\r\n\r\n"), "403 Forbidden");
-        assert_eq!(status("GET / HTTP/1.1\r\n\r\n"), "403 Forbidden");
-        let twice = "GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nHost: elsewhere.example\r\n\r\n";
-        assert_eq!(status(twice), "403 Forbidden");
-    }
+    use super::fragment;
 
     #[test]
     fn a_program_is_written_into_the_address() {
         assert_eq!(fragment("(4,8):\n# é"), "#p=%284%2C8%29%3A%0A%23%20%C3%A9");
-    }
-
-    #[test]
-    fn what_is_not_there_is_said() {
-        let own = "HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
-        assert_eq!(status(&format!("GET /etc/passwd {own}")), "404 Not Found");
-        assert_eq!(status(&format!("GET /../ {own}")), "404 Not Found");
-        assert_eq!(status(&format!("POST / {own}")), "405 Method Not Allowed");
-        assert_eq!(status(""), "400 Bad Request");
-        assert_eq!(status("GET /\r\n\r\n"), "400 Bad Request");
-        assert_eq!(status("\u{0}\u{1}\u{2}"), "400 Bad Request");
-    }
-
-    #[test]
-    fn a_head_without_an_end_is_cut() {
-        let mut endless = io::repeat(b'x');
-        assert!(head(&mut endless).unwrap().len() <= HEAD + 1024);
-    }
-
-    #[test]
-    fn a_page_is_served_over_a_connection() {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let server = thread::spawn(move || serve(listener.accept().unwrap().0, b"<p>page</p>", port));
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
-        write!(stream, "GET / HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n").unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        server.join().unwrap();
-        assert!(text.starts_with("HTTP/1.1 200 OK\r\n") && text.ends_with("\r\n\r\n<p>page</p>"), "{text}");
     }
 }

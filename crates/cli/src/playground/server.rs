@@ -1,0 +1,255 @@
+//! The server of the playground's page.
+//!
+//! Law: one thread serves all connections, so that no limit of threads or memory can end it. It
+//! holds at most [`MAX_HELD`] connections, each for a bounded time and with a bounded request. Of
+//! more, the one that has waited longest without a complete request makes room; where all are being
+//! answered, the new one is told to come back. The socket is of the loopback address, and a request
+//! that names another host, as a page elsewhere might make a browser send, is refused.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::output::Failure;
+
+/// The most connections at a time. A browser opens six.
+const MAX_HELD: usize = 64;
+
+/// The most bytes of the head of a request.
+const MAX_HEAD: usize = 16 << 10;
+
+/// How long a browser may take to say what it wants, from the first byte to the last.
+const ASKING: Duration = Duration::from_secs(5);
+
+/// How long a browser may take to receive the answer.
+const ANSWERING: Duration = Duration::from_secs(30);
+
+/// How long a connection stays after its answer, so that a browser that still sends reads the
+/// answer and not a reset.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// How long the server rests where nothing can be read or written.
+const REST: Duration = Duration::from_millis(2);
+
+/// How long it rests after the system refused a connection, for want of descriptors for instance.
+const BACKING_OFF: Duration = Duration::from_millis(100);
+
+/// Serves a page until the process ends.
+pub fn serve(listener: &TcpListener, page: &[u8], port: u16) -> Result<(), Failure> {
+    let mut held: Vec<Connection<'_>> = Vec::new();
+    loop {
+        // Where nobody is connected, the thread sleeps until somebody comes.
+        listener.set_nonblocking(!held.is_empty())?;
+        match listener.accept() {
+            Ok((stream, _)) => admit(&mut held, stream),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(REST),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // The connection stays at the listener, or is gone. One that asks for nothing may hold
+            // what it lacks.
+            Err(_) => {
+                make_room(&mut held);
+                thread::sleep(BACKING_OFF);
+            }
+        }
+        held.retain_mut(|connection| connection.go_on(page, port));
+    }
+}
+
+/// Takes a connection in, and makes room for it if it must.
+fn admit<'p>(held: &mut Vec<Connection<'p>>, stream: TcpStream) {
+    if stream.set_nonblocking(true).is_err() {
+        return;
+    }
+    let mut connection = Connection { stream, since: Instant::now(), state: State::Asking(Vec::new()) };
+    if held.len() >= MAX_HELD && !make_room(held) {
+        // The answer is short, so it goes out at once or not at all.
+        connection.answer("503 Service Unavailable", b"there are too many connections\n", false);
+        connection.go_on(&[], 0);
+        return;
+    }
+    held.push(connection);
+}
+
+/// Closes the connection that has waited longest without a complete request, or after its answer.
+/// False where all are being answered.
+fn make_room(held: &mut Vec<Connection<'_>>) -> bool {
+    let idle = held.iter().position(|connection| !matches!(connection.state, State::Answering { .. }));
+    idle.map(|idle| held.remove(idle)).is_some()
+}
+
+/// A connection of a browser.
+struct Connection<'p> {
+    stream: TcpStream,
+    /// When it came into its state.
+    since: Instant,
+    state: State<'p>,
+}
+
+enum State<'p> {
+    /// Its request is being read: what there is of it.
+    Asking(Vec<u8>),
+    /// It is being answered: the head and the body, and how many bytes of both are out.
+    Answering { head: Vec<u8>, body: &'p [u8], sent: usize },
+    /// It has its answer.
+    Closing,
+}
+
+/// What can be done for a connection.
+enum Progress {
+    /// Nothing until the other end does something.
+    Waits,
+    /// It is in another state.
+    Goes,
+    /// It is over.
+    Over,
+}
+
+impl<'p> Connection<'p> {
+    /// Does what can be done without waiting. False where the connection is over.
+    fn go_on(&mut self, page: &'p [u8], port: u16) -> bool {
+        loop {
+            let (progress, limit) = match &self.state {
+                State::Asking(_) => (self.ask(page, port), ASKING),
+                State::Answering { .. } => (self.send(), ANSWERING),
+                State::Closing => (self.close(), CLOSING),
+            };
+            match progress {
+                Progress::Over => return false,
+                Progress::Goes => {}
+                Progress::Waits if self.since.elapsed() < limit => return true,
+                Progress::Waits => match self.state {
+                    State::Asking(_) => self.answer("408 Request Timeout", b"the request took too long\n", false),
+                    _ => return false,
+                },
+            }
+        }
+    }
+
+    /// Reads on in the request.
+    fn ask(&mut self, page: &'p [u8], port: u16) -> Progress {
+        let State::Asking(bytes) = &mut self.state else { return Progress::Goes };
+        let mut piece = [0; 4096];
+        match self.stream.read(&mut piece) {
+            Ok(0) => return Progress::Over,
+            Ok(count) => bytes.extend(piece.iter().take(count)),
+            Err(error) => return waits(&error),
+        }
+        if let Some(end) = bytes.windows(4).position(|end| end == b"\r\n\r\n").filter(|end| *end <= MAX_HEAD) {
+            let head = String::from_utf8_lossy(bytes.get(..end + 4).unwrap_or_default()).into_owned();
+            let (status, body) = answer(&head, page, port);
+            self.answer(status, body, head.starts_with("HEAD "));
+        } else if bytes.len() > MAX_HEAD {
+            self.answer("431 Request Header Fields Too Large", b"the request is too long\n", false);
+        }
+        Progress::Goes
+    }
+
+    /// Begins an answer; `is_short` leaves the body out.
+    fn answer(&mut self, status: &str, body: &'p [u8], is_short: bool) {
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n\
+             X-Frame-Options: DENY\r\nReferrer-Policy: no-referrer\r\nCache-Control: no-store\r\n\
+             Connection: close\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let body = if is_short { &[] } else { body };
+        self.state = State::Answering { head: head.into_bytes(), body, sent: 0 };
+        self.since = Instant::now();
+    }
+
+    /// Sends more of the answer.
+    fn send(&mut self) -> Progress {
+        let State::Answering { head, body, sent } = &mut self.state else { return Progress::Goes };
+        let rest = match head.get(*sent..).filter(|rest| !rest.is_empty()) {
+            Some(rest) => rest,
+            None => body.get(*sent - head.len()..).unwrap_or_default(),
+        };
+        if rest.is_empty() {
+            let _ = self.stream.shutdown(Shutdown::Write);
+            (self.state, self.since) = (State::Closing, Instant::now());
+            return Progress::Goes;
+        }
+        match self.stream.write(rest) {
+            Ok(0) => Progress::Over,
+            Ok(count) => {
+                *sent += count;
+                Progress::Goes
+            }
+            Err(error) => waits(&error),
+        }
+    }
+
+    /// Reads what still comes, which nobody wants.
+    fn close(&mut self) -> Progress {
+        match self.stream.read(&mut [0; 4096]) {
+            Ok(0) => Progress::Over,
+            Ok(_) => Progress::Waits,
+            Err(error) => waits(&error),
+        }
+    }
+}
+
+/// What an error of a connection means for it.
+fn waits(error: &std::io::Error) -> Progress {
+    match error.kind() {
+        ErrorKind::WouldBlock => Progress::Waits,
+        ErrorKind::Interrupted => Progress::Goes,
+        _ => Progress::Over,
+    }
+}
+
+/// The status and the body that answer the head of a request.
+fn answer<'p>(head: &str, page: &'p [u8], port: u16) -> (&'static str, &'p [u8]) {
+    let mut lines = head.split("\r\n");
+    let mut words = lines.next().unwrap_or_default().split(' ');
+    let (method, target, version) = (words.next(), words.next(), words.next());
+    if !version.is_some_and(|version| version.starts_with("HTTP/1.")) {
+        return ("400 Bad Request", b"this is no request of HTTP\n");
+    }
+    let hosts: Vec<&str> = lines
+        .filter_map(|line| line.split_once(':'))
+        .filter(|(name, _)| name.eq_ignore_ascii_case("host"))
+        .map(|(_, host)| host.trim())
+        .collect();
+    let own = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+    if !matches!(hosts.as_slice(), [host] if own.iter().any(|known| known.eq_ignore_ascii_case(host))) {
+        return ("403 Forbidden", b"this page is served to its own machine alone\n");
+    }
+    match (method, target.map(|target| target.split('?').next().unwrap_or_default())) {
+        (Some("GET" | "HEAD"), Some("/" | "/index.html")) => ("200 OK", page),
+        (Some("GET" | "HEAD"), _) => ("404 Not Found", b"there is one page, at /\n"),
+        _ => ("405 Method Not Allowed", b"the page can be read, and nothing else\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::answer;
+
+    fn status(head: &str) -> &'static str {
+        answer(head, b"page", 8080).0
+    }
+
+    #[test]
+    fn the_page_goes_to_this_machine_alone() {
+        assert_eq!(answer("GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n", b"page", 8080), ("200 OK", &b"page"[..]));
+        assert_eq!(status("GET /?p HTTP/1.1\r\nhost: localhost:8080\r\n\r\n"), "200 OK");
+        assert_eq!(status("GET / HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n"), "403 Forbidden");
+        assert_eq!(status("GET / HTTP/1.1\r\nHost: 127.0.0.1:8081\r\n\r\n"), "403 Forbidden");
+        assert_eq!(status("GET / HTTP/1.1\r\n\r\n"), "403 Forbidden");
+        let twice = "GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nHost: elsewhere.example\r\n\r\n";
+        assert_eq!(status(twice), "403 Forbidden");
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let own = "HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
+        assert_eq!(status(&format!("GET /etc/passwd {own}")), "404 Not Found");
+        assert_eq!(status(&format!("GET /../ {own}")), "404 Not Found");
+        assert_eq!(status(&format!("POST / {own}")), "405 Method Not Allowed");
+        assert_eq!(status(""), "400 Bad Request");
+        assert_eq!(status("GET /\r\n\r\n"), "400 Bad Request");
+        assert_eq!(status("\u{0}\u{1}\u{2}"), "400 Bad Request");
+    }
+}
