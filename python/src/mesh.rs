@@ -37,7 +37,8 @@ fn said(object: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = object.cast::<PyString>() {
         return Ok(text.to_str()?.to_owned());
     }
-    if object.get_type().name()?.to_str()? == "PartitionSpec" {
+    let shardings = ["PartitionSpec", "NamedSharding", "GSPMDSharding", "DTensorSpec"];
+    if shardings.contains(&object.get_type().name()?.to_str()?) {
         return Ok(object.repr()?.to_str()?.to_owned());
     }
     let each = object.try_iter()?.map(|item| Ok(item?.repr()?.to_str()?.to_owned()));
@@ -115,6 +116,26 @@ impl Mesh {
         Ok(Sharded { layout: layout.map_err(refused(placements.py()))? })
     }
 
+    /// The layout that a sharding of JAX or PyTorch stands for, or the text that it prints:
+    /// `NamedSharding(..)`, `GSPMDSharding({devices=[2,4]<=[8]})`, `DTensorSpec(..)`, a
+    /// `PartitionSpec` or placements. A mesh in it has the axes of this one.
+    fn of_sharding(
+        &self,
+        #[pyo3(from_py_with = crate::convert::list)] shape: Vec<i64>,
+        sharding: &Bound<'_, PyAny>,
+    ) -> PyResult<Sharded> {
+        let layout = ShardedLayout::of_sharding(&self.mesh, &shape, &said(sharding)?);
+        Ok(Sharded { layout: layout.map_err(refused(sharding.py()))? })
+    }
+
+    /// The mesh that a sharding of JAX or PyTorch names, or the text that it prints: the axes of a
+    /// `NamedSharding` or `DTensorSpec`, the last fastest; axes `d0`, `d1`, .. of a `GSPMDSharding`.
+    #[staticmethod]
+    fn from_sharding(sharding: &Bound<'_, PyAny>) -> PyResult<Mesh> {
+        let mesh = mesh::Mesh::of_sharding(&said(sharding)?);
+        Ok(Mesh { mesh: mesh.map_err(refused(sharding.py()))? })
+    }
+
     fn __str__(&self) -> String {
         self.mesh.to_string()
     }
@@ -168,16 +189,26 @@ impl Sharded {
         self.layout.sums()
     }
 
-    /// How many elements a device holds.
+    /// How many elements a device holds that has a full part.
     #[getter]
     fn local_size(&self) -> i64 {
         self.layout.local_size()
+    }
+
+    /// How many elements the device of a rank holds, where parts may be of unequal sizes.
+    fn local_size_on(&self, rank: usize) -> i64 {
+        self.layout.local_size_on(rank)
     }
 
     /// How many elements of memory a device needs.
     #[getter]
     fn reach(&self) -> i64 {
         self.layout.reach()
+    }
+
+    /// How many elements of memory the device of a rank needs.
+    fn reach_on(&self, rank: usize) -> i64 {
+        self.layout.reach_on(rank)
     }
 
     /// What a device has: the offset of its first element, and for each mode the first position and

@@ -77,6 +77,8 @@ def some_layout(source, mesh, shape, sums=True):
     if source.random() < 0.4 or len(mesh.axes) > 1:
         return layout
     (axis, parts), (rows, columns) = mesh.axes[0], shape
+    if rows % parts or columns % parts:
+        return layout
     # In memory column by column, with gaps, behind others, or dealt out one by one.
     return mesh.layout(
         source.choice(
@@ -129,6 +131,9 @@ def given(source, through, layout, held, kind):
 def moved(source, through, group):
     mesh, shape = some_mesh(source), (source.choice([8, 12, 24]), source.choice([8, 12, 36]))
     shape = tuple(size * (RANKS if RANKS == 3 else 1) for size in shape)
+    if source.random() < 0.4:
+        # Parts of unequal sizes, of which some are empty.
+        shape = (source.choice([1, 3, 5, 10]), source.choice([2, 5, 7, 13]))
     before, after = some_layout(source, mesh, shape), some_layout(source, mesh, shape)
     kind = source.choice(through.reals + through.integers)
     whole = np.array([source.randrange(-8, 9) for _ in range(shape[0] * shape[1])]).reshape(shape)
@@ -138,7 +143,7 @@ def moved(source, through, group):
 
 
 def reduced(source, through, group):
-    mesh, shape = some_mesh(source), (12, 24)
+    mesh, shape = some_mesh(source), source.choice([(12, 24), (12, 24), (11, 7), (1, 5)])
     before = some_layout(source, mesh, shape)
     over = source.choice([0, 1, (0, 1)])
     modes = (over,) if isinstance(over, int) else over
@@ -163,7 +168,7 @@ def reduced(source, through, group):
 
 
 def softened(source, through, group):
-    mesh, shape = some_mesh(source), (12, 24)
+    mesh, shape = some_mesh(source), source.choice([(12, 24), (12, 24), (11, 7), (1, 5)])
     before, after = some_layout(source, mesh, shape), some_layout(source, mesh, shape, sums=False)
     over = source.choice([0, 1, (0, 1)])
     whole = np.array([source.randrange(-8, 9) for _ in range(shape[0] * shape[1])], dtype=float).reshape(shape)
@@ -180,10 +185,10 @@ def softened(source, through, group):
 
 
 def mapped(source, through, group):
-    mesh, shape = some_mesh(source), (12, 24)
+    mesh, shape = some_mesh(source), source.choice([(12, 24), (12, 24), (11, 7), (1, 5)])
     layouts = [some_layout(source, mesh, shape) for _ in range(source.choice([1, 2, 3]))]
     after = some_layout(source, mesh, shape, sums=False)
-    wholes = [np.array([source.randrange(-8, 9) for _ in range(288)]).reshape(shape) for _ in layouts]
+    wholes = [np.array([source.randrange(-8, 9) for _ in range(shape[0] * shape[1])]).reshape(shape) for _ in layouts]
     helds = [memory(layout, whole, source) for layout, whole in zip(layouts, wholes)]
     kind = source.choice(through.reals[:2] + through.integers[:2])
     arrays = [given(source, through, layout, held, kind) for layout, held in zip(layouts, helds)]
@@ -192,7 +197,7 @@ def mapped(source, through, group):
 
 
 def multiplied(source, through, group):
-    mesh, (m, n, k) = some_mesh(source), (12, 24, 36)
+    mesh, (m, n, k) = some_mesh(source), source.choice([(12, 24, 36), (12, 24, 36), (5, 7, 11), (1, 3, 10)])
     layouts = [some_layout(source, mesh, shape, sums=False) for shape in ((m, k), (k, n))]
     after = some_layout(source, mesh, (m, n), sums=False)
     wholes = [np.array([source.randrange(-4, 5) for _ in range(r * c)]).reshape(r, c) for r, c in ((m, k), (k, n))]

@@ -40,6 +40,7 @@ def started(ranks, through, *arguments, patience=30.0):
     for rank in range(ranks):
         place = {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_RANK": rank, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
         environment = {**os.environ, **{name: str(value) for name, value in place.items()}, "PATIENCE": str(patience)}
+        environment["TILEWRIGHT_TOKEN"] = "token-of-the-tests"
         environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         command = [sys.executable, str(PROGRAM), through, *map(str, arguments)]
         processes.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))

@@ -153,7 +153,8 @@ pub struct Written {
     /// The sizes of the tensor's modes: `8,6`.
     #[arg(long, value_delimiter = ',', value_name = "SIZES")]
     shape: Option<Vec<i64>>,
-    /// How JAX cuts them: `P('dp', None)`.
+    /// How JAX cuts them: `P('dp', None)`, or any sharding of JAX or PyTorch as it prints itself,
+    /// such as `GSPMDSharding({devices=[2,4]<=[8]})`.
     #[arg(long, requires = "shape", value_name = "SPEC", conflicts_with = "placements")]
     spec: Option<String>,
     /// How DTensor does: `[Shard(0), Replicate()]`.
@@ -178,7 +179,7 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
             let layout = match (layout, written) {
                 (Some(layout), _) => ShardedLayout::parse(&mesh, layout)?,
                 (None, Written { shape: Some(shape), spec: Some(spec), .. }) => {
-                    ShardedLayout::of_partition_spec(&mesh, shape, spec)?
+                    ShardedLayout::of_sharding(&mesh, shape, spec)?
                 }
                 (None, Written { shape: Some(shape), placements: Some(placements), .. }) => {
                     ShardedLayout::of_placements(&mesh, shape, placements)?
@@ -248,10 +249,14 @@ fn show(layout: &ShardedLayout, saving: &Saving, terminal: &mut Terminal) -> Res
         (copies, sums) => format!("each the sum of {sums} summands, all held {copies} times"),
     };
     line("elements", format!("{}, {held}", layout.size()));
-    let holders = layout.size() / layout.local_size() * layout.copies() * layout.sums();
-    line("a device", format!("{} of them, in memory for {}", layout.local_size(), layout.reach()));
-    if holders < mesh.size() as i64 {
-        line("idle", count(mesh.size() as i64 - holders, "device"));
+    let sizes: Vec<i64> = (0..mesh.size()).map(|rank| layout.local_size_on(rank)).collect();
+    let least = sizes.iter().copied().filter(|size| *size > 0).min().unwrap_or(0);
+    let most = layout.local_size();
+    let range = if least < most { format!("{least} to {most}") } else { most.to_string() };
+    line("a device", format!("{range} of them, in memory for {}", layout.reach()));
+    let idle = sizes.iter().filter(|size| **size == 0).count();
+    if idle > 0 {
+        line("idle", count(idle as i64, "device"));
     }
     let said = |form: Result<String, MeshError>| match form {
         Err(MeshError::Unwritten { why, .. }) => format!("none: {why}"),
@@ -275,6 +280,7 @@ fn layout_json(layout: &ShardedLayout) -> Json {
         "copies": layout.copies(),
         "sums": layout.sums(),
         "local_size": layout.local_size(),
+        "local_sizes": (0..layout.mesh().size()).map(|rank| layout.local_size_on(rank)).collect::<Vec<_>>(),
         "memory": layout.reach(),
         "partition_spec": layout.partition_spec().ok(),
         "placements": layout.placements().ok(),

@@ -22,6 +22,7 @@ fn start(rank: usize, ranks: usize, port: u16, arguments: &[&str]) -> Child {
     command.args(["mesh", "run"]).args(arguments).arg(format!("--patience={PATIENCE}"));
     command.env("RANK", rank.to_string()).env("WORLD_SIZE", ranks.to_string());
     command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", port.to_string());
+    command.env("TILEWRIGHT_TOKEN", "token-of-the-tests");
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -118,6 +119,7 @@ fn a_rank_that_dies_in_an_operation_is_named_by_all_others() {
             command.arg(format!("--patience={PATIENCE}"));
             command.env("RANK", rank.to_string()).env("WORLD_SIZE", ranks.to_string());
             command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", port.to_string());
+            command.env("TILEWRIGHT_TOKEN", "token-of-the-tests");
             (rank, command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
         };
         let mut children: Vec<_> = (0..ranks).map(process).collect();

@@ -47,6 +47,7 @@ fn started(arguments: &[&str], patience: u64, environment: &[(&str, &str)]) -> V
         command.env("LD_LIBRARY_PATH", libraries()).env("NCCL_NVLS_ENABLE", "0").env("MESSAGES", &messages);
         command.env("RANK", rank.to_string()).env("LOCAL_RANK", rank.to_string()).env("WORLD_SIZE", "3");
         command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", port.to_string());
+        command.env("TILEWRIGHT_TOKEN", "token-of-the-tests");
         command.envs(environment.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
         (rank, command.spawn().unwrap())
     };

@@ -11,6 +11,7 @@ mod frame;
 #[cfg(all(feature = "mpi", unix))]
 mod mpi;
 mod processes;
+mod token;
 
 use std::any::type_name;
 use std::ops::AddAssign;
@@ -21,6 +22,7 @@ pub use environment::Place;
 #[cfg(all(feature = "mpi", unix))]
 pub use mpi::Mpi;
 pub use processes::{Interrupter, Processes};
+pub use token::Token;
 
 use crate::devices::{Devices, beside, holds};
 use crate::error::MeshError;
@@ -147,6 +149,12 @@ pub(crate) fn element_line<T>() -> String {
 }
 
 impl Exchange {
+    /// How many elements of memory a device needs before the step.
+    pub(crate) fn needed(&self, rank: usize) -> i64 {
+        let layout = self.from();
+        if layout.is_uneven() { layout.reach_on(rank) } else { layout.reach() }
+    }
+
     /// The memory of this process after the step.
     pub(crate) fn run<T: Pod>(
         &self,
@@ -159,7 +167,7 @@ impl Exchange {
         let incoming = self.messages_to(own);
         let sends = self.packed(own, step, memory)?;
         if incoming.iter().any(|message| message.from == own) {
-            holds(own, memory, self.from().reach())?;
+            holds(own, memory, self.needed(own))?;
         }
         let mut receives: Vec<(usize, Vec<u8>)> = Vec::new();
         for (rank, bytes) in awaited::<T>(&incoming, own) {
@@ -188,7 +196,7 @@ impl Exchange {
             if messages.is_empty() {
                 continue;
             }
-            holds(own, memory, self.from().reach())?;
+            holds(own, memory, self.needed(own))?;
             let bytes = pack(&messages, own, step, memory)?;
             if !bytes.is_empty() {
                 sends.push((rank, bytes));

@@ -91,6 +91,15 @@ pub enum MeshError {
         /// How many parts are asked for.
         parts: i64,
     },
+    /// E1106: a size of a mode that its leaves do not have.
+    Size {
+        /// The layout.
+        layout: Box<str>,
+        /// The mode.
+        mode: usize,
+        /// What is wrong.
+        why: &'static str,
+    },
     /// E1107: a layout that a framework cannot write.
     Unwritten {
         /// What it would be written as.
@@ -140,6 +149,18 @@ pub enum MeshError {
         step: Box<str>,
         /// What is known of it.
         why: Box<str>,
+    },
+    /// E1111: processes that did not come.
+    Absent {
+        /// Their ranks.
+        ranks: Vec<usize>,
+        /// How long they were waited for, and which other connections came.
+        why: Box<str>,
+    },
+    /// E1112: a job token that is missing, is none, or is another one.
+    Token {
+        /// What is wrong.
+        what: Box<str>,
     },
     /// E1112: a process that does not know its rank, because its environment does not say it.
     Environment {
@@ -209,13 +230,13 @@ impl MeshError {
             MeshError::NoAxis { .. } => "E1103",
             MeshError::Places { .. } => "E1104",
             MeshError::Element { .. } | MeshError::Shapes { .. } | MeshError::Meshes { .. } => "E1105",
-            MeshError::Uneven { .. } => "E1106",
+            MeshError::Uneven { .. } | MeshError::Size { .. } => "E1106",
             MeshError::Unwritten { .. } => "E1107",
             MeshError::TooLarge { .. } => "E1108",
             MeshError::Memory { .. } => "E1109",
             MeshError::Differs { .. } | MeshError::Processes { .. } => "E1110",
-            MeshError::Lost { .. } => "E1111",
-            MeshError::Environment { .. } => "E1112",
+            MeshError::Lost { .. } | MeshError::Absent { .. } => "E1111",
+            MeshError::Environment { .. } | MeshError::Token { .. } => "E1112",
             MeshError::OutOfMemory { .. } => "E1113",
             MeshError::Interrupted { .. } => "E1114",
             MeshError::Engine { .. } => "E1115",
@@ -238,6 +259,10 @@ impl MeshError {
                 "start one process for each device: `tilewright launch -n`, mpirun, torchrun"
             }
             MeshError::Environment { .. } => "start it by `tilewright launch -n 2 -- ...`, mpirun, srun or torchrun",
+            MeshError::Token { .. } => {
+                "give every process of the job the same TILEWRIGHT_TOKEN in its environment, 8 to 256 characters that \
+                 nobody can guess, such as `openssl rand -hex 16` prints; `tilewright launch` does that by itself"
+            }
             MeshError::OutOfMemory { .. } => "cut the tensor along more devices, or start fewer processes on a machine",
             MeshError::Engine { .. } => {
                 "install what is missing, Open MPI 4 or 5 (`apt-get install openmpi-bin`) or NCCL 2.7 or later, or let \
@@ -284,6 +309,7 @@ impl fmt::Display for MeshError {
             MeshError::Uneven { mode, size, parts } => {
                 write!(f, "mode {mode} has {size} elements, which cannot be cut into {parts} equal parts")
             }
+            MeshError::Size { layout, mode, why } => write!(f, "{layout}: mode {mode} cannot have that size: {why}"),
             MeshError::Unwritten { form, why } => write!(f, "no {form} says this: {why}"),
             MeshError::TooLarge { what, limit } => write!(f, "there are more than {limit} {what}"),
             MeshError::Memory { rank, elements, needed } => {
@@ -296,11 +322,22 @@ impl fmt::Display for MeshError {
                 write!(f, "a mesh of {devices} devices needs as many processes or GPUs, not {processes}")
             }
             MeshError::Lost { rank, step, why } => write!(f, "rank {rank} is lost, {step}: {why}"),
+            MeshError::Absent { ranks, why } => match ranks.as_slice() {
+                [rank] => write!(f, "rank {rank} {why}"),
+                ranks => {
+                    let named: Vec<String> = ranks.iter().take(16).map(usize::to_string).collect();
+                    let more = match ranks.len().saturating_sub(named.len()) {
+                        0 => String::new(),
+                        more => format!(" and {more} more"),
+                    };
+                    write!(f, "ranks {}{more} {why}", named.join(", "))
+                }
+            },
             MeshError::OutOfMemory { rank, step, bytes } => {
                 write!(f, "rank {rank} has no memory for {bytes} bytes more, {step}")
             }
             MeshError::Interrupted { rank, step } => write!(f, "rank {rank} was interrupted, {step}"),
-            MeshError::Engine { what } | MeshError::Operation { what } => f.write_str(what),
+            MeshError::Engine { what } | MeshError::Operation { what } | MeshError::Token { what } => f.write_str(what),
             MeshError::Environment { what } => write!(f, "this process does not know its rank: {what}"),
             MeshError::Layout(error) => error.fmt(f),
         }

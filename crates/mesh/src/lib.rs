@@ -69,11 +69,12 @@ mod step;
 mod summands;
 mod text;
 mod traffic;
+mod uneven;
 mod way;
 
 #[cfg(all(feature = "mpi", unix))]
 pub use engine::Mpi;
-pub use engine::{Engine, Interrupter, Meanwhile, Place, Processes, Progress};
+pub use engine::{Engine, Interrupter, Meanwhile, Place, Processes, Progress, Token};
 pub use error::{Flaw, MeshError};
 pub use explanation::explanation;
 pub use local::{LocalMode, LocalPart, LocalRun};

@@ -1,11 +1,13 @@
 //! What one device has of a tensor, as loops over its memory.
 //!
 //! Law: the elements of a device are the positions of the leaves that step along offsets. The
-//! leaves that step along the mesh say at which index of each mode its part begins.
+//! leaves that step along the mesh say at which index of each mode its part begins. Of an uneven
+//! mode a device has as many positions as its part has, or none.
 
 use crate::error::MeshError;
 use crate::held::Holders;
 use crate::sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
+use crate::uneven::Mode;
 use tilewright_layout::Tree;
 
 /// What a device has of a tensor: the places of its elements, mode by mode.
@@ -28,7 +30,8 @@ pub struct LocalPart {
     pub modes: Vec<LocalMode>,
 }
 
-/// The positions of a mode that are on a device: those of nested loops from `first` on.
+/// The positions of a mode that are on a device: those of nested loops from `first` on. A loop of no
+/// position says that there are none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalMode {
     /// The first position.
@@ -52,20 +55,26 @@ impl ShardedLayout {
     /// What a device has; none where it has nothing.
     pub fn part(&self, rank: usize) -> Option<LocalPart> {
         let held = Holders::of(self).held(rank)?;
-        let mut number = 0;
-        let modes = self.elements.modes().map(|tree| {
-            let mut mode = LocalMode { first: 0, runs: Vec::new() };
-            let mut index = 1;
-            for (extent, step) in tree.leaves() {
-                match step.along {
-                    Along::Axis(_) => mode.first += held.elements.get(number).map_or(0, |at| at * index),
-                    Along::Offset if *extent > 1 => {
-                        mode.runs.push(LocalRun { extent: *extent, index, offset: step.by });
+        let steps = self.steps_on(&held.elements);
+        let step = |leaf: usize| steps.get(leaf).copied().unwrap_or(0);
+        let modes = self.modes().into_iter().map(|own| {
+            let mut mode = LocalMode { first: own.first(&held.elements), runs: Vec::new() };
+            if !own.is_even {
+                let (run, offset) = (own.run(&held.elements), own.local().map_or(0, |digit| step(digit.leaf)));
+                if run.count != 1 {
+                    mode.runs.push(LocalRun { extent: run.count, index: 1, offset });
+                }
+                return mode;
+            }
+            for digit in &own.digits {
+                match digit.step.along {
+                    Along::Axis(_) => {}
+                    Along::Offset if digit.extent > 1 => {
+                        let (extent, index) = (digit.extent, digit.weight);
+                        mode.runs.push(LocalRun { extent, index, offset: step(digit.leaf) });
                     }
                     Along::Offset => {}
                 }
-                index *= extent;
-                number += 1;
             }
             mode
         });
@@ -105,24 +114,24 @@ pub(crate) fn walk(loops: &[Loop], start: [i64; 3], mut visit: impl FnMut([i64; 
 #[derive(Debug, Clone, Copy)]
 struct LocalLeaf {
     mode: usize,
+    /// Its number in the layout.
+    leaf: usize,
     extent: i64,
-    step: i64,
     /// The size of the mode below it.
     below: i64,
+    is_even: bool,
 }
 
 /// A layout of which some modes are reduced, and how each device reduces its part.
 pub(crate) struct Reduced {
     holders: Holders,
-    start: i64,
+    of: ShardedLayout,
     leaves: Vec<LocalLeaf>,
-    /// For each leaf that steps along the mesh and is reduced: its number, and what a position adds
-    /// to the index in the reduced modes.
-    along: Vec<(usize, i64)>,
+    /// The modes, and for each that is reduced, what a position adds to the index in the reduced
+    /// modes.
+    modes: Vec<(Mode, Option<i64>)>,
     /// The step of each local leaf in the partial result; 0 where it is reduced.
     kept: Vec<i64>,
-    /// The size of the reduced modes before each mode; none where it is kept.
-    weights: Vec<Option<i64>>,
     layout: ShardedLayout,
 }
 
@@ -130,18 +139,19 @@ impl Reduced {
     /// What is made of a layout when these modes get one element each. Positions along the mesh of
     /// a reduced mode hold summands then, or what is combined in another way.
     pub fn of(layout: &ShardedLayout, over: &[usize]) -> Result<Reduced, MeshError> {
-        let (mut leaves, mut kept, mut along) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut sums, mut trees, mut weights) = (layout.sums.clone(), Vec::new(), Vec::new());
-        let (mut stride, mut weight, mut number) = (1, 1, 0);
-        for (mode, tree) in layout.elements.modes().enumerate() {
+        let (mut leaves, mut kept, mut modes) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut sums, mut trees) = (layout.sums.clone(), Vec::new());
+        let (mut stride, mut weight) = (1, 1);
+        let mut uneven = Vec::new();
+        for (mode, (tree, own_mode)) in layout.elements.modes().zip(layout.modes()).enumerate() {
             let is_reduced = over.contains(&mode);
-            let mut below = 1;
-            weights.push(is_reduced.then_some(weight));
+            uneven.push(layout.uneven.get(mode).copied().flatten().filter(|_| !is_reduced));
             let mut own = Vec::new();
-            for (extent, step) in tree.leaves() {
+            for ((extent, step), digit) in tree.leaves().iter().zip(&own_mode.digits) {
                 match step.along {
                     Along::Offset => {
-                        leaves.push(LocalLeaf { mode, extent: *extent, step: step.by, below });
+                        let (leaf, below, is_even) = (digit.leaf, digit.weight, own_mode.is_even);
+                        leaves.push(LocalLeaf { mode, leaf, extent: *extent, below, is_even });
                         kept.push(if is_reduced { 0 } else { stride });
                         own.push((*extent, Step { by: stride, along: Along::Offset }));
                         stride *= if is_reduced { 1 } else { *extent };
@@ -149,13 +159,10 @@ impl Reduced {
                     Along::Axis(axis) => {
                         own.push((*extent, *step));
                         if is_reduced {
-                            along.push((number, weight * below));
                             sums.push(MeshMode { extent: *extent, axis, step: step.by });
                         }
                     }
                 }
-                below *= extent;
-                number += 1;
             }
             let one = Tree::leaf((1, Step { by: 0, along: Along::Offset }));
             let mut own = own.into_iter();
@@ -164,13 +171,15 @@ impl Reduced {
             } else {
                 tree.try_map(|leaf| Ok::<_, MeshError>(own.next().unwrap_or(*leaf)))?
             });
-            weight *= if is_reduced { below } else { 1 };
+            let size = own_mode.size;
+            modes.push((own_mode, is_reduced.then_some(weight)));
+            weight *= if is_reduced { size } else { 1 };
         }
         let elements = Tree::tuple(trees.iter())?;
-        let parts = Parts { elements, sums, start: 0, ..layout.parts() };
+        let parts = Parts { elements, sums, start: 0, uneven, packed: false, ..layout.parts() };
         let partial = ShardedLayout::new(&layout.mesh, parts)?;
-        let (holders, start) = (Holders::of(layout), layout.start);
-        Ok(Reduced { holders, start, leaves, along, kept, weights, layout: partial })
+        let (holders, of) = (Holders::of(layout), layout.clone());
+        Ok(Reduced { holders, of, leaves, kept, modes, layout: partial })
     }
 
     /// The layout of the partial results.
@@ -182,15 +191,21 @@ impl Reduced {
     /// the index in the reduced modes; in the order of memory. Nothing where the device holds none.
     pub fn each(&self, rank: usize, visit: impl FnMut([i64; 3])) {
         let Some(held) = self.holders.held(rank) else { return };
-        let index = |(leaf, weight): &(usize, i64)| held.elements.get(*leaf).map_or(0, |at| at * weight);
-        let first = self.along.iter().map(index).sum();
+        let first = self.modes.iter().filter_map(|(mode, weight)| Some(mode.first(&held.elements) * (*weight)?)).sum();
+        let (steps, counts) = (self.of.steps_on(&held.elements), self.of.counts_on(&held.elements));
+        if counts.contains(&0) {
+            return;
+        }
         let loops = self.leaves.iter().zip(&self.kept).map(|(leaf, kept)| {
-            let weight = self.weights.get(leaf.mode).copied().flatten().map_or(0, |weight| weight * leaf.below);
-            Loop { extent: leaf.extent, steps: [leaf.step, *kept, weight] }
+            let weight =
+                self.modes.get(leaf.mode).and_then(|(_, weight)| *weight).map_or(0, |weight| weight * leaf.below);
+            let count = counts.get(leaf.mode).copied().unwrap_or(1);
+            let extent = if leaf.is_even { leaf.extent } else { leaf.extent.min(count) };
+            Loop { extent, steps: [steps.get(leaf.leaf).copied().unwrap_or(0), *kept, weight] }
         });
         let mut loops: Vec<Loop> = loops.filter(|nest| nest.extent > 1).collect();
         loops.sort_by_key(|nest| nest.steps[0]);
-        walk(&loops, [self.start, 0, first], visit);
+        walk(&loops, [self.of.start, 0, first], visit);
     }
 }
 

@@ -1,15 +1,17 @@
 //! Two layouts of one tensor, side by side.
 //!
-//! Law: the index of an element is cut into *digits* on which both layouts are linear. The chains
-//! of prefix products of both are refined where they divide each other; where they do not (2 * 3
-//! beside 3 * 2), the elements between two products that both have are one digit whose positions
-//! are listed. An element lies in the part of a device of each layout when each digit says so, so
+//! Law: the index of an element is cut into *digits* on which both layouts are linear. In each mode
+//! the chains of prefix products of both are refined where they divide each other; where they do not
+//! (2 * 3 beside 3 * 2), the elements between two products that both have are one digit whose
+//! positions are listed. A mode that is uneven in one layout is one digit: of the positions that a
+//! device of each has together, which are a run, or else of listed positions. An element lies in the part of a device of each layout when each digit says so, so
 //! what two devices share is a product over digits: starting places and modes, nothing that grows
 //! with the tensor.
 
 use crate::error::MeshError;
 use crate::held::Held;
 use crate::sharded::{Along, ShardedLayout, Step};
+use crate::uneven::{Mode, Run};
 
 /// The most positions that are listed where the modes of two layouts do not refine each other.
 pub const MAX_LISTED: i64 = 65_536;
@@ -23,11 +25,11 @@ pub(crate) struct Side {
 }
 
 /// A position of a listed digit, as one layout sees it: the index in each of its leaves that steps
-/// along the mesh, and the offset.
+/// along the mesh, and in each that steps along offsets.
 #[derive(Debug, Clone)]
 pub(crate) struct Listed {
     mesh: Vec<(usize, i64)>,
-    offset: i64,
+    local: Vec<(usize, i64)>,
 }
 
 /// A part of the index of an element.
@@ -37,6 +39,28 @@ pub(crate) enum Digit {
     Linear { extent: i64, from: Side, to: Side },
     /// All positions, one after the other.
     Listed(Vec<[Listed; 2]>),
+    /// A mode of which a device of either layout has a run.
+    Blocks(Box<[Mode; 2]>),
+}
+
+/// What a device has of a tensor: its index in each leaf along the mesh, the step of each leaf in
+/// its memory, and the first offset.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'a> {
+    pub held: &'a [i64],
+    pub steps: &'a [i64],
+    pub start: i64,
+}
+
+impl Part<'_> {
+    fn step(&self, leaf: usize) -> i64 {
+        self.steps.get(leaf).copied().unwrap_or(0)
+    }
+
+    /// The positions of a mode that are here, and the step from one to the next.
+    fn run(&self, mode: &Mode) -> (Run, i64) {
+        (mode.run(self.held), mode.local().map_or(0, |digit| self.step(digit.leaf)))
+    }
 }
 
 /// Elements that a message carries, and where they lie on the sender and on the receiver.
@@ -161,10 +185,32 @@ pub(crate) fn digits(from: &ShardedLayout, to: &ShardedLayout) -> Result<Vec<Dig
     if from.mode_sizes() != to.mode_sizes() {
         return Err(MeshError::Shapes { from: from.mode_sizes(), to: to.mode_sizes() });
     }
+    let (mut digits, mut listed) = (Vec::new(), 1_i64);
+    for (from, to) in from.modes().into_iter().zip(to.modes()) {
+        match (from.is_even && to.is_even, from.is_block() && to.is_block()) {
+            (true, _) => even(&from, &to, &mut digits, &mut listed)?,
+            (false, true) => digits.push(Digit::Blocks(Box::new([from, to]))),
+            (false, false) => one_by_one(&from, &to, &mut digits, &mut listed)?,
+        }
+    }
+    Ok(digits)
+}
+
+/// Counts positions that are listed.
+fn list_more(listed: &mut i64, count: i64) -> Result<(), MeshError> {
+    *listed = listed.saturating_mul(count);
+    match *listed > MAX_LISTED {
+        true => Err(MeshError::TooLarge { what: "positions to list one by one", limit: MAX_LISTED }),
+        false => Ok(()),
+    }
+}
+
+/// The digits of a mode that both layouts cut into equal parts.
+fn even(from: &Mode, to: &Mode, digits: &mut Vec<Digit>, listed: &mut i64) -> Result<(), MeshError> {
     let chains = [chain(from), chain(to)];
     let [mut common, other] = chains.clone().map(|chain| chain.iter().map(|at| at.end()).collect::<Vec<_>>());
     common.retain(|end| other.contains(end));
-    let (mut digits, mut start, mut listed) = (Vec::new(), 1, 1_i64);
+    let mut start = 1;
     for end in common {
         let mut ends: Vec<i64> =
             chains.iter().flatten().map(Leaf::end).filter(|at| start < *at && *at <= end).collect();
@@ -186,20 +232,45 @@ pub(crate) fn digits(from: &ShardedLayout, to: &ShardedLayout) -> Result<Vec<Dig
                 lower = at;
             }
         } else {
-            listed = listed.saturating_mul(end / start);
-            if listed > MAX_LISTED {
-                return Err(MeshError::TooLarge { what: "positions to list one by one", limit: MAX_LISTED });
-            }
-            let inside = chains.each_ref().map(|chain| {
-                let inside = chain.iter().filter(|leaf| start <= leaf.start && leaf.end() <= end);
-                inside.copied().collect::<Vec<_>>()
-            });
-            let positions = (0..end / start).map(|position| inside.each_ref().map(|leaves| list(leaves, position)));
+            list_more(listed, end / start)?;
+            let both = [from, to];
+            let positions = (0..end / start).map(|at| both.map(|mode| list(mode, at * start, start..end)));
             digits.push(Digit::Listed(positions.collect()));
         }
         start = end;
     }
-    Ok(digits)
+    Ok(())
+}
+
+/// A number of positions that divides the places at which parts of a mode, or its other leaves,
+/// begin.
+fn unbroken(mode: &Mode) -> i64 {
+    if mode.is_even {
+        let first = mode.local().map_or(1, |digit| digit.extent);
+        return mode.digits.iter().map(|digit| digit.weight).filter(|by| *by > 1).fold(first, common_divisor);
+    }
+    let mut divides = mode.size;
+    let whole = Run { first: 0, count: mode.size };
+    mode.each_in(&whole, &mut |_, run| divides = common_divisor(divides, run.first));
+    divides
+}
+
+/// The digits of a mode of which some device has positions apart: those that lie together in both
+/// layouts, and the rest one by one.
+fn one_by_one(from: &Mode, to: &Mode, digits: &mut Vec<Digit>, listed: &mut i64) -> Result<(), MeshError> {
+    let both = [from, to];
+    let first =
+        |mode: &Mode| mode.digits.iter().find(|digit| digit.extent > 1).filter(|digit| digit.is_local()).copied();
+    let mut together = 1;
+    if let [Some(a), Some(b)] = both.map(first) {
+        together = both.into_iter().fold(from.size, |all, mode| common_divisor(all, unbroken(mode)));
+        let side = |digit: &crate::uneven::Digit| Side { leaf: digit.leaf, below: 1, step: digit.step };
+        digits.push(Digit::Linear { extent: together, from: side(&a), to: side(&b) });
+    }
+    list_more(listed, from.size / together)?;
+    let positions = (0..from.size / together).map(|at| both.map(|mode| list(mode, at * together, 1..i64::MAX)));
+    digits.push(Digit::Listed(positions.collect()));
+    Ok(())
 }
 
 /// A leaf in the chain of prefix products.
@@ -217,15 +288,9 @@ impl Leaf {
     }
 }
 
-fn chain(layout: &ShardedLayout) -> Vec<Leaf> {
-    let mut start = 1;
-    let leaves = layout.elements.leaves().iter().enumerate().filter(|(_, (extent, _))| *extent > 1);
-    let chain = leaves.map(|(leaf, (extent, step))| {
-        let at = Leaf { leaf, start, extent: *extent, step: *step };
-        start = at.end();
-        at
-    });
-    chain.collect()
+fn chain(mode: &Mode) -> Vec<Leaf> {
+    let leaves = mode.digits.iter().filter(|digit| digit.extent > 1);
+    leaves.map(|at| Leaf { leaf: at.leaf, start: at.weight, extent: at.extent, step: at.step }).collect()
 }
 
 /// The part of a chain that begins at a product.
@@ -235,16 +300,16 @@ fn side(chain: &[Leaf], at: i64) -> Option<Side> {
     Some(Side { leaf: leaf.leaf, below, step: Step { by: leaf.step.by * below, along: leaf.step.along } })
 }
 
-fn list(leaves: &[Leaf], position: i64) -> Listed {
-    let mut listed = Listed { mesh: Vec::new(), offset: 0 };
-    let mut rest = position;
-    for leaf in leaves {
-        let index = rest % leaf.extent;
-        match leaf.step.along {
-            Along::Offset => listed.offset += index * leaf.step.by,
-            Along::Axis(_) => listed.mesh.push((leaf.leaf, index)),
+/// A position, in the leaves whose weights are in a range.
+fn list(mode: &Mode, position: i64, weights: std::ops::Range<i64>) -> Listed {
+    let mut listed = Listed { mesh: Vec::new(), local: Vec::new() };
+    for (digit, index) in
+        mode.at(position).into_iter().filter(|(digit, _)| digit.extent > 1 && weights.contains(&digit.weight))
+    {
+        match digit.step.along {
+            Along::Offset => listed.local.push((digit.leaf, index)),
+            Along::Axis(_) => listed.mesh.push((digit.leaf, index)),
         }
-        rest /= leaf.extent;
     }
     listed
 }
@@ -252,6 +317,10 @@ fn list(leaves: &[Leaf], position: i64) -> Listed {
 impl Listed {
     fn is_of(&self, held: &[i64]) -> bool {
         self.mesh.iter().all(|(leaf, index)| held.get(*leaf) == Some(index))
+    }
+
+    fn offset(&self, part: &Part<'_>) -> i64 {
+        self.local.iter().map(|(leaf, index)| index * part.step(*leaf)).sum()
     }
 }
 
@@ -289,37 +358,58 @@ pub(crate) fn choices(digits: &[Digit], to: &Held) -> Choices {
             }
             choices
         }
+        Digit::Blocks(modes) => {
+            let [from, to_mode] = modes.as_ref();
+            let wanted = to_mode.run(&to.elements);
+            let mut choices = Vec::new();
+            from.each_in(&wanted, &mut |leaves, run| {
+                let below = |(leaf, index): &(usize, i64)| (*leaf, *index);
+                choices.push(Choice { leaves: leaves.iter().map(below).collect(), count: run.shared(&wanted).count });
+            });
+            choices
+        }
     };
     Choices { digits: digits.iter().map(of_digit).collect() }
 }
 
-/// What a device of the first layout and one of the second both hold; `starts` are the first
-/// offsets of both layouts.
-pub(crate) fn shared(digits: &[Digit], starts: (i64, i64), from: &[i64], to: &[i64]) -> Footprint {
-    let mut footprint = Footprint { starts: vec![starts], modes: Vec::new() };
+/// What a device of the first layout and one of the second both hold.
+pub(crate) fn shared(digits: &[Digit], from: &Part<'_>, to: &Part<'_>) -> Footprint {
+    let mut footprint = Footprint { starts: vec![(from.start, to.start)], modes: Vec::new() };
+    let shift = |footprint: &mut Footprint, read: i64, write: i64| {
+        footprint.starts.iter_mut().for_each(|start| *start = (start.0 + read, start.1 + write));
+    };
     for digit in digits {
         match digit {
             Digit::Linear { extent, from: a, to: b } => {
-                let mut shift = |read: i64, write: i64| {
-                    footprint.starts.iter_mut().for_each(|start| *start = (start.0 + read, start.1 + write));
-                };
-                match (a.index(*extent, from), b.index(*extent, to)) {
-                    (None, None) => footprint.modes.push((*extent, a.step.by, b.step.by)),
-                    (Some(index), None) => shift(0, index * b.step.by),
-                    (None, Some(index)) => shift(index * a.step.by, 0),
+                let steps = (from.step(a.leaf) * a.below, to.step(b.leaf) * b.below);
+                match (a.index(*extent, from.held), b.index(*extent, to.held)) {
+                    (None, None) => footprint.modes.push((*extent, steps.0, steps.1)),
+                    (Some(index), None) => shift(&mut footprint, 0, index * steps.1),
+                    (None, Some(index)) => shift(&mut footprint, index * steps.0, 0),
                     (Some(one), Some(other)) if one == other => {}
                     _ => footprint.starts.clear(),
                 }
             }
             Digit::Listed(positions) => {
-                let both = positions.iter().filter(|[a, b]| a.is_of(from) && b.is_of(to));
-                let offsets: Vec<_> = both.map(|[a, b]| (a.offset, b.offset)).collect();
+                let both = positions.iter().filter(|[a, b]| a.is_of(from.held) && b.is_of(to.held));
+                let offsets: Vec<_> = both.map(|[a, b]| (a.offset(from), b.offset(to))).collect();
                 let before = std::mem::take(&mut footprint.starts);
                 let add = |start: &(i64, i64)| {
                     let start = *start;
                     offsets.iter().map(move |(read, write)| (start.0 + read, start.1 + write))
                 };
                 footprint.starts = before.iter().flat_map(add).collect();
+            }
+            Digit::Blocks(modes) => {
+                let [(a, read), (b, write)] = [from.run(&modes[0]), to.run(&modes[1])];
+                let both = a.shared(&b);
+                match both.count {
+                    0 => footprint.starts.clear(),
+                    count => {
+                        shift(&mut footprint, (both.first - a.first) * read, (both.first - b.first) * write);
+                        footprint.modes.push((count, read, write));
+                    }
+                }
             }
         }
     }
@@ -331,7 +421,19 @@ pub(crate) fn same_places(digits: &[Digit]) -> bool {
     digits.iter().all(|digit| match digit {
         Digit::Linear { from, to, .. } => from.step == to.step,
         Digit::Listed(_) => false,
+        Digit::Blocks(modes) => {
+            let [from, to] = modes.as_ref();
+            let places = |mode: &Mode| -> Vec<_> {
+                let digits = mode.digits.iter().filter(|digit| digit.extent > 1);
+                digits.map(|digit| (digit.extent, digit.step, digit.weight)).collect()
+            };
+            from.size == to.size && places(from) == places(to)
+        }
     })
+}
+
+fn common_divisor(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 #[cfg(test)]

@@ -80,8 +80,10 @@ pub fn reshard(from: &ShardedLayout, to: &ShardedLayout, bytes: i64, machine: &M
     }
     let direct = planned(from, to, bytes, machine)?;
     let added = direct.exchange.added();
-    let must = |received: i64| if added > 1 && received > 0 { to.local_size() } else { received };
-    let least: Vec<i64> = direct.traffic.ranks().map(|rank| must(rank.received)).collect();
+    let own = |rank: usize| if to.is_uneven() { to.local_size_on(rank) } else { to.local_size() };
+    let must = |rank: usize, received: i64| if added > 1 && received > 0 { own(rank) } else { received };
+    let least: Vec<i64> =
+        direct.traffic.ranks().enumerate().map(|(number, rank)| must(number, rank.received)).collect();
     let (mut steps, moves) = (vec![direct], must_move(&least));
     for way in ways(from, to, machine)?.into_iter().skip(1).filter(|_| moves) {
         let stops: Vec<&ShardedLayout> = [from].into_iter().chain(&way).chain([to]).collect();

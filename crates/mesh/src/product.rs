@@ -20,6 +20,7 @@ use crate::machine::Machine;
 use crate::plan::{Plan, micros, reshard};
 use crate::sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
 use crate::step::Exchange;
+use crate::uneven::rounded_up;
 
 /// The most schedules that are tried.
 pub const MAX_SCHEDULES: usize = 4096;
@@ -126,14 +127,18 @@ fn scheduled(
         let axes = a.mesh().axes().iter().zip(roles).filter(|(_, own)| **own == role);
         axes.map(|(axis, _)| axis.extent).product::<i64>()
     };
+    // What is cut into more parts than it has lines, or unevenly where the operands are not, leaves
+    // devices idle.
+    let is_even = ![a, b, d].iter().any(|layout| layout.is_uneven());
     let cuts = [(m, Role::Rows), (n, Role::Columns), (k, Role::Depth)];
-    if cuts.iter().any(|(size, role)| size % parts(*role) != 0) {
+    if cuts.iter().any(|(size, role)| if is_even { size % parts(*role) != 0 } else { *size < parts(*role) }) {
         return Ok(None);
     }
     let needed_a = needed(a, [(m, Role::Rows), (k, Role::Depth)], roles)?;
     let needed_b = needed(b, [(k, Role::Depth), (n, Role::Columns)], roles)?;
     let multiplied = part(d, [(m, Role::Rows), (n, Role::Columns)], roles)?;
-    let local = m * n * k / (parts(Role::Rows) * parts(Role::Columns) * parts(Role::Depth));
+    let [rows, columns, depth] = cuts.map(|(size, role)| cut_by(size, axes_of(a.mesh(), roles, role)));
+    let local = rows * columns * depth;
     Ok(Some(ProductPlan {
         roles: roles.to_vec(),
         a: reshard(a, &needed_a, bytes, machine)?,
@@ -144,10 +149,25 @@ fn scheduled(
     }))
 }
 
+/// The extents of the axes that have a role.
+fn axes_of<'a>(mesh: &'a crate::Mesh, roles: &'a [Role], role: Role) -> impl DoubleEndedIterator<Item = i64> + 'a {
+    mesh.axes().iter().zip(roles).filter(move |(_, own)| **own == role).map(|(axis, _)| axis.extent)
+}
+
+/// How many of so many lines the largest part has where axes of these extents cut them, the fastest
+/// first.
+fn cut_by(size: i64, axes: impl DoubleEndedIterator<Item = i64>) -> i64 {
+    axes.rev().fold(size, rounded_up)
+}
+
 /// What a factor has to be like: as it is, where each device holds just the part that it needs.
 fn needed(own: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) -> Result<ShardedLayout, MeshError> {
     let needed = part(own, modes, roles)?;
-    if own.sums() == 1 && own.local_size() == needed.local_size() && own.copies() == needed.copies() {
+    if own.is_uneven() == needed.is_uneven()
+        && own.sums() == 1
+        && own.local_size() == needed.local_size()
+        && own.copies() == needed.copies()
+    {
         let traffic = Exchange::new(own, &needed)?.traffic();
         if traffic.moved() == 0 {
             return Ok(own.clone());
@@ -165,13 +185,14 @@ pub(crate) fn part(of: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) 
     let extent = |axis: usize| axes.get(axis).map_or(1, |axis| axis.extent);
     let whole = |axis: usize| MeshMode { extent: extent(axis), axis, step: 1 };
     let mut stride = 1;
-    let mut trees = Vec::new();
+    let (mut trees, mut uneven) = (Vec::new(), Vec::new());
     for (size, role) in modes {
-        let local = size / with(role).map(extent).product::<i64>();
+        let local = cut_by(size, with(role).map(extent));
         let own = (local, Step { by: stride, along: Along::Offset });
         let cut = with(role).map(|axis| (extent(axis), Step { by: 1, along: Along::Axis(axis) }));
         let leaves: Vec<_> = [own].into_iter().chain(cut).collect();
         trees.push(if leaves.len() == 1 { Tree::leaf(own) } else { Tree::flat(leaves)? });
+        uneven.push(Some(size));
         stride *= local;
     }
     let cutting = modes.map(|(_, role)| role);
@@ -182,7 +203,8 @@ pub(crate) fn part(of: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) 
     };
     let copies = (0..axes.len()).filter(copied).map(whole).collect();
     let elements = Tree::tuple(trees.iter())?;
-    ShardedLayout::new(of.mesh(), Parts { elements, copies, sums, corner: Vec::new(), start: 0 })
+    let parts = Parts { elements, copies, sums, corner: Vec::new(), start: 0, uneven, packed: false };
+    ShardedLayout::new(of.mesh(), parts)
 }
 
 impl ProductPlan {
@@ -196,14 +218,11 @@ impl ProductPlan {
         self.sizes
     }
 
-    /// M, N and K of what each device multiplies.
+    /// M, N and K of what each device multiplies; of what the largest part is, where they differ.
     pub fn local_sizes(&self) -> [i64; 3] {
-        let cut = |role: Role| {
-            let axes = self.a.from().mesh().axes().iter().zip(&self.roles).filter(|(_, own)| **own == role);
-            axes.map(|(axis, _)| axis.extent).product::<i64>()
-        };
         let [m, n, k] = self.sizes;
-        [m / cut(Role::Rows), n / cut(Role::Columns), k / cut(Role::Depth)]
+        let cuts = [(m, Role::Rows), (n, Role::Columns), (k, Role::Depth)];
+        cuts.map(|(size, role)| cut_by(size, axes_of(self.a.from().mesh(), &self.roles, role)))
     }
 
     /// What moves: A and B before the multiplication, D after it.

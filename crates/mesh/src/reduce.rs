@@ -183,7 +183,9 @@ fn with_modes(to: &ShardedLayout, over: &[usize], modes: usize) -> Result<Sharde
     let one = Tree::leaf((1, Step { by: 0, along: Along::Offset }));
     let trees = (0..modes).map(|mode| if over.contains(&mode) { Some(one.clone()) } else { own.next() });
     let trees: Vec<_> = trees.flatten().collect();
-    ShardedLayout::new(to.mesh(), crate::sharded::Parts { elements: Tree::tuple(trees.iter())?, ..to.parts() })
+    let mut bounds = to.uneven.iter().filter(|_| !is_one).cloned();
+    let uneven = (0..modes).map(|mode| if over.contains(&mode) { None } else { bounds.next().flatten() }).collect();
+    ShardedLayout::new(to.mesh(), crate::sharded::Parts { elements: Tree::tuple(trees.iter())?, uneven, ..to.parts() })
 }
 
 impl Moves {

@@ -16,13 +16,19 @@
 //! ```text
 //! value(e) = sum over p of held( place(e, r, p) )      for each copy r
 //! ```
+//!
+//! The sizes of the modes may be less than their leaves have positions (`uneven.rs`). Then the last
+//! devices hold less, or nothing. Their memory is a part of that of a full device, or it is *packed*:
+//! its strides are those of the device's own extents, in the same order.
 
 use std::fmt;
 
 use tilewright_layout::{Layout, Leaf, Tree};
 
 use crate::error::{Flaw, MeshError};
+use crate::held::Holders;
 use crate::mesh::Mesh;
+use crate::uneven::Mode;
 
 /// Where a mode steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,6 +81,10 @@ pub struct ShardedLayout {
     /// The coordinate of the first device, and the first offset.
     pub(crate) corner: Vec<i64>,
     pub(crate) start: i64,
+    /// The size of each mode that is uneven.
+    pub(crate) uneven: Vec<Option<i64>>,
+    /// Whether a device that holds less packs it.
+    pub(crate) packed: bool,
     /// How much memory a device needs: one more than the greatest offset.
     reach: i64,
 }
@@ -92,6 +102,12 @@ pub struct Parts {
     pub corner: Vec<i64>,
     /// The first offset.
     pub start: i64,
+    /// For each mode its size, if the axes that cut it give devices unequal parts; empty where none
+    /// do. The first leaf of such a mode has as many elements as the largest part.
+    pub uneven: Vec<Option<i64>>,
+    /// Whether a device that holds less than others packs it: its strides are those of its own
+    /// extents.
+    pub packed: bool,
 }
 
 impl ShardedLayout {
@@ -101,9 +117,9 @@ impl ShardedLayout {
     /// together.
     ///
     /// Errors: a step that leads nowhere, backwards or out of the mesh; two elements, copies or
-    /// summands in one place.
+    /// summands in one place; a size of a mode that its leaves do not have.
     pub fn new(mesh: &Mesh, parts: Parts) -> Result<ShardedLayout, MeshError> {
-        let Parts { elements, copies, sums, mut corner, start } = parts;
+        let Parts { elements, copies, sums, mut corner, start, mut uneven, packed } = parts;
         corner.resize(mesh.axes().len(), 0);
         let shape = elements.map(|(extent, _)| *extent);
         // The size of the shape is checked here, and that extents are positive.
@@ -117,10 +133,160 @@ impl ShardedLayout {
             sums: joined(sums),
             corner,
             start,
+            uneven: Vec::new(),
+            packed: false,
             reach: 0,
         };
         let reach = layout.checked()?;
-        Ok(ShardedLayout { reach, ..layout })
+        uneven.resize(layout.elements.modes().count().max(uneven.len()), None);
+        for (mode, size) in layout.modes().iter().zip(&mut uneven) {
+            *size = size.filter(|size| *size != mode.size);
+        }
+        let layout = ShardedLayout { reach, uneven, ..layout };
+        layout.checked_sizes()?;
+        let packed = packed && layout.packs_otherwise()?;
+        Ok(ShardedLayout { packed, ..layout })
+    }
+
+    /// The modes of the tensor, as their leaves cut them.
+    pub(crate) fn modes(&self) -> Vec<Mode> {
+        let mut first = 0;
+        let modes = self.elements.modes().enumerate().map(|(number, tree)| {
+            let mode = Mode::new(first, tree.leaves(), self.uneven.get(number).copied().flatten());
+            first += tree.leaves().len();
+            mode
+        });
+        modes.collect()
+    }
+
+    /// Whether a device holds less than another because the parts of a mode are of unequal sizes.
+    pub fn is_uneven(&self) -> bool {
+        self.uneven.iter().any(Option::is_some)
+    }
+
+    /// That the sizes of modes are those of parts that are cut as `uneven.rs` says.
+    fn checked_sizes(&self) -> Result<(), MeshError> {
+        let refused = |mode: usize, why| Err(MeshError::Size { layout: self.to_string().into(), mode, why });
+        let modes = self.modes();
+        if self.uneven.len() > modes.len() {
+            return refused(modes.len(), "the tensor has no such mode");
+        }
+        for (number, mode) in modes.iter().enumerate().filter(|(_, mode)| !mode.is_even) {
+            if mode.size < 1 {
+                return refused(number, "it has an element or more");
+            }
+            if !mode.is_block() {
+                return refused(number, "a part is one run of elements, so the leaf of the elements is the first one");
+            }
+            if mode.local().map_or(1, |digit| digit.extent) != mode.largest() {
+                return refused(
+                    number,
+                    "the first leaf has as many elements as the size, cut by each axis and rounded up",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether packing makes a difference: some mode behind an uneven one in memory. The modes of a
+    /// packed layout lie without gaps.
+    fn packs_otherwise(&self) -> Result<bool, MeshError> {
+        let refused = |mode, why| Err(MeshError::Size { layout: self.to_string().into(), mode, why });
+        let (mut next, mut makes_difference, mut is_behind) = (1_i64, false, false);
+        for (number, mode, step, count) in self.by_step() {
+            let mut own = step;
+            for digit in mode.digits.iter().filter(|digit| digit.extent > 1 && digit.step.along == Along::Offset) {
+                if digit.step.by != own {
+                    return refused(number, "a packed layout has one step along each mode of a device");
+                }
+                own = own.saturating_mul(digit.extent);
+            }
+            if step != next {
+                return refused(number, "the modes of a packed layout lie without gaps");
+            }
+            next = next.saturating_mul(count);
+            makes_difference |= is_behind;
+            is_behind |= !mode.is_even;
+        }
+        Ok(makes_difference)
+    }
+
+    /// The modes of which a full device has several positions, by their steps in memory: number,
+    /// mode, step and count.
+    fn by_step(&self) -> Vec<(usize, Mode, i64, i64)> {
+        let local = |mode: &Mode| {
+            let local = mode.digits.iter().filter(|digit| digit.extent > 1 && digit.step.along == Along::Offset);
+            let (first, count) = (local.clone().next()?.step.by, local.map(|digit| digit.extent).product());
+            Some((first, count))
+        };
+        let modes = self.modes().into_iter().enumerate();
+        let mut modes: Vec<_> = modes
+            .filter_map(|(number, mode)| {
+                let (step, count) = local(&mode)?;
+                Some((number, mode, step, count))
+            })
+            .collect();
+        modes.sort_by_key(|(.., step, _)| *step);
+        modes
+    }
+
+    /// The step of each leaf in the memory of a device that has these indices in the leaves along
+    /// the mesh.
+    pub(crate) fn steps_on(&self, held: &[i64]) -> Vec<i64> {
+        let mut steps: Vec<i64> = self.elements.leaves().iter().map(|(_, step)| step.by).collect();
+        if self.packed {
+            let mut next = 1_i64;
+            for (_, mode, _, count) in self.by_step() {
+                let mut own = next;
+                for digit in mode.digits.iter().filter(|digit| digit.extent > 1 && digit.step.along == Along::Offset) {
+                    steps.iter_mut().skip(digit.leaf).take(1).for_each(|step| *step = own);
+                    own = own.saturating_mul(digit.extent);
+                }
+                next = next.saturating_mul(if mode.is_even { count } else { mode.run(held).count });
+            }
+        }
+        steps
+    }
+
+    /// How many positions of each mode a device has, from its indices in the leaves.
+    pub(crate) fn counts_on(&self, held: &[i64]) -> Vec<i64> {
+        let count = |mode: &Mode| {
+            let local = mode.digits.iter().filter(|digit| digit.step.along == Along::Offset);
+            if mode.is_even { local.map(|digit| digit.extent).product() } else { mode.run(held).count }
+        };
+        self.modes().iter().map(count).collect()
+    }
+
+    /// How many elements a device has.
+    pub fn local_size_on(&self, rank: usize) -> i64 {
+        let held = Holders::of(self).held(rank);
+        held.map_or(0, |held| self.counts_on(&held.elements).iter().product())
+    }
+
+    /// How many elements of memory a device needs: one more than the offset of its last element.
+    pub fn reach_on(&self, rank: usize) -> i64 {
+        let Some(held) = Holders::of(self).held(rank) else { return 0 };
+        self.reach_of(&held.elements)
+    }
+
+    /// As [`ShardedLayout::reach_on`], from the indices in the leaves.
+    pub(crate) fn reach_of(&self, held: &[i64]) -> i64 {
+        if !self.is_uneven() {
+            return self.reach;
+        }
+        let steps = self.steps_on(held);
+        let mut last = self.start;
+        for mode in self.modes() {
+            let run = if mode.is_even { None } else { Some(mode.run(held)) };
+            if run.is_some_and(|run| run.count == 0) {
+                return 0;
+            }
+            for digit in mode.digits.iter().filter(|digit| digit.step.along == Along::Offset) {
+                let count = run.map_or(digit.extent, |run| digit.extent.min(run.count));
+                last += (count - 1) * steps.get(digit.leaf).copied().unwrap_or(0);
+            }
+        }
+        last + 1
     }
 
     /// The same elements, shape and mesh, moved by other modes.
@@ -131,6 +297,8 @@ impl ShardedLayout {
             sums: self.sums.clone(),
             corner: self.corner.clone(),
             start: self.start,
+            uneven: self.uneven.clone(),
+            packed: self.packed,
         }
     }
 
@@ -181,9 +349,17 @@ impl ShardedLayout {
         &self.mesh
     }
 
-    /// The shape of the tensor.
+    /// The shape of the tensor. An uneven mode has its size, and is not cut.
     pub fn shape(&self) -> Tree<i64> {
-        self.elements.map(|(extent, _)| *extent)
+        let whole = self.elements.map(|(extent, _)| *extent);
+        if !self.is_uneven() {
+            return whole;
+        }
+        let sizes = self.mode_sizes();
+        let modes = whole.modes().zip(&sizes).zip(&self.uneven);
+        let modes: Vec<_> =
+            modes.map(|((mode, size), bounds)| if bounds.is_some() { Tree::leaf(*size) } else { mode }).collect();
+        Tree::tuple(modes.iter()).unwrap_or(whole)
     }
 
     /// The extents and steps of the elements, nested as the tensor's modes are.
@@ -203,12 +379,12 @@ impl ShardedLayout {
 
     /// How many elements the tensor has.
     pub fn size(&self) -> i64 {
-        self.elements.leaves().iter().map(|(extent, _)| extent).product()
+        self.mode_sizes().iter().product()
     }
 
     /// The sizes of the tensor's modes.
     pub fn mode_sizes(&self) -> Vec<i64> {
-        self.shape().modes().map(|mode| mode.leaves().iter().product()).collect()
+        self.modes().iter().map(|mode| mode.size).collect()
     }
 
     /// How many copies there are of each summand.
@@ -221,7 +397,8 @@ impl ShardedLayout {
         self.sums.iter().map(|mode| mode.extent).product()
     }
 
-    /// How many elements each device has that has any.
+    /// How many elements a device has that has a full part: all that have any where no mode is
+    /// uneven, else the first.
     pub fn local_size(&self) -> i64 {
         let local = self.elements.leaves().iter().filter(|(_, step)| step.along == Along::Offset);
         local.map(|(extent, _)| extent).product()
@@ -240,15 +417,22 @@ impl ShardedLayout {
             return Err(MeshError::Element { element, size: self.size() });
         }
         let (mut rest, mut offset, mut device) = (element, self.start, self.corner.clone());
-        for (extent, step) in self.elements.leaves() {
+        let mut indices = vec![0; self.elements.leaves().len()];
+        for mode in self.modes() {
+            for (digit, index) in mode.at(rest % mode.size) {
+                indices.iter_mut().skip(digit.leaf).take(1).for_each(|own| *own = index);
+            }
+            rest /= mode.size;
+        }
+        let steps = self.steps_on(&indices);
+        for (((_, step), by), index) in self.elements.leaves().iter().zip(steps).zip(&indices) {
             let along = match step.along {
                 Along::Offset => Some(&mut offset),
                 Along::Axis(axis) => device.get_mut(axis),
             };
             if let Some(place) = along {
-                *place += rest % extent * step.by;
+                *place += index * by;
             }
-            rest /= extent;
         }
         let modes: Vec<_> = self.copies.iter().chain(&self.sums).collect();
         let all = self.copies() * self.sums();
@@ -291,6 +475,7 @@ impl fmt::Debug for Parts {
         let mut parts = f.debug_struct("Parts");
         parts.field("shape", &self.elements.map(|(extent, _)| *extent)).field("steps", &self.elements.leaves());
         parts.field("copies", &self.copies).field("sums", &self.sums);
+        parts.field("uneven", &self.uneven).field("packed", &self.packed);
         parts.field("corner", &self.corner).field("start", &self.start).finish()
     }
 }

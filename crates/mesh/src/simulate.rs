@@ -47,11 +47,10 @@ impl Exchange {
         zero: T,
         combine: &impl Fn(&mut T, T),
     ) -> Result<Vec<T>, MeshError> {
-        let needed = self.from().reach();
         let mut own = vec![zero; usize::try_from(self.to().reach()).unwrap_or(0)];
         for message in self.messages_to(rank) {
             let source = memory.get(message.from).copied().unwrap_or_default();
-            holds(message.from, source, needed)?;
+            holds(message.from, source, self.needed(message.from))?;
             message.footprint.each_in_blocks(|read, write| {
                 let element = usize::try_from(read).ok().and_then(|read| source.get(read));
                 let place = usize::try_from(write).ok().and_then(|write| own.get_mut(write));

@@ -6,9 +6,13 @@
 //! axes that cut one mode the first is slowest. In memory the elements of a device lie row by row.
 //!
 //! What is read this way is written the same way. Both forms say less than a layout: they are
-//! refused where an axis is used in part, where offsets come before the mesh, and (in JAX) for
-//! sums. A mode that its axes do not cut into equal parts is refused ([`MeshError::Uneven`]):
-//! PyTorch would give some devices less, JAX refuses it too.
+//! refused where an axis is used in part, and (in JAX) where elements of a device lie apart, and for
+//! sums. DTensor cuts a mode into parts that are rounded up, so that the last devices have less, or
+//! nothing; their memory is packed. JAX refuses a mode that its axes do not cut into equal parts
+//! ([`MeshError::Uneven`]).
+
+mod cut;
+mod sharding;
 
 use std::fmt::Write as _;
 
@@ -17,6 +21,7 @@ use tilewright_layout::Tree;
 use crate::error::MeshError;
 use crate::mesh::Mesh;
 use crate::sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
+use cut::Cut;
 
 const SPEC: &str = "PartitionSpec";
 const PLACEMENTS: &str = "list of placements";
@@ -59,14 +64,30 @@ impl ShardedLayout {
                 None => vec![axis(entry)?],
             };
         }
-        rows(mesh, shape, &cut, &[]).map_err(|error| error.unwrap_or_else(fail))
+        once(cut.iter().flatten()).ok_or_else(fail)?;
+        let extent = |axis: &usize| mesh.axes().get(*axis).map_or(1, |axis| axis.extent);
+        let mut cuts = Vec::new();
+        for (mode, (size, axes)) in shape.iter().zip(&cut).enumerate() {
+            let parts: i64 = axes.iter().map(extent).product();
+            let mut own = Cut::whole(*size);
+            let is_cut = axes.iter().all(|axis| own.shard(*axis, extent(axis)));
+            if *size < 1 || size % parts != 0 || !is_cut {
+                return Err(MeshError::Uneven { mode, size: *size, parts });
+            }
+            cuts.push(own);
+        }
+        let used: Vec<usize> = cut.into_iter().flatten().collect();
+        cut_rows(mesh, shape, &cuts, (unused(mesh, &used), Vec::new()), Vec::new())
     }
 
     /// The layout that placements of DTensor stand for: `[Shard(0), Replicate(), Partial()]`, one
-    /// for each axis of the mesh.
+    /// for each axis of the mesh, or `_StridedShard(dim=0, split_factor=2)`.
     ///
-    /// Errors: a text that is no such list; a mode that the tensor does not have, or that is not
-    /// cut into equal parts.
+    /// A part has the size divided by the number of parts, rounded up, as `torch.chunk` has it: the
+    /// last devices have less, or nothing.
+    ///
+    /// Errors: a text that is no such list; a mode that the tensor does not have; a mode that
+    /// `_StridedShard` does not cut into equal parts.
     ///
     /// ```
     /// use tilewright_mesh::{Mesh, ShardedLayout};
@@ -76,28 +97,76 @@ impl ShardedLayout {
     /// let layout = ShardedLayout::of_placements(&mesh, &[6, 8], placements).unwrap();
     /// assert_eq!(layout.to_string(), "(6,(2,4)):(2,(1,1@tp)) summed 2:1@dp");
     /// assert_eq!(layout.placements().unwrap(), placements);
+    /// // Ten columns in parts of 3, 3, 3 and 1.
+    /// let uneven = ShardedLayout::of_placements(&mesh, &[6, 10], placements).unwrap();
+    /// assert_eq!(uneven.to_string(), "(6,(3,4)):(3,(1,1@tp)) packed (6,10) summed 2:1@dp");
+    /// assert_eq!((uneven.local_size_on(2), uneven.local_size_on(3)), (18, 6));
     /// ```
     pub fn of_placements(mesh: &Mesh, shape: &[i64], placements: &str) -> Result<ShardedLayout, MeshError> {
-        let expected = "[Shard(0), Replicate(), Partial()], one for each axis of the mesh";
+        let expected =
+            "[Shard(0), Replicate(), Partial(), _StridedShard(0, split_factor=2)], one for each axis of the mesh";
         let fail = || MeshError::Syntax { text: placements.trim().into(), expected };
         let inner = placements.trim();
         let inner = inner.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
         let inner = inner.or_else(|| placements.trim().strip_prefix('(').and_then(|text| text.strip_suffix(')')));
         let entries = inner.and_then(split).filter(|entries| entries.len() == mesh.axes().len()).ok_or_else(fail)?;
-        let (mut cut, mut summed) = (vec![Vec::new(); shape.len()], Vec::new());
-        for (axis, entry) in entries.into_iter().enumerate() {
-            match entry.split_once('(').and_then(|(kind, rest)| Some((kind.trim(), rest.strip_suffix(')')?.trim()))) {
-                Some(("Replicate", "")) => {}
-                Some(("Partial", "" | "sum" | "'sum'" | "\"sum\"")) => summed.push(axis),
-                Some(("Shard", mode)) => {
-                    let mode = mode.strip_prefix("dim=").unwrap_or(mode);
-                    let mode = mode.parse::<usize>().map_err(|_| fail())?;
-                    cut.get_mut(mode).ok_or_else(fail)?.push(axis);
+        let mut cuts: Vec<Cut> = shape.iter().map(|size| Cut::whole(*size)).collect();
+        let (mut used, mut summed) = (Vec::new(), Vec::new());
+        for (axis, (entry, own)) in entries.into_iter().zip(mesh.axes()).enumerate() {
+            let (kind, rest) = entry.split_once('(').ok_or_else(fail)?;
+            let parts = rest.strip_suffix(')').and_then(split).ok_or_else(fail)?;
+            let mode = |text: &str| {
+                let text = text.strip_prefix("dim=").unwrap_or(text).trim();
+                let mode = text.parse::<i64>().ok()?;
+                // From behind, as in Python.
+                usize::try_from(if mode < 0 { mode.checked_add(shape.len() as i64)? } else { mode }).ok()
+            };
+            let named = |text: &str| {
+                let text = text.strip_prefix("split_factor").or_else(|| text.strip_prefix("sf"));
+                text.map_or("", str::trim_start)
+                    .strip_prefix('=')
+                    .map(str::trim)
+                    .unwrap_or_default()
+                    .parse::<i64>()
+                    .ok()
+            };
+            match (kind.trim(), parts.as_slice()) {
+                ("Replicate", []) => continue,
+                ("Partial", [] | ["sum" | "'sum'" | "\"sum\"" | "reduce_op=sum" | "reduce_op='sum'"]) => {
+                    summed.push(axis)
+                }
+                ("Shard", [text]) => {
+                    let mode = mode(text).ok_or_else(fail)?;
+                    let cut = cuts.get_mut(mode).ok_or_else(fail)?;
+                    if !cut.shard(axis, own.extent) {
+                        let size = shape.get(mode).copied().unwrap_or(0);
+                        return Err(MeshError::Uneven { mode, size, parts: own.extent });
+                    }
+                }
+                ("_StridedShard", [text] | [text, _]) => {
+                    let mode = mode(text).ok_or_else(fail)?;
+                    let blocks = parts.get(1).map_or(Some(1), |text| text.parse().ok().or_else(|| named(text)));
+                    let blocks = blocks.filter(|blocks| *blocks > 0).ok_or_else(fail)?;
+                    let cut = cuts.get_mut(mode).ok_or_else(fail)?;
+                    if !cut.strided(axis, own.extent, blocks) {
+                        let size = shape.get(mode).copied().unwrap_or(0);
+                        return Err(MeshError::Uneven { mode, size, parts: blocks.saturating_mul(own.extent) });
+                    }
                 }
                 _ => return Err(fail()),
             }
+            used.push(axis);
         }
-        rows(mesh, shape, &cut, &summed).map_err(|error| error.unwrap_or_else(fail))
+        if let Some(mode) = shape.iter().position(|size| *size < 1) {
+            return Err(MeshError::Uneven { mode, size: shape.get(mode).copied().unwrap_or(0), parts: 1 });
+        }
+        let whole = |axis: &usize| MeshMode {
+            extent: mesh.axes().get(*axis).map_or(1, |own| own.extent),
+            axis: *axis,
+            step: 1,
+        };
+        let sums = summed.iter().map(whole).collect();
+        cut_rows(mesh, shape, &cuts, (unused(mesh, &used), sums), Vec::new())
     }
 
     /// This layout as a `PartitionSpec`, which says nothing of offsets.
@@ -105,6 +174,13 @@ impl ShardedLayout {
     /// Errors: what none says ([`MeshError::Unwritten`]).
     pub fn partition_spec(&self) -> Result<String, MeshError> {
         let (cut, summed) = self.cuts(SPEC)?;
+        if self.is_uneven() {
+            return Err(MeshError::Unwritten { form: SPEC, why: "it knows parts of equal sizes alone" });
+        }
+        if cut.iter().any(|leaves| leaves.iter().skip_while(|axis| axis.is_some()).any(Option::is_some)) {
+            return Err(MeshError::Unwritten { form: SPEC, why: "in a mode, elements of a device lie apart" });
+        }
+        let cut: Vec<Vec<usize>> = cut.into_iter().map(|leaves| leaves.into_iter().flatten().collect()).collect();
         if !summed.is_empty() {
             return Err(MeshError::Unwritten { form: SPEC, why: "it knows no summands" });
         }
@@ -130,21 +206,59 @@ impl ShardedLayout {
     /// Errors: what none say ([`MeshError::Unwritten`]).
     pub fn placements(&self) -> Result<String, MeshError> {
         let (cut, summed) = self.cuts(PLACEMENTS)?;
-        if cut.iter().any(|axes| !axes.is_sorted()) {
-            let why = "of the axes that cut a mode, the first is slowest there";
-            return Err(MeshError::Unwritten { form: PLACEMENTS, why });
-        }
-        let of_axis = |axis: usize| match cut.iter().position(|axes| axes.contains(&axis)) {
-            Some(mode) => format!("Shard({mode})"),
+        let leaves: Vec<_> = self.elements.modes().map(|mode| mode.leaves().to_vec()).collect();
+        // How many blocks there are before an axis cuts: the slower leaves that earlier axes leave.
+        let blocks = |mode: usize, axis: usize| {
+            let slower = leaves.get(mode).into_iter().flatten().rev();
+            let slower = slower.take_while(|(_, step)| step.along != Along::Axis(axis));
+            let later = slower.filter(|(_, step)| {
+                matches!(step.along, Along::Axis(other) if other > axis) || step.along == Along::Offset
+            });
+            later.map(|(extent, _)| extent).product::<i64>()
+        };
+        let of_axis = |axis: usize| match cut.iter().position(|axes| axes.contains(&Some(axis))) {
+            Some(mode) => match blocks(mode, axis) {
+                1 => format!("Shard({mode})"),
+                blocks => format!("_StridedShard(dim={mode}, split_factor={blocks})"),
+            },
             None if summed.contains(&axis) => "Partial()".to_owned(),
             None => "Replicate()".to_owned(),
         };
         let entries: Vec<_> = (0..self.mesh.axes().len()).map(of_axis).collect();
-        Ok(format!("[{}]", entries.join(", ")))
+        let text = format!("[{}]", entries.join(", "));
+        // What is written has to say who holds what, which uneven parts in another order would not.
+        let again = ShardedLayout::of_placements(&self.mesh, &self.mode_sizes(), &text);
+        match again.is_ok_and(|again| again.holds_alike(self)) {
+            true => Ok(text),
+            false => {
+                let why = "unequal parts are cut along the axes of the mesh in their order there";
+                Err(MeshError::Unwritten { form: PLACEMENTS, why })
+            }
+        }
     }
 
-    /// The axes that cut each mode, the slowest first, and those along which summands lie.
-    fn cuts(&self, form: &'static str) -> Result<(Vec<Vec<usize>>, Vec<usize>), MeshError> {
+    /// Whether each device holds the same elements of the modes under both layouts.
+    fn holds_alike(&self, other: &ShardedLayout) -> bool {
+        let cut = |layout: &ShardedLayout| -> Vec<Vec<(i64, Option<Along>, i64)>> {
+            let of_mode = |mode: crate::uneven::Mode| {
+                let mut leaves: Vec<(i64, Option<Along>, i64)> = Vec::new();
+                for digit in mode.digits.iter().filter(|digit| digit.extent > 1) {
+                    let along = Some(digit.step.along).filter(|along| *along != Along::Offset);
+                    match leaves.last_mut() {
+                        Some((extent, None, _)) if along.is_none() => *extent *= digit.extent,
+                        _ => leaves.push((digit.extent, along, if mode.is_even { digit.weight } else { 0 })),
+                    }
+                }
+                leaves
+            };
+            layout.modes().into_iter().map(of_mode).collect()
+        };
+        self.mode_sizes() == other.mode_sizes() && cut(self) == cut(other)
+    }
+
+    /// What cuts each mode, the slowest first: axes, or none for elements of a device; and the axes
+    /// along which summands lie.
+    fn cuts(&self, form: &'static str) -> Result<Cuts, MeshError> {
         let fail = |why| Err(MeshError::Unwritten { form, why });
         let whole = |axis: usize, extent: i64, step: i64| {
             step == 1 && self.mesh.axes().get(axis).is_some_and(|axis| axis.extent == extent)
@@ -157,9 +271,8 @@ impl ShardedLayout {
             let mut axes = Vec::new();
             for (extent, step) in mode.leaves().iter().filter(|(extent, _)| *extent > 1) {
                 match step.along {
-                    Along::Offset if !axes.is_empty() => return fail("in a mode, elements of a device lie apart"),
-                    Along::Offset => {}
-                    Along::Axis(axis) if whole(axis, *extent, step.by) => axes.insert(0, axis),
+                    Along::Offset => axes.insert(0, None),
+                    Along::Axis(axis) if whole(axis, *extent, step.by) => axes.insert(0, Some(axis)),
                     Along::Axis(_) => return fail("a mode uses an axis in part"),
                 }
             }
@@ -169,7 +282,7 @@ impl ShardedLayout {
             return fail("copies or summands use an axis in part");
         }
         let used = |axis: &usize| {
-            cut.iter().any(|axes| axes.contains(axis))
+            cut.iter().any(|axes| axes.contains(&Some(*axis)))
                 || self.copies.iter().chain(&self.sums).any(|mode| mode.axis == *axis)
         };
         if self.mesh.axes().iter().enumerate().any(|(at, axis)| axis.extent > 1 && !used(&at)) {
@@ -179,13 +292,35 @@ impl ShardedLayout {
     }
 }
 
-/// The parts of a list, at commas outside of parentheses; none where parentheses do not match.
+/// What cuts each mode, the slowest first: axes, or none for elements of a device; and the axes along
+/// which summands lie.
+type Cuts = (Vec<Vec<Option<usize>>>, Vec<usize>);
+
+/// That no axis stands twice.
+fn once<'a>(axes: impl Iterator<Item = &'a usize>) -> Option<()> {
+    let mut axes: Vec<&usize> = axes.collect();
+    axes.sort_unstable();
+    axes.windows(2).all(|pair| pair.first() != pair.last()).then_some(())
+}
+
+/// The axes that are not used, along which copies lie.
+fn unused(mesh: &Mesh, used: &[usize]) -> Vec<MeshMode> {
+    let axes = mesh.axes().iter().enumerate().filter(|(at, _)| !used.contains(at));
+    axes.map(|(axis, own)| MeshMode { extent: own.extent, axis, step: 1 }).collect()
+}
+
+/// The arguments of a call of this name, if a text is one.
+fn arguments<'a>(text: &'a str, name: &str) -> Option<Vec<&'a str>> {
+    split(text.trim().strip_prefix(name)?.trim_start().strip_prefix('(')?.strip_suffix(')')?)
+}
+
+/// The parts of a list, at commas outside of brackets; none where these do not match.
 fn split(text: &str) -> Option<Vec<&str>> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_usize, 0);
     for (at, c) in text.char_indices() {
         match c {
-            '(' => depth += 1,
-            ')' => depth = depth.checked_sub(1)?,
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.checked_sub(1)?,
             ',' if depth == 0 => {
                 parts.push(text.get(start..at)?.trim());
                 start = at + 1;
@@ -201,32 +336,30 @@ fn split(text: &str) -> Option<Vec<&str>> {
     (depth == 0 && parts.iter().all(|part| !part.is_empty())).then_some(parts)
 }
 
-/// The layout whose modes are cut by these axes, the slowest first, rows of a device one after
-/// another. The error is none where an axis stands twice.
-fn rows(mesh: &Mesh, shape: &[i64], cut: &[Vec<usize>], summed: &[usize]) -> Result<ShardedLayout, Option<MeshError>> {
-    let extent = |axis: usize| mesh.axes().get(axis).map_or(1, |axis| axis.extent);
-    let mut used: Vec<usize> = cut.iter().flatten().chain(summed).copied().collect();
-    used.sort_unstable();
-    if used.windows(2).any(|pair| pair.first() == pair.last()) {
-        return Err(None);
-    }
+/// The layout whose modes are cut so, rows of a device one after another; a device that has less
+/// than others packs it.
+fn cut_rows(
+    mesh: &Mesh,
+    shape: &[i64],
+    cuts: &[Cut],
+    (copies, sums): (Vec<MeshMode>, Vec<MeshMode>),
+    corner: Vec<i64>,
+) -> Result<ShardedLayout, MeshError> {
     let mut stride = 1_i64;
     let mut modes = Vec::new();
-    for (mode, (size, axes)) in shape.iter().zip(cut).enumerate().rev() {
-        let parts: i64 = axes.iter().map(|axis| extent(*axis)).product();
-        if *size < 1 || size % parts != 0 {
-            return Err(Some(MeshError::Uneven { mode, size: *size, parts }));
-        }
-        let local = (size / parts, Step { by: stride, along: Along::Offset });
-        let slower = axes.iter().rev().map(|axis| (extent(*axis), Step { by: 1, along: Along::Axis(*axis) }));
-        let leaves: Vec<_> = [local].into_iter().chain(slower).collect();
-        let tree = if axes.is_empty() { Ok(Tree::leaf(local)) } else { Tree::flat(leaves) };
-        modes.insert(0, tree.map_err(MeshError::from)?);
-        stride = stride.saturating_mul(size / parts);
+    for cut in cuts.iter().take(shape.len()).rev() {
+        let leaves = cut.leaves.iter().map(|leaf| match leaf.along {
+            Some((axis, step)) => (leaf.extent, Step { by: step, along: Along::Axis(axis) }),
+            None => {
+                let own = (leaf.extent, Step { by: stride, along: Along::Offset });
+                stride = stride.saturating_mul(leaf.extent);
+                own
+            }
+        });
+        let leaves: Vec<_> = leaves.collect();
+        modes.insert(0, if let [only] = leaves[..] { Tree::leaf(only) } else { Tree::flat(leaves)? });
     }
-    let elements = Tree::tuple(modes.iter()).map_err(MeshError::from)?;
-    let whole = |axis: usize| MeshMode { extent: extent(axis), axis, step: 1 };
-    let copies = (0..mesh.axes().len()).filter(|axis| used.binary_search(axis).is_err()).map(whole).collect();
-    let sums = summed.iter().map(|axis| whole(*axis)).collect();
-    Ok(ShardedLayout::new(mesh, Parts { elements, copies, sums, corner: Vec::new(), start: 0 })?)
+    let elements = Tree::tuple(modes.iter())?;
+    let uneven = cuts.iter().map(|cut| Some(cut.size)).collect();
+    ShardedLayout::new(mesh, Parts { elements, copies, sums, corner, start: 0, uneven, packed: true })
 }

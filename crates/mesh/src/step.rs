@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::error::MeshError;
 use crate::held::{Held, Holders};
-use crate::pair::{Choices, Digit, Footprint, choices, digits, same_places, shared};
+use crate::pair::{Choices, Digit, Footprint, Part, choices, digits, same_places, shared};
 use crate::sharded::ShardedLayout;
 use crate::summands::Summands;
 use crate::traffic::Traffic;
@@ -153,9 +153,19 @@ impl Exchange {
     /// put in place.
     pub fn messages_to(&self, rank: usize) -> Vec<Message> {
         let mut messages = Vec::new();
-        let starts = (self.from.start, self.to.start);
+        // Where no device packs its part, all have the same steps.
+        let fixed = [&self.from, &self.to].map(|layout| if layout.packed { None } else { Some(layout.steps_on(&[])) });
+        let [mut steps_from, mut steps_to] = fixed.clone().map(Option::unwrap_or_default);
         self.each_source(rank, |from, source, held, _, summand| {
-            let footprint = shared(&self.digits, starts, &source.elements, &held.elements);
+            if fixed[0].is_none() {
+                steps_from = self.from.steps_on(&source.elements);
+            }
+            if fixed[1].is_none() {
+                steps_to = self.to.steps_on(&held.elements);
+            }
+            let read = Part { held: &source.elements, steps: &steps_from, start: self.from.start };
+            let written = Part { held: &held.elements, steps: &steps_to, start: self.to.start };
+            let footprint = shared(&self.digits, &read, &written);
             messages.push(Message { from, to: rank, add: summand > 0, footprint });
         });
         messages
@@ -176,20 +186,71 @@ impl Exchange {
         traffic
     }
 
+    /// What a step is called in which nothing goes from one device to another.
+    fn kind_of_local(&self, is_less: bool) -> Kind {
+        let same_steps = self.from.packed == self.to.packed && same_places(&self.digits);
+        let same = same_steps && self.from.start == self.to.start && self.summands.split() == 1;
+        match same {
+            true => Kind::Nothing,
+            false if is_less || self.summands.split() > 1 => Kind::Slice,
+            false => Kind::Relayout,
+        }
+    }
+
+    /// What a step is called of whose layouts one gives devices unequal parts: messages are compared
+    /// with the parts of their devices, and devices without elements are left out.
+    fn kind_of_uneven(&self, traffic: &Traffic) -> Kind {
+        let [from, to] = &self.holders;
+        let sizes = |holders: &Holders, layout: &ShardedLayout| -> Vec<i64> {
+            let size = |rank| holders.held(rank).map_or(0, |held| layout.counts_on(&held.elements).iter().product());
+            (0..layout.mesh.size()).map(size).collect()
+        };
+        let (before, after) = (sizes(from, &self.from), sizes(to, &self.to));
+        if traffic.moved() == 0 {
+            return self.kind_of_local(after.iter().zip(&before).any(|(after, before)| after < before));
+        }
+        let all = || traffic.ranks().zip(before.iter().zip(&after));
+        let (senders, receivers) =
+            (|| all().filter(|(rank, _)| rank.sent > 0), || all().filter(|(rank, _)| rank.received > 0));
+        let (one_sends, one_receives) = (senders().count() == 1, receivers().count() == 1);
+        let added = self.summands.added();
+        let whole = senders().all(|(rank, (before, _))| rank.sent == rank.targets * before);
+        if added > 1 {
+            // Who receives all summands but its own.
+            let complete = receivers().all(|(rank, (_, after))| rank.received == (added - 1) * after);
+            return match (whole, one_receives) {
+                (true, true) if complete => Kind::Reduce,
+                (true, false) if complete => Kind::AllReduce,
+                (false, false) if complete => Kind::ReduceScatter,
+                _ => Kind::Exchange,
+            };
+        }
+        let keeps = senders().all(|(rank, (before, _))| rank.kept == *before);
+        let gives = senders().all(|(rank, (before, _))| rank.kept + rank.sent == *before);
+        let fills = receivers().all(|(rank, (_, after))| rank.kept + rank.received == *after);
+        match (one_sends, one_receives) {
+            (true, true) if whole && fills => Kind::PointToPoint,
+            (false, false) if whole && keeps && fills => Kind::AllGather,
+            (false, true) if whole && fills => Kind::Gather,
+            (true, false) if whole && fills => Kind::Broadcast,
+            (true, false) if gives && fills => Kind::Scatter,
+            (false, false) if gives && fills => Kind::AllToAll,
+            _ => Kind::Exchange,
+        }
+    }
+
     /// What the step is called.
     pub fn kind(&self) -> Kind {
         self.kind_of(&self.traffic())
     }
 
     pub(crate) fn kind_of(&self, traffic: &Traffic) -> Kind {
+        if self.from.is_uneven() || self.to.is_uneven() {
+            return self.kind_of_uneven(traffic);
+        }
         let (before, after) = (self.from.local_size(), self.to.local_size());
         if traffic.moved() == 0 {
-            let same = same_places(&self.digits) && self.from.start == self.to.start && self.summands.split() == 1;
-            return match same {
-                true => Kind::Nothing,
-                false if after < before || self.summands.split() > 1 => Kind::Slice,
-                false => Kind::Relayout,
-            };
+            return self.kind_of_local(after < before);
         }
         let shape = traffic.shape();
         let (sources, targets) = (shape.sources, shape.targets);

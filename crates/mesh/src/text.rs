@@ -1,8 +1,11 @@
 //! Text of sharded layouts: what is printed reads back as the same layout.
 //!
 //! ```text
-//! sharded := layout [ 'copied' layout ] [ 'summed' layout ] [ 'at' term { '+' term } ]
+//! sharded := layout [ ('of' | 'packed') sizes ] [ 'copied' layout ] [ 'summed' layout ] [ 'at' term { '+' term } ]
 //! ```
+//!
+//! Behind `of` stand the sizes of the modes where devices hold unequal parts, `((3,4),7):((7,1@tp),1)
+//! of (10,7)`. With `packed`, a device that holds less has the strides of its own extents.
 //!
 //! A layout is shape:stride. A stride is a step along offsets, `8`, or along an axis of the mesh,
 //! `1@tp`; a shape alone is compact in the memory of a device. Behind `at` stand the first offset
@@ -26,12 +29,28 @@ impl ShardedLayout {
         // From the last part to the first, so that what is left is the elements.
         let (rest, at) = cut(text, " at ");
         let (rest, summed) = cut(rest, " summed ");
-        let (elements, copied) = cut(rest, " copied ");
+        let (rest, copied) = cut(rest, " copied ");
+        let (rest, packed) = cut(rest, " packed ");
+        let (elements, sizes) = cut(rest, " of ");
+        if packed.is_some() && sizes.is_some() {
+            return Err(MeshError::Syntax { text: text.trim().into(), expected: "`of` or `packed`, and not both" });
+        }
         let along_mesh = |text: Option<&str>| text.map_or(Ok(Vec::new()), |text| mesh_modes(mesh, text));
         let (corner, start) = at.map_or(Ok((Vec::new(), 0)), |text| read_corner(mesh, text))?;
         let (copies, sums) = (along_mesh(copied)?, along_mesh(summed)?);
-        ShardedLayout::new(mesh, Parts { elements: read_layout(mesh, elements)?, copies, sums, corner, start })
+        let elements = read_layout(mesh, elements)?;
+        let uneven = sizes.or(packed).map_or(Ok(Vec::new()), |text| read_sizes(&elements, text))?;
+        ShardedLayout::new(mesh, Parts { elements, copies, sums, corner, start, uneven, packed: packed.is_some() })
     }
+}
+
+/// The size of each mode.
+fn read_sizes(elements: &Tree<(i64, Step)>, text: &str) -> Result<Vec<Option<i64>>, MeshError> {
+    let fail = || MeshError::Syntax { text: text.trim().into(), expected: "the size of each mode, such as `(10,7)`" };
+    let sizes: Tree<i64> = text.trim().parse().map_err(|_| fail())?;
+    let is_flat = sizes.modes().all(|mode| mode.is_leaf());
+    let fits = sizes.is_leaf() == elements.is_leaf() && sizes.modes().count() == elements.modes().count();
+    (is_flat && fits).then(|| sizes.leaves().iter().copied().map(Some).collect()).ok_or_else(fail)
 }
 
 /// What stands before and after a word.
@@ -185,6 +204,18 @@ impl fmt::Display for ShardedLayout {
         write_tree(f, &self.elements, &|f, (extent, _)| write!(f, "{extent}"))?;
         f.write_str(":")?;
         write_tree(f, &self.elements, &|f, (_, step)| Written(&self.mesh, *step).fmt(f))?;
+        if self.is_uneven() {
+            f.write_str(if self.packed { " packed " } else { " of " })?;
+            f.write_str(if self.elements.is_leaf() { "" } else { "(" })?;
+            for (at, mode) in self.modes().iter().enumerate() {
+                write!(f, "{}{}", if at == 0 { "" } else { "," }, mode.size)?;
+            }
+            f.write_str(match (self.elements.is_leaf(), self.elements.rank()) {
+                (true, _) => "",
+                (false, 1) => ",)",
+                _ => ")",
+            })?;
+        }
         for (word, modes) in [("copied", &self.copies), ("summed", &self.sums)] {
             if !modes.is_empty() {
                 write!(f, " {word} ")?;

@@ -51,13 +51,14 @@ fn parted(layout: &ShardedLayout, sums: bool, node: Option<&Machine>) -> Result<
     // The leaves of each mode; that which lies furthest apart in memory is cut first, so that
     // what a device holds stays in one piece.
     let mut modes: Vec<Vec<(i64, Step)>> = layout.elements.modes().map(|mode| mode.leaves().to_vec()).collect();
+    let is_even = |mode: usize| layout.uneven.get(mode).is_none_or(Option::is_none);
     let cut_modes = if sums { &layout.sums } else { &layout.copies };
     let mut left = Vec::new();
     for mode in cut_modes {
         let mut wanted = node.map_or(mode.extent, |machine| inside(layout, mode, machine));
         let mut rest = *mode;
         while wanted > 1 {
-            let Some((at, leaf, parts)) = furthest(&modes, wanted) else { break };
+            let Some((at, leaf, parts)) = furthest(&modes, wanted, is_even) else { break };
             let Some(leaves) = modes.get_mut(at) else { break };
             if let Some(cut) = leaves.get_mut(leaf) {
                 cut.0 /= parts;
@@ -77,7 +78,8 @@ fn parted(layout: &ShardedLayout, sums: bool, node: Option<&Machine>) -> Result<
     });
     let trees = trees.collect::<Result<Vec<_>, _>>()?;
     let elements = Tree::tuple(trees.iter())?;
-    let parts = layout.parts();
+    // A full device's strides hold whatever is cut.
+    let parts = Parts { packed: false, ..layout.parts() };
     let parts = if sums { Parts { elements, sums: left, ..parts } } else { Parts { elements, copies: left, ..parts } };
     ShardedLayout::new(&layout.mesh, parts).map(Some)
 }
@@ -90,9 +92,9 @@ fn inside(layout: &ShardedLayout, mode: &MeshMode, machine: &Machine) -> i64 {
 }
 
 /// The local leaf with the largest step that can be cut, by mode and number, and into how many
-/// parts.
-fn furthest(modes: &[Vec<(i64, Step)>], wanted: i64) -> Option<(usize, usize, i64)> {
-    let leaves = modes.iter().enumerate().flat_map(|(at, leaves)| {
+/// parts. Modes whose parts are of unequal sizes stay as they are.
+fn furthest(modes: &[Vec<(i64, Step)>], wanted: i64, is_even: impl Fn(usize) -> bool) -> Option<(usize, usize, i64)> {
+    let leaves = modes.iter().enumerate().filter(|(at, _)| is_even(*at)).flat_map(|(at, leaves)| {
         leaves.iter().enumerate().map(move |(leaf, (extent, step))| (at, leaf, *extent, *step))
     });
     let cut = leaves.filter(|(.., step)| step.along == Along::Offset).filter_map(|(at, leaf, extent, step)| {

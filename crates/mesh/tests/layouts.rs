@@ -145,7 +145,89 @@ fn what_no_specification_says_is_refused() {
     assert_eq!(backwards.partition_spec().unwrap(), "P(None, 'tp', 'dp')");
     let nested = layout("dp=2,tp=4", "((2,2,4),3):((1,1@dp,1@tp),2)");
     assert_eq!(nested.partition_spec().unwrap(), "P(('tp', 'dp'), None)");
-    assert_eq!(nested.placements().unwrap_err().code(), "E1107");
+    // Of axes that cut a mode the first is slowest; one that cuts before a slower one is strided.
+    assert_eq!(nested.placements().unwrap(), "[_StridedShard(dim=0, split_factor=4), Shard(0)]");
+    let apart = layout("dp=2,tp=4", "((2,4,2),3):((1,1@tp,2),4) copied 2:1@dp");
+    assert_eq!(apart.placements().unwrap(), "[Replicate(), _StridedShard(dim=0, split_factor=2)]");
+}
+
+#[test]
+fn shardings_are_read_as_they_print_themselves() {
+    let over = Mesh::row_major(&[("dp", 2), ("tp", 4)]).unwrap();
+    let read = |shape: &[i64], text: &str| ShardedLayout::of_sharding(&over, shape, text);
+    let spec = |shape: &[i64], text: &str| ShardedLayout::of_partition_spec(&over, shape, text).unwrap();
+    for (text, same) in [
+        ("NamedSharding(mesh=Mesh('dp': 2, 'tp': 4), spec=PartitionSpec('tp', None))", "P('tp', None)"),
+        (
+            "NamedSharding(mesh=Mesh('dp': 2, 'tp': 4, axis_types=(Auto, Auto)), spec=PartitionSpec(('dp', 'tp'),), memory_kind=device)",
+            "P(('dp', 'tp'), None)",
+        ),
+        ("jax.sharding.NamedSharding(mesh=AbstractMesh('dp': 2, 'tp': 4), spec=P())", "P()"),
+        ("PartitionSpec('tp', 'dp')", "P('tp', 'dp')"),
+        ("GSPMDSharding({devices=[2,4]<=[8]})", "P('dp', 'tp')"),
+        ("GSPMDSharding({devices=[4,2]<=[2,4]T(1,0)})", "P('tp', 'dp')"),
+        ("{devices=[8,1]<=[8]}", "P(('dp', 'tp'), None)"),
+        ("{devices=[8,1]<=[2,4]T(1,0)}", "P(('tp', 'dp'), None)"),
+        ("{devices=[1,4,2]<=[2,4]T(1,0) last_tile_dim_replicate}", "P(None, 'tp')"),
+        ("{devices=[1,2,4]<=[8] last_tile_dims={replicated}}", "P(None, 'dp')"),
+        ("{devices=[2,1,4]0,1,2,3,4,5,6,7 last_tile_dim_replicate}", "P('dp', None)"),
+        ("{devices=[4,2]0,4,1,5,2,6,3,7}", "P('tp', 'dp')"),
+        ("GSPMDSharding({replicated})", "P(None, None)"),
+        ("[Replicate(), Shard(dim=0)]", "P('tp', None)"),
+        (
+            "DTensorSpec(mesh=DeviceMesh((dp=2, tp=4), 'cuda', stride=(4, 1)), placements=(Shard(dim=-1), Replicate()), tensor_meta=None)",
+            "P(None, 'dp')",
+        ),
+        (
+            "DTensorSpec(mesh=DeviceMesh('cuda', [[0, 1], [2, 3]]), placements=(_StridedShard(dim=0, sf=4), Shard(dim=0)))",
+            "P(('tp', 'dp'), None)",
+        ),
+    ] {
+        assert_eq!(
+            read(&[16, 8], text).unwrap_or_else(|error| panic!("{text}: {error}")),
+            spec(&[16, 8], same),
+            "{text}"
+        );
+    }
+    // The numbers of devices, as XLA defines them.
+    for (tiles, order, ids) in [
+        ([2, 4], "<=[8]", [0, 1, 2, 3, 4, 5, 6, 7]),
+        ([4, 2], "<=[2,4]T(1,0)", [0, 4, 1, 5, 2, 6, 3, 7]),
+        ([4, 2], "<=[8]", [0, 1, 2, 3, 4, 5, 6, 7]),
+        ([2, 4], "<=[4,2]T(1,0)", [0, 2, 4, 6, 1, 3, 5, 7]),
+        ([2, 4], "<=[2,2,2]T(2,1,0)", [0, 4, 2, 6, 1, 5, 3, 7]),
+    ] {
+        let read = read(&[4, 8], &format!("{{devices=[{},{}]{order}}}", tiles[0], tiles[1])).unwrap();
+        for element in 0..32 {
+            let (row, column) = (element % 4, element / 4);
+            let tile = row / (4 / tiles[0]) * tiles[1] + column / (8 / tiles[1]);
+            assert_eq!(read.places(element).unwrap()[0].0, ids[tile as usize], "{order}: {element}");
+        }
+    }
+    let alone = read(&[16, 8], "GSPMDSharding({maximal device=5})").unwrap();
+    assert_eq!((alone.places(3).unwrap(), alone.copies()), (vec![(5, 24)], 1));
+    for (shape, text, code) in [
+        (vec![16, 8], "NamedSharding(mesh=Mesh('dp': 4, 'tp': 2), spec=PartitionSpec('tp'))", "E1105"),
+        (vec![16, 8], "NamedSharding(mesh=Mesh('x': 2, 'tp': 4), spec=PartitionSpec('tp'))", "E1105"),
+        (vec![16, 8], "NamedSharding(spec=PartitionSpec('tp'))", "E1101"),
+        (vec![16, 8], "{devices=[2,2]<=[4]}", "E1105"),
+        (vec![16, 8], "{devices=[2,4]<=[4]}", "E1101"),
+        (vec![16, 8], "{devices=[2,4]<=[2,4]T(1,1)}", "E1101"),
+        (vec![16, 8], "{devices=[0,8]<=[8]}", "E1101"),
+        (vec![16, 8], "{devices=[2,4]0,1,2,3,4,5,7,6}", "E1101"),
+        (vec![16, 8], "{devices=[8]<=[8]}", "E1101"),
+        (vec![16, 8], "{devices=[2,4]<=[8] last_tile_dims={manual}}", "E1101"),
+        (vec![16, 8], "{maximal device=8}", "E1101"),
+        (vec![16, 8], "SingleDeviceSharding(device=CpuDevice(id=0))", "E1101"),
+        // JAX refuses parts of unequal sizes.
+        (vec![10, 8], "NamedSharding(mesh=Mesh('dp': 2, 'tp': 4), spec=PartitionSpec('tp'))", "E1106"),
+        (vec![10, 8], "{devices=[4,2]<=[8]}", "E1106"),
+        (vec![10, 8], "[_StridedShard(dim=0, split_factor=4), Shard(0)]", "E1106"),
+    ] {
+        assert_eq!(read(&shape, text).unwrap_err().code(), code, "{text}");
+    }
+    assert_eq!(Mesh::of_sharding("{devices=[2,4]<=[8]}").unwrap().to_string(), "d0=8");
+    assert_eq!(Mesh::of_sharding("x").unwrap_err().code(), "E1101");
 }
 
 #[test]

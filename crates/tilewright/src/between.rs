@@ -69,6 +69,11 @@ impl NcclProcesses {
         self.worker.version()
     }
 
+    /// The connections that were ignored because they were no processes of this job.
+    pub fn ignored(&self) -> &[String] {
+        self.beside.ignored()
+    }
+
     /// What ends the calls of this engine from another thread.
     pub fn interrupter(&self) -> Interrupter {
         self.beside.interrupter()

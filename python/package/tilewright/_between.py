@@ -58,6 +58,11 @@ class Arrays:
         half = self.is_torch and array.dtype in (self.of.float16, self.of.bfloat16) or array.dtype == "float16"
         return self.of.float32 if half else array.dtype
 
+    def least(self, dtype: Any) -> Any:
+        """The least number of a type."""
+        is_real = dtype.is_floating_point if self.is_torch else dtype.kind == "f"
+        return -math.inf if is_real else self.of.iinfo(dtype).min
+
     def view(self, flat: Any, start: int, extents: Sequence[int], strides: Sequence[int]) -> Any:
         """Elements of an array of one axis, without a copy."""
         if self.is_torch:
@@ -264,12 +269,13 @@ class Work:
         shape = _local_shape(modes)
         if tuple(array.shape) != shape:
             if len(array.shape) == 1 and arrays.is_flat(array):
-                if array.shape[0] < reach:
-                    self.group.too_small(array.shape[0], reach)
+                needed = layout.reach_on(self.group.rank)
+                if array.shape[0] < needed:
+                    self.group.too_small(array.shape[0], needed)
                 return array
             raise ValueError(
                 f"rank {self.group.rank} has a tensor of shape {tuple(array.shape)}, and {layout} gives it "
-                f"{shape}; memory as one axis has {reach} elements or more"
+                f"{shape}; memory as one axis has {layout.reach_on(self.group.rank)} elements or more"
             )
         extents, strides = _axes(modes)
         if start == 0 and arrays.is_flat(array) and _is_row_major(extents, strides):
@@ -304,6 +310,8 @@ def _axes(modes: Any) -> tuple[list[int], list[int]]:
 
 def _is_row_major(extents: Sequence[int], strides: Sequence[int]) -> bool:
     next_ = 1
+    if 0 in extents:
+        return True
     for extent, stride in zip(reversed(extents), reversed(strides)):
         if stride != next_:
             return False

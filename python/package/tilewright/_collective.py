@@ -175,6 +175,10 @@ class _Local:
         if own is None:
             return
         self.start, modes = own
+        # Of unequal parts the last ones may have nothing.
+        self.is_there = all(run[0] > 0 for _, runs in modes for run in runs)
+        if not self.is_there:
+            return
         kept, reduced, weight, self.first = [], [], 1, 0
         sizes = _sizes(at)
         for mode, (first, runs) in enumerate(modes):
@@ -264,13 +268,21 @@ def _reduce(
     return _beside(group, [tensor], lambda bytes_: _reduction(before, modes, after, bytes_, by, machine), work)
 
 
+# The index of no element: every other one is smaller.
+LAST = (1 << 63) - 1
+
+
 def _made(local: _Local, memory: Any, by: str) -> Columns:
     """What a process makes of its part."""
     arrays = local.arrays
     wide = arrays.wide(memory) if by in ("sum", "mean") else memory.dtype
     if not local.is_there:
-        made = [arrays.zeros(local.reach, wide)]
-        return made + [arrays.zeros(local.reach, arrays.of.int64)] if by == "argmax" else made
+        # What changes nothing when it is combined.
+        made = arrays.zeros(local.reach, wide)
+        if by in ("sum", "mean"):
+            return [made]
+        made[...] = arrays.least(wide)
+        return [made, arrays.zeros(local.reach, arrays.of.int64) + LAST] if by == "argmax" else [made]
     elements = local.elements(memory)
     if by in ("sum", "mean"):
         return [local.placed(elements.sum(axis=-1, dtype=wide))]
@@ -409,7 +421,7 @@ def softmax(
             sums = arrays.of.exp(elements - greatest[..., None]).sum(axis=-1)
             made = [local.placed(greatest), local.placed(arrays.of.where(empty, arrays.of.zeros_like(sums), sums))]
         else:
-            made = [arrays.zeros(local.reach, wide), arrays.zeros(local.reach, wide)]
+            made = [arrays.zeros(local.reach, wide) - math.inf, arrays.zeros(local.reach, wide)]
         combine = _scaled(arrays)
         greatest, sums = doing.move(pairs, made, "the pairs of maximum and sum", combine)
         done = arrays.zeros(operand.after.reach, tensor.dtype)

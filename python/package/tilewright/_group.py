@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import secrets
 import socket
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -66,9 +67,12 @@ class Group:
             free.bind(("", 0))
             port = free.getsockname()[1]
         places: list[Any] = [None] * size
-        dist.all_gather_object(places, (socket.gethostname(), _address(), port), group=self.group)
-        here = len({host for host, _, _ in places}) == 1
-        return Processes(rank, size, "127.0.0.1" if here else places[0][1], places[0][2], patience)
+        # The first one's token is that of the job: a new one for each group.
+        place = (socket.gethostname(), _address(), port, secrets.token_hex(16))
+        dist.all_gather_object(places, place, group=self.group)
+        here = len({host for host, *_ in places}) == 1
+        _, address, port, token = places[0]
+        return Processes(rank, size, "127.0.0.1" if here else address, port, patience, token=token)
 
     def agree(self, step: str, text: str, devices: int | None = None) -> None:
         """Waits until all processes say the same text."""

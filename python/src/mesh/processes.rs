@@ -7,7 +7,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tilewright_mesh::{self as mesh, Engine, Interrupter, MeshError, Place};
+use tilewright_mesh::{self as mesh, Engine, Interrupter, MeshError, Place, Token};
 
 use super::refused;
 
@@ -18,6 +18,10 @@ const MAX_PATIENCE: f64 = 86_400.0;
 
 /// Processes that sockets connect, each with each: `Processes(rank, ranks, address, port)`, or
 /// `Processes.of_environment()` where torchrun, mpirun, srun or `tilewright launch` started them.
+///
+/// All processes of a job share a token, the argument or else the variable TILEWRIGHT_TOKEN: 8 to
+/// 256 characters that nobody can guess. `tilewright launch` sets it; one process alone needs none.
+/// Connections that do not know it are ignored, and logged by `logging.getLogger("tilewright")`.
 ///
 /// A process that dies is known at once, one that hangs when nothing has come from it for
 /// `patience` seconds. After an error every call gives that error.
@@ -41,6 +45,12 @@ impl Processes {
     fn connected(py: Python<'_>, place: &Place, patience: f64) -> PyResult<Processes> {
         let within = patient(patience)?;
         let engine = py.detach(|| mesh::Processes::connect(place, within)).map_err(refused(py))?;
+        if !engine.ignored().is_empty() {
+            let log = py.import("logging")?.call_method1("getLogger", ("tilewright",))?;
+            for who in engine.ignored() {
+                log.call_method1("warning", ("ignored a connection from %s", who))?;
+            }
+        }
         let (interrupter, rank, ranks) = (engine.interrupter(), engine.rank(), engine.ranks());
         Ok(Processes { engine: Mutex::new(engine), interrupter, rank, ranks, patience })
     }
@@ -91,7 +101,7 @@ impl Processes {
 #[pymethods]
 impl Processes {
     #[new]
-    #[pyo3(signature = (rank, ranks, address, port, patience = 30.0))]
+    #[pyo3(signature = (rank, ranks, address, port, patience = 30.0, *, token = None))]
     fn new(
         py: Python<'_>,
         rank: usize,
@@ -99,11 +109,14 @@ impl Processes {
         address: String,
         port: u16,
         patience: f64,
+        token: Option<String>,
     ) -> PyResult<Processes> {
         if rank >= ranks {
             return Err(PyValueError::new_err(format!("there is no rank {rank} of {ranks} processes")));
         }
-        Processes::connected(py, &Place { rank, ranks, address, port }, patience)
+        let token = token.or_else(|| std::env::var(Token::VARIABLE).ok());
+        let token = token.map(|text| Token::new(&text)).transpose().map_err(refused(py))?;
+        Processes::connected(py, &Place { rank, ranks, address, port, token }, patience)
     }
 
     /// The processes that the environment says: the variables of torchrun, Open MPI, MPICH or
@@ -125,6 +138,13 @@ impl Processes {
     #[getter]
     fn ranks(&self) -> usize {
         self.ranks
+    }
+
+    /// The connections that were ignored because they were no processes of this job: the address of
+    /// each, and why.
+    #[getter]
+    fn ignored(&self) -> Vec<String> {
+        self.engine().ignored().to_vec()
     }
 
     /// How many seconds a process is waited for that does not answer.

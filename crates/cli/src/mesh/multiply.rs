@@ -83,7 +83,7 @@ fn sums(depth: i64) -> Vec<(i64, i64)> {
 }
 
 /// Where rows and columns of a matrix lie: the rank and the offset that each adds, and the ranks of
-/// copies. Layouts are linear in both.
+/// copies. Layouts whose parts have equal sizes are linear in both.
 struct Places {
     rows: Vec<(i64, i64)>,
     columns: Vec<(i64, i64)>,

@@ -65,6 +65,7 @@ impl Beside {
         match self.through {
             Through::Sockets => {
                 let mut engine = Processes::connect(&Place::of_environment()?, patience)?;
+                note(engine.ignored(), terminal);
                 let interrupter = engine.interrupter();
                 let _ = ctrlc::set_handler(move || interrupter.interrupt());
                 self.turns(job, plan, &mut engine, terminal)
@@ -73,6 +74,7 @@ impl Beside {
                 let place = Place::of_environment()?;
                 let device = Device::open(device_of(&place)?)?;
                 let mut engine = NcclProcesses::join(&place, &device, patience)?;
+                note(engine.ignored(), terminal);
                 let interrupter = engine.interrupter();
                 let _ = ctrlc::set_handler(move || interrupter.interrupt());
                 self.turns(job, plan, &mut engine, terminal)
@@ -106,6 +108,13 @@ impl Beside {
             terminal.prose(&format!("{plan}{right}, bit by bit\n  rank 0 holds {held} elements in memory\n"))?;
         }
         Ok(())
+    }
+}
+
+/// Names the connections that were no processes of this job.
+fn note(ignored: &[String], terminal: &mut Terminal) {
+    for who in ignored {
+        terminal.message(&format!("note: ignored a connection from {who}\n"));
     }
 }
 

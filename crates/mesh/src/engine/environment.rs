@@ -3,8 +3,10 @@
 //! Law: the variables of torchrun (and of `tilewright launch`) are read first, then those of Open
 //! MPI, of MPICH, and of Slurm. Where the first process is reached stands in `MASTER_ADDR` and
 //! `MASTER_PORT`; for processes of one node that MPI or Slurm started without them, the address is
-//! this node's own, and the port follows from the number of the job.
+//! this node's own, and the port follows from the number of the job. The job's token stands in
+//! `TILEWRIGHT_TOKEN`, which `tilewright launch` sets; other launchers pass it on.
 
+use super::token::Token;
 use crate::error::MeshError;
 
 /// Which process this is, and where the first one is reached.
@@ -18,6 +20,8 @@ pub struct Place {
     pub address: String,
     /// Its port.
     pub port: u16,
+    /// The token that all processes of the job share. One process alone needs none.
+    pub token: Option<Token>,
 }
 
 /// Rank, number of processes, and the number of the job of each launcher.
@@ -32,7 +36,7 @@ impl Place {
     /// The place that the environment of this process says.
     ///
     /// Errors: no launcher's variables are set, or they are no numbers
-    /// ([`MeshError::Environment`]).
+    /// ([`MeshError::Environment`]); a job token that is none ([`MeshError::Token`]).
     pub fn of_environment() -> Result<Place, MeshError> {
         Place::of_variables(|name| std::env::var(name).ok())
     }
@@ -45,9 +49,12 @@ impl Place {
     /// use tilewright_mesh::Place;
     ///
     /// let torchrun = [("RANK", "1"), ("WORLD_SIZE", "4"), ("MASTER_ADDR", "node7"), ("MASTER_PORT", "29500")];
-    /// let variable = |name: &str| torchrun.iter().find(|(own, _)| *own == name).map(|(_, value)| value.to_string());
+    /// let own = [("TILEWRIGHT_TOKEN", "fb0c44e1a9d27765")];
+    /// let all = torchrun.iter().chain(&own);
+    /// let variable = |name: &str| all.clone().find(|(own, _)| *own == name).map(|(_, value)| value.to_string());
     /// let place = Place::of_variables(variable).unwrap();
     /// assert_eq!((place.rank, place.ranks, place.address.as_str(), place.port), (1, 4, "node7", 29500));
+    /// assert!(place.token.unwrap().is("fb0c44e1a9d27765"));
     /// ```
     pub fn of_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Place, MeshError> {
         let fail = |what: String| MeshError::Environment { what: what.into() };
@@ -67,7 +74,8 @@ impl Place {
                 (None, Some(job)) => port_of(&job),
                 (None, None) => return Err(fail(format!("{rank_name} is set, and MASTER_PORT is not"))),
             };
-            return Ok(Place { rank, ranks, address, port });
+            let token = variable(Token::VARIABLE).map(|text| Token::new(&text)).transpose()?;
+            return Ok(Place { rank, ranks, address, port, token });
         }
         let names = LAUNCHERS.map(|(rank, ..)| rank).join(", ");
         Err(fail(format!("none of {names} is set: this process was started by no launcher")))

@@ -4,8 +4,9 @@
 //! and its bytes. The calls of both ends are numbered alike, so a frame of another call is a defect
 //! that is reported, and never taken for data. A frame of a failure may come in place of any.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use crate::error::MeshError;
 
@@ -72,30 +73,64 @@ pub(super) fn send(mut stream: &TcpStream, kind: Kind, call: u64, bytes: &[u8]) 
     sent.map_err(|error| Failure::of_io(&error, true))
 }
 
+/// The bytes of a head.
+pub(super) const HEAD: usize = 24;
+
 /// The head of a frame.
-struct Head {
+pub(super) struct Head {
     kind: Kind,
     call: u64,
-    length: u64,
+    pub length: u64,
 }
 
-/// The head of the next frame.
-fn head(mut stream: &TcpStream) -> Result<Head, Failure> {
-    let mut head = [0; 24];
-    stream.read_exact(&mut head[..1]).map_err(|error| Failure::of_io(&error, false))?;
-    stream.read_exact(&mut head[1..]).map_err(|error| Failure::of_io(&error, true))?;
-    let number = |at: usize| {
-        let bytes = head.get(at..at + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
-        bytes.map_or(0, u64::from_le_bytes)
-    };
-    match KINDS.get(usize::from(head[7])).filter(|_| head[..7] == MAGIC) {
-        Some(kind) => Ok(Head { kind: *kind, call: number(8), length: number(16) }),
-        None => Err(Failure::Gone("what it sends is no message of tilewright".to_owned())),
+impl Head {
+    /// The head that these bytes are; none where they are no message of ours.
+    pub fn of(head: &[u8; HEAD]) -> Option<Head> {
+        let number = |at: usize| {
+            let bytes = head.get(at..at + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
+            bytes.map_or(0, u64::from_le_bytes)
+        };
+        let kind = KINDS.get(usize::from(head[7])).filter(|_| head[..7] == MAGIC)?;
+        Some(Head { kind: *kind, call: number(8), length: number(16) })
+    }
+
+    /// Whether a head may begin with these bytes.
+    pub fn may_begin(bytes: &[u8]) -> bool {
+        bytes.iter().zip(&MAGIC).all(|(byte, own)| byte == own)
+    }
+
+    pub fn is_of(&self, kind: Kind, call: u64) -> bool {
+        self.kind == kind && self.call == call
     }
 }
 
+/// A connection that is read up to a moment, however slowly bytes come.
+pub(super) struct Until<'a> {
+    pub stream: &'a TcpStream,
+    pub until: Instant,
+}
+
+impl Read for Until<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+        self.stream.read(bytes)
+    }
+}
+
+/// The head of the next frame.
+fn head(stream: &mut impl Read) -> Result<Head, Failure> {
+    let mut head = [0; HEAD];
+    stream.read_exact(&mut head[..1]).map_err(|error| Failure::of_io(&error, false))?;
+    stream.read_exact(&mut head[1..]).map_err(|error| Failure::of_io(&error, true))?;
+    Head::of(&head).ok_or_else(|| Failure::Gone("what it sends is no message of tilewright".to_owned()))
+}
+
 /// The bytes behind a head, which are no more than `limit`.
-fn body(mut stream: &TcpStream, length: u64, limit: usize) -> Result<Vec<u8>, Failure> {
+fn body(stream: &mut impl Read, length: u64, limit: usize) -> Result<Vec<u8>, Failure> {
     let fits = usize::try_from(length).ok().filter(|own| *own <= limit);
     let own = fits.ok_or_else(|| Failure::Gone(format!("it sends {length} bytes where {limit} belong")))?;
     let mut bytes = Vec::new();
@@ -107,7 +142,12 @@ fn body(mut stream: &TcpStream, length: u64, limit: usize) -> Result<Vec<u8>, Fa
 
 /// The bytes of the next frame, which has to be of this kind and call; `length` is the number of
 /// bytes that is expected, if it is known.
-pub(super) fn receive(stream: &TcpStream, kind: Kind, call: u64, length: Option<usize>) -> Result<Vec<u8>, Failure> {
+pub(super) fn receive(
+    stream: &mut impl Read,
+    kind: Kind,
+    call: u64,
+    length: Option<usize>,
+) -> Result<Vec<u8>, Failure> {
     loop {
         let head = head(stream)?;
         match head.kind {
@@ -133,10 +173,10 @@ fn reported(bytes: &[u8]) -> Failure {
 
 /// For whom the process at the other end waits, if the next frame says that; all others but
 /// failures are passed over.
-pub(super) fn waiting(stream: &TcpStream) -> Result<Option<MeshError>, Failure> {
-    let head = head(stream)?;
+pub(super) fn waiting(mut stream: &TcpStream) -> Result<Option<MeshError>, Failure> {
+    let head = head(&mut stream)?;
     let limit = if head.kind == Kind::Data { usize::MAX } else { MAX_TEXT };
-    let bytes = body(stream, head.length, limit)?;
+    let bytes = body(&mut stream, head.length, limit)?;
     match head.kind {
         Kind::Failed => Err(reported(&bytes)),
         Kind::Waiting => Ok(Some(decoded(&String::from_utf8_lossy(&bytes)))),
@@ -165,6 +205,11 @@ pub(super) fn encoded(error: &MeshError) -> String {
         MeshError::Memory { rank, elements, needed } => {
             format!("small{between}{rank}{between}{elements}{between}{needed}")
         }
+        MeshError::Absent { ranks, why } => {
+            let ranks: Vec<String> = ranks.iter().map(usize::to_string).collect();
+            format!("absent{between}{}{between}{why}", ranks.join(","))
+        }
+        MeshError::Token { what } => format!("token{between}{what}"),
         MeshError::Operation { what } => format!("operation{between}{what}"),
         MeshError::Engine { what } => format!("engine{between}{what}"),
         MeshError::Processes { processes, devices } => format!("processes{between}{processes}{between}{devices}"),
@@ -188,6 +233,10 @@ pub(super) fn decoded(text: &str) -> MeshError {
             let needed = needed.parse().unwrap_or(i64::MAX);
             MeshError::Memory { rank: number(rank), elements: number(elements), needed }
         }
+        ["absent", ranks, why] => {
+            MeshError::Absent { ranks: ranks.split(',').map(number).collect(), why: (*why).into() }
+        }
+        ["token", what] => MeshError::Token { what: (*what).into() },
         ["operation", what] => MeshError::Operation { what: (*what).into() },
         ["engine", what] => MeshError::Engine { what: (*what).into() },
         ["processes", processes, devices] => {
@@ -216,6 +265,8 @@ mod tests {
             MeshError::Differs { rank: 1, what: text("mesh"), own: text("x=2"), other: text("x=3") },
             MeshError::OutOfMemory { rank: 2, step: text("step 1"), bytes: 9 },
             MeshError::Memory { rank: 2, elements: 5, needed: 12 },
+            MeshError::Absent { ranks: vec![1, 4], why: text("did not come within 3 s") },
+            MeshError::Token { what: text("the job token is another one") },
             MeshError::Operation { what: text("rank 1 cannot go on") },
             MeshError::Engine { what: text("NCCL cannot be opened") },
             MeshError::Processes { processes: 3, devices: 4 },

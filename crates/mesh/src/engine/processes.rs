@@ -8,6 +8,7 @@
 
 mod blame;
 mod connect;
+mod door;
 
 use std::io::Read;
 use std::net::{Shutdown, TcpStream};
@@ -19,6 +20,8 @@ use std::time::{Duration, Instant};
 use super::frame::{Failure, Kind, encoded, receive, send};
 use super::{Engine, Meanwhile, Place, Progress, difference, missing_message};
 use crate::error::MeshError;
+use crate::mesh::MAX_DEVICES;
+use door::Ignored;
 
 /// What is going on while no plan is.
 const CONNECTING: &str = "while processes connect";
@@ -38,7 +41,7 @@ const GRACE: Duration = Duration::from_millis(500);
 ///
 /// # fn main() -> Result<(), tilewright_mesh::MeshError> {
 /// // One process is all there are, so nothing is sent.
-/// let place = Place { rank: 0, ranks: 1, address: "127.0.0.1".into(), port: 0 };
+/// let place = Place { rank: 0, ranks: 1, address: "127.0.0.1".into(), port: 0, token: None };
 /// let mut processes = Processes::connect(&place, Duration::from_secs(5))?;
 /// assert_eq!((processes.rank(), processes.ranks()), (0, 1));
 ///
@@ -59,6 +62,8 @@ pub struct Processes {
     calls: u64,
     failed: Option<MeshError>,
     interrupter: Interrupter,
+    /// Connections that were no processes of this job.
+    ignored: Ignored,
 }
 
 /// Ends the calls of an engine from another thread, such as that of a handler of signals.
@@ -67,7 +72,7 @@ pub struct Processes {
 /// use std::time::Duration;
 /// use tilewright_mesh::{Engine, MeshError, Place, Processes};
 ///
-/// let place = Place { rank: 0, ranks: 1, address: "127.0.0.1".to_owned(), port: 29_500 };
+/// let place = Place { rank: 0, ranks: 1, address: "127.0.0.1".to_owned(), port: 29_500, token: None };
 /// let mut engine = Processes::connect(&place, Duration::from_secs(1)).unwrap();
 /// engine.interrupter().interrupt();
 /// let refused = engine.agree("step 1", "").unwrap_err();
@@ -115,10 +120,13 @@ impl Processes {
     /// Connects this process with all others.
     ///
     /// The first process listens at the address and port of its place; the others connect to it,
-    /// and learn from it where each is reached.
+    /// show the job's token, and learn from it where each is reached. Whoever else connects is
+    /// ignored ([`Processes::ignored`]).
     ///
-    /// Errors: a process that does not come, or is started with another number of processes or
-    /// another version; an address at which nothing can listen.
+    /// Errors: processes that do not come ([`MeshError::Absent`]); no token where there are several
+    /// processes, or another one than that of the first ([`MeshError::Token`]); another version or
+    /// number of processes than that of the first ([`MeshError::Differs`]); an address at which
+    /// nothing can listen.
     pub fn connect(place: &Place, patience: Duration) -> Result<Processes, MeshError> {
         let rank = place.rank;
         let mut all = Processes {
@@ -128,17 +136,32 @@ impl Processes {
             calls: 0,
             failed: None,
             interrupter: Interrupter::default(),
+            ignored: Ignored::default(),
         };
+        if place.ranks == 0 || place.ranks as u64 > MAX_DEVICES as u64 || rank >= place.ranks {
+            let what =
+                format!("there is no rank {rank} of {} processes, of which there are 1 to {MAX_DEVICES}", place.ranks);
+            return Err(MeshError::Environment { what: what.into() });
+        }
         all.peers.resize_with(place.ranks, || None);
         let until = Instant::now() + patience;
         if place.ranks == 1 {
             return Ok(all);
+        }
+        if place.token.is_none() {
+            return Err(MeshError::Token { what: "this process has no job token".into() });
         }
         let joined = if rank == 0 { all.gather(place, until) } else { all.join(place, until) };
         match joined {
             Ok(()) => Ok(all),
             Err(error) => Err(all.fail(error)),
         }
+    }
+
+    /// The connections that were ignored because they were no processes of this job: the address of
+    /// each, and why. The first 16 are kept.
+    pub fn ignored(&self) -> &[String] {
+        &self.ignored.named
     }
 
     /// What ends the calls of this engine from another thread.
@@ -158,7 +181,7 @@ impl Processes {
                 .collect();
             let receiving: Vec<_> = receives
                 .into_iter()
-                .map(|(rank, kind, length)| (rank, scope.spawn(move || receive(peer(rank)?, kind, call, length))))
+                .map(|(rank, kind, length)| (rank, scope.spawn(move || receive(&mut peer(rank)?, kind, call, length))))
                 .collect();
             let sent: Vec<_> = sending.into_iter().map(|(rank, hand)| (rank, joined(hand.join()))).collect();
             let received: Vec<_> = receiving.into_iter().map(|(rank, hand)| (rank, joined(hand.join()))).collect();
@@ -193,7 +216,7 @@ impl Processes {
             for (rank, length) in sources.iter().copied() {
                 let report = report.clone();
                 scope.spawn(move || {
-                    let come = peer(rank).and_then(|peer| receive(peer, Kind::Data, call, Some(length)));
+                    let come = peer(rank).and_then(|mut peer| receive(&mut peer, Kind::Data, call, Some(length)));
                     // Nobody listens after a failure.
                     let _ = report.send((rank, come.map(Some)));
                 });

@@ -174,7 +174,7 @@ impl<S: Real> Factor<S> {
         let incoming = exchange.messages_to(own);
         let kept: Vec<Message> = incoming.iter().filter(|message| message.from == own).cloned().collect();
         if !kept.is_empty() {
-            crate::devices::holds(own, memory, exchange.from().reach())?;
+            crate::devices::holds(own, memory, exchange.needed(own))?;
         }
         let targets = exchange.packed(own, &name, memory)?.into_iter().collect();
         let mut matrix = zeros(own, elements(to.reach()))?;

@@ -1,10 +1,11 @@
 //! What each device holds of a sharded tensor, as layouts of its own memory.
 //!
 //! Law: every device that holds anything holds as much, in the same places: the leaves that step
-//! along offsets. So one layout serves the kernels of all devices.
+//! along offsets. So one layout serves the kernels of all devices. Layouts with parts of unequal
+//! sizes are refused; moves take them, for each message has its own kernel.
 
 use tilewright_layout::{Layout, LayoutError, Leaf, Tree};
-use tilewright_mesh::{Along, ShardedLayout};
+use tilewright_mesh::{Along, MeshError, ShardedLayout};
 
 use super::ShardedError;
 
@@ -28,8 +29,15 @@ pub(super) struct Local {
 impl Local {
     /// What a device holds of a tensor under this layout.
     ///
-    /// Errors: the layout has no first element.
+    /// Errors: its parts are of unequal sizes ([`MeshError::Operation`]).
     pub fn of(layout: &ShardedLayout) -> Result<Local, ShardedError> {
+        if layout.is_uneven() {
+            let what = format!(
+                "kernels of an operation want parts of equal sizes, and {layout} has unequal ones: pad the modes, or \
+                 reshard to equal parts before"
+            );
+            return Err(MeshError::Operation { what: what.into() }.into());
+        }
         let mut leaves = Vec::new();
         for (mode, tree) in layout.elements().modes().enumerate() {
             for (extent, step) in tree.leaves().iter().filter(|(_, step)| step.along == Along::Offset) {

@@ -123,6 +123,10 @@ impl ShardedPlan {
         sums: Element,
         parts: Option<i64>,
     ) -> Result<Option<ShardedPlan>, ShardedError> {
+        // Blocks of one size are what its kernels are planned for.
+        if plan.moves().iter().any(|moves| moves.from().is_uneven() || moves.to().is_uneven()) {
+            return Ok(None);
+        }
         let Some(pieces) = plan.pieces()? else { return Ok(None) };
         let mut cut: Vec<Vec<Piece>> = Vec::new();
         for own in pieces {

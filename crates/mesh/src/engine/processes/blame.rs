@@ -28,7 +28,7 @@ impl Processes {
     /// use std::time::Duration;
     /// use tilewright_mesh::{MeshError, Place, Processes};
     ///
-    /// let place = Place { rank: 0, ranks: 1, address: "127.0.0.1".to_owned(), port: 29_500 };
+    /// let place = Place { rank: 0, ranks: 1, address: "127.0.0.1".to_owned(), port: 29_500, token: None };
     /// let mut engine = Processes::connect(&place, Duration::from_secs(1)).unwrap();
     /// let error = engine.blame("step 1", &[], "the connection was reset");
     /// let why = "the connection was reset".into();
@@ -65,7 +65,7 @@ impl Processes {
         self.report(&error);
         let Some(Some(peer)) = self.peers.get(rank) else { return error };
         let _ = peer.set_read_timeout(Some(GRACE));
-        match receive(peer, Kind::Failed, self.calls, None) {
+        match receive(&mut &*peer, Kind::Failed, self.calls, None) {
             Err(Failure::Reported(cause)) => cause,
             _ => error,
         }

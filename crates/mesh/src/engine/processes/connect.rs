@@ -1,16 +1,18 @@
 //! How processes find each other.
 //!
-//! Law: the first process listens where its place says, the others connect to it and learn from it
-//! where each is reached; then each connects to those before it. Whoever does not come in time is
-//! named.
+//! Law: the first process listens where its place says. The others connect to it, show the job's
+//! token, and learn where each is reached; then each connects to those before it. A connection that
+//! is not a process of this job neither delays nor ends it (`door.rs`). All ranks that do not come
+//! in time are named.
 
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::super::Place;
-use super::super::frame::{Kind, receive, send};
-use super::{CONNECTING, Processes};
+use super::super::frame::{Kind, Until, receive, send};
+use super::door::{Door, greeting};
+use super::{CONNECTING, GRACE, Processes};
 use crate::error::MeshError;
 
 impl Processes {
@@ -22,42 +24,11 @@ impl Processes {
             let what = format!("rank 0 cannot listen at {}:{}: {error}", place.address, place.port);
             MeshError::Environment { what: what.into() }
         })?;
-        let mut places = vec![String::new(); place.ranks];
-        // A difference is reported when all are connected, so that each of them learns of it.
-        let mut difference = None;
-        while let Some(missing) = self.peers.iter().skip(1).position(Option::is_none) {
-            let stream = match self.accepted(&listener, until, missing + 1) {
-                Ok(stream) => stream,
-                Err(error) => return Err(difference.unwrap_or(error)),
-            };
-            // A connection that does not begin with our greeting is no process of this job.
-            let Ok(hello) = receive(&stream, Kind::Hello, 0, None) else { continue };
-            let hello = String::from_utf8_lossy(&hello).into_owned();
-            let mut lines = hello.lines();
-            let (version, ranks, rank, port) = (lines.next(), lines.next(), lines.next(), lines.next());
-            let rank = rank.and_then(|rank| rank.parse::<usize>().ok()).unwrap_or(usize::MAX);
-            let differs = |what: &str, own: &str, other: Option<&str>| {
-                let other = other.unwrap_or_default().into();
-                MeshError::Differs { rank, what: what.into(), own: own.into(), other }
-            };
-            let free = self.peers.get(rank).is_some_and(Option::is_none) && rank > 0;
-            let address = stream.peer_addr().map(|at| at.ip());
-            if let (true, Ok(address), Some(own)) = (free, address, places.get_mut(rank)) {
-                *own = SocketAddr::new(address, port.and_then(|port| port.parse().ok()).unwrap_or(0)).to_string();
-                self.peers.iter_mut().skip(rank).take(1).for_each(|peer| *peer = stream.try_clone().ok());
-            }
-            if version != Some(env!("CARGO_PKG_VERSION")) {
-                difference.get_or_insert(differs("version", env!("CARGO_PKG_VERSION"), version));
-            } else if ranks != Some(place.ranks.to_string().as_str()) {
-                difference.get_or_insert(differs("number of processes", &place.ranks.to_string(), ranks));
-            } else if !free {
-                difference.get_or_insert(differs("place", "one process for each rank", Some("a rank that is taken")));
-            }
-        }
-        if let Some(error) = difference {
-            return Err(error);
-        }
-        let table = places.join("\n");
+        let mut addresses = vec![String::new(); place.ranks];
+        self.admit(listener, place, until, |rank, address| {
+            addresses.iter_mut().skip(rank).take(1).for_each(|own| *own = address.to_string());
+        })?;
+        let table = addresses.join("\n");
         let sends = (1..place.ranks).map(|rank| (rank, Kind::Hello, table.as_bytes())).collect();
         self.transfer(CONNECTING, sends, Vec::new()).map(drop)
     }
@@ -70,46 +41,72 @@ impl Processes {
         let no_listener = |error: std::io::Error| MeshError::Environment { what: error.to_string().into() };
         let listener = TcpListener::bind((here, 0)).map_err(no_listener)?;
         let port = listener.local_addr().map_err(no_listener)?.port();
-        let hello = format!("{}\n{}\n{}\n{port}", env!("CARGO_PKG_VERSION"), place.ranks, place.rank);
+        let hello = greeting(place, port);
         self.peers.iter_mut().take(1).for_each(|peer| *peer = first.try_clone().ok());
-        let sends = vec![(0, Kind::Hello, hello.as_bytes())];
-        let table = self.transfer(CONNECTING, sends, vec![(0, Kind::Hello, None)])?;
-        let table = table.first().map_or(String::new(), |table| String::from_utf8_lossy(table).into_owned());
-        let own = place.rank.to_string();
+        // The first process waits for all others as long as its patience; then it says who is
+        // missing.
+        let answer = Instant::now() + self.patience + GRACE;
+        let table = send(&first, Kind::Hello, 0, hello.as_bytes())
+            .and_then(|()| receive(&mut Until { stream: &first, until: answer }, Kind::Hello, 0, None));
+        let table = table.map_err(|failure| self.lost(0, CONNECTING, &failure))?;
+        let _ = first.set_read_timeout(Some(self.patience.max(Duration::from_millis(1))));
+        let table = String::from_utf8_lossy(&table).into_owned();
         for (rank, address) in table.lines().enumerate().take(place.rank).skip(1) {
-            let stream = self.connected(address, until, rank)?;
-            let sent = send(&stream, Kind::Hello, 0, own.as_bytes());
+            let stream = self.connected(address, until.max(Instant::now() + GRACE), rank)?;
+            let sent = send(&stream, Kind::Hello, 0, hello.as_bytes());
             sent.map_err(|failure| self.lost(rank, CONNECTING, &failure))?;
             self.peers.iter_mut().skip(rank).take(1).for_each(|peer| *peer = stream.try_clone().ok());
         }
-        while let Some(missing) = self.peers.iter().skip(place.rank + 1).position(Option::is_none) {
-            let stream = self.accepted(&listener, until, place.rank + 1 + missing)?;
-            let Ok(hello) = receive(&stream, Kind::Hello, 0, None) else { continue };
-            let rank = String::from_utf8_lossy(&hello).parse().unwrap_or(0);
-            if rank > place.rank {
-                self.peers.iter_mut().skip(rank).take(1).for_each(|peer| *peer = stream.try_clone().ok());
-            }
-        }
-        Ok(())
+        self.admit(listener, place, until.max(Instant::now() + self.patience), |_, _| {})
     }
 
-    /// The next connection that someone makes; `missing` is to blame where nobody does.
-    fn accepted(&self, listener: &TcpListener, until: Instant, missing: usize) -> Result<TcpStream, MeshError> {
-        let broken = |error: std::io::Error| MeshError::Environment { what: error.to_string().into() };
-        listener.set_nonblocking(true).map_err(broken)?;
+    /// Waits until every process behind this one has come in; `note` learns where each is reached.
+    fn admit(
+        &mut self,
+        listener: TcpListener,
+        place: &Place,
+        until: Instant,
+        mut note: impl FnMut(usize, std::net::SocketAddr),
+    ) -> Result<(), MeshError> {
+        let mut ignored = std::mem::take(&mut self.ignored);
+        let mut door = Door::new(listener, place, &mut ignored)?;
+        let missing = |all: &Processes| -> Vec<usize> {
+            let behind = all.peers.iter().enumerate().skip(place.rank + 1);
+            behind.filter(|(_, peer)| peer.is_none()).map(|(rank, _)| rank).collect()
+        };
+        let mut result = Ok(());
         loop {
-            match listener.accept() {
-                Ok((stream, _)) => {
-                    stream.set_nonblocking(false).map_err(broken)?;
-                    return self.patient(stream);
-                }
-                Err(_) if Instant::now() < until => thread::sleep(Duration::from_millis(2)),
-                Err(_) => {
-                    let why = format!("it did not come within {} s", self.patience.as_secs_f64());
-                    return Err(MeshError::Lost { rank: missing, step: CONNECTING.into(), why: why.into() });
-                }
+            let wanted = missing(self);
+            if wanted.is_empty() {
+                break;
             }
+            let interrupter = &self.interrupter;
+            let Some(guest) =
+                door.next(until, |rank| wanted.binary_search(&rank).is_ok(), || interrupter.is_interrupted())
+            else {
+                let why = format!("did not come within {} s", self.patience.as_secs_f64());
+                result = Err((wanted, why));
+                break;
+            };
+            let stream = guest.stream;
+            stream.set_nonblocking(false).map_err(|error| MeshError::Environment { what: error.to_string().into() })?;
+            let stream = self.patient(stream)?;
+            self.peers.iter_mut().skip(guest.rank).take(1).for_each(|peer| *peer = stream.try_clone().ok());
+            note(guest.rank, guest.address);
         }
+        self.ignored = ignored;
+        result.map_err(|(ranks, why)| match self.interrupter.is_interrupted() {
+            true => MeshError::Interrupted { rank: self.rank, step: CONNECTING.into() },
+            false => {
+                let ignored = self.ignored.summary();
+                let also = if ignored.is_empty() {
+                    String::new()
+                } else {
+                    format!("; connections that were ignored: {ignored}")
+                };
+                MeshError::Absent { ranks, why: (why + &also).into() }
+            }
+        })
     }
 
     /// A connection to where a process listens, or will listen soon.
@@ -117,13 +114,17 @@ impl Processes {
         let lost = |why: String| MeshError::Lost { rank, step: CONNECTING.into(), why: why.into() };
         loop {
             let places = address.to_socket_addrs().map_err(|error| lost(format!("{address}: {error}")))?;
-            let tried = places.map(|at| TcpStream::connect_timeout(&at, self.patience));
+            let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            let tried = places.map(|at| TcpStream::connect_timeout(&at, left));
             let mut refused = "there is no such address".to_owned();
             for stream in tried {
                 match stream {
                     Ok(stream) => return self.patient(stream),
                     Err(error) => refused = error.to_string(),
                 }
+            }
+            if self.interrupter.is_interrupted() {
+                return Err(MeshError::Interrupted { rank: self.rank, step: CONNECTING.into() });
             }
             if Instant::now() >= until {
                 return Err(lost(format!("it was not reached at {address}: {refused}")));
@@ -139,29 +140,5 @@ impl Processes {
             .map_err(|error| MeshError::Environment { what: error.to_string().into() })?;
         self.interrupter.note(&stream);
         Ok(stream)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::super::frame::Failure;
-    use super::*;
-
-    #[test]
-    fn a_process_of_another_version_is_named_by_both_sides() {
-        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
-        let place = Place { rank: 0, ranks: 2, address: "127.0.0.1".into(), port };
-        let first = thread::spawn(move || Processes::connect(&place, Duration::from_secs(20)));
-        let other = loop {
-            match TcpStream::connect(("127.0.0.1", port)) {
-                Ok(stream) => break stream,
-                Err(_) => thread::sleep(Duration::from_millis(5)),
-            }
-        };
-        send(&other, Kind::Hello, 0, b"0.0.9\n2\n1\n4").unwrap();
-        let reported = first.join().unwrap().unwrap_err().to_string();
-        assert!(reported.contains("rank 1 has another version: 0.0.9"), "{reported}");
-        let Err(Failure::Reported(error)) = receive(&other, Kind::Hello, 0, None) else { panic!("it reports nothing") };
-        assert!(error.to_string().contains("rank 1 has another version: 0.0.9"), "{error}");
     }
 }

@@ -1,0 +1,335 @@
+//! Shardings as the objects of JAX and PyTorch print themselves.
+//!
+//! Law: a text is read as the object that it is: `NamedSharding(mesh=.., spec=..)`,
+//! `GSPMDSharding({devices=[2,4]<=[8]})`, `DTensorSpec(mesh=.., placements=(..))`, or what stands
+//! inside them. A mesh that is named has the axes of the one that is given. A sharding of GSPMD
+//! numbers devices: `devices=[t0,t1]<=[d0,d1]T(1,0)` are the numbers from 0 on in the shape
+//! `[d0,d1]`, its axes permuted, and then in the shape of the tiles, the last axis fastest; so each
+//! tile has a device. (OpenXLA, `HloSharding`.)
+
+use super::{Cut, arguments, cut_rows, split};
+use crate::error::MeshError;
+use crate::mesh::Mesh;
+use crate::sharded::{MeshMode, ShardedLayout};
+use crate::spec::cut::Leaf;
+
+const EXPECTED: &str = "PartitionSpec(..), NamedSharding(mesh=.., spec=..), GSPMDSharding({devices=[2,4]<=[8]}), \
+                        [Shard(0), Replicate()], or DTensorSpec(mesh=.., placements=(..))";
+
+fn fail(text: &str) -> MeshError {
+    MeshError::Syntax { text: text.trim().into(), expected: EXPECTED }
+}
+
+impl ShardedLayout {
+    /// The layout of a tensor that a sharding of JAX or PyTorch stands for, in the text that it
+    /// prints: a `NamedSharding`, a `GSPMDSharding`, a `PartitionSpec`, placements, or a
+    /// `DTensorSpec`.
+    ///
+    /// Errors: a text that is none of them; a mesh in it that is another; modes that JAX cuts
+    /// unevenly; what [`ShardedLayout::of_partition_spec`] and [`ShardedLayout::of_placements`]
+    /// refuse.
+    ///
+    /// ```
+    /// use tilewright_mesh::{Mesh, ShardedLayout};
+    ///
+    /// let mesh = Mesh::row_major(&[("dp", 2), ("tp", 4)]).unwrap();
+    /// let read = |text: &str| ShardedLayout::of_sharding(&mesh, &[8, 6], text).unwrap();
+    /// let named = read("NamedSharding(mesh=Mesh('dp': 2, 'tp': 4), spec=PartitionSpec('tp', None))");
+    /// assert_eq!(named, read("GSPMDSharding({devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate})"));
+    /// assert_eq!(named, read("DTensorSpec(mesh=mesh, placements=(Replicate(), Shard(dim=0)))"));
+    /// ```
+    pub fn of_sharding(mesh: &Mesh, shape: &[i64], text: &str) -> Result<ShardedLayout, MeshError> {
+        let own = text.trim();
+        let own = own.strip_prefix("jax.sharding.").unwrap_or(own);
+        if let Some(parts) = arguments(own, "NamedSharding") {
+            named_mesh(mesh, argument(&parts, "mesh").ok_or_else(|| fail(text))?)?;
+            let spec = argument(&parts, "spec").ok_or_else(|| fail(text))?;
+            return ShardedLayout::of_partition_spec(mesh, shape, spec);
+        }
+        if let Some(parts) = arguments(own, "DTensorSpec") {
+            if let Some(Some(axes)) = argument(&parts, "mesh").map(axes_of) {
+                same_axes(mesh, &axes)?;
+            }
+            let placements = argument(&parts, "placements").ok_or_else(|| fail(text))?;
+            return ShardedLayout::of_placements(mesh, shape, placements);
+        }
+        if let Some(parts) = arguments(own, "GSPMDSharding") {
+            return gspmd(mesh, shape, parts.first().ok_or_else(|| fail(text))?);
+        }
+        match own.chars().next() {
+            Some('{') => gspmd(mesh, shape, own),
+            Some('[' | '(') => ShardedLayout::of_placements(mesh, shape, own),
+            Some('P') => ShardedLayout::of_partition_spec(mesh, shape, own),
+            _ => Err(fail(text)),
+        }
+    }
+}
+
+impl Mesh {
+    /// The mesh that a sharding of JAX or PyTorch prints: the axes of a `NamedSharding` or
+    /// `DTensorSpec`, the last fastest; for a `GSPMDSharding`, whose devices have numbers alone,
+    /// axes `d0`, `d1` and so on.
+    ///
+    /// Errors: a text without a mesh.
+    ///
+    /// ```
+    /// use tilewright_mesh::Mesh;
+    ///
+    /// let mesh = |text: &str| Mesh::of_sharding(text).unwrap().to_string();
+    /// assert_eq!(mesh("NamedSharding(mesh=Mesh('dp': 2, 'tp': 4), spec=PartitionSpec('tp',))"), "dp=2:4,tp=4:1");
+    /// assert_eq!(mesh("GSPMDSharding({devices=[2,4]<=[4,2]T(1,0)})"), "d0=4:2,d1=2:1");
+    /// ```
+    pub fn of_sharding(text: &str) -> Result<Mesh, MeshError> {
+        let own = text.trim();
+        let own = own.strip_prefix("jax.sharding.").unwrap_or(own);
+        for name in ["NamedSharding", "DTensorSpec"] {
+            if let Some(parts) = arguments(own, name) {
+                let axes = argument(&parts, "mesh").and_then(axes_of).ok_or_else(|| fail(text))?;
+                let axes: Vec<(&str, i64)> = axes.iter().map(|(name, extent)| (name.as_str(), *extent)).collect();
+                return Mesh::row_major(&axes);
+            }
+        }
+        let inner = arguments(own, "GSPMDSharding").and_then(|parts| parts.first().copied()).unwrap_or(own);
+        let devices = Devices::of(inner).ok_or_else(|| fail(text))?;
+        let extents = match &devices.order {
+            Order::Iota { shape, .. } => shape.clone(),
+            Order::Listed(all) => vec![all.len() as i64],
+        };
+        let names: Vec<String> = (0..extents.len()).map(|at| format!("d{at}")).collect();
+        let axes: Vec<(&str, i64)> = names.iter().map(String::as_str).zip(extents).collect();
+        Mesh::row_major(&axes)
+    }
+}
+
+/// The value of an argument that is given by name.
+fn argument<'a>(parts: &[&'a str], name: &str) -> Option<&'a str> {
+    parts.iter().find_map(|part| Some(part.strip_prefix(name)?.trim_start().strip_prefix('=')?.trim()))
+}
+
+/// That a mesh of JAX has the axes of another.
+fn named_mesh(mesh: &Mesh, text: &str) -> Result<(), MeshError> {
+    same_axes(mesh, &axes_of(text).ok_or_else(|| fail(text))?)
+}
+
+fn same_axes(mesh: &Mesh, axes: &[(String, i64)]) -> Result<(), MeshError> {
+    let own = mesh.axes().iter().map(|axis| (&axis.name, axis.extent));
+    if own.eq(axes.iter().map(|(name, extent)| (name, *extent))) {
+        return Ok(());
+    }
+    let other: Vec<String> = axes.iter().map(|(name, extent)| format!("{name}={extent}")).collect();
+    Err(MeshError::Meshes { from: mesh.to_string().into(), to: other.join(",").into() })
+}
+
+/// The axes that a mesh prints: `Mesh('dp': 2, 'tp': 4)` of JAX, `DeviceMesh((dp=2, tp=4), ..)` of
+/// PyTorch.
+fn axes_of(text: &str) -> Option<Vec<(String, i64)>> {
+    let text = text.trim();
+    let text = text.strip_prefix("Abstract").unwrap_or(text);
+    let pair = |part: &str, between: char| {
+        let (name, extent) = part.split_once(between)?;
+        let name = name.trim().trim_matches(['\'', '"']);
+        Some((name.to_owned(), extent.trim().parse().ok()?))
+    };
+    let axes: Vec<_> = match arguments(text, "DeviceMesh") {
+        Some(parts) => {
+            let axes = parts.first()?.trim().strip_prefix('(')?.strip_suffix(')')?;
+            split(axes)?.into_iter().map(|part| pair(part, '=')).collect::<Option<_>>()?
+        }
+        None => arguments(text, "Mesh")?.into_iter().map_while(|part| pair(part, ':')).collect(),
+    };
+    (!axes.is_empty()).then_some(axes)
+}
+
+/// Which device has which tile.
+enum Order {
+    /// The numbers from 0 on in a shape, with its axes permuted.
+    Iota { shape: Vec<i64>, axes: Vec<usize> },
+    /// The device of each tile.
+    Listed(Vec<i64>),
+}
+
+/// `devices=[..]..` of a sharding of GSPMD.
+struct Devices {
+    tiles: Vec<i64>,
+    order: Order,
+    /// How many of the last axes of tiles hold copies.
+    replicated: usize,
+}
+
+fn numbers(text: &str) -> Option<Vec<i64>> {
+    text.split(',').map(|number| number.trim().parse().ok()).collect()
+}
+
+/// The numbers in brackets at the beginning of a text, and the rest of it.
+fn bracketed(text: &str) -> Option<(Vec<i64>, &str)> {
+    let (inner, rest) = text.trim_start().strip_prefix('[')?.split_once(']')?;
+    Some((numbers(inner)?, rest))
+}
+
+impl Devices {
+    fn of(text: &str) -> Option<Devices> {
+        let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+        let (tiles, rest) = bracketed(inner.trim().strip_prefix("devices=")?)?;
+        let (order, rest) = match rest.strip_prefix("<=") {
+            Some(rest) => {
+                let (shape, rest) = bracketed(rest)?;
+                let (axes, rest) = match rest.strip_prefix("T(") {
+                    Some(rest) => {
+                        let (axes, rest) = rest.split_once(')')?;
+                        let axes = numbers(axes)?.into_iter().map(|axis| usize::try_from(axis).ok());
+                        (axes.collect::<Option<Vec<_>>>()?, rest)
+                    }
+                    None => ((0..shape.len()).collect(), rest),
+                };
+                let is_permutation = axes.len() == shape.len() && (0..shape.len()).all(|axis| axes.contains(&axis));
+                is_permutation.then_some((Order::Iota { axes, shape }, rest))?
+            }
+            None => {
+                let end = rest.find([' ', '}']).unwrap_or(rest.len());
+                let (list, rest) = rest.split_at(end);
+                (Order::Listed(numbers(list)?), rest)
+            }
+        };
+        let replicated = match rest.trim() {
+            "" => 0,
+            "last_tile_dim_replicate" => 1,
+            other => {
+                let kinds = other.strip_prefix("last_tile_dims={")?.strip_suffix('}')?;
+                let kinds: Vec<&str> = kinds.split(',').map(str::trim).collect();
+                kinds.iter().all(|kind| *kind == "replicated").then_some(kinds.len())?
+            }
+        };
+        let product = |all: &[i64]| all.iter().try_fold(1_i64, |all, one| (*one > 0).then(|| all.checked_mul(*one))?);
+        let count = match &order {
+            Order::Iota { shape, .. } => product(shape),
+            Order::Listed(all) => Some(all.len() as i64),
+        };
+        let fits = product(&tiles).is_some() && product(&tiles) == count && replicated <= tiles.len();
+        fits.then_some(Devices { tiles, order, replicated })
+    }
+
+    /// For each axis of tiles, the extents and steps in ranks that lead along it, the slowest first;
+    /// none where an axis ends within one of the shape, or a list has no such steps.
+    fn factors(&self) -> Option<Vec<Vec<(i64, i64)>>> {
+        match &self.order {
+            Order::Iota { shape, axes } => {
+                let stride = |axis: usize| shape.iter().skip(axis + 1).product::<i64>();
+                let mut left: Vec<(i64, i64)> =
+                    axes.iter().map(|axis| (shape.get(*axis).copied().unwrap_or(1), stride(*axis))).rev().collect();
+                let of_tile = |tile: &i64| {
+                    let (mut wanted, mut factors) = (*tile, Vec::new());
+                    while wanted > 1 {
+                        let (extent, step) = left.pop()?;
+                        let taken = extent.min(wanted);
+                        if extent % taken != 0 || wanted % taken != 0 {
+                            return None;
+                        }
+                        wanted /= taken;
+                        if taken > 1 {
+                            factors.push((taken, step * (extent / taken)));
+                        }
+                        if extent > taken {
+                            left.push((extent / taken, step));
+                        }
+                    }
+                    Some(factors)
+                };
+                self.tiles.iter().map(of_tile).collect()
+            }
+            Order::Listed(all) => {
+                let below = |axis: usize| self.tiles.iter().skip(axis + 1).product::<i64>();
+                let at = |tile: i64| usize::try_from(tile).ok().and_then(|tile| all.get(tile)).copied();
+                let first = at(0)?;
+                let steps: Vec<i64> =
+                    (0..self.tiles.len())
+                        .map(|axis| {
+                            if self.tiles.get(axis) == Some(&1) {
+                                Some(0)
+                            } else {
+                                at(below(axis)).map(|to| to - first)
+                            }
+                        })
+                        .collect::<Option<_>>()?;
+                let is_linear = all.iter().enumerate().all(|(tile, device)| {
+                    let index = |axis: usize| tile as i64 / below(axis) % self.tiles.get(axis).copied().unwrap_or(1);
+                    let leads = steps.iter().enumerate().map(|(axis, step)| index(axis).saturating_mul(*step));
+                    leads.fold(first, i64::saturating_add) == *device
+                });
+                let factors = self.tiles.iter().zip(steps).map(|(tile, step)| vec![(*tile, step)]);
+                (first == 0 && is_linear).then(|| factors.collect())
+            }
+        }
+    }
+}
+
+/// The layout that a sharding of GSPMD stands for.
+fn gspmd(mesh: &Mesh, shape: &[i64], text: &str) -> Result<ShardedLayout, MeshError> {
+    let inner = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}')).ok_or_else(|| fail(text))?.trim();
+    let whole = |shape: &[i64]| shape.iter().map(|size| Cut::whole(*size)).collect::<Vec<_>>();
+    let axis = |axis: usize| mesh.axes().get(axis).map_or(1, |axis| axis.extent);
+    if inner == "replicated" {
+        let copies = (0..mesh.axes().len()).map(|at| MeshMode { extent: axis(at), axis: at, step: 1 }).collect();
+        return cut_rows(mesh, shape, &whole(shape), (copies, Vec::new()), Vec::new());
+    }
+    if let Some(device) = inner.strip_prefix("maximal device=") {
+        let rank: usize = device.trim().parse().map_err(|_| fail(text))?;
+        let corner = mesh.coordinate(rank);
+        if corner.is_empty() {
+            return Err(fail(text));
+        }
+        return cut_rows(mesh, shape, &whole(shape), (Vec::new(), Vec::new()), corner);
+    }
+    let devices = Devices::of(text).ok_or_else(|| fail(text))?;
+    let count: i64 = devices.tiles.iter().product();
+    if count != mesh.size() as i64 {
+        let to = format!("{count} devices");
+        return Err(MeshError::Meshes { from: mesh.to_string().into(), to: to.into() });
+    }
+    let modes = devices.tiles.len() - devices.replicated;
+    if modes != shape.len() {
+        return Err(fail(text));
+    }
+    let factors = devices.factors().ok_or_else(|| fail(text))?;
+    let mut cuts = Vec::new();
+    for (mode, (size, factors)) in shape.iter().zip(&factors).enumerate() {
+        let parts: i64 = factors.iter().map(|(extent, _)| extent).product();
+        if *size < 1 || size % parts != 0 {
+            return Err(MeshError::Uneven { mode, size: *size, parts });
+        }
+        let mut leaves = vec![Leaf { extent: size / parts, along: None }];
+        for (extent, step) in factors.iter().rev() {
+            let along = on_axes(mesh, *extent, *step).ok_or_else(|| fail(text))?;
+            leaves.extend(
+                along.into_iter().map(|mode| Leaf { extent: mode.extent, along: Some((mode.axis, mode.step)) }),
+            );
+        }
+        cuts.push(Cut { leaves, size: *size });
+    }
+    let mut copies = Vec::new();
+    for (extent, step) in factors.iter().skip(modes).flatten() {
+        copies.extend(on_axes(mesh, *extent, *step).ok_or_else(|| fail(text))?);
+    }
+    cut_rows(mesh, shape, &cuts, (copies, Vec::new()), Vec::new())
+}
+
+/// Steps in ranks as steps along the axes of a mesh, the fastest first.
+fn on_axes(mesh: &Mesh, extent: i64, step: i64) -> Option<Vec<MeshMode>> {
+    let (mut extent, mut step, mut modes) = (extent, step, Vec::new());
+    while extent > 1 {
+        let strides = mesh.ranks().leaves();
+        let mut axes = mesh.axes().iter().zip(strides).enumerate();
+        let (axis, (own, leaf)) = axes.find(|(_, (axis, leaf))| {
+            axis.extent > 1 && leaf.stride <= step && step < leaf.stride * axis.extent && step % leaf.stride == 0
+        })?;
+        let by = step / leaf.stride;
+        let room = own.extent / by;
+        if own.extent % by != 0 || (extent > room && extent % room != 0) || (extent < room && room % extent != 0) {
+            return None;
+        }
+        let taken = extent.min(room);
+        modes.push(MeshMode { extent: taken, axis, step: by });
+        extent /= taken;
+        step *= taken;
+    }
+    Some(modes)
+}
