@@ -90,6 +90,17 @@ pub enum Reason {
         /// What does not hold.
         because: String,
     },
+    /// E0923: a bulk store whose last chunk of 16 bytes may reach past the innermost extent.
+    Chunk {
+        /// The tensor.
+        tensor: String,
+        /// Its innermost extent.
+        extent: String,
+        /// How many elements a chunk has.
+        unit: i64,
+        /// The fact that would settle it, as `N{div=8}`; none where no fact of one size does.
+        fact: Option<String>,
+    },
     /// E0908: the grid, the number of threads or a bound is said twice, and differently.
     Twice {
         /// What.
@@ -258,6 +269,7 @@ impl KernelError {
             Reason::Elements { .. } => "E0905",
             Reason::Open { .. } => "E0906",
             Reason::Width { .. } => "E0907",
+            Reason::Chunk { .. } => "E0923",
             Reason::Twice { .. } => "E0908",
             Reason::Unsaid { .. } => "E0909",
             Reason::Instruction { .. } => "E0910",
@@ -297,6 +309,13 @@ impl KernelError {
             Reason::Open { .. } => "cut tiles of known shapes first, with `local_tile`".to_string(),
             Reason::Width { .. } => {
                 "declare what the strides and extents are multiples of, or take a narrower instruction".to_string()
+            }
+            Reason::Chunk { fact, unit, .. } => {
+                let fact = match fact {
+                    Some(fact) => format!("declare `{fact}`"),
+                    None => format!("declare whole rows of a multiple of {unit} elements"),
+                };
+                format!("{fact}, or write the last columns with ordinary stores that are predicated")
             }
             Reason::Twice { .. } => "one kernel has one grid and one number of threads".to_string(),
             Reason::Unsaid { help, .. } => (*help).to_string(),
@@ -356,6 +375,16 @@ impl fmt::Display for Reason {
             Reason::Open { what, layout } => write!(f, "{what} of {layout} must be known when the kernel is built"),
             Reason::Width { tensor, atom, elements, because } => {
                 write!(f, "{atom} takes {elements} elements of {tensor} side by side, but {because}")
+            }
+            Reason::Chunk { tensor, extent, unit, .. } => {
+                write!(
+                    f,
+                    "a bulk store to {tensor} writes whole chunks of 16 bytes, {unit} elements, and its innermost "
+                )?;
+                write!(
+                    f,
+                    "extent {extent} is not shown to be a multiple of {unit}: it would overwrite what lies behind"
+                )
             }
             Reason::Twice { what, first, second } => write!(f, "{what} is {first} here and {second} there"),
             Reason::Unsaid { what, .. } => write!(f, "{what} is not known yet"),

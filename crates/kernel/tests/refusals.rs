@@ -425,3 +425,105 @@ fn an_index_ends_with_its_loop() {
     .unwrap_err();
     assert_eq!((error.code(), error.source().statement), ("E0918", "load"), "{error}");
 }
+
+/// A tile of so many rows and columns stored to a tensor, at a tile of its grid.
+fn stored_bulk(element: Element, layout: &str, tile: &str, at: &str) -> Result<Kernel, KernelError> {
+    Kernel::build("stored", |k| {
+        let y = k.tensor_of(element, "y", layout, Role::Both)?;
+        k.threads(32)?;
+        let columns = tile.trim_matches(['(', ')']).split(',').next_back().unwrap_or_default();
+        let held = k.shared_of(element, &format!("{tile}:({columns},1)"))?;
+        let part = y.local_tile(tile, k.block(at)?)?;
+        k.single(|| k.store_bulk(&held, &part))
+    })
+}
+
+#[test]
+fn bulk_stores_end_at_chunks_of_16_bytes() {
+    let settled = |element: Element, layout: &str, fact: Option<&str>| {
+        let error = stored_bulk(element, layout, "(8,64)", "(x,y)").expect_err(layout);
+        assert_eq!(error.code(), "E0923", "{layout}: {error}");
+        let Reason::Chunk { fact: found, .. } = error.reason() else { panic!("{error}") };
+        assert_eq!(found.as_deref(), fact, "{layout}");
+        let help = error.help().unwrap();
+        assert!(fact.is_none_or(|fact| help.contains(fact)), "{help}");
+    };
+    for (element, layout, fact) in [
+        (Element::F32, "(M,N):(P{div=4},1)", Some("N{div=4}")),
+        (Element::Bf16, "(M,N):(P{div=8},1)", Some("N{div=8}")),
+        // Multiples of 4 are enough for pitches of 8 bytes, and not for chunks.
+        (Element::Bf16, "(M,N{div=4}):(P{div=8},1)", Some("N{div=8}")),
+        (Element::F16, "(M,2*N):(P{div=8},1)", Some("N{div=4}")),
+        (Element::U8, "(M,12*N):(P{div=16},1)", Some("N{div=4}")),
+        (Element::I32, "(M,N+1):(P{div=4},1)", None),
+        (Element::F32, "(4,101):(104,1)", None),
+        (Element::Bf16, "(1,135):(136,1)", None),
+        (Element::F64, "(M,7):(8,1)", None),
+    ] {
+        settled(element, layout, fact);
+        // The fact that is named settles it.
+        if let Some(fact) = fact {
+            let (name, _) = fact.split_once('{').unwrap();
+            let declared = layout.replace(&format!("{name}{{div=4}}"), name).replacen(name, fact, 1);
+            assert!(stored_bulk(element, &declared, "(8,64)", "(x,y)").is_ok(), "{declared}");
+        }
+    }
+    for (element, layout, tile, at) in [
+        (Element::F32, "(M,N{div=4}):(N,1)", "(8,64)", "(x,y)"),
+        (Element::Bf16, "(M,8*N):(P{div=8},1)", "(8,64)", "(x,y)"),
+        (Element::F32, "(M,100):(104,1)", "(8,64)", "(x,y)"),
+        // Tiles that end before the last chunk, and along the last rows.
+        (Element::F32, "(M,101):(104,1)", "(8,32)", "(x,0)"),
+        (Element::F32, "(M,101):(104,1)", "(8,32)", "(x,2)"),
+        (Element::F32, "(M,4*N+64):(P{div=4},1)", "(8,64)", "(x,0)"),
+    ] {
+        let built = stored_bulk(element, layout, tile, at);
+        assert!(built.is_ok(), "{layout} {tile} {at}: {:?}", built.err());
+    }
+    let last = stored_bulk(Element::F32, "(M,101):(104,1)", "(8,32)", "(x,3)");
+    assert_eq!(last.unwrap_err().code(), "E0923");
+}
+
+#[test]
+fn bulk_stores_begin_at_0_or_later() {
+    for at in ["(x,-1)", "(-1,y)"] {
+        let error = stored_bulk(Element::F32, "(M,N{div=4}):(N,1)", "(8,64)", at).expect_err(at);
+        assert!(matches!(error.reason(), Reason::Before { .. }), "{at}: {error}");
+        let mode = usize::from(at == "(x,-1)");
+        assert!(matches!(error.reason(), Reason::Before { mode: found, .. } if *found == mode), "{at}: {error}");
+    }
+    // A tile before the first one: a load fills zeros, and a store traps.
+    let kernel = |loads: bool| {
+        Kernel::build("placed", |k| {
+            let (x, y) =
+                (k.input::<f32>("x", "(M,64):(64,1)")?, k.tensor_of(Element::F32, "y", "(M,64):(64,1)", Role::Both)?);
+            k.threads(32)?;
+            k.grid(Axis::X, "ceil(M/8)")?;
+            let held = k.shared::<f32>("(8,64):(64,1)")?;
+            let from = Tree::flat([Slot::At(k.block_number(Axis::X).minus(&1.into()).unwrap()), Slot::At(0.into())])?;
+            let stage = k.pipeline(1, 1)?.cursor()?.stage()?;
+            k.single(|| {
+                if loads {
+                    stage.acquire()?;
+                    stage.load(&x.local_tile("(8,64)", from.clone())?, &held)?;
+                    return stage.publish();
+                }
+                k.store_bulk(&held, &y.local_tile("(8,64)", from)?)
+            })
+        })
+    };
+    kernel(true).unwrap();
+    assert_eq!(kernel(false).unwrap_err().code(), "E0903");
+}
+
+#[test]
+fn bulk_copies_take_the_elements_that_were_declared() {
+    let error = Kernel::build("words", |k| {
+        let y = k.tensor_of(Element::F16, "y", "(8,64):(64,1)", Role::Both)?;
+        k.threads(32)?;
+        let held = k.shared::<u32>("(8,32):(32,1)")?;
+        let words = y.recast(Element::U32, "(8,32):(32,1)")?;
+        k.single(|| k.store_bulk(&held, &words))
+    });
+    assert_eq!(error.unwrap_err().code(), "E0907");
+}

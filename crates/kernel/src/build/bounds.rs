@@ -2,14 +2,14 @@
 //!
 //! Law: what is said to be less is less for all sizes that the facts admit.
 
-use tilewright_layout::symbolic::{Expr, Parameter, Symbolic, Values};
+use tilewright_layout::symbolic::{Expr, Node, Parameter, Rounding, Symbolic, Values};
 use tilewright_layout::{Extent, Stride};
 
 use super::address::constant_term;
 use super::core::Core;
-use super::lower::fits;
+use super::lower::{fits, with};
 use crate::error::Reason;
-use crate::program::operation::{Binary, Comparison, Format, Number, Operation, Rounding};
+use crate::program::operation::{self, Binary, Comparison, Format, Number, Operation};
 use crate::program::register::{Register, Width};
 
 impl Core {
@@ -44,7 +44,7 @@ impl Core {
     /// Whether a number is 0 or more in all threads, blocks and turns.
     pub(crate) fn is_natural(&self, a: &Expr) -> bool {
         let below = Expr::from(-1);
-        below.less(a).proved() || below.less(&self.extreme(a, false)).proved()
+        below.less(a).proved() || below.less(&self.extreme(a, false)).proved() || is_remainder(a)
     }
 
     /// A predicate that is true where `0 <= a < b`.
@@ -96,9 +96,54 @@ impl Core {
         let narrow = Operation::Convert {
             from: Format::Number(Number::I64),
             to: Format::Number(Number::I32),
-            rounding: Rounding::Zero,
+            rounding: operation::Rounding::Zero,
         };
         Ok(self.pure(narrow, [room], Width::Bits32))
+    }
+}
+
+/// Whether an expression is what a division by a positive number leaves, `a - d*floor(a/d)`, in
+/// whatever terms: tiles of a band are counted so. The algebra writes a quotient of a quotient as
+/// one, so `floor(a/d)` may stand there with another dividend; it is the same expression.
+fn is_remainder(expr: &Expr) -> bool {
+    let node = expr.node();
+    let mut divisions = Vec::new();
+    gather(&node, &mut divisions);
+    let is_whole = |(n, d): (&Node, &Node)| {
+        // The expression is a line in the quotient.
+        let at = |value: i64| {
+            with(&node, &|own| match own {
+                Node::Quotient(a, b, Rounding::Plain | Rounding::Down) if (&**a, &**b) == (n, d) => {
+                    Some(Expr::from(value))
+                }
+                Node::Remainder(a, b, Rounding::Plain | Rounding::Down) if (&**a, &**b) == (n, d) => {
+                    with(a, &|_| None)?.minus(&Stride::times(&with(b, &|_| None)?, &Expr::from(value))?)
+                }
+                _ => None,
+            })
+        };
+        let quotient = with(n, &|_| None)?.floor_div(&with(d, &|_| None)?)?;
+        let dividend = at(0)?;
+        let divisor = dividend.minus(&at(1)?)?;
+        let again = dividend.minus(&Stride::times(&divisor, &quotient)?)?;
+        let positive = Expr::from(0).less(&divisor).proved();
+        Some(positive && again == *expr && dividend.floor_div(&divisor)? == quotient)
+    };
+    divisions.into_iter().any(|division| is_whole(division) == Some(true))
+}
+
+/// Dividends and divisors of the quotients and remainders of an expression.
+fn gather<'n>(node: &'n Node, found: &mut Vec<(&'n Node, &'n Node)>) {
+    match node {
+        Node::Integer(_) | Node::Parameter(_) => {}
+        Node::Sum(nodes) | Node::Product(nodes) => nodes.iter().for_each(|node| gather(node, found)),
+        Node::Minimum(a, b) => [a, b].into_iter().for_each(|node| gather(node, found)),
+        Node::Quotient(a, b, _) | Node::Remainder(a, b, _) => {
+            if !found.contains(&(a, b)) {
+                found.push((a, b));
+            }
+            [a, b].into_iter().for_each(|node| gather(node, found));
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Bulk copies: boxes of a tensor, moved by the copy engine.
 //!
 //! Law: a tile goes as boxes, which follow from its layout and from that of its place in shared
-//! memory (`bulk/boxes.rs`). What a box has past the edges is read as 0 and not written.
+//! memory (`bulk/boxes.rs`). What a box has past the edges is read as 0 and not written, and what
+//! is stored is shown to end at a chunk of 16 bytes, which the engine writes whole.
 
 mod boxes;
 
@@ -28,8 +29,30 @@ impl Build {
     /// the edges of the tensor is left out. The threads that stored to the tile have fenced
     /// ([`Build::fence_async`]) and met this one at a barrier.
     ///
+    /// The device writes whole chunks of 16 bytes. So the innermost extent of the tensor is a whole
+    /// number of chunks, as a fact like `N{div=8}` says, or the tile ends before it.
+    ///
+    /// ```
+    /// use tilewright_kernel::Kernel;
+    ///
+    /// let stored = |y: &str| {
+    ///     Kernel::build("stored", |k| {
+    ///         let y = k.output::<f32>("y", y)?;
+    ///         let tile = k.shared::<f32>("(8,32):(32,1)")?;
+    ///         k.threads(32)?;
+    ///         let part = y.local_tile("(8,32)", k.block("(x,y)")?)?;
+    ///         k.single(|| k.store_bulk(&tile, &part))
+    ///     })
+    /// };
+    /// assert!(stored("(M,N{div=4}):(N,1)").is_ok());
+    /// // Rows of 100 floats of an array with 104 in a row, and of 101: the last chunk has 1 of 4.
+    /// assert!(stored("(M,100):(104,1)").is_ok());
+    /// assert_eq!(stored("(M,101):(104,1)").unwrap_err().code(), "E0923");
+    /// ```
+    ///
     /// Errors: sizes or types differ; the tile does not lie in shared memory as boxes of the tensor
-    /// lie; what is not shown to be aligned.
+    /// lie; what is not shown to be aligned; a row that is not shown to end at a chunk (E0923), or a
+    /// coordinate that is not shown to be 0 or more (E0903).
     #[track_caller]
     pub fn store_bulk<'k>(&'k self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
         let location = Location::caller();
@@ -85,7 +108,7 @@ impl Build {
         self.core().begin(Source { statement, location: Location::caller() });
         destination.writable()?;
         source.shown_inside()?;
-        let boxes = self.boxes(destination, source)?;
+        let boxes = self.boxes(destination, source, true)?;
         // The boxes are the tile, and what they have past the edges is left out.
         destination.remember_write(None)?;
         for at in &boxes.boxes {

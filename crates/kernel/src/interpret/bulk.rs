@@ -3,6 +3,13 @@
 //! Law: as for any copy behind a thread's back (`background.rs`). A load arrives at a barrier in
 //! memory, in its block, with its bytes; a store is over when its thread has waited for its group.
 //! What ordinary stores left is taken or replaced only after a fence of who stored.
+//!
+//! At the edges of a tensor the engine differs by direction, as was measured on an H200 (the book,
+//! "What the device was compared with"). A load fills element for element: what lies before the
+//! first coordinate or past an extent is 0. A store writes whole chunks of 16 bytes, so a row that
+//! ends inside a chunk is written past its end; it leaves out rows and boxes past an extent, and
+//! traps at a negative coordinate. Both trap where the innermost coordinate is no multiple of 16
+//! bytes.
 
 use std::collections::VecDeque;
 
@@ -20,6 +27,8 @@ use crate::program::memory::{Access, MapId};
 
 /// What boxes in shared memory begin at multiples of, in bytes.
 const PLACES: u32 = 128;
+/// What the engine takes of global memory as a whole, in bytes.
+const CHUNK: u32 = 16;
 
 /// A bulk store that was set off.
 #[derive(Debug, Clone)]
@@ -117,9 +126,33 @@ impl Machine<'_> {
             return Err(Stop);
         }
         let first = coordinates[0] * i64::from(boxes.element);
-        if first % 16 != 0 {
+        if first % i64::from(CHUNK) != 0 {
             let place = self.place(boxes.buffer, first, boxes.element.into());
-            self.report_by(by, Defect::Misaligned { place, alignment: 16 })?;
+            self.report_by(by, Defect::Misaligned { place, alignment: CHUNK })?;
+            return Err(Stop);
+        }
+        Ok(())
+    }
+
+    /// Stops where a box that is stored does not stay inside its tensor: at a negative coordinate,
+    /// and where a row ends inside a chunk. Rows begin at chunks, as strides are multiples of them.
+    fn store_inside(&mut self, by: Actor, map: MapId, coordinates: &[i64; 5]) -> Result<(), Stop> {
+        let boxes = &self.setup.maps[map.index()];
+        let element = i64::from(boxes.element);
+        let corner = coordinates.iter().zip(&boxes.extents);
+        let before = corner.enumerate().find(|(_, (at, _))| **at < 0).map(|(mode, (at, _))| (mode, *at));
+        if let Some((mode, at)) = before {
+            let stride = if mode == 0 { element } else { boxes.strides[mode] };
+            let place = self.place(boxes.buffer, at.saturating_mul(stride), boxes.element.into());
+            self.report_by(by, Defect::BulkEdge { place, before })?;
+            return Err(Stop);
+        }
+        let chunk = u64::from(CHUNK);
+        let past = boxes.rows(coordinates).into_iter().filter_map(|row| row.real);
+        let past = past.map(|(_, at, bytes)| (at + bytes as i64, bytes.next_multiple_of(chunk) - bytes));
+        if let Some((end, rest)) = past.into_iter().find(|(_, rest)| *rest > 0) {
+            let place = self.place(boxes.buffer, end, rest);
+            self.report_by(by, Defect::BulkEdge { place, before: None })?;
             return Err(Stop);
         }
         Ok(())
@@ -321,6 +354,7 @@ impl Machine<'_> {
             let coordinates = self.corner(warp, instruction, input, lane);
             let source = Span { memory: self.own(from.buffer, thread), address: sources[lane], bytes };
             self.box_inside(by, map, source, &coordinates)?;
+            self.store_inside(by, map, &coordinates)?;
             let group = self.block.stores[thread].committed + 1;
             let reading = self.block.clocks.background(thread, Work::StoreRead, group, place);
             let writing = self.block.clocks.background(thread, Work::StoreWrite, group, place);

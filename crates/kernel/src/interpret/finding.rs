@@ -312,6 +312,15 @@ pub enum Defect {
         /// What is wrong.
         what: &'static str,
     },
+    /// E1041: a bulk store that the copy engine does not keep inside its tensor. It writes whole
+    /// chunks of 16 bytes, also past the extent of the innermost mode, and it traps where a
+    /// coordinate of the box is negative.
+    BulkEdge {
+        /// What it would write past the extent, or the first byte of the box.
+        place: Place,
+        /// The mode of the tensor map and the coordinate, where one is negative.
+        before: Option<(usize, i64)>,
+    },
     /// E1038: memory of the device touched before the launches before this one are known to be
     /// over, in a kernel that waits for them.
     Launches {
@@ -404,6 +413,7 @@ impl Defect {
             Defect::Launches { .. } => "E1038",
             Defect::Permuted { .. } => "E1039",
             Defect::Count { .. } => "E1040",
+            Defect::BulkEdge { .. } => "E1041",
         }
     }
 }

@@ -242,6 +242,17 @@ impl fmt::Display for Defect {
                 write!(f, "{place} are touched before the launches before this one are known to be over; ")?;
                 f.write_str("wait for them first")
             }
+            Defect::BulkEdge { place, before: None } => {
+                write!(f, "a bulk store writes past the extent of its tensor: {place}. It writes whole chunks of 16 ")?;
+                f.write_str(
+                    "bytes, and the last row of the box ends inside one; store the last columns with ordinary ",
+                )?;
+                f.write_str("stores, or make the extent a whole number of chunks")
+            }
+            Defect::BulkEdge { place, before: Some((mode, coordinate)) } => {
+                write!(f, "a bulk store at coordinate {coordinate} of mode {mode} of its tensor map, {place}: ")?;
+                f.write_str("the device traps at a negative coordinate of a store")
+            }
             Defect::Count { what } => write!(f, "the count of the launch is not at 0 behind it: {what}"),
             Defect::ClusterBarrier { what } => write!(f, "the barrier of the cluster is used out of turn: {what}"),
             Defect::Group { first, products } => {

@@ -10,12 +10,17 @@
 //!
 //! The engine permutes by the bits of addresses, so a box may begin at any line of the pattern of
 //! its swizzle.
+//!
+//! Boxes that are stored stay inside the tensor: the engine writes whole chunks of 16 bytes, so the
+//! innermost extent is shown to be a whole number of them, or no box reaches past it; and it traps
+//! at a negative coordinate, so all coordinates are shown to be 0 or more.
 
 use tilewright_atoms::{MAX_DIMENSIONS, SwizzleMode};
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 use tilewright_layout::{Coordinate, Extent, Layout, LayoutError, ModePath, Stride};
 
 use super::super::Build;
+use super::super::address::Terms;
 use super::super::core::Core;
 use super::super::tensor::{self, View};
 use super::{mode_of, overflow};
@@ -145,8 +150,8 @@ fn refused(global: &View<'_>, because: &str) -> Reason {
 }
 
 impl Build {
-    /// The boxes of a tile of a tensor and its place in shared memory.
-    pub(crate) fn boxes<'k>(&'k self, global: &View<'k>, shared: &View<'k>) -> Result<Boxes, Reason> {
+    /// The boxes of a tile of a tensor and its place in shared memory: loaded, or stored.
+    pub(crate) fn boxes<'k>(&'k self, global: &View<'k>, shared: &View<'k>, stored: bool) -> Result<Boxes, Reason> {
         let refuse = |because: &str| refused(global, because);
         let (size, bits) = (common_size(global, shared)?, i64::from(global.element.bits()));
         let swizzle = mode_of(shared, bits).ok_or_else(|| refuse("the swizzle is none of the copy engine"))?;
@@ -161,6 +166,9 @@ impl Build {
         let dimensions = dimensions(&parts, inside.order, &places, bits)?;
         check(&dimensions, swizzle, bits).map_err(refuse)?;
         let boxes = corners(global, shared, &dimensions, &places)?;
+        if stored {
+            boxes.iter().try_for_each(|own| stays_inside(global, &dimensions, own))?;
+        }
         let dimensions = dimensions.into_iter().map(|(_, dimension)| dimension).collect();
         let map = self.core().map(TensorMap { buffer: global.buffer, dimensions, swizzle });
         Ok(Boxes { map, boxes, bytes: size * bits / 8 })
@@ -184,6 +192,9 @@ impl Build {
 fn common_size(global: &View<'_>, shared: &View<'_>) -> Result<i64, Reason> {
     if global.is_shared() || !shared.is_shared() {
         return Err(refused(global, "one side is in global memory, the other in shared memory"));
+    }
+    if global.recast {
+        return Err(refused(global, "a tensor map has the elements with which the tensor was declared"));
     }
     if !global.ends.is_empty() {
         return Err(refused(global, "it goes to the edges of a tensor, and this one ends before"));
@@ -309,6 +320,34 @@ fn check(dimensions: &[(&Part, Dimension)], swizzle: SwizzleMode, bits: i64) -> 
     Ok(())
 }
 
+/// Refuses a box that is not shown to stay inside its tensor when it is stored.
+fn stays_inside(global: &View<'_>, dimensions: &[(&Part, Dimension)], own: &Box) -> Result<(), Reason> {
+    let core = global.build.core();
+    let tensor = || core.buffers[global.buffer.index()].name.clone();
+    if let Some(((part, _), at)) = dimensions.iter().zip(&own.corner).find(|(_, at)| !core.is_natural(at)) {
+        let mode = global.bounds().iter().position(|(path, _)| *path == part.path).unwrap_or(0);
+        return Err(Reason::Before { tensor: tensor(), coordinate: core.in_words(at), mode });
+    }
+    let (Some((_, inner)), Some(first)) = (dimensions.first(), own.corner.first()) else { return Ok(()) };
+    let unit = UNIT * 8 / i64::from(global.element.bits());
+    let last = Stride::plus(first, &Expr::from(i64::from(inner.boxed) - 1)).ok_or_else(overflow)?;
+    if Expr::from(unit).divides(&inner.extent).proved() || core.is_less(&last, &inner.extent) {
+        return Ok(());
+    }
+    Err(Reason::Chunk { tensor: tensor(), extent: inner.extent.to_string(), unit, fact: fact(&inner.extent, unit) })
+}
+
+/// The fact that makes an extent a multiple of so many, where it is a multiple of one size.
+fn fact(extent: &Expr, unit: i64) -> Option<String> {
+    let Terms { moving, constant: 0 } = Terms::of(extent)? else { return None };
+    let [(factor, size)] = moving.as_slice() else { return None };
+    let (mut common, mut rest) = (unit, factor.checked_abs()?);
+    while rest > 0 {
+        (common, rest) = (rest, common % rest);
+    }
+    Some(format!("{}{{div={}}}", size.name()?, unit / common))
+}
+
 /// The boxes that begin at these places.
 fn corners(
     global: &View<'_>,
@@ -324,7 +363,8 @@ fn corners(
         let corner = corner.collect::<Option<Vec<Expr>>>();
         let corner = corner.ok_or_else(|| refuse("a corner of a box is a number that is not divided exactly"))?;
         if !unit.divides(&bytes(&corner[0], bits)?).proved() {
-            return Err(refuse("a box is not shown to begin at a multiple of 16 bytes"));
+            let at = global.build.core().in_words(&corner[0]);
+            return Err(refuse(&format!("a box begins at {at} along them, not shown to be a multiple of 16 bytes")));
         }
         let offset = Stride::plus(&shared.offset, &Expr::from(*index)).ok_or_else(overflow)?;
         if !line.divides(&offset).proved() {

@@ -131,7 +131,7 @@ impl<'k> Stage<'k> {
             return Err(Reason::Role { tensor, tried: "read by a bulk copy: it is an output" });
         }
         destination.shown_inside()?;
-        let boxes = self.build.boxes(source, destination)?;
+        let boxes = self.build.boxes(source, destination, false)?;
         let (barrier, object) = self.build.object(self.full, &self.index)?;
         for at in &boxes.boxes {
             let (to, address, corner) = self.build.placed(at, destination)?;

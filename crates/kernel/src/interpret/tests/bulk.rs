@@ -6,7 +6,7 @@ use super::assembler::{Assembler, finds, is_right, runs};
 use super::barriers::{arrive, init, wait};
 use crate::element::Element;
 use crate::interpret::Defect;
-use crate::program::memory::{BufferId, MapId, Role};
+use crate::program::memory::{BufferId, Dimension, MapId, Role, TensorMap};
 use crate::program::operation::{Binary, Comparison, Fence, Operation};
 use crate::program::register::{Register, Width};
 
@@ -15,8 +15,9 @@ use crate::program::register::{Register, Width};
 struct Boxed {
     swizzle: SwizzleMode,
     boxed: [u32; 2],
-    /// The corner that is loaded.
+    /// The corner that is loaded, and the one that is stored where that is another.
     at: [i64; 2],
+    to: Option<[i64; 2]>,
     expect: i64,
     publish: bool,
     wait: bool,
@@ -32,6 +33,7 @@ const BOXED: Boxed = Boxed {
     swizzle: SwizzleMode::None,
     boxed: [32, 4],
     at: [32, 4],
+    to: None,
     expect: 0,
     publish: true,
     wait: true,
@@ -91,6 +93,7 @@ fn boxed(how: Boxed) -> crate::program::Program {
     if how.barrier {
         k.barrier();
     }
+    let corner = how.to.map_or(corner, |to| to.map(|at| k.constant(at)));
     k.only(0, |k| {
         let access = k.access(shared, 32, 1);
         k.emit(Operation::BulkStore { map: to, from: access }, &[place, corner[0], corner[1]], &[]);
@@ -110,7 +113,9 @@ pub(super) fn boxes_are_loaded_and_stored() {
     let corners = [[32, 4], [0, 0], [64, 8], [-16, -2], [80, 0], [0, -4], [76, 9]];
     let shapes = [(SwizzleMode::None, [32, 4]), (SwizzleMode::Bytes128, [32, 8]), (SwizzleMode::Bytes64, [16, 16])];
     for (at, (swizzle, boxed_by)) in corners.into_iter().flat_map(|at| shapes.map(|shape| (at, shape))) {
-        let program = boxed(Boxed { at, swizzle, boxed: boxed_by, ..BOXED });
+        // Boxes are loaded from before the first coordinates too, and stored from 0 on.
+        let to = at.map(|at| at.max(0));
+        let program = boxed(Boxed { at, to: Some(to), swizzle, boxed: boxed_by, ..BOXED });
         let run = is_right(&program);
         let (source, target) = (run.tensor::<u32>(0).unwrap(), run.tensor::<u32>(1).unwrap());
         // A program with the same tensors that does nothing.
@@ -120,9 +125,12 @@ pub(super) fn boxes_are_loaded_and_stored() {
         for row in 0..ROWS {
             for column in 0..COLUMNS {
                 let index = (row * COLUMNS + column) as usize;
-                let inside = (at[0]..at[0] + i64::from(boxed_by[0])).contains(&column)
-                    && (at[1]..at[1] + i64::from(boxed_by[1])).contains(&row);
-                let expected = if inside { source[index].wrapping_mul(3).wrapping_add(1) } else { before[index] };
+                let inside = (to[0]..to[0] + i64::from(boxed_by[0])).contains(&column)
+                    && (to[1]..to[1] + i64::from(boxed_by[1])).contains(&row);
+                let [x, y] = [column - to[0] + at[0], row - to[1] + at[1]];
+                let there = (0..COLUMNS).contains(&x) && (0..ROWS).contains(&y);
+                let loaded = if there { source[(y * COLUMNS + x) as usize] } else { 0 };
+                let expected = if inside { loaded.wrapping_mul(3).wrapping_add(1) } else { before[index] };
                 assert_eq!(target[index], expected, "{at:?} {row} {column}");
             }
         }
@@ -354,4 +362,138 @@ pub(super) fn a_fence_before_the_stores_is_none_after_them() {
     };
     is_right(&program(true));
     finds(&program(false), "E1019");
+}
+
+/// A matrix to which one thread stores a box whose bytes are all 0x5a: `[columns, rows]`, elements from row to row,
+/// the sides of the box and its corner.
+struct Stored {
+    element: Element,
+    extents: [i64; 2],
+    pitch: i64,
+    boxed: [u32; 2],
+    at: [i64; 2],
+    swizzle: SwizzleMode,
+}
+
+const STORED: Stored = Stored {
+    element: Element::U32,
+    extents: [13, 4],
+    pitch: 16,
+    boxed: [8, 4],
+    at: [8, 0],
+    swizzle: SwizzleMode::None,
+};
+
+impl Stored {
+    fn program(&self) -> crate::program::Program {
+        let (bytes, [columns, rows]) = (i64::from(self.element.bytes()), self.extents);
+        let words = i64::from(self.boxed[0] * self.boxed[1]) * bytes / 4;
+        let mut k = Assembler::new(1, 32);
+        // What lies behind the last row belongs to somebody else; what lies between rows does too.
+        let target = k.global(Role::Both, self.element, self.pitch * (rows - 1) + columns);
+        let shared = k.shared(self.element, words * 4 / bytes);
+        let dimension =
+            |extent: i64, stride: i64, boxed| Dimension { extent: extent.into(), stride: stride.into(), boxed };
+        let dimensions =
+            vec![dimension(columns, bytes, self.boxed[0]), dimension(rows, self.pitch * bytes, self.boxed[1])];
+        k.raw().maps.push(TensorMap { buffer: target, dimensions, swizzle: self.swizzle });
+        let (thread, filled, end) = (k.thread(), k.constant(0x5a5a_5a5a), k.constant((words + 31) / 32));
+        let zero = k.constant(0);
+        k.turns(zero, end, |k, turn| {
+            let (row, column) = (k.scaled(turn, 128, 0), k.scaled(thread, 4, 0));
+            let address = k.binary(Binary::Add, row, column);
+            let inside = k.compare(Comparison::Less, address, 4 * words);
+            k.guarded(inside, |k| k.store(shared, address, filled));
+        });
+        k.fence(Fence::AsyncShared);
+        k.barrier();
+        let corner = self.at.map(|at| k.constant(at));
+        k.only(0, |k| {
+            let access = k.access(shared, 32, 1);
+            k.emit(Operation::BulkStore { map: MapId(0), from: access }, &[zero, corner[0], corner[1]], &[]);
+            k.plain(Operation::CommitBulk);
+            k.plain(Operation::WaitBulk { groups: 0, read: true });
+        });
+        k.program()
+    }
+}
+
+#[test]
+pub(super) fn stores_that_end_inside_a_chunk_are_found() {
+    let (u8s, u16s, u64s) = (Element::U8, Element::Bf16, Element::U64);
+    let none = SwizzleMode::None;
+    // As measured on a device: each of these overwrites what lies behind its rows.
+    for (element, extents, pitch, boxed, at, swizzle) in [
+        (Element::U32, [13, 4], 16, [8, 4], [8, 0], none),
+        (Element::U32, [14, 4], 16, [16, 4], [0, 0], none),
+        (Element::U32, [15, 1], 16, [16, 1], [0, 0], none),
+        (Element::F32, [101, 3], 104, [32, 4], [96, 0], SwizzleMode::Bytes128),
+        (u16s, [57, 4], 64, [64, 4], [0, 0], SwizzleMode::Bytes128),
+        (u16s, [63, 4], 64, [32, 4], [32, 0], SwizzleMode::Bytes64),
+        (u16s, [15, 4], 16, [16, 4], [0, 1], SwizzleMode::Bytes32),
+        (u16s, [1, 4], 8, [8, 4], [0, 3], none),
+        (u16s, [135, 1], 136, [8, 1], [128, 0], none),
+        (u16s, [175, 4], 400, [64, 2], [128, 2], SwizzleMode::Bytes128),
+        (u8s, [49, 2], 64, [64, 2], [0, 0], none),
+        (u8s, [61, 2], 64, [16, 2], [48, 0], none),
+        (u64s, [5, 4], 6, [8, 4], [0, 0], none),
+        (u64s, [7, 4], 8, [2, 4], [6, 0], none),
+        // Rows without gaps: the rest of a chunk is the beginning of the next row.
+        (Element::U32, [13, 4], 12, [16, 4], [0, 0], none),
+    ] {
+        let stored = Stored { element, extents, pitch, boxed, at, swizzle };
+        finds(&stored.program(), "E1041");
+    }
+    let findings = runs(&STORED.program()).remove(0).unwrap_err();
+    let text = findings[0].to_string();
+    assert!(text.contains("bytes 52 to 63 of `t0` (element 13 of"), "{text}");
+    // Every row is written past its end, and so is the last one, behind the tensor.
+    let last = Stored { at: [8, 3], ..STORED };
+    let text = runs(&last.program()).remove(0).unwrap_err()[0].to_string();
+    assert!(text.contains("bytes 244 to 255 of `t0`"), "{text}");
+}
+
+#[test]
+pub(super) fn stores_before_the_first_element_are_found() {
+    for at in [[-8, 0], [0, -1], [0, -4], [-4, -1], [0, -400], [-80, 2]] {
+        finds(&Stored { extents: [16, 4], at, ..STORED }.program(), "E1041");
+    }
+    // A coordinate that is no whole number of chunks is misaligned, as in loads.
+    for at in [[1, 0], [2, 0], [-3, 0], [7, 3]] {
+        finds(&Stored { extents: [16, 4], at, ..STORED }.program(), "E1011");
+    }
+}
+
+#[test]
+pub(super) fn stores_that_stay_inside_are_right() {
+    for (element, extents, pitch, boxed, at, swizzle) in [
+        // The extent ends at a chunk, inside the box and at its end; pitches are any.
+        (Element::U32, [12, 4], 16, [8, 4], [8, 0], SwizzleMode::None),
+        (Element::U32, [16, 4], 20, [8, 4], [8, 2], SwizzleMode::None),
+        (Element::Bf16, [56, 4], 64, [64, 4], [0, 0], SwizzleMode::Bytes128),
+        (Element::Bf16, [136, 1], 136, [8, 1], [128, 0], SwizzleMode::None),
+        (Element::U64, [6, 4], 6, [8, 4], [0, 0], SwizzleMode::None),
+        (Element::U8, [48, 2], 64, [64, 2], [0, 0], SwizzleMode::None),
+        // It ends inside a chunk, and the box does not reach that chunk, or lies past it.
+        (Element::U32, [13, 4], 16, [8, 4], [0, 0], SwizzleMode::None),
+        (Element::U32, [13, 4], 16, [8, 4], [4, 0], SwizzleMode::None),
+        (Element::U32, [13, 4], 16, [8, 4], [16, 0], SwizzleMode::None),
+        (Element::U32, [13, 4], 16, [8, 4], [8, 4], SwizzleMode::None),
+        (Element::U32, [13, 4], 16, [8, 4], [400, 400], SwizzleMode::None),
+    ] {
+        let stored = Stored { element, extents, pitch, boxed, at, swizzle };
+        let run = is_right(&stored.program());
+        let mut idle = stored.program();
+        idle.body.clear();
+        let before = is_right(&idle).bytes(0).unwrap().to_vec();
+        let bytes = element.bytes() as usize;
+        for (index, (own, before)) in run.bytes(0).unwrap().chunks(bytes).zip(before.chunks(bytes)).enumerate() {
+            let (column, row) = (index as i64 % pitch, index as i64 / pitch);
+            let boxed =
+                [column - at[0], row - at[1]].into_iter().zip(boxed).all(|(at, side)| (0..side.into()).contains(&at));
+            let written = column < extents[0] && boxed;
+            let expected = if written { &[0x5a; 8][..bytes] } else { before };
+            assert_eq!(own, expected, "{extents:?} {at:?}: ({column},{row})");
+        }
+    }
 }
