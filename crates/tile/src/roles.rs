@@ -37,6 +37,8 @@ const BAND: i64 = 8;
 /// not share them. Measured so on an H200: attention with heads of 128 brings 4, and is 2 % faster
 /// where blocks of a round are alike; with heads of 256 it brings 8, and is 5 % slower.
 const APART: i64 = 4;
+/// What a bulk store writes as a whole, in bytes: measured on an H200 (the kernel language's E0923).
+const CHUNK: i64 = 16;
 /// The most dimensions of a tensor map.
 const DIMENSIONS: usize = 5;
 
@@ -118,7 +120,7 @@ struct Seen<'p> {
     products: Vec<Product<'p>>,
     /// Tiles that are brought: the value, the tile, the place, and the body.
     brought: Vec<(ValueId, Brought, &'p [Index], usize)>,
-    stores: Vec<(usize, ValueId)>,
+    stores: Vec<(usize, &'p [Index], ValueId)>,
     loops: Vec<&'p Loop>,
     /// The operation and operands of each value, and the values that say which tile is loaded.
     given: HashMap<ValueId, (&'p Operation, &'p [ValueId])>,
@@ -149,7 +151,7 @@ impl<'p> Seen<'p> {
                     self.brought.push((*result, own, at, number));
                 }
                 Statement::Let { .. } => {}
-                Statement::Store { tensor, value, .. } => self.stores.push((*tensor, *value)),
+                Statement::Store { tensor, at, value, .. } => self.stores.push((*tensor, at, *value)),
                 Statement::Loop(own) => {
                     self.loops.push(own);
                     self.walk(&own.body);
@@ -168,6 +170,24 @@ pub(crate) fn is_contiguous(program: &Program, tensor: usize, mode: usize) -> bo
     let layout = program.tensors[tensor].layout.parse::<Layout<Expr>>();
     let own = layout.ok().and_then(|layout| layout.mode(mode));
     own.is_some_and(|own| own.leaves().first().is_some_and(|leaf| leaf.stride == Expr::from(1)))
+}
+
+/// Whether the copy engine keeps what it stores inside a tensor: it writes whole chunks of 16
+/// bytes, and traps at negative coordinates. So all lines of the tensor begin and end at chunks, for
+/// every admissible size, and tiles are counted from 0 on.
+pub(crate) fn is_stored_in_bulk(program: &Program, tensor: usize, at: &[Index]) -> bool {
+    let own = &program.tensors[tensor];
+    let unit = Expr::from((CHUNK / i64::from(own.element.bytes())).max(1));
+    // What is said of a size with one tensor holds for all.
+    let mut names = Declarations::new();
+    if program.tensors.iter().try_for_each(|tensor| names.gather(&tensor.layout)).is_err() {
+        return false;
+    }
+    let Ok(layout) = names.layout(&own.layout) else { return false };
+    let one = Expr::from(1);
+    let mut leaves = layout.leaves().iter().filter(|leaf| leaf.extent != one);
+    leaves.all(|leaf| unit.divides(if leaf.stride == one { &leaf.extent } else { &leaf.stride }).proved())
+        && at.iter().all(|index| index.constant >= 0 && index.terms.iter().all(|(_, by)| *by >= 0))
 }
 
 /// Who does what in a program whose factors are staged for the copy engine; why not, where its
@@ -378,8 +398,13 @@ fn rings(seen: &Seen<'_>) -> (Vec<Ring>, HashMap<ValueId, (usize, usize)>) {
 fn stages(program: &Program, seen: &Seen<'_>, rings: &mut [Ring]) -> Result<bool, String> {
     let bytes = |turned: bool| rings.iter().filter(|ring| ring.turned == turned).map(|ring| ring.bytes(program)).sum();
     let [fixed, turned]: [i64; 2] = [false, true].map(bytes);
-    let leaving = seen.stores.iter().map(|(_, value)| program.type_of(*value));
-    let leaving = leaving.filter(|ty| ty.element.bytes() == 2).map(|ty| ty.size() * 2).max().unwrap_or(0);
+    let leaving = seen.stores.iter().filter(|(tensor, at, _)| is_stored_in_bulk(program, *tensor, at));
+    let leaving = leaving
+        .map(|(.., value)| program.type_of(*value))
+        .filter(|ty| ty.element.bytes() == 2)
+        .map(|ty| ty.size() * 2)
+        .max()
+        .unwrap_or(0);
     let count = |leaving: i64| (BYTES - fixed - leaving) / turned.max(1);
     let (leaves, stages) = match count(leaving) {
         stages @ 2.. => (leaving > 0, stages),

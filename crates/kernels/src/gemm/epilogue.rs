@@ -150,7 +150,8 @@ impl Epilogue {
         };
         let functions = problems.iter().filter_map(Problem::function).filter(|_| splits == 1);
         let functions: Vec<Fused> = functions.cloned().collect();
-        let fetches = fetches(problems, plan, &functions, (stored, &cut))?;
+        let bulk = stored.is_some() && spread.is_none();
+        let fetches = fetches(problems, plan, &functions, (stored, bulk), &cut)?;
         let comes = fetches.contains(&Some(Fetch::Tile));
         let (panels, rest, [to_shared, from_shared]) = (cut.panels(), cut.rest(), cut.matrices());
         let Cut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes } = cut;
@@ -161,7 +162,6 @@ impl Epilogue {
         let (load, store) = (moved(from_shared, comes)?, moved(to_shared, stored.is_some())?);
         let takers = problem.by_products().map(|by| Taker::of(by, problem, plan, &part, [rows, strip]));
         let takers: Vec<Taker> = takers.collect::<Result<_, _>>()?;
-        let bulk = stored.is_some() && spread.is_none();
         let apart = bulk && takers.is_empty() && problem.groups().is_none() && problem.fold().is_none();
         let blocks = rows % (BLOCK * plan.groups) == 0;
         let teams = if apart && blocks && plan.writes_apart(problem, comes) { plan.groups } else { 1 };
@@ -224,7 +224,8 @@ fn fetches(
     problems: &[Problem],
     plan: &Plan,
     functions: &[Fused],
-    (stored, cut): (Option<Contiguous>, &Cut),
+    (stored, bulk): (Option<Contiguous>, bool),
+    cut: &Cut,
 ) -> Result<Vec<Option<Fetch>>, PlanError> {
     // Tiles of groups begin anywhere, those of folded modes have boxes, and where groups of warps
     // take tiles in turn there are several at once.
@@ -232,7 +233,8 @@ fn fetches(
     let ahead = !plan.alternates && first.groups().is_none() && first.fold().is_none();
     let fetched = |(fused, problem): (&Fused, &Problem)| match stored.filter(|_| ahead) {
         Some(stored) => {
-            let (whole, tile) = (cut.parts == 1, [cut.rows, cut.columns]);
+            // The engine overwrites no tile that threads write from shared memory.
+            let (whole, tile) = (cut.parts == 1 && bulk, [cut.rows, cut.columns]);
             fused::fetches(fused, problem.d(), (stored, whole), plan.swapped, tile)
         }
         None => Vec::new(),

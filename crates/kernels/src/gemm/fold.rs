@@ -277,6 +277,11 @@ impl Fold {
         [text(&self.a), text(&b)]
     }
 
+    /// The extent of the first axis of its rows.
+    pub(super) fn first_row(&self) -> Option<i64> {
+        self.rows.first().copied()
+    }
+
     /// The layout of a matrix beside the sums, its rows along the axes.
     pub(super) fn beside(&self, matrix: &Matrix) -> Option<String> {
         let [down, across, _] = matrix.strides()?;
@@ -286,7 +291,7 @@ impl Fold {
             steps += &format!("{step},");
             step *= extent;
         }
-        let layout = format!("({extents}{}):({steps}{across})", matrix.extents()[1]);
+        let layout = format!("({extents}{}):({steps}{across})", matrix.declared_extents()[1]);
         Some(if matrix.offset() > 0 { format!("S<0,0,0> o {} o {layout}", matrix.offset()) } else { layout })
     }
 

@@ -3,7 +3,8 @@
 //! Law: element `(r,c,l)` of a batch of matrices is at `offset + layout(r,c,l)` of its tensor,
 //! counted in elements of its type. What the copy engine can read of it follows from that: one mode
 //! whose neighbours are neighbours in memory, and all other steps and the beginning multiples of 16
-//! bytes.
+//! bytes. What the engine can store besides ends at a multiple of 16 bytes, for it writes whole
+//! chunks.
 
 use std::fmt;
 
@@ -34,6 +35,9 @@ pub struct Matrix {
     extents: [i64; 3],
     /// From one to the next along rows, columns and matrices, where each is one mode.
     strides: Option<[i64; 3]>,
+    /// Whether rows go on to the next multiple of 16 bytes, and what is written there is lost: in
+    /// workspaces.
+    whole_rows: bool,
 }
 
 /// In which mode neighbours are neighbours in memory.
@@ -74,7 +78,7 @@ impl Matrix {
                 _ => strides = None,
             }
         }
-        Ok(Matrix { element, layout: layout.clone(), offset: 0, extents, strides })
+        Ok(Matrix { element, layout: layout.clone(), offset: 0, extents, strides, whole_rows: false })
     }
 
     /// Rows one after the other.
@@ -119,6 +123,12 @@ impl Matrix {
         }
     }
 
+    /// The same, whose rows go on to the next multiple of 16 bytes: a workspace, of which nobody
+    /// else has what lies behind its rows. Its columns are contiguous.
+    pub(crate) fn in_whole_rows(self) -> Matrix {
+        Matrix { whole_rows: true, ..self }
+    }
+
     /// The type of the elements.
     pub fn element(&self) -> Element {
         self.element
@@ -158,7 +168,15 @@ impl Matrix {
     ///
     /// Errors: their number is not representable.
     pub fn reach(&self) -> Result<i64, LayoutError> {
-        Ok(self.offset + self.layout.range()?.1 + 1)
+        let behind = self.declared_extents()[1] - self.extents[1];
+        Ok(self.offset + self.layout.range()?.1 + 1 + behind)
+    }
+
+    /// Rows, columns and matrices as a kernel declares them: of whole rows all columns.
+    pub(crate) fn declared_extents(&self) -> [i64; 3] {
+        let [rows, columns, matrices] = self.extents;
+        let unit = UNIT / i64::from(self.element.bytes());
+        [rows, if self.whole_rows { (columns + unit - 1) / unit * unit } else { columns }, matrices]
     }
 
     /// Steps from row to row, column to column and matrix to matrix, where each is one mode. Steps
@@ -170,7 +188,7 @@ impl Matrix {
     /// How a kernel declares it to those who use it; the third mode is left out where all matrices
     /// are one.
     pub(crate) fn declared(&self) -> String {
-        let [rows, columns, matrices] = self.extents;
+        let [rows, columns, matrices] = self.declared_extents();
         let layout = match self.declared_strides() {
             None => self.layout.to_string(),
             Some([down, across, step]) if self.is_batch() => {
@@ -235,6 +253,17 @@ impl Matrix {
             return Err("its matrices begin at no multiples of 16 bytes");
         }
         Ok(contiguous)
+    }
+
+    /// In which mode bulk copies store it, or why they cannot: they write whole chunks.
+    pub(crate) fn stored_in_bulk(&self) -> Result<Contiguous, &'static str> {
+        let contiguous = self.bulk()?;
+        let [rows, columns, _] = self.declared_extents();
+        let line = if contiguous == Contiguous::Columns { columns } else { rows };
+        match line * i64::from(self.element.bytes()) % UNIT {
+            0 => Ok(contiguous),
+            _ => Err("its lines end inside a chunk of 16 bytes, which bulk stores write whole"),
+        }
     }
 
     /// The bytes of its elements, each once.

@@ -229,10 +229,16 @@ impl Prepared {
         // Bulk copies store no elements of 8 bits, which are made of those of 32 afterwards.
         let element = if stored.is_some() && d.element().bytes() == 1 { Element::F32 } else { d.element() };
         let line = pack::padded(columns, element);
+        // Bulk copies write whole chunks, so its rows are declared whole.
         let plain = Matrix::strided(element, [rows, columns, matrices], [line, 1, rows.saturating_mul(line)])?;
+        let plain = plain.in_whole_rows();
         let moved = relayout(plain.layout(), element, place(d.layout(), d.offset())?, d.element())?;
         let from = self.workspace(plain.reach()?, element);
-        let because = if d.strides().is_none() { "its modes are folded" } else { "bulk copies do not store it so" };
+        let because = match problem.stored() {
+            _ if d.strides().is_none() => "its modes are folded",
+            Err(because) => because,
+            Ok(_) => "bulk copies do not store it so",
+        };
         let does = format!("moves D to where it belongs ({because})");
         self.after.push(Step::new(moved.kernel().clone(), vec![from, ProductTensor::D], does));
         self.operands.push(from);

@@ -227,7 +227,13 @@ impl Problem {
         if !matches!(self.d.element().bytes(), 2 | 4) {
             return Err("its elements have 8 bits");
         }
-        self.d.bulk()
+        let contiguous = self.d.stored_in_bulk()?;
+        // Rows that are folded are several modes, of which the first one is contiguous.
+        let first = if contiguous == Contiguous::Rows { self.fold().and_then(|fold| fold.first_row()) } else { None };
+        match first.is_some_and(|rows| rows * i64::from(self.d.element().bytes()) % 16 != 0) {
+            true => Err("its folded lines end inside a chunk of 16 bytes, which bulk stores write whole"),
+            false => Ok(contiguous),
+        }
     }
 
     /// In which mode D goes through shared memory, from where bulk copies store it, or threads that

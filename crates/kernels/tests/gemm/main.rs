@@ -1,6 +1,7 @@
 //! Plans of products, carried out by the interpreter and compared with plain loops: every schedule,
 //! every kind of problem. Only plans that are given; `plan.rs` of the crate chooses others.
 
+mod chunks;
 mod every_plan;
 mod fold;
 mod groups;

@@ -2,7 +2,8 @@
 //!
 //! Law: a result is written to shared memory as matrices of 8 x 8, strip by strip, in lines of 128
 //! bytes; then the copy engine stores it, while the groups go on. Before the next one is written
-//! there, the one before has been read.
+//! there, the one before has been read. A tensor whose lines end inside a chunk of 16 bytes, which
+//! the engine would write whole, is stored by threads.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ use tilewright_layout::{Layout, Slot, Tiler, Tree};
 
 use super::super::{Lowering, Own, over};
 use crate::program::{Index, Statement, ValueId};
-use crate::roles::{Brought, is_contiguous};
+use crate::roles::{Brought, is_contiguous, is_stored_in_bulk};
 
 /// The most columns of a strip: lines of 128 bytes.
 const STRIP: i64 = 64;
@@ -26,7 +27,7 @@ fn refused(_: tilewright_atoms::AtomError) -> KernelError {
 impl<'k> Lowering<'k, '_> {
     /// Where a tile of a store lies: rows and columns, and the tile without modes of one element,
     /// if it may leave through shared memory.
-    fn leaves(&self, tensor: usize, value: ValueId) -> Option<([i64; 2], Brought)> {
+    fn leaves(&self, tensor: usize, at: &[Index], value: ValueId) -> Option<([i64; 2], Brought)> {
         let ty = self.placed.program.type_of(value);
         let several: Vec<usize> = (0..ty.shape.len()).filter(|mode| ty.shape[*mode] > 1).collect();
         let [rows, columns] = several.as_slice() else { return None };
@@ -38,16 +39,17 @@ impl<'k> Lowering<'k, '_> {
         let fits = ty.element.bits() == 16
             && is_contiguous(&self.placed.program, tensor, *columns)
             && extents[1] % 16 == 0
+            && is_stored_in_bulk(&self.placed.program, tensor, at)
             && self.placed.tilings.iter().any(as_sums);
         fits.then(|| (extents, Brought { tensor, shape: ty.shape.clone(), modes: [*rows, *columns] }))
     }
 
     /// Shared memory for all stores that leave through it.
     pub(super) fn leaving(&self) -> Result<HashMap<[i64; 2], View<'k>>, KernelError> {
-        fn stores(body: &[Statement], found: &mut Vec<(usize, ValueId)>) {
+        fn stores<'p>(body: &'p [Statement], found: &mut Vec<(usize, &'p [Index], ValueId)>) {
             for statement in body {
                 match statement {
-                    Statement::Store { tensor, value, .. } => found.push((*tensor, *value)),
+                    Statement::Store { tensor, at, value, .. } => found.push((*tensor, at, *value)),
                     Statement::Loop(own) => stores(&own.body, found),
                     Statement::Let { .. } => {}
                 }
@@ -57,8 +59,8 @@ impl<'k> Lowering<'k, '_> {
         stores(&self.placed.program.body, &mut all);
         let mut found = HashMap::new();
         let mut sizes: Vec<([i64; 2], Element)> = Vec::new();
-        for (tensor, value) in all {
-            let Some((extents, _)) = self.leaves(tensor, value) else { continue };
+        for (tensor, at, value) in all {
+            let Some((extents, _)) = self.leaves(tensor, at, value) else { continue };
             let element = self.placed.program.tensors[tensor].element;
             // One place serves all stores of one shape.
             if sizes.is_empty() || sizes.contains(&(extents, element)) {
@@ -74,7 +76,7 @@ impl<'k> Lowering<'k, '_> {
     /// Stores a tile by way of shared memory; whether that is done.
     pub(in crate::lower) fn leave(&self, tensor: usize, at: &[Index], value: ValueId) -> Result<bool, KernelError> {
         let Some(groups) = &self.groups else { return Ok(false) };
-        let Some((extents, own)) = self.leaves(tensor, value) else { return Ok(false) };
+        let Some((extents, own)) = self.leaves(tensor, at, value) else { return Ok(false) };
         let Some(shared) = groups.leaving.get(&extents) else { return Ok(false) };
         if shared.element() != self.placed.program.tensors[tensor].element {
             return Ok(false);
