@@ -75,9 +75,21 @@ impl Device {
     /// Errors: the device is older than any target (E0804); the kernel has an instruction that the
     /// device has not (E0921); as [`Device::load`].
     pub fn compile(&self, kernel: &Kernel, options: &ModuleOptions) -> Result<DeviceKernel, GpuError> {
-        let program = kernel.program().clone();
-        let target = self.target()?;
-        let text = ptx::write(&program, target)?;
+        let text = ptx::write(kernel.program(), self.target()?)?;
+        self.compile_text(kernel.program(), &text, options)
+    }
+
+    /// Compiles a text for a program: as [`ptx::write`] writes it, or changed by hand. Its entry has
+    /// the name and the parameters of the program. Nothing is shown of what the text does.
+    ///
+    /// Errors: the device is older than any target (E0804); as [`Device::load`].
+    pub fn compile_text(
+        &self,
+        program: &Program,
+        text: &str,
+        options: &ModuleOptions,
+    ) -> Result<DeviceKernel, GpuError> {
+        let (program, target) = (program.clone(), self.target()?);
         Ok(DeviceKernel { module: self.load(text.as_bytes(), options)?, program, target })
     }
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::context::Context;
 use crate::driver::code;
 use crate::error::{GpuError, MemoryFlaw};
+use crate::parameter::{Argument, Place};
 use crate::stream::Stream;
 
 /// Bytes on a device.
@@ -64,6 +65,42 @@ impl Memory {
     /// The bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// So many bytes from `at` on, for a kernel that reads them: a tensor inside an allocation.
+    ///
+    /// ```no_run
+    /// use tilewright_gpu::{Device, GpuError};
+    ///
+    /// # fn main() -> Result<(), GpuError> {
+    /// let mut memory = Device::open(0)?.allocate(4096)?;
+    /// let rows = memory.part_mut(1024, 2048)?; // and 1024 bytes before and behind that stay
+    /// # drop(rows);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: there are not so many bytes (E0813).
+    pub fn part(&self, at: u64, bytes: u64) -> Result<Argument<'_>, GpuError> {
+        Ok(self.inside(at, bytes, false)?.into())
+    }
+
+    /// As [`Memory::part`], for a kernel that writes them.
+    ///
+    /// Errors: as [`Memory::part`].
+    pub fn part_mut(&mut self, at: u64, bytes: u64) -> Result<Argument<'_>, GpuError> {
+        Ok(self.inside(at, bytes, true)?.into())
+    }
+
+    fn inside(&self, at: u64, bytes: u64, writable: bool) -> Result<Place<'_>, GpuError> {
+        match at.checked_add(bytes).filter(|end| *end <= self.bytes) {
+            Some(_) => {
+                let address = self.address + at;
+                let range = (address, bytes);
+                Ok(Place { context: &self.context, range, address, writable, element: None, layout: None })
+            }
+            None => Err(self.small("a launch", "memory", self.bytes, at.saturating_add(bytes))),
+        }
     }
 
     /// Copies bytes from the host to the bytes from `at` on.
