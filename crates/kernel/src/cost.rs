@@ -26,6 +26,7 @@ mod walk;
 use std::fmt;
 
 pub use in_flight::InFlight;
+pub(crate) use machine::MAX_SHARED;
 pub use machine::{Machine, Multiprocessor, Rates};
 pub use occupancy::{Limit, Occupancy};
 pub use requests::{Phase, Request};

@@ -20,6 +20,7 @@ mod writer;
 use std::error::Error;
 use std::fmt;
 
+use crate::cost::Multiprocessor;
 use crate::program::Program;
 use writer::Writer;
 
@@ -84,6 +85,15 @@ pub enum PtxError {
         /// The statement that it came from.
         statement: String,
     },
+    /// E0926: more shared memory than a block of the target has.
+    Shared {
+        /// How many bytes a block of the program takes.
+        asked: u64,
+        /// How many a block of the target has.
+        limit: u64,
+        /// For which target.
+        target: Target,
+    },
     /// E0922: an operation that no target has for these numbers.
     Operation {
         /// What it is.
@@ -99,6 +109,7 @@ impl PtxError {
         match self {
             PtxError::Target { .. } => "E0921",
             PtxError::Operation { .. } => "E0922",
+            PtxError::Shared { .. } => "E0926",
         }
     }
 
@@ -109,6 +120,14 @@ impl PtxError {
                 format!("write for {} or later, or use another instruction", least.name())
             }
             PtxError::Operation { .. } => "convert to f32 for it".to_string(),
+            PtxError::Shared { asked, .. } => {
+                let has = |target: &Target| *asked <= most_shared(*target);
+                let others: Vec<&str> = Target::ALL.into_iter().filter(has).map(Target::name).collect();
+                match others.is_empty() {
+                    true => "take smaller tiles or fewer stages".to_string(),
+                    false => format!("write for {}, or take smaller tiles or fewer stages", others.join(" or ")),
+                }
+            }
         }
     }
 }
@@ -120,6 +139,10 @@ impl fmt::Display for PtxError {
                 write!(f, "{statement}: {what} needs {}, not {}", least.name(), target.name())
             }
             PtxError::Operation { what, statement } => write!(f, "{statement}: there is no {what}"),
+            PtxError::Shared { asked, limit, target } => {
+                let target = target.name();
+                write!(f, "a block takes {asked} bytes of shared memory, and one of {target} has {limit}")
+            }
         }
     }
 }
@@ -136,15 +159,26 @@ impl tilewright_layout::Refusal for PtxError {
     }
 }
 
+/// The most bytes of shared memory that a block of a target has.
+fn most_shared(target: Target) -> u64 {
+    Multiprocessor::of(target).block_shared_bytes.into()
+}
+
 /// The text of a program for a target.
 ///
 /// The entry has the name of the program. Its parameters are the addresses of the tensors (64 bits
 /// each), the scalars, and the tensor maps (128 bytes each), in the order of the program.
 ///
-/// Errors: the target lacks an instruction; an operation has no instruction on any.
+/// Errors: the target lacks an instruction (E0921); an operation has no instruction on any (E0922);
+/// a block of the target has less shared memory (E0926).
 pub fn write(program: &Program, target: Target) -> Result<String, PtxError> {
     let own = sums::in_place(program)?;
-    Writer::new(own.as_ref().unwrap_or(program), target).module()
+    let text = Writer::new(own.as_ref().unwrap_or(program), target).module()?;
+    let (asked, limit) = (u64::from(program.shared_bytes), most_shared(target));
+    if asked > limit {
+        return Err(PtxError::Shared { asked, limit, target });
+    }
+    Ok(text)
 }
 
 /// The least processor that has every instruction of a program.
@@ -163,7 +197,7 @@ pub fn least(program: &Program) -> Result<Target, PtxError> {
     for target in Target::ALL {
         match write(program, target) {
             Ok(_) => return Ok(target),
-            Err(error @ PtxError::Target { .. }) => last = Some(error),
+            Err(error @ (PtxError::Target { .. } | PtxError::Shared { .. })) => last = Some(error),
             Err(error) => return Err(error),
         }
     }

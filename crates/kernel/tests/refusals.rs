@@ -527,3 +527,44 @@ fn bulk_copies_take_the_elements_that_were_declared() {
     });
     assert_eq!(error.unwrap_err().code(), "E0907");
 }
+
+#[test]
+fn the_target_must_hold_the_shared_memory() {
+    use tilewright_kernel::ptx::{Target, least, write};
+    let kernel = |bytes: i64| {
+        Kernel::build("held", |k| {
+            let y = k.output::<f32>("y", "32:1")?;
+            let held = k.shared::<f32>(&format!("{}:1", bytes / 4))?;
+            k.threads(32)?;
+            let thread = k.thread()?;
+            let own = held.at(&thread)?;
+            let zero = own.fragment()?;
+            zero.clear();
+            own.store(&zero)?;
+            y.at(&thread)?.store(&own.load()?)
+        })
+        .unwrap()
+    };
+    // The limits of the programming guide, of a block of 8.0, 8.9 and 9.0.
+    for (bytes, holds) in [
+        (101_376, [true, true, true]),
+        (101_380, [true, false, true]),
+        (166_912, [true, false, true]),
+        (166_916, [false, false, true]),
+        (232_448, [false, false, true]),
+    ] {
+        let kernel = kernel(bytes);
+        for (target, holds) in Target::ALL.into_iter().zip(holds) {
+            let text = write(kernel.program(), target);
+            assert_eq!(text.is_ok(), holds, "{bytes} {target:?}");
+            if let Err(error) = text {
+                assert_eq!(error.code(), "E0926");
+                let words = format!("{error}; {}", error.help());
+                assert!(words.contains(&format!("{bytes} bytes")) && words.contains("sm_90a"), "{words}");
+                assert!(tilewright_kernel::explanation("E0926").is_some());
+            }
+        }
+        let first = holds.iter().position(|holds| *holds).unwrap();
+        assert_eq!(least(kernel.program()).unwrap(), Target::ALL[first]);
+    }
+}

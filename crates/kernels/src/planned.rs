@@ -88,7 +88,8 @@ impl Planned {
     pub fn on(self, target: Target) -> Planned {
         match self.otherwise {
             Some(other) if ptx::write(self.kernel.program(), target).is_err() => {
-                Planned { bytes: self.bytes, operations: self.operations, sizes: self.sizes, ..*other }
+                let other = Planned { bytes: self.bytes, operations: self.operations, sizes: self.sizes, ..*other };
+                other.on(target)
             }
             _ => self,
         }

@@ -14,8 +14,10 @@
 //! tiles along M first, then along N, then the next group.
 
 use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_kernel::cost::Multiprocessor;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Stride, Tiler, Tree};
@@ -80,21 +82,37 @@ pub fn product(factors: Element, result: Element, [m, n, k]: [i64; 3]) -> Result
     let blocks = |tiles: &Tiles| count(m, tiles.tile[0]).saturating_mul(count(n, tiles.tile[1]));
     let many = blocks(&LARGE) >= MANY_BLOCKS;
     let tile = if many { LARGE.tile } else { SMALL.tile };
-    let group = group_of(count(m, tile[0]));
-    let whole = m % (tile[0] * group) == 0 && n % tile[1] == 0;
+    let whole = m % (tile[0] * group_of(count(m, tile[0]))) == 0 && n % tile[1] == 0;
     let tiles = match (many, whole) {
         (true, true) => LARGE,
         (true, false) => RAGGED,
         (false, _) => SMALL,
     };
-    // What a size is a multiple of, where that spares a predicate or widens an access.
-    let facts = [
-        fact(m, &[tiles.tile[0] * group]),
-        fact(n, &[tiles.tile[1], 8]),
-        fact(if k % 8 == 0 { k } else { 8 }, &[tiles.depth, 8]),
-    ];
-    let planned = product_of(factors, result, &tiles, group, facts)?;
-    Ok(planned.sized(&[("M", m), ("N", n), ("K", k)]))
+    let of = |tiles: &Tiles| -> Result<Planned, PlanError> {
+        // What a size is a multiple of, where that spares a predicate or widens an access.
+        let group = group_of(count(m, tiles.tile[0]));
+        let facts = [
+            fact(m, &[tiles.tile[0] * group]),
+            fact(n, &[tiles.tile[1], 8]),
+            fact(if k % 8 == 0 { k } else { 8 }, &[tiles.depth, 8]),
+        ];
+        Ok(product_of(factors, result, tiles, group, facts)?.sized(&[("M", m), ("N", n), ("K", k)]))
+    };
+    // Blocks of other targets hold less: the same with fewer stages, or smaller tiles.
+    let smaller = [Tiles { stages: 2, ..tiles }, SMALL, Tiles { stages: 2, ..SMALL }];
+    let fits = |plan: &Planned, target: Target| {
+        plan.kernel().program().shared_bytes <= Multiprocessor::of(target).block_shared_bytes
+    };
+    let mut plans = vec![of(&tiles)?];
+    for target in [Target::Sm80, Target::Sm89] {
+        if plans.iter().any(|plan| fits(plan, target)) {
+            continue;
+        }
+        let others = smaller.iter().map(of).collect::<Result<Vec<_>, _>>()?;
+        plans.extend(others.into_iter().find(|plan| fits(plan, target)));
+    }
+    let last = plans.into_iter().rev().reduce(|other, plan| plan.otherwise(other));
+    last.ok_or(PlanError::Plan { because: "no tiles fit" })
 }
 
 /// The matrix instruction for factors of a type.

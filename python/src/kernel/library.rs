@@ -56,12 +56,14 @@ impl Plan {
         launches: Vec<(Program, Vec<usize>)>,
         bytes: &[i64],
     ) -> PyResult<Plan> {
-        // A workspace has the type in which the first kernel that has it knows it.
+        // Kernels that move know several elements as one wider number, so a workspace has the
+        // narrowest type in which a kernel knows it.
         let element = |workspace: usize| {
-            launches.iter().find_map(|(program, numbers)| {
+            let known = launches.iter().filter_map(|(program, numbers)| {
                 let at = numbers.iter().position(|number| *number == tensors + workspace)?;
                 program.kernel.program().tensors().nth(at).map(|buffer| buffer.element)
-            })
+            });
+            known.min_by_key(|element| element.bytes())
         };
         let workspaces = bytes.iter().enumerate().filter_map(|(number, bytes)| {
             let element = element(number)?;

@@ -3,7 +3,8 @@
 //! Law: what is multiplied follows from a number alone: a problem (`random/problem.rs`) or a list of
 //! problems (`random/list.rs`), and what its numbers are like. So does its plan: that of the model
 //! for most, and any of the candidates for the others. On a device each is run once, D poisoned
-//! before, and elements by chance are compared with sums in f64; without one the interpreter runs
+//! before, and elements by chance are compared with sums in f64; every byte beside D, beside what is
+//! kept and behind the workspace is as it was. Without one the interpreter runs
 //! small problems, and all elements are compared. Of these a third is long along K and has few
 //! stages, so that rings go round several times and tails are loaded alone.
 
@@ -15,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tilewright::gpu::{Device, Memory, Stream};
 use tilewright::kernel::Element;
-use tilewright::kernels::gemm::{Plan, Problem, Problems, Product, ProductTensor, Products, Step};
+use tilewright::kernels::gemm::{Matrix, Plan, Problem, Problems, Product, ProductTensor, Products, Step};
 use tilewright::kernels::{PlanError, Unchecked, any_numbers, bits_at};
 
 use self::problem::Chance;
@@ -29,6 +30,9 @@ const COMPARED: u64 = 300;
 const PERIOD: usize = 65_521;
 /// The largest size of problems for the interpreter.
 const SMALL: i64 = 256;
+/// What memory holds that a kernel has not written, and how many bytes there are behind a tensor.
+const POISON: u8 = 0xff;
+const BEHIND: u64 = 256;
 /// The most stages of a problem that is long along K.
 const FEW_STAGES: i64 = 4;
 
@@ -239,8 +243,8 @@ fn filled(
     let mut tensors = Tensors { memory: Vec::new() };
     let mut blocks: Vec<Block> = Vec::new();
     let allocate = |bytes: i64| -> Result<Memory, Failure> {
-        let mut memory = device.allocate(bytes as u64 + 256)?;
-        memory.fill_bytes(stream, 0xff)?;
+        let mut memory = device.allocate(bytes as u64 + BEHIND)?;
+        memory.fill_bytes(stream, POISON)?;
         Ok(memory)
     };
     for operand in problem.given() {
@@ -282,6 +286,27 @@ fn compared(
     let width = problem.result().bytes() as usize;
     let mut left = vec![0; usize::try_from(d.bytes()).unwrap_or(0)];
     d.read(stream, 0, &mut left)?;
+    beside(&left, problem.d()).map_err(|words| Failure::Value(format!("D: {words}")))?;
+    for (operand, memory) in &tensors.memory {
+        let found = match operand {
+            ProductTensor::ByProduct(_) => {
+                let mut bytes = vec![0; usize::try_from(memory.bytes()).unwrap_or(0)];
+                memory.read(stream, 0, &mut bytes)?;
+                problem.matrix(*operand).map_or(Ok(()), |matrix| beside(&bytes, matrix))
+            }
+            ProductTensor::Workspace(_) => {
+                let mut behind = [0; BEHIND as usize];
+                memory.read(stream, memory.bytes() - BEHIND, &mut behind)?;
+                if behind == [POISON; BEHIND as usize] {
+                    Ok(())
+                } else {
+                    Err("bytes behind it were written".to_string())
+                }
+            }
+            _ => Ok(()),
+        };
+        found.map_err(|words| Failure::Value(format!("{operand:?}: {words}")))?;
+    }
     let input = |operand: ProductTensor, at: i64| {
         let found = blocks.iter().find(|(known, ..)| *known == operand);
         found.map_or(0, |(_, width, block)| bits_at(block, *width, at as usize % PERIOD))
@@ -308,6 +333,26 @@ fn compared(
     }
     let kept = compare_kept(problem, stream, &input, tensors, &mut 0.0)?;
     Ok(elements + kept as u64)
+}
+
+/// Whether every byte that no element of a matrix has is as it was before.
+fn beside(left: &[u8], matrix: &Matrix) -> Result<(), String> {
+    let (width, [rows, columns, matrices]) = (matrix.element().bytes() as usize, matrix.extents());
+    let mut own = vec![false; left.len() / width + 1];
+    for matrix_number in 0..matrices {
+        for column in 0..columns {
+            for row in 0..rows {
+                let place = matrix.place([row, column, matrix_number]).map_err(|error| error.to_string())?;
+                if let Some(own) = own.get_mut(usize::try_from(place).unwrap_or(usize::MAX)) {
+                    *own = true;
+                }
+            }
+        }
+    }
+    match left.iter().enumerate().find(|(at, byte)| !own[at / width] && **byte != POISON) {
+        None => Ok(()),
+        Some((at, _)) => Err(format!("byte {at} was written, and belongs to no element of {}", matrix.layout())),
+    }
 }
 
 /// Checks the problem, or the list, of a number; a failure says what it was.

@@ -8,13 +8,11 @@ use tilewright_layout::{Extent, Layout, LayoutError, Stride, Swizzle};
 
 use super::core::Core;
 use super::{Build, View, tensor};
+use crate::cost::MAX_SHARED;
 use crate::element::{Element, ElementType};
 use crate::error::{KernelError, Reason};
 use crate::program::memory::{Buffer, BufferId, Cache, Role, Space};
 use crate::program::{Location, Source};
-
-/// The most shared memory of a block, in bytes, that any target has.
-pub(super) const MAX_SHARED: u64 = 232_448;
 
 /// A swizzle permutes blocks of as many elements as this power of two.
 fn period(swizzle: Swizzle) -> i64 {

@@ -7,6 +7,7 @@
 
 use crate::program::group::GroupFactors;
 use crate::program::operation::Matrix;
+use crate::ptx::Target;
 
 /// A processor.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,6 +98,8 @@ impl Rates {
     }
 }
 
+/// Compute capability 9.0 (CUDA C++ Programming Guide, "Technical Specifications per Compute
+/// Capability").
 const HOPPER: Multiprocessor = Multiprocessor {
     threads: 2048,
     blocks: 32,
@@ -106,7 +109,35 @@ const HOPPER: Multiprocessor = Multiprocessor {
     reserved_bytes: 1024,
 };
 
+/// Compute capability 8.0, from the same table.
 const AMPERE: Multiprocessor = Multiprocessor { shared_bytes: 167_936, block_shared_bytes: 166_912, ..HOPPER };
+
+/// Compute capability 8.9, from the same table; 8.6 has as much shared memory, and 16 blocks.
+const ADA: Multiprocessor =
+    Multiprocessor { threads: 1536, blocks: 24, shared_bytes: 102_400, block_shared_bytes: 101_376, ..HOPPER };
+
+/// The most shared memory of a block, in bytes, that any target has.
+pub(crate) const MAX_SHARED: u64 = HOPPER.block_shared_bytes as u64;
+
+impl Multiprocessor {
+    /// What a multiprocessor of a target has. Text for `sm_80` runs on later processors too, of
+    /// which some have less shared memory: a launch there is refused by the device.
+    ///
+    /// ```
+    /// use tilewright_kernel::cost::Multiprocessor;
+    /// use tilewright_kernel::ptx::Target;
+    ///
+    /// let bytes = Target::ALL.map(|target| Multiprocessor::of(target).block_shared_bytes);
+    /// assert_eq!(bytes, [163 << 10, 99 << 10, 227 << 10]);
+    /// ```
+    pub fn of(target: Target) -> Multiprocessor {
+        match target {
+            Target::Sm80 => AMPERE,
+            Target::Sm89 => ADA,
+            Target::Sm90a => HOPPER,
+        }
+    }
+}
 
 const HOPPER_RATES: Rates =
     Rates { f32: 67e12, f64: 34e12, matrix_16: 989e12, matrix_tf32: 494e12, matrix_8: 1979e12, matrix_f64: 67e12 };

@@ -11,6 +11,7 @@ use tilewright_layout::{Composed, Layout};
 use super::clock::MAX_PLACES;
 use super::code::Code;
 use super::finding::SetupError;
+use crate::cost::MAX_SHARED;
 use crate::launch::grid_of;
 use crate::program::Program;
 use crate::program::memory::{BufferId, Role, Space};
@@ -19,9 +20,6 @@ use crate::program::scalar::{Scalar, reciprocal};
 
 /// The most bytes that the interpreter keeps for tensors and their history.
 pub const MAX_MEMORY: u64 = 4 << 30;
-
-/// The most bytes of shared memory that a block may take.
-const MAX_SHARED: u64 = 232_448;
 
 /// A tensor map with numbers.
 #[derive(Debug)]
