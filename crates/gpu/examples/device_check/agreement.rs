@@ -2,7 +2,8 @@
 //!
 //! Law: a kernel leaves the same bits on both, for every operation and conversion of numbers, the
 //! matrix instructions, and moves between threads. Exceptions: a NaN is any NaN, and what the
-//! hardware only approximates lies within the error that its documentation states.
+//! hardware only approximates lies within the error that its documentation states. Guards before
+//! and behind the output stay as they were.
 
 use std::error::Error;
 
@@ -15,6 +16,9 @@ use tilewright_kernel::{Build, Element, Kernel, KernelError, Num, View};
 
 use crate::uncached;
 
+/// Bytes before an output and behind it, and what they hold.
+const GUARD: u64 = 4096;
+const POISON: u8 = 0xa5;
 /// How many numbers each operation gets.
 const COUNT: usize = 8192;
 
@@ -117,14 +121,21 @@ pub(crate) fn both(device: &Device, kernel: &Kernel, inputs: &[Vec<u8>]) -> Resu
         place.write(&stream, 0, input)?;
         memory.push(place);
     }
-    let mut output = device.allocate(expected.len() as u64)?;
-    output.fill_bytes(&stream, 0xa5)?;
-    let arguments: Vec<Argument<'_>> =
-        memory.iter().map(|place: &Memory| place.into()).chain([(&mut output).into()]).collect();
+    let bytes = expected.len() as u64;
+    let mut output = device.allocate(bytes + 2 * GUARD)?;
+    output.fill_bytes(&stream, POISON)?;
+    let written = output.part_mut(GUARD, bytes)?;
+    let arguments: Vec<Argument<'_>> = memory.iter().map(|place: &Memory| place.into()).chain([written]).collect();
     device.compile(kernel, &uncached())?.at(&[])?.launch(&stream, &arguments)?;
-    let mut found = vec![0; expected.len()];
-    output.read(&stream, 0, &mut found)?;
-    Ok([expected, found])
+    drop(arguments);
+    let mut left = vec![0; expected.len() + 2 * GUARD as usize];
+    output.read(&stream, 0, &mut left)?;
+    let (before, rest) = left.split_at(GUARD as usize);
+    let (found, behind) = rest.split_at(expected.len());
+    if before.iter().chain(behind).any(|byte| *byte != POISON) {
+        return Err(format!("bytes beside the output of {} were written", kernel.program().name).into());
+    }
+    Ok([expected, found.to_vec()])
 }
 
 /// Compares what both left; how many numbers were compared.

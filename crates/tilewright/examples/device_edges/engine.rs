@@ -44,9 +44,19 @@ pub enum Way {
     Add,
 }
 
+/// Something that both the interpreter and the device do.
+pub trait Fact {
+    /// What it is.
+    fn words(&self) -> String;
+    /// Whether the device is expected to trap.
+    fn traps(&self) -> Outcome<bool>;
+    /// Runs it on a device. An error is a trap, or what differs.
+    fn launched(&self, device: &Device) -> Outcome<String>;
+}
+
 /// A box of a tensor.
 #[derive(Debug, Clone)]
-pub struct Fact {
+pub struct Boxed {
     way: Way,
     element: Element,
     /// Bytes of a line of the swizzle; 16 for none.
@@ -71,18 +81,9 @@ enum Expected {
     Trap(&'static str),
 }
 
-impl Fact {
+impl Boxed {
     fn bytes(&self) -> i64 {
         i64::from(self.element.bytes())
-    }
-
-    pub fn words(&self) -> String {
-        let ([columns, rows], [x, y]) = (self.extents, self.at);
-        let swizzle = if self.line == CHUNK { "no swizzle".to_string() } else { format!("swizzle {}", self.line) };
-        format!(
-            "{:?} of {SIDE} x {} {} at ({y},{x}) of ({rows},{columns}):({},1), {swizzle}",
-            self.way, self.columns, self.element, self.pitch
-        )
     }
 
     /// The layout of the box in shared memory.
@@ -192,11 +193,6 @@ impl Fact {
         }
     }
 
-    /// Whether the device is expected to trap.
-    pub fn traps(&self) -> Result<bool, Box<dyn Error>> {
-        Ok(matches!(self.expected()?, Expected::Trap(_)))
-    }
-
     /// The bytes of the written tensor and of the guard behind it, by the law of whole chunks: each
     /// chunk that a row of the box has within the extent, whole.
     fn chunks(&self, before: &[u8], first: usize) -> Vec<u8> {
@@ -226,9 +222,23 @@ impl Fact {
         }
         left
     }
+}
 
-    /// Runs the box on a device. An error is a trap, or what differs.
-    pub fn launched(&self, device: &Device) -> Outcome<String> {
+impl Fact for Boxed {
+    fn words(&self) -> String {
+        let ([columns, rows], [x, y]) = (self.extents, self.at);
+        let swizzle = if self.line == CHUNK { "no swizzle".to_string() } else { format!("swizzle {}", self.line) };
+        format!(
+            "{:?} of {SIDE} x {} {} at ({y},{x}) of ({rows},{columns}):({},1), {swizzle}",
+            self.way, self.columns, self.element, self.pitch
+        )
+    }
+
+    fn traps(&self) -> Outcome<bool> {
+        Ok(matches!(self.expected()?, Expected::Trap(_)))
+    }
+
+    fn launched(&self, device: &Device) -> Outcome<String> {
         let (program, expected) = (self.program()?, self.expected()?);
         let mut text = ptx::write(&program, device.target()?)?;
         if self.way == Way::Add {
@@ -272,7 +282,7 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
 }
 
-fn each_instruction(body: &mut [Step], each: &mut impl FnMut(&mut Instruction)) {
+pub fn each_instruction(body: &mut [Step], each: &mut impl FnMut(&mut Instruction)) {
     for step in body {
         match step {
             Step::Instruction(own) => each(own),
@@ -287,7 +297,7 @@ fn each_instruction(body: &mut [Step], each: &mut impl FnMut(&mut Instruction)) 
 
 /// All boxes: inside, past each edge, before each, and at odd coordinates; of tensors that end at a
 /// chunk and inside one.
-pub fn facts() -> Vec<Fact> {
+fn boxes() -> Vec<Boxed> {
     let mut facts = Vec::new();
     for (element, line) in [
         (Element::U8, 16),
@@ -307,7 +317,7 @@ pub fn facts() -> Vec<Fact> {
         let whole = 2 * columns + unit;
         let fact = |way: Way, extents: [i64; 2], at: [i64; 2]| {
             let pitch = whole + 2 * unit;
-            Fact { way, element, line, columns, extents, pitch, at }
+            Boxed { way, element, line, columns, extents, pitch, at }
         };
         let inside = [[0, 0], [columns, 2], [2 * columns, 0], [2 * columns, 8], [0, 8]];
         let outside = [[whole + 2 * unit, 0], [0, 16], [4 * columns, 40]];
@@ -341,7 +351,13 @@ pub fn facts() -> Vec<Fact> {
     facts
 }
 
-/// All boxes, those that trap in processes of their own: how many differ.
+/// All boxes, and other accesses at odd addresses.
+pub fn facts() -> Vec<Box<dyn Fact + Sync>> {
+    let boxes = boxes().into_iter().map(|own| Box::new(own) as Box<dyn Fact + Sync>);
+    boxes.chain(crate::addresses::facts().into_iter().map(|own| Box::new(own) as Box<dyn Fact + Sync>)).collect()
+}
+
+/// All of them, those that trap in processes of their own: how many differ.
 pub fn compare(device: &Device) -> Outcome<usize> {
     let (all, mut failed) = (facts(), 0);
     let mut traps = Vec::new();
@@ -385,7 +401,7 @@ pub fn compare(device: &Device) -> Outcome<usize> {
             }
         }
     }
-    println!("{} boxes, {} of them in processes of their own; {failed} differ", all.len(), traps.len());
+    println!("{} boxes and accesses, {} of them in processes of their own; {failed} differ", all.len(), traps.len());
     Ok(failed)
 }
 
@@ -397,12 +413,12 @@ fn in_child(number: usize) -> Outcome<i32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Expected, Way, facts};
+    use super::{Expected, Fact, Way, boxes};
 
     /// The interpreter says of each box what was measured.
     #[test]
     fn the_interpreter_knows_the_edges() {
-        for fact in facts() {
+        for fact in boxes() {
             let unit = 16 / i64::from(fact.element.bytes());
             let ([x, y], [columns, rows]) = (fact.at, fact.extents);
             let expected = fact.expected().unwrap_or_else(|error| panic!("{}: {error}", fact.words()));

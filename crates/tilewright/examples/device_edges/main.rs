@@ -12,6 +12,7 @@
 //! compared with the definition (`chance.rs`). The exit status is 1 if something differs, and 2 if
 //! there is no device. It needs nothing but the driver.
 
+mod addresses;
 mod chance;
 mod engine;
 mod guarded;
