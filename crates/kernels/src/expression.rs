@@ -11,6 +11,7 @@ use std::ops;
 
 use tilewright_kernel::{Build, Element, Num};
 
+use crate::extremes::{greater, lesser};
 use function::{Function, gelu_factors};
 
 /// A function of the elements of several tensors at one index.
@@ -278,8 +279,8 @@ fn value(node: &Node, elements: &[(f64, f64)]) -> (f64, f64) {
                 Operator::Subtract => rounded(a - b, a_off + b_off),
                 Operator::Multiply => rounded(a * b, a.abs() * b_off + b.abs() * a_off + a_off * b_off),
                 Operator::Divide => rounded(a / b, (a_off + (a / b).abs() * b_off) / (b.abs() - b_off).max(0.0)),
-                Operator::Minimum => (a.min(b), a_off.max(b_off)),
-                Operator::Maximum => (a.max(b), a_off.max(b_off)),
+                Operator::Minimum => (lesser(a, b), a_off.max(b_off)),
+                Operator::Maximum => (greater(a, b), a_off.max(b_off)),
             }
         }
     }

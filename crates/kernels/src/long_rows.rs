@@ -11,7 +11,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
-use crate::rows::{RowMatrix, placed, widest};
+use crate::rows::{RowMatrix, RowPlaces, placed, widest};
 
 /// Threads of a block, and vectors of each in a chunk.
 const THREADS: i64 = 512;
@@ -22,6 +22,8 @@ pub(crate) struct LongRows {
     pub(crate) columns: i64,
     pub(crate) element: Element,
     alignment: i64,
+    /// Where rows begin.
+    pub(crate) places: RowPlaces,
     chunk: i64,
     run: i64,
     /// A chunk `(1,A,V)`, a run of it `(1,A)`, and one number of each thread.
@@ -54,7 +56,8 @@ impl LongRows {
         )?;
         let one = Distribution::new(&format!("(1,{run})"), &format!("({THREADS},{vector}):({vector},1)"))?;
         let single = Distribution::new(&format!("(1,{THREADS})"), &format!("({THREADS},1):(1,0)"))?;
-        Ok(LongRows { columns, element, alignment, chunk: run * VECTORS, run, held, one, single })
+        let places = matrix.places();
+        Ok(LongRows { columns, element, alignment, places, chunk: run * VECTORS, run, held, one, single })
     }
 
     /// What was chosen, in a sentence.
@@ -66,10 +69,11 @@ impl LongRows {
         (self.columns + self.chunk - 1) / self.chunk
     }
 
-    /// A matrix `(M,N)`, rows one after another.
+    /// The matrix that is read, or the one that is written, as `(M,N)`.
     pub(crate) fn matrix<'k>(&self, k: &'k Build, name: &str, role: Role) -> Result<Stretch<'k>, KernelError> {
-        let columns = self.columns;
-        let tensor = k.tensor_of(self.element, name, &format!("(M,{columns}):({columns},1)"), role)?;
+        let RowPlaces { columns, x, y } = self.places;
+        let pitch = if role == Role::Input { x } else { y };
+        let tensor = k.tensor_of(self.element, name, &format!("(M,{columns}):({pitch},1)"), role)?;
         let tensor = placed(tensor, self.element, self.alignment)?;
         Ok(Stretch { tensor, row: k.block_number(Axis::X) })
     }

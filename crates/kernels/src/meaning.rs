@@ -15,9 +15,11 @@ use tilewright_kernel::interpret::{CheckError, Checked, Interpreter, SetupError}
 use tilewright_layout::{Layout, LayoutError};
 
 use crate::expression::Expression;
+use crate::norm::Norm;
 use crate::planned::Planned;
 use crate::reduce::{Indices, Statistic};
 use crate::relayout::Place;
+use crate::rows::RowPlaces;
 
 pub use definition::{Definition, Wanted};
 pub use number::{any_numbers, bits_at};
@@ -87,24 +89,24 @@ pub(crate) enum Meaning {
         /// The indices of places.
         indices: Indices,
     },
-    /// `y(m,n) = e^x(m,n) / sum over j of e^x(m,j)`, rows one after another.
+    /// `y(m,n) = e^x(m,n) / sum over j of e^x(m,j)`, of each row.
     Softmax {
-        /// Elements of a row.
-        columns: i64,
+        /// Where rows begin.
+        places: RowPlaces,
     },
     /// `y(m,n) = x(m,n) w(n) / sqrt(mean over j of x(m,j)^2 + epsilon)`.
     RmsNorm {
-        /// Elements of a row.
-        columns: i64,
-        /// What is added below the root.
-        epsilon: f64,
+        /// Where rows begin.
+        places: RowPlaces,
+        /// What goes with all rows.
+        norm: Norm,
     },
     /// `y(m,n) = (x(m,n) - mean) w(n) / sqrt(variance + epsilon) + b(n)`.
     LayerNorm {
-        /// Elements of a row.
-        columns: i64,
-        /// What is added below the root.
-        epsilon: f64,
+        /// Where rows begin.
+        places: RowPlaces,
+        /// What goes with all rows.
+        norm: Norm,
     },
 }
 
@@ -171,8 +173,8 @@ impl Planned {
             Meaning::Product => self.size("M") * self.size("N") * self.size("L"),
             Meaning::Reduce { from, .. } => from.size() as usize,
             Meaning::Indices { results, .. } => *results as usize,
-            Meaning::Softmax { columns } | Meaning::RmsNorm { columns, .. } | Meaning::LayerNorm { columns, .. } => {
-                self.size("M") * *columns as usize
+            Meaning::Softmax { places } | Meaning::RmsNorm { places, .. } | Meaning::LayerNorm { places, .. } => {
+                self.size("M") * places.columns as usize
             }
         }
     }
@@ -181,8 +183,8 @@ impl Planned {
     /// whole rows.
     pub fn together(&self) -> usize {
         match self.meaning() {
-            Meaning::Softmax { columns } | Meaning::RmsNorm { columns, .. } | Meaning::LayerNorm { columns, .. } => {
-                *columns as usize
+            Meaning::Softmax { places } | Meaning::RmsNorm { places, .. } | Meaning::LayerNorm { places, .. } => {
+                places.columns as usize
             }
             _ => 1,
         }

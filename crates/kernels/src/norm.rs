@@ -24,6 +24,65 @@ use crate::meaning::Meaning;
 use crate::planned::Planned;
 use crate::rows::{Beside, Held, RowMatrix, Rows, Turns, Way, Work, counted, in_f32, pairwise, together};
 
+/// What a norm takes besides its rows.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernels::{Norm, RowMatrix, layer_norm_with};
+///
+/// let matrix = RowMatrix::new(1000, Element::F32);
+/// let plan = layer_norm_with(matrix, Norm::new(1e-5).without_weights().without_bias()).unwrap();
+/// // The rows and the result.
+/// assert_eq!(plan.kernel().program().tensors().count(), 2);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Norm {
+    /// What is added below the root.
+    pub epsilon: f64,
+    /// Whether there are weights, by which each column is multiplied.
+    pub weights: bool,
+    /// Whether there is a bias, which is added to each column. `rms_norm` has none.
+    pub bias: bool,
+}
+
+impl Norm {
+    /// With weights, and with a bias where the norm has one.
+    pub fn new(epsilon: f64) -> Norm {
+        Norm { epsilon, weights: true, bias: true }
+    }
+
+    /// Without weights.
+    pub fn without_weights(self) -> Norm {
+        Norm { weights: false, ..self }
+    }
+
+    /// Without a bias.
+    pub fn without_bias(self) -> Norm {
+        Norm { bias: false, ..self }
+    }
+
+    /// The names of the tensors with an element for each column.
+    fn names(self) -> impl Iterator<Item = &'static str> {
+        [(self.weights, "weights"), (self.bias, "bias")].into_iter().filter(|(has, _)| *has).map(|(_, name)| name)
+    }
+
+    /// Numbers times weights, plus a bias: rounded once, and one instruction less.
+    fn weighed<'k>(self, numbers: Distributed<'k>, beside: &[Distributed<'k>]) -> Result<Distributed<'k>, KernelError> {
+        match (self.weights, self.bias, beside) {
+            (true, true, [weights, bias]) => {
+                let (weights, bias) = (weights.fragment().numbers()?, bias.fragment().numbers()?);
+                let all = numbers.fragment().numbers()?.into_iter().zip(weights).zip(bias);
+                let all = all.map(|((x, weight), bias)| x.multiply_add(weight, bias)).collect::<Vec<_>>();
+                numbers.fragment().set(&all)?;
+                Ok(numbers)
+            }
+            (true, false, [weights]) => numbers.zip(weights, |x, weight| Ok(x * weight)),
+            (false, true, [bias]) => numbers.zip(bias, |x, bias| Ok(x + bias)),
+            _ => Ok(numbers),
+        }
+    }
+}
+
 /// A kernel that divides each row of a matrix `(M,N)`, rows one after another, by the root of the
 /// mean of its squares, and multiplies it by weights.
 ///
@@ -45,54 +104,60 @@ pub fn rms_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned,
 ///
 /// Errors: as [`rms_norm`].
 pub fn rms_norm_of(matrix: RowMatrix, epsilon: f64) -> Result<Planned, PlanError> {
+    rms_norm_with(matrix, Norm::new(epsilon))
+}
+
+/// As [`rms_norm_of`], perhaps without weights. There is no bias.
+///
+/// Errors: as [`rms_norm`].
+pub fn rms_norm_with(matrix: RowMatrix, norm: Norm) -> Result<Planned, PlanError> {
     in_f32("type of rows of rms_norm", matrix.element)?;
+    let norm = norm.without_bias();
     Work::RmsNorm.plan(matrix, |way| match way {
-        Way::Held(rows) => held_rms_norm(&rows, epsilon),
-        Way::Dealt(turns) => rms_norm_in_turn(&turns, epsilon),
-        Way::ReadTwice(rows) => rms_norm_read_twice(&rows, epsilon),
+        Way::Held(rows) => held_rms_norm(&rows, norm),
+        Way::Dealt(turns) => rms_norm_in_turn(&turns, norm),
+        Way::ReadTwice(rows) => rms_norm_read_twice(&rows, norm),
     })
 }
 
 /// Rows that clusters take in turn.
-fn rms_norm_in_turn(turns: &Turns, epsilon: f64) -> Result<Planned, PlanError> {
+fn rms_norm_in_turn(turns: &Turns, norm: Norm) -> Result<Planned, PlanError> {
     let rows = turns.rows();
     let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("rows of {columns} {element} by the root of their mean square"), turns.plan()];
     let kernel = Kernel::build("rms_norm_in_turn", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
-        let weights = rows.row(k, "weights")?;
+        let beside = norm.names().map(|name| rows.row(k, name)).collect::<Result<Vec<_>, _>>()?;
         let y = rows.matrix(k, "y", Role::Output)?;
-        let beside = turns.begin(k, &[&weights])?;
+        let beside = turns.begin(k, &beside.iter().collect::<Vec<_>>())?;
         turns.each(k, &x, |turn| {
             let squares = together(turn.runs().map(|run| run?.to(Element::F32)?.map(|x| Ok(x * x))), Reduction::Sum)?;
             let squares = squares.reduce(&[1, 2], Reduction::Sum)?;
             let sum = turn.across(vec![squares], |a, b| vec![a[0] + b[0]])?[0];
-            let factor = (sum * (1.0 / columns as f64) + epsilon).rsqrt();
-            turn.write(&beside, &y, |run, beside| {
-                run.map(|x| Ok(x * factor))?.zip(&beside[0], |x, weight| Ok(x * weight))
-            })
+            let factor = (sum * (1.0 / columns as f64) + norm.epsilon).rsqrt();
+            turn.write(&beside, &y, |run, beside| norm.weighed(run.map(|x| Ok(x * factor))?, beside))
         })
     })?;
-    Ok(Planned::new(kernel, plan, Meaning::RmsNorm { columns, epsilon }))
+    Ok(Planned::new(kernel, plan, Meaning::RmsNorm { places: rows.places, norm }))
 }
 
 /// Rows that the registers of blocks hold.
-fn held_rms_norm(rows: &Rows, epsilon: f64) -> Result<Planned, PlanError> {
+fn held_rms_norm(rows: &Rows, norm: Norm) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("rows of {columns} {element} by the root of their mean square"), rows.plan()];
     let kernel = Kernel::build("rms_norm", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
-        let weights = rows.row(k, "weights")?;
+        let beside = norm.names().map(|name| rows.row(k, name)).collect::<Result<Vec<_>, _>>()?;
         let y = rows.matrix(k, "y", Role::Output)?;
         let held = rows.load(k, &x, None)?;
-        let weights = rows.beside(k, &weights)?;
+        let beside = beside.iter().map(|row| rows.beside(k, row)).collect::<Result<Vec<_>, _>>()?;
         let squares = rows.sum(k, &held, |_, run| run.map(|x| Ok(x * x)))?;
-        let factor = squares.map(|sum| Ok((sum * (1.0 / columns as f64) + epsilon).rsqrt()))?;
-        rows.write(k, &held, &[weights], &y, |run, beside| {
-            run.zip(&factor, |x, factor| Ok(x * factor))?.zip(&beside[0], |x, weight| Ok(x * weight))
+        let factor = squares.map(|sum| Ok((sum * (1.0 / columns as f64) + norm.epsilon).rsqrt()))?;
+        rows.write(k, &held, &beside, &y, |run, beside| {
+            norm.weighed(run.zip(&factor, |x, factor| Ok(x * factor))?, beside)
         })
     })?;
-    Ok(Planned::new(kernel, plan, Meaning::RmsNorm { columns, epsilon }))
+    Ok(Planned::new(kernel, plan, Meaning::RmsNorm { places: rows.places, norm }))
 }
 
 /// A kernel that takes the mean from each row of a matrix `(M,N)`, rows one after another, divides
@@ -116,29 +181,36 @@ pub fn layer_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planne
 ///
 /// Errors: as [`layer_norm`].
 pub fn layer_norm_of(matrix: RowMatrix, epsilon: f64) -> Result<Planned, PlanError> {
+    layer_norm_with(matrix, Norm::new(epsilon))
+}
+
+/// As [`layer_norm_of`], perhaps without weights, or without a bias.
+///
+/// Errors: as [`layer_norm`].
+pub fn layer_norm_with(matrix: RowMatrix, norm: Norm) -> Result<Planned, PlanError> {
     in_f32("type of rows of layer_norm", matrix.element)?;
     Work::LayerNorm.plan(matrix, |way| match way {
-        Way::Held(rows) => held_layer_norm(&rows, epsilon),
-        Way::Dealt(turns) => layer_norm_in_turn(&turns, epsilon),
-        Way::ReadTwice(rows) => layer_norm_read_twice(&rows, epsilon),
+        Way::Held(rows) => held_layer_norm(&rows, norm),
+        Way::Dealt(turns) => layer_norm_in_turn(&turns, norm),
+        Way::ReadTwice(rows) => layer_norm_read_twice(&rows, norm),
     })
 }
 
 /// Rows that the registers of blocks hold.
-fn held_layer_norm(rows: &Rows, epsilon: f64) -> Result<Planned, PlanError> {
+fn held_layer_norm(rows: &Rows, norm: Norm) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("rows of {columns} {element} less their mean by the root of their variance"), rows.plan()];
     let kernel = Kernel::build("layer_norm", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
-        let (weights, bias) = (rows.row(k, "weights")?, rows.row(k, "bias")?);
+        let beside = norm.names().map(|name| rows.row(k, name)).collect::<Result<Vec<_>, _>>()?;
         let y = rows.matrix(k, "y", Role::Output)?;
         let held = rows.load(k, &x, None)?;
-        let (weights, bias) = (rows.beside(k, &weights)?, rows.beside(k, &bias)?);
+        let beside = beside.iter().map(|row| rows.beside(k, row)).collect::<Result<Vec<_>, _>>()?;
         let part = 1.0 / columns as f64;
         if rows.even() && !rows.rereads() {
             let [mean, variance] = even_moments(k, rows, &held)?;
-            let factor = variance.map(|variance| Ok((variance + epsilon).rsqrt()))?;
-            return write_normal(k, rows, &held, [weights, bias], &y, [&mean, &factor]);
+            let factor = variance.map(|variance| Ok((variance + norm.epsilon).rsqrt()))?;
+            return write_normal(k, rows, &held, (norm, &beside), &y, [&mean, &factor]);
         }
         if rows.is_shared() || rows.rereads() {
             let own = moments(k, rows, held.runs(k), Some(&|number| rows.counts(k, number)))?;
@@ -148,30 +220,30 @@ fn held_layer_norm(rows: &Rows, epsilon: f64) -> Result<Planned, PlanError> {
                 rows.of_all(k, &own, &[k.number_of(Element::F32, 0.0); 3], joined_quickly)?
             };
             let (squares, mean) = (all.remove(2), all.remove(1));
-            let factor = squares.map(|sum| Ok((sum * part + epsilon).rsqrt()))?;
-            return write_normal(k, rows, &held, [weights, bias], &y, [&mean, &factor]);
+            let factor = squares.map(|sum| Ok((sum * part + norm.epsilon).rsqrt()))?;
+            return write_normal(k, rows, &held, (norm, &beside), &y, [&mean, &factor]);
         }
         let mean = rows.sum(k, &held, |_, run| Ok(run))?.map(|sum| Ok(sum * part))?;
         let squares = rows.sum(k, &held, |number, run| {
             let left = counted(run.zip(&mean, |x, mean| Ok(x - mean))?, rows.counts(k, number)?)?;
             left.map(|x| Ok(x * x))
         })?;
-        let factor = squares.map(|sum| Ok((sum * part + epsilon).rsqrt()))?;
-        write_normal(k, rows, &held, [weights, bias], &y, [&mean, &factor])
+        let factor = squares.map(|sum| Ok((sum * part + norm.epsilon).rsqrt()))?;
+        write_normal(k, rows, &held, (norm, &beside), &y, [&mean, &factor])
     })?;
-    Ok(Planned::new(kernel, plan, Meaning::LayerNorm { columns, epsilon }))
+    Ok(Planned::new(kernel, plan, Meaning::LayerNorm { places: rows.places, norm }))
 }
 
 /// Rows that clusters take in turn.
-fn layer_norm_in_turn(turns: &Turns, epsilon: f64) -> Result<Planned, PlanError> {
+fn layer_norm_in_turn(turns: &Turns, norm: Norm) -> Result<Planned, PlanError> {
     let rows = turns.rows();
     let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("rows of {columns} {element} less their mean by the root of their variance"), turns.plan()];
     let kernel = Kernel::build("layer_norm_in_turn", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
-        let (weights, bias) = (rows.row(k, "weights")?, rows.row(k, "bias")?);
+        let beside = norm.names().map(|name| rows.row(k, name)).collect::<Result<Vec<_>, _>>()?;
         let y = rows.matrix(k, "y", Role::Output)?;
-        let beside = turns.begin(k, &[&weights, &bias])?;
+        let beside = turns.begin(k, &beside.iter().collect::<Vec<_>>())?;
         turns.each(k, &x, |turn| {
             let counted = |run| turn.counts(run);
             let counts: Option<&dyn Fn(usize) -> _> = if turns.in_pairs() { None } else { Some(&counted) };
@@ -180,11 +252,11 @@ fn layer_norm_in_turn(turns: &Turns, epsilon: f64) -> Result<Planned, PlanError>
                 [mean, variance] => (mean, variance),
                 _ => (all[1], all[2] * (1.0 / columns as f64)),
             };
-            let factor = (variance + epsilon).rsqrt();
-            turn.write(&beside, &y, |run, beside| weighed(run.map(|x| Ok((x - mean) * factor))?, beside))
+            let factor = (variance + norm.epsilon).rsqrt();
+            turn.write(&beside, &y, |run, beside| norm.weighed(run.map(|x| Ok((x - mean) * factor))?, beside))
         })
     })?;
-    Ok(Planned::new(kernel, plan, Meaning::LayerNorm { columns, epsilon }))
+    Ok(Planned::new(kernel, plan, Meaning::LayerNorm { places: rows.places, norm }))
 }
 
 /// Writes rows less their mean, times a factor and weights, plus a bias.
@@ -192,22 +264,14 @@ fn write_normal<'k>(
     k: &'k Build,
     rows: &Rows,
     held: &Held<'k>,
-    beside: [Beside<'k>; 2],
+    (norm, beside): (Norm, &[Beside<'k>]),
     y: &View<'k>,
     [mean, factor]: [&Distributed<'k>; 2],
 ) -> Result<(), KernelError> {
-    rows.write(k, held, &beside, y, |run, beside| {
+    rows.write(k, held, beside, y, |run, beside| {
         let left = run.zip(mean, |x, mean| Ok(x - mean))?.zip(factor, |x, factor| Ok(x * factor))?;
-        weighed(left, beside)
+        norm.weighed(left, beside)
     })
-}
-
-/// Numbers times weights, plus a bias: rounded once, and one instruction less.
-fn weighed<'k>(numbers: Distributed<'k>, beside: &[Distributed<'k>]) -> Result<Distributed<'k>, KernelError> {
-    let (weights, bias) = (beside[0].fragment().numbers()?, beside[1].fragment().numbers()?);
-    let all = numbers.fragment().numbers()?.into_iter().zip(weights).zip(bias);
-    numbers.fragment().set(&all.map(|((x, weight), bias)| x.multiply_add(weight, bias)).collect::<Vec<_>>())?;
-    Ok(numbers)
 }
 
 /// The mean and the variance of rows of which all threads have as many elements, in registers: each
@@ -285,12 +349,12 @@ fn of_block<'k>(k: &'k Build, own: &[Distributed<'k>]) -> Result<Vec<Distributed
 }
 
 /// Rows that the registers of a block do not hold.
-fn rms_norm_read_twice(rows: &LongRows, epsilon: f64) -> Result<Planned, PlanError> {
+fn rms_norm_read_twice(rows: &LongRows, norm: Norm) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element);
     let plan = vec![format!("rows of {columns} {element} by the root of their mean square"), rows.plan()];
     let kernel = Kernel::build("rms_norm_long", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
-        let weights = rows.row(k, "weights")?;
+        let beside = norm.names().map(|name| rows.row(k, name)).collect::<Result<Vec<_>, _>>()?;
         let y = rows.matrix(k, "y", Role::Output)?;
         let squares = rows.kept(k, 0.0)?;
         rows.first(k, &x, 0.0, |numbers, _| {
@@ -299,12 +363,12 @@ fn rms_norm_read_twice(rows: &LongRows, epsilon: f64) -> Result<Planned, PlanErr
             squares.fragment().set(&[squares.fragment().numbers()?[0] + chunk])
         })?;
         let factor = squares.reduce(&[1], Reduction::Sum)?;
-        let factor = factor.map(|sum| Ok((sum * (1.0 / columns as f64) + epsilon).rsqrt()))?;
-        rows.second(k, [&x, &y], &[&weights], |run, beside| {
-            run.zip(&factor, |x, factor| Ok(x * factor))?.zip(&beside[0], |x, weight| Ok(x * weight))
+        let factor = factor.map(|sum| Ok((sum * (1.0 / columns as f64) + norm.epsilon).rsqrt()))?;
+        rows.second(k, [&x, &y], &beside.iter().collect::<Vec<_>>(), |run, beside| {
+            norm.weighed(run.zip(&factor, |x, factor| Ok(x * factor))?, beside)
         })
     })?;
-    Ok(Planned::new(kernel, plan, Meaning::RmsNorm { columns, epsilon }))
+    Ok(Planned::new(kernel, plan, Meaning::RmsNorm { places: rows.places, norm }))
 }
 
 /// As [`joined`], or of sets of as many, which have their mean and the mean of the squares alone.
@@ -332,12 +396,12 @@ fn joined_by<'k>(weight: Num<'k>, a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> 
 }
 
 /// Rows that the registers of a block do not hold.
-fn layer_norm_read_twice(rows: &LongRows, epsilon: f64) -> Result<Planned, PlanError> {
+fn layer_norm_read_twice(rows: &LongRows, norm: Norm) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element);
     let plan = vec![format!("rows of {columns} {element} less their mean by the root of their variance"), rows.plan()];
     let kernel = Kernel::build("layer_norm_long", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
-        let (weights, bias) = (rows.row(k, "weights")?, rows.row(k, "bias")?);
+        let beside = norm.names().map(|name| rows.row(k, name)).collect::<Result<Vec<_>, _>>()?;
         let y = rows.matrix(k, "y", Role::Output)?;
         let kept = [rows.kept(k, 0.0)?, rows.kept(k, 0.0)?, rows.kept(k, 0.0)?];
         rows.first(k, &x, 0.0, |numbers, count| {
@@ -356,13 +420,13 @@ fn layer_norm_read_twice(rows: &LongRows, epsilon: f64) -> Result<Planned, PlanE
             kept.iter().zip(now).try_for_each(|(kept, now)| kept.fragment().set(&[now]))
         })?;
         let all = k.reduce_together(&[&kept[0], &kept[1], &kept[2]], &[1], |a, b| Ok(joined(a, b)))?;
-        let factor = all[2].map(|squares| Ok((squares * (1.0 / columns as f64) + epsilon).rsqrt()))?;
-        rows.second(k, [&x, &y], &[&weights, &bias], |run, beside| {
+        let factor = all[2].map(|squares| Ok((squares * (1.0 / columns as f64) + norm.epsilon).rsqrt()))?;
+        rows.second(k, [&x, &y], &beside.iter().collect::<Vec<_>>(), |run, beside| {
             let left = run.zip(&all[1], |x, mean| Ok(x - mean))?.zip(&factor, |x, factor| Ok(x * factor))?;
-            left.zip(&beside[0], |x, weight| Ok(x * weight))?.zip(&beside[1], |x, bias| Ok(x + bias))
+            norm.weighed(left, beside)
         })
     })?;
-    Ok(Planned::new(kernel, plan, Meaning::LayerNorm { columns, epsilon }))
+    Ok(Planned::new(kernel, plan, Meaning::LayerNorm { places: rows.places, norm }))
 }
 
 #[cfg(test)]
@@ -397,7 +461,8 @@ mod tests {
         ] {
             let shape = Shape { blocks, warps, vectors, resident: 2 };
             let turns = Turns::dealt_to(RowMatrix::new(columns, element), (shape, clusters)).unwrap().unwrap();
-            let norms = [rms_norm_in_turn(&turns, 1e-5), layer_norm_in_turn(&turns, 1e-5)];
+            let norm = Norm::new(1e-5);
+            let norms = [rms_norm_in_turn(&turns, norm.without_bias()), layer_norm_in_turn(&turns, norm)];
             for planned in norms.into_iter().chain([crate::softmax::in_turn(&turns)]) {
                 let planned = planned.unwrap().sized(&[("M", rows)]);
                 let report = planned.check().unwrap_or_else(|error| panic!("{columns} {element}: {planned}{error}"));

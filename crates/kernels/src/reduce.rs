@@ -3,8 +3,8 @@
 //! Law: each coordinate of the kept modes gives one number of all elements along the others: their
 //! sum, their mean, the root of the sum of their squares, the greatest, or its place. Sums are
 //! taken in f32, or in f64 of such elements, in an order that is fixed; those of integers of 32
-//! bits and more are exact, and wrap. NaN is not the greatest unless there is nothing else; of
-//! equal elements the first counts.
+//! bits and more are exact, and wrap. NaN is greater than every number; of equal elements, or
+//! several NaN, the first counts.
 //!
 //! * **Rows** one behind another that the registers of a block hold are read at once, as the norms
 //!   read them (`rows.rs`).

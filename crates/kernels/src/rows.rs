@@ -40,6 +40,7 @@ use crate::error::PlanError;
 pub(crate) use choice::{Way, Work};
 pub(crate) use held::{Beside, Held};
 pub use matrix::RowMatrix;
+pub(crate) use matrix::RowPlaces;
 pub(crate) use own::pairwise;
 pub(crate) use passes::{counted, together};
 #[cfg(test)]
@@ -134,6 +135,8 @@ pub(crate) struct Rows {
     stored: i64,
     warps: i64,
     rows: i64,
+    /// Where rows begin.
+    pub(crate) places: RowPlaces,
     /// Blocks that hold a row together.
     blocks: i64,
     /// Rows of a thread, side by side.
@@ -152,7 +155,7 @@ impl Rows {
         let RowMatrix { columns, element, alignment, .. } = matrix;
         let least = if element == Element::F32 && beside < 2 { 2 } else { KEPT };
         let rows = Rows::holding((least, 2 * MOST), THREADS, (columns, alignment), element)?;
-        Ok(Rows { beside, ..rows })
+        Ok(Rows { beside, places: matrix.places(), ..rows })
     }
 
     /// As [`Rows::new`], without shared memory, of rows that become a number each; `threads` is how
@@ -221,6 +224,7 @@ impl Rows {
             stored,
             warps,
             rows,
+            places: matrix.places(),
             blocks,
             each,
             beside: 0,
@@ -276,6 +280,7 @@ impl Rows {
             stored,
             warps,
             rows,
+            places: RowPlaces { columns, x: columns, y: columns },
             blocks: 1,
             each,
             beside: 0,
@@ -365,10 +370,11 @@ impl Rows {
         self.warps > 1 || self.is_shared()
     }
 
-    /// A matrix `(M,N)`, rows one after another.
+    /// The matrix that is read, or the one that is written, as `(M,N)`.
     pub(crate) fn matrix<'k>(&self, k: &'k Build, name: &str, role: Role) -> Result<View<'k>, KernelError> {
-        let columns = self.columns;
-        let tensor = k.tensor_of(self.element, name, &format!("(M,{columns}):({columns},1)"), role)?;
+        let RowPlaces { columns, x, y } = self.places;
+        let pitch = if role == Role::Input { x } else { y };
+        let tensor = k.tensor_of(self.element, name, &format!("(M,{columns}):({pitch},1)"), role)?;
         placed(tensor, self.element, self.alignment)
     }
 

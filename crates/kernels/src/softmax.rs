@@ -66,7 +66,7 @@ fn held(rows: &Rows) -> Result<Planned, PlanError> {
         let held = rows.load(k, &x, Some(k.number_of(element, f64::NEG_INFINITY)))?;
         if rows.has_room() { keeping_powers(k, rows, &held, &y) } else { in_one_pass(k, rows, &held, &y) }
     })?;
-    Ok(Planned::new(kernel, plan, Meaning::Softmax { columns }))
+    Ok(Planned::new(kernel, plan, Meaning::Softmax { places: rows.places }))
 }
 
 /// Rows that are dealt to clusters. A thread raises the powers of its part against its own greatest
@@ -92,7 +92,7 @@ pub(crate) fn in_turn(turns: &Turns) -> Result<Planned, PlanError> {
             turn.write_kept(&powers, &y, |run| run.map(|x| Ok(x * factor)))
         })
     })?;
-    Ok(Planned::new(kernel, plan, Meaning::Softmax { columns }))
+    Ok(Planned::new(kernel, plan, Meaning::Softmax { places: rows.places }))
 }
 
 /// Rows in registers: each thread raises powers of its part against its own greatest number, once,
@@ -199,5 +199,5 @@ fn read_twice(rows: &LongRows) -> Result<Planned, PlanError> {
             above.zip(&log, |x, log| Ok(x.multiply_add(x.like(std::f64::consts::LOG2_E), -log).exp2()))
         })
     })?;
-    Ok(Planned::new(kernel, plan, Meaning::Softmax { columns }))
+    Ok(Planned::new(kernel, plan, Meaning::Softmax { places: rows.places }))
 }

@@ -77,24 +77,33 @@ fn all_elements_of_every_type_and_length_are_reduced() {
 }
 
 #[test]
-fn the_first_of_equal_elements_counts_and_nan_does_not() {
-    // The number that repeats is the greatest; NaN is everywhere else, and in one row nothing but
-    // it.
+fn the_first_of_equal_elements_counts_and_nan_is_the_greatest() {
+    // A number that repeats is the greatest of a row, NaN of another, which has it twice, and of a
+    // third, which has nothing else. Others are minus infinity, in one row all.
     let bytes = |x: &[f32]| x.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
     let places = |bytes: &[u8]| -> Vec<i32> {
         bytes.chunks_exact(4).map(|word| i32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
     };
     for (m, n) in [(3, 9), (3, 3000), (3, 40_000), (5, 1024)] {
-        let mut x = vec![f32::NAN; m * n];
-        for row in 1..m {
+        let mut x = vec![f32::NEG_INFINITY; m * n];
+        let repeated = [None, Some(f32::NAN), Some(-2.0), Some(f32::NAN), Some(-2.0)];
+        for (row, repeated) in (0..m).zip(repeated) {
             for column in [n / 3, n / 2, n - 1] {
-                x[row * n + column] = -2.0;
+                x[row * n + column] = repeated.unwrap_or(f32::NEG_INFINITY);
             }
-            x[row * n + n / 4] = f32::NEG_INFINITY;
+            if row == 3 {
+                x[row * n..][..n].fill(f32::NAN);
+            }
+            if row == 1 {
+                x[row * n + n / 4] = f32::INFINITY;
+            }
         }
         let rows = planned(Statistic::ArgMaximum, &format!("({m},{n}):({n},1)"), Element::F32, &[1]);
         let mut wanted = vec![n as i32 / 3; m];
         wanted[0] = 0;
+        if m > 3 {
+            wanted[3] = 0;
+        }
         assert_eq!(places(&run(&rows, &bytes(&x))), wanted, "{rows}");
         // The same, each row a column.
         let turned: Vec<f32> = (0..m * n).map(|at| x[at % m * n + at / m]).collect();
@@ -103,7 +112,10 @@ fn the_first_of_equal_elements_counts_and_nan_does_not() {
         let greatest = planned(Statistic::Maximum, &format!("({m},{n}):({n},1)"), Element::F32, &[1]);
         let found: Vec<f32> =
             places(&run(&greatest, &bytes(&x))).into_iter().map(|bits| f32::from_bits(bits as u32)).collect();
-        assert!(found[0].is_nan() && found[1..].iter().all(|x| *x == -2.0), "{found:?}");
+        let greatest = repeated.map(|repeated| repeated.unwrap_or(f32::NEG_INFINITY));
+        for (found, wanted) in found.into_iter().zip(greatest) {
+            assert!(found == wanted || found.is_nan() && wanted.is_nan(), "{found} for {wanted}");
+        }
     }
     // Two rows, places counted down the columns: the first of two equal numbers is in the second
     // row.
@@ -114,7 +126,7 @@ fn the_first_of_equal_elements_counts_and_nan_does_not() {
 }
 
 /// Numbers of 16 bits and their places are compared as one whole number: it has the order of the
-/// numbers, where both zeros are equal and NaN is less than all others.
+/// numbers, where both zeros are equal and NaN is greater than all others.
 #[test]
 fn numbers_of_16_bits_are_found_among_all_others() {
     let value = |element: Element, bits: u16| match element {
@@ -139,7 +151,7 @@ fn numbers_of_16_bits_are_found_among_all_others() {
             let of =
                 |place: usize| value(element, if along == 0 { x[place * n + result] } else { x[result * n + place] });
             let better = |best: usize, place: usize| {
-                if of(place) > of(best) || of(best).is_nan() && !of(place).is_nan() { place } else { best }
+                if of(place) > of(best) || of(place).is_nan() && !of(best).is_nan() { place } else { best }
             };
             let wanted = (1..count).fold(0, better);
             assert_eq!(found, (wanted as i32).to_le_bytes(), "{planned}result {result}");
@@ -239,9 +251,9 @@ fn indices_are_those_of_the_devices_that_have_the_greatest_element() {
     let bytes = |numbers: &dyn Fn(usize) -> f32| -> Vec<u8> {
         (0..1000).flat_map(|at| half::bf16::from_f32(numbers(at)).to_le_bytes()).collect()
     };
-    // Has it, has it not, nobody has a number, and this device alone has none.
-    interpreter.bytes(0, &bytes(&|at| [2.0, 1.0, f32::NAN, f32::NAN][at % 4])).unwrap();
-    interpreter.bytes(1, &bytes(&|at| [2.0, 2.0, f32::NAN, 3.0][at % 4])).unwrap();
+    // Has it, has it not, has NaN, and another device alone has NaN.
+    interpreter.bytes(0, &bytes(&|at| [2.0, 1.0, f32::NAN, 3.0][at % 4])).unwrap();
+    interpreter.bytes(1, &bytes(&|at| [2.0, 2.0, f32::NAN, f32::NAN][at % 4])).unwrap();
     let places: Vec<u8> = (0..1000_i32).flat_map(|at| (at % 105).to_le_bytes()).collect();
     interpreter.bytes(2, &places).unwrap();
     let run = interpreter.check().unwrap_or_else(|found| panic!("{found}")).run;

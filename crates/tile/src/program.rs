@@ -134,9 +134,9 @@ pub enum Binary {
     Multiply,
     /// The quotient, of f32 alone.
     Divide,
-    /// The lesser; the other one if one is NaN.
+    /// The lesser; NaN if one is NaN.
     Minimum,
-    /// The greater; the other one if one is NaN.
+    /// The greater; NaN if one is NaN.
     Maximum,
     /// Bitwise and, of i32.
     And,
@@ -221,7 +221,7 @@ impl Reduction {
         Reduction::NAMES.iter().find(|(_, own)| *own == self).map_or("", |(name, _)| name)
     }
 
-    /// What changes no number that it is combined with, NaN aside; of integers the end of the type.
+    /// What changes no number that it is combined with; of integers the end of the type.
     pub fn neutral(self) -> f64 {
         match self {
             Reduction::Sum => 0.0,
@@ -332,8 +332,8 @@ pub enum Operation {
     Transpose(Vec<usize>),
     /// The tile combined along modes, which keep one element each.
     Reduce(Reduction, Vec<usize>),
-    /// The place of the greatest element along a mode, as i32: of equal ones the first, and NaN
-    /// only where there is nothing else. The mode keeps one element.
+    /// The place of the greatest element along a mode, as i32: of equal ones the first. NaN is
+    /// greater than every number. The mode keeps one element.
     ArgMax(usize),
     /// So many of the greatest elements along a mode, in descending order. Of f32, NaN is
     /// greater than all numbers (less, where its sign is set), and 0 greater than -0.

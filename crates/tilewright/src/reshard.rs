@@ -117,9 +117,9 @@ impl Refusal for ReshardError {
 pub enum Combine {
     /// They are added in the order of ranks.
     Sum,
-    /// The greatest counts; NaN only where there is nothing else.
+    /// The greatest counts; NaN where there is one.
     Max,
-    /// The least counts, likewise.
+    /// The least counts; NaN where there is one.
     Min,
 }
 

@@ -297,20 +297,24 @@ fn places_of_greatest_elements_are_those_among_all_elements() {
 }
 
 #[test]
-fn a_row_without_a_number_has_its_greatest_element_first() {
-    let [from, to] = layouts("x=2", ["(3,(4,2)):(4,(1,1@x))", "3:1 copied 2:1@x"]);
+fn the_first_nan_of_a_row_is_its_greatest_element() {
+    let [from, to] = layouts("x=2", ["(6,(4,2)):(4,(1,1@x))", "6:1 copied 2:1@x"]);
     let plan = argmax(&from, &[1], &to, 4, &Machine::HGX_H200).unwrap();
     let work = WorkPlan::argmax(&plan, Element::F32).unwrap();
-    // Rows of NaN alone, of NaN on one device, and of numbers below 0 beside NaN.
+    // Rows of NaN alone, of numbers on one device and NaN on the other, of NaN on both, of none,
+    // and of nothing but minus infinity.
     let rows = [
         [f32::NAN; 8],
-        [f32::NAN, f32::NAN, f32::NAN, f32::NAN, -3.0, f32::NEG_INFINITY, -1.0, -1.0],
-        [f32::NAN, -2.0, -5.0, f32::NEG_INFINITY, -2.0, f32::NAN, -9.0, -4.0],
+        [-3.0, f32::INFINITY, -1.0, -1.0, 5.0, f32::NEG_INFINITY, f32::NAN, f32::NAN],
+        [5.0, -2.0, f32::NAN, f32::NEG_INFINITY, -2.0, f32::NAN, -9.0, -4.0],
+        [f32::NEG_INFINITY, -2.0, -5.0, -3.0, -1.0, -1.0, -9.0, -4.0],
+        [f32::NEG_INFINITY; 8],
+        [f32::NAN, 2.0, 5.0, 3.0, 1.0, 1.0, 9.0, 4.0],
     ];
     let held = (0..2).map(|rank| rows.iter().flat_map(|row| row[4 * rank..][..4].to_vec()).collect::<Vec<f32>>());
     let held = held.map(|own| own.into_iter().flat_map(f32::to_le_bytes).collect()).collect();
     let found = carried_out(&work, &[held]);
-    compared(&to, &found, Element::I64, |row| [0.0, 6.0, 1.0][row as usize], 0.0);
+    compared(&to, &found, Element::I64, |row| [0.0, 6.0, 2.0, 4.0, 0.0, 0.0][row as usize], 0.0);
 }
 
 #[test]

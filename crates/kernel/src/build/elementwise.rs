@@ -163,7 +163,8 @@ impl<'k> Distributed<'k> {
             let (mine, others) = (self.fragment.slots()?, other.fragment.slots()?);
             let pairs = pairs.filter(|_| mine.len().is_multiple_of(2));
             let together = if pairs.is_some() { 2 } else { 1 };
-            let operation = Operation::Binary(reduction.binary(), pairs.unwrap_or(number));
+            let number = pairs.unwrap_or(number);
+            let operation = Operation::Binary(reduction.binary(number), number);
             let fragment = build.fragment_of(element, &tilewright_layout::Tree::leaf(mine.len() as i64))?;
             let mut core = build.core();
             for (at, (a, b)) in mine.chunks(together).zip(others.chunks(together)).enumerate() {

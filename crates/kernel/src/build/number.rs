@@ -234,28 +234,48 @@ impl<'k> Num<'k> {
         Num { register, ..self }
     }
 
-    /// The lesser; the other one if one is NaN.
+    /// The lesser of two numbers; NaN if one is NaN, as NumPy's `minimum`.
     #[track_caller]
     pub fn min(self, other: Num<'k>) -> Num<'k> {
-        self.binary(other, Binary::Minimum, "minimum")
+        let operation = if self.element.is_float() { Binary::MinimumNan } else { Binary::Minimum };
+        self.binary(other, operation, "minimum")
     }
 
-    /// The greater; the other one if one is NaN.
+    /// The greater of two numbers; NaN if one is NaN, as NumPy's `maximum`.
+    ///
+    /// ```
+    /// use tilewright_kernel::Kernel;
+    /// use tilewright_kernel::ptx::{Target, write};
+    ///
+    /// let ptx = |ignores: bool| {
+    ///     let kernel = Kernel::build("positive", |k| {
+    ///         k.threads(128)?;
+    ///         let (x, y) = (k.input::<f32>("x", "128:1")?, k.output::<f32>("y", "128:1")?);
+    ///         let own = x.thread_part()?.load()?;
+    ///         let zero = k.number(0.0_f32);
+    ///         own.set(&[if ignores { own.numbers()?[0].fmax(zero) } else { own.numbers()?[0].max(zero) }])?;
+    ///         y.thread_part()?.store(&own)
+    ///     });
+    ///     write(kernel.unwrap().program(), Target::Sm80).unwrap()
+    /// };
+    /// assert!(ptx(false).contains("max.NaN.f32") && ptx(true).contains("max.f32"));
+    /// ```
     #[track_caller]
     pub fn max(self, other: Num<'k>) -> Num<'k> {
-        self.binary(other, Binary::Maximum, "maximum")
+        let operation = if self.element.is_float() { Binary::MaximumNan } else { Binary::Maximum };
+        self.binary(other, operation, "maximum")
     }
 
-    /// The greater; NaN if one is NaN (f32, f16 and bf16).
+    /// The lesser of two numbers; the other one if one is NaN, as C's `fmin`.
     #[track_caller]
-    pub fn max_or_nan(self, other: Num<'k>) -> Num<'k> {
-        let name = "maximum or NaN";
-        if !matches!(self.element, Element::F32 | Element::F16 | Element::Bf16) {
-            let refusal = Reason::Arithmetic { operation: name, element: self.element };
-            self.build.complain(refusal.at(name, Location::caller()));
-            return self;
-        }
-        self.binary(other, Binary::MaximumNan, name)
+    pub fn fmin(self, other: Num<'k>) -> Num<'k> {
+        self.binary(other, Binary::Minimum, "fmin")
+    }
+
+    /// The greater of two numbers; the other one if one is NaN, as C's `fmax`.
+    #[track_caller]
+    pub fn fmax(self, other: Num<'k>) -> Num<'k> {
+        self.binary(other, Binary::Maximum, "fmax")
     }
 
     /// The magnitude.

@@ -18,12 +18,12 @@ use super::Build;
 use super::distributed::Distributed;
 use super::exchange::Exchange;
 use super::lanes::LANES;
-use super::number::Num;
+use super::number::{Flag, Num};
 use super::tensor::View;
 use crate::distribution::{Digit, Distribution};
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
-use crate::program::operation::{Binary, Shuffle};
+use crate::program::operation::{Binary, Number, Shuffle};
 use crate::program::{Location, Source};
 
 /// What two numbers become.
@@ -33,24 +33,27 @@ pub enum Reduction {
     Sum,
     /// `a * b`.
     Product,
-    /// The lesser; the other one if one is NaN.
+    /// The least; NaN if one is NaN.
     Minimum,
-    /// The greater; the other one if one is NaN.
+    /// The greatest; NaN if one is NaN.
     Maximum,
 }
 
 impl Reduction {
-    pub(crate) fn binary(self) -> Binary {
+    /// The operation on two numbers of a type.
+    pub(crate) fn binary(self, number: Number) -> Binary {
         match self {
             Reduction::Sum => Binary::Add,
             Reduction::Product => Binary::Multiply,
+            Reduction::Minimum if number.is_float() => Binary::MinimumNan,
             Reduction::Minimum => Binary::Minimum,
+            Reduction::Maximum if number.is_float() => Binary::MaximumNan,
             Reduction::Maximum => Binary::Maximum,
         }
     }
 
-    /// The identity, which changes no number that it is combined with, NaN aside. An infinity
-    /// stands for the end of an integer type.
+    /// The identity, which changes no number that it is combined with. An infinity stands for the
+    /// end of an integer type.
     pub(crate) fn neutral(self) -> f64 {
         match self {
             Reduction::Sum => 0.0,
@@ -60,16 +63,21 @@ impl Reduction {
         }
     }
 
-    /// Of two numbers with their places, the greater one with its own; of equal ones that with the
-    /// lesser place. NaN is less than any number.
+    /// Of two numbers with their places, the greater one with its own place; NaN is greater than
+    /// every number, and of equal ones, or two NaN, the one with the lesser place counts.
     #[track_caller]
     pub fn greater<'k>(a: [Num<'k>; 2], b: [Num<'k>; 2]) -> [Num<'k>; 2] {
-        // NaN compares as false with everything: whatever is a number beats it.
-        let (is_number, other_is) = (a[0].eq(a[0]), b[0].eq(b[0]));
-        let greater = b[0].gt(a[0]).or(other_is.and(is_number.not()));
-        let less = a[0].gt(b[0]).or(is_number.and(other_is.not()));
-        let second = greater.or(less.not().and(b[1].lt(a[1])));
-        [second.select(b[0], a[0]), second.select(b[1], a[1])]
+        let (first, second) = (Reduction::reaches(a[0], b[0]), Reduction::reaches(b[0], a[0]));
+        let taken = first.not().or(second.and(b[1].lt(a[1])));
+        [taken.select(b[0], a[0]), taken.select(b[1], a[1])]
+    }
+
+    /// Whether a number is at least another one, where NaN is greater than every number and equal
+    /// to NaN.
+    #[track_caller]
+    pub fn reaches<'k>(a: Num<'k>, b: Num<'k>) -> Flag<'k> {
+        let at_least = b.le(a);
+        if a.element().is_float() { at_least.or(a.eq(a).not()) } else { at_least }
     }
 
     #[track_caller]
@@ -137,8 +145,8 @@ impl<'k> Distributed<'k> {
     }
 
     /// The greatest elements along some modes, and the number of each among those along these
-    /// modes, first mode fastest, as i32; of equal ones the first. NaN is never the greatest,
-    /// unless there is nothing else.
+    /// modes, first mode fastest, as i32; of equal ones the first. NaN is greater than every
+    /// number, so that the first NaN is found.
     ///
     /// Errors: as [`Distributed::reduce`].
     #[track_caller]

@@ -6,6 +6,9 @@ use crate::program::Instruction;
 use crate::program::operation::{Binary, Number, Unary};
 use crate::program::register::Width;
 
+/// The canonical NaN of IEEE binary64, as its bits.
+const F64_NAN: &str = "0x7ff8000000000000";
+
 /// The type of a number in an instruction.
 pub(super) fn kind(number: Number) -> &'static str {
     match number {
@@ -162,8 +165,20 @@ impl Writer<'_> {
             },
             Binary::Minimum => format!("min.{name} {result}, {a}, {b};"),
             Binary::Maximum => format!("max.{name} {result}, {a}, {b};"),
-            Binary::MinimumNan => format!("min.NaN.{name} {result}, {a}, {b};"),
-            Binary::MaximumNan => format!("max.NaN.{name} {result}, {a}, {b};"),
+            Binary::MinimumNan | Binary::MaximumNan => {
+                let verb = if operation == Binary::MinimumNan { "min" } else { "max" };
+                match number {
+                    // PTX has no `.NaN` for f64.
+                    Number::F64 => {
+                        let (extreme, unordered) = (self.temporary(Width::Bits64), self.temporary(Width::Predicate));
+                        self.line(&format!("{verb}.f64 {extreme}, {a}, {b};"));
+                        self.line(&format!("setp.nan.f64 {unordered}, {a}, {b};"));
+                        format!("selp.b64 {result}, {F64_NAN}, {extreme}, {unordered};")
+                    }
+                    number if number.is_float() => format!("{verb}.NaN.{name} {result}, {a}, {b};"),
+                    _ => format!("{verb}.{name} {result}, {a}, {b};"),
+                }
+            }
             Binary::Multiply if !number.is_float() => format!("mul.lo.{name} {result}, {a}, {b};"),
             Binary::Add | Binary::Subtract | Binary::Multiply => {
                 // Before Hopper, bf16 has fused multiplications and additions alone: a*1+b, b*-1+a,

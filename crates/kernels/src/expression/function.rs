@@ -6,6 +6,7 @@
 use tilewright_kernel::{Build, Element, Num};
 
 use super::ROUNDING;
+use crate::extremes::greater;
 
 /// Functions of one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +75,7 @@ impl Function {
                 let value = 1.0 / x;
                 (value, value.abs() * (off / (x.abs() - off).max(0.0) + 2.0 * ROUNDING))
             }
-            Function::Relu => (x.max(0.0), off),
+            Function::Relu => (greater(x, 0.0), off),
             Function::Sigmoid => {
                 let value = sigmoid(x);
                 // Powers that leave the range of f32 leave 0 behind.
@@ -108,13 +109,12 @@ impl Function {
             Function::Relu => x.max(constant(0.0)),
             Function::Sigmoid => ((-x).exp() + 1.0).recip(),
             Function::Silu => x * ((-x).exp() + 1.0).recip(),
-            // max(x, 0) - |x| Q(|x|): the sign of x is nowhere asked for. Only the maximum keeps
-            // NaN.
+            // max(x, 0) - |x| Q(|x|): the sign of x is nowhere asked for.
             Function::Gelu => {
                 let size = x.abs().min(constant(TAIL_END));
                 let first = constant(TAIL[6]);
                 let power = TAIL[..6].iter().rev().fold(first, |sum, b| sum.multiply_add(size, constant(*b)));
-                (-size).multiply_add(power.exp2(), x.max_or_nan(constant(0.0)))
+                (-size).multiply_add(power.exp2(), x.max(constant(0.0)))
             }
             Function::GeluTanh => {
                 let [left, right] = gelu_factors(k, element, x, None);

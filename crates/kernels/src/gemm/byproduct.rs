@@ -2,7 +2,7 @@
 //!
 //! Law: a by-product has one number for each row of D, or for each column, and each matrix: the
 //! sum, or the greatest, of what an expression makes of the numbers there, in f32, before they are
-//! rounded to the type of D. NaN is not the greatest unless there is nothing else.
+//! rounded to the type of D. NaN is greater than every number.
 //!
 //! A block leaves what its tile has: of a row of the tile one number, and of a column one for each
 //! warp. A kernel afterwards makes one of them, in a fixed order, so that the same product gives
@@ -283,7 +283,7 @@ impl Taker {
         Ok(Taker {
             of: by.of.clone(),
             reduction: if by.statistic == Statistic::Sum { Reduction::Sum } else { Reduction::Maximum },
-            neutral: if by.statistic == Statistic::Sum { 0.0 } else { f64::NAN },
+            neutral: by.statistic.neutral(),
             rows: along_rows,
             held: Distribution::of_mma(&shape, part, tilewright_atoms::Operand::C)?,
             apart,

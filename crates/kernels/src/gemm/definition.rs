@@ -12,6 +12,7 @@ use super::matrix::Matrix;
 use super::problem::Problem;
 use super::scales::BLOCK;
 use super::step::ProductTensor;
+use crate::extremes::greater;
 use crate::meaning::{self, Unchecked};
 use crate::reduce::Statistic;
 
@@ -224,8 +225,6 @@ pub(super) struct Gathered {
     bound: f64,
     size: f64,
     count: u64,
-    /// Whether there is a number among them.
-    any: bool,
 }
 
 impl Gathered {
@@ -236,11 +235,10 @@ impl Gathered {
             self.value += value;
             self.size += value.abs() + off;
             self.bound += off;
-        } else if !value.is_nan() {
-            self.value = if self.any { self.value.max(value) } else { value };
+        } else {
+            self.value = if self.count == 1 { value } else { greater(self.value, value) };
             // With error bounds, the greatest number may be another one.
             self.bound = self.bound.max(off);
-            self.any = true;
         }
     }
 
@@ -255,7 +253,7 @@ impl Gathered {
         };
         let place = lies.place(if by.each == Each::Row { [at, 0, matrix] } else { [0, at, matrix] })?;
         let sum = by.statistic == Statistic::Sum;
-        let value = if sum || self.any { self.value } else { f64::NAN };
+        let value = if self.count == 0 { by.statistic.neutral() } else { self.value };
         // Each addition rounds what has been added up.
         let added = if sum { self.size * (self.count as f64 + 1.0) * 2_f64.powi(-24) } else { 0.0 };
         let bound = self.bound + added + meaning::step(Element::F32, value);

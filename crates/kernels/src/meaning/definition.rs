@@ -8,7 +8,9 @@ use tilewright_layout::{Layout, LayoutError};
 use super::number::{distance, step, value};
 use super::rows::{Many, Row};
 use super::{Meaning, Unchecked};
+use crate::norm::Norm;
 use crate::planned::Planned;
+use crate::rows::RowPlaces;
 
 /// How many numbers of a factor of a product are kept, at most: 64 MiB of them.
 const KEPT: usize = 1 << 23;
@@ -178,27 +180,42 @@ impl<'a> Definition<'a> {
             Meaning::Indices { indices, .. } => {
                 let (own, greatest) = (self.value(0, index), self.value(1, index));
                 let place = self.value(2, index) as i64;
-                let found = if own == greatest || greatest.is_nan() { indices.at(place) } else { i64::MAX };
+                let found = if own == greatest || own.is_nan() { indices.at(place) } else { i64::MAX };
                 let (bits, value) = (Some(found as u64), found as f64);
                 Wanted { at: index, element: self.output, bits, value, bound: 0.0 }
             }
-            Meaning::Softmax { columns } => {
-                let (value, bound) = self.row(index, *columns)?.softmax(index % *columns as usize);
-                Wanted::rounded(index, self.output, value, bound + step(self.output, value))
+            Meaning::Softmax { places } => {
+                let column = index % places.columns as usize;
+                let (value, bound) = self.row(index, *places)?.softmax(column);
+                self.of_row(index, *places, (value, bound))
             }
-            Meaning::RmsNorm { columns, epsilon } => {
-                let column = index % *columns as usize;
-                let weight = self.value(1, column);
-                let (value, bound) = self.row(index, *columns)?.rms_norm(column, weight, *epsilon);
-                Wanted::rounded(index, self.output, value, bound + step(self.output, value))
+            Meaning::RmsNorm { places, norm } => {
+                let column = index % places.columns as usize;
+                let [weight, _] = self.beside(*norm, column);
+                let (value, bound) = self.row(index, *places)?.rms_norm(column, weight, norm.epsilon);
+                self.of_row(index, *places, (value, bound))
             }
-            Meaning::LayerNorm { columns, epsilon } => {
-                let column = index % *columns as usize;
-                let (weight, bias) = (self.value(1, column), self.value(2, column));
-                let (value, bound) = self.row(index, *columns)?.layer_norm(column, weight, bias, *epsilon);
-                Wanted::rounded(index, self.output, value, bound + step(self.output, value))
+            Meaning::LayerNorm { places, norm } => {
+                let column = index % places.columns as usize;
+                let [weight, bias] = self.beside(*norm, column);
+                let (value, bound) = self.row(index, *places)?.layer_norm(column, weight, bias, norm.epsilon);
+                self.of_row(index, *places, (value, bound))
             }
         })
+    }
+
+    /// An element of a row of the result.
+    fn of_row(&self, index: usize, places: RowPlaces, (value, bound): (f64, f64)) -> Wanted {
+        let (row, column) = (index / places.columns as usize, index % places.columns as usize);
+        let at = row * places.y as usize + column;
+        Wanted::rounded(at, self.output, value, bound + step(self.output, value))
+    }
+
+    /// The weight and the bias of a column, which are the tensors behind the rows.
+    fn beside(&self, norm: Norm, column: usize) -> [f64; 2] {
+        let weight = if norm.weights { self.value(1, column) } else { 1.0 };
+        let bias = if norm.bias { self.value(1 + usize::from(norm.weights), column) } else { 0.0 };
+        [weight, bias]
     }
 
     /// Reads a row of a factor of a product, unless it is known.
@@ -214,10 +231,10 @@ impl<'a> Definition<'a> {
     }
 
     /// The row of the first input in which an element is.
-    fn row(&mut self, index: usize, columns: i64) -> Result<&Row, LayoutError> {
-        let (row, columns) = (index / columns as usize, columns as usize);
+    fn row(&mut self, index: usize, places: RowPlaces) -> Result<&Row, LayoutError> {
+        let (row, columns) = (index / places.columns as usize, places.columns as usize);
         if self.row.as_ref().is_none_or(|(known, _)| *known != row) {
-            let numbers = (0..columns).map(|column| self.value(0, row * columns + column)).collect();
+            let numbers = (0..columns).map(|column| self.value(0, row * places.x as usize + column)).collect();
             self.row = Some((row, Row::new(numbers)));
         }
         match &self.row {

@@ -27,7 +27,8 @@ impl Many {
     }
 
     pub(super) fn add(&mut self, x: f64) {
-        if x > self.greatest {
+        // The first NaN is the greatest.
+        if x > self.greatest || x.is_nan() && !self.greatest.is_nan() {
             (self.greatest, self.place) = (x, self.count);
         }
         self.count += 1;

@@ -4,7 +4,7 @@
 //! elements, and the greatest element of all devices. Where both are equal, the index is
 //! `first + sum digit_i * weight_i`, where the digits are those of the place, the first fastest;
 //! elsewhere it is the greatest i64. So the least index of all devices is that of the first
-//! greatest element. Where no element is a number, each device gives the index of its first.
+//! greatest element. Two NaN count as equal.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
@@ -88,8 +88,8 @@ pub fn indices_of_greatest(element: Element, results: i64, indices: &Indices) ->
         for (digit, (_, weight)) in digits.iter().zip(&indices.digits) {
             sum = k.index(digit)?.to(Element::I64).multiply_add(k.number(*weight), sum);
         }
-        // A greatest element that is no number equals nothing.
-        let counts = own.eq(greatest).or(greatest.eq(greatest).not());
+        // Where its own element is NaN, so is the greatest.
+        let counts = own.eq(greatest).or(own.eq(own).not());
         let result = index.slice(at)?;
         let fragment = result.fragment()?;
         fragment.set(&[counts.select(sum, k.number(i64::MAX))])?;

@@ -13,7 +13,7 @@ pub(super) fn kernel(statistic: Statistic, rows: &Rows) -> Result<Kernel, Kernel
         let x = rows.matrix(k, "x", Role::Input)?;
         let result = statistic.result(element);
         let y = placed(k.tensor_of(result, "y", "(M,1):(1,M)", Role::Output)?, result, rows.alignment)?;
-        let held = rows.load(k, &x, Some(k.number_of(element, statistic.neutral(element))))?;
+        let held = rows.load(k, &x, Some(k.number_of(element, statistic.neutral())))?;
         if statistic == Statistic::ArgMaximum {
             return rows.store_results(k, &y, &place(k, rows, &x, &held)?);
         }
@@ -60,7 +60,7 @@ fn place<'k>(k: &'k Build, rows: &Rows, x: &View<'k>, held: &Held<'k>) -> Result
     for (number, run) in runs.iter().enumerate().rev() {
         let before = rows.vectors_before(k, number)?;
         for (row, most) in run.iter().enumerate() {
-            first[row] = most.eq(greatest[row]).select(before, first[row]);
+            first[row] = Reduction::reaches(*most, greatest[row]).select(before, first[row]);
         }
     }
     let vectors = tile(Element::I32, &first)?.reduce(&[1, 2], Reduction::Minimum)?;
@@ -73,13 +73,12 @@ fn place<'k>(k: &'k Build, rows: &Rows, x: &View<'k>, held: &Held<'k>) -> Result
         (vector, most) = (here.select(number, vector), here.select(greatest[row], most));
     }
     let place = k.register(Element::I32, "1")?;
-    // Where nothing is a number, the first.
     place.fill(k.number(0))?;
     let zero = k.number(0);
     k.when(own.lt(k.number(each as i32)).and(k.index(&warp)?.eq(zero)), || {
         let mut at = none;
         for (number, x) in rows.vector_of(k, x, &lane, vector)?.numbers()?.iter().enumerate().rev() {
-            at = x.to(kept).eq(most).select(k.number(number as i32), at);
+            at = Reduction::reaches(x.to(kept), most).select(k.number(number as i32), at);
         }
         let found = vector * k.number(rows.vector() as i32) + at;
         place.fill(at.eq(none).select(zero, found))

@@ -44,11 +44,9 @@ impl Statistic {
         }
     }
 
-    /// A number of a type that changes nothing. Of a number and NaN the number is the greater;
-    /// an infinity stands for the end of an integer type.
-    pub(super) fn neutral(self, element: Element) -> f64 {
+    /// A number that changes nothing. An infinity stands for the end of a type that has none.
+    pub(crate) fn neutral(self) -> f64 {
         match self {
-            Statistic::Maximum | Statistic::ArgMaximum if element.is_float() => f64::NAN,
             Statistic::Maximum | Statistic::ArgMaximum => f64::NEG_INFINITY,
             _ => 0.0,
         }
@@ -60,9 +58,10 @@ impl Statistic {
         std::iter::once(self.wide(element)).chain(places).collect()
     }
 
-    /// What is kept where nothing was seen, a part of such a type.
+    /// What is kept where nothing was seen, a part of such a type. Its place is the first: where no
+    /// element is greater than the least number, all are equal, and the first counts.
     pub(super) fn nothing<'k>(self, k: &'k Build, part: usize, kept: Element) -> Num<'k> {
-        if part == 1 { k.number(i32::MAX) } else { k.number_of(kept, self.neutral(kept)) }
+        if part == 1 { k.number(0) } else { k.number_of(kept, self.neutral()) }
     }
 
     /// What is kept of one number at a place.
@@ -83,23 +82,21 @@ impl Statistic {
         }
     }
 
-    /// What is kept of a set and of one number, whose place is greater than those of the set: its
-    /// place counts only if the greatest number changes. NaN is equal to nothing, so a set without
-    /// numbers has the place of its last NaN.
+    /// What is kept of a set and of one number, whose place is greater than those of the set: it
+    /// counts only if the set does not reach it.
     pub(super) fn add<'k>(self, kept: &[Num<'k>], x: Num<'k>, place: Option<Num<'k>>) -> Vec<Num<'k>> {
         match (self, place) {
             (Statistic::Norm, _) => vec![x.multiply_add(x, kept[0])],
             (Statistic::ArgMaximum, Some(place)) => {
-                let greatest = kept[0].max(x);
-                vec![greatest, greatest.eq(kept[0]).select(kept[1], place)]
+                let reached = Reduction::reaches(kept[0], x);
+                vec![reached.select(kept[0], x), reached.select(kept[1], place)]
             }
             _ => self.combine(kept, &[x]),
         }
     }
 
     /// All parts along some modes. Of places: first the greatest number, then the least place that
-    /// has it, which takes fewer instructions than to compare pairs; where nothing is a number,
-    /// none has.
+    /// has it, which takes fewer instructions than to compare pairs.
     pub(super) fn gathered<'k>(
         self,
         k: &'k Build,
@@ -108,7 +105,9 @@ impl Statistic {
     ) -> Result<Vec<Distributed<'k>>, KernelError> {
         if let (Statistic::ArgMaximum, [numbers, places]) = (self, parts) {
             let greatest = numbers.reduce(modes, Reduction::Maximum)?;
-            let others = |x: Num<'k>, greatest| Ok(x.eq(greatest).select(k.number(0), k.number(i32::MAX)));
+            // What reaches the greatest number equals it, or is NaN as well.
+            let others =
+                |x: Num<'k>, greatest| Ok(Reduction::reaches(x, greatest).select(k.number(0), k.number(i32::MAX)));
             let here = numbers.zip(&greatest, others)?.zip(places, |other, place| Ok(other.max(place)))?;
             let first = here.reduce(modes, Reduction::Minimum)?;
             return Ok(vec![greatest, first]);
@@ -122,10 +121,7 @@ impl Statistic {
         match self {
             Statistic::Mean => all[0].map(|sum| Ok(sum * (1.0 / count))),
             Statistic::Norm => all[0].map(|sum| Ok(sum.sqrt())),
-            // Where nothing is a number, the first.
-            Statistic::ArgMaximum => {
-                all[1].zip(&all[0], |place, greatest| Ok(greatest.eq(greatest).select(place, place.like(0.0))))
-            }
+            Statistic::ArgMaximum => Ok(all[1].clone()),
             _ => Ok(all[0].clone()),
         }
     }

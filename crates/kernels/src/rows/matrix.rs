@@ -1,10 +1,13 @@
-//! Matrices whose rows lie one after another.
+//! Matrices as kernels of rows take them.
+//!
+//! Law: the elements of a row are contiguous, and rows are a pitch apart. Accesses are as wide as
+//! the first element, the rows and the pitches are aligned.
 
 use tilewright_kernel::Element;
 
 use super::{VECTOR, WHOLE, widest};
 
-/// A matrix `(M,N)`, rows one after another, as softmax and norms take it: how many elements a row
+/// A matrix `(M,N)` with contiguous rows, as softmax and norms take it: how many elements a row
 /// has, of which type, and what is known of it besides.
 ///
 /// ```
@@ -21,24 +24,60 @@ pub struct RowMatrix {
     pub(crate) element: Element,
     pub(crate) alignment: i64,
     pub(crate) rows: Option<i64>,
+    pub(crate) pitches: [i64; 2],
+}
+
+/// Where the rows of a matrix and those of the result begin, in elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct RowPlaces {
+    /// Elements of a row.
+    pub(crate) columns: i64,
+    /// From a row of the input to the next.
+    pub(crate) x: i64,
+    /// From a row of the result to the next.
+    pub(crate) y: i64,
 }
 
 impl RowMatrix {
     /// Of rows of so many elements, which begins at a multiple of 16 bytes.
     pub fn new(columns: i64, element: Element) -> RowMatrix {
-        RowMatrix { columns, element, alignment: WHOLE, rows: None }
+        RowMatrix { columns, element, alignment: WHOLE, rows: None, pitches: [columns; 2] }
     }
 
     /// That begins at a multiple of so many elements, where those are less than 16 bytes: accesses
     /// are narrower then. What goes with all rows, and the result, begin so too.
     pub fn aligned(self, elements: i64) -> RowMatrix {
-        RowMatrix { alignment: elements, ..self }
+        RowMatrix { alignment: elements, ..self }.pitched(self.pitches[0], self.pitches[1])
+    }
+
+    /// Whose rows are `x` elements apart, and those of the result `y`: both are parts of wider
+    /// matrices. Accesses are narrower where a pitch is no multiple of 16 bytes.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernels::{RowMatrix, softmax_of};
+    ///
+    /// // The first 1000 columns of a matrix of 4096, into a matrix of their own.
+    /// let part = RowMatrix::new(1000, Element::F32).pitched(4096, 1000);
+    /// let plan = softmax_of(part).unwrap();
+    /// let layouts: Vec<&str> = plan.kernel().program().tensors().map(|own| own.layout.as_str()).collect();
+    /// assert_eq!(layouts, ["(M,1000):(4096,1)", "(M,1000):(1000,1)"]);
+    /// ```
+    pub fn pitched(self, x: i64, y: i64) -> RowMatrix {
+        let whole = |pitch: i64| if pitch == self.columns { 0 } else { pitch };
+        let alignment = gcd(self.alignment, gcd(whole(x), whole(y)));
+        RowMatrix { alignment, pitches: [x, y], ..self }
     }
 
     /// That has about so many rows. The kernel that is planned is right for any number, and chosen
     /// to be fast for this one; without it, for many.
     pub fn with_rows(self, rows: i64) -> RowMatrix {
         RowMatrix { rows: Some(rows), ..self }
+    }
+
+    /// Where rows begin.
+    pub(crate) fn places(&self) -> RowPlaces {
+        RowPlaces { columns: self.columns, x: self.pitches[0], y: self.pitches[1] }
     }
 
     /// Bytes of a row.
@@ -50,5 +89,56 @@ impl RowMatrix {
     pub(crate) fn vectors(&self) -> Option<i64> {
         let vector = VECTOR / i64::from(self.element.bytes());
         (widest(self.columns, self.element, self.alignment) == vector).then_some(self.columns / vector)
+    }
+}
+
+/// The greatest number that divides both.
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Norm, PlanError, Planned, layer_norm_with, rms_norm_of, rms_norm_with, softmax_of};
+
+    /// Parts of wider matrices, into parts of others, and norms without weights, without a bias, and
+    /// without both.
+    #[test]
+    fn rows_of_any_pitch_are_normalised() {
+        let norm = Norm::new(1e-5);
+        for (columns, x, y, element) in [
+            (24, 40, 24, Element::F32),
+            (24, 24, 27, Element::Bf16),
+            (1000, 1001, 4096, Element::Bf16),
+            // Each row is the same one, or overlaps the next.
+            (300, 0, 300, Element::F32),
+            (300, 8, 304, Element::F32),
+        ] {
+            let matrix = RowMatrix::new(columns, element).pitched(x, y);
+            for planned in [
+                softmax_of(matrix),
+                rms_norm_of(matrix, 1e-5),
+                rms_norm_with(matrix, norm.without_weights()),
+                layer_norm_with(matrix, norm.without_bias()),
+                layer_norm_with(matrix, norm.without_weights()),
+                layer_norm_with(matrix, norm.without_weights().without_bias()),
+            ] {
+                check(planned, columns);
+            }
+        }
+        // Rows that a block, a cluster or the largest block holds, that are dealt, and read twice.
+        let rows = |columns, x, y| RowMatrix::new(columns, Element::F32).pitched(x, y).with_rows(2);
+        check(softmax_of(rows(8192, 8200, 8192)), 8192);
+        check(rms_norm_with(rows(16_384, 16_388, 16_392), norm.without_weights()), 16_384);
+        check(layer_norm_with(rows(33_001, 33_004, 33_001), norm.without_bias()), 33_001);
+        let many = RowMatrix::new(20_000, Element::F32).pitched(20_004, 20_008);
+        check(layer_norm_with(many, norm.without_bias()), 20_000);
+    }
+
+    fn check(planned: Result<Planned, PlanError>, columns: i64) {
+        let planned = planned.unwrap().sized(&[("M", 2)]);
+        let report = planned.check().unwrap_or_else(|error| panic!("{planned}{error}"));
+        assert_eq!(report.compared as i64, 2 * columns);
     }
 }

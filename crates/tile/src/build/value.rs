@@ -132,13 +132,13 @@ impl<'t> Value<'t> {
         self.apply("rsqrt", Operation::Unary(Unary::Rsqrt), here())
     }
 
-    /// The lesser of two; the other one if one is NaN.
+    /// The lesser of two; NaN if one is NaN.
     #[track_caller]
     pub fn min(self, other: Value<'t>) -> Value<'t> {
         self.binary(other, Binary::Minimum, "min", here())
     }
 
-    /// The greater of two; the other one if one is NaN.
+    /// The greater of two; NaN if one is NaN.
     #[track_caller]
     pub fn max(self, other: Value<'t>) -> Value<'t> {
         self.binary(other, Binary::Maximum, "max", here())
@@ -204,7 +204,8 @@ impl<'t> Value<'t> {
         self.apply("scan_before", Operation::ScanBefore(reduction, mode), here())
     }
 
-    /// The place of the greatest element along a mode, as i32; of equal ones the first.
+    /// The place of the greatest element along a mode, as i32; of equal ones the first, and NaN is
+    /// greater than every number.
     #[track_caller]
     pub fn argmax(self, mode: usize) -> Value<'t> {
         self.apply("argmax", Operation::ArgMax(mode), here())

@@ -126,6 +126,7 @@ pub(super) fn binary(function: Binary, a: f64, b: f64, element: Element) -> f64 
         Binary::Subtract => a - b,
         Binary::Multiply => a * b,
         Binary::Divide => a / b,
+        Binary::Minimum | Binary::Maximum if a.is_nan() || b.is_nan() => f64::NAN,
         // Of two zeros the one with the sign that counts.
         Binary::Minimum if a == b => {
             if a.is_sign_negative() {

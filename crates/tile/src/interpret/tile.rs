@@ -64,8 +64,8 @@ pub(super) fn evaluate(operation: &Operation, given: &[(&[f64], &Type)], ty: &Ty
         }),
         Operation::Reduce(reduction, modes) => reduced(*reduction, modes, given[0], ty),
         Operation::ArgMax(mode) => rows(given[0], *mode, |row| {
-            // NaN compares as false with everything.
-            let better = |best: usize, at: usize| row[at] > row[best] || row[best].is_nan() && !row[at].is_nan();
+            // NaN is greater than every number.
+            let better = |best: usize, at: usize| row[at] > row[best] || row[at].is_nan() && !row[best].is_nan();
             vec![(0..row.len()).fold(0, |best, at| if better(best, at) { at } else { best }) as f64]
         }),
         Operation::Top(mode, count) => rows(given[0], *mode, |mut row| {

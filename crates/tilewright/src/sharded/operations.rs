@@ -58,8 +58,8 @@ impl WorkPlan {
 
     /// A sum, mean or greatest element along modes: sums of a device are taken in f32, in f64 of
     /// such elements, or exactly of integers, which wrap, in an order that is fixed. On its way a
-    /// sum has the type of the elements, as the plan counts its bytes. A NaN is the greatest only
-    /// where there is nothing else.
+    /// sum has the type of the elements, as the plan counts its bytes. A NaN is greater than every
+    /// number.
     ///
     /// Errors: as [`fn@crate::kernels::reduce`]; a mean of integers, integers of less than 32 bits.
     ///
@@ -111,7 +111,7 @@ impl WorkPlan {
     }
 
     /// Where the greatest element along modes lies, as i64: of equal elements the first; a NaN is
-    /// the greatest only where there is nothing else. The greatest elements of all devices are
+    /// greater than every number. The greatest elements of all devices are
     /// found first; then each device that has one gives its index, and the least of these counts.
     ///
     /// Errors: as [`fn@crate::kernels::reduce`]; integers of less than 32 bits.

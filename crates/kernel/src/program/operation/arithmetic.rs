@@ -120,7 +120,7 @@ pub enum Binary {
     Minimum,
     /// The greater; the other one if one is NaN.
     Maximum,
-    /// The lesser; NaN if one is NaN (sm_80, f32, f16, bf16).
+    /// The lesser; NaN if one is NaN. Integers have no NaN.
     MinimumNan,
     /// The greater; NaN if one is NaN.
     MaximumNan,

@@ -2,8 +2,8 @@
 //!
 //! Law: a row of a group has one number, which is made of those of its tiles along the columns in
 //! their order; rows of no group keep what they have. A column has one number for each group, made
-//! of those of the tiles of the group in their order: nothing is added to 0, and there is no
-//! greatest number of a group without rows, which is NaN.
+//! of those of the tiles of the group in their order: nothing is added to 0, and the
+//! greatest number of a group without rows is minus infinity.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
@@ -37,7 +37,7 @@ pub(in crate::gemm) fn kept(
 
 /// A number that changes nothing, in a register.
 fn neutral<'k>(k: &'k Build, by: &ByProduct) -> Result<Fragment<'k>, KernelError> {
-    let number = if by.statistic == Statistic::Sum { 0.0 } else { f64::NAN };
+    let number = by.statistic.neutral();
     let held = k.register(Element::F32, "1")?;
     held.set(&[k.number_of(Element::F32, number)])?;
     Ok(held)

@@ -128,7 +128,7 @@ impl Walk {
                 let mut place = first;
                 for (number, x) in elements.iter().enumerate().rev() {
                     let here = first + k.number(number as i32);
-                    place = x.to(greatest.element()).eq(*greatest).select(here, place);
+                    place = Reduction::reaches(x.to(greatest.element()), *greatest).select(here, place);
                 }
                 found.push(place);
             }

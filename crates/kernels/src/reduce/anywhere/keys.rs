@@ -1,8 +1,8 @@
 //! The greatest number of 16 bits and its chunk as one whole number.
 //!
 //! Law: of two keys the greater one is that of the greater number, of equal numbers that of the
-//! chunk that comes first. NaN has the least key, 0; both zeros have the same bits. So what a block
-//! has found is put together by one instruction for two, not by comparisons of pairs.
+//! chunk that comes first. NaN has the greatest number of a key; both zeros have the same bits. So
+//! what a block has found is put together by one instruction for two, not by comparisons of pairs.
 
 use tilewright_kernel::{Build, Distributed, Element, Fragment, KernelError, Num, Reduction};
 
@@ -42,8 +42,10 @@ impl Walk {
             let bits = bits.shift_left(bits.like(16.0));
             // All bits of numbers below 0 are turned over, and the sign of the others.
             let turned = bits.bit_xor(sign_of(bits).bit_or(bits.like(SIGN)));
-            let key = turned.bit_and(bits.like(HIGH)).bit_or(bits.like(LOW) - (chunk - first).recast(Element::U32));
-            number.eq(number).select(key, key.like(0.0))
+            // Where nothing was seen the chunk is 0, which may lie before the share.
+            let chunk = chunk.max(first) - first;
+            let ordered = number.eq(number).select(turned, bits.like(ALL));
+            ordered.bit_and(bits.like(HIGH)).bit_or(bits.like(LOW) - chunk.recast(Element::U32))
         };
         let list: Vec<Num<'k>> = numbers.numbers()?.into_iter().zip(chunks.numbers()?).map(key).collect();
         keys.set(&list)?;

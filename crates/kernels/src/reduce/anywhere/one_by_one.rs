@@ -29,8 +29,7 @@ impl Walk {
         let statistic = self.statistic;
         let reduced = extents(&self.problem.reduced, if self.inner { self.vector } else { 1 });
         let turns: i64 = reduced.iter().product();
-        let whole = turns % (self.shape.along * self.shape.loads * self.shape.steps) == 0
-            || statistic.neutral(self.element) == 0.0;
+        let whole = turns % (self.shape.along * self.shape.loads * self.shape.steps) == 0 || statistic.neutral() == 0.0;
         let kept: Vec<Fragment<'k>> = statistic
             .kept(self.element)
             .into_iter()
@@ -101,7 +100,7 @@ impl Walk {
                 let further = if self.inner { lane as i64 * step } else { 0 };
                 let place = place.map(|place| place + k.number(further as i32));
                 let number = numbers[lane].to(wide);
-                let x = exists.map_or(number, |exists| exists.select(number, number.like(statistic.neutral(wide))));
+                let x = exists.map_or(number, |exists| exists.select(number, number.like(statistic.neutral())));
                 sum = Some(match sum {
                     None => statistic.part(x, place),
                     Some(sum) if statistic == Statistic::ArgMaximum => {
