@@ -3,14 +3,14 @@
 //! Law: a launch is checked as in Rust: types, layouts, sizes and facts, then the driver's own
 //! limits. What was checked for arrays of some shapes and strides is kept, so a launch with others
 //! of the same costs no more than reading their addresses. What functions of the library launched
-//! is kept in [`Calls`].
+//! is kept in [`Calls`]. Where all that is written is empty, nothing is launched.
 
 mod calls;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
@@ -24,6 +24,7 @@ pub use calls::Calls;
 use crate::foreign::{self, Array};
 use crate::kernel::program::{Program, bits_of, sizes_of};
 use crate::refusal;
+use crate::writes::Writes;
 
 /// How many sets of shapes a kernel is kept ready for.
 const KEPT: usize = 64;
@@ -64,8 +65,39 @@ struct Ready {
     /// Shapes and strides, and the sizes that were given.
     arrays: Vec<Array>,
     given: Vec<(String, i64)>,
+    writes: Vec<bool>,
     kernel: SizedKernel,
     opened: Arc<Opened>,
+}
+
+impl Ready {
+    /// Launches the kernel on the memory of arrays that lie as those that it is ready for, each from
+    /// so many elements before its first one on.
+    fn launch<'a>(
+        &mut self,
+        stream: usize,
+        arrays: impl Iterator<Item = (&'a Array, i64)>,
+        bits: &[(&str, Element, u64)],
+    ) -> Result<(), GpuError> {
+        let stream = self.opened.stream(stream);
+        for (name, element, bits) in bits {
+            self.kernel.set_number(name, *element, *bits)?;
+        }
+        let mut memory: SmallVec<[_; 6]> =
+            arrays.map(|(array, before)| array.memory(&self.opened.device, before)).collect();
+        let arguments = memory.iter_mut().zip(&self.writes);
+        let arguments: SmallVec<[Argument<'_>; 6]> =
+            arguments.map(|(memory, writes)| if *writes { memory.into() } else { (&*memory).into() }).collect();
+        self.kernel.launch(&stream, &arguments)
+    }
+}
+
+/// The stream that the library of arrays works on.
+fn stream_of(py: Python<'_>, device: usize, arrays: &[Array]) -> PyResult<usize> {
+    match arrays.iter().find_map(|array| array.stream) {
+        Some(handle) => Ok(handle),
+        None => foreign::current_stream(py, device),
+    }
 }
 
 /// What launches a kernel on devices.
@@ -75,7 +107,7 @@ pub struct Launcher {
     numbers: Vec<(String, Element)>,
     writes: Vec<bool>,
     compiled: Mutex<HashMap<usize, Arc<DeviceKernel>>>,
-    ready: Mutex<Vec<Ready>>,
+    ready: Mutex<Vec<Arc<Mutex<Ready>>>>,
 }
 
 /// Whether two arrays lie alike.
@@ -118,13 +150,24 @@ impl Launcher {
         sizes: Option<&Bound<'_, PyDict>>,
         grid: Option<[u32; 3]>,
     ) -> PyResult<bool> {
-        let mut read: SmallVec<[Array; 6]> = SmallVec::new();
+        let (mut read, mut objects): (SmallVec<[Array; 6]>, SmallVec<[Bound<'_, PyAny>; 6]>) = Default::default();
+        let rules = Writes::now(py)?;
         for array in arrays.try_iter()? {
             let array = array?;
-            read.push(match array.cast_exact::<PyTuple>() {
-                Ok(pair) => Array::of(&pair.get_item(0)?)?.since(pair.get_item(1)?.extract()?),
-                Err(_) => Array::of(&array)?,
+            let (object, before) = match array.cast_exact::<PyTuple>() {
+                Ok(pair) => (pair.get_item(0)?, Some(pair.get_item(1)?.extract()?)),
+                Err(_) => (array, None),
+            };
+            rules.check(&object, self.writes.get(objects.len()).copied().unwrap_or(false))?;
+            let array = Array::of(&object)?;
+            read.push(match before {
+                Some(before) => array.since(before),
+                None => array,
             });
+            objects.push(object);
+        }
+        if read.iter().any(Array::is_empty) && self.is_over_nothing(py, &read)? {
+            return Ok(true);
         }
         let Some(device) = read.first().and_then(|array| array.device) else {
             return match read.iter().position(|array| array.device.is_some()) {
@@ -143,7 +186,15 @@ impl Launcher {
             bits.push((name, *element, bits_of(&value.ok_or_else(missing)?, *element)?));
         }
         self.launch_read(py, device, &read, &given, &bits, grid)?;
+        let written = objects.iter().zip(&self.writes).filter(|(_, writes)| **writes);
+        written.map(|(object, _)| object).try_for_each(|object| rules.mark(object))?;
         Ok(true)
+    }
+
+    /// Which arrays are written.
+    #[getter]
+    fn writes(&self) -> Vec<bool> {
+        self.writes.clone()
     }
 
     /// Compiles the kernel for a device, and says how many registers a thread has, how many bytes
@@ -156,6 +207,53 @@ impl Launcher {
 }
 
 impl Launcher {
+    /// Whether nothing is written, of arrays of which some are empty.
+    ///
+    /// Errors: as `Program::check_elements`; something is written that is not empty (`ValueError`).
+    fn is_over_nothing(&self, py: Python<'_>, read: &[Array]) -> PyResult<bool> {
+        let program = self.program.get();
+        program.check_elements(py, read)?;
+        let names: Vec<&str> = program.kernel.program().tensors().map(|buffer| buffer.name.as_str()).collect();
+        let written = read.iter().zip(&self.writes).position(|(array, writes)| *writes && !array.is_empty());
+        let Some(written) = written else { return Ok(true) };
+        let empty = read.iter().position(Array::is_empty).unwrap_or(0);
+        Err(PyValueError::new_err(format!(
+            "`{}` is empty, and `{}`, which is written, is not: no thread of `{}` has an element of both",
+            names.get(empty).unwrap_or(&""),
+            names.get(written).unwrap_or(&""),
+            program.kernel.name()
+        )))
+    }
+
+    /// The kernel ready for arrays of a device, of the sizes that no array tells.
+    fn ready(
+        &self,
+        py: Python<'_>,
+        device: usize,
+        read: &[Array],
+        given: &[(String, i64)],
+        bits: &[(&str, Element, u64)],
+    ) -> PyResult<Arc<Mutex<Ready>>> {
+        let fits = |ready: &Arc<Mutex<Ready>>| {
+            let ready = locked(ready);
+            ready.device == device
+                && ready.given == *given
+                && ready.arrays.len() == read.len()
+                && ready.arrays.iter().zip(read).all(|(known, array)| alike(known, array))
+        };
+        if let Some(known) = locked(&self.ready).iter().rfind(|known| fits(known)) {
+            return Ok(known.clone());
+        }
+        // Another thread may wait here for the interpreter of Python: it is given no lock meanwhile.
+        let made = Arc::new(Mutex::new(self.ready_for(py, device, read, given, bits)?));
+        let mut ready = locked(&self.ready);
+        if ready.len() >= KEPT {
+            ready.remove(0);
+        }
+        ready.push(made.clone());
+        Ok(made)
+    }
+
     /// Launches the kernel on arrays of a device, of the sizes that no array tells and with the
     /// numbers that it takes.
     fn launch_read(
@@ -167,35 +265,9 @@ impl Launcher {
         bits: &[(&str, Element, u64)],
         grid: Option<[u32; 3]>,
     ) -> PyResult<()> {
-        let fits = |ready: &Ready| {
-            ready.device == device
-                && ready.given == *given
-                && ready.arrays.len() == read.len()
-                && ready.arrays.iter().zip(read).all(|(known, array)| alike(known, array))
-        };
-        let refuse = |error: GpuError| refusal::of_gpu(py, &error);
-        let stream = match read.iter().find_map(|array| array.stream) {
-            Some(handle) => handle,
-            None => foreign::current_stream(py, device)?,
-        };
-        let mut ready = locked(&self.ready);
-        let at = match ready.iter().rposition(fits) {
-            Some(at) => at,
-            None => {
-                // Another thread may wait here for the interpreter of Python: it is given no lock
-                // meanwhile.
-                drop(ready);
-                let made = self.ready_for(py, device, read, given, bits)?;
-                ready = locked(&self.ready);
-                if ready.len() >= KEPT {
-                    ready.remove(0);
-                }
-                ready.push(made);
-                ready.len() - 1
-            }
-        };
-        let own = &mut ready[at];
-        let stream = own.opened.stream(stream);
+        let stream = stream_of(py, device, read)?;
+        let ready = self.ready(py, device, read, given, bits)?;
+        let mut own = locked(&ready);
         if let Some(grid) = grid.filter(|grid| *grid != own.kernel.sizes().grid()) {
             let name = self.program.get().kernel.name();
             let what = format!(
@@ -210,14 +282,7 @@ impl Launcher {
                 None,
             ));
         }
-        for (name, element, bits) in bits {
-            own.kernel.set_number(name, *element, *bits).map_err(refuse)?;
-        }
-        let mut memory: SmallVec<[_; 6]> = read.iter().map(|array| array.memory(&own.opened.device)).collect();
-        let arguments = memory.iter_mut().zip(&self.writes);
-        let arguments: SmallVec<[Argument<'_>; 6]> =
-            arguments.map(|(memory, writes)| if *writes { memory.into() } else { (&*memory).into() }).collect();
-        own.kernel.launch(&stream, &arguments).map_err(refuse)
+        own.launch(stream, read.iter().map(|array| (array, 0)), bits).map_err(|error| refusal::of_gpu(py, &error))
     }
 
     /// That arrays are not all on one device.
@@ -265,7 +330,8 @@ impl Launcher {
             bits.iter().find(|(own, of, _)| *own == name && *of == element).map(|(_, _, bits)| *bits)
         };
         let kernel = compiled.at_with(&named, number).map_err(|error| refusal::of_gpu(py, &error))?;
-        Ok(Ready { device, arrays: arrays.to_vec(), given: given.to_vec(), kernel, opened })
+        let (arrays, given, writes) = (arrays.to_vec(), given.to_vec(), self.writes.clone());
+        Ok(Ready { device, arrays, given, writes, kernel, opened })
     }
 }
 

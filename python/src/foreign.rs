@@ -27,7 +27,8 @@ use tilewright_kernel::Element;
 use tilewright_layout::AnyLayout;
 
 use crate::kernel::operand;
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, settle};
+use crate::writes;
 
 /// The memory of an array of another library.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +58,12 @@ impl Array {
     /// Errors: it is no array (`TypeError`); its type of elements, or its strides, are none here
     /// (`ValueError`).
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Array> {
+        let mut array = Array::read(object)?;
+        settle(&array.shape, &mut array.strides);
+        Ok(array)
+    }
+
+    fn read(object: &Bound<'_, PyAny>) -> PyResult<Array> {
         let py = object.py();
         if let Some(array) = Array::of_torch(object)? {
             return Ok(array);
@@ -149,6 +156,7 @@ impl Array {
             interface.get_item(name)?.ok_or_else(missing)
         };
         let (address, read_only) = wanted("data")?.extract::<(u64, bool)>()?;
+        let read_only = read_only || writes::is_immutable(object);
         let shape: SmallVec<[i64; 6]> = wanted("shape")?.extract::<Vec<i64>>()?.into();
         let text = wanted("typestr")?.extract::<String>()?;
         if text.starts_with('>') {
@@ -171,7 +179,10 @@ impl Array {
                 (1..=shape.len()).map(|axis| step(&shape[axis..])).collect()
             }
         };
-        if let Some(odd) = strides.iter().find(|stride| *stride % bytes != 0) {
+        // The stride of an axis of extent 1 leads nowhere, and neither does one of an empty array.
+        let is_odd = |(extent, stride): &(&i64, &i64)| **extent > 1 && **stride % bytes != 0;
+        let odd = shape.iter().zip(&strides).find(is_odd).filter(|_| !shape.contains(&0));
+        if let Some((_, odd)) = odd {
             return Err(PyValueError::new_err(format!(
                 "a stride of {odd} bytes is no number of elements of {bytes} bytes: copy the array first"
             )));
@@ -192,9 +203,17 @@ impl Array {
         })
     }
 
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
     /// How many elements there are from the first in memory to the last; none where a stride is
-    /// negative or there are no elements.
+    /// negative.
     pub fn span(&self) -> Option<i64> {
+        if self.is_empty() {
+            return Some(0);
+        }
         let mut last = 0_i64;
         for (extent, stride) in self.shape.iter().zip(&self.strides) {
             if *extent < 1 || (*stride < 0 && *extent > 1) {
@@ -234,14 +253,14 @@ impl Array {
             })
     }
 
-    /// Refuses an array without elements, or with an axis that goes backwards (`ValueError`).
+    /// Refuses an array with an axis that goes backwards (`ValueError`).
     pub fn check_ascending(&self) -> PyResult<()> {
         if self.span().is_some() {
             return Ok(());
         }
         let text = self.text();
         Err(PyValueError::new_err(format!(
-            "an array that lies as {text} is no tensor of a kernel: it is empty, or goes backwards"
+            "an array that lies as {text} is no tensor of a kernel, for an axis goes backwards: copy the array first"
         )))
     }
 
@@ -264,13 +283,14 @@ impl Array {
         format!("({}):({})", list(&self.shape), list(&self.strides))
     }
 
-    /// The memory, for a launch: so many elements from the first.
-    pub fn memory(&self, device: &Device) -> BorrowedMemory {
-        let elements = self.span().unwrap_or(0).unsigned_abs();
+    /// The memory, for a launch: from so many elements before the first one to the last.
+    pub fn memory(&self, device: &Device, before: i64) -> BorrowedMemory {
+        let (elements, bytes) = (self.span().unwrap_or(0).saturating_add(before), u64::from(self.element.bytes()));
+        let address = self.address.saturating_sub(before.unsigned_abs() * bytes);
         // SAFETY: PyTorch, or whoever has the array, says that these bytes are its memory on the
         // device; the caller holds the object until the launch is given to the stream that the
         // object's own library uses, behind which the memory may be given back.
-        unsafe { BorrowedMemory::new(device, self.address, elements * u64::from(self.element.bytes())) }
+        unsafe { BorrowedMemory::new(device, address, elements.unsigned_abs() * bytes) }
     }
 }
 
@@ -337,8 +357,16 @@ fn named(text: &str) -> Option<Element> {
     }
 }
 
+/// Whether an object is a tensor of PyTorch.
+pub fn is_torch(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match torch(object.py())? {
+        Some(class) => object.is_instance(class),
+        None => Ok(false),
+    }
+}
+
 /// The class of tensors of PyTorch, where that has been imported.
-fn torch<'py>(py: Python<'py>) -> PyResult<Option<&'py Bound<'py, PyType>>> {
+pub fn torch<'py>(py: Python<'py>) -> PyResult<Option<&'py Bound<'py, PyType>>> {
     static TENSOR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     if let Some(class) = TENSOR.get(py) {
         return Ok(Some(class.bind(py)));

@@ -156,7 +156,8 @@ impl Function {
         let mut read = |argument: &Bound<'py, PyAny>| match argument.cast::<Tensor>() {
             Ok(found) if tensor.is_none() => {
                 tensor = Some(found.to_owned());
-                Ok(found.get().layout().clone().into())
+                // One without elements has no layout, and nobody asks for this.
+                Ok(found.get().layout().map_or_else(Value::open, |layout| layout.clone().into()))
             }
             Ok(_) => {
                 let name = self.row.name;

@@ -37,6 +37,7 @@ mod object;
 mod picture;
 mod refusal;
 mod tensor;
+mod writes;
 
 use pyo3::prelude::*;
 
@@ -53,17 +54,17 @@ mod _native {
     #[pymodule_export]
     use super::function::{Function, functions, spelling};
     #[pymodule_export]
-    use super::kernel::arrays::{array_axes, array_layout};
+    use super::kernel::arrays::{array_axes, array_layout, is_empty};
     #[pymodule_export]
     use super::kernel::body::{Body, Range, otherwise, range, role, single, when};
     #[pymodule_export]
     use super::kernel::fragment::Fragment;
     #[pymodule_export]
     use super::kernel::library::{
-        Plan, array_rows, plan_layer_norm, plan_product, plan_reduce, plan_relayout, plan_rms_norm, plan_softmax,
+        Plan, plan_layer_norm, plan_product, plan_reduce, plan_relayout, plan_rms_norm, plan_softmax,
     };
     #[pymodule_export]
-    use super::kernel::number::{Flag, Number, maximum, minimum, where_};
+    use super::kernel::number::{Flag, Number, fmax, fmin, maximum, minimum, where_};
     #[pymodule_export]
     use super::kernel::pipeline::{Cursor, Pipeline, Stage, pipeline};
     #[pymodule_export]
@@ -102,6 +103,8 @@ mod _native {
     use super::refusal::page;
     #[pymodule_export]
     use super::tensor::{Tensor, copy, gemm, zeros};
+    #[pymodule_export]
+    use super::writes::{check_arrays, mark_written};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

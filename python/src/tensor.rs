@@ -4,6 +4,7 @@
 //! layout has there. Slices, tiles and compositions are tensors of the same memory; nothing is
 //! copied but by functions that say so.
 //!
+//! * `placed`, `empty`: tensors that have elements, and those that have none
 //! * `element`: types of elements
 //! * `memory`: where they are, who keeps them, and who is at work on them
 //! * `views`: which functions of the algebra give tensors of the same elements
@@ -13,9 +14,11 @@
 
 mod copies;
 mod element;
+mod empty;
 mod exchange;
 mod index;
 mod memory;
+mod placed;
 mod products;
 mod reductions;
 mod views;
@@ -24,12 +27,12 @@ mod work;
 use std::sync::Arc;
 
 use dlpark::python::{ExportRequest, export_dlpack};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat};
-use tilewright_layout::{AnyLayout, Extent, Layout};
+use tilewright_layout::{AnyLayout, AnyTree, Extent, Layout, Tree};
 use tilewright_notation::{self as notation, Value};
-use tilewright_tensor::{AnyOffsets, Offsets};
+use tilewright_tensor::Offsets;
 
 use crate::convert::{self, python};
 use crate::foreign::Array;
@@ -37,139 +40,116 @@ use crate::function;
 use crate::refusal;
 pub use copies::copy;
 pub use element::Element;
+use empty::Empty;
 use exchange::Exported;
-use memory::{Guard, Memory};
+pub use exchange::settle;
+use index::At;
+use memory::Guard;
+use placed::Placed;
 pub use products::gemm;
 
-/// Elements in memory under a layout.
+/// Elements in memory under a layout, or none.
 ///
 /// `Tensor(array)` is the tensor of an array of NumPy, PyTorch or another package, without copying;
 /// `Tensor(array, layout)` is its memory under another layout.
 #[pyclass(frozen, module = "tilewright", name = "Tensor")]
-pub struct Tensor {
-    memory: Arc<Memory>,
-    /// The offset in memory of offset 0 of the layout.
-    origin: i64,
-    layout: AnyLayout,
-    /// The same layout, as the walks over elements take it.
-    offsets: AnyOffsets,
+pub struct Tensor(Body);
+
+enum Body {
+    Placed(Placed),
+    Empty(Empty),
+}
+
+impl From<Placed> for Tensor {
+    fn from(placed: Placed) -> Tensor {
+        Tensor(Body::Placed(placed))
+    }
+}
+
+impl From<Empty> for Tensor {
+    fn from(empty: Empty) -> Tensor {
+        Tensor(Body::Empty(empty))
+    }
 }
 
 impl Tensor {
-    /// The tensor of some memory under a layout, with offset 0 at `origin`.
+    /// The memory, as kernels take it.
     ///
-    /// Errors: the layout says not where elements lie, or reaches beyond the memory.
-    fn new(py: Python<'_>, memory: Arc<Memory>, origin: i64, layout: AnyLayout) -> PyResult<Tensor> {
-        let offsets = AnyOffsets::try_from(&layout).map_err(|error| refusal::of(py, &error))?;
-        let (least, greatest) = offsets.range().map_err(|error| refusal::of(py, &error))?;
-        let [first, last] = memory.range();
-        let within = |offset: i64| origin.checked_add(offset).is_some_and(|at| (first..=last).contains(&at));
-        if !within(least) || !within(greatest) {
-            return Err(PyValueError::new_err(format!(
-                "{layout} has offsets from {least} to {greatest}, and the memory has elements at {} to {}",
-                first.saturating_sub(origin),
-                last.saturating_sub(origin)
-            )));
-        }
-        Ok(Tensor { memory, origin, layout, offsets })
-    }
-
-    /// A tensor of zeros of its own.
-    ///
-    /// Errors: the layout reaches an element twice, or is not known not to; there is no such
-    /// memory.
-    fn zeroed(py: Python<'_>, element: Element, layout: AnyLayout) -> PyResult<Tensor> {
-        let offsets = AnyOffsets::try_from(&layout).map_err(|error| refusal::of(py, &error))?;
-        let (least, greatest) = offsets.range().map_err(|error| refusal::of(py, &error))?;
-        let memory = Memory::zeroed(py, element, least, greatest)?;
-        let tensor = Tensor { memory: Arc::new(memory), origin: 0, layout, offsets };
-        tensor.check_written(py)?;
-        Ok(tensor)
-    }
-
-    /// Refuses a tensor that is not to be written: whose memory is not, or with an element twice.
-    fn check_written(&self, py: Python<'_>) -> PyResult<()> {
-        self.memory.check_here()?;
-        self.memory.check_writable()?;
-        match self.offsets.injective() {
-            Ok(true) => Ok(()),
-            found => Err(refusal::of(
-                py,
-                &tilewright_tensor::TensorError::Shared {
-                    pair: found.is_ok().then(|| self.offsets.collision()).flatten(),
-                    layout: self.layout.to_string().into(),
-                },
-            )),
+    /// Errors: as [`Placed::array`].
+    pub fn array(&self) -> PyResult<Array> {
+        match &self.0 {
+            Body::Placed(placed) => placed.array(),
+            Body::Empty(empty) => Exported::empty(empty).array(None),
         }
     }
 
-    /// The addresses from the first byte of an element to the end of the last.
-    fn addresses(&self, py: Python<'_>) -> PyResult<[usize; 2]> {
-        let (least, greatest) = self.offsets.range().map_err(|error| refusal::of(py, &error))?;
-        let bytes = self.memory.element().bytes();
-        Ok([self.memory.address(self.origin + least), self.memory.address(self.origin + greatest).wrapping_add(bytes)])
+    /// Where the elements lie; none where there are no elements.
+    pub fn layout(&self) -> Option<&AnyLayout> {
+        match &self.0 {
+            Body::Placed(placed) => Some(&placed.layout),
+            Body::Empty(_) => None,
+        }
     }
 
-    /// The same memory under a layout that is a function of this one's, `beyond` further on.
-    fn seen(&self, py: Python<'_>, layout: AnyLayout, beyond: i64) -> PyResult<Tensor> {
-        // A layout that only begins elsewhere is shown as the layout that it is.
-        let (layout, begins) = match &layout {
-            AnyLayout::Composed(composed) => match composed.to_layout() {
-                Ok((plain, offset)) => (plain.into(), offset),
-                Err(_) => (layout, 0),
-            },
-            _ => (layout, 0),
-        };
-        let origin = self.origin.checked_add(beyond).and_then(|origin| origin.checked_add(begins));
-        let origin = origin.ok_or_else(|| PyValueError::new_err("an offset past 64 bits"))?;
-        Tensor::new(py, Arc::clone(&self.memory), origin, layout)
+    /// The tensor of PyTorch that lends the memory, if one does.
+    pub fn lender<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        match &self.0 {
+            Body::Placed(placed) => placed.memory.lender(py),
+            Body::Empty(_) => None,
+        }
     }
 
-    /// The value of a function of the language with this tensor's layout among its arguments: where
-    /// that is a layout of some of the elements, it is a tensor.
+    /// The value of a function of the language with this tensor among its arguments, the first of
+    /// `arguments` where it is empty: where that is a layout of some of the elements, it is a
+    /// tensor.
     ///
-    /// Errors: those of the function; it takes no tensor; the layout would reach other elements.
+    /// Errors: those of the function; as [`Placed::called`].
     pub fn called<'py>(
         &self,
         py: Python<'py>,
         row: &'static notation::Function,
         arguments: &[Value],
     ) -> PyResult<Bound<'py, PyAny>> {
-        if !takes(row) {
-            let name = row.name;
-            return Err(PyTypeError::new_err(format!(
-                "{name} takes a layout, not a tensor: write {name}(t.layout, ..)"
-            )));
-        }
-        let value = row.call(arguments, &[]).map_err(|refused| refusal::of_call(py, &refused))?;
-        let Value::Layout(layout) = value else { return python(py, value) };
-        views::check(self, row.name, arguments, &layout).map_err(|refused| match refused {
-            views::Refused::Tensor(error) => refusal::of(py, &error),
-            views::Refused::Call(text) => PyValueError::new_err(text),
-        })?;
-        Ok(Bound::new(py, self.seen(py, layout, 0)?)?.into_any())
-    }
-
-    /// The memory, as kernels take it: an axis a mode, or, where a mode has no stride, all of it
-    /// with the layout.
-    ///
-    /// Errors: as [`Exported::array`]; there are elements before offset 0.
-    pub fn array(&self) -> PyResult<Array> {
-        match Exported::of(self) {
-            Ok(exported) => exported.array(None),
-            Err(_) => Exported::all(self)?.array(Some(Box::new(self.layout.clone()))),
+        match &self.0 {
+            Body::Placed(placed) => placed.called(py, row, arguments),
+            Body::Empty(empty) => match empty.told(py, row.name, arguments.get(1..).unwrap_or_default())? {
+                Some(value) => python(py, value),
+                None => Ok(Bound::new(py, Tensor::from(empty.clone()))?.into_any()),
+            },
         }
     }
 
-    /// Where the elements lie.
-    pub fn layout(&self) -> &AnyLayout {
-        &self.layout
+    /// How it is seen by others.
+    fn exported(&self) -> PyResult<Exported> {
+        match &self.0 {
+            Body::Placed(placed) => Exported::of(placed),
+            Body::Empty(empty) => Ok(Exported::empty(empty)),
+        }
     }
 
-    /// What the language's function of this name has for the layout and more arguments.
-    fn asked(&self, py: Python<'_>, name: &'static str, more: &[Value]) -> PyResult<Value> {
-        let arguments: Vec<Value> = [self.layout.clone().into()].into_iter().chain(more.iter().cloned()).collect();
-        function::value(py, name, &arguments)
+    fn element(&self) -> Element {
+        match &self.0 {
+            Body::Placed(placed) => placed.memory.element(),
+            Body::Empty(empty) => empty.element,
+        }
+    }
+
+    /// The number of indices of each mode.
+    fn sizes(&self) -> Vec<i64> {
+        match &self.0 {
+            Body::Placed(placed) => placed.sizes(),
+            Body::Empty(empty) => empty.shape.clone(),
+        }
+    }
+
+    /// A new tensor of zeros, the last mode the fastest.
+    fn zeros_of(py: Python<'_>, element: Element, sizes: &[i64]) -> PyResult<Tensor> {
+        if sizes.contains(&0) {
+            return Ok(Empty::of(sizes.to_vec(), element).into());
+        }
+        let refused = |error| refusal::of_layout(py, error);
+        let layout = Layout::row_major(&Tree::flat(sizes.iter().copied()).map_err(refused)?).map_err(refused)?;
+        Ok(Placed::zeroed(py, element, layout.into())?.into())
     }
 }
 
@@ -184,100 +164,133 @@ impl Tensor {
     #[pyo3(signature = (array, layout = None))]
     fn from_array(array: &Bound<'_, PyAny>, layout: Option<&Bound<'_, PyAny>>) -> PyResult<Tensor> {
         let py = array.py();
-        let (memory, natural) = match array.cast::<Tensor>() {
-            Ok(tensor) => return tensor.get().under(layout),
-            Err(_) => exchange::of_array(array)?,
-        };
-        Tensor::new(py, Arc::new(memory), 0, natural)?.under(layout)
+        match array.cast::<Tensor>() {
+            Ok(tensor) => tensor.get().under(layout),
+            Err(_) => exchange::of_array(py, array)?.under(layout),
+        }
     }
 
     /// The type of the elements, by NumPy's name.
     #[getter]
     fn dtype(&self) -> &'static str {
-        self.memory.element().name()
+        self.element().name()
     }
 
     /// Where the elements lie.
     #[getter(layout)]
     fn get_layout<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        python(py, self.layout.clone().into())
+        match &self.0 {
+            Body::Placed(placed) => python(py, placed.layout.clone().into()),
+            Body::Empty(empty) => Err(empty.refused("t.layout")),
+        }
     }
 
     /// The extents, as an integer or nested tuples.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        python(py, self.layout.shape().into())
+        match &self.0 {
+            Body::Placed(placed) => python(py, placed.layout.shape().into()),
+            Body::Empty(empty) => python(py, empty.shape_value(py)?),
+        }
     }
 
     /// The strides, nested as the shape, in elements.
     #[getter]
     fn stride<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.layout.stride() {
-            Some(stride) => python(py, stride.into()),
-            None => python(py, self.asked(py, "stride", &[])?),
+        match &self.0 {
+            Body::Placed(placed) => match placed.layout.stride() {
+                Some(stride) => python(py, stride.into()),
+                None => python(py, placed.asked(py, "stride", &[])?),
+            },
+            Body::Empty(empty) => python(py, empty.strides_value(py)?),
         }
     }
 
     /// `cpu` or `cuda:0`.
     #[getter]
     fn device(&self) -> String {
-        self.memory.device_name()
+        match &self.0 {
+            Body::Placed(placed) => placed.memory.device_name(),
+            Body::Empty(empty) => memory::device_name(empty.device),
+        }
     }
 
     /// Whether the memory is to be read only.
     #[getter]
     fn readonly(&self) -> bool {
-        self.memory.readonly()
+        match &self.0 {
+            Body::Placed(placed) => placed.memory.readonly(),
+            Body::Empty(empty) => empty.readonly,
+        }
     }
 
-    /// The address of the element at offset 0; where the layout has no offset 0, where it would be.
+    /// The address of the element at offset 0; where the layout has no offset 0, where it would be;
+    /// 0 without elements.
     #[getter]
     fn data_ptr(&self) -> usize {
-        self.memory.address(self.origin)
+        match &self.0 {
+            Body::Placed(placed) => placed.memory.address(placed.origin),
+            Body::Empty(_) => 0,
+        }
     }
 
     fn __len__(&self) -> usize {
-        self.offsets.rank()
+        match &self.0 {
+            Body::Placed(placed) => placed.offsets.rank(),
+            Body::Empty(empty) => empty.shape.len(),
+        }
     }
 
     fn __repr__(&self) -> String {
-        let device = self.memory.device_name();
+        let device = self.device();
         let place = if device == "cpu" { String::new() } else { format!(", on {device}") };
-        format!("Tensor({} of {}{place})", self.memory.element().name(), self.layout)
+        let lies = match &self.0 {
+            Body::Placed(placed) => placed.layout.to_string(),
+            Body::Empty(empty) => format!("shape {}", empty.text()),
+        };
+        format!("Tensor({} of {lies}{place})", self.dtype())
     }
 
     /// The element at a coordinate, `t[1, 2]` or `t[7]`, or the tensor of what is left open by
     /// `None` or a range, `t[None, 2]` or `t[1:3, ::2]`.
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        match self.at(key)? {
-            Ok(offset) => {
-                let _guard = Guard::new(&[(self.one(offset), false)])?;
-                self.memory.element().number(py, &self.memory.read(offset)?)
+        let placed = match &self.0 {
+            Body::Placed(placed) => placed,
+            Body::Empty(empty) => return Ok(Bound::new(py, Tensor::from(empty.part(key)?))?.into_any()),
+        };
+        match placed.at(key)? {
+            At::Element(offset) => {
+                let _guard = Guard::new(&[(placed.one(offset), false)])?;
+                placed.memory.element().number(py, &placed.memory.read(offset)?)
             }
-            Err(open) => Ok(Bound::new(py, open)?.into_any()),
+            At::Part(open) => Ok(Bound::new(py, Tensor::from(open))?.into_any()),
+            At::Empty(empty) => Ok(Bound::new(py, Tensor::from(empty))?.into_any()),
         }
     }
 
     /// Writes the element at a coordinate, or all that are left open: a number to each, or the
     /// elements of a tensor or an array.
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        match self.at(key)? {
-            Ok(offset) => {
-                let bytes = self.memory.element().bytes_of(value)?;
-                let _guard = Guard::new(&[(self.one(offset), true)])?;
-                self.memory.write(offset, &bytes)
-            }
-            Err(open) if value.is_instance_of::<PyFloat>() || value.hasattr("__index__")? && !is_array(value)? => {
-                open.fill(value)
-            }
-            Err(open) => {
-                let source = match value.cast::<Tensor>() {
-                    Ok(source) => source.clone(),
-                    Err(_) => Bound::new(value.py(), Tensor::from_array(value, None)?)?,
-                };
-                copies::copied(value.py(), source.get(), &open, None, None)
-            }
+        let open = match &self.0 {
+            Body::Empty(empty) => Tensor::from(empty.part(key)?),
+            Body::Placed(placed) => match placed.at(key)? {
+                At::Element(offset) => {
+                    let bytes = placed.memory.element().bytes_of(value)?;
+                    let _guard = Guard::new(&[(placed.one(offset), true)])?;
+                    return placed.memory.write(offset, &bytes);
+                }
+                At::Part(open) => open.into(),
+                At::Empty(empty) => empty.into(),
+            },
+        };
+        if value.is_instance_of::<PyFloat>() || value.hasattr("__index__")? && !is_array(value)? {
+            return open.fill(value);
         }
+        let source = match value.cast::<Tensor>() {
+            Ok(source) => source.clone(),
+            Err(_) => Bound::new(value.py(), Tensor::from_array(value, None)?)?,
+        };
+        copies::copied_tensors(value.py(), source.get(), &open, None, None)
     }
 
     fn __iter__(&self) -> PyResult<()> {
@@ -289,21 +302,29 @@ impl Tensor {
     /// Errors: the layout reaches beyond the memory.
     #[pyo3(signature = (layout = None))]
     fn under(&self, layout: Option<&Bound<'_, PyAny>>) -> PyResult<Tensor> {
-        let Some(layout) = layout else { return Ok(self.again()) };
-        let py = layout.py();
-        match convert::value(layout)?.operand_layout() {
-            Some(layout) => Tensor::new(py, Arc::clone(&self.memory), self.origin, layout),
-            None => Err(PyTypeError::new_err("the second argument is a layout")),
+        match (layout, &self.0) {
+            (None, Body::Placed(placed)) => Ok(placed.again().into()),
+            (None, Body::Empty(empty)) => Ok(empty.clone().into()),
+            (Some(_), Body::Empty(empty)) => Err(empty.refused("a view under another layout")),
+            (Some(layout), Body::Placed(placed)) => match convert::value(layout)?.operand_layout() {
+                Some(other) => Ok(Placed::new(layout.py(), Arc::clone(&placed.memory), placed.origin, other)?.into()),
+                None => Err(PyTypeError::new_err("the second argument is a layout")),
+            },
         }
     }
 
     /// Makes every element the given number.
     fn fill(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = value.py();
-        let bytes = self.memory.element().bytes_of(value)?;
-        self.check_written(py)?;
-        let guard = Guard::new(&[(self.addresses(py)?, true)])?;
-        copies::filled(py, self, &bytes, &guard)
+        let bytes = self.element().bytes_of(value)?;
+        match &self.0 {
+            Body::Empty(empty) => empty.check_writable(),
+            Body::Placed(placed) => {
+                placed.check_written(py)?;
+                let guard = Guard::new(&[(placed.addresses(py)?, true)])?;
+                copies::filled(py, placed, &bytes, &guard)
+            }
+        }
     }
 
     /// A new tensor with the same elements under another layout of as many elements, or of the same
@@ -317,24 +338,28 @@ impl Tensor {
         threads: Option<usize>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Tensor> {
+        let element = dtype.map_or(Ok(self.element()), Element::named)?;
         let layout = match layout {
             Some(layout) => convert::value(layout)?
                 .operand_layout()
                 .ok_or_else(|| PyTypeError::new_err("the first argument is a layout"))?,
-            None => match function::value(py, "row_major", &[self.layout.shape().into()])? {
-                Value::Layout(layout) => layout,
-                other => return Err(PyTypeError::new_err(format!("{other} is no layout"))),
+            None => match &self.0 {
+                Body::Empty(empty) => return Ok(Empty::of(empty.shape.clone(), element).into()),
+                Body::Placed(placed) => match function::value(py, "row_major", &[placed.layout.shape().into()])? {
+                    Value::Layout(layout) => layout,
+                    other => return Err(PyTypeError::new_err(format!("{other} is no layout"))),
+                },
             },
         };
-        let element = dtype.map_or(Ok(self.memory.element()), Element::named)?;
         // Asked for before there is memory for the elements.
-        if let (first, Some(second)) = (self.offsets.size(), layout.size().known())
+        let first = self.sizes().iter().product();
+        if let Some(second) = layout.size().known()
             && first != second
         {
             return Err(refusal::of(py, &tilewright_tensor::TensorError::Sizes { first, second }));
         }
-        let made = Tensor::zeroed(py, element, layout)?;
-        copies::copied(py, self, &made, threads, progress)?;
+        let made = Tensor::from(Placed::zeroed(py, element, layout)?);
+        copies::copied_tensors(py, self, &made, threads, progress)?;
         Ok(made)
     }
 
@@ -382,9 +407,9 @@ impl Tensor {
     /// Errors: a mode has several strides, the layout is composed, or the memory is not on the CPU
     /// (`BufferError`).
     fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let (py, element) = (slf.py(), slf.get().memory.element());
+        let (py, element) = (slf.py(), slf.get().element());
         // Ask before NumPy does: its own error would not say what is wrong.
-        Exported::of(slf.get())?.interface(py)?;
+        slf.get().exported()?.interface(py)?;
         let array = py.import("numpy")?.getattr("asarray")?.call1((slf,))?;
         if element.code().is_some() {
             return Ok(array);
@@ -397,7 +422,7 @@ impl Tensor {
     /// How NumPy reads the memory.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        Exported::of(self)?.interface(py)
+        self.exported()?.interface(py)
     }
 
     #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
@@ -409,58 +434,15 @@ impl Tensor {
         dl_device: Option<(u32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Py<PyAny>> {
-        export_dlpack(&Exported::of(self)?, py, ExportRequest::parse(stream, max_version, dl_device, copy)?)
+        export_dlpack(&self.exported()?, py, ExportRequest::parse(stream, max_version, dl_device, copy)?)
     }
 
     fn __dlpack_device__(&self) -> (u32, i32) {
-        let device = self.memory.device();
+        let device = match &self.0 {
+            Body::Placed(placed) => placed.memory.device(),
+            Body::Empty(empty) => empty.device,
+        };
         (device.device_type.0, device.device_id)
-    }
-}
-
-impl Tensor {
-    /// The tensor of the indices of a mode from `from` up to `to`, not included.
-    fn part(&self, py: Python<'_>, mode: usize, from: i64, to: i64) -> PyResult<Tensor> {
-        let rank = self.offsets.rank();
-        let taken = Layout::mode_of(to - from, 1).map_err(|error| refusal::of_layout(py, error))?;
-        let starts = (0..rank).map(|at| Value::from(if at == mode { from } else { 0 })).collect();
-        let tiler = (0..rank).map(|at| if at == mode { taken.clone().into() } else { Value::open() }).collect();
-        self.within(py, starts, tiler)
-    }
-
-    /// The number of indices of a mode.
-    fn size_of(&self, mode: usize) -> i64 {
-        self.layout.mode(mode).and_then(|mode| mode.size().known()).unwrap_or(1)
-    }
-
-    /// The number of indices of each mode.
-    fn sizes(&self) -> Vec<i64> {
-        (0..self.offsets.rank()).map(|mode| self.size_of(mode)).collect()
-    }
-
-    /// A new tensor of as many elements, one after another in the order of their indices.
-    fn compact(&self, py: Python<'_>) -> PyResult<Tensor> {
-        let layout = Layout::compact(&self.offsets.shape()).map_err(|error| refusal::of_layout(py, error))?;
-        Tensor::zeroed(py, self.memory.element(), layout.into())
-    }
-
-    /// A new tensor of the same elements of another type, under the same layout.
-    fn converted(&self, py: Python<'_>, element: Element) -> PyResult<Tensor> {
-        let made = Tensor::zeroed(py, element, self.layout.clone())?;
-        copies::copied(py, self, &made, None, None)?;
-        Ok(made)
-    }
-
-    /// The addresses of one element.
-    fn one(&self, offset: i64) -> [usize; 2] {
-        let address = self.memory.address(offset);
-        [address, address.wrapping_add(self.memory.element().bytes())]
-    }
-
-    /// The same tensor.
-    fn again(&self) -> Tensor {
-        let (layout, offsets) = (self.layout.clone(), self.offsets.clone());
-        Tensor { memory: Arc::clone(&self.memory), origin: self.origin, layout, offsets }
     }
 }
 
@@ -484,10 +466,17 @@ pub fn zeros(layout: &Bound<'_, PyAny>, dtype: Option<&Bound<'_, PyAny>>) -> PyR
     let element = dtype.map_or(Ok(Element::F32), Element::named)?;
     let layout = match convert::value(layout)? {
         Value::Layout(layout) => layout,
+        Value::Int(0) => return Tensor::zeros_of(py, element, &[0]),
+        Value::Tree(AnyTree::Integer(shape))
+            if shape.leaves().contains(&0) && !shape.leaves().iter().any(|n| *n < 0) =>
+        {
+            let sizes = shape.modes().map(|mode| mode.leaves().iter().product()).collect::<Vec<i64>>();
+            return Tensor::zeros_of(py, element, &sizes);
+        }
         shape => match function::value(py, "row_major", &[shape])? {
             Value::Layout(layout) => layout,
             other => return Err(PyTypeError::new_err(format!("{other} is no layout"))),
         },
     };
-    Tensor::zeroed(py, element, layout)
+    Ok(Placed::zeroed(py, element, layout)?.into())
 }

@@ -50,6 +50,8 @@ from ._native import fragment as fragment
 from ._native import functions as functions
 from ._native import grid as grid
 from ._native import index_of as index_of
+from ._native import fmax as fmax
+from ._native import fmin as fmin
 from ._native import maximum as maximum
 from ._native import minimum as minimum
 from ._native import mma as mma

@@ -41,6 +41,8 @@ F32, F64, BF16 = Dtype("float32"), Dtype("float64"), Dtype("bfloat16")
 class Tensor:
     """As much of a tensor of PyTorch as is looked at."""
 
+    requires_grad, base, inference, version = False, None, False, 0
+
     def __init__(self, shape, dtype=F32, strides=None, address=1 << 20, device=0):
         steps = [1]
         for extent in reversed(shape[1:]):
@@ -59,6 +61,16 @@ class Tensor:
 
     def get_device(self):
         return self.device_number
+
+    def is_inference(self):
+        return self.inference
+
+    def is_contiguous(self):
+        return self.steps == Tensor(self.shape).steps
+
+    @property
+    def _base(self):
+        return self.base
 
 
 class Interface:
@@ -93,9 +105,10 @@ def again(tw, Tensor, last, driver, stream):
     assert launched(lambda: gemm(at=3)) == 1 and len(planned) == 1
     second = last(8)
     assert second[:7] == first[:7] and second[7] == stream.handle != first[7]
-    calls = tw.gpu._calls[("gemm", None, None, False, False)]
+    calls = tw.gpu._calls[("gemm", None, None, False, False, True, None)]
     known = [Tensor((128, 128), half, address=at * MiB) for at in (4, 5, 6)]
-    assert launched(lambda: calls.launch(tuple(known))) == 1
+    launch = lambda arrays: calls.call(tuple(arrays[:2]), tuple(arrays[2:]))  # noqa: E731
+    assert launched(lambda: launch(known)) == 1
     assert last(8)[:8] == second[:8] and last(64)[8:] != second[8:]
     for other in [
         [known[0], known[1], Tensor((128, 128), half, address=6 * MiB + 2)],
@@ -106,7 +119,7 @@ def again(tw, Tensor, last, driver, stream):
         [Tensor((128, 128), half, address=at * MiB, device=-1) for at in (4, 5, 6)],
         known[:2],
     ]:
-        assert launched(lambda: calls.launch(tuple(other))) == 0
+        assert launched(lambda: launch(other)) == 0
     for count, named in enumerate([{"m": 256}, {"dtype": BF16}, {"function": "x * 2"}, {"fast": True}, {"pairs": None, "tf32": True}, {"to": F32}], 2):
         assert launched(lambda: gemm(**named)) == 1 and len(planned) == count, named
         assert launched(lambda: gemm(**named)) == 1 and len(planned) == count, named
@@ -120,6 +133,111 @@ def again(tw, Tensor, last, driver, stream):
     tw._native.plan_product = make
 
 
+def without_out(tw, torch, last, driver):
+    """Results are made by PyTorch, and workspaces; a call that is made again asks for them alone."""
+    MiB, half, made = 1 << 20, Dtype("float16"), []
+    torch.float16 = half
+
+    def empty(shape, dtype, device):
+        assert str(device) == "cuda:0"
+        made.append(Tensor(shape, dtype, address=(100 + len(made)) * MiB))
+        return made[-1]
+
+    before, torch.empty, torch.empty_like = torch.empty, empty, lambda like: empty(like.shape, like.dtype, like.device)
+    x, weight = Tensor((5, 304)), Tensor((304,), address=2 * MiB)
+    a, b = Tensor((128, 128), half), Tensor((64, 128), half, address=2 * MiB)
+    deep = Tensor((64, 4096), half), Tensor((64, 4096), half, address=2 * MiB)
+    for work, arrays, workspaces in [
+        (lambda: tw.gpu.softmax(x), 2, 0),
+        (lambda: tw.gpu.softmax(Tensor((2, 3, 304), address=MiB + 4)), 2, 0),
+        (lambda: tw.gpu.softmax(Tensor((5, 100), strides=(304, 1))), 2, 0),
+        (lambda: tw.gpu.rms_norm(x, weight), 3, 0),
+        (lambda: tw.gpu.rms_norm(x), 2, 0),
+        (lambda: tw.gpu.layer_norm(x, weight, weight), 4, 0),
+        (lambda: tw.gpu.reduce(x, "max"), 2, 0),
+        (lambda: tw.gpu.reduce(Tensor((3, 5, 304)), axis=(0, 2)), 2, 0),
+        (lambda: tw.gpu.gemm(a, b), None, 0),
+        (lambda: tw.gpu.gemm(a, b, function="x + weight", weight=Tensor((64,), half)), None, 0),
+        (lambda: tw.gpu.gemm(*deep), None, 1),
+    ]:
+        results, launches = [], []
+        for _ in range(3):
+            del made[:]
+            all_before, kept = driver.all_launches(), len(tw.gpu._kept)
+            results.append(work())
+            launches.append(driver.all_launches() - all_before)
+            assert len(made) == 1 + workspaces and results[-1] is made[0]
+            if arrays is not None:
+                assert last(arrays)[8 + arrays - 1] == made[0].address
+            if len(results) > 1:
+                assert len(tw.gpu._kept) == kept
+        assert len(set(launches)) == 1 and launches[0] >= 1
+        assert len({(result.shape, result.dtype) for result in results}) == 1
+    d, row = tw.gpu.gemm(a, b, keep="row sum"), tw.gpu.gemm(a, b, keep="row sum")
+    assert d[0].shape == row[0].shape == (128, 64) and d[1].shape == row[1].shape == (128,)
+    torch.empty = before
+
+
+def gradients(tw, torch, kernel, driver):
+    """The rules of PyTorch, by a stand-in of it: what requires grad is refused while gradients are recorded, and what is written is marked."""
+    MiB, state = 1 << 20, torch.state
+    x, y, weight = Tensor((5, 300)), Tensor((5, 300), address=5 * MiB), Tensor((300,), address=6 * MiB)
+    a, b, c = (Tensor((50, 260), address=at * MiB) for at in (1, 2, 3))
+    works = [
+        (lambda: tw.gpu.softmax(x, out=y), [x], [y]),
+        (lambda: tw.gpu.rms_norm(x, weight, out=y), [x, weight], [y]),
+        (lambda: tw.gpu.relayout(x, y), [x], [y]),
+        (lambda: kernel(a, b, c), [a, b], [c]),
+    ]
+
+    def refused(work, what):
+        before = driver.all_launches()
+        try:
+            work()
+        except RuntimeError as error:
+            assert what in str(error), error
+        else:
+            raise AssertionError("not refused")
+        assert driver.all_launches() == before
+
+    for work, reads, writes in works:
+        # Twice, for what is made again is known.
+        for _ in range(2):
+            before = [tensor.version for tensor in (*reads, *writes)]
+            work()
+            assert [tensor.version for tensor in reads] == before[: len(reads)]
+            assert all(tensor.version > old for tensor, old in zip(writes, before[len(reads) :]))
+        for tensor in (*reads, *writes):
+            tensor.requires_grad = True
+            refused(work, "requires grad")
+            state["grad"] = False
+            work()
+            state["grad"], tensor.requires_grad = True, False
+        for tensor in writes:
+            tensor.base = Tensor((1,))
+            tensor.base.requires_grad = True
+            refused(work, "view of a tensor that requires grad")
+            tensor.base, tensor.inference = None, True
+            refused(work, "inference")
+            state["inference"] = True
+            work()
+            state["inference"], tensor.inference = False, False
+    # Arrays that do not change.
+    immutable = type("ArrayImpl", (Interface,), {"__module__": "jaxlib._jax"})((5, 300), 5 * MiB)
+    for work in (lambda: tw.gpu.softmax(x, out=immutable), lambda: tw.gpu.softmax(x, out=immutable)):
+        try:
+            work()
+        except tw.KernelError as error:
+            assert "may only be read" in str(error)
+        else:
+            raise AssertionError("an array of JAX was written")
+    # Nothing is launched over nothing.
+    before = driver.all_launches()
+    tw.gpu.softmax(Tensor((0, 300)), out=Tensor((0, 300)))
+    kernel(*(Tensor((0, 260)) for _ in range(3)))
+    assert driver.all_launches() == before
+
+
 def main(library):
     stream = threading.local()
     torch = types.ModuleType("torch")
@@ -127,6 +245,14 @@ def main(library):
     torch.float32 = F32
     # Workspaces.
     torch.empty = lambda shape, dtype, device: Tensor(shape, dtype, address=64 << 20)
+    torch.state = {"grad": True, "inference": False}
+    torch.is_grad_enabled = lambda: torch.state["grad"]
+    torch.is_inference_mode_enabled = lambda: torch.state["inference"]
+
+    def increment_version(tensor):
+        tensor.version += 1
+
+    torch.autograd = types.SimpleNamespace(graph=types.SimpleNamespace(increment_version=increment_version))
     torch._C = types.SimpleNamespace(_cuda_getCurrentRawStream=lambda device: getattr(stream, "handle", 0) + device)
     sys.modules["torch"] = torch
 
@@ -188,6 +314,8 @@ def main(library):
     tw.gpu.relayout(Tensor((300, 40), strides=(1, 300), address=MiB + 4), Tensor((300, 40), address=5 * MiB + 8))
     assert last(2)[8:10] == [MiB, 5 * MiB]
     again(tw, Tensor, last, driver, stream)
+    without_out(tw, torch, last, driver)
+    gradients(tw, torch, tiled_add, driver)
     # Products with pairs, with what is kept, with scales.
     half, e4m3 = Dtype("float16"), Dtype("float8_e4m3fn")
     before = driver.all_launches()
@@ -219,8 +347,7 @@ def main(library):
         (lambda: tiled_add(*(Tensor((50, 260), device=7) for _ in range(3))), tw.GpuError, "E0803"),
         (lambda: scaled(x, 1.0, 1 << 40), ValueError, "no number of type i32"),
         (lambda: scaled(x, 1.0), TypeError, "misses its argument 'count'"),
-        (lambda: tw.gpu.softmax(a, out=Tensor((50, 260), strides=(1, 50))), ValueError, "rows of out"),
-        (lambda: tw.gpu.softmax(a, out=Tensor((260, 50))), ValueError, "out is (260,50)"),
+        (lambda: tw.gpu.softmax(a, out=Tensor((260, 50))), ValueError, "out is (260, 50)"),
         (lambda: tw.gpu.rms_norm(a, Tensor((50,))), ValueError, "weight"),
         (lambda: tw.gpu.reduce(a, out=Tensor((260,))), ValueError, "out is"),
         (lambda: tw.gpu.softmax(Tensor((5, 300), device=-1), out=Tensor((5, 300), device=-1)), TypeError, "interpreter"),

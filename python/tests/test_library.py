@@ -34,11 +34,136 @@ def test_rows():
     assert np.allclose(tw.gpu.layer_norm(x, weight, bias, **HERE), normed * weight + bias, rtol=1e-4, atol=1e-4)
     with pytest.raises(TypeError, match='on="interpreter"'):
         tw.gpu.softmax(x)
-    with pytest.raises(ValueError, match="one after another"):
-        tw.gpu.softmax(x.T, **HERE)
     for other in (np.int32, np.uint8, np.float64):
         with pytest.raises(tw.LayoutError, match="E0936.*no type of rows of softmax is called"):
             tw.gpu.softmax(x.astype(other), **HERE)
+
+
+def normal(x, axis, weight=1.0, bias=0.0):
+    """A layer norm in f64."""
+    x = np.moveaxis(wide(x), axis, -1)
+    y = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * weight + bias
+    return np.moveaxis(y, -1, axis)
+
+
+VIEWS = {
+    "a row": lambda x: x[0, 0],
+    "a matrix": lambda x: x[0],
+    "all": lambda x: x,
+    "a number": lambda x: x[0, 0, 0],
+    "pitched": lambda x: x[:, :, 3:33],
+    "every other row": lambda x: x[:, ::2],
+    "one row of two": lambda x: x[:, 1:2, :7],
+    "permuted": lambda x: x.transpose(1, 0, 2),
+    "by columns": lambda x: x.transpose(2, 1, 0),
+    "every other column": lambda x: x[:, :, ::2],
+    "the same row": lambda x: np.broadcast_to(x[0, 0], (3, 2, 40)),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+def test_rows_of_any_array(view, axis):
+    source = np.random.default_rng(17)
+    x = VIEWS[view](source.standard_normal((3, 4, 40), dtype=np.float32))
+    if axis == 1 and x.ndim < 2:
+        with pytest.raises(ValueError, match="axes"):
+            tw.gpu.softmax(x, axis=axis, **HERE)
+        return
+    length = x.shape[axis] if x.ndim else 1
+    powers = np.exp(wide(x))
+    wanted = powers / powers.sum(axis, keepdims=True) if x.ndim else np.ones(())
+    found = tw.gpu.softmax(x, axis=axis, **HERE)
+    assert found.shape == x.shape and np.allclose(found, wanted, rtol=1e-5, atol=1e-7)
+    # Parts of wider arrays are written, and nothing beside them.
+    for cut in (np.s_[..., 2:-1], np.s_[..., ::2]):
+        whole = np.full((*x.shape[:-1], 2 * x.shape[-1] + 7) if x.ndim else (9,), 99, np.float32)
+        out = whole[cut][..., : x.shape[-1]] if x.ndim else whole[2:3].reshape(())
+        assert tw.gpu.softmax(x, axis=axis, out=out, **HERE) is out and np.allclose(out, wanted, rtol=1e-5, atol=1e-7)
+        assert (whole == 99).sum() == whole.size - out.size
+    if not x.ndim:
+        return
+    weight, bias = source.standard_normal((2, 2 * length), dtype=np.float32)[:, ::2]
+    for given in [(), (weight,), (None, bias), (weight.copy(), bias)]:
+        of = dict(zip(("weight", "bias"), given))
+        scale, shift = of.get("weight"), of.get("bias")
+        wanted = normal(x, axis, 1.0 if scale is None else wide(scale), 0.0 if shift is None else wide(shift))
+        assert np.allclose(tw.gpu.layer_norm(x, *given, axis=axis, **HERE), wanted, rtol=1e-3, atol=1e-4)
+    root = np.sqrt((wide(x) ** 2).mean(axis, keepdims=True) + 1e-5)
+    assert np.allclose(tw.gpu.rms_norm(x, axis=axis, **HERE), wide(x) / root, rtol=1e-4, atol=1e-5)
+
+
+def test_rows_that_overlap_are_not_written():
+    x = np.zeros((3, 40), np.float32)
+    overlapping = np.lib.stride_tricks.as_strided(np.zeros(200, np.float32), (3, 40), (40, 4))
+    with pytest.raises(ValueError, match="overlap"):
+        tw.gpu.softmax(x, out=overlapping, **HERE)
+    readonly = np.zeros((3, 40), np.float32)
+    readonly.flags.writeable = False
+    with pytest.raises(tw.KernelError, match="`y` is written, and the array may only be read"):
+        tw.gpu.softmax(x, out=readonly, **HERE)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("axis", [0, -1, (0, -1), None], ids=str)
+def test_reductions_of_any_array(view, axis):
+    x = VIEWS[view](whole(np.random.default_rng(18), 3, 4, 40, dtype=np.float32))
+    if not x.ndim and axis is not None:
+        return
+    axis = (0,) if axis == (0, -1) and x.ndim == 1 else axis
+    for statistic in ("sum", "max"):
+        wanted = getattr(x, statistic)(axis)
+        found = tw.gpu.reduce(x, statistic, axis=axis, **HERE)
+        assert found.shape == wanted.shape and np.array_equal(found, wanted)
+        out = np.full((*wanted.shape, 2), 99, np.float32)
+        tw.gpu.reduce(x, statistic, axis=axis, out=out[..., 0], **HERE)
+        assert np.array_equal(out[..., 0], wanted) and (out[..., 1] == 99).all()
+    if not isinstance(axis, tuple):
+        assert np.array_equal(tw.gpu.reduce(x, "argmax", axis=axis, **HERE), x.argmax(axis))
+
+
+def test_nan_is_the_greatest():
+    x = np.random.default_rng(19).standard_normal((7, 5, 33), dtype=np.float32)
+    x[1, 2, 7] = x[1, 2, 30] = x[3, :, 4] = x[5] = np.nan
+    x[0, 1], x[0, 2, 3], x[2] = -np.inf, np.inf, -np.inf
+    for dtype in (np.float32, np.float16, np.float64):
+        y = x.astype(dtype)
+        for axis in (0, 1, 2, None):
+            assert np.array_equal(tw.gpu.reduce(y, "argmax", axis=axis, **HERE), y.argmax(axis))
+            assert np.array_equal(tw.gpu.reduce(y, "max", axis=axis, **HERE), y.max(axis), equal_nan=True)
+            assert np.array_equal(tw.reduce(y, "max") if axis is None else tw.reduce(y, "max", axis).numpy(), y.max(axis), equal_nan=True)
+    with np.errstate(invalid="ignore"):
+        powers = np.exp(x - x.max(2, keepdims=True))
+    assert np.allclose(tw.gpu.softmax(x, **HERE), powers / powers.sum(2, keepdims=True), rtol=1e-5, atol=1e-7, equal_nan=True)
+    a = np.full((8, 16), np.nan, np.float16)
+    b = np.ones((8, 16), np.float16)
+    _, greatest = tw.gpu.gemm(np.concatenate([a, b]), b, keep="row max", **HERE)
+    assert np.isnan(greatest[:8]).all() and (greatest[8:] == 16).all()
+    assert np.isnan(tw.gpu.gemm(a, b, function="max(x, 0)", **HERE)).all()
+
+
+def test_rules_for_nan_by_name():
+    @tw.jit(x=tw.Input("f32", "64:1"), y=tw.Output("f32", "(64,4):(1,64)"), threads=64)
+    def kernel(x, y):
+        own = x.compose("(64,1):(1,0)")[tw.thread, None].load()
+        for number, function in enumerate((tw.maximum, tw.minimum, tw.fmax, tw.fmin)):
+            y[None, number].compose("(64,1):(1,0)")[tw.thread, None].store(function(own, 1.0))
+
+    x = np.full(64, np.nan, np.float32)
+    x[1] = 5
+    y = np.zeros((4, 64), np.float32)
+    kernel(x, y.T)
+    assert np.isnan(y[:2, 0]).all() and (y[2:, 0] == 1).all() and y[:, 1].tolist() == [5, 1, 5, 1]
+
+    @tw.tile(x=tw.Input("f32", "64:1"), y=tw.Output("f32", "64:1"), z=tw.Output("i32", "1:1"), grid=1)
+    def tile(x, y, z):
+        own = x.load((64,), (0,))
+        y.store((0,), own.max(1.0))
+        z.store((0,), own.argmax(0))
+
+    y, z = np.zeros(64, np.float32), np.full(1, 9, np.int32)
+    tile(x, y, z)
+    assert np.isnan(y[0]) and y[1] == 5 and z[0] == 0
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1, (0, 2), (1, 3), (3, 1), None], ids=str)
@@ -234,7 +359,7 @@ def test_plans():
     assert "softmax" in str(plan) and "softmax" in repr(plan)
     program, numbers = plan.launches[0]
     assert numbers == [0, 1] and ".entry softmax" in program.ptx()
-    with pytest.raises(TypeError, match="no function of tilewright.gpu"):
+    with pytest.raises(TypeError, match="plans no kernels"):
         tw.gpu.plan(tw.gpu.device_count)
 
 
@@ -243,7 +368,7 @@ def test_plans_are_for_the_device():
     from tilewright import _native
 
     for target, cluster in [("sm_90a", True), ("sm_80", False)]:
-        long = _native.plan_softmax((131072, "bf16", 16, 4096), target)
+        long = _native.plan_softmax((131072, "bf16", 16, 4096, 131072, 131072), target)
         assert (".reqnctapercluster" in long.launches[0][0].ptx(target)) == cluster
         matrix = ("bf16", [256, 256, 1], [256, 1, 0], 0)
         product = _native.plan_product(matrix, matrix, matrix, PLAIN, target)
@@ -252,4 +377,4 @@ def test_plans_are_for_the_device():
     with pytest.raises(ValueError, match="needs sm_90a"):
         _native.plan_product(batch, batch, batch, PLAIN, "sm_80")
     with pytest.raises(ValueError, match="no target 'sm_1'"):
-        _native.plan_softmax((128, "f32", 16, 1), "sm_1")
+        _native.plan_softmax((128, "f32", 16, 1, 128, 128), "sm_1")

@@ -40,7 +40,7 @@ use crate::error::PlanError;
 pub(crate) use choice::{Way, Work};
 pub(crate) use held::{Beside, Held};
 pub use matrix::RowMatrix;
-pub(crate) use matrix::RowPlaces;
+pub(crate) use matrix::{RowPlaces, gcd};
 pub(crate) use own::pairwise;
 pub(crate) use passes::{counted, together};
 #[cfg(test)]

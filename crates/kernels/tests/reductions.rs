@@ -295,6 +295,26 @@ fn tensors_that_begin_anywhere_are_reduced() {
     }
 }
 
+/// Parts of wider tensors: vectors begin at each row, so they are as wide as the pitch allows.
+#[test]
+fn tensors_with_a_pitch_are_reduced() {
+    let cases: [(&str, &[usize]); 6] = [
+        ("(5,24):(29,1)", &[1]),
+        ("(5,24):(30,1)", &[0]),
+        ("(3,9000):(9001,1)", &[1]),
+        ("(2048,8):(12,1)", &[0, 1]),
+        ("(8,16,6):(1,10,163)", &[0, 1]),
+        ("(8,4,6):(1,0,10)", &[1]),
+    ];
+    for (number, (layout, modes)) in cases.into_iter().enumerate() {
+        for (turn, statistic) in STATISTICS.into_iter().enumerate() {
+            let element = [Element::F32, Element::Bf16][(number + turn) % 2];
+            let planned = planned(statistic, layout, element, modes);
+            planned.check().unwrap_or_else(|error| panic!("{planned}{error}"));
+        }
+    }
+}
+
 #[test]
 fn rows_of_tensors_that_begin_anywhere_are_normalised() {
     for (columns, element) in [(24, Element::F32), (1000, Element::Bf16), (8192, Element::F16), (70_000, Element::F32)]

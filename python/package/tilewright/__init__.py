@@ -51,6 +51,8 @@ from ._native import (
     commit_bulk,
     evaluate,
     fence_async,
+    fmax,
+    fmin,
     fragment,
     functions,
     grid,

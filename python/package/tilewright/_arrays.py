@@ -53,25 +53,64 @@ _NAMES = {
 }  # fmt: skip
 
 
-def empty(like: Any, shape: tuple[int, ...], element: str | None = None) -> Any:
-    """A new array of the library and on the device of another one, of its type or of this one."""
+# What makes an array: a function, its arguments, and those with names; without arguments it is given
+# an array to make one like that.
+Maker = tuple[Any, "tuple[Any, ...] | None", "dict[str, Any] | None"]
+
+
+def maker(like: Any, shape: tuple[int, ...], element: str | None = None, strides: tuple[int, ...] | None = None) -> Maker:
+    """What makes a new array of the library and on the device of another one, of its type or of
+    this one. PyTorch's may have strides of their own; others are row-major.
+    """
     name = None if element is None else _NAMES[element]
     if is_torch(like):
         torch: Any = import_module("torch")
 
-        return torch.empty(shape, dtype=getattr(torch, name) if name else like.dtype, device=like.device)
+        dtype = getattr(torch, name) if name else like.dtype
+        if strides is not None:
+            return torch.empty_strided, (shape, strides), {"dtype": dtype, "device": like.device}
+        if dtype == like.dtype and type(like) is torch.Tensor and tuple(like.shape) == shape and like.is_contiguous():
+            # Half as long as to say all of it.
+            return torch.empty_like, None, None
+        return torch.empty, (shape,), {"dtype": dtype, "device": like.device}
     if isinstance(like, Tensor):
         if like.device != "cpu":
             raise TypeError(f"pass `out`: tensors on {like.device} are not made here")
-        return zeros(shape, name or like.dtype)
+        return zeros, (shape, name or like.dtype), None
     if hasattr(like, "__cuda_array_interface__"):
         raise TypeError(f"pass `out`: arrays of type {type(like).__name__} are not made here")
     import numpy as np
 
     if name is None or name in _OWN:
-        return np.empty(shape, dtype=name or like.dtype)
+        return np.empty, (shape,), {"dtype": name or like.dtype}
     # A type that NumPy does not have.
-    return zeros(shape, name)
+    return zeros, (shape, name), None
+
+
+def made(of: Maker, like: Any) -> Any:
+    """The array that is made so."""
+    function, arguments, named = of
+    return function(like) if arguments is None else function(*arguments, **(named or {}))
+
+
+def empty(like: Any, shape: tuple[int, ...], element: str | None = None) -> Any:
+    """A new array of the library and on the device of another one, of its type or of this one."""
+    return made(maker(like, shape, element), like)
+
+
+def zeros_like(like: Any, shape: tuple[int, ...]) -> Any:
+    """The same, of zeros."""
+    if is_torch(like):
+        return import_module("torch").zeros(shape, dtype=like.dtype, device=like.device)
+    array = empty(like, shape)
+    if not isinstance(array, Tensor):
+        array[...] = 0
+    return array
+
+
+def fill(array: Any, value: float) -> None:
+    """Makes every element a number."""
+    (array.fill_ if is_torch(array) else array.fill)(value)
 
 
 def result_type(factors: str) -> str:

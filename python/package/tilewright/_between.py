@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from ._group import Group
-from ._native import Resharding, Sharded
+from ._native import Resharding, Sharded, check_arrays
 
 # Elements in memory: an array of one axis for each of its parts. A tensor has one; what is combined
 # may have two, such as a maximum and a sum.
@@ -259,8 +259,9 @@ class Work:
         It is the local tensor, with an axis for each mode, or the memory itself.
         """
         arrays, reach = self.arrays, layout.reach
+        # What moves is elements; no gradient goes through it.
+        check_arrays([array], [False])
         if arrays.is_torch:
-            # What moves is elements; no gradient goes through it.
             array = array.detach()
         part = part_of(layout, self.group.rank)
         if part is None:

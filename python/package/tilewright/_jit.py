@@ -346,11 +346,31 @@ class Kernel:
 
     def _run(self, grid: tuple[int, int, int] | None, arguments: tuple[Any, ...], named: dict[str, Any], checked: bool) -> None:
         values, sizes, _ = self._bound(arguments, named)
+        if not self._all_said and self._is_over_nothing(values):
+            return
         version = self._version(grid, values, sizes)
         arrays = [values[name] for name, *_ in version.program.tensors]
         numbers = {name: values[name] for name, _ in version.program.numbers}
         if not version.launcher.launch(arrays, numbers, sizes, grid):
             self._interpret(version, arrays, numbers, sizes, grid, checked)
+
+    def _is_over_nothing(self, values: dict[str, Any]) -> bool:
+        """Whether a call writes nothing, for the arrays that it may write are empty. Without elements
+        an array has no layout, of which a kernel could be written.
+        """
+        own = {name: spec for name, spec in self.specs.items() if not isinstance(spec, Scalar)}
+        arrays = [name for name, spec in own.items() if name in values and (isinstance(spec, Array) or _is_array(values[name]))]
+        empty = [name for name in arrays if _native.is_empty(values[name])]
+        unsaid = [name for name in empty if getattr(own[name], "layout", None) is None]
+        if not unsaid:
+            return False
+        written = [name for name in arrays if getattr(own[name], "role", None) != "input" and name not in empty]
+        if written:
+            raise ValueError(
+                f"'{unsaid[0]}' of {self.function.__name__} is empty, and '{written[0]}', which may be written, is not: "
+                "an array without elements has no layout. Say which are read, and their layouts: x: tw.Input(..)"
+            )
+        return True
 
     def _interpret(
         self,
@@ -378,6 +398,9 @@ def interpret(
     """Runs a kernel on the interpreter, on arrays of the host; a check leaves them as they were."""
     import numpy as np
 
+    written = [role != "input" for _, _, role, _ in program.tensors]
+    if len(arrays) == len(written):
+        _native.check_arrays(arrays, [writes and not checked for writes in written])
     sizes = program.fit(arrays, sizes)
     if grid is not None and program.blocks(sizes) != grid:
         raise KernelError(
@@ -387,7 +410,6 @@ def interpret(
         )
     # A workspace may be longer than what one kernel takes of it.
     memory = [host_memory(array)[:count] for array, count in zip(arrays, program.tensor_bytes(sizes))]
-    written = [role != "input" for _, _, role, _ in program.tensors]
     for first in range(len(memory)):
         for second in range(first):
             if (written[first] or written[second]) and np.may_share_memory(memory[first], memory[second]):
@@ -399,6 +421,7 @@ def interpret(
     for into, contents in zip(memory, left):
         if contents is not None:
             into[...] = contents
+    _native.mark_written([array for array, writes in zip(arrays, written) if writes])
 
 
 @overload

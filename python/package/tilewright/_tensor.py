@@ -7,7 +7,7 @@ from typing import Any, Callable
 from ._errors import LayoutError
 from ._more import _functions
 from ._names import of_tensors
-from ._native import Layout, Tensor, copy, zeros
+from ._native import Layout, Tensor, check_arrays, copy, mark_written, zeros
 
 #: The elements of a block that a function is called with: as many as a nearby cache holds.
 BLOCK = 1 << 16
@@ -40,6 +40,9 @@ def transform(f: Callable[..., Any], *operands: Any, out: Tensor | None = None, 
     except BufferError:
         target = zeros(tuple(sizes), out.dtype)
         result = target.numpy()
+    # What is written through NumPy is marked as written, too.
+    check_arrays([out], [True])
+    mark_written([out])
     rows = sizes[0] if sizes else 1
     step = max(1, BLOCK * rows // max(1, result.size))
     for begin in range(0, rows, step):
@@ -98,6 +101,8 @@ def _deep(self: Tensor, memo: Any) -> Tensor:
     """For ``copy.deepcopy``: elements of its own, under the same layout where each has a place of
     its own there.
     """
+    if 0 in _sizes(self):
+        return self.relayout()
     try:
         return self.relayout(self.layout)
     except LayoutError:

@@ -254,11 +254,11 @@ class Value(Traced):
         return self._of.called(_native.element_name(element), (self,))
 
     def min(self, other: Any) -> Value:
-        """The lesser of each two elements; the other one where one is NaN."""
+        """The lesser of each two elements; NaN where one is NaN."""
         return self._of.computed("min", (self, other))
 
     def max(self, other: Any) -> Value:
-        """The greater of each two elements; the other one where one is NaN."""
+        """The greater of each two elements; NaN where one is NaN."""
         return self._of.computed("max", (self, other))
 
     def fma(self, b: Any, c: Any) -> Value:

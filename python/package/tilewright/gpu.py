@@ -9,21 +9,32 @@ tensors are worked on where they are, on PyTorch's current stream, and a call re
 Arrays of the host are refused, unless ``on="interpreter"`` says that the interpreter, which checks
 every access and is slow, is meant; it runs the kernels for an H200.
 
-With ``out`` the result is written there, and ``out`` is returned. Shapes, types and arrays that do
-not fit are a ``ValueError`` or a ``TypeError``; what no kernel computes is a ``LayoutError`` with a
-code; a device that refuses is a ``GpuError``.
+With ``out`` the result is written there, and ``out`` is returned. Arrays may have any strides that
+are not negative; where kernels do not take them, a copy is made first. Arrays may be empty: the
+result of no elements is that of NumPy and PyTorch, and nothing is launched.
+
+Of several numbers NaN is the greatest, as in NumPy and PyTorch: "max" and "argmax" find the first
+NaN, and a softmax with NaN in its row is NaN.
+
+Kernels record no gradients. While PyTorch records them, tensors that require one are a
+``RuntimeError``: pass ``x.detach()``, or call under ``torch.no_grad()``. Tensors that are written
+are marked as written, as by PyTorch's own functions.
+
+Shapes, types and arrays that do not fit are a ``ValueError`` or a ``TypeError``; what no kernel
+computes is a ``LayoutError`` with a code; a device that refuses is a ``GpuError``.
 
 ``plan(function, ...)`` has what a call would launch, without launching it.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _native
-from ._arrays import empty, result_type
+from ._arrays import Maker, empty, fill, made, maker, result_type, zeros_like
 from ._jit import interpret
 from ._native import Layout
 
@@ -42,9 +53,6 @@ class _Kept:
         self.launches = [(program, _native.Launcher(program), numbers) for program, numbers in plan.launches]
         # A plan may know sizes, and take none at launch.
         self.sizes = [[size.partition("{")[0] for size in program.sizes] for program, _ in plan.launches]
-        # The tensors of a launch of all of them, in their order, which needs nothing else.
-        alone = [numbers for _, numbers in plan.launches if not plan.workspaces and len(plan.launches) == 1]
-        self.alone = next((numbers for numbers in alone if numbers == list(range(len(numbers)))), None)
 
 
 _kept: dict[tuple[Any, ...], _Kept] = {}
@@ -82,18 +90,30 @@ def _target(device: int | None) -> str:
 _calls: dict[tuple[Any, ...], _native.Calls] = {}
 
 
-def _again(arrays: tuple[Any, ...], *call: Any) -> bool:
-    """Launches what such a call launched before, on arrays that lay as these; says whether there
-    was one.
+def _again(call: tuple[Any, ...], inputs: tuple[Any, ...], outs: tuple[Any, ...] | None) -> Any:
+    """The result of such a call, by launching what one launched before on arrays that lay as
+    these; None where there was none.
     """
     known = _calls.get(call)
-    return known is not None and getattr(_local, "asked", None) is None and known.launch(arrays)
+    if known is None or getattr(_local, "asked", None) is not None:
+        return None
+    return known.call(inputs, outs)
 
 
-def _run(kept: _Kept, tensors: list[Any], sizes: dict[str, int], on: str | None, *call: Any) -> None:
-    """Launches what was planned, on the tensors that its function takes, the result last; with a
-    tensor may be how many elements before its first one the kernels know it from. What is one
-    launch of the tensors in their order is kept for ``_again``, as such a call.
+def _run(
+    kept: _Kept,
+    inputs: Sequence[Any],
+    outs: Sequence[Any],
+    sizes: dict[str, int],
+    on: str | None,
+    *,
+    befores: Sequence[int] = (),
+    call: tuple[Any, ...] | None = None,
+    makers: list[Maker] | None = None,
+) -> None:
+    """Launches what was planned. ``befores``: from how many elements before its first one on the
+    kernels know each tensor. ``call`` is what the launches are kept for, for ``_again``; the
+    results were given, or made by ``makers``.
     """
     asked = getattr(_local, "asked", None)
     if asked is not None:
@@ -101,27 +121,30 @@ def _run(kept: _Kept, tensors: list[Any], sizes: dict[str, int], on: str | None,
         return
     if on not in (None, "interpreter"):
         raise ValueError(f"a kernel runs on the device of its arrays, or on=\"interpreter\", not on {on!r}")
-    workspaces = kept.plan.workspaces
-    if workspaces:
-        # PyTorch keeps the memory until what stands on the stream behind it is done.
-        like = tensors[0][0] if isinstance(tensors[0], tuple) else tensors[0]
-        tensors = tensors + [empty(like, (count,), element) for element, count in workspaces]
+    rooms = [maker(inputs[0], (count,), element) for element, count in kept.plan.workspaces]
+    # PyTorch keeps the memory until what stands on the stream behind it is done.
+    workspaces = [made(room, inputs[0]) for room in rooms]
+    tensors = [*inputs, *outs, *workspaces]
+    skipped = [*befores, *[0] * (len(tensors) - len(befores))]
+    launched = []
     for (program, launcher, numbers), names in zip(kept.launches, kept.sizes):
-        own = [tensors[number] for number in numbers]
         given = {name: sizes[name] for name in names if name in sizes}
         if on == "interpreter":
-            interpret(program, own, {}, given)
-        elif not launcher.launch(own, None, given):
+            interpret(program, [tensors[number] for number in numbers], {}, given)
+            continue
+        own = [(tensors[number], skipped[number]) if skipped[number] else tensors[number] for number in numbers]
+        if not launcher.launch(own, None, given):
             raise TypeError(
                 f"{program.name} runs on CUDA tensors, and these are arrays of the host: move them with `.cuda()`, "
                 'or say on="interpreter" to run it there, checked and slowly'
             )
-        elif call and numbers == kept.alone and not any(isinstance(tensor, tuple) for tensor in tensors):
-            with _lock:
-                if len(_calls) >= _MOST:
-                    _calls.clear()
-                calls = _calls.setdefault(call, _native.Calls())
-            calls.keep(tuple(tensors), launcher, given)
+        launched.append((launcher, [(number, skipped[number]) for number in numbers], given))
+    if call is not None and launched:
+        with _lock:
+            if len(_calls) >= _MOST:
+                _calls.clear()
+            calls = _calls.setdefault(call, _native.Calls())
+        calls.keep(tuple(inputs), tuple(outs), makers, (tuple(workspaces), rooms), launched)
 
 
 def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> _native.Plan:
@@ -142,19 +165,18 @@ def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> _native
         function(*arguments, **named)
     finally:
         _local.asked = None
-    if len(asked) != 1:
-        raise TypeError(f"{getattr(function, '__name__', function)!s} is no function of tilewright.gpu that plans kernels")
+    if not asked:
+        name = getattr(function, "__name__", str(function))
+        raise TypeError(f"{name} plans no kernels: it is no function of tilewright.gpu, or an array has no elements")
+    if len(asked) > 1:
+        raise ValueError("the call copies arrays whose strides its kernels do not take: plan it on contiguous ones, and relayouts apart")
     return asked[0]
 
 
-def _contiguous(axes: Axes, name: str) -> None:
-    _, shape, strides, _, _ = axes
-    step = 1
-    for extent, stride in zip(reversed(shape), reversed(strides)):
-        if stride != step and extent > 1:
-            text = f"({','.join(map(str, shape))}):({','.join(map(str, strides))})"
-            raise ValueError(f"the elements of {name} must lie one after another, and it lies as {text}: pass `.contiguous()`")
-        step *= extent
+def _check(inputs: Sequence[Any], outs: Sequence[Any]) -> None:
+    """Refuses arrays that may not be read, or not be written, whether or not they have elements."""
+    if getattr(_local, "asked", None) is None:
+        _native.check_arrays([*inputs, *outs], [False] * len(inputs) + [True] * len(outs))
 
 
 def relayout(source: Any, destination: Any, *, on: str | None = None) -> Any:
@@ -168,24 +190,42 @@ def relayout(source: Any, destination: Any, *, on: str | None = None) -> Any:
     >>> relayout(x, by_columns, on="interpreter").tolist()
     [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     """
-    if on is None and _again((source, destination), "relayout"):
-        return destination
-    of, shape, strides, device, before = _native.array_axes(source)
-    to, other, into, _, skipped = _native.array_axes(destination)
-    if shape != other:
-        raise ValueError(f"the shapes differ: {shape} and {other}")
-    kept = _planned(_relayout, of, shape, strides, before, to, into, skipped, _target(device))
-    tensors = [source, destination]
-    if on is None and (before or skipped):
-        tensors = [(source, before), (destination, skipped)]
-    _run(kept, tensors, {}, on, "relayout")
+    if on is None and (found := _again(("relayout",), (source,), (destination,))) is not None:
+        return found
+    axes, into = _native.array_axes(source), _native.array_axes(destination)
+    if axes[1] != into[1]:
+        raise ValueError(f"the shapes differ: {axes[1]} and {into[1]}")
+    _check([source], [destination])
+    if 0 not in axes[1]:
+        _copy(source, axes, destination, into, on, ("relayout",))
     return destination
+
+
+def _copy(source: Any, axes: Axes, destination: Any, into: Axes, on: str | None, call: tuple[Any, ...] | None = None) -> None:
+    """Copies the elements that these axes are of one array to those of another."""
+    of, shape, strides, device, before = axes
+    to, _, steps, _, skipped = into
+    kept = _planned(_relayout, of, shape, strides, before, to, steps, skipped, _target(device))
+    _run(kept, [source], [destination], {}, on, befores=(before, skipped), call=call)
 
 
 def _relayout(
     of: str, shape: tuple[int, ...], strides: tuple[int, ...], before: int, to: str, into: tuple[int, ...], skipped: int, target: str
 ) -> _native.Plan:
+    if not shape:
+        shape, strides, into = (1,), (1,), (1,)
     return _native.plan_relayout((of, Layout(shape, strides), before), (to, Layout(shape, into), skipped), target)
+
+
+def _compact(shape: Sequence[int], order: Sequence[int] | None = None) -> tuple[int, ...]:
+    """The strides of an array without gaps, of whose axes the last is the fastest, or the last of
+    an order.
+    """
+    strides, step = [1] * len(shape), 1
+    for axis in reversed(range(len(shape)) if order is None else order):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    return tuple(strides)
 
 
 def _about(rows: int) -> int:
@@ -193,91 +233,222 @@ def _about(rows: int) -> int:
     return 1 << max(rows - 1, 0).bit_length()
 
 
-def softmax(x: Any, *, out: Any = None, on: str | None = None) -> Any:
-    """The softmax of each row of a matrix (M,N): ``exp(x)`` over its sum. The elements of a row lie
-    one after another, and are of at most 32 bits: powers are computed in f32.
+def _pitch(shape: Sequence[int], strides: Sequence[int], order: Sequence[int]) -> int | None:
+    """From a row to the next where the axes in this order number rows that are equally far apart;
+    None where they are not.
+    """
+    pitch, step = None, None
+    for axis in reversed(order):
+        if shape[axis] == 1:
+            continue
+        if pitch is None:
+            pitch = strides[axis]
+        elif strides[axis] != step:
+            return None
+        step = strides[axis] * shape[axis]
+    # One row is not far from another.
+    return 0 if pitch is None else pitch
+
+
+def _axis(axis: Any, axes: int) -> int:
+    (number,) = _numbered((axis,), max(axes, 1))
+    return number
+
+
+def _rows(
+    make: Callable[..., _native.Plan],
+    options: tuple[Any, ...],
+    x: Any,
+    vectors: Sequence[tuple[Any, str]],
+    axis: Any,
+    out: Any,
+    on: str | None,
+    call: tuple[Any, ...],
+) -> Any:
+    """A function of the rows of an array along an axis, into an array of its shape and type."""
+    element, given, steps, device, before = _native.array_axes(x)
+    along = _axis(axis, len(given))
+    # A number is a row of one element.
+    shape, strides = (given, steps) if given else ((1,), (1,))
+    length = shape[along]
+    order = sorted((other for other in range(len(shape)) if other != along), key=lambda other: -strides[other])
+    beside = []
+    for vector, name in vectors:
+        of, extents, by, where, ahead = _native.array_axes(vector)
+        if (of, extents) != (element, (length,)):
+            raise ValueError(f"{name} has an element of {element} for each of {length} along axis {along}, not the shape {extents} of {of}")
+        beside.append((vector, (of, extents, by, where, ahead)))
+    makers = None
+    if out is None:
+        # Axes lie in the order of those of x, if all its elements lie without gaps.
+        dense = _compact(shape, [*order, along])
+        makers = [maker(x, given, strides=dense if strides == dense and dense != _compact(shape) else None)]
+        out = made(makers[0], x)
+        into = _native.array_axes(out)
+    else:
+        into = _native.array_axes(out)
+        if into[:2] != (element, given):
+            raise ValueError(f"out is {into[1]} of {into[0]}, and the result {given} of {element}")
+    inputs = (x, *(vector for vector, _ in beside))
+    _check(inputs, [out])
+    if 0 in shape:
+        return out
+    to = into[2] if given else (1,)
+    pitches = [_pitch(shape, each, order) if each[along] == 1 or length == 1 else None for each in (strides, to)]
+    rows = math.prod(shape) // length
+    if rows == 1 and None not in pitches:
+        pitches = [length, length]
+    # Rows of the result do not overlap; those of x may.
+    moves = [pitches[0] is None, pitches[1] is None or pitches[1] < length]
+    if moves[1] and not moves[0] and pitches[1] is not None:
+        raise ValueError(f"the rows of out overlap: it lies as {shape}:{to}")
+    axes_x: Axes = (element, shape, strides, device, before)
+    axes_out: Axes = (element, shape, to, into[3], into[4])
+    packed: Axes = (element, shape, _compact(shape, [*order, along]), device, 0)
+
+    def moved(array: Any, axes: Axes, into: Axes) -> Any:
+        room = empty(x, (math.prod(axes[1]),), element)
+        _copy(array, axes, room, into, on)
+        return room
+
+    source, begins = (moved(x, axes_x, packed), 0) if moves[0] else (x, before)
+    target, ends = (empty(x, (math.prod(shape),), element), 0) if moves[1] else (out, axes_out[4])
+    vector_axes: Axes = (element, (length,), (1,), device, 0)
+    spread = [length > 1 and axes[2] != (1,) for _, axes in beside]
+    beside = [
+        (moved(vector, axes, vector_axes), vector_axes) if is_spread else (vector, axes)
+        for (vector, axes), is_spread in zip(beside, spread)
+    ]
+    # The greatest power of two that all begin at a multiple of, in elements.
+    aligned = min(ahead & -ahead or 16 for ahead in (begins, ends, *(axes[4] for _, axes in beside)))
+    pitch_x, pitch_out = (length if is_moved or pitch is None else pitch for is_moved, pitch in zip(moves, pitches))
+    matrix = (length, element, aligned, _about(rows), pitch_x, pitch_out)
+    kept = _planned(make, matrix, *options, _target(device))
+    simple = None if any(moves) or any(spread) else call
+    inputs = (source, *(vector for vector, _ in beside))
+    _run(kept, inputs, [target], {"M": rows}, on, call=simple, makers=makers)
+    if moves[1]:
+        _copy(target, packed, out, axes_out, on)
+    return out
+
+
+def softmax(x: Any, *, axis: int = -1, out: Any = None, on: str | None = None) -> Any:
+    """The softmax along an axis: ``exp(x)`` over its sum. Elements are floats of at most 32 bits:
+    powers are computed in f32.
 
     >>> import numpy as np
     >>> softmax(np.zeros((2, 4), np.float32), on="interpreter").tolist()
     [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
     """
-    if out is not None and on is None and _again((x, out), "softmax"):
-        return out
-    element, rows, columns, device, alignment = _native.array_rows(x, (), out)
-    kept = _planned(_native.plan_softmax, (columns, element, alignment, _about(rows)), _target(device))
-    out = empty(x, (rows, columns)) if out is None else out
-    _run(kept, [x, out], {"M": rows}, on, "softmax")
-    return out
+    call = ("softmax", axis)
+    if on is None and (found := _again(call, (x,), None if out is None else (out,))) is not None:
+        return found
+    return _rows(_native.plan_softmax, (), x, (), axis, out, on, call)
 
 
-def rms_norm(x: Any, weight: Any, *, epsilon: float = 1e-5, out: Any = None, on: str | None = None) -> Any:
-    """Each row of a matrix (M,N) over the root of its mean square + epsilon, times weights (N).
+def rms_norm(x: Any, weight: Any = None, *, epsilon: float = 1e-5, axis: int = -1, out: Any = None, on: str | None = None) -> Any:
+    """Each row along an axis over the root of its mean square + epsilon, times weights, if there
+    are some: one for each element of a row.
 
     >>> import numpy as np
-    >>> x, weight = np.full((2, 4), 3, np.float32), np.ones(4, np.float32)
+    >>> x, weight = np.full((2, 4), 3, np.float32), np.full(4, 2, np.float32)
     >>> rms_norm(x, weight, epsilon=0.0, on="interpreter").tolist()
-    [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]
+    [[2.0, 2.0, 2.0, 2.0], [2.0, 2.0, 2.0, 2.0]]
     """
-    if out is not None and on is None and _again((x, weight, out), "rms_norm", epsilon):
-        return out
-    element, rows, columns, device, alignment = _native.array_rows(x, ((weight, "weight"),), out)
-    kept = _planned(_native.plan_rms_norm, (columns, element, alignment, _about(rows)), float(epsilon), _target(device))
-    out = empty(x, (rows, columns)) if out is None else out
-    _run(kept, [x, weight, out], {"M": rows}, on, "rms_norm", epsilon)
-    return out
+    call = ("rms_norm", axis, epsilon, weight is None)
+    inputs = (x,) if weight is None else (x, weight)
+    if on is None and (found := _again(call, inputs, None if out is None else (out,))) is not None:
+        return found
+    vectors = [] if weight is None else [(weight, "weight")]
+    return _rows(_native.plan_rms_norm, (float(epsilon), weight is not None), x, vectors, axis, out, on, call)
 
 
-def layer_norm(x: Any, weight: Any, bias: Any, *, epsilon: float = 1e-5, out: Any = None, on: str | None = None) -> Any:
-    """Each row of a matrix (M,N) less its mean, over the root of its variance + epsilon, times
-    weights (N) plus a bias (N).
+def layer_norm(
+    x: Any,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    epsilon: float = 1e-5,
+    axis: int = -1,
+    out: Any = None,
+    on: str | None = None,
+) -> Any:
+    """Each row along an axis less its mean, over the root of its variance + epsilon, times weights
+    plus a bias, if there are some: one of each for each element of a row.
 
     >>> import numpy as np
     >>> x, one = np.array([[1, 3, 1, 3]], np.float32), np.ones(4, np.float32)
     >>> layer_norm(x, one, one, epsilon=0.0, on="interpreter").tolist()
     [[0.0, 2.0, 0.0, 2.0]]
     """
-    if out is not None and on is None and _again((x, weight, bias, out), "layer_norm", epsilon):
-        return out
-    element, rows, columns, device, alignment = _native.array_rows(x, ((weight, "weight"), (bias, "bias")), out)
-    kept = _planned(_native.plan_layer_norm, (columns, element, alignment, _about(rows)), float(epsilon), _target(device))
-    out = empty(x, (rows, columns)) if out is None else out
-    _run(kept, [x, weight, bias, out], {"M": rows}, on, "layer_norm", epsilon)
-    return out
+    call = ("layer_norm", axis, epsilon, weight is None, bias is None)
+    inputs = (x, *(vector for vector in (weight, bias) if vector is not None))
+    if on is None and (found := _again(call, inputs, None if out is None else (out,))) is not None:
+        return found
+    vectors = [(vector, name) for vector, name in ((weight, "weight"), (bias, "bias")) if vector is not None]
+    options = (float(epsilon), weight is not None, bias is not None)
+    return _rows(_native.plan_layer_norm, options, x, vectors, axis, out, on, call)
 
 
 def reduce(x: Any, statistic: str = "sum", *, axis: int | Sequence[int] | None = -1, out: Any = None, on: str | None = None) -> Any:
     """A statistic along an axis, along several, or of all elements where ``axis`` is None: "sum",
-    "mean", "norm", "max" or "argmax". Of several axes, argmax counts along the first one fastest.
-    The result has the other axes, and the type of ``x``, but int32 for "argmax": of integers it is
-    rounded toward zero, and ends at the ends of the type. ``x`` lies row by row, without gaps.
+    "mean", "norm", "max" or "argmax". Of several axes, argmax counts along the last one fastest, as
+    NumPy and PyTorch count the elements of all. NaN is greater than every number. The result has
+    the other axes, and the type of ``x``, but int32 for "argmax": of integers it is rounded toward
+    zero, and ends at the ends of the type.
+
+    Of no elements a sum and a norm are 0, a mean is NaN, and a "max" or "argmax" is a
+    ``ValueError``.
 
     >>> import numpy as np
     >>> x = np.arange(12, dtype=np.float32).reshape(3, 4)
-    >>> reduce(x, "sum", on="interpreter").tolist(), reduce(x, "argmax", axis=0, on="interpreter").tolist()
-    ([6.0, 22.0, 38.0], [2, 2, 2, 2])
+    >>> reduce(x, "sum", on="interpreter").tolist(), reduce(x, "argmax", axis=None, on="interpreter").tolist()
+    ([6.0, 22.0, 38.0], 11)
     """
     axis = tuple(axis) if isinstance(axis, list) else axis
-    if out is not None and on is None and _again((x, out), "reduce", statistic, axis):
-        return out
-    axes = _native.array_axes(x)
-    _contiguous(axes, "x")
-    element, shape, _, device, before = axes
+    call = ("reduce", statistic, axis)
+    if on is None and (found := _again(call, (x,), None if out is None else (out,))) is not None:
+        return found
+    element, shape, strides, device, before = _native.array_axes(x)
     along = _numbered(axis, len(shape))
-    left = tuple(extent for number, extent in enumerate(shape) if number not in along)
+    left = tuple(other for other in range(len(shape)) if other not in along)
+    extents = tuple(shape[other] for other in left)
     result = "i32" if statistic == "argmax" else element
+    makers = None
     if out is None:
-        out = empty(x, left, result)
+        makers = [maker(x, extents, result)]
+        out = made(makers[0], x)
+        into = _native.array_axes(out)
     else:
-        written = _native.array_axes(out)
-        if written[:2] != (result, left):
-            raise ValueError(f"out is {written[1]} of {written[0]}, and the result {left} of {result}")
-        _contiguous(written, "out")
-        before |= written[4]
+        into = _native.array_axes(out)
+        if into[:2] != (result, extents):
+            raise ValueError(f"out is {into[1]} of {into[0]}, and the result {extents} of {result}")
+    _check([x], [out])
+    if 0 in shape:
+        value = _of_nothing(statistic, element) if any(shape[other] == 0 for other in along) else 0
+        if 0 not in extents:
+            fill(out, value)
+        return out
+    # Results lie in the order of the elements that they are made of.
+    lies = _compact(extents, sorted(range(len(left)), key=lambda at: (-strides[left[at]], at)))
+    settled = tuple(step if extent > 1 else own for extent, step, own in zip(extents, into[2], lies))
+    room = out if settled == lies else empty(x, (math.prod(extents),), result)
+    ahead = before | (into[4] if room is out else 0)
     # The greatest power of two that all begin at a multiple of, in elements.
-    alignment = before & -before or 16
-    kept = _planned(_reduction, statistic, shape, element, along, alignment, _target(device))
-    _run(kept, [x, out], {}, on, "reduce", statistic, axis)
+    kept = _planned(_reduction, statistic, shape, strides, element, along, ahead & -ahead or 16, _target(device))
+    _run(kept, [x], [room], {}, on, call=call if room is out else None, makers=makers)
+    if room is not out:
+        _copy(room, (result, extents, lies, device, 0), out, (result, extents, into[2], into[3], into[4]), on)
     return out
+
+
+def _of_nothing(statistic: str, element: str) -> float:
+    """A statistic of no elements."""
+    if statistic in ("sum", "norm"):
+        return 0
+    if statistic == "mean" and element[0] not in "iu":
+        return math.nan
+    raise ValueError(f"the {statistic} of no elements: an axis along which {element} is reduced has the extent 0")
 
 
 def _numbered(axis: Any, axes: int) -> tuple[int, ...]:
@@ -293,12 +464,12 @@ def _numbered(axis: Any, axes: int) -> tuple[int, ...]:
 
 
 def _reduction(
-    statistic: str, shape: tuple[int, ...], element: str, along: tuple[int, ...], alignment: int, target: str
+    statistic: str, shape: tuple[int, ...], strides: tuple[int, ...], element: str, along: tuple[int, ...], alignment: int, target: str
 ) -> _native.Plan:
-    strides = [1]
-    for extent in reversed(shape[1:]):
-        strides.insert(0, strides[0] * extent)
-    return _native.plan_reduce(statistic, Layout(shape, tuple(strides)), element, list(along), alignment, target)
+    # Kernels count places along the first mode fastest, and arrays along the last axis.
+    modes = [len(shape) - 1 - axis for axis in along]
+    layout = Layout(shape[::-1], strides[::-1]) if shape else Layout((1,), (1,))
+    return _native.plan_reduce(statistic, layout, element, modes, alignment, target)
 
 
 def gemm(
@@ -347,9 +518,13 @@ def gemm(
     >>> gemm(a, b, function="x / 2", on="interpreter").tolist()
     [[4.0, 4.0, 4.0], [4.0, 4.0, 4.0]]
     """
-    call = ("gemm", function, pairs, tf32, fast, *inputs) if scales is None and keep is None else ()
-    if call and out is not None and on is None and _again((a, b, *inputs.values(), out), *call):
-        return out
+    tensors = (a, b, *inputs.values(), *(scales or ()))
+    kinds = None if keep is None else keep if isinstance(keep, str) else tuple(keep) if isinstance(keep, (list, tuple)) else None
+    call = ("gemm", function, pairs, tf32, fast, scales is None, kinds, *inputs)
+    if on is None and (keep is None or kinds is not None):
+        written = None if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
+        if (found := _again(call, tensors, written)) is not None:
+            return out if out is not None else found
     of, shape_a, strides_a, device, before_a = _native.array_axes(a)
     other, shape_b, strides_b, _, before_b = _native.array_axes(b)
     if len(shape_a) != len(shape_b) or len(shape_a) not in (2, 3):
@@ -366,8 +541,10 @@ def gemm(
     if not all(isinstance(what, str) for what in kept):
         raise TypeError(f'keep is a text such as "row max abs(d)", or a list of such texts, not {keep!r}')
     outs = (out,) if keep is None or out is None else tuple(out)
+    makers = None
     if out is None:
-        outs = (empty(a, shape, result_type(of)), *(empty(a, _kept_shape(what, shape), "f32") for what in kept))
+        makers = [maker(a, shape, result_type(of)), *(maker(a, _kept_shape(what, shape), "f32") for what in kept)]
+        outs = tuple(made(each, a) for each in makers)
     elif len(outs) != 1 + len(kept):
         raise ValueError(f"out has {len(outs)} tensors, and {1 + len(kept)} are written: the result, and what is kept")
     to, shape_d, strides_d, _, before_d = _native.array_axes(outs[0])
@@ -377,23 +554,32 @@ def gemm(
         axes = _native.array_axes(array)
         if axes[:2] != ("f32", _kept_shape(what, shape)):
             raise ValueError(f"'{what}' is {_kept_shape(what, shape)} of f32, and its tensor {axes[1]} of {axes[0]}")
-        _contiguous(axes, f"'{what}'")
+        if any(extent > 1 and own != step for extent, own, step in zip(axes[1], axes[2], _compact(axes[1]))):
+            raise ValueError(f"the numbers of '{what}' lie one after another, and its tensor as {axes[1]}:{axes[2]}")
     further = tuple((name, _native.array_axes(tensor)) for name, tensor in inputs.items())
     if further and function is None:
         raise TypeError(f"'{further[0][0]}' is a tensor of a function of the sums: say function=\"x + {further[0][0]}\"")
     of_blocks = () if scales is None else tuple(_native.array_axes(each) for each in scales)
     if len(of_blocks) not in (0, 2):
         raise TypeError(f"scales are those of a and those of b, two tensors, not {len(of_blocks)}")
+    _check(tensors, outs)
+    if 0 in shape:
+        # Nothing is multiplied, and a number of no rows or columns is that of nothing.
+        for what, array in zip(kept, outs[1:]):
+            if 0 not in _kept_shape(what, shape):
+                fill(array, 0.0 if what.split()[1:2] == ["sum"] else -math.inf)
+        return outs[0] if keep is None else outs
+    if shape_a[-1] == 0:
+        # Sums of products of zeros are sums of nothing.
+        depth = 16
+        a, b = (zeros_like(array, (*extents[:-1], depth)) for array, extents in ((a, shape_a), (b, shape_b)))
+        tensors, call, of_blocks = (a, b, *inputs.values()), None, ()
+        (_, shape_a, strides_a, _, before_a), (_, shape_b, strides_b, _, before_b) = map(_native.array_axes, (a, b))
     matrices = ((of, shape_a, strides_a, before_a), (other, shape_b, strides_b, before_b), (to, shape, strides_d, before_d))
     planned = _planned(_product, *matrices, function, further, pairs, of_blocks, kept, bool(tf32), bool(fast), _target(device))
-    tensors = [a, b, *inputs.values(), *(scales or ()), *outs]
-    if on is None:
-        # Kernels know tensors from a multiple of 16 bytes on.
-        skipped = [before_a, before_b, *(axes[4] for _, axes in further), *(axes[4] for axes in of_blocks), before_d]
-        if any(skipped):
-            skipped += [0] * len(kept)
-            tensors = [(tensor, before) if before else tensor for tensor, before in zip(tensors, skipped)]
-    _run(planned, tensors, {}, on, *call)
+    # Kernels know tensors from a multiple of 16 bytes on.
+    befores = [before_a, before_b, *(axes[4] for _, axes in further), *(axes[4] for axes in of_blocks), before_d]
+    _run(planned, tensors, outs, {}, on, befores=befores, call=call, makers=makers)
     return outs[0] if keep is None else outs
 
 

@@ -1,37 +1,83 @@
 //! Calls of functions of the library that are made again.
 //!
-//! Law: a call on arrays that lie as those of an earlier call did launches what that one launched.
-//! What lies alike has the same type, shape, strides and device, and begins at a multiple of 16
-//! bytes: a plan depends on nothing else of its arrays. So a call that is made again reads each
-//! array once and plans nothing.
+//! Law: a call on arrays that lie as those of an earlier call did launches what that one launched,
+//! into memory that is made as that one made it. What lies alike has the same type, shape, strides
+//! and device, and begins as far from a multiple of 16 bytes: a plan depends on nothing else of its
+//! arrays. So a call that is made again reads each array once and plans nothing.
 
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
-use super::{KEPT, Launcher, alike, locked};
+use super::{Launcher, Ready, alike, locked, stream_of};
 use crate::foreign::Array;
 use crate::kernel::program::sizes_of;
+use crate::refusal;
+use crate::writes::Writes;
 
-/// The arrays of a call, which all are on one device and begin at a multiple of 16 bytes.
+/// How many calls of a function are kept: a shape that comes anew each time must not fill memory.
+const KEPT: usize = 1024;
+
+/// The arrays of a call, in the order of its function.
 type Arrays = SmallVec<[Array; 6]>;
+
+/// What makes an array: a function of its library, and its arguments; without them it is given the
+/// first array of the call.
+type Maker<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyTuple>>, Option<Bound<'py, PyDict>>);
+
+struct Made {
+    function: Py<PyAny>,
+    arguments: Option<Py<PyTuple>>,
+    named: Option<Py<PyDict>>,
+}
+
+impl Made {
+    fn of((function, arguments, named): Maker<'_>) -> Made {
+        Made { function: function.unbind(), arguments: arguments.map(Bound::unbind), named: named.map(Bound::unbind) }
+    }
+
+    fn make<'py>(&self, like: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = like.py();
+        let function = self.function.bind(py);
+        match &self.arguments {
+            None => function.call1((like,)),
+            Some(arguments) => function.call(arguments.bind(py), self.named.as_ref().map(|named| named.bind(py))),
+        }
+    }
+}
+
+/// A launch of a call.
+struct Launch {
+    ready: Arc<Mutex<Ready>>,
+    /// Which arrays it takes, and from how many elements before their first one on.
+    arrays: SmallVec<[(usize, i64); 8]>,
+}
 
 /// What a call launched.
 struct Known {
+    device: usize,
+    /// The inputs, and the results where those were given.
     arrays: Arrays,
-    /// Sizes that no array tells.
-    given: Arc<[(String, i64)]>,
-    launcher: Py<Launcher>,
+    /// How many of the arrays are results that were given.
+    given: usize,
+    results: Vec<Made>,
+    workspaces: Vec<Made>,
+    launches: Vec<Launch>,
 }
 
-/// What calls of a function launched that are one launch each, by how their arrays lie.
+/// What calls of a function launched, by how their arrays lie.
 #[pyclass(frozen, module = "tilewright")]
 #[derive(Default)]
 pub struct Calls {
-    known: Mutex<Vec<Known>>,
+    known: Mutex<HashMap<u64, Arc<Known>>>,
 }
+
+/// A kernel, the numbers of its arrays with how many elements come before each, and its sizes.
+type Asked<'py> = (Bound<'py, Launcher>, Vec<(usize, i64)>, Bound<'py, PyDict>);
 
 #[pymethods]
 impl Calls {
@@ -40,50 +86,127 @@ impl Calls {
         Calls::default()
     }
 
-    /// Repeats the launches of an earlier call whose arrays had the same layouts as these. Returns
-    /// whether there was such a call.
-    fn launch(&self, py: Python<'_>, arrays: &Bound<'_, PyTuple>) -> PyResult<bool> {
-        let Some((device, arrays)) = read(arrays)? else { return Ok(false) };
-        let found = {
-            let known = locked(&self.known);
-            let found = known.iter().rfind(|known| all_alike(&known.arrays, &arrays));
-            found.map(|known| (known.launcher.clone_ref(py), known.given.clone()))
+    /// Repeats the launches of an earlier call whose arrays had the same layouts as these. The
+    /// results are returned: those that are given, or new ones; none if there was no such call.
+    #[pyo3(signature = (inputs, outs = None))]
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &Bound<'py, PyTuple>,
+        outs: Option<&Bound<'py, PyTuple>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let rules = Writes::now(py)?;
+        let mut arrays = Arrays::new();
+        for (number, array) in
+            inputs.iter_borrowed().chain(outs.iter().flat_map(|outs| outs.iter_borrowed())).enumerate()
+        {
+            rules.check(&array, number >= inputs.len())?;
+            arrays.push(Array::of(&array)?);
+        }
+        let given = outs.map_or(0, |outs| outs.len());
+        let found = locked(&self.known).get(&key(&arrays, given)).cloned();
+        // Others may have the same key.
+        let Some(known) = found.filter(|known| known.given == given && all_alike(&known.arrays, &arrays)) else {
+            return Ok(None);
         };
-        let Some((launcher, given)) = found else { return Ok(false) };
-        launcher.get().launch_read(py, device, &arrays, &given, &[], None)?;
-        Ok(true)
+        let Ok(first) = inputs.get_item(0) else { return Ok(None) };
+        let make = |made: &Made, arrays: &mut Arrays| -> PyResult<Bound<'py, PyAny>> {
+            let array = made.make(&first)?;
+            arrays.push(Array::of(&array)?);
+            Ok(array)
+        };
+        let mut results: SmallVec<[Bound<'py, PyAny>; 2]> = SmallVec::new();
+        for made in &known.results {
+            results.push(make(made, &mut arrays)?);
+        }
+        // Kept until the launches are on the stream, behind which their library may reuse them.
+        let mut workspaces: SmallVec<[Bound<'py, PyAny>; 2]> = SmallVec::new();
+        for made in &known.workspaces {
+            workspaces.push(make(made, &mut arrays)?);
+        }
+        let stream = stream_of(py, known.device, &arrays)?;
+        for launch in &known.launches {
+            let taken = launch.arrays.iter().filter_map(|(number, before)| Some((arrays.get(*number)?, *before)));
+            let launched = locked(&launch.ready).launch(stream, taken, &[]);
+            launched.map_err(|error| refusal::of_gpu(py, &error))?;
+        }
+        if let Some(outs) = outs {
+            outs.iter_borrowed().try_for_each(|out| rules.mark(&out))?;
+            return Ok(Some(one_or_all(outs.clone())?));
+        }
+        Ok(Some(one_or_all(PyTuple::new(py, results)?)?))
     }
 
-    /// Keeps what a call launched on these arrays, and the sizes that no array tells.
+    /// Keeps what a call launched on these inputs and results, and workspaces behind them. Results
+    /// were given, or are made by `makers`.
     fn keep(
         &self,
-        arrays: &Bound<'_, PyTuple>,
-        launcher: &Bound<'_, Launcher>,
-        sizes: &Bound<'_, PyDict>,
+        py: Python<'_>,
+        inputs: &Bound<'_, PyTuple>,
+        outs: &Bound<'_, PyTuple>,
+        makers: Option<Vec<Maker<'_>>>,
+        workspaces: (Bound<'_, PyTuple>, Vec<Maker<'_>>),
+        launches: Vec<Asked<'_>>,
     ) -> PyResult<()> {
-        let Some((_, arrays)) = read(arrays)? else { return Ok(()) };
-        let made = Known { arrays, given: sizes_of(sizes)?.into(), launcher: launcher.clone().unbind() };
-        let mut known = locked(&self.known);
-        // Another thread may have kept the same.
-        known.retain(|known| !all_alike(&known.arrays, &made.arrays));
-        if known.len() >= KEPT {
-            known.remove(0);
+        let read = |arrays: &Bound<'_, PyTuple>| -> PyResult<Arrays> {
+            arrays.iter_borrowed().map(|array| Array::of(&array)).collect()
+        };
+        let mut arrays = read(inputs)?;
+        let given = if makers.is_none() { outs.len() } else { 0 };
+        arrays.extend(read(outs)?);
+        let named = inputs.len() + given;
+        arrays.extend(read(&workspaces.0)?);
+        let Some(device) = arrays.first().and_then(|array| array.device) else { return Ok(()) };
+        if arrays.iter().any(|array| array.device != Some(device)) {
+            return Ok(());
         }
-        known.push(made);
+        let mut kept = Vec::new();
+        for (launcher, numbers, sizes) in launches {
+            let Some(taken) = numbers
+                .iter()
+                .map(|(number, before)| Some((arrays.get(*number)?, *before)))
+                .collect::<Option<Vec<_>>>()
+            else {
+                return Ok(());
+            };
+            let taken: Arrays = taken
+                .into_iter()
+                .map(|(array, before)| if before == 0 { array.clone() } else { array.clone().since(before) })
+                .collect();
+            let ready = launcher.get().ready(py, device, &taken, &sizes_of(&sizes)?, &[])?;
+            kept.push(Launch { ready, arrays: numbers.into_iter().collect() });
+        }
+        arrays.truncate(named);
+        let results = makers.into_iter().flatten().map(Made::of).collect();
+        let workspaces = workspaces.1.into_iter().map(Made::of).collect();
+        let made = Known { device, given, results, workspaces, launches: kept, arrays };
+        let mut known = locked(&self.known);
+        if known.len() >= KEPT {
+            known.clear();
+        }
+        known.insert(key(&made.arrays, given), Arc::new(made));
         Ok(())
     }
 }
 
-/// The arrays and their device; none where they are on several or on the host, or where one does
-/// not begin at a multiple of 16 bytes.
-fn read(arrays: &Bound<'_, PyTuple>) -> PyResult<Option<(usize, Arrays)>> {
-    let arrays = arrays.iter_borrowed().map(|array| Array::of(&array)).collect::<PyResult<Arrays>>()?;
-    let device = arrays.first().and_then(|array| array.device);
-    let fit = arrays.iter().all(|array| array.device == device && array.before() == 0);
-    Ok(device.filter(|_| fit).map(|device| (device, arrays)))
+/// The only one of several, or all.
+fn one_or_all<'py>(all: Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+    if all.len() == 1 { all.get_item(0) } else { Ok(all.into_any()) }
 }
 
-/// Whether the arrays of two calls lie alike, on one device.
+/// A number that calls on arrays that lie alike have in common.
+fn key(arrays: &[Array], given: usize) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    given.hash(&mut hasher);
+    for array in arrays {
+        (array.element as u8, array.device, array.before(), array.read_only).hash(&mut hasher);
+        (&array.shape[..], &array.strides[..]).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Whether the arrays of two calls lie alike, on the same devices.
 fn all_alike(known: &[Array], others: &[Array]) -> bool {
-    known.len() == others.len() && known.iter().zip(others).all(|(a, b)| a.device == b.device && alike(a, b))
+    known.len() == others.len()
+        && known.iter().zip(others).all(|(a, b)| a.device == b.device && a.before() == b.before() && alike(a, b))
 }

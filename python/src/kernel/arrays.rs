@@ -62,7 +62,7 @@ impl Program {
     }
 
     /// Refuses another number of arrays, an array of another type, and one that may not be written.
-    fn check_elements(&self, py: Python<'_>, arrays: &[Array]) -> PyResult<()> {
+    pub fn check_elements(&self, py: Python<'_>, arrays: &[Array]) -> PyResult<()> {
         let program = self.kernel.program();
         let (count, given) = (program.tensors().count(), arrays.len());
         if count != given {
@@ -123,8 +123,11 @@ impl Program {
         let launch = program.launch_with(&borrowed(sizes), |_, _| Some(0)).map_err(|error| of_setup(py, &error))?;
         for ((buffer, array), bytes) in program.tensors().zip(arrays).zip(&launch.bytes) {
             let there = array.span().unwrap_or(0).unsigned_abs() * u64::from(array.element.bytes());
-            let read_only = buffer.role != Role::Input && array.read_only;
-            if there < *bytes || !holds(buffer.element, array.element) || read_only {
+            if buffer.role != Role::Input && array.read_only {
+                let what = format!("`{}` is written, and the array may only be read", buffer.name);
+                return Err(refused(py, &what, ""));
+            }
+            if there < *bytes || !holds(buffer.element, array.element) {
                 let what = format!(
                     "`{}` has {bytes} bytes of {}, and the array has {there} of {}",
                     buffer.name, buffer.element, array.element
@@ -184,13 +187,21 @@ type Axes<'py> = (&'static str, Bound<'py, PyTuple>, Bound<'py, PyTuple>, Option
 /// CUDA device, and how many elements before the first one memory is aligned as copies of 16 bytes
 /// need it; 0 on the host, where nothing depends on it.
 ///
-/// Errors: it is no array, has no elements, or an axis goes backwards.
+/// Errors: it is no array, or an axis goes backwards.
 #[pyfunction]
 pub fn array_axes<'py>(array: &Bound<'py, PyAny>) -> PyResult<Axes<'py>> {
     let (py, read) = (array.py(), Array::of(array)?);
     read.check_ascending()?;
     let (shape, strides) = (PyTuple::new(py, &read.shape)?, PyTuple::new(py, &read.strides)?);
     Ok((read.element.name(), shape, strides, read.device, read.before()))
+}
+
+/// Whether an array has no elements.
+///
+/// Errors: it is no array.
+#[pyfunction]
+pub fn is_empty(array: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(Array::of(array)?.is_empty())
 }
 
 /// The type of the elements of an array, and the layout that it has.

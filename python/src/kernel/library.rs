@@ -5,12 +5,11 @@ use pyo3::prelude::*;
 use tilewright_kernel::Kernel;
 use tilewright_kernel::ptx::Target;
 use tilewright_kernels::gemm::{Fused, Matrix, Pairs, Problem, Product, ProductTensor, Scales};
-use tilewright_kernels::{self as kernels, Expression, Place, PlanError, Planned, RowMatrix, Statistic};
+use tilewright_kernels::{self as kernels, Expression, Norm, Place, PlanError, Planned, RowMatrix, Statistic};
 use tilewright_layout::Layout;
 
 use super::operand;
 use super::program::{Program, of_setup};
-use crate::foreign::Array;
 use crate::refusal;
 
 /// Launches in their order, and what each reads and writes.
@@ -76,62 +75,6 @@ impl Plan {
     }
 }
 
-/// The rows of a matrix as kernels take them: the type, how many rows and columns there are, the
-/// device, and how many elements its tensors begin at multiples of.
-type RowsOf = (&'static str, i64, i64, Option<usize>, i64);
-
-/// What kernels have to know of a matrix `x` whose rows lie one after another, of vectors that go
-/// with each row, and of the matrix `out` that is written, if there is one already.
-///
-/// Errors: another shape, type or order (`ValueError`).
-#[pyfunction]
-#[pyo3(signature = (x, vectors, out = None))]
-pub fn array_rows(
-    x: &Bound<'_, PyAny>,
-    vectors: Vec<(Bound<'_, PyAny>, String)>,
-    out: Option<&Bound<'_, PyAny>>,
-) -> PyResult<RowsOf> {
-    let refuse = |text: String| PyValueError::new_err(text);
-    let read = Array::of(x)?;
-    let shape = |array: &Array| {
-        let extents = array.shape.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
-        format!("({extents}) of {}", array.element)
-    };
-    let &[rows, columns] = &read.shape[..] else {
-        return Err(refuse(format!("x is a matrix, and has {} axes", read.shape.len())));
-    };
-    let mut alignment = read.alignment();
-    let whole = |array: &Array, name: &str| match array.is_dense() {
-        true => array.check_ascending(),
-        false => Err(refuse(format!(
-            "the rows of {name} must lie one after another, and it lies as {}: pass `.contiguous()`",
-            array.text()
-        ))),
-    };
-    whole(&read, "x")?;
-    for (vector, name) in vectors {
-        let vector = Array::of(&vector)?;
-        if vector.shape[..] != [columns] || vector.element != read.element {
-            let has = shape(&vector);
-            return Err(refuse(format!(
-                "{name} has an element of {} for each of the {columns} columns, not the shape {has}",
-                read.element
-            )));
-        }
-        whole(&vector, &name)?;
-        alignment = alignment.min(vector.alignment());
-    }
-    if let Some(out) = out {
-        let out = Array::of(out)?;
-        if out.shape != read.shape || out.element != read.element {
-            return Err(refuse(format!("out is {}, and the result {}", shape(&out), shape(&read))));
-        }
-        whole(&out, "out")?;
-        alignment = alignment.min(out.alignment());
-    }
-    Ok((read.element.name(), rows, columns, read.device, alignment))
-}
-
 /// The target of a name.
 ///
 /// Errors: there is none of this name.
@@ -182,12 +125,14 @@ pub fn plan_relayout(py: Python<'_>, from: Placed<'_>, to: Placed<'_>, target: &
     planned(py, kernels::relayout(from, source, to, destination), target)
 }
 
-/// A matrix whose rows lie one after another: how many elements a row has, of which type, at
-/// multiples of how many its tensors begin, and about how many rows there are.
-type OfRows<'py> = (i64, Bound<'py, PyAny>, i64, i64);
+/// A matrix with contiguous rows: how many elements a row has, of which type, at multiples of how
+/// many its tensors begin, about how many rows there are, and from each row to the next, of the
+/// matrix and of the result.
+type OfRows<'py> = (i64, Bound<'py, PyAny>, i64, i64, i64, i64);
 
-fn of_rows((columns, element, alignment, rows): &OfRows<'_>) -> PyResult<RowMatrix> {
-    Ok(RowMatrix::new(*columns, operand::element(element)?).aligned(*alignment).with_rows(*rows))
+fn of_rows((columns, element, alignment, rows, x, y): &OfRows<'_>) -> PyResult<RowMatrix> {
+    let matrix = RowMatrix::new(*columns, operand::element(element)?).aligned(*alignment);
+    Ok(matrix.with_rows(*rows).pitched(*x, *y))
 }
 
 /// A kernel that takes the softmax of rows.
@@ -196,16 +141,25 @@ pub fn plan_softmax(py: Python<'_>, matrix: OfRows<'_>, target: &str) -> PyResul
     planned(py, kernels::softmax_of(of_rows(&matrix)?), target)
 }
 
-/// A kernel that divides rows by the root of their mean square.
+/// A kernel that divides rows by the root of their mean square, perhaps with weights.
 #[pyfunction]
-pub fn plan_rms_norm(py: Python<'_>, matrix: OfRows<'_>, epsilon: f64, target: &str) -> PyResult<Plan> {
-    planned(py, kernels::rms_norm_of(of_rows(&matrix)?, epsilon), target)
+pub fn plan_rms_norm(py: Python<'_>, matrix: OfRows<'_>, epsilon: f64, weights: bool, target: &str) -> PyResult<Plan> {
+    let norm = Norm { epsilon, weights, bias: false };
+    planned(py, kernels::rms_norm_with(of_rows(&matrix)?, norm), target)
 }
 
-/// A kernel that takes the mean from rows, and divides them by the root of their variance.
+/// A kernel that takes the mean from rows, and divides them by the root of their variance, perhaps
+/// with weights and a bias.
 #[pyfunction]
-pub fn plan_layer_norm(py: Python<'_>, matrix: OfRows<'_>, epsilon: f64, target: &str) -> PyResult<Plan> {
-    planned(py, kernels::layer_norm_of(of_rows(&matrix)?, epsilon), target)
+pub fn plan_layer_norm(
+    py: Python<'_>,
+    matrix: OfRows<'_>,
+    epsilon: f64,
+    weights: bool,
+    bias: bool,
+    target: &str,
+) -> PyResult<Plan> {
+    planned(py, kernels::layer_norm_with(of_rows(&matrix)?, Norm { epsilon, weights, bias }), target)
 }
 
 /// The kernels that compute a statistic along modes of a tensor.

@@ -65,6 +65,8 @@ pub mod binary {
         divide: a, b => a / b;
         minimum: a, b => a.min(b);
         maximum: a, b => a.max(b);
+        fmin: a, b => a.fmin(b);
+        fmax: a, b => a.fmax(b);
     }
 }
 
@@ -155,18 +157,32 @@ fn extremum<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, is_minimum: bool)
     operand::object(py, made)
 }
 
-/// The lesser of two numbers, of elements of the same index; the other one if one is NaN.
+/// The lesser of two numbers, of elements of the same index; NaN if one is NaN, as in NumPy.
 #[pyfunction]
 #[pyo3(signature = (a, b, /))]
 pub fn minimum<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     extremum(a, b, true)
 }
 
-/// The greater of two numbers, of elements of the same index; the other one if one is NaN.
+/// The greater of two numbers, of elements of the same index; NaN if one is NaN, as in NumPy.
 #[pyfunction]
 #[pyo3(signature = (a, b, /))]
 pub fn maximum<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     extremum(a, b, false)
+}
+
+/// The lesser of two numbers, of elements of the same index; the other one if one is NaN.
+#[pyfunction]
+#[pyo3(signature = (a, b, /))]
+pub fn fmin<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    extremum(a, b, binary::fmin)
+}
+
+/// The greater of two numbers, of elements of the same index; the other one if one is NaN.
+#[pyfunction]
+#[pyo3(signature = (a, b, /))]
+pub fn fmax<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    extremum(a, b, binary::fmax)
 }
 
 /// The one number where a condition is true, the other elsewhere.

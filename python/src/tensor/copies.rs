@@ -14,8 +14,9 @@ use tilewright_tensor::{self as cpu, CopyOptions, Offsets, Plan, TensorError};
 
 use super::element::Element;
 use super::memory::Guard;
+use super::placed::Placed;
 use super::work::{PART, in_parts, on_threads, parts};
-use super::{Tensor, is_overlapping};
+use super::{Body, Tensor, is_overlapping};
 use crate::refusal;
 
 /// Copies every element of `src` to the one of `dst` at the same index, converting it where the
@@ -32,13 +33,31 @@ pub fn copy(
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    copied(py, src.get(), dst.get(), threads, progress)
+    copied_tensors(py, src.get(), dst.get(), threads, progress)
+}
+
+/// As [`copy`]. Of tensors without elements nothing is copied.
+pub(super) fn copied_tensors(
+    py: Python<'_>,
+    src: &Tensor,
+    dst: &Tensor,
+    threads: Option<usize>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    match (&src.0, &dst.0) {
+        (Body::Placed(src), Body::Placed(dst)) => copied(py, src, dst, threads, progress),
+        (_, Body::Empty(dst)) => {
+            dst.check_writable()?;
+            dst.check_size(py, src.sizes().iter().product(), 0)
+        }
+        (Body::Empty(src), Body::Placed(dst)) => src.check_size(py, 0, dst.offsets.size()),
+    }
 }
 
 pub(super) fn copied(
     py: Python<'_>,
-    src: &Tensor,
-    dst: &Tensor,
+    src: &Placed,
+    dst: &Placed,
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
@@ -61,7 +80,7 @@ pub(super) fn copied(
 }
 
 /// Moves the elements of a part.
-fn moved(py: Python<'_>, src: &Tensor, dst: &Tensor, threads: Option<usize>) -> PyResult<()> {
+fn moved(py: Python<'_>, src: &Placed, dst: &Placed, threads: Option<usize>) -> PyResult<()> {
     let (from, to) = (src.memory.element(), dst.memory.element());
     if from != to {
         return converted(py, src, dst, threads);
@@ -77,8 +96,8 @@ fn moved(py: Python<'_>, src: &Tensor, dst: &Tensor, threads: Option<usize>) -> 
 
 fn plain<T: NoUninit + Send + Sync>(
     py: Python<'_>,
-    src: &Tensor,
-    dst: &Tensor,
+    src: &Placed,
+    dst: &Placed,
     threads: Option<usize>,
 ) -> PyResult<()> {
     let moved = py.detach(|| {
@@ -127,7 +146,7 @@ from64! {
     f64: |value| value, |value| value;
 }
 
-fn converted(py: Python<'_>, src: &Tensor, dst: &Tensor, threads: Option<usize>) -> PyResult<()> {
+fn converted(py: Python<'_>, src: &Placed, dst: &Placed, threads: Option<usize>) -> PyResult<()> {
     macro_rules! pairs {
         ($($from:ident as $a:ty: $($to:ident as $b:ty),+;)+) => {
             match (src.memory.element(), dst.memory.element()) {
@@ -151,7 +170,7 @@ fn converted(py: Python<'_>, src: &Tensor, dst: &Tensor, threads: Option<usize>)
     }
 }
 
-fn each<A: From64, B: From64>(py: Python<'_>, src: &Tensor, dst: &Tensor, threads: Option<usize>) -> PyResult<()> {
+fn each<A: From64, B: From64>(py: Python<'_>, src: &Placed, dst: &Placed, threads: Option<usize>) -> PyResult<()> {
     on_threads(py, threads, || {
         // SAFETY: as in `plain`; the types are those of the elements.
         let (from, mut to) = unsafe {
@@ -162,8 +181,8 @@ fn each<A: From64, B: From64>(py: Python<'_>, src: &Tensor, dst: &Tensor, thread
 }
 
 /// Makes every element the one of these bytes.
-pub(super) fn filled(py: Python<'_>, dst: &Tensor, bytes: &[u8], _guard: &Guard) -> PyResult<()> {
-    fn with<T: Pod + Send + Sync>(py: Python<'_>, dst: &Tensor, bytes: &[u8]) -> PyResult<()> {
+pub(super) fn filled(py: Python<'_>, dst: &Placed, bytes: &[u8], _guard: &Guard) -> PyResult<()> {
+    fn with<T: Pod + Send + Sync>(py: Python<'_>, dst: &Placed, bytes: &[u8]) -> PyResult<()> {
         let value: T = bytemuck::pod_read_unaligned(bytes);
         on_threads(py, None, || {
             // SAFETY: the caller holds a guard and has found the tensor writable, with no offset

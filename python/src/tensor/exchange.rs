@@ -22,17 +22,19 @@ use tilewright_tensor::Offsets;
 
 use super::Tensor;
 use super::element::Element;
-use super::memory::{Memory, Owner};
-use crate::foreign::Array;
+use super::empty::Empty;
+use super::memory::{self, Memory, Owner};
+use super::placed::Placed;
+use crate::foreign::{self, Array};
 use crate::kernel::operand;
 use crate::refusal;
+use crate::writes;
 
-/// The memory of an array and the layout of its elements, one mode an axis.
+/// The tensor of an array, one mode an axis.
 ///
 /// Errors: the object is no array, or lends its memory to nobody (`TypeError`); its elements are of
-/// another type; its strides are no whole number of elements, or an extent is 0 (`ValueError`).
-pub fn of_array(object: &Bound<'_, PyAny>) -> PyResult<(Memory, AnyLayout)> {
-    let py = object.py();
+/// another type; its strides are no whole number of elements (`ValueError`).
+pub fn of_array(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     if let Ok(interface) = object.getattr(pyo3::intern!(py, "__array_interface__")) {
         return of_interface(object, &interface);
     }
@@ -51,7 +53,7 @@ pub fn of_array(object: &Bound<'_, PyAny>) -> PyResult<(Memory, AnyLayout)> {
 }
 
 /// As [`of_array`], of NumPy's.
-fn of_interface(object: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> PyResult<(Memory, AnyLayout)> {
+fn of_interface(object: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let interface = interface.cast::<PyDict>()?;
     let part = |name: &str| {
         interface.get_item(name)?.ok_or_else(|| PyValueError::new_err(format!("__array_interface__ has no {name}")))
@@ -70,29 +72,37 @@ fn of_interface(object: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> PyRe
     }
     let shape: Vec<i64> = part("shape")?.extract()?;
     let (address, readonly): (usize, bool) = part("data")?.extract()?;
+    let readonly = readonly || writes::is_immutable(object);
+    if shape.contains(&0) {
+        return Ok(Empty { readonly, ..Empty::of(shape, element) }.into());
+    }
     let bytes = element.bytes() as i64;
     let strides = match interface.get_item("strides")?.filter(|strides| !strides.is_none()) {
         Some(strides) => strides.extract::<Vec<i64>>()?,
         None => compact(&shape).iter().map(|stride| stride * bytes).collect(),
     };
-    if let Some(stride) = strides.iter().find(|stride| *stride % bytes != 0) {
+    // The stride of an axis of extent 1 leads nowhere.
+    let odd = |(extent, stride): &(&i64, &i64)| **extent > 1 && **stride % bytes != 0;
+    if let Some((_, stride)) = shape.iter().zip(&strides).find(odd) {
         return Err(PyValueError::new_err(format!(
             "a stride of {stride} bytes is no whole number of elements of {bytes} bytes: copy the array"
         )));
     }
-    let strides: Vec<i64> = strides.iter().map(|stride| stride / bytes).collect();
+    let mut strides: Vec<i64> = strides.iter().map(|stride| stride / bytes).collect();
+    settle(&shape, &mut strides);
     let layout = strided(object.py(), &shape, &strides)?;
     let owner = Owner::Object(Some(object.clone().unbind()));
     let range = hull(object.py(), &layout)?;
     // SAFETY: NumPy's promise of the interface: every element of the array is at its address as
     // long as the array lives, which `owner` keeps.
     let memory = unsafe { Memory::lent(address, range, element, readonly, DLDevice::CPU, owner) }?;
-    Ok((memory, layout.into()))
+    Ok(Placed::new(object.py(), Arc::new(memory), 0, layout.into())?.into())
 }
 
 /// As [`of_array`], by DLPack.
-fn of_exchanged(object: &Bound<'_, PyAny>) -> PyResult<(Memory, AnyLayout)> {
+fn of_exchanged(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let lent = from_dlpack(object.as_borrowed(), None, None)?;
+    let readonly = lent.flags().contains(DlpackFlags::READ_ONLY) || writes::is_immutable(object);
     let (layout, element, address, device) = {
         let tensor = lent.validate().map_err(|error| PyBufferError::new_err(error.to_string()))?;
         let found = tensor.dtype();
@@ -102,42 +112,54 @@ fn of_exchanged(object: &Bound<'_, PyAny>) -> PyResult<(Memory, AnyLayout)> {
                 "elements of DLPack's type {code}, {bits} bits, {lanes} lanes are not known here"
             ))
         })?;
-        let strides = match tensor.strides() {
+        if tensor.shape().contains(&0) {
+            let device = tensor.device();
+            return Ok(Empty { readonly, device, ..Empty::of(tensor.shape().to_vec(), element) }.into());
+        }
+        let mut strides = match tensor.strides() {
             Some(strides) => strides.to_vec(),
             None => compact(tensor.shape()),
         };
+        settle(tensor.shape(), &mut strides);
         let layout = strided(object.py(), tensor.shape(), &strides)?;
         let offset =
             usize::try_from(tensor.byte_offset()).map_err(|_| PyBufferError::new_err("an offset past 64 bits"))?;
         (layout, element, (tensor.data_ptr() as usize).wrapping_add(offset), tensor.device())
     };
-    let readonly = lent.flags().contains(DlpackFlags::READ_ONLY);
     let range = hull(object.py(), &layout)?;
-    let owner = Owner::Lent(lent.into_deleter());
+    let lender = if foreign::is_torch(object)? { Some(object.clone().unbind()) } else { None };
+    let owner = Owner::Lent(lent.into_deleter(), lender);
     // SAFETY: DLPack's promise: every element of the tensor is at its address until the deleter,
     // which `owner` keeps, is called.
     let memory = unsafe { Memory::lent(address, range, element, readonly, device, owner) }?;
-    Ok((memory, layout.into()))
+    Ok(Placed::new(object.py(), Arc::new(memory), 0, layout.into())?.into())
 }
 
-/// The strides of an array whose last axis is the fastest.
-fn compact(shape: &[i64]) -> Vec<i64> {
+/// The strides of an array whose last axis is the fastest; an extent of 0 counts as 1.
+pub fn compact(shape: &[i64]) -> Vec<i64> {
     let mut strides = vec![1_i64; shape.len()];
     let mut step = 1_i64;
     for (stride, extent) in strides.iter_mut().zip(shape).rev() {
         *stride = step;
-        step = step.saturating_mul(*extent);
+        step = step.saturating_mul((*extent).max(1));
     }
     strides
 }
 
+/// Gives axes of extent 1 the strides that they have in a compact array: other packages take no
+/// other ones, and what they have leads nowhere.
+pub fn settle(shape: &[i64], strides: &mut [i64]) {
+    let mut step = 1_i64;
+    for (stride, extent) in strides.iter_mut().zip(shape).rev() {
+        if *extent == 1 {
+            *stride = step;
+        }
+        step = stride.saturating_abs().saturating_mul(*extent);
+    }
+}
+
 /// The layout with one mode an axis.
 fn strided(py: Python<'_>, shape: &[i64], strides: &[i64]) -> PyResult<Layout> {
-    if shape.contains(&0) {
-        return Err(PyValueError::new_err(format!(
-            "an array of shape {shape:?} has no element, and a layout has some"
-        )));
-    }
     let refused = |error: LayoutError| refusal::of_layout(py, error);
     let tree = |numbers: &[i64]| Tree::flat(numbers.iter().copied()).map_err(refused);
     Layout::new(&tree(shape)?, &tree(strides)?).map_err(refused)
@@ -151,7 +173,11 @@ fn hull(py: Python<'_>, layout: &Layout) -> PyResult<[i64; 2]> {
 
 /// A tensor as others see it: an extent and a stride an axis, and the address of the first element.
 pub struct Exported {
-    memory: Arc<Memory>,
+    /// Kept by who sees it; none where there are no elements.
+    memory: Option<Arc<Memory>>,
+    element: Element,
+    device: DLDevice,
+    readonly: bool,
     extents: Vec<i64>,
     strides: Vec<i64>,
     address: usize,
@@ -162,7 +188,7 @@ impl Exported {
     ///
     /// Errors: the elements of a mode are not evenly spaced, as within swizzled or tiled layouts
     /// (`BufferError`).
-    pub fn of(tensor: &Tensor) -> PyResult<Exported> {
+    pub fn of(tensor: &Placed) -> PyResult<Exported> {
         let AnyLayout::Integer(layout) = &tensor.layout else {
             return Err(PyBufferError::new_err(format!(
                 "other packages have one stride an axis, and {} has none: relayout() makes a tensor that has",
@@ -185,22 +211,43 @@ impl Exported {
             extents.push(extent);
             strides.push(stride);
         }
-        let address = tensor.memory.address(tensor.origin);
-        Ok(Exported { memory: Arc::clone(&tensor.memory), extents, strides, address })
+        settle(&extents, &mut strides);
+        Ok(Exported::in_memory(tensor, extents, strides))
+    }
+
+    /// A tensor without elements.
+    pub fn empty(Empty { shape, element, readonly, device }: &Empty) -> Exported {
+        let (element, readonly, device) = (*element, *readonly, *device);
+        Exported {
+            memory: None,
+            element,
+            device,
+            readonly,
+            extents: shape.clone(),
+            strides: compact(shape),
+            address: 0,
+        }
+    }
+
+    fn in_memory(tensor: &Placed, extents: Vec<i64>, strides: Vec<i64>) -> Exported {
+        let memory = &tensor.memory;
+        let (element, device, readonly) = (memory.element(), memory.device(), memory.readonly());
+        let address = memory.address(tensor.origin);
+        Exported { memory: Some(Arc::clone(memory)), element, device, readonly, extents, strides, address }
     }
 
     /// The same, as kernels take arrays.
     ///
     /// Errors: kernels have no such elements, or do not reach the memory (`TypeError`).
     pub fn array(self, layout: Option<Box<AnyLayout>>) -> PyResult<Array> {
-        let (name, DLDevice { device_type, device_id }) = (self.memory.element().name(), self.memory.device());
+        let (name, DLDevice { device_type, device_id }) = (self.element.name(), self.device);
         let element = operand::named_element(name)
             .ok_or_else(|| PyTypeError::new_err(format!("kernels have no elements of type {name}")))?;
-        let device = match (self.memory.device(), device_type) {
+        let device = match (self.device, device_type) {
             (DLDevice::CPU, _) => None,
             (_, DLDeviceType::CUDA) => usize::try_from(device_id).ok(),
             _ => {
-                let device = self.memory.device_name();
+                let device = memory::device_name(self.device);
                 return Err(PyTypeError::new_err(format!(
                     "kernels run on the host or on CUDA devices, not on {device}"
                 )));
@@ -212,7 +259,7 @@ impl Exported {
             strides: self.strides.into(),
             element,
             device,
-            read_only: self.memory.readonly(),
+            read_only: self.readonly,
             layout,
             stream: None,
         })
@@ -222,11 +269,11 @@ impl Exported {
     ///
     /// Errors: the memory is not on the CPU (`BufferError`).
     pub fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        if self.memory.device() != DLDevice::CPU {
-            let device = self.memory.device_name();
+        if self.device != DLDevice::CPU {
+            let device = memory::device_name(self.device);
             return Err(PyBufferError::new_err(format!("the memory is on {device}, where NumPy does not read")));
         }
-        let element = self.memory.element();
+        let element = self.element;
         let bytes = element.bytes() as i64;
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;
@@ -234,7 +281,7 @@ impl Exported {
         interface.set_item("typestr", code)?;
         interface.set_item("shape", PyTuple::new(py, &self.extents)?)?;
         interface.set_item("strides", PyTuple::new(py, self.strides.iter().map(|stride| stride * bytes))?)?;
-        interface.set_item("data", (self.address, self.memory.readonly()))?;
+        interface.set_item("data", (self.address, self.readonly))?;
         Ok(interface)
     }
 
@@ -242,22 +289,19 @@ impl Exported {
     /// describe.
     ///
     /// Errors: there are elements before offset 0 (`BufferError`).
-    pub fn all(tensor: &Tensor) -> PyResult<Exported> {
+    pub fn all(tensor: &Placed) -> PyResult<Exported> {
         let range = tensor.offsets.range().map_err(|error| Python::attach(|py| refusal::of(py, &error)))?;
         let (0.., greatest) = range else {
             return Err(PyBufferError::new_err(format!("{} has elements before offset 0", tensor.layout)));
         };
-        let address = tensor.memory.address(tensor.origin);
-        Ok(Exported { memory: Arc::clone(&tensor.memory), extents: vec![greatest + 1], strides: vec![1], address })
+        Ok(Exported::in_memory(tensor, vec![greatest + 1], vec![1]))
     }
 
     fn managed<M: ManagedTensorBase>(&self) -> PyResult<Managed<M>> {
-        let owner = Arc::clone(&self.memory);
+        let owner = Box::new(self.memory.clone());
         let made = Dynamic::new(self.extents.as_slice(), self.strides.as_slice()).initialize_as::<M>(owner);
         let mut made = made.map_err(|error| PyBufferError::new_err(error.to_string()))?;
-        made.set_data(self.address as *mut _)
-            .set_dtype(self.memory.element().exchanged())
-            .set_device(self.memory.device());
+        made.set_data(self.address as *mut _).set_dtype(self.element.exchanged()).set_device(self.device);
         made.set_flags(self.flags()).map_err(|error| PyBufferError::new_err(error.to_string()))?;
         // SAFETY: every element under these extents and strides is at its address as long as the
         // memory lives, which the header keeps; the flags say whether it may be written.
@@ -267,17 +311,17 @@ impl Exported {
 
 impl DlpackExporter for Exported {
     fn device(&self) -> DLDevice {
-        self.memory.device()
+        self.device
     }
 
     fn flags(&self) -> DlpackFlags {
-        if self.memory.readonly() { DlpackFlags::READ_ONLY } else { DlpackFlags::empty() }
+        if self.readonly { DlpackFlags::READ_ONLY } else { DlpackFlags::empty() }
     }
 
     fn prepare_export(&self, _py: Python<'_>, request: &ExportRequest<'_>) -> PyResult<()> {
         // Nothing is at work on the device here: what was lent was ready on the stream that it came
         // by.
-        if self.memory.device() != DLDevice::CPU {
+        if self.device != DLDevice::CPU {
             let _: CudaStreamRequest = request.cuda_stream()?;
         }
         Ok(())

@@ -11,16 +11,30 @@ use tilewright_layout::{AnyCoord, AnyLayout, AnyTree, Coord, Extent, Layout, Slo
 use tilewright_notation::Value;
 use tilewright_tensor::Offsets;
 
-use super::Tensor;
+use super::empty::Empty;
+use super::placed::Placed;
 use crate::convert;
 use crate::function;
 use crate::refusal;
 
-impl Tensor {
+/// What is at a coordinate.
+pub(super) enum At {
+    /// An element, by its offset in memory.
+    Element(i64),
+    /// The tensor of open modes.
+    Part(Placed),
+    /// The same, of a range without indices.
+    Empty(Empty),
+}
+
+impl Placed {
     /// The offset in memory at a coordinate without open modes, or the tensor of the open ones.
-    pub(super) fn at(&self, key: &Bound<'_, PyAny>) -> PyResult<Result<i64, Tensor>> {
+    pub(super) fn at(&self, key: &Bound<'_, PyAny>) -> PyResult<At> {
         let py = key.py();
-        let (ranged, key) = self.ranged(key)?;
+        let (ranged, key) = match self.ranged(key)? {
+            Ranged::Empty(empty) => return Ok(At::Empty(empty)),
+            Ranged::Some(ranged, key) => (ranged, key),
+        };
         let this = ranged.as_ref().unwrap_or(self);
         let coordinate = convert::value(&key)?;
         let outside = || {
@@ -39,12 +53,12 @@ impl Tensor {
         };
         if let Some(tree) = closed {
             let offset = this.offsets.offset_at(&tree).map_err(|_| outside())?;
-            return Ok(Ok(this.origin + offset));
+            return Ok(At::Element(this.origin + offset));
         }
         // What a slice through a map begins at is within the map.
         if !matches!(this.layout, AnyLayout::Integer(_)) {
             return match this.asked(py, "slice", &[coordinate])? {
-                Value::Layout(layout) => this.seen(py, layout, 0).map(Err),
+                Value::Layout(layout) => this.seen(py, layout, 0).map(At::Part),
                 other => Err(PyTypeError::new_err(format!("a slice is a layout, not a {}", other.kind()))),
             };
         }
@@ -52,14 +66,14 @@ impl Tensor {
             return Err(PyTypeError::new_err("a slice is a layout and an offset"));
         };
         match parts.as_slice() {
-            [Value::Layout(layout), Value::Int(offset)] => this.seen(py, layout.clone(), *offset).map(Err),
+            [Value::Layout(layout), Value::Int(offset)] => this.seen(py, layout.clone(), *offset).map(At::Part),
             _ => Err(PyTypeError::new_err("a slice is a layout and an offset")),
         }
     }
 
     /// The tensor of the ranges in a coordinate, such as `2:5`, and the coordinate with `None` in
     /// their place; indices that count from the end count from the beginning.
-    fn ranged<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<(Option<Tensor>, Bound<'py, PyAny>)> {
+    fn ranged<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Ranged<'py>> {
         let py = key.py();
         let rank = self.offsets.rank();
         let items: Vec<Bound<'py, PyAny>> = match key.cast::<PyTuple>() {
@@ -68,7 +82,7 @@ impl Tensor {
         };
         let ellipsis = |item: &Bound<'py, PyAny>| item.is(py.Ellipsis());
         if !items.iter().any(|item| ellipsis(item) || item.cast::<PySlice>().is_ok() || is_negative(item)) {
-            return Ok((None, key.clone()));
+            return Ok(Ranged::Some(None, key.clone()));
         }
         // `...` stands for as many whole modes as are left.
         let mut spread = Vec::with_capacity(rank);
@@ -81,7 +95,7 @@ impl Tensor {
         let linear = spread.len() == 1 && rank != 1;
         if linear && spread.iter().all(is_negative) {
             let index = spread.first().map_or(Ok(0), |index| index.extract::<i64>())?;
-            return Ok((None, (index + self.offsets.size()).into_pyobject(py)?.into_any()));
+            return Ok(Ranged::Some(None, (index + self.offsets.size()).into_pyobject(py)?.into_any()));
         }
         if spread.len() != rank {
             let given = spread.len();
@@ -97,10 +111,7 @@ impl Tensor {
                 Ok(range) => {
                     let at = range.indices(isize::try_from(size).unwrap_or(isize::MAX))?;
                     if at.slicelength == 0 {
-                        let text = range.repr()?;
-                        return Err(PyIndexError::new_err(format!(
-                            "{text} of mode {number}, of size {size}, is empty"
-                        )));
+                        return self.nothing(&spread).map(Ranged::Empty);
                     }
                     coordinate.push(py.None().into_bound(py));
                     if (at.start, at.step, at.slicelength as i64) != (0, 1, size) {
@@ -123,13 +134,24 @@ impl Tensor {
             _ => PyTuple::new(py, coordinate)?.into_any(),
         };
         if !any {
-            return Ok((None, key));
+            return Ok(Ranged::Some(None, key));
         }
-        Ok((Some(self.within(py, starts, tiler)?), key))
+        Ok(Ranged::Some(Some(self.within(py, starts, tiler)?), key))
+    }
+
+    /// The part at indices and ranges, of which one is empty.
+    fn nothing(&self, items: &[Bound<'_, PyAny>]) -> PyResult<Empty> {
+        let (element, readonly, device) = (self.memory.element(), self.memory.readonly(), self.memory.device());
+        let whole = Empty { shape: self.sizes(), element, readonly, device };
+        match items {
+            [only] => whole.part(only),
+            [first, ..] => whole.part(PyTuple::new(first.py(), items)?.as_any()),
+            [] => Ok(whole),
+        }
     }
 
     /// The tensor of the modes from these indices on that a tiler takes of each.
-    pub(super) fn within(&self, py: Python<'_>, starts: Vec<Value>, tiler: Vec<Value>) -> PyResult<Tensor> {
+    pub(super) fn within(&self, py: Python<'_>, starts: Vec<Value>, tiler: Vec<Value>) -> PyResult<Placed> {
         let tuple = |values| Value::tuple(values).map_err(|error| refusal::of_layout(py, error));
         let (moved, beyond) = match self.asked(py, "domain_offset", &[tuple(starts)?])? {
             Value::List(parts) => match parts.as_slice() {
@@ -143,6 +165,12 @@ impl Tensor {
             other => Err(PyTypeError::new_err(format!("a range of a layout is a layout, not a {}", other.kind()))),
         }
     }
+}
+
+/// The tensor of the ranges of a key, if there are some, and the key without them.
+enum Ranged<'py> {
+    Some(Option<Placed>, Bound<'py, PyAny>),
+    Empty(Empty),
 }
 
 /// Whether an index counts from the end.

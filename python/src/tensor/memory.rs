@@ -24,13 +24,14 @@ use tilewright_layout::Layout;
 use tilewright_tensor::{AnyOffsets, TensorView, TensorViewMut};
 
 use super::element::Element;
+use crate::writes::Writes;
 
 /// Who keeps the memory.
 pub enum Owner {
     /// An object of Python's.
     Object(Option<Py<PyAny>>),
-    /// Another package, by DLPack.
-    Lent(#[expect(dead_code, reason = "kept, never asked")] AllocationDeleter),
+    /// Another package, by DLPack, and the object where that is a tensor of PyTorch.
+    Lent(#[expect(dead_code, reason = "kept, never asked")] AllocationDeleter, Option<Py<PyAny>>),
     /// This package.
     Own(#[expect(dead_code, reason = "kept, never asked")] Box<tilewright_tensor::Tensor<u64>>),
 }
@@ -50,7 +51,7 @@ impl Drop for Memory {
     fn drop(&mut self) {
         // The last to let go may be another package, which holds the interpreter's lock unknown to
         // this one. Without asking, the object would stay until the next call.
-        if let Owner::Object(object) = &mut self.owner
+        if let Owner::Object(object) | Owner::Lent(_, object) = &mut self.owner
             && let Some(object) = object.take()
         {
             Python::try_attach(|py| object.drop_ref(py));
@@ -158,9 +159,29 @@ impl Memory {
         Ok(self.base.wrapping_offset(offset as isize * self.element.bytes() as isize))
     }
 
-    /// Refuses memory that is to be read only.
+    /// The tensor of PyTorch that lends it, if one does.
+    pub fn lender<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        match &self.owner {
+            Owner::Lent(_, Some(object)) => Some(object.bind(py).clone()),
+            _ => None,
+        }
+    }
+
+    /// Refuses memory that is to be read only, or that its owner lets nobody write at the moment;
+    /// marks it as written there.
     pub fn check_writable(&self) -> PyResult<()> {
-        if self.readonly { Err(PyValueError::new_err("the memory is to be read only")) } else { Ok(()) }
+        if self.readonly {
+            return Err(PyValueError::new_err("the memory is to be read only"));
+        }
+        if !matches!(self.owner, Owner::Lent(_, Some(_))) {
+            return Ok(());
+        }
+        Python::attach(|py| {
+            let Some(lender) = self.lender(py) else { return Ok(()) };
+            let rules = Writes::now(py)?;
+            rules.check(&lender, true)?;
+            rules.mark(&lender)
+        })
     }
 
     /// Refuses memory that the processor does not reach.
@@ -176,12 +197,7 @@ impl Memory {
 
     /// `cpu`, `cuda:0`, or the number that DLPack has for another kind.
     pub fn device_name(&self) -> String {
-        let DLDevice { device_type, device_id } = self.device;
-        match device_type.0 {
-            1 => "cpu".to_owned(),
-            2 => format!("cuda:{device_id}"),
-            other => format!("device {other}:{device_id}"),
-        }
+        device_name(self.device)
     }
 
     /// A view to be read, with offset 0 of the layout at `origin`.
@@ -207,6 +223,15 @@ impl Memory {
         let base = self.base.cast::<T>().wrapping_offset(origin as isize);
         // SAFETY: the caller vouches for the offsets and the elements.
         unsafe { TensorViewMut::from_raw(base, layout.clone()) }
+    }
+}
+
+/// `cpu`, `cuda:0`, or the number that DLPack has for another kind.
+pub fn device_name(DLDevice { device_type, device_id }: DLDevice) -> String {
+    match device_type.0 {
+        1 => "cpu".to_owned(),
+        2 => format!("cuda:{device_id}"),
+        other => format!("device {other}:{device_id}"),
     }
 }
 

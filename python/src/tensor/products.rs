@@ -9,13 +9,14 @@
 use half::{bf16, f16};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use tilewright_layout::{Layout, Tree};
+use tilewright_layout::{AnyLayout, Layout, Tree};
 use tilewright_tensor::{self as cpu, Numbers, Offsets};
 
 use super::element::Element;
 use super::memory::Guard;
+use super::placed::Placed;
 use super::work::{in_parts, on_threads, parts};
-use super::{Tensor, is_overlapping};
+use super::{Body, Tensor, is_overlapping};
 use crate::refusal;
 
 /// The multiplications of a part of a product.
@@ -45,41 +46,44 @@ pub fn gemm<'py>(
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, Tensor>> {
     let (left, right) = (a.get(), b.get());
-    let element = left.memory.element();
+    let element = left.element();
     let sums = match element {
         Element::F16 | Element::BF16 | Element::F32 => Element::F32,
         Element::F64 => Element::F64,
         Element::I8 => Element::I32,
         other => return Err(PyTypeError::new_err(format!("matrices of {} are not multiplied", other.name()))),
     };
-    if right.memory.element() != element {
+    if right.element() != element {
         let (a, b) = (left.dtype(), right.dtype());
         return Err(PyTypeError::new_err(format!("A is of {a}, B of {b}: relayout(dtype=..) converts one")));
     }
-    if left.offsets.rank() != 2 || right.offsets.rank() != 2 {
-        let (a, b) = (&left.layout, &right.layout);
+    let (of_left, of_right) = (left.sizes(), right.sizes());
+    let (&[m, k], &[n, other]) = (&of_left[..], &of_right[..]) else {
+        let lies =
+            |tensor: &Tensor| tensor.layout().map_or_else(|| format!("{:?}", tensor.sizes()), AnyLayout::to_string);
+        let (a, b) = (lies(left), lies(right));
         return Err(PyValueError::new_err(format!("A has modes (M,K), B (N,K), not {a} and {b}")));
-    }
+    };
     if c.is_none() && beta.is_some_and(|beta| beta != 0.0) {
         return Err(PyTypeError::new_err("beta is a factor of C, and there is none"));
     }
-    let (m, n, k) = (left.size_of(0), right.size_of(0), left.size_of(1));
     let made = match c {
         Some(c) => c.clone(),
-        None => {
-            let refused = |error| refusal::of_layout(py, error);
-            let layout = Layout::row_major(&Tree::flat([m, n]).map_err(refused)?).map_err(refused)?;
-            Bound::new(py, Tensor::zeroed(py, sums, layout.into())?)?
-        }
+        None => Bound::new(py, Tensor::zeros_of(py, sums, &[m, n])?)?,
     };
     let result = made.get();
-    if result.memory.element() != sums {
+    if result.element() != sums {
         let (found, wanted) = (result.dtype(), sums.name());
         return Err(PyTypeError::new_err(format!(
             "products of {} are of {wanted}, and C is of {found}",
             element.name()
         )));
     }
+    let (left, right, result) = match (&left.0, &right.0, &result.0) {
+        (Body::Placed(left), Body::Placed(right), Body::Placed(result)) => (left, right, result),
+        // Without elements of A or B, sums are of nothing.
+        _ => return of_nothing(py, &made, [m, n, k, other], (sums, beta), threads),
+    };
     left.memory.check_here()?;
     right.memory.check_here()?;
     result.check_written(py)?;
@@ -108,6 +112,45 @@ pub fn gemm<'py>(
     Ok(made)
 }
 
+/// A product with an extent of 0: C has no elements, or its sums are of nothing, so that it is `beta`
+/// times what it was.
+fn of_nothing<'py>(
+    py: Python<'py>,
+    made: &Bound<'py, Tensor>,
+    [m, n, k, other]: [i64; 4],
+    (sums, beta): (Element, Option<f64>),
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, Tensor>> {
+    if k != other || made.get().sizes() != [m, n] {
+        let sizes = made.get().sizes();
+        return Err(PyValueError::new_err(format!(
+            "A is ({m},{k}) and B ({n},{other}), which have no product of the sizes {sizes:?}"
+        )));
+    }
+    match &made.get().0 {
+        Body::Empty(result) => result.check_writable()?,
+        Body::Placed(result) => {
+            result.check_written(py)?;
+            let _guard = Guard::new(&[(result.addresses(py)?, true)])?;
+            let beta = beta.unwrap_or(0.0);
+            // Sums of one product of zeros are sums of nothing.
+            let factor = if sums == Element::I32 { Element::I8 } else { sums };
+            let refused = |error| refusal::of_layout(py, error);
+            let one = |rows: i64| {
+                let layout = Layout::row_major(&Tree::flat([rows, 1]).map_err(refused)?).map_err(refused)?;
+                Placed::zeroed(py, factor, layout.into())
+            };
+            let (a, b) = (one(m)?, one(n)?);
+            match factor {
+                Element::F32 => multiplied::<f32>(py, &a, &b, result, (1.0, beta as f32), threads)?,
+                Element::F64 => multiplied::<f64>(py, &a, &b, result, (1.0, beta), threads)?,
+                _ => multiplied::<i8>(py, &a, &b, result, whole((1.0, beta))?, threads)?,
+            }
+        }
+    }
+    Ok(made.clone())
+}
+
 /// Factors of integers.
 fn whole((alpha, beta): (f64, f64)) -> PyResult<(i32, i32)> {
     let one = |factor: f64| match factor as i32 {
@@ -119,9 +162,9 @@ fn whole((alpha, beta): (f64, f64)) -> PyResult<(i32, i32)> {
 
 fn multiplied<S: Numbers + Send + Sync>(
     py: Python<'_>,
-    a: &Tensor,
-    b: &Tensor,
-    c: &Tensor,
+    a: &Placed,
+    b: &Placed,
+    c: &Placed,
     (alpha, beta): (S::Sum, S::Sum),
     threads: Option<usize>,
 ) -> PyResult<()>

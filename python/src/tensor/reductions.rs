@@ -13,10 +13,11 @@ use pyo3::prelude::*;
 use tilewright_layout::{Layout, Tree};
 use tilewright_tensor::{self as cpu, Offsets};
 
-use super::Tensor;
 use super::element::Element;
 use super::memory::Guard;
+use super::placed::Placed;
 use super::work::{PART, in_parts, on_threads, parts};
+use super::{Body, Tensor};
 use crate::refusal;
 
 /// What elements are reduced to.
@@ -27,33 +28,70 @@ pub(super) enum Reduction {
     Min,
 }
 
+impl Reduction {
+    fn name(self) -> &'static str {
+        match self {
+            Reduction::Sum => "sum",
+            Reduction::Max => "max",
+            Reduction::Min => "min",
+        }
+    }
+
+    /// The type of the result for elements of a type.
+    fn result(self, element: Element) -> Element {
+        match self {
+            Reduction::Sum => self.held(element),
+            _ => element,
+        }
+    }
+
+    /// The type in which it is computed.
+    fn held(self, element: Element) -> Element {
+        match (self, element) {
+            (_, Element::F16 | Element::BF16) => Element::F32,
+            (Reduction::Sum, Element::U64) => Element::U64,
+            (Reduction::Sum, element) if element.is_integer() => Element::I64,
+            (_, element) => element,
+        }
+    }
+}
+
 /// The elements reduced over some modes, or over all to a number.
 pub(super) fn reduced<'py>(
     py: Python<'py>,
-    src: &Tensor,
+    tensor: &Tensor,
     how: Reduction,
     mode: Option<&Bound<'py, PyAny>>,
     threads: Option<usize>,
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    src.memory.check_here()?;
-    let rank = src.offsets.rank();
+    let sizes = tensor.sizes();
+    let rank = sizes.len();
     let modes = match mode {
         None => (0..rank).collect(),
         Some(mode) => numbers_of_modes(mode, rank)?,
     };
-    let sizes: Vec<i64> = (0..rank).map(|mode| src.size_of(mode)).collect();
     let kept: Vec<i64> = (0..rank).filter(|mode| !modes.contains(mode)).map(|mode| sizes[mode]).collect();
+    let element = tensor.element();
+    let src = match &tensor.0 {
+        Body::Placed(src) => src,
+        Body::Empty(_) => {
+            if !matches!(how, Reduction::Sum) && modes.iter().any(|mode| sizes[*mode] == 0) {
+                let name = how.name();
+                return Err(PyValueError::new_err(format!("{name} of no elements: the modes that go have size 0")));
+            }
+            let result = Tensor::zeros_of(py, how.result(element), &kept)?;
+            return match (&result.0, mode) {
+                (Body::Placed(zero), None) => zero.memory.element().number(py, &zero.memory.read(zero.origin)?),
+                _ => Ok(Bound::new(py, result)?.into_any()),
+            };
+        }
+    };
+    src.memory.check_here()?;
     let refused = |error| refusal::of_layout(py, error);
     let layout = Layout::row_major(&Tree::flat(kept.iter().copied()).map_err(refused)?).map_err(refused)?;
-    let element = src.memory.element();
-    let sums = match (how, element) {
-        (_, Element::F16 | Element::BF16) => Element::F32,
-        (Reduction::Sum, Element::U64) => Element::U64,
-        (Reduction::Sum, element) if element.is_integer() => Element::I64,
-        (_, element) => element,
-    };
-    let dst = Tensor::zeroed(py, sums, layout.into())?;
+    let sums = how.held(element);
+    let dst = Placed::zeroed(py, sums, layout.into())?;
     let _guard = Guard::new(&[(src.addresses(py)?, false)])?;
     // Cut along the last mode that is kept, of which each part of the result has its own.
     let cut = (0..rank).rev().find(|mode| !modes.contains(mode));
@@ -63,17 +101,17 @@ pub(super) fn reduced<'py>(
     };
     in_parts(py, &parts, progress, |[src, dst]| reduced_part(py, src, dst, how, &modes, threads))?;
     // The greatest of some numbers is one of them.
-    let dst = if matches!(how, Reduction::Sum) || sums == element { dst } else { dst.converted(py, element)? };
+    let dst = if how.result(element) == sums { dst } else { dst.converted(py, element)? };
     match mode {
-        Some(_) => Ok(Bound::new(py, dst)?.into_any()),
+        Some(_) => Ok(Bound::new(py, Tensor::from(dst))?.into_any()),
         None => dst.memory.element().number(py, &dst.memory.read(dst.origin)?),
     }
 }
 
 fn reduced_part(
     py: Python<'_>,
-    src: &Tensor,
-    dst: &Tensor,
+    src: &Placed,
+    dst: &Placed,
     how: Reduction,
     modes: &[usize],
     threads: Option<usize>,
@@ -113,8 +151,8 @@ fn reduced_part(
 /// Reduces a part whose elements are of `A` to values of `T`.
 fn by<A: Pod + Send + Sync + Into<T>, T: Pod + Send + Sync>(
     py: Python<'_>,
-    src: &Tensor,
-    dst: &Tensor,
+    src: &Placed,
+    dst: &Placed,
     modes: &[usize],
     threads: Option<usize>,
     initial: T,

@@ -10,7 +10,7 @@ use tilewright_layout::{AnyCoord, AnyLayout, AnyTree, Coord, DivideForm, Layout,
 use tilewright_notation::Value;
 use tilewright_tensor::{AnyOffsets, Offsets, Rearrangement, TensorError};
 
-use super::Tensor;
+use super::placed::Placed;
 
 /// The most elements of a tensor that are listed, where nothing else shows that a part is one.
 const MOST_LISTED: i64 = 1 << 20;
@@ -71,7 +71,7 @@ impl From<LayoutError> for Refused {
 
 /// Refuses the layout that a function made of a tensor's, if it reaches an element that is none of
 /// the tensor.
-pub fn check(tensor: &Tensor, name: &str, arguments: &[Value], made: &AnyLayout) -> Result<(), Refused> {
+pub fn check(tensor: &Placed, name: &str, arguments: &[Value], made: &AnyLayout) -> Result<(), Refused> {
     let shape = tensor.offsets.shape();
     match name {
         "composition" => match arguments.get(1).and_then(Value::to_tiler) {
@@ -119,7 +119,7 @@ fn coordinate(value: &Value) -> Option<Coord> {
 }
 
 /// Refuses a layout with an offset that the tensor does not have, by listing both.
-fn listed(tensor: &Tensor, made: &AnyLayout) -> Result<(), Refused> {
+fn listed(tensor: &Placed, made: &AnyLayout) -> Result<(), Refused> {
     let made = AnyOffsets::try_from(made)?;
     if made == tensor.offsets {
         return Ok(());

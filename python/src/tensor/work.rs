@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use tilewright_tensor::{Offsets, TensorError};
 
-use super::Tensor;
+use super::placed::Placed;
 use crate::refusal;
 
 /// The elements of a part of a copy or reduction: some tenths of a second, where they come from
@@ -16,11 +16,11 @@ use crate::refusal;
 pub(super) const PART: i64 = 1 << 26;
 
 /// Parts of a pair of tensors, and the work of each.
-pub(super) type Parts = Vec<([Tensor; 2], i64)>;
+pub(super) type Parts = Vec<([Placed; 2], i64)>;
 
 /// Cuts two tensors alike along a mode each, without one the last, into parts of about so much
 /// work; leaves them whole where their modes differ, or have parts that are no layouts.
-pub(super) fn parts(py: Python<'_>, pair: [(&Tensor, Option<usize>); 2], work: i64, most: i64) -> PyResult<Parts> {
+pub(super) fn parts(py: Python<'_>, pair: [(&Placed, Option<usize>); 2], work: i64, most: i64) -> PyResult<Parts> {
     let whole = || vec![(pair.map(|(tensor, _)| tensor.again()), work)];
     let modes = pair.map(|(tensor, mode)| mode.or_else(|| tensor.offsets.rank().checked_sub(1)));
     let [Some(first), Some(second)] = modes else { return Ok(whole()) };
@@ -44,9 +44,9 @@ pub(super) fn parts(py: Python<'_>, pair: [(&Tensor, Option<usize>); 2], work: i
 /// reported.
 pub(super) fn in_parts(
     py: Python<'_>,
-    parts: &[([Tensor; 2], i64)],
+    parts: &[([Placed; 2], i64)],
     progress: Option<&Bound<'_, PyAny>>,
-    mut run: impl FnMut([&Tensor; 2]) -> PyResult<()>,
+    mut run: impl FnMut([&Placed; 2]) -> PyResult<()>,
 ) -> PyResult<()> {
     let total: i64 = parts.iter().map(|(_, work)| work).sum();
     let mut done = 0;

@@ -29,7 +29,7 @@ use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 use super::problem::{Axis, Problem};
 use super::statistic::Statistic;
 use crate::error::PlanError;
-use crate::rows::{Rows, placed, widest};
+use crate::rows::{Rows, gcd, placed, widest};
 pub(super) use shape::THREADS;
 use shape::{Shape, VECTOR, Work};
 
@@ -100,7 +100,10 @@ impl Walk {
         let vectors =
             if inner { problem.reduced.first() } else { problem.kept.first().filter(|axis| axis.stride == 1) };
         let bytes = i64::from(element.bytes());
-        let vector = vectors.map_or(1, |axis| widest(axis.extent, element, alignment));
+        // A vector begins at each coordinate of the other axes.
+        let others = problem.kept.iter().chain(&problem.reduced).filter(|axis| axis.stride != 1);
+        let begins = others.fold(alignment, |begins, axis| gcd(begins, axis.stride));
+        let vector = vectors.map_or(1, |axis| widest(axis.extent, element, begins));
         let (count, results) = problem.sizes();
         let limit = i64::from(i32::MAX) / 2;
         let (turns, places) = if inner { (count / vector, results) } else { (count, results / vector) };

@@ -93,7 +93,7 @@ impl RowMatrix {
 }
 
 /// The greatest number that divides both.
-fn gcd(a: i64, b: i64) -> i64 {
+pub(crate) fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 

@@ -1,0 +1,129 @@
+//! Rules of other packages for arrays that kernels read and write.
+//!
+//! Law: kernels record no gradients. So while PyTorch records them, a tensor that requires one is
+//! refused, whether it would be read, and its gradient would vanish, or written. A tensor that is
+//! written is marked as written, so that PyTorch notices when a gradient needs what it was before.
+//! Inference tensors are written in inference mode alone, and arrays of JAX never: they do not
+//! change.
+//!
+//! Nothing is imported: a package whose arrays are met has been imported.
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use crate::foreign;
+use crate::tensor::Tensor;
+
+/// The functions of PyTorch that say what is allowed at the moment.
+struct Functions {
+    is_grad_enabled: Py<PyAny>,
+    is_inference_mode_enabled: Py<PyAny>,
+    increment_version: Py<PyAny>,
+}
+
+/// What PyTorch allows during a call, where it has been imported.
+pub struct Writes<'py> {
+    functions: Option<&'py Functions>,
+    is_recording: bool,
+}
+
+/// Why a tensor that requires a gradient is refused.
+const GRADIENT: &str = "the array is a tensor that requires grad, and no gradient is recorded here: pass \
+                        `tensor.detach()`, or call this under `torch.no_grad()`";
+
+impl<'py> Writes<'py> {
+    /// The rules at the moment.
+    pub fn now(py: Python<'py>) -> PyResult<Writes<'py>> {
+        static FUNCTIONS: PyOnceLock<Functions> = PyOnceLock::new();
+        let functions = match FUNCTIONS.get(py) {
+            Some(known) => known,
+            None if foreign::torch(py)?.is_none() => return Ok(Writes { functions: None, is_recording: false }),
+            None => FUNCTIONS.get_or_try_init(py, || {
+                let torch = py.import("torch")?;
+                let graph = torch.getattr("autograd")?.getattr("graph")?;
+                Ok::<_, PyErr>(Functions {
+                    is_grad_enabled: torch.getattr("is_grad_enabled")?.unbind(),
+                    is_inference_mode_enabled: torch.getattr("is_inference_mode_enabled")?.unbind(),
+                    increment_version: graph.getattr("increment_version")?.unbind(),
+                })
+            })?,
+        };
+        let is_recording = functions.is_grad_enabled.bind(py).call0()?.is_truthy()?;
+        Ok(Writes { functions: Some(functions), is_recording })
+    }
+
+    /// Refuses an array that a kernel may not read, or may not write (`RuntimeError`).
+    pub fn check(&self, array: &Bound<'py, PyAny>, written: bool) -> PyResult<()> {
+        let Some(functions) = self.functions else { return Ok(()) };
+        let Some(tensor) = of_torch(array)? else { return Ok(()) };
+        let (py, tensor) = (array.py(), tensor.as_ref().unwrap_or(array));
+        let requires_grad = pyo3::intern!(py, "requires_grad");
+        if self.is_recording && tensor.getattr(requires_grad)?.is_truthy()? {
+            return Err(PyRuntimeError::new_err(GRADIENT));
+        }
+        if !written {
+            return Ok(());
+        }
+        if self.is_recording {
+            // A view that was made without gradients is part of a tensor that may require one.
+            let base = tensor.getattr(pyo3::intern!(py, "_base"))?;
+            if !base.is_none() && base.getattr(requires_grad)?.is_truthy()? {
+                return Err(PyRuntimeError::new_err(
+                    "the array is written, and is a view of a tensor that requires grad: call this under \
+                     `torch.no_grad()`",
+                ));
+            }
+        }
+        let is_inference = tensor.call_method0(pyo3::intern!(py, "is_inference"))?.is_truthy()?;
+        if is_inference && !functions.is_inference_mode_enabled.bind(py).call0()?.is_truthy()? {
+            return Err(PyRuntimeError::new_err(
+                "the array is written, and is a tensor of inference mode: call this under `torch.inference_mode()`, \
+                 or pass `tensor.clone()`",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Marks an array as written.
+    pub fn mark(&self, array: &Bound<'py, PyAny>) -> PyResult<()> {
+        let Some(functions) = self.functions else { return Ok(()) };
+        let Some(tensor) = of_torch(array)? else { return Ok(()) };
+        functions.increment_version.bind(array.py()).call1((tensor.as_ref().unwrap_or(array),))?;
+        Ok(())
+    }
+}
+
+/// The tensor of PyTorch that an array is, which is another object where it lends its memory to a
+/// tensor of this package; none for arrays of other packages.
+fn of_torch<'py>(array: &Bound<'py, PyAny>) -> PyResult<Option<Option<Bound<'py, PyAny>>>> {
+    if foreign::is_torch(array)? {
+        return Ok(Some(None));
+    }
+    match array.cast::<Tensor>() {
+        Ok(tensor) => Ok(tensor.get().lender(array.py()).map(Some)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Whether arrays of an object's package do not change.
+pub fn is_immutable(array: &Bound<'_, PyAny>) -> bool {
+    let module = array.get_type().module();
+    module
+        .is_ok_and(|module| module.to_str().is_ok_and(|name| matches!(name.split('.').next(), Some("jax" | "jaxlib"))))
+}
+
+/// Refuses arrays that a kernel may not read or write, before it runs; `written` says which are
+/// written.
+#[pyfunction]
+pub fn check_arrays(py: Python<'_>, arrays: Vec<Bound<'_, PyAny>>, written: Vec<bool>) -> PyResult<()> {
+    let rules = Writes::now(py)?;
+    arrays.iter().zip(written).try_for_each(|(array, written)| rules.check(array, written))
+}
+
+/// Marks arrays as written, after a kernel ran.
+#[pyfunction]
+pub fn mark_written(py: Python<'_>, arrays: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
+    let rules = Writes::now(py)?;
+    arrays.iter().try_for_each(|array| rules.mark(array))
+}
