@@ -50,6 +50,8 @@ pub struct Array {
     pub layout: Option<Box<AnyLayout>>,
     /// The stream that its library works on at the moment, where the library said so.
     pub stream: Option<usize>,
+    /// What makes a row-major copy of it, in the words of its library.
+    pub copied_by: &'static str,
 }
 
 impl Array {
@@ -108,6 +110,7 @@ impl Array {
             read_only: false,
             layout: None,
             stream: None,
+            copied_by: TORCH_COPY,
         }))
     }
 
@@ -143,6 +146,7 @@ impl Array {
                 read_only: false,
                 layout: None,
                 stream: device.map(|_| stream as usize),
+                copied_by: TORCH_COPY,
             })
         };
         // What it refuses is read, or refused, in the other way.
@@ -200,6 +204,7 @@ impl Array {
             read_only,
             layout: None,
             stream: None,
+            copied_by: if cuda { "`cupy.ascontiguousarray(x)`" } else { "`numpy.ascontiguousarray(x)`" },
         })
     }
 
@@ -293,6 +298,9 @@ impl Array {
         unsafe { BorrowedMemory::new(device, address, elements.unsigned_abs() * bytes) }
     }
 }
+
+/// What makes a row-major copy of a tensor of PyTorch.
+const TORCH_COPY: &str = "`x.contiguous()`";
 
 /// PyTorch's table of functions.
 struct Table(ExchangeApi);

@@ -4,7 +4,7 @@
 //! refused, whether it would be read, and its gradient would vanish, or written. A tensor that is
 //! written is marked as written, so that PyTorch notices when a gradient needs what it was before.
 //! Inference tensors are written in inference mode alone, and arrays of JAX never: they do not
-//! change.
+//! change. A tensor whose negation PyTorch has put off is refused, for its memory has other numbers.
 //!
 //! Nothing is imported: a package whose arrays are met has been imported.
 
@@ -58,6 +58,7 @@ impl<'py> Writes<'py> {
         let Some(functions) = self.functions else { return Ok(()) };
         let Some(tensor) = of_torch(array)? else { return Ok(()) };
         let (py, tensor) = (array.py(), tensor.as_ref().unwrap_or(array));
+        check_resolved(tensor)?;
         let requires_grad = pyo3::intern!(py, "requires_grad");
         if self.is_recording && tensor.getattr(requires_grad)?.is_truthy()? {
             return Err(PyRuntimeError::new_err(GRADIENT));
@@ -92,6 +93,17 @@ impl<'py> Writes<'py> {
         functions.increment_version.bind(array.py()).call1((tensor.as_ref().unwrap_or(array),))?;
         Ok(())
     }
+}
+
+/// Refuses a tensor of PyTorch whose memory has the negatives of its elements (`RuntimeError`), as
+/// `x.conj().imag` has.
+pub fn check_resolved(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+    if tensor.call_method0(pyo3::intern!(tensor.py(), "is_neg"))?.is_truthy()? {
+        return Err(PyRuntimeError::new_err(
+            "the array is a tensor that is not negated yet: pass `tensor.resolve_neg()`",
+        ));
+    }
+    Ok(())
 }
 
 /// The tensor of PyTorch that an array is, which is another object where it lends its memory to a

@@ -62,6 +62,9 @@ class Tensor:
     def get_device(self):
         return self.device_number
 
+    def is_neg(self):
+        return False
+
     def is_inference(self):
         return self.inference
 

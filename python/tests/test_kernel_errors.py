@@ -174,3 +174,11 @@ def test_things_of_another_kernel_are_refused():
         tw.jit(second).program()
     with pytest.raises(tw.KernelError, match="no kernel is being written"):
         kept[0].load()
+
+
+def test_copies_are_asked_for_in_the_words_of_their_package():
+    y = np.zeros((4, 8), np.float32)
+    for x, told in [(np.zeros((8, 4), np.float32).T, "numpy.ascontiguousarray"), (tw.Tensor(y).under("(4,8):(1,4)"), "relayout()")]:
+        with pytest.raises(tw.KernelError) as refused:
+            tiled_add(x, y, y.copy())
+        assert told in refused.value.help and "contiguous()" not in refused.value.help

@@ -140,6 +140,15 @@ def test_tensors_of_the_package_on_those_of_pytorch():
             work(t)
 
 
+def test_tensors_that_are_negated_later():
+    x = torch.complex(torch.ones(4, 16), torch.ones(4, 16)).conj().imag
+    assert x.is_neg()
+    for work in (lambda: tw.Tensor(x), lambda: tw.gpu.relayout(x, torch.zeros(4, 16), **HERE), lambda: doubled(x.reshape(-1), torch.zeros(64))):
+        with pytest.raises(RuntimeError, match="resolve_neg"):
+            work()
+    assert tw.Tensor(x.resolve_neg())[0, 0] == -1
+
+
 def test_mesh():
     alone, mesh = lambda: tw.mesh.Processes(0, 1, "127.0.0.1", 29500), tw.mesh.Mesh("tp=1")
     rows, columns = mesh.layout("(2,3):(3,1)"), mesh.layout("(2,3):(1,2)")

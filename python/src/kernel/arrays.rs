@@ -54,7 +54,10 @@ impl Program {
                     &format!(
                         "`{name}` is {declared} in the kernel, at these sizes {layout}, and the array lies as {lies}"
                     ),
-                    "pass an array that lies so, as by `.contiguous()`, or declare the layout that it has",
+                    &format!(
+                        "pass an array that lies so, perhaps {}, or declare the layout that it has",
+                        array.copied_by
+                    ),
                 ));
             }
         }

@@ -144,7 +144,12 @@ pub fn function(py: Python<'_>, of: Handle, function: Unary) -> PyResult<Bound<'
 }
 
 /// The lesser or greater of two, as an object. Of indices it is an index.
-fn extremum<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, is_minimum: bool) -> PyResult<Bound<'py, PyAny>> {
+fn extremum<'py>(
+    a: &Bound<'py, PyAny>,
+    b: &Bound<'py, PyAny>,
+    is_minimum: bool,
+    function: Binary,
+) -> PyResult<Bound<'py, PyAny>> {
     let py = a.py();
     let (a, b) = (operand::operand(a)?, operand::operand(b)?);
     if let (Some(x), Some(y)) = (a.index(), b.index()) {
@@ -152,7 +157,6 @@ fn extremum<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, is_minimum: bool)
         let least = least.ok_or(LayoutError::Overflow { op: "an index" });
         return convert::python(py, Value::from(least.map_err(|error| refusal::of_layout(py, error))?));
     }
-    let function: Binary = if is_minimum { binary::minimum } else { binary::maximum };
     let made = run(py, move |room| combined(room, &a, &b, function))?;
     operand::object(py, made)
 }
@@ -161,28 +165,28 @@ fn extremum<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, is_minimum: bool)
 #[pyfunction]
 #[pyo3(signature = (a, b, /))]
 pub fn minimum<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    extremum(a, b, true)
+    extremum(a, b, true, binary::minimum)
 }
 
 /// The greater of two numbers, of elements of the same index; NaN if one is NaN, as in NumPy.
 #[pyfunction]
 #[pyo3(signature = (a, b, /))]
 pub fn maximum<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    extremum(a, b, false)
+    extremum(a, b, false, binary::maximum)
 }
 
 /// The lesser of two numbers, of elements of the same index; the other one if one is NaN.
 #[pyfunction]
 #[pyo3(signature = (a, b, /))]
 pub fn fmin<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    extremum(a, b, binary::fmin)
+    extremum(a, b, true, binary::fmin)
 }
 
 /// The greater of two numbers, of elements of the same index; the other one if one is NaN.
 #[pyfunction]
 #[pyo3(signature = (a, b, /))]
 pub fn fmax<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    extremum(a, b, binary::fmax)
+    extremum(a, b, false, binary::fmax)
 }
 
 /// The one number where a condition is true, the other elsewhere.

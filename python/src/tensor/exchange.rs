@@ -101,6 +101,10 @@ fn of_interface(object: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> PyRe
 
 /// As [`of_array`], by DLPack.
 fn of_exchanged(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let lender = foreign::is_torch(object)?.then(|| object.clone().unbind());
+    if lender.is_some() {
+        writes::check_resolved(object)?;
+    }
     let lent = from_dlpack(object.as_borrowed(), None, None)?;
     let readonly = lent.flags().contains(DlpackFlags::READ_ONLY) || writes::is_immutable(object);
     let (layout, element, address, device) = {
@@ -127,7 +131,6 @@ fn of_exchanged(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         (layout, element, (tensor.data_ptr() as usize).wrapping_add(offset), tensor.device())
     };
     let range = hull(object.py(), &layout)?;
-    let lender = if foreign::is_torch(object)? { Some(object.clone().unbind()) } else { None };
     let owner = Owner::Lent(lent.into_deleter(), lender);
     // SAFETY: DLPack's promise: every element of the tensor is at its address until the deleter,
     // which `owner` keeps, is called.
@@ -262,6 +265,7 @@ impl Exported {
             read_only: self.readonly,
             layout,
             stream: None,
+            copied_by: "`x.relayout()`",
         })
     }
 

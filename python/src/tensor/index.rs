@@ -18,6 +18,7 @@ use crate::function;
 use crate::refusal;
 
 /// What is at a coordinate.
+#[expect(clippy::large_enum_variant, reason = "most tensors have elements, and a box is an allocation for each")]
 pub(super) enum At {
     /// An element, by its offset in memory.
     Element(i64),
@@ -168,6 +169,7 @@ impl Placed {
 }
 
 /// The tensor of the ranges of a key, if there are some, and the key without them.
+#[expect(clippy::large_enum_variant, reason = "most tensors have elements, and a box is an allocation for each")]
 enum Ranged<'py> {
     Some(Option<Placed>, Bound<'py, PyAny>),
     Empty(Empty),

@@ -250,7 +250,7 @@ impl<'k> Num<'k> {
     /// let ptx = |ignores: bool| {
     ///     let kernel = Kernel::build("positive", |k| {
     ///         k.threads(128)?;
-    ///         let (x, y) = (k.input::<f32>("x", "128:1")?, k.output::<f32>("y", "128:1")?);
+    ///         let (x, y) = (k.input::<f32>("x", "(128,1):(1,128)")?, k.output::<f32>("y", "(128,1):(1,128)")?);
     ///         let own = x.thread_part()?.load()?;
     ///         let zero = k.number(0.0_f32);
     ///         own.set(&[if ignores { own.numbers()?[0].fmax(zero) } else { own.numbers()?[0].max(zero) }])?;

@@ -1,0 +1,91 @@
+"""Host time of a call of `tw.gpu`, with and without `out`, beside PyTorch: how long Python is kept
+before the next line runs. The device works on small arrays meanwhile, so that it never holds the
+host up.
+
+    python python/bench/host_time.py            # a table, in us a call; needs a CUDA device and PyTorch
+
+A call is timed in batches of CALLS, each ended by a synchronisation outside of the timed part; the
+median of the batches is shown. `x` of the last column is the time without `out` over PyTorch's.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+import tilewright as tw
+
+# So few that no queue of launches fills up, which would make the host wait for the device.
+CALLS = 200
+BATCHES = 31
+
+
+def host_time(work: Callable[[], Any]) -> float:
+    """The median time of a call on the host, in microseconds."""
+    for _ in range(20):
+        work()
+    torch.cuda.synchronize()
+    times = []
+    for _ in range(BATCHES):
+        begin = time.perf_counter()
+        for _ in range(CALLS):
+            work()
+        times.append((time.perf_counter() - begin) / CALLS * 1e6)
+        torch.cuda.synchronize()
+    return statistics.median(times)
+
+
+def main() -> None:
+    device = torch.device("cuda")
+    torch.manual_seed(0)
+    half = torch.float16
+    x = torch.randn(16, 1024, device=device)
+    wide = torch.randn(16, 2048, device=device)[:, :1024]
+    several = torch.randn(2, 8, 1024, device=device)
+    weight, bias = torch.randn(2, 1024, device=device)
+    y, row, place = torch.empty_like(x), torch.empty(16, device=device), torch.empty(16, dtype=torch.int32, device=device)
+    a, b = torch.randn(128, 128, device=device, dtype=half), torch.randn(128, 128, device=device, dtype=half)
+    c, column = torch.empty_like(a), torch.randn(128, device=device, dtype=half)
+    shape = (1024,)
+    cases: list[tuple[str, Callable[[], Any], Callable[[], Any] | None, Callable[[], Any]]] = [
+        ("softmax 16 x 1024", lambda: tw.gpu.softmax(x), lambda: tw.gpu.softmax(x, out=y), lambda: torch.softmax(x, 1)),
+        ("softmax 2 x 8 x 1024", lambda: tw.gpu.softmax(several), None, lambda: torch.softmax(several, 2)),
+        ("softmax of a pitch of 2048", lambda: tw.gpu.softmax(wide), lambda: tw.gpu.softmax(wide, out=y), lambda: torch.softmax(wide, 1)),
+        ("rms_norm", lambda: tw.gpu.rms_norm(x, weight), lambda: tw.gpu.rms_norm(x, weight, out=y), lambda: F.rms_norm(x, shape, weight, 1e-5)),
+        ("rms_norm without weights", lambda: tw.gpu.rms_norm(x), lambda: tw.gpu.rms_norm(x, out=y), lambda: F.rms_norm(x, shape, None, 1e-5)),
+        (
+            "layer_norm",
+            lambda: tw.gpu.layer_norm(x, weight, bias),
+            lambda: tw.gpu.layer_norm(x, weight, bias, out=y),
+            lambda: F.layer_norm(x, shape, weight, bias, 1e-5),
+        ),
+        ("reduce sum", lambda: tw.gpu.reduce(x), lambda: tw.gpu.reduce(x, out=row), lambda: x.sum(1)),
+        ("reduce max", lambda: tw.gpu.reduce(x, "max"), lambda: tw.gpu.reduce(x, "max", out=row), lambda: x.amax(1)),
+        ("reduce argmax", lambda: tw.gpu.reduce(x, "argmax"), lambda: tw.gpu.reduce(x, "argmax", out=place), lambda: x.argmax(1)),
+        ("gemm 128 cubed", lambda: tw.gpu.gemm(a, b), lambda: tw.gpu.gemm(a, b, out=c), lambda: a @ b.T),
+        (
+            "gemm with a bias",
+            lambda: tw.gpu.gemm(a, b, function="x + bias", bias=column),
+            lambda: tw.gpu.gemm(a, b, function="x + bias", bias=column, out=c),
+            lambda: F.linear(a, b, column),
+        ),
+        ("relayout", lambda: tw.gpu.relayout(a.T, c), lambda: tw.gpu.relayout(a.T, c), lambda: c.copy_(a.T)),
+    ]
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, us a call on the host")
+    print(f"{'':28} {'no out':>8} {'out':>8} {'PyTorch':>8} {'x':>6}")
+    for name, plain, out, theirs in cases:
+        # PyTorch's mode in which it records nothing, as here.
+        with torch.no_grad():
+            mine, beside = host_time(plain), host_time(theirs)
+            given = None if out is None else host_time(out)
+        shown = "" if given is None else f"{given:8.2f}"
+        print(f"{name:28} {mine:8.2f} {shown:>8} {beside:8.2f} {mine / beside:6.2f}")
+
+
+if __name__ == "__main__":
+    main()
