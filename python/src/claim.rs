@@ -34,7 +34,9 @@ pub fn check_equal(py: Python<'_>, left: &Bound<'_, PyAny>, right: &Bound<'_, Py
         // Two texts are about the same numbers.
         (Ok(left), Ok(right)) => {
             let pair = evaluate_pair(left, right, &Environment::new());
-            let [left, right] = pair.map_err(|(side, error)| refusal::of_program(py, &error, if side == 0 { left } else { right }))?.values;
+            let [left, right] = pair
+                .map_err(|(side, error)| refusal::of_program(py, &error, if side == 0 { left } else { right }))?
+                .values;
             (left, right)
         }
         _ => (convert::value(left)?, convert::value(right)?),

@@ -267,22 +267,16 @@ impl Launcher {
     ) -> PyResult<()> {
         let stream = stream_of(py, device, read)?;
         let ready = self.ready(py, device, read, given, bits)?;
-        let mut own = locked(&ready);
-        if let Some(grid) = grid.filter(|grid| *grid != own.kernel.sizes().grid()) {
+        // No exception is made under a lock: that may let another thread run, which would wait for it.
+        let blocks = locked(&ready).kernel.sizes().grid();
+        if let Some(grid) = grid.filter(|grid| *grid != blocks) {
             let name = self.program.get().kernel.name();
-            let what = format!(
-                "`{name}` has {:?} blocks for these arrays, and {grid:?} are asked for",
-                own.kernel.sizes().grid()
-            );
-            return Err(refusal::of_run(
-                py,
-                "E0908",
-                &what,
-                Some("leave the grid out: it follows from the layouts"),
-                None,
-            ));
+            let what = format!("`{name}` has {blocks:?} blocks for these arrays, and {grid:?} are asked for");
+            let help = Some("leave the grid out: it follows from the layouts");
+            return Err(refusal::of_run(py, "E0908", &what, help, None));
         }
-        own.launch(stream, read.iter().map(|array| (array, 0)), bits).map_err(|error| refusal::of_gpu(py, &error))
+        let launched = locked(&ready).launch(stream, read.iter().map(|array| (array, 0)), bits);
+        launched.map_err(|error| refusal::of_gpu(py, &error))
     }
 
     /// That arrays are not all on one device.
