@@ -66,8 +66,9 @@ fn page(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
     match file {
         Some(file) => std::fs::read(file).map_err(|error| Failure::file(file, error)),
         None if PAGE.is_empty() => Err(Failure::Value(
-            "this command was built without the playground: in the project, run `scripts/playground --install`, or give the page \
-             that it builds with --page FILE"
+            "this command has no playground inside, for building the page takes npm: in the project, run \
+             `scripts/playground --install` once, which builds the page and installs the command with it; or give a \
+             page with --page FILE"
                 .to_owned(),
         )),
         None => Ok(PAGE.to_vec()),

@@ -1,18 +1,22 @@
 //! `tilewright relayout`: the elements of a NumPy array, moved to another layout.
+//!
+//! Law: the memory that this takes does not grow with the file, unless a layout is seen through a
+//! map or its steps are not nested; and what is written is put in its place when it is complete.
 
 mod device;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytemuck::cast_slice;
 use clap::Args;
 use half::f16;
-use tilewright::tensor::npy::{self, Kind, NpyFile, Order};
+use tilewright::tensor::npy::{self, Kind, NpyFile, Order, Stream};
 use tilewright::tensor::{AnyOffsets, CopyOptions, Offsets, Plan, Tensor, TensorError, TensorView};
 use tilewright::{Layout, Tree, Value, kernels};
 
 use crate::output::{self, Failure};
+use crate::progress::Progress;
 use crate::reader::Reader;
 use crate::show::drawable;
 use crate::terminal::Terminal;
@@ -96,6 +100,19 @@ fn relayout<T: npy::Element>(file: NpyFile, options: &Options, terminal: &mut Te
     let shape = file.header().shape().to_string();
     let to = place(&options.to, "--to")?;
     let from = options.from.as_ref().map(|from| place(from, "--from")).transpose()?;
+    if let Some(done) = streamed::<T>(&file, from.as_ref(), &to, options)? {
+        let (stream, output, shape) = done;
+        let mut bar = Progress::new("moved", 1000);
+        let mut told = 0;
+        let moved = stream.run::<T>(file, output, &shape, |done, all| {
+            let now = 1000 * done / all.max(1);
+            bar.step(now - told);
+            told = now;
+        });
+        bar.end();
+        moved.map_err(|error| Failure::of_npy(output, &error))?;
+        return terminal.wrote(output);
+    }
     let tensor: Tensor<T> = file.read().map_err(|error| Failure::of_npy(&options.input, &error))?;
     let natural = tensor.layout().clone();
     let array = format!("the array, of shape {shape} in {order} order");
@@ -103,6 +120,53 @@ fn relayout<T: npy::Element>(file: NpyFile, options: &Options, terminal: &mut Te
     let view = TensorView::new(tensor.as_slice(), from.clone())
         .map_err(|error| Failure::refused_about(format_args!("{array}, does not hold --from {from}"), &error))?;
     copy_to(&view, tensor.as_slice(), &to, &array, options, terminal)
+}
+
+/// The most bytes of input and output together that are held in memory at once; more are streamed,
+/// if that is possible.
+const MAX_HELD: u64 = 1 << 28;
+
+/// How a large file is moved in pieces, where to, and in which shape; none where it is moved at
+/// once. What is wrong with the layouts is said there.
+fn streamed<'o, T: npy::Element>(
+    file: &NpyFile,
+    from: Option<&AnyOffsets>,
+    to: &AnyOffsets,
+    options: &'o Options,
+) -> Result<Option<(Stream, &'o Path, Tree<i64>)>, Failure> {
+    let Some(output) = options.output.as_deref().filter(|_| !options.device && !options.explain) else {
+        return Ok(None);
+    };
+    let (Ok(range), Some(bytes)) = (to.range(), file.header().bytes()) else { return Ok(None) };
+    let reach = range.1.saturating_add(1);
+    let written = u64::try_from(reach).unwrap_or(0).saturating_mul(size_of::<T>() as u64);
+    if !file.is_seekable() || bytes.saturating_add(written) <= MAX_HELD || range.0 < 0 {
+        return Ok(None);
+    }
+    let natural = match file.header().order() {
+        Order::C => Layout::row_major(file.header().shape()),
+        Order::Fortran => Layout::compact(file.header().shape()),
+    };
+    let natural = AnyOffsets::Plain(natural.map_err(|error| Failure::refused(&error))?);
+    let sizes = |shape: Tree<i64>| shape.modes().map(|mode| map::size(&mode)).collect::<Vec<_>>();
+    let source = from.unwrap_or(&natural);
+    let in_file = source.range().is_ok_and(|range| {
+        range.0 >= 0 && u64::try_from(range.1).is_ok_and(|last| last < bytes / size_of::<T>().max(1) as u64)
+    });
+    let is_alike = sizes(source.shape()) == sizes(to.shape()) || options.by_index;
+    if source.size() != to.size() || !is_alike || !in_file {
+        return Ok(None);
+    }
+    let shape = match &options.shape {
+        None => Tree::flat([reach]),
+        Some(text) => text.parse(),
+    };
+    let shape = shape.map_err(|error| Failure::refused_about("--shape", &error))?;
+    if shape.leaves().iter().try_fold(1_i64, |all, extent| all.checked_mul(*extent)) != Some(reach) {
+        return Ok(None);
+    }
+    let elements = usize::try_from(MAX_HELD).unwrap_or(usize::MAX) / size_of::<T>().max(1);
+    Ok(Stream::new(source, to, elements).map(|stream| (stream, output, shape)))
 }
 
 fn copy_to<T: npy::Element>(

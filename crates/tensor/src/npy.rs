@@ -13,6 +13,7 @@
 
 mod header;
 mod new_file;
+mod stream;
 mod write;
 
 use std::fmt;
@@ -28,6 +29,7 @@ use crate::error::TensorError;
 use crate::tensor::Tensor;
 
 pub use header::{Header, Kind, Order};
+pub use stream::Stream;
 pub use write::{replace, write};
 
 /// Why a `.npy` file was not read or written.

@@ -4,13 +4,18 @@
 //! picture are logarithmic; times are what the stated links allow, and no measurement.
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use clap::Args;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::json;
 use tilewright::draw::{Anchor, Body, Figure, Legend, Paint, Palette, Panel, Point, Scene, Stroke, TextStyle, Tile};
 use tilewright::mesh::{Machine, Mesh, MeshError, ShardedLayout, reshard};
 
 use crate::output::{Failure, SCALE, Saving};
+use crate::progress::Progress;
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
@@ -61,21 +66,10 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let machine: Machine = options.machine.parse()?;
     // A name of no format is refused before anything is computed.
     options.saving.file()?;
-    let mut rows = Vec::new();
-    for devices in &options.devices {
-        if *devices < 2 || options.size % devices != 0 {
-            return Err(MeshError::Uneven { mode: 0, size: options.size, parts: *devices }.into());
-        }
-        let mesh = Mesh::new([("x", *devices)])?;
-        for at in 0..MOVES.len() {
-            let [from, to] = layouts(at, options.size, *devices).map(|text| ShardedLayout::parse(&mesh, &text));
-            let plan = reshard(&from?, &to?, options.bytes, &machine)?;
-            let steps = plan.steps().iter().map(|step| step.kind.to_string()).collect();
-            let most = |of: &dyn Fn(usize) -> i64| (0..mesh.size()).map(of).max().unwrap_or(0);
-            let (received, least) = (most(&|rank| plan.received(rank)), most(&|rank| plan.least(rank)));
-            rows.push(Row { devices: *devices, at, steps, received, least, seconds: plan.seconds() });
-        }
+    if let Some(devices) = options.devices.iter().find(|devices| **devices < 2 || options.size % **devices != 0) {
+        return Err(MeshError::Uneven { mode: 0, size: options.size, parts: *devices }.into());
     }
+    let rows = planned(options, &machine)?;
     if let Some(file) = options.saving.file()? {
         let caption = format!(
             "A matrix of {} by {} elements of {} bytes, on nodes with these links: {machine}. The horizontal axes count devices; all axes are logarithmic. Times are what the links allow.",
@@ -97,6 +91,48 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
         let _ = writeln!(text, "{:>7}  {name:<15} {mebibytes:>12.2} {least:>12.2} {micros:>8.0}  {steps}", row.devices);
     }
     Ok(terminal.prose(&text)?)
+}
+
+/// The plans of all moves, made side by side. A bar says how far they have come: a plan takes as long
+/// as its devices have pairs.
+fn planned(options: &Options, machine: &Machine) -> Result<Vec<Row>, MeshError> {
+    let moves = options.devices.iter().flat_map(|devices| (0..MOVES.len()).map(move |at| (*devices, at)));
+    let moves: Vec<(i64, usize)> = moves.collect();
+    let pairs = |devices: i64| devices.unsigned_abs().saturating_mul(devices.unsigned_abs());
+    let (done, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let mut bar = Progress::new("planned", moves.iter().map(|(devices, _)| pairs(*devices)).sum());
+    thread::scope(|scope| {
+        let work = scope.spawn(|| {
+            let rows = moves.par_iter().map(|(devices, at)| {
+                let row = row(*devices, *at, options, machine);
+                done.fetch_add(pairs(*devices), Ordering::Relaxed);
+                row
+            });
+            let rows = rows.collect::<Result<Vec<Row>, MeshError>>();
+            is_over.store(true, Ordering::Release);
+            rows
+        });
+        let mut told = 0;
+        while !is_over.load(Ordering::Acquire) && !work.is_finished() {
+            let now = done.load(Ordering::Relaxed);
+            bar.step(now - told);
+            told = now;
+            thread::sleep(Duration::from_millis(20));
+        }
+        bar.end();
+        work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// The plan of one move.
+fn row(devices: i64, at: usize, options: &Options, machine: &Machine) -> Result<Row, MeshError> {
+    let mesh = Mesh::new([("x", devices)])?;
+    let [from, to] = layouts(at, options.size, devices).map(|text| ShardedLayout::parse(&mesh, &text));
+    let plan = reshard(&from?, &to?, options.bytes, machine)?;
+    let steps = plan.steps().iter().map(|step| step.kind.to_string()).collect();
+    let most = |of: &dyn Fn(usize) -> i64| (0..mesh.size()).map(of).max().unwrap_or(0);
+    let (received, least) = (most(&|rank| plan.received(rank)), most(&|rank| plan.least(rank)));
+    Ok(Row { devices, at, steps, received, least, seconds: plan.seconds() })
 }
 
 fn mebibytes(bytes: i64) -> f64 {

@@ -126,7 +126,7 @@ impl Header {
     }
 
     /// How many bytes the elements take; none where that is not representable.
-    pub(super) fn bytes(&self) -> Option<u64> {
+    pub fn bytes(&self) -> Option<u64> {
         let size = u64::try_from(self.size).ok()?;
         self.shape.leaves().iter().try_fold(size, |bytes, extent| bytes.checked_mul(u64::try_from(*extent).ok()?))
     }

@@ -10,7 +10,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,6 +38,13 @@ impl NewFile {
 
     pub(super) fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
         self.file.set_permissions(permissions)
+    }
+
+    /// Leaves out so many bytes, which are zeros then: a hole, where the file system has holes.
+    pub(super) fn skip(&mut self, bytes: u64) -> io::Result<()> {
+        let end = self.file.stream_position()?.checked_add(bytes).ok_or(io::ErrorKind::FileTooLarge)?;
+        self.file.set_len(end)?;
+        self.file.seek(SeekFrom::Start(end)).map(drop)
     }
 
     /// Puts the file at the path, in the place of one that is there.

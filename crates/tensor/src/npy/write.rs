@@ -2,8 +2,8 @@
 //!
 //! Law: that of [`super`]. A file that was there stays as it is until the new one is complete.
 
-use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
 use tilewright_layout::Tree;
@@ -86,21 +86,89 @@ fn write_elements<T: Element, L: Offsets>(file: &mut dyn Write, tensor: &TensorV
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn replace(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    replace_with_holes(path, |out| {
+        let mut buffered = BufWriter::new(out);
+        contents(&mut buffered)?;
+        buffered.flush()
+    })
+}
+
+/// The most bytes that are looked at for zeros at once: holes are multiples of a block of the file
+/// system, which has 4 KiB.
+const BLOCK: usize = 1 << 16;
+
+/// A new file, in which zeros may be holes.
+pub(super) struct Output {
+    to: Target,
+    /// Zeros that are due before anything else.
+    due: u64,
+}
+
+enum Target {
+    New(NewFile),
+    /// What cannot be replaced, such as a terminal or a pipe.
+    Stream(File),
+}
+
+impl Output {
+    /// Writes so many zeros.
+    pub fn zeros(&mut self, count: u64) -> io::Result<()> {
+        self.due += count;
+        Ok(())
+    }
+
+    /// Writes the zeros that are due: as a hole where there can be one.
+    fn catch_up(&mut self) -> io::Result<()> {
+        let due = std::mem::take(&mut self.due);
+        match &mut self.to {
+            Target::New(file) => file.skip(due),
+            Target::Stream(file) => io::copy(&mut io::repeat(0).take(due), file).map(drop),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let block = bytes.get(..bytes.len().min(BLOCK)).unwrap_or_default();
+        if block.len() == BLOCK && block.iter().all(|byte| *byte == 0) {
+            self.due += block.len() as u64;
+            return Ok(block.len());
+        }
+        if self.due > 0 {
+            self.catch_up()?;
+        }
+        match &mut self.to {
+            Target::New(file) => file.write(block),
+            Target::Stream(file) => file.write(block),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.to {
+            Target::New(file) => file.flush(),
+            Target::Stream(file) => file.flush(),
+        }
+    }
+}
+
+/// As [`replace`], for contents with many zeros.
+pub(super) fn replace_with_holes(path: &Path, contents: impl FnOnce(&mut Output) -> io::Result<()>) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(&path).is_ok_and(|about| !about.is_file()) {
-        // A terminal or a pipe cannot be replaced.
-        let mut file = BufWriter::new(OpenOptions::new().write(true).open(&path)?);
-        contents(&mut file)?;
-        return file.flush();
+        let mut out = Output { to: Target::Stream(OpenOptions::new().write(true).open(&path)?), due: 0 };
+        contents(&mut out)?;
+        out.catch_up()?;
+        return out.flush();
     }
     let permissions = fs::metadata(&path).map(|about| about.permissions()).ok();
     if permissions.as_ref().is_some_and(Permissions::readonly) {
         // Replacing the file would need no permission to write it, so that is checked here.
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
     }
-    let mut file = BufWriter::new(NewFile::beside(&path)?);
-    contents(&mut file)?;
-    let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let mut out = Output { to: Target::New(NewFile::beside(&path)?), due: 0 };
+    contents(&mut out)?;
+    out.catch_up()?;
+    let Target::New(file) = out.to else { return Ok(()) };
     if let Some(permissions) = permissions {
         file.set_permissions(permissions)?;
     }

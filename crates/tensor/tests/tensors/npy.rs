@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use half::f16;
 use tilewright_layout::{Composed, Layout, Tree};
-use tilewright_tensor::npy::{self, Element, NpyFile, Order};
+use tilewright_tensor::npy::{self, Element, NpyFile, Order, Stream};
 use tilewright_tensor::{Tensor, TensorView};
 
 /// A directory of its own for each test, removed at the end.
@@ -262,4 +262,93 @@ fn links_and_pipes() {
     assert_eq!(npy::read::<u8>(&path).unwrap().shape(), Tree::flat([2, 2]).unwrap());
     npy::write("/dev/null", &view).unwrap();
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
+}
+
+/// The leaves of a layout, read from its text: the index counts the first fastest.
+fn offset(leaves: &[(i64, i64)], index: i64) -> usize {
+    let mut rest = index;
+    let step = |(extent, stride): &(i64, i64)| {
+        let at = rest % extent;
+        rest /= extent;
+        at * stride
+    };
+    leaves.iter().map(step).sum::<i64>() as usize
+}
+
+#[test]
+fn streams_write_what_the_layouts_say_in_any_memory() {
+    type Leaves = &'static [(i64, i64)];
+    let cases: [(&str, Leaves, Leaves); 8] = [
+        ("(12,10)", &[(12, 10), (10, 1)], &[(12, 1), (10, 12)]),
+        ("(12,10)", &[(12, 10), (10, 1)], &[(12, 10), (10, 1)]),
+        ("(12,10)", &[(12, 10), (10, 1)], &[(12, 1), (10, 17)]),
+        ("(12,10)", &[(12, 10), (10, 1)], &[(4, 1), (3, 40), (10, 4)]),
+        ("(8,3,5)", &[(8, 15), (3, 5), (5, 1)], &[(2, 3), (4, 30), (3, 1), (5, 6)]),
+        ("(120,)", &[(120, 1)], &[(2, 7), (60, 20)]),
+        ("(12,10)", &[(12, 0), (10, 3)], &[(12, 1), (10, 12)]),
+        ("(1,1)", &[(1, 0), (1, 0)], &[(1, 0), (1, 0)]),
+    ];
+    let directory = Directory::new("streams");
+    for (shape, from, to) in cases {
+        let layout = |leaves: &[(i64, i64)]| {
+            let list = |part: fn(&(i64, i64)) -> i64| {
+                leaves.iter().map(|leaf| part(leaf).to_string()).collect::<Vec<_>>().join(",")
+            };
+            format!("({},):({},)", list(|leaf| leaf.0), list(|leaf| leaf.1)).parse::<Layout>().unwrap()
+        };
+        let shape: Tree<i64> = shape.parse().unwrap();
+        let count: i64 = shape.leaves().iter().product();
+        let values: Vec<f64> = (0..count).map(|at| if at % 7 == 3 { 0.0 } else { at as f64 + 1.0 }).collect();
+        let (input, output) = (directory.file("in.npy"), directory.file("out.npy"));
+        let tensor = Tensor::from_vec(values.clone(), Layout::row_major(&shape).unwrap()).unwrap();
+        npy::write(&input, &tensor.view()).unwrap();
+        let size: i64 = from.iter().map(|leaf| leaf.0).product();
+        let reach = 1 + (0..size).map(|index| offset(to, index)).max().unwrap();
+        let mut wanted = vec![0.0; reach];
+        (0..size).for_each(|index| wanted[offset(to, index)] = values[offset(from, index)]);
+        for memory in [1, 3, 6, 10, 30, 36, 50, 90, 200, 1 << 20] {
+            let stream = Stream::new(&layout(from), &layout(to), memory).unwrap();
+            let mut told = Vec::new();
+            let file = NpyFile::open(&input).unwrap();
+            let flat = Tree::flat([reach as i64]).unwrap();
+            stream.run::<f64>(file, &output, &flat, |done, all| told.push((done, all))).unwrap();
+            assert_eq!(npy::read::<f64>(&output).unwrap().as_slice(), wanted, "{from:?} to {to:?} in {memory}");
+            assert!(told.is_sorted() && told.last() == Some(&(reach as u64, reach as u64)), "{told:?}");
+        }
+    }
+    // Steps that are not nested, and maps.
+    let parse = |text: &str| text.parse::<Layout>().unwrap();
+    assert!(Stream::new(&parse("(4,4):(1,4)"), &parse("(4,4):(3,4)"), 9).is_none());
+    let swizzled: Composed = "S<2,0,2> o 0 o (4,4):(1,4)".parse().unwrap();
+    assert!(Stream::new(&parse("(4,4):(1,4)"), &swizzled, 9).is_none());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_sparse_file_stays_sparse() {
+    use std::os::unix::fs::MetadataExt;
+
+    let directory = Directory::new("sparse");
+    let (input, output) = (directory.file("in.npy"), directory.file("out.npy"));
+    let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (4096, 4096), }";
+    let bytes = file(1, header, &[]);
+    fs::write(&input, &bytes).unwrap();
+    let begin = bytes.len() as u64;
+    let whole = fs::OpenOptions::new().write(true).open(&input).unwrap();
+    whole.set_len(begin + (8 << 24)).unwrap();
+    // One element that is not 0: row 3000, column 5.
+    std::os::unix::fs::FileExt::write_all_at(&whole, &2.5_f64.to_le_bytes(), begin + 8 * (3000 * 4096 + 5)).unwrap();
+    let parse = |text: &str| text.parse::<Layout>().unwrap();
+    let stream = Stream::new(&parse("(4096,4096):(4096,1)"), &parse("(4096,4096):(1,4096)"), 1 << 20).unwrap();
+    let flat = Tree::flat([1_i64 << 24]).unwrap();
+    stream.run::<f64>(NpyFile::open(&input).unwrap(), &output, &flat, |_, _| {}).unwrap();
+    let about = fs::metadata(&output).unwrap();
+    assert!(
+        about.len() > 8 << 24 && about.blocks() * 512 < 4 << 20,
+        "{} bytes in {} blocks",
+        about.len(),
+        about.blocks()
+    );
+    let read = npy::read::<f64>(&output).unwrap();
+    assert_eq!((read.as_slice()[5 * 4096 + 3000], read.as_slice().iter().sum::<f64>()), (2.5, 2.5));
 }
