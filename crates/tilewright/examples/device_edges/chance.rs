@@ -55,9 +55,18 @@ pub fn compiled(device: &Device, kernel: &Kernel, sizes: &[(&str, i64)]) -> Outc
     Ok(device.compile(kernel, &ModuleOptions::default().cache(Cache::none()))?.at(sizes)?)
 }
 
-/// Runs a planned kernel, or both. `place` says where an element of the output lies, of the first
-/// so many, in elements.
-fn planned(device: &Device, plan: Planned, (elements, place): (i64, &dyn Fn(i64) -> i64)) -> Outcome<String> {
+/// Where the elements of an output lie.
+enum Places {
+    /// One after another.
+    Dense,
+    /// Where a layout says.
+    Of(Place),
+    /// Where the definition says: rows that numbers name.
+    Named,
+}
+
+/// Runs a planned kernel, or both.
+fn planned(device: &Device, plan: Planned, places: &Places) -> Outcome<String> {
     let plan = plan.on(device.target()?);
     let (stream, sizes) = (device.stream()?, plan.sizes());
     let first = compiled(device, plan.kernel(), sizes)?;
@@ -108,13 +117,22 @@ fn planned(device: &Device, plan: Planned, (elements, place): (i64, &dyn Fn(i64)
     for own in &left {
         own.kept(&stream, 1, 0..own.bytes() as i64).map_err(|error| format!("what is left: {error}"))?;
     }
-    let found = output.kept(&stream, element, (0..elements).map(place))?;
-    let (defined, all) = (plan.defined(), (COMPARED * plan.together()).max(COMPARED));
+    let defined = plan.defined();
+    let own: Vec<i64> = match places {
+        Places::Dense => (0..defined as i64).collect(),
+        Places::Of(place) => (0..place.size()).map(|at| place.offset(at)).collect::<Result<_, _>>()?,
+        Places::Named => {
+            let at = |index: usize| definition.wanted(index).map(|wanted| wanted.at as i64);
+            (0..defined).map(at).collect::<Result<_, _>>()?
+        }
+    };
+    let found = output.kept(&stream, element, own.iter().copied())?;
+    let all = (COMPARED * plan.together()).max(COMPARED);
     for index in (0..defined).step_by(defined.div_ceil(all).max(1)) {
         let wanted = definition.wanted(index)?;
         wanted.distance(bits_at(&found, element, wanted.at))?;
     }
-    Ok(format!("{} elements", elements))
+    Ok(format!("{} elements", own.len()))
 }
 
 /// A kernel of the library, at sizes by chance.
@@ -186,12 +204,8 @@ fn outcome(device: &Device, number: u64) -> (String, Outcome<String>) {
         4 => match of_library(chance) {
             None => ("a kernel of the library".into(), Ok("no such sizes".into())),
             Some((words, plan)) => {
-                let all = plan.defined() as i64;
-                // A scatter leaves the rows that no number names; the others are written whole.
-                let run = match plan.kernel().program().launch(plan.sizes()) {
-                    Ok(_) => planned(device, plan, (all, &|at| at)),
-                    Err(error) => Err(error.into()),
-                };
+                let places = if words.starts_with("scatter") { Places::Named } else { Places::Dense };
+                let run = planned(device, plan, &places);
                 (words, run)
             }
         },
@@ -207,10 +221,7 @@ fn outcome(device: &Device, number: u64) -> (String, Outcome<String>) {
             };
             match run(chance) {
                 Err(error) => ("a relayout".into(), Err(error)),
-                Ok((words, plan, to)) => {
-                    let size = to.size();
-                    (words, planned(device, plan, (size, &|at| to.offset(at).unwrap_or(i64::MAX >> 8))))
-                }
+                Ok((words, plan, to)) => (words, planned(device, plan, &Places::Of(to))),
             }
         }
         6 => {
@@ -231,10 +242,7 @@ fn outcome(device: &Device, number: u64) -> (String, Outcome<String>) {
             };
             match run(chance) {
                 Err(error) => ("a reduction".into(), Err(error)),
-                Ok((words, plan)) => {
-                    let all = plan.defined() as i64;
-                    (words, planned(device, plan, (all, &|at| at)))
-                }
+                Ok((words, plan)) => (words, planned(device, plan, &Places::Dense)),
             }
         }
         _ => tiles::one(device, chance),

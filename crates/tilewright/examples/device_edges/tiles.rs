@@ -14,6 +14,9 @@ use crate::guarded::{Guarded, Outcome};
 /// How far the device may be from the interpreter, which adds up in another order.
 const RELATIVE: f64 = 0.03;
 const ABSOLUTE: f64 = 0.03;
+/// The same where a factor is rounded to 8 bits on the way: a number near 1 moves by 1/16 where the
+/// exponential is off in its last bit, times an element of the other factor.
+const ABSOLUTE_OF_8_BITS: f64 = 0.25;
 
 /// A product of bf16 whose rows lie so many elements apart: bulk stores leave where they may.
 fn product(chance: &mut Chance) -> String {
@@ -112,10 +115,16 @@ fn launched(
         interpreter.bytes(number, &contents)?;
         memory.push(Guarded::of(device, &stream, &contents)?);
     }
+    // Whether numbers that are read name places.
+    let named = program.tensors().any(|tensor| tensor.role != Role::Output && !tensor.element.is_float());
+    let small = program.tensors().any(|tensor| matches!(tensor.element, Element::E4M3 | Element::E5M2));
+    let absolute = if small { ABSOLUTE_OF_8_BITS } else { ABSOLUTE };
     let expected = match interpreter.run(Schedule::ALL[0]) {
         Ok(expected) => expected,
         // These numbers are none for this program, as two that name one place.
-        Err(findings) if matches!(findings[0].code(), "E1013" | "E1014" | "E1017") => return Ok("left out".to_string()),
+        Err(findings) if named && matches!(findings[0].code(), "E1013" | "E1014" | "E1016" | "E1017") => {
+            return Ok("left out".to_string());
+        }
         Err(findings) => return Err(format!("the interpreter: {}", findings[0]).into()),
     };
     let ready = compiled(device, kernel, sizes)?;
@@ -144,7 +153,7 @@ fn launched(
             let at = place as usize * width;
             let [found, wanted] = [&left, wanted].map(|bytes| value(tensor.element, &bytes[at..at + width]));
             let near =
-                (found - wanted).abs() <= ABSOLUTE + RELATIVE * wanted.abs() || found.is_nan() && wanted.is_nan();
+                (found - wanted).abs() <= absolute + RELATIVE * wanted.abs() || found.is_nan() && wanted.is_nan();
             if !near {
                 return Err(format!("element {place} of `{}` is {found}, not {wanted}", tensor.name).into());
             }
