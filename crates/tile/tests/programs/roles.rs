@@ -74,6 +74,46 @@ fn groups_multiply_matrices() {
     }
 }
 
+/// Bulk stores write whole chunks of 16 bytes: where lines are not shown to be whole chunks, threads
+/// store the results.
+#[test]
+fn results_that_end_inside_chunks_are_stored_by_threads() {
+    for (columns, line, [m, n, p], in_bulk) in [
+        ("N{div=8}", "P{div=8}", [1, 24, 32], true),
+        ("N", "P{div=8}", [1, 21, 24], false),
+        ("N{div=4}", "P{div=8}", [1, 20, 24], false),
+        ("N", "N", [70, 21, 21], false),
+        ("N{div=8}", "N", [70, 24, 24], true),
+    ] {
+        let k = 72;
+        let text = format!(
+            "
+tile product {{
+    input  a: bf16 (M,K{{div=8}}):(K,1)
+    input  b: bf16 (K,{columns}):(1,K)
+    output d: bf16 (M,{columns}):({line},1)
+    grid ceil(M/64), ceil(N/32)
+    loop k < ceil(K/32) with sum = broadcast(f32(0), (64,32)) {{
+        next dot(load(a, (64,32), (block.x, k)), load(b, (32,32), (k, block.y)), sum)
+    }} -> sum
+    store(d, (block.x, block.y), bf16(sum))
+}}"
+        );
+        let [a, b] = [(1, m * k), (2, k * n)].map(|(seed, count)| numbers(seed, count, 1.0));
+        let sum = |row: usize, column: usize| (0..k).map(|at| a[row * k + at] * b[at + column * k]).sum();
+        let wanted: Vec<f64> = (0..m * n).map(|at| sum(at / n, at % n)).collect();
+        let all = [("M", m as i64), ("N", n as i64), ("K", k as i64), ("P", p as i64)];
+        let sizes: Vec<(&str, i64)> = all.into_iter().filter(|(name, _)| *name != "P" || line != "N").collect();
+        let case = Case::new(&sizes, &[("a", a.clone()), ("b", b.clone())]);
+        let roles = agrees(&text, &case, &wanted, 1.0 / 16.0);
+        assert!(says(&roles, "wgmma"), "{roles:?}");
+        assert_eq!(says(&roles, "bulk stores"), in_bulk, "{columns} {line}: {roles:?}");
+        let kernel = text.parse::<Program>().unwrap().compile_for(Target::Sm90a).unwrap();
+        let text = ptx::write(kernel.kernel().program(), Target::Sm90a).unwrap();
+        assert_eq!(text.contains(".bulk_group"), in_bulk, "{columns} {line}");
+    }
+}
+
 /// Which turn takes which keys, and which of them it masks.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
