@@ -268,15 +268,40 @@ impl Build {
         self.core().block(axis)
     }
 
-    /// How many blocks there are along an axis, where no tensor says it.
+    /// How many blocks there are along an axis. Without it, views that are cut at the block say it:
+    /// as many as they have tiles. With it, their accesses are shown to be inside, or predicated.
     ///
-    /// Errors: the text is no expression; it was said to be another number.
+    /// ```
+    /// use tilewright_kernel::program::operation::Axis;
+    /// use tilewright_kernel::{Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // A row of the result is the sum of two rows of an array that has one row more.
+    /// let kernel = Kernel::build("pairs", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(H+1,32):(32,1)")?, k.output::<f32>("y", "(H,32):(32,1)")?);
+    ///     k.threads(32)?;
+    ///     k.grid(Axis::X, "H")?;
+    ///     let row = |view: &tilewright_kernel::View<'_>, from: i64| {
+    ///         view.domain_offset(&[from.into(), 0.into()])?.slice(k.block("(x,_)")?)
+    ///     };
+    ///     let (above, below) = (row(&x, 0)?.at(&k.thread()?)?.load()?, row(&x, 1)?.at(&k.thread()?)?.load()?);
+    ///     let sum = below.numbers()?[0] + above.numbers()?[0];
+    ///     above.set(&[sum])?;
+    ///     row(&y, 0)?.at(&k.thread()?)?.store(&above)
+    /// })?;
+    /// interpret::check(kernel.program(), &[("H", 5)])?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: the text is no expression; it was said to be another number; an access before is
+    /// inside with as many blocks as tiles alone.
     #[track_caller]
     pub fn grid(&self, axis: Axis, count: &str) -> Result<(), KernelError> {
         let location = Location::caller();
         let say = || {
             let mut core = self.core();
-            let count = core.names.expr(count)?;
+            let count = core.expression("a number of blocks", count, Source { statement: "grid", location })?;
             core.say_blocks(axis, &count)
         };
         say().map_err(|refusal: Reason| refusal.at("grid", location))
@@ -332,8 +357,8 @@ impl Build {
     #[track_caller]
     pub fn size(&self, text: &str) -> Result<Expr, KernelError> {
         let location = Location::caller();
-        let read = self.core().names.expr(text);
-        read.map_err(|error| Reason::Layout(error).at("size", location))
+        let read = self.core().expression("an expression of sizes", text, Source { statement: "size", location });
+        read.map_err(|refusal| refusal.at("size", location))
     }
 
     /// The coordinate of an index in a shape, first mode fastest. The last number has no end: it is
@@ -371,6 +396,7 @@ impl Build {
     fn finish(self, name: &str, location: Location) -> Result<(Program, Vec<Coverage>), KernelError> {
         let mut core = self.core.into_inner();
         let threads = core.is_said().map_err(|refusal| refusal.at("kernel", location))?;
+        core.knows_sizes()?;
         core.settle_registers(threads).map_err(|refusal| refusal.at("registers", location))?;
         core.place_scratch().map_err(|refusal| refusal.at("kernel", location))?;
         let mut body = std::mem::take(&mut core.scopes[0].steps);

@@ -10,7 +10,12 @@ use tilewright_atoms::AtomError;
 use tilewright_layout::LayoutError;
 
 use crate::element::Element;
+use crate::program::operation::Axis;
 use crate::program::{Location, Source};
+
+/// How expressions of sizes are written.
+const EXPRESSION: &str = "an expression has names of sizes, whole numbers, + - *, parentheses, and `ceil(M/4)` or \
+                          `floor(M/4)` for quotients";
 
 /// Why a kernel cannot be what its text says.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +23,22 @@ use crate::program::{Location, Source};
 pub enum Reason {
     /// E0901: the algebra refused a layout.
     Layout(LayoutError),
+    /// A text that is no expression of sizes; the code is that of the reader.
+    Expression {
+        /// What it should be.
+        what: &'static str,
+        /// The text.
+        text: String,
+        /// What is wrong in it.
+        error: LayoutError,
+    },
+    /// E0909: a size that no tensor declares.
+    Size {
+        /// Its name.
+        name: String,
+        /// The sizes that tensors declare.
+        known: Vec<String>,
+    },
     /// E0902: an instruction or a tiling refused.
     Atom(AtomError),
     /// E0903: an element of a tensor may not exist, and nothing guards the access.
@@ -109,6 +130,18 @@ pub enum Reason {
         first: String,
         /// Then.
         second: String,
+    },
+    /// E0908: the number of blocks that a view asks for by its tiles is not that of another view, or
+    /// not that of the grid, on which an access before relies.
+    Blocks {
+        /// The axis of the grid.
+        axis: Axis,
+        /// How many tiles the view has.
+        tiles: String,
+        /// How many blocks there are by another view or by the grid.
+        blocks: String,
+        /// Whether an access stays inside its tensor with as many blocks as tiles alone.
+        relied: bool,
     },
     /// E0909: something must be said first.
     Unsaid {
@@ -260,7 +293,7 @@ impl KernelError {
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match self.reason() {
-            Reason::Layout(_) => "E0901",
+            Reason::Layout(_) | Reason::Expression { .. } => "E0901",
             Reason::Atom(_) => "E0902",
             Reason::Outside { .. } | Reason::Before { .. } | Reason::Single { .. } | Reason::Backwards { .. } => {
                 "E0903"
@@ -270,8 +303,8 @@ impl KernelError {
             Reason::Open { .. } => "E0906",
             Reason::Width { .. } => "E0907",
             Reason::Chunk { .. } => "E0923",
-            Reason::Twice { .. } => "E0908",
-            Reason::Unsaid { .. } => "E0909",
+            Reason::Twice { .. } | Reason::Blocks { .. } => "E0908",
+            Reason::Unsaid { .. } | Reason::Size { .. } => "E0909",
             Reason::Instruction { .. } => "E0910",
             Reason::TooMuch { .. } => "E0911",
             Reason::Role { .. } => "E0912",
@@ -292,13 +325,19 @@ impl KernelError {
         Some(match self.reason() {
             Reason::Layout(error) => return error.help().map(|help| help.to_string()),
             Reason::Atom(error) => return error.help(),
+            Reason::Expression { .. } => EXPRESSION.to_string(),
+            Reason::Size { name, known } => match tilewright_layout::nearest(name, known.iter().map(String::as_str), 1)
+            {
+                near if !near.is_empty() => format!("did you mean {}?", near[0]),
+                _ => "use a name that stands in the layout of a tensor, as M in `(M,64):(64,1)`".to_string(),
+            },
             Reason::Outside { extent, .. } => {
                 format!(
                     "declare what {extent} is a multiple of, as in `M{{div=64}}`, or use the predicated form of the statement"
                 )
             }
             Reason::Before { .. } => {
-                "take a coordinate that is never negative; predicates leave out the far edge alone".to_string()
+                "take a coordinate that is never negative, or use the predicated form of the statement".to_string()
             }
             Reason::Single { .. } => {
                 "write 0 there, or cut the tensor itself at that index, where its edge is seen".to_string()
@@ -318,6 +357,16 @@ impl KernelError {
                 format!("{fact}, or write the last columns with ordinary stores that are predicated")
             }
             Reason::Twice { .. } => "one kernel has one grid and one number of threads".to_string(),
+            Reason::Blocks { axis, relied: false, .. } => {
+                format!(
+                    "say how many blocks there are before the first view is cut at the block: `grid` for axis {axis}"
+                )
+            }
+            Reason::Blocks { relied: true, .. } => {
+                "say the grid before the first view is cut at the block, and predicate the accesses that it does not \
+                 show to be inside"
+                    .to_string()
+            }
             Reason::Unsaid { help, .. } => (*help).to_string(),
             Reason::Instruction { .. } => "`Matrix` and the pages of `copy` list what kernels have".to_string(),
             Reason::TooMuch { .. } => "take smaller tiles or fewer stages".to_string(),
@@ -353,6 +402,13 @@ impl fmt::Display for Reason {
         match self {
             Reason::Layout(error) => error.fmt(f),
             Reason::Atom(error) => error.fmt(f),
+            Reason::Expression { what, text, error } => write!(f, "`{text}` is not {what}: {error}"),
+            Reason::Size { name, known } if known.is_empty() => {
+                write!(f, "the size {name} is in no layout of a tensor; all extents of tensors are known")
+            }
+            Reason::Size { name, known } => {
+                write!(f, "the size {name} is in no layout of a tensor; the sizes are {}", known.join(", "))
+            }
             Reason::Outside { tensor, coordinate, mode, extent } => {
                 write!(
                     f,
@@ -387,6 +443,16 @@ impl fmt::Display for Reason {
                 )
             }
             Reason::Twice { what, first, second } => write!(f, "{what} is {first} here and {second} there"),
+            Reason::Blocks { axis, tiles, blocks, relied: false } => {
+                write!(f, "this view asks for {tiles} blocks along {axis}, and one before asks for {blocks}")
+            }
+            Reason::Blocks { axis, tiles, blocks, relied: true } => {
+                write!(
+                    f,
+                    "with {blocks} blocks along {axis} an access before may leave its tensor: it relies on the {tiles} \
+                     blocks that its view asks for"
+                )
+            }
             Reason::Unsaid { what, .. } => write!(f, "{what} is not known yet"),
             Reason::Instruction { name, because } => write!(f, "{name}: {because}"),
             Reason::TooMuch { what, asked, limit } => write!(f, "{asked} {what}, where there are {limit}"),

@@ -8,6 +8,7 @@
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coordinate, Extent, LayoutError, ModePath, Stride};
 
+use super::core::Core;
 use super::load_store::Edge;
 use super::tensor::View;
 use crate::error::Reason;
@@ -154,7 +155,8 @@ impl View<'_> {
         let last = self.coordinate_of(members[at + width - 1].1)?;
         for (path, extent) in self.bounds() {
             let (from, to) = (first.scale_at(path), last.scale_at(path));
-            if from == to || self.build.core().is_less(&to, &extent) {
+            let exist = |core: &Core| core.is_natural(&from) && core.is_natural(&to) && core.is_less(&to, &extent);
+            if from == to || exist(&self.build.core()) {
                 continue;
             }
             let by = Expr::from(width as i64);
@@ -224,9 +226,9 @@ impl View<'_> {
                 let at = self.coordinate_of(*index)?.scale_at(path);
                 let core = self.build.core();
                 let natural = core.is_natural(&at);
-                if !natural && !matches!(edge, Edge::Where(_)) {
+                if !natural && edge == Edge::Proved {
                     let tensor = core.buffers[self.buffer.index()].name.clone();
-                    return Err(Reason::Before { tensor, coordinate: core.in_words(&at), mode: number });
+                    return Err(Reason::Before { tensor, coordinate: at.to_string(), mode: number });
                 }
                 if natural && core.is_less(&at, &extent) {
                     continue;

@@ -38,13 +38,22 @@ impl Core {
 
     /// Whether one number is less than another in all threads, blocks and turns.
     pub(crate) fn is_less(&self, a: &Expr, b: &Expr) -> bool {
-        a.less(b).proved() || self.extreme(a, true).less(b).proved()
+        a.less(b).proved() || self.noted(self.extreme(a, true).less(b).proved(), Some(a), b)
     }
 
     /// Whether a number is 0 or more in all threads, blocks and turns.
     pub(crate) fn is_natural(&self, a: &Expr) -> bool {
         let below = Expr::from(-1);
-        below.less(a).proved() || below.less(&self.extreme(a, false)).proved() || is_remainder(a)
+        below.less(a).proved() || is_remainder(a) || self.noted(below.less(&self.extreme(a, false)).proved(), None, a)
+    }
+
+    /// Remembers what holds by a number of blocks that the author may still change: that one number
+    /// is less than another, or that one is not negative.
+    fn noted(&self, holds: bool, less: Option<&Expr>, than: &Expr) -> bool {
+        if holds && self.may_change_blocks() {
+            self.relied.borrow_mut().insert((less.cloned(), than.clone()));
+        }
+        holds
     }
 
     /// A predicate that is true where `0 <= a < b`.

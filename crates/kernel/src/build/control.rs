@@ -147,7 +147,7 @@ impl Build {
                 Some(greatest) => greatest.min(i64::from(i32::MAX)) - 1,
                 None => i64::from(i32::MAX) - 1,
             };
-            self.core().new_variable(index, greatest, Some(count.clone()))
+            self.core().variable_of("turn", index, greatest, Some(count.clone()))
         };
         let around = self.core().turns.len();
         let until = body(variable)?;

@@ -5,6 +5,7 @@
 //! change in a loop is computed before it, and what two accesses share is computed once. What is
 //! written within [`super::Build::in_place`] stands there and not before the loops around it.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use smallvec::SmallVec;
@@ -63,6 +64,8 @@ pub(crate) struct Cell {
 pub(crate) struct Core {
     pub(crate) names: Declarations,
     pub(crate) sizes: Vec<Parameter>,
+    /// Sizes that statements name, and which of them did first.
+    pub(crate) asked: Vec<(Parameter, Source)>,
     pub(crate) buffers: Vec<Buffer>,
     /// The layouts of the buffers, before their swizzles.
     pub(crate) forms: Vec<Layout<Expr>>,
@@ -89,6 +92,12 @@ pub(crate) struct Core {
     pub(crate) variables: Vec<Variable>,
     pub(crate) cells: Vec<Cell>,
     pub(crate) grid: [Option<Expr>; 3],
+    /// Whether the author said how many blocks there are along an axis; else views that are cut at
+    /// the block did.
+    pub(crate) said: [bool; 3],
+    /// What was shown by numbers of blocks that nobody said yet: that one number is less than
+    /// another, or that one is not negative.
+    pub(crate) relied: RefCell<HashSet<(Option<Expr>, Expr)>>,
     pub(crate) blocks: [Option<usize>; 3],
     pub(crate) threads: Option<u32>,
     pub(crate) resident: u32,
@@ -128,6 +137,7 @@ impl Core {
         Core {
             names: Declarations::new(),
             sizes: Vec::new(),
+            asked: Vec::new(),
             buffers: Vec::new(),
             forms: Vec::new(),
             writes: Vec::new(),
@@ -143,6 +153,8 @@ impl Core {
             variables: Vec::new(),
             cells: Vec::new(),
             grid: [None, None, None],
+            said: [false; 3],
+            relied: RefCell::default(),
             blocks: [None; 3],
             threads: None,
             resident: 1,

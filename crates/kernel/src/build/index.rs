@@ -2,13 +2,22 @@
 //!
 //! Law: a variable stands for a register, whose value is within what the algebra knows of it.
 
-use tilewright_layout::symbolic::{Expr, Facts, Parameter, Symbolic};
+use tilewright_layout::symbolic::{Expr, Facts, Node, Parameter, Symbolic};
 use tilewright_layout::{Extent, Stride, Truth};
 
 use super::core::{Core, Variable};
-use crate::error::Reason;
+use crate::error::{KernelError, Reason};
+use crate::program::Source;
 use crate::program::operation::{Axis, Binary, Number, Operation, Special};
 use crate::program::register::{Register, Width};
+
+/// A number as it stands in a quotient: a sum in parentheses.
+fn in_parentheses(number: &Expr) -> String {
+    match number.node() {
+        Node::Integer(_) | Node::Parameter(_) => number.to_string(),
+        _ => format!("({number})"),
+    }
+}
 
 impl Core {
     /// Whether an expression depends on sizes alone.
@@ -19,8 +28,13 @@ impl Core {
     /// A variable of the algebra whose value is in a register: at least 0, at most `greatest`, and
     /// less than `below`.
     pub(crate) fn new_variable(&mut self, register: Register, greatest: i64, below: Option<Expr>) -> Expr {
+        self.variable_of("a number that is read", register, greatest, below)
+    }
+
+    /// The same with the word that messages have for it.
+    pub(crate) fn variable_of(&mut self, word: &str, register: Register, greatest: i64, below: Option<Expr>) -> Expr {
         let facts = Facts::integer().at_least(0).and_then(|facts| facts.at_most(greatest.max(0)));
-        let parameter = Parameter::anonymous(facts.unwrap_or(Facts::integer()));
+        let parameter = Parameter::labelled(word, facts.unwrap_or(Facts::integer()));
         if greatest > 0 {
             self.variables.push(Variable { parameter: parameter.clone(), below, register });
         }
@@ -38,27 +52,11 @@ impl Core {
             return Ok(Expr::from(self.variables[number].parameter.clone()));
         }
         let register = self.special(Special::Thread);
-        let thread = self.new_variable(register, i64::from(threads) - 1, None);
+        let thread = self.variable_of("thread", register, i64::from(threads) - 1, None);
         if threads > 1 {
             self.thread = Some(self.variables.len() - 1);
         }
         Ok(thread)
-    }
-
-    /// An expression as a message has it: the numbers of threads and blocks, which have no names in
-    /// the algebra, as `thread`, `block.x` and so on, where it is clear which of them one is.
-    pub(crate) fn in_words(&self, expr: &Expr) -> String {
-        let spelt = |parameter: &Parameter| Expr::from(parameter.clone()).to_string();
-        let all: Vec<String> = expr.parameters().iter().map(spelt).collect();
-        let [x, y, z] = self.blocks;
-        let known = [(self.thread, "thread"), (x, "block.x"), (y, "block.y"), (z, "block.z")];
-        let known = known.into_iter().filter_map(|(number, word)| Some((&self.variables[number?].parameter, word)));
-        known.fold(expr.to_string(), |text, (parameter, word)| {
-            let (own, is_in) = (spelt(parameter), expr.parameters().iter().any(|other| other.stands_for(parameter)));
-            // With its facts, which end in a brace, it is no part of another one.
-            let is_clear = own.ends_with('}') && all.iter().filter(|other| **other == own).count() == 1;
-            if is_in && is_clear { text.replace(&own, word) } else { text }
-        })
     }
 
     /// The number of the block along an axis.
@@ -69,30 +67,91 @@ impl Core {
         let register = self.special(Special::Block(axis));
         let count = self.grid[axis as usize].clone();
         let greatest = count.as_ref().and_then(Extent::known).unwrap_or(i64::from(i32::MAX)) - 1;
-        let block = self.new_variable(register, greatest, count);
+        if greatest == 0 {
+            return Expr::from(0);
+        }
+        let block = self.variable_of(&format!("block.{axis}"), register, greatest, count);
         if greatest > 0 {
             self.blocks[axis as usize] = Some(self.variables.len() - 1);
         }
         block
     }
 
-    /// Says how many blocks there are along an axis.
+    /// An expression of sizes, which tensors declare before or after it.
+    pub(crate) fn expression(&mut self, what: &'static str, text: &str, source: Source) -> Result<Expr, Reason> {
+        let refused = |error| Reason::Expression { what, text: text.to_string(), error };
+        let expr = self.names.expr(text).map_err(refused)?;
+        for parameter in expr.parameters() {
+            if !self.asked.iter().any(|(own, _)| own.stands_for(&parameter)) {
+                self.asked.push((parameter, source));
+            }
+        }
+        Ok(expr)
+    }
+
+    /// Refuses a size that no tensor declares: a launch would not know it.
+    pub(crate) fn knows_sizes(&self) -> Result<(), KernelError> {
+        let is_known = |own: &Parameter| self.sizes.iter().any(|size| size.stands_for(own));
+        let unknown = self.asked.iter().find(|(own, _)| own.name().is_some() && !is_known(own));
+        let Some((unknown, source)) = unknown else { return Ok(()) };
+        let known = self.sizes.iter().map(ToString::to_string).collect();
+        Err(Reason::Size { name: unknown.to_string(), known }.at(source.statement, source.location))
+    }
+
+    /// Says how many blocks there are along an axis: what the author says decides, also where views
+    /// are cut at the block.
+    ///
+    /// What was shown before by the number of tiles of a view is shown again.
     pub(crate) fn say_blocks(&mut self, axis: Axis, count: &Expr) -> Result<(), Reason> {
+        let known = self.grid[axis as usize].clone();
+        let differs = known.as_ref().is_some_and(|known| known.same(count) != Truth::Proved);
+        if let Some(first) = known.filter(|_| differs && self.said[axis as usize]) {
+            let what = format!("the number of blocks along {axis}");
+            return Err(Reason::Twice { what, first: first.to_string(), second: count.to_string() });
+        }
+        let tiles = self.set_blocks(axis, count);
+        self.said[axis as usize] = true;
+        let relied = std::mem::take(self.relied.get_mut());
+        let holds = |(less, than): &(Option<Expr>, Expr)| match less {
+            Some(less) => self.is_less(less, than),
+            None => self.is_natural(than),
+        };
+        match (tiles, relied.iter().all(holds)) {
+            (Some(tiles), false) if differs => {
+                let (tiles, blocks) = (tiles.to_string(), count.to_string());
+                Err(Reason::Blocks { axis, tiles, blocks, relied: true })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the number of tiles of a view that is cut at the block for the number of blocks, unless
+    /// the author says another one.
+    pub(crate) fn infer_blocks(&mut self, axis: Axis, count: &Expr) -> Result<(), Reason> {
         match &self.grid[axis as usize] {
             None => {
-                self.grid[axis as usize] = Some(count.clone());
-                if let Some(number) = self.blocks[axis as usize] {
-                    self.variables[number].below = Some(count.clone());
-                }
+                self.set_blocks(axis, count);
                 Ok(())
             }
-            Some(known) if known.same(count) == Truth::Proved => Ok(()),
-            Some(known) => Err(Reason::Twice {
-                what: format!("the number of blocks along {axis:?}"),
-                first: known.to_string(),
-                second: count.to_string(),
-            }),
+            Some(known) if self.said[axis as usize] || known.same(count) == Truth::Proved => Ok(()),
+            Some(known) => {
+                let (tiles, blocks) = (count.to_string(), known.to_string());
+                Err(Reason::Blocks { axis, tiles, blocks, relied: false })
+            }
         }
+    }
+
+    fn set_blocks(&mut self, axis: Axis, count: &Expr) -> Option<Expr> {
+        if let Some(number) = self.blocks[axis as usize] {
+            self.variables[number].below = Some(count.clone());
+        }
+        self.grid[axis as usize].replace(count.clone())
+    }
+
+    /// Whether the author may still change a bound of the number of a block: it is the number of
+    /// tiles of a view.
+    pub(crate) fn may_change_blocks(&self) -> bool {
+        (0..self.grid.len()).any(|axis| self.grid[axis].is_some() && !self.said[axis])
     }
 
     /// The digit `(number / divisor) % modulus` of a number, as a variable; the number itself where
@@ -117,7 +176,12 @@ impl Core {
             let register = core.divided(register, divisor);
             Ok::<_, Reason>(if whole { register } else { core.reduced(register, modulus) })
         })?;
-        let digit = self.new_variable(register, modulus - 1, None);
+        let word = match whole {
+            true => format!("({}/{divisor})", in_parentheses(number)),
+            false if divisor == 1 => format!("({}%{modulus})", in_parentheses(number)),
+            false => format!("({}/{divisor}%{modulus})", in_parentheses(number)),
+        };
+        let digit = self.variable_of(&word, register, modulus - 1, None);
         self.digits.insert(key, digit.clone());
         Ok(digit)
     }
@@ -142,7 +206,8 @@ impl Core {
             let register = core.lower(number, Width::Bits32)?;
             Ok::<_, Reason>(core.divided(register, divisor))
         })?;
-        let rest = self.new_variable(register, greatest / divisor, None);
+        let word = format!("({}/{divisor})", in_parentheses(number));
+        let rest = self.variable_of(&word, register, greatest / divisor, None);
         self.digits.insert(key, rest.clone());
         Ok(rest)
     }

@@ -26,7 +26,7 @@ pub(crate) enum Edge {
     Proved,
     /// A read gives 0, and a write does nothing.
     Predicated,
-    /// As [`Edge::Predicated`], where this predicate is false too, and where an index is negative.
+    /// As [`Edge::Predicated`], and where this predicate is false.
     Where(Register),
 }
 
@@ -46,7 +46,7 @@ impl Core {
             if edge == Edge::Proved {
                 return Err(Reason::Outside {
                     tensor: self.buffers[view.buffer.index()].name.clone(),
-                    coordinate: self.in_words(at),
+                    coordinate: at.to_string(),
                     mode: *mode,
                     extent: extent.to_string(),
                 });

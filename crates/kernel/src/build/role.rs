@@ -82,7 +82,7 @@ impl Core {
             let back = self.constant((-first) as u32 as u64, Width::Bits32);
             register = self.pure(Operation::Binary(Binary::Add, Number::I32), [register, back], Width::Bits32);
         }
-        let thread = self.new_variable(register, end - first - 1, None);
+        let thread = self.variable_of("thread", register, end - first - 1, None);
         Ok((Team { first, threads: (end - first) as u32, thread, barrier }, inside))
     }
 }

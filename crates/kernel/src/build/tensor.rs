@@ -126,10 +126,11 @@ impl<'k> View<'k> {
     /// tiles that are left in the result as modes behind those of the tile (CuTe `local_tile`).
     ///
     /// Tiles cover the tensor, so the last ones may reach past its edge; accesses there must be
-    /// predicated. Where the coordinate names a block ([`Build::block`]), the grid has as many
-    /// blocks as there are tiles.
+    /// predicated. Where the coordinate names a block ([`Build::block`]) and [`Build::grid`] says
+    /// nothing, the grid has as many blocks as there are tiles.
     ///
-    /// Errors: tile or coordinate do not fit the shape; the grid was said to be another one.
+    /// Errors: tile or coordinate do not fit the shape; another view has another number of tiles,
+    /// and no grid is said.
     #[track_caller]
     pub fn local_tile(&self, tile: &str, at: impl Into<Coord<Expr>>) -> Result<View<'k>, KernelError> {
         let location = Location::caller();

@@ -218,8 +218,8 @@ impl Declared {
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Name {
     Given(Box<str>),
-    /// By order of creation.
-    Anonymous(usize),
+    /// By order of creation, with the word that messages have for it.
+    Anonymous(usize, Option<Arc<str>>),
 }
 
 /// How many anonymous parameters there have been.
@@ -251,15 +251,32 @@ impl Parameter {
 
     /// A new parameter without a name, which prints as `?`.
     pub fn anonymous(facts: Facts) -> Parameter {
+        Parameter::created(None, facts)
+    }
+
+    /// A new parameter that prints as a word of its owner's, which need not be a name: `block.x`.
+    ///
+    /// ```
+    /// use tilewright_layout::symbolic::{Expr, Facts, Parameter};
+    ///
+    /// let [block, other] = ["block.x"; 2].map(|word| Parameter::labelled(word, Facts::positive()));
+    /// assert_eq!(Expr::from(block.clone()).to_string(), "block.x");
+    /// assert!(block.name().is_none() && !block.stands_for(&other));
+    /// ```
+    pub fn labelled(word: &str, facts: Facts) -> Parameter {
+        Parameter::created(Some(word.into()), facts)
+    }
+
+    fn created(word: Option<Arc<str>>, facts: Facts) -> Parameter {
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
-        Parameter(Arc::new(Declared::new(Name::Anonymous(number), facts)))
+        Parameter(Arc::new(Declared::new(Name::Anonymous(number, word), facts)))
     }
 
     /// The name; none for `?`.
     pub fn name(&self) -> Option<&str> {
         match &self.0.name {
             Name::Given(name) => Some(name),
-            Name::Anonymous(_) => None,
+            Name::Anonymous(..) => None,
         }
     }
 
@@ -284,7 +301,7 @@ impl Parameter {
     pub(crate) fn with_facts(&self, facts: Facts) -> Parameter {
         let name = match &self.0.name {
             Name::Given(name) => Name::Given(name.clone()),
-            Name::Anonymous(number) => Name::Anonymous(*number),
+            Name::Anonymous(number, word) => Name::Anonymous(*number, word.clone()),
         };
         Parameter(Arc::new(Declared::new(name, facts)))
     }
@@ -301,6 +318,9 @@ impl fmt::Display for Parameter {
                 if f.alternate() { facts.as_str() } else { "" }
             }
             None => {
+                if let Name::Anonymous(_, Some(word)) = &self.0.name {
+                    return f.write_str(word);
+                }
                 f.write_str("?")?;
                 // Whether it is any integer is seen from where it stands.
                 facts.strip_prefix("int").map_or(facts.as_str(), |others| others.trim_start_matches(','))

@@ -47,7 +47,7 @@ pub(crate) trait Cuttable<'k>: Sized {
     }
 
     /// The part at a coordinate; where it names a block, the grid has as many blocks as the mode
-    /// has indices.
+    /// has indices, unless the author says another number.
     fn sliced(&self, at: &Coord<Expr>) -> Result<Self, Reason> {
         let mut found = Vec::new();
         let layout = &self.place().layout;
@@ -55,7 +55,7 @@ pub(crate) trait Cuttable<'k>: Sized {
         for Index { index, count, steps } in found {
             let mut core = self.build().core();
             if let Some(axis) = core.axis_of(&index) {
-                core.say_blocks(axis, &count)?;
+                core.infer_blocks(axis, &count)?;
             }
             // Past the end it would be element 0 again, which no bound and no predicate tells.
             if !steps && count.known() == Some(1) && !core.is_less(&index, &count) {

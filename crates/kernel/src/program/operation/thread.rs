@@ -1,6 +1,8 @@
 //! Words of threads: where one is, what it takes from others, and how its accesses are ordered for
 //! them.
 
+use std::fmt;
+
 use super::Number;
 
 /// One coordinate of three.
@@ -17,6 +19,16 @@ pub enum Axis {
 impl Axis {
     /// All three.
     pub const ALL: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
+}
+
+impl fmt::Display for Axis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Axis::X => "x",
+            Axis::Y => "y",
+            Axis::Z => "z",
+        })
+    }
 }
 
 /// Where a thread is.

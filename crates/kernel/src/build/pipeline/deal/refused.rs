@@ -22,6 +22,8 @@ impl Core {
         if self.grid[0].is_none() {
             return Err(Reason::Unsaid { what: "the number of blocks", help: "say it with `k.grid` first" });
         }
+        // The count that is computed here would be stale.
+        self.said[0] = true;
         let help = "say how many threads a block has first: `k.threads(256)`";
         let threads = self.threads.ok_or(Reason::Unsaid { what: "the number of threads", help })?;
         let [x, y, z] = *self.cluster.get_or_insert([1; 3]);
