@@ -12,7 +12,7 @@ use std::cell::{RefCell, RefMut};
 use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
 use tilewright_layout::Layout;
-use tilewright_layout::symbolic::Expr;
+use tilewright_layout::symbolic::{Declarations, Expr};
 
 pub use value::{Mask, Value};
 
@@ -62,6 +62,7 @@ impl Program {
             tensors: Vec::new(),
             declared: Vec::new(),
             grid: Vec::new(),
+            grid_place: None,
             warps: None,
             types: Vec::new(),
             body: Vec::new(),
@@ -146,7 +147,12 @@ impl Build {
         place: Location,
     ) -> Result<TensorId, Reason> {
         is_stored(element)?;
-        let read: Layout<Expr> = layout.parse()?;
+        let refused = |error| Reason::Expression { what: "a layout", text: layout.to_string(), error };
+        let read: Layout<Expr> = layout.parse().map_err(refused)?;
+        // What tensors say of one size holds together.
+        let mut names = Declarations::new();
+        self.program().tensors.iter().try_for_each(|tensor| names.gather(&tensor.layout))?;
+        names.gather(layout)?;
         let modes = if read.profile().is_leaf() { 1 } else { read.rank() };
         if modes > crate::program::MAX_RANK {
             let (asked, limit) = (modes as i64, crate::program::MAX_RANK as i64);
@@ -214,12 +220,16 @@ impl Build {
             return Err(Reason::TooMuch { what: "axes of a grid".to_string(), asked, limit }.at("grid", place));
         }
         for count in counts {
-            let blocks = count.parse::<Expr>().map_err(|error| Reason::from(error).at("grid", place))?;
+            let text = (*count).to_string();
+            let refused = |error| Reason::Expression { what: "a number of blocks", text, error }.at("grid", place);
+            let blocks = count.parse::<Expr>().map_err(refused)?;
             if matches!(blocks.range(), (_, Some(..=0))) {
                 return Err(Reason::Blocks { count: (*count).to_string() }.at("grid", place));
             }
         }
-        self.program().grid = counts.iter().map(ToString::to_string).collect();
+        let mut program = self.program();
+        program.grid = counts.iter().map(ToString::to_string).collect();
+        program.grid_place = Some(place);
         Ok(())
     }
 

@@ -22,8 +22,8 @@ use crate::program::{Program, Role, Statement};
 /// ```
 /// use tilewright_tile::{LIBRARY, Program};
 ///
-/// let (name, text) = LIBRARY[0];
-/// let report = Program::read(name, text)?.compile()?.check(&[("M", 3)]).expect("nothing is found");
+/// let entry = LIBRARY[0];
+/// let report = Program::read(entry.name, entry.text)?.compile()?.check(&[("M", 3)]).expect("nothing is found");
 /// assert_eq!((report.outputs[0].tensor.as_str(), report.outputs[0].compared), ("y", 3 * 4096));
 /// # Ok::<(), tilewright_tile::TileError>(())
 /// ```
@@ -112,9 +112,55 @@ impl Compiled {
     /// Errors: a size is missing or not admitted; there is too much to do; the kernel has a defect;
     /// an element is another one than the program means.
     pub fn check(&self, sizes: &[(&str, i64)]) -> Result<Report, Unchecked> {
+        self.check_on(sizes, &[])
+    }
+
+    /// As [`Compiled::check`], where some tensors have these contents, by their names.
+    ///
+    /// Errors: as [`Compiled::check`]; contents are not as many bytes as the tensor has.
+    pub fn check_on(&self, sizes: &[(&str, i64)], contents: &[(&str, &[u8])]) -> Result<Report, Unchecked> {
         let setup = |error| Unchecked::Interpreter(CheckError::Setup(error));
         let mut interpreter = Interpreter::new(self.kernel().program(), sizes).map_err(setup)?;
-        let mut inputs = Vec::new();
+        for (name, bytes) in contents {
+            interpreter.bytes(*name, bytes).map_err(setup)?;
+        }
+        let (inputs, meant) = self.meant_on(sizes, contents)?;
+        for (name, bytes) in &inputs {
+            interpreter.bytes(name.as_str(), bytes).map_err(setup)?;
+        }
+        let checked = interpreter.check().map_err(CheckError::Findings)?;
+        let outputs = meant.compared(|tensor| checked.run.bytes(tensor).map(<[u8]>::to_vec).map_err(setup))?;
+        Ok(Report { checked, outputs })
+    }
+
+    /// The contents with which a check runs, by the names of the tensors that are not written
+    /// alone, and what the program means by them: for whoever runs the kernel elsewhere.
+    ///
+    /// ```
+    /// use tilewright_tile::{LIBRARY, Program};
+    ///
+    /// let entry = LIBRARY[0];
+    /// let compiled = Program::read(entry.name, entry.text)?.compile()?;
+    /// let (inputs, meant) = compiled.meant(&[("M", 1)]).expect("a row is no work");
+    /// assert_eq!((inputs[0].0.as_str(), inputs[0].1.len()), ("x", 2 * 4096));
+    /// // A result of zeros is not a softmax.
+    /// assert!(meant.compared(|_| Ok::<_, tilewright_tile::Unchecked>(vec![0; 2 * 4096])).is_err());
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
+    ///
+    /// Errors: a size is missing or not admitted; there is too much to do.
+    pub fn meant(&self, sizes: &[(&str, i64)]) -> Result<(Vec<(String, Vec<u8>)>, Meant), Unchecked> {
+        self.meant_on(sizes, &[])
+    }
+
+    fn meant_on(
+        &self,
+        sizes: &[(&str, i64)],
+        given: &[(&str, &[u8])],
+    ) -> Result<(Vec<(String, Vec<u8>)>, Meant), Unchecked> {
+        let setup = |error| Unchecked::Interpreter(CheckError::Setup(error));
+        let interpreter = Interpreter::new(self.kernel().program(), sizes).map_err(setup)?;
+        let (mut inputs, mut contents) = (Vec::new(), Vec::new());
         for (number, tensor) in self.source.tensors().iter().enumerate() {
             if tensor.role == Role::Output {
                 continue;
@@ -122,22 +168,46 @@ impl Compiled {
             let (name, element) = (tensor.name.as_str(), tensor.element);
             let width = element.bytes() as usize;
             let count = interpreter.bytes_of(name).map_err(setup)? / width;
+            if let Some((_, bytes)) = given.iter().find(|(own, _)| *own == name) {
+                let bits = |bytes: &[u8]| bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+                inputs.push((name, bytes.chunks_exact(width).map(|bytes| element.to_f64(bits(bytes))).collect()));
+                contents.push((name.to_string(), bytes.to_vec()));
+                continue;
+            }
             let numbers: Vec<f64> = (0..count).map(|at| number_at(element, at, number)).collect();
             let bytes = numbers.iter().flat_map(|value| element.of_f64(*value).to_le_bytes().into_iter().take(width));
-            interpreter.bytes(name, &bytes.collect::<Vec<u8>>()).map_err(setup)?;
+            contents.push((name.to_string(), bytes.collect::<Vec<u8>>()));
             inputs.push((name, numbers));
         }
         let meant = interpret::run(&self.source, sizes, &inputs)?;
-        let checked = interpreter.check().map_err(CheckError::Findings)?;
-        let rounding = rounding(&self.source);
-        let mut outputs = Vec::new();
-        for (tensor, wanted) in meant {
-            let element =
-                self.source.tensors().iter().find(|own| own.name == tensor).map_or(Element::F32, |own| own.element);
-            let bytes = checked.run.bytes(tensor.as_str()).map_err(setup)?;
-            outputs.push(compared(tensor, (element, bytes), &wanted, rounding)?);
+        let element = |tensor: &str| {
+            self.source.tensors().iter().find(|own| own.name == tensor).map_or(Element::F32, |own| own.element)
+        };
+        let outputs = meant.into_iter().map(|(tensor, wanted)| (element(&tensor), tensor, wanted)).collect();
+        Ok((contents, Meant { outputs, rounding: rounding(&self.source) }))
+    }
+}
+
+/// What a program means to leave in its tensors: see [`Compiled::meant`].
+pub struct Meant {
+    outputs: Vec<(Element, String, Vec<Option<f64>>)>,
+    rounding: f64,
+}
+
+impl Meant {
+    /// Compares what a kernel left in each tensor.
+    ///
+    /// Errors: an element is another one than the program means; what `left` refuses.
+    pub fn compared<E: From<Unchecked>>(
+        &self,
+        mut left: impl FnMut(&str) -> Result<Vec<u8>, E>,
+    ) -> Result<Vec<Compared>, E> {
+        let mut found = Vec::new();
+        for (element, tensor, wanted) in &self.outputs {
+            let bytes = left(tensor)?;
+            found.push(compared(tensor.clone(), (*element, &bytes), wanted, self.rounding)?);
         }
-        Ok(Report { checked, outputs })
+        Ok(found)
     }
 }
 
@@ -213,8 +283,8 @@ mod tests {
     #[test]
     fn programs_of_several_inputs_are_checked() {
         for (name, sizes) in [("rms_norm_gate", &[("M", 2)][..]), ("int4_product", &[("M", 3), ("N", 128)])] {
-            let (_, text) = crate::LIBRARY.iter().find(|(own, _)| *own == name).unwrap();
-            let report = Program::read(name, text).unwrap().compile().unwrap().check(sizes);
+            let entry = crate::LIBRARY.iter().find(|own| own.name == name).unwrap();
+            let report = Program::read(name, entry.text).unwrap().compile().unwrap().check(sizes);
             let report = report.unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(report.outputs.iter().all(|own| own.compared > 0 && own.farthest <= own.rounding), "{report:?}");
         }

@@ -90,7 +90,7 @@ impl Program {
         let sizes = memory::typical(own)?;
         let staged = factors::staged(own, Copies::Threads(32 * warps), by_hand, &sizes)?;
         passes.took("factors");
-        Ok(passes.compiled(self, staged, (warps, None), by_hand, &sizes)?)
+        passes.compiled(self, staged, (warps, None), by_hand, &sizes)
     }
 
     /// As [`Program::compile`], for a machine. On Hopper ([`Target::Sm90a`]) products are those of
@@ -140,15 +140,16 @@ impl Program {
     fn by_roles(&self, own: &Program, by_hand: &ByHand) -> Result<Compiled, String> {
         let mut passes = Passes { times: Vec::new(), since: Instant::now() };
         let refused = |reason: Reason| reason.to_string();
+        let refusal = |error: TileError| error.to_string();
         if let Some(value) = by_hand.first(|given| matches!(given, Given::Warp | Given::Threads)) {
             return Err(refused(by_hand.refused(value, "it is an instruction of single warps")));
         }
-        let sizes = memory::typical(own).map_err(refused)?;
+        let sizes = memory::typical(own).map_err(refusal)?;
         let staged = factors::staged(own, Copies::Bulk, by_hand, &sizes).map_err(refused)?;
         let roles = roles::plan(&staged)?;
         passes.took("factors");
         let warps = 4 * roles.groups;
-        passes.compiled(self, staged, (warps, Some(roles)), by_hand, &sizes).map_err(refused)
+        passes.compiled(self, staged, (warps, Some(roles)), by_hand, &sizes).map_err(refusal)
     }
 }
 
@@ -173,7 +174,7 @@ impl Passes {
         (warps, roles): (i64, Option<Roles>),
         by_hand: &ByHand,
         sizes: &Values,
-    ) -> Result<Compiled, Reason> {
+    ) -> Result<Compiled, TileError> {
         let nodes = pools::nodes(&staged);
         let pools = Pools::new(&staged, &nodes, (warps, roles.as_ref()), by_hand, sizes)?;
         self.took("candidates");

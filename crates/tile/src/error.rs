@@ -7,8 +7,9 @@ use std::error::Error;
 use std::fmt;
 
 use tilewright_kernel::program::Location;
-use tilewright_kernel::{Element, KernelError};
-use tilewright_layout::{LayoutError, Refusal};
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::{Element, KernelError, Reason as KernelReason};
+use tilewright_layout::{LayoutError, Refusal, nearest};
 
 /// Why a program is refused.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +23,20 @@ pub enum Reason {
         shape: Vec<i64>,
         /// What it should be.
         wanted: String,
+    },
+    /// E1201: extents that a broadcast does not make of others.
+    Broadcast {
+        /// The shape of the tile.
+        from: Vec<i64>,
+        /// The shape that is asked for.
+        to: Vec<i64>,
+    },
+    /// E1201: two tiles that an operation does not combine.
+    Operands {
+        /// The shape of the first.
+        first: Vec<i64>,
+        /// The shape of the second.
+        second: Vec<i64>,
     },
     /// E1202: elements of a type that the operation does not have.
     Element {
@@ -45,6 +60,29 @@ pub enum Reason {
         what: &'static str,
         /// Its name.
         name: String,
+    },
+    /// E1203: a value of the body of a loop, used behind it.
+    Gone {
+        /// Its name.
+        name: String,
+        /// Where the loop is written.
+        place: Location,
+    },
+    /// E1203: a size that no tensor declares.
+    Size {
+        /// Its name.
+        name: String,
+        /// The sizes that tensors declare.
+        known: Vec<String>,
+    },
+    /// A text that is no layout and no expression of sizes; the code is that of the reader.
+    Expression {
+        /// What it should be.
+        what: &'static str,
+        /// The text.
+        text: String,
+        /// What is wrong in it.
+        error: LayoutError,
     },
     /// E1204: a text that is no program.
     Text {
@@ -83,6 +121,23 @@ pub enum Reason {
     Blocks {
         /// How many there are along an axis, 0 or less.
         count: String,
+    },
+    /// E1206: a number of a block along an axis, where no grid is said.
+    NoGrid {
+        /// The axis.
+        axis: Axis,
+    },
+    /// E1206: a sum of indices that does not fit in 64 bits.
+    Index {
+        /// The index, as far as it fits.
+        index: String,
+    },
+    /// E1207: a name that a turn reads and gives again, without carrying it.
+    Forgotten {
+        /// The name.
+        name: String,
+        /// Where the loop is written.
+        place: Location,
     },
     /// E1207: a turn of a loop hands on more or fewer values than it began with.
     Turns {
@@ -241,7 +296,53 @@ impl fmt::Display for Reason {
                 write!(f, "{operation} of elements of {element}, where {wanted} is wanted")
             }
             Reason::Number { value, element } => write!(f, "{value} is no number of {element}"),
+            Reason::Broadcast { from, to } => {
+                write!(f, "a tile of the shape {} does not broadcast to {}: ", shape_text(from), shape_text(to))?;
+                let differs = |(_, (from, to)): &(usize, (&i64, &i64))| from != to && **from != 1;
+                match from.iter().zip(to).enumerate().find(differs) {
+                    _ if from.len() != to.len() => write!(f, "one has {} modes, the other {}", from.len(), to.len()),
+                    Some((mode, (from, _))) => write!(f, "its extent along mode {mode} is {from}, not 1"),
+                    None => f.write_str("not all extents of the result are powers of two"),
+                }
+            }
+            Reason::Operands { first, second } => {
+                write!(f, "tiles of the shapes {} and {} are not combined: ", shape_text(first), shape_text(second))?;
+                let differs = |(_, (a, b)): &(usize, (&i64, &i64))| a != b && **a != 1 && **b != 1;
+                match first.iter().zip(second).enumerate().find(differs) {
+                    Some((mode, (a, b))) if first.len() == second.len() => {
+                        write!(f, "along mode {mode} one has {a} elements, the other {b}")
+                    }
+                    _ => write!(f, "one has {} modes, the other {}", first.len(), second.len()),
+                }
+            }
+            Reason::Unknown { what: "value", name } => {
+                write!(f, "the value `{name}` is not known here")
+            }
             Reason::Unknown { what, name } => write!(f, "there is no {what} `{name}` here"),
+            Reason::Gone { name, place } => {
+                write!(f, "`{name}` is given in the body of the loop at {place}, and is not known behind it")
+            }
+            Reason::Size { name, known } => {
+                write!(f, "the size {name} is in no layout of a tensor; ")?;
+                match known.as_slice() {
+                    [] => f.write_str("all extents of tensors are known"),
+                    known => write!(f, "the sizes are {}", known.join(", ")),
+                }
+            }
+            Reason::Expression { what, text, error } if text.is_empty() => {
+                let _ = error;
+                write!(f, "{what} is missing here")
+            }
+            Reason::Expression { what, text, error } => write!(f, "`{text}` is not {what}: {error}"),
+            Reason::NoGrid { axis } => {
+                write!(f, "block.{axis} is used, and no grid says how many blocks there are")
+            }
+            Reason::Index { index } => write!(f, "an index does not fit in 64 bits: {index}"),
+            Reason::Forgotten { name, place } => write!(
+                f,
+                "`{name}` is given before the loop at {place}, and again in its body: each turn would read what it was \
+                 before the loop"
+            ),
             Reason::Text { found, expected } => write!(f, "{expected} is wanted, and {found} stands here"),
             Reason::Late { word } => write!(f, "`{word}` stands behind a statement"),
             Reason::Role { tensor, tried } => write!(f, "{tensor} cannot be {tried}"),
@@ -294,6 +395,22 @@ fn plural(count: usize, what: &str) -> String {
     if count == 1 { what.to_string() } else { format!("{what}s") }
 }
 
+/// What helps where the kernel is refused that a program becomes: in words of tile programs, where
+/// those of kernels are other ones.
+fn of_kernel(error: &KernelError) -> Option<String> {
+    Some(match error.reason() {
+        KernelReason::NeverWritten { .. } => {
+            "cover the whole tensor: a block for each tile of it, as in `grid ceil(M/4)`, or a loop over tiles"
+                .to_string()
+        }
+        KernelReason::WrittenTwice { .. } => {
+            "let each block store tiles of its own, or combine them, as in `atomic_add` to an `inout`".to_string()
+        }
+        KernelReason::TooMuch { .. } => "take smaller tiles, or more warps".to_string(),
+        _ => return error.help(),
+    })
+}
+
 /// What helps where an operation does not have elements of a type.
 fn of_element(operation: &str) -> &'static str {
     match operation {
@@ -319,6 +436,9 @@ fn of_limit(what: &str) -> &'static str {
         _ => "take smaller tiles, or more warps",
     }
 }
+
+/// How a loop hands a value on.
+const CARRY: &str = "carry it, as in `loop i < 4 with s = zero { .. next s + a } -> s`";
 
 /// What to write in place of a function that other libraries have.
 const MEANT: [(&[&str], &str); 12] = [
@@ -353,6 +473,9 @@ fn of_unknown(what: &str, name: &str) -> String {
         "tensor" => "tensors are declared before the first statement, as in `input x: f32 (M,64):(64,1)`".to_string(),
         "atom" => "the chapter on tile programs lists those that a program may name".to_string(),
         "value of this program" => "a value belongs to the program in which it was made".to_string(),
+        "value" => format!(
+            "a name is known from its statement to the end of the body around it; {CARRY}, where it is a value of a loop"
+        ),
         _ => "a name is known from its statement to the end of the body around it".to_string(),
     }
 }
@@ -373,11 +496,14 @@ impl Refusal for TileError {
         match &*self.reason {
             Reason::Shape { .. } => "E1201",
             Reason::Element { .. } | Reason::Number { .. } => "E1202",
-            Reason::Unknown { .. } => "E1203",
+            Reason::Broadcast { .. } | Reason::Operands { .. } => "E1201",
+            Reason::Unknown { .. } | Reason::Gone { .. } | Reason::Size { .. } => "E1203",
+            Reason::Expression { error, .. } => error.code(),
             Reason::Text { .. } | Reason::Late { .. } => "E1204",
             Reason::Role { .. } => "E1205",
             Reason::TooMuch { .. } | Reason::Warps { .. } | Reason::Blocks { .. } => "E1206",
-            Reason::Turn { .. } | Reason::Turns { .. } => "E1207",
+            Reason::NoGrid { .. } | Reason::Index { .. } => "E1206",
+            Reason::Turn { .. } | Reason::Turns { .. } | Reason::Forgotten { .. } => "E1207",
             Reason::Held { .. } => "E1208",
             Reason::Argument { .. } => "E1209",
             Reason::WrittenTwice { .. } | Reason::StoredTwice { .. } => "E1210",
@@ -395,6 +521,32 @@ impl Refusal for TileError {
                  edges of its tensor, and what lies there is left out"
                     .to_string()
             }
+            Reason::Broadcast { .. } => {
+                "a broadcast makes other extents of extents of 1 alone; reshape the tile first, as in \
+                 `broadcast(reshape(a, (1,64)), (4,64))`"
+                    .to_string()
+            }
+            Reason::Operands { .. } => {
+                "the extents of both tiles are equal, or 1 along a mode; load, reshape or transpose one of them"
+                    .to_string()
+            }
+            Reason::Gone { .. } | Reason::Forgotten { .. } => CARRY.to_string(),
+            Reason::Size { name, known } => match nearest(name, known.iter().map(String::as_str), 1).first() {
+                Some(near) => format!("did you mean {near}?"),
+                None => "use a name that stands in the layout of a tensor, as M in `(M,64):(64,1)`".to_string(),
+            },
+            Reason::Expression { what: "a layout", .. } => {
+                "a layout is (shape):(strides), nested alike, as in `(M,64):(64,1)`".to_string()
+            }
+            Reason::Expression { .. } => {
+                "an expression has names of sizes, whole numbers, + - *, parentheses, and `ceil(M/4)` or `floor(M/4)` \
+                 for quotients"
+                    .to_string()
+            }
+            Reason::NoGrid { .. } => {
+                "say it before the first statement, as in `grid ceil(M/4)`, with one count for each axis".to_string()
+            }
+            Reason::Index { .. } => "take smaller factors, or let a size of the grid count further".to_string(),
             Reason::Element { operation, .. } => of_element(operation).to_string(),
             Reason::Number { .. } => {
                 "integers are whole and have ends; to compute with others convert the tile first, as in \
@@ -445,7 +597,7 @@ impl Refusal for TileError {
                 "leave the atom out, and the passes choose one; `tilewright kernel explain` says which".to_string()
             }
             Reason::Layout(error) => return error.help().map(|help| help.to_string()),
-            Reason::Kernel(error) => return error.help(),
+            Reason::Kernel(error) => return of_kernel(error),
         })
     }
 }

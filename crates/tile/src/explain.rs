@@ -127,6 +127,8 @@ pub struct Explanation {
     pub widest: Option<Location>,
     /// The values that live there, the largest first.
     pub taken: Vec<Taken>,
+    /// What is not known and was assumed: of which tiles the coordinates are read from memory.
+    pub assumed: Vec<String>,
     /// Cycles of a multiprocessor for the work of a block, by the weights of an H200.
     pub cycles: f64,
     /// What every assignment of these layouts costs at least; the same number where the choice is
@@ -147,8 +149,8 @@ impl Compiled {
     /// ```
     /// use tilewright_tile::{LIBRARY, Program};
     ///
-    /// let (name, text) = LIBRARY[0];
-    /// let explained = Program::read(name, text)?.compile()?.explain()?;
+    /// let entry = LIBRARY[0];
+    /// let explained = Program::read(entry.name, entry.text)?.compile()?.explain()?;
     /// // The best there is, among the layouts that were weighed.
     /// assert_eq!(explained.cycles, explained.bound);
     /// assert!(explained.choices.iter().all(|own| own.next.as_ref().is_none_or(|next| next.cycles >= explained.cycles)));
@@ -201,9 +203,22 @@ impl Compiled {
             Taken { name, registers, place: places.get(&value).copied() }
         });
         let taken = taken.collect();
-        let outputs = self.kernel.outputs().to_vec();
+        let (outputs, assumed) = (self.kernel.outputs().to_vec(), self.assumed());
         let cycles = cost;
-        Ok(Explanation { warps, roles, program, choices, conversions, staged, widest, taken, cycles, bound, outputs })
+        Ok(Explanation {
+            warps,
+            roles,
+            program,
+            choices,
+            conversions,
+            staged,
+            widest,
+            taken,
+            assumed,
+            cycles,
+            bound,
+            outputs,
+        })
     }
 
     fn next(&self, next: &Next, names: &HashMap<ValueId, String>) -> NextBest {
@@ -218,6 +233,23 @@ impl Compiled {
         });
         let (cost, bound) = (cycles(next.cost), cycles(next.bound));
         NextBest { held: next.held.clone(), cycles: cost, bound, because: because.collect() }
+    }
+
+    /// The tiles whose coordinates are not known before a launch, each tensor and line once.
+    fn assumed(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (number, statement) in &self.pools.assumed {
+            let (what, place) = statement;
+            let line = format!(
+                "the coordinates of {what} {} at line {} are not known: those of neighbours are taken to be far apart",
+                self.tensor(*number),
+                place.line()
+            );
+            if !found.contains(&line) {
+                found.push(line);
+            }
+        }
+        found
     }
 
     fn tensor(&self, number: usize) -> &str {

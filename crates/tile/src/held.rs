@@ -8,8 +8,8 @@
 
 use std::fmt;
 
-use tilewright_kernel::Distribution;
-use tilewright_layout::{Layout, Tree};
+use tilewright_kernel::{Distribution, KernelError};
+use tilewright_layout::{Layout, LayoutError, Tree};
 
 use crate::error::Reason;
 
@@ -62,20 +62,20 @@ impl Held {
     }
 
     /// From (thread, value) to elements.
-    pub fn layout(&self) -> Result<Layout, Reason> {
-        let mode = |bits: Vec<Option<u8>>| -> Result<Layout, Reason> {
+    pub fn layout(&self) -> Result<Layout, LayoutError> {
+        let mode = |bits: Vec<Option<u8>>| -> Result<Layout, LayoutError> {
             let modes: Vec<Layout> =
                 bits.iter().map(|bit| Layout::mode_of(2, bit.map_or(0, |bit| 1 << bit))).collect::<Result<_, _>>()?;
             Ok(if modes.is_empty() { Layout::mode_of(1, 0)? } else { Layout::tuple(&modes)?.coalesce()? })
         };
         let threads = mode(self.threads.clone())?;
         let values = mode(self.values.iter().map(|bit| Some(*bit)).collect())?;
-        Ok(Layout::tuple([&threads, &values])?)
+        Layout::tuple([&threads, &values])
     }
 
     /// The layout of a tile of these extents, as the kernel language has it.
-    pub(crate) fn distribution(&self, shape: &[i64]) -> Result<Distribution, Reason> {
-        Ok(Distribution::of_layout(&tree(shape)?, &self.layout()?)?)
+    pub(crate) fn distribution(&self, shape: &[i64]) -> Result<Distribution, KernelError> {
+        Distribution::of_layout(&tree(shape)?, &self.layout()?)
     }
 
     /// What a layout `(threads, values)` says, if it is one of bits.
@@ -127,11 +127,11 @@ impl Held {
 }
 
 /// A shape as the algebra has it: one extent alone is no tuple.
-pub(crate) fn tree(shape: &[i64]) -> Result<Tree<i64>, Reason> {
+pub(crate) fn tree(shape: &[i64]) -> Result<Tree<i64>, LayoutError> {
     match shape {
         [] => Ok(Tree::leaf(1)),
         [one] => Ok(Tree::leaf(*one)),
-        several => Ok(Tree::flat(several.to_vec())?),
+        several => Tree::flat(several.to_vec()),
     }
 }
 

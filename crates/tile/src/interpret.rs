@@ -6,6 +6,7 @@
 //! elements, each rounded: where a program leaves an order open, this is one of those that it
 //! admits.
 
+pub(crate) mod coordinates;
 mod number;
 mod tile;
 

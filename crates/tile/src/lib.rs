@@ -64,13 +64,13 @@ mod top;
 mod weights;
 
 pub use build::{Build, Mask, TensorId, Value};
-pub use check::{Compared, Report, Unchecked};
+pub use check::{Compared, Meant, Report, Unchecked};
 pub use compile::Compiled;
 pub use error::{Reason, Taker, TileError};
 pub use explain::{Choice, Conversion, Explanation, NextBest, Staged, Taken};
 pub use explanation::explanation;
 pub use held::Held;
-pub use library::LIBRARY;
+pub use library::{Entry, LIBRARY};
 pub use program::{
     Axis, Binary, Comparison, Count, Index, Loop, MAX_ELEMENTS, MAX_RANK, Name, Operation, Program, Reduction, Role,
     Statement, Tensor, Type, Unary, ValueId,

@@ -28,7 +28,6 @@ use tilewright_layout::symbolic::Expr;
 
 use self::functions::reductions;
 use self::stage::staged;
-use crate::error::Reason;
 use crate::held::Held;
 use crate::place::Placed;
 use crate::program::{Axis, Count, Index, Loop, Name, Operation, Program, Statement, ValueId};
@@ -47,11 +46,14 @@ pub(crate) fn lower(placed: &Placed, resident: u32, taken: &Memory) -> Result<Ke
     let program = &placed.program;
     Kernel::build(&program.name, |k| {
         let mut tensors = Vec::new();
-        for tensor in &program.tensors {
-            tensors.push(k.tensor_of(tensor.element, &tensor.name, &tensor.layout, tensor.role)?);
+        for (tensor, (place, _)) in program.tensors.iter().zip(&program.declared) {
+            let declare = || k.tensor_of(tensor.element, &tensor.name, &tensor.layout, tensor.role);
+            tensors.push(place.during(declare)?);
         }
-        for (axis, count) in Axis::ALL.into_iter().zip(&program.grid) {
-            k.grid(axis, count)?;
+        // What the program does not say is one block.
+        let counts = program.grid.iter().map(String::as_str).chain(std::iter::repeat("1"));
+        for (axis, count) in Axis::ALL.into_iter().zip(counts) {
+            program.at_grid(|| k.grid(axis, count))?;
         }
         let threads = placed.layouts.values().next().map_or(32, Held::threads);
         k.threads(threads)?;
@@ -99,15 +101,6 @@ struct Lowering<'k, 'p> {
     groups: Option<roles::Groups<'k, 'p>>,
 }
 
-/// A refusal of the algebra, or of this crate, as one of the kernel language.
-fn refused(reason: Reason) -> KernelError {
-    match reason {
-        Reason::Kernel(error) => *error,
-        Reason::Layout(error) => error.into(),
-        _ => over(),
-    }
-}
-
 fn over() -> KernelError {
     tilewright_layout::LayoutError::Overflow { op: "tile" }.into()
 }
@@ -145,7 +138,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
     }
 
     fn distribution(&self, value: ValueId) -> Result<Distribution, KernelError> {
-        self.held(value)?.distribution(&self.placed.program.type_of(value).shape).map_err(refused)
+        self.held(value)?.distribution(&self.placed.program.type_of(value).shape)
     }
 
     fn numbers(&self, value: ValueId) -> Result<Vec<Num<'k>>, KernelError> {
@@ -214,7 +207,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
                     self.values.insert(*result, own);
                 }
                 Statement::Store { place, .. } => place.during(|| self.store(statement, late))?,
-                Statement::Loop(own) => self.turns(own)?,
+                Statement::Loop(own) => own.place.during(|| self.turns(own))?,
             }
             self.note(statement.place());
             self.let_go(&body[number..=number], &body[number + 1..])?;

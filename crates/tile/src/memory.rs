@@ -2,46 +2,68 @@
 //!
 //! Law: a tile's bit `b` is a step of so many elements of memory ([`Place::steps`]), at sizes that
 //! the facts admit and that are multiples of nothing else. The sectors of an access are counted at
-//! these sizes, lane by lane, by `analysis`.
+//! these sizes, lane by lane, by `analysis`. Coordinates that a tile says are computed where they
+//! do not depend on the contents of a tensor; others are assumed to be far apart.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use tilewright_analysis::{Access, Storage, global_access};
 use tilewright_kernel::Element;
-use tilewright_layout::Layout;
-use tilewright_layout::symbolic::{Expr, Symbolic, Values};
+use tilewright_layout::symbolic::{Declarations, Expr, Parameter, Symbolic, Values};
+use tilewright_layout::{Layout, LayoutError};
 
-use crate::error::Reason;
+use crate::error::{Reason, TileError};
 use crate::held::Held;
-use crate::program::Program;
+use crate::program::{Program, Tensor};
 
 /// The bytes of the widest access of a thread.
 const VECTOR_BYTES: i64 = 16;
 /// The bytes of a sector.
 const SECTOR_BYTES: i64 = 32;
-/// How far apart elements are taken to be whose coordinates a tile says.
-const ANYWHERE: i64 = 1 << 20;
+/// How far apart coordinates are taken to be that a tile says and nobody knows: an odd number, so
+/// that their offsets are multiples of what the stride is a multiple of, and no more.
+const ANYWHERE: i64 = (1 << 20) + 1;
 /// About how large a size is taken to be that is known at launch alone.
 const TYPICAL: i64 = 4096;
 
-/// Sizes of a program that its facts admit, each a multiple of nothing but what they say.
-pub(crate) fn typical(program: &Program) -> Result<Values, Reason> {
-    let mut values = Values::new();
-    let mut seen: Vec<(String, i64)> = Vec::new();
-    for tensor in program.tensors() {
-        let layout: Layout<Expr> = tensor.layout.parse()?;
-        for parameter in layout.parameters() {
-            let Some(name) = parameter.name() else { continue };
-            let facts = parameter.facts();
+/// Sizes of a program that its facts admit, each a multiple of nothing but what they say: about
+/// [`TYPICAL`], or smaller ones where tensors of such sizes have more elements than 64 bits count.
+pub(crate) fn typical(program: &Program) -> Result<Values, TileError> {
+    let mut found = sizes_of(program, TYPICAL)?;
+    for size in [256, 16, 1] {
+        if program.tensors().iter().all(|tensor| is_counted(tensor, &found)) {
+            break;
+        }
+        found = sizes_of(program, size)?;
+    }
+    Ok(found)
+}
+
+/// Whether the elements that a tensor reaches can be counted at sizes.
+fn is_counted(tensor: &Tensor, sizes: &Values) -> bool {
+    let layout = tensor.layout.parse::<Layout<Expr>>().and_then(|layout| layout.numbers(sizes));
+    layout.and_then(|layout| layout.cosize()).is_ok()
+}
+
+fn sizes_of(program: &Program, about: i64) -> Result<Values, TileError> {
+    let (mut values, mut names) = (Values::new(), Declarations::new());
+    let tensors = || program.tensors().iter().zip(&program.declared);
+    for (tensor, (place, _)) in tensors() {
+        let gathered = names.gather(&tensor.layout);
+        gathered.map_err(|error| Reason::from(error).at("tensor", *place))?;
+    }
+    for (tensor, (place, _)) in tensors() {
+        let refused = |error: LayoutError| Reason::from(error).at("tensor", *place);
+        let layout: Layout<Expr> = tensor.layout.parse().map_err(refused)?;
+        for name in layout.parameters().iter().filter_map(Parameter::name) {
+            // What all tensors say of it.
+            let facts = names.parameter(name).map_err(refused)?.facts();
             let divisor = facts.divisor().max(1);
-            match seen.iter_mut().find(|(own, _)| own == name) {
-                Some((_, known)) => *known = (*known).max(divisor),
-                None => seen.push((name.to_string(), divisor)),
-            }
-            let known = seen.iter().find(|(own, _)| own == name).map_or(divisor, |(_, known)| *known);
-            let value = known.saturating_mul((TYPICAL / known) | 1);
-            let value = facts.greatest().map_or(value, |greatest| value.min(greatest));
-            values.set_named(name, facts.least().map_or(value, |least| value.max(least)));
+            let value = divisor.saturating_mul((about / divisor) | 1);
+            let value = facts.greatest().map_or(value, |most| value.min(most - most.rem_euclid(divisor)));
+            let least = |least: i64| least.saturating_add((-least).rem_euclid(divisor));
+            values.set_named(name, facts.least().map_or(value, |own| value.max(least(own))));
         }
     }
     Ok(values)
@@ -53,6 +75,11 @@ pub(crate) struct Place {
     /// How far the elements are apart that differ in one bit of their number.
     pub(crate) steps: Vec<i64>,
     pub(crate) element: Element,
+    /// The bits of the mode along which another tile says the coordinates: each coordinate has an
+    /// access of its own.
+    picked: Range<usize>,
+    /// Whether these coordinates are not known, and taken to be far apart.
+    pub(crate) assumed: bool,
 }
 
 /// What an access of all threads of a block costs.
@@ -90,19 +117,32 @@ impl Place {
             let wanted = format!("one of {known} extents, as the tensor has,");
             return Err(Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted });
         }
-        Ok(Place { steps, element: tensor.element })
+        Ok(Place { steps, element: tensor.element, picked: 0..0, assumed: false })
     }
 
-    /// The same tile, where another tile says the coordinates along a mode: elements along it may
-    /// be anywhere.
-    pub(crate) fn picked(mut self, shape: &[i64], mode: usize) -> Place {
-        let first: u32 = shape[..mode].iter().map(|extent| extent.trailing_zeros()).sum();
-        for bit in 0..shape[mode].trailing_zeros() {
-            if let Some(step) = self.steps.get_mut((first + bit) as usize) {
-                *step = ANYWHERE << bit;
-            }
-        }
-        self
+    /// A tile of a tensor, where another tile says the coordinates along a mode: these, or ones
+    /// that are not known. Those are taken to be far apart, each multiple of the stride.
+    pub(crate) fn gathered(
+        program: &Program,
+        tensor: usize,
+        (shape, mode): (&[i64], usize),
+        coordinates: Option<&[f64]>,
+        sizes: &Values,
+    ) -> Result<Place, Reason> {
+        let mut place = Place::new(program, tensor, shape, sizes)?;
+        let first = shape[..mode].iter().map(|extent| extent.trailing_zeros() as usize).sum::<usize>();
+        place.picked = first..first + shape[mode].trailing_zeros() as usize;
+        let layout: Layout<Expr> = program.tensors()[tensor].layout.parse()?;
+        let layout = layout.numbers(sizes)?;
+        let own = if layout.profile().is_leaf() { Some(layout) } else { layout.mode(mode) };
+        let Some(own) = own else { return Ok(place) };
+        let offsets = coordinates.and_then(|all| all.iter().map(|at| own.eval(&(*at as i64)).ok()).collect());
+        let steps = offsets.and_then(|offsets: Vec<i64>| linear(&offsets));
+        place.assumed = steps.is_none() && !place.picked.is_empty();
+        let far = own.eval(&1)?.saturating_mul(ANYWHERE);
+        let steps = steps.unwrap_or((0..place.picked.len()).map(|bit| far.saturating_mul(1 << bit)).collect());
+        place.steps[place.picked.clone()].copy_from_slice(&steps);
+        Ok(place)
     }
 
     /// How many elements a thread takes at once: values side by side, from multiples of their
@@ -111,12 +151,18 @@ impl Place {
         let most = (VECTOR_BYTES / i64::from(self.element.bytes())).trailing_zeros();
         let beside = |bits: u32| {
             let low = held.values.iter().take(bits as usize).enumerate();
-            let low: Vec<u8> =
-                low.filter(|(at, bit)| self.steps[usize::from(**bit)] == 1 << at).map(|(_, bit)| *bit).collect();
+            let beside = |(at, bit): &(usize, &u8)| self.is_beside(usize::from(**bit), *at);
+            let low: Vec<u8> = low.filter(beside).map(|(_, bit)| *bit).collect();
             let aligned = |(bit, step): (usize, &i64)| low.contains(&(bit as u8)) || step % (1 << bits) == 0;
             low.len() == bits as usize && self.steps.iter().enumerate().all(aligned)
         };
         1 << (0..=most).rev().find(|bits| beside(*bits)).unwrap_or(0)
+    }
+
+    /// Whether elements that differ in a bit are so far apart that one access takes both, as the
+    /// `at`-th bit of its elements.
+    fn is_beside(&self, bit: usize, at: usize) -> bool {
+        self.steps[bit] == 1 << at && !self.picked.contains(&bit)
     }
 
     /// Whether 16 bytes side by side, from multiples of 16 on, are of this mode of a tile alone.
@@ -133,7 +179,7 @@ impl Place {
     pub(crate) fn cost(&self, held: &Held) -> Result<AccessCost, Reason> {
         // In which order a thread has its values is open: accesses take what is side by side.
         let mut held = held.clone();
-        held.values.sort_by_key(|bit| self.steps[usize::from(*bit)].abs());
+        held.values.sort_by_key(|bit| (self.picked.contains(&usize::from(*bit)), self.steps[usize::from(*bit)].abs()));
         let held = &held;
         let modes: Vec<Layout> = self.steps.iter().map(|step| Layout::mode_of(2, *step)).collect::<Result<_, _>>()?;
         let storage = if modes.is_empty() { Layout::mode_of(1, 0)? } else { Layout::tuple(&modes)? };
@@ -160,7 +206,7 @@ impl Place {
             (step == 0, step)
         });
         let widest = (VECTOR_BYTES / i64::from(self.element.bytes())).trailing_zeros() as usize;
-        let beside = near.iter().enumerate().take_while(|(at, bit)| self.steps[usize::from(**bit)] == 1 << at).count();
+        let beside = near.iter().enumerate().take_while(|(at, bit)| self.is_beside(usize::from(**bit), *at)).count();
         let odd = |bits: usize| near[bits..].iter().any(|bit| self.steps[usize::from(*bit)] % (1 << bits) != 0);
         let widest = (0..=widest.min(beside)).rev().find(|bits| !odd(*bits)).unwrap_or(0);
         let mut found = Vec::new();
@@ -193,10 +239,22 @@ impl Place {
     }
 }
 
+/// The step of each bit of an index, where offsets are sums of steps.
+fn linear(offsets: &[i64]) -> Option<Vec<i64>> {
+    let first = offsets.first()?;
+    let bits = offsets.len().trailing_zeros();
+    let steps: Vec<i64> = (0..bits).map(|bit| offsets.get(1 << bit)?.checked_sub(*first)).collect::<Option<_>>()?;
+    let sum = |index: usize| {
+        let set = steps.iter().enumerate().filter(|(bit, _)| index >> bit & 1 == 1);
+        set.map(|(_, step)| *step).try_fold(*first, i64::checked_add)
+    };
+    offsets.iter().enumerate().all(|(index, offset)| sum(index) == Some(*offset)).then_some(steps)
+}
+
 /// A layout for a tile that no tensor and no instruction asks for: elements one after another.
 pub(crate) fn plain(bits: usize, thread_bits: usize) -> Held {
     let steps = (0..bits).map(|bit| 1 << bit).collect();
-    let place = Place { steps, element: Element::F32 };
+    let place = Place { steps, element: Element::F32, picked: 0..0, assumed: false };
     place.coalesced(thread_bits).into_iter().next().unwrap_or(Held { threads: vec![None; thread_bits], values: vec![] })
 }
 
@@ -249,7 +307,7 @@ mod tests {
             let (beside, apart) = (chance.below(bits + 1), chance.below(4));
             let steps: Vec<i64> =
                 (0..bits).map(|bit| if bit < beside { 1 << bit } else { 1 << (bit + apart) }).collect();
-            let place = Place { steps, element };
+            let place = Place { steps, element, picked: 0..0, assumed: false };
             let mut order: Vec<u8> = (0..bits as u8).collect();
             for at in (1..bits).rev() {
                 order.swap(at, chance.below(at + 1));
@@ -263,7 +321,7 @@ mod tests {
     #[test]
     fn lanes_lie_side_by_side_in_the_widest_accesses() {
         for (element, vector) in [(Element::F32, 4), (Element::Bf16, 8), (Element::U8, 16)] {
-            let place = Place { steps: (0..12).map(|bit| 1 << bit).collect(), element };
+            let place = Place { steps: (0..12).map(|bit| 1 << bit).collect(), element, picked: 0..0, assumed: false };
             let found = place.coalesced(8);
             assert_eq!(found.iter().map(|held| place.vector(held)).max(), Some(vector));
             // Each instruction of a warp takes the sectors that it fills.

@@ -7,14 +7,16 @@
 
 mod seeds;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use tilewright_kernel::program::Location;
 use tilewright_layout::symbolic::Values;
 
 use self::seeds::Seeds;
 use crate::by_hand::{ByHand, Given};
-use crate::error::{Reason, Taker};
+use crate::error::{Reason, Taker, TileError};
 use crate::held::{Held, bits};
+use crate::interpret::coordinates;
 use crate::matrix::Tiling;
 use crate::memory::{self, Place};
 use crate::picked;
@@ -115,6 +117,8 @@ pub(crate) struct Pools {
     pub(crate) stores: HashMap<usize, Vec<Held>>,
     /// The ways of each product, by its result.
     pub(crate) tilings: HashMap<ValueId, Vec<Tiling>>,
+    /// The accesses whose coordinates are not known: the tensor, what is done, and where.
+    pub(crate) assumed: Vec<(usize, (&'static str, Location))>,
     /// Where tiles of tensors lie, by the number of the statement that moves them.
     pub(crate) places: HashMap<usize, Place>,
 }
@@ -168,10 +172,11 @@ impl Pools {
         (warps, roles): (i64, Option<&Roles>),
         by_hand: &ByHand,
         sizes: &Values,
-    ) -> Result<Pools, Reason> {
+    ) -> Result<Pools, TileError> {
         let thread_bits = 5 + warps.trailing_zeros() as usize;
         let mut pools = Pools::carried(nodes);
-        let given = Seeds { program, warps, roles, by_hand, sizes }.all(nodes, &mut pools)?;
+        let coordinates = coordinates::known(program, nodes, sizes, &that_say_coordinates(nodes));
+        let given = Seeds { program, warps, roles, by_hand, sizes, coordinates }.all(nodes, &mut pools)?;
         pools.spread_all(program, nodes);
         pools.fill(program, nodes, thread_bits);
         pools.keep_words(program, nodes, thread_bits);
@@ -202,6 +207,7 @@ impl Pools {
             origins: HashMap::new(),
             stores: HashMap::new(),
             tilings: HashMap::new(),
+            assumed: Vec::new(),
             places: HashMap::new(),
         }
     }
@@ -373,6 +379,16 @@ impl Pools {
             Statement::Store { .. } => false,
         }
     }
+}
+
+/// The tiles that say the coordinates of other tiles.
+fn that_say_coordinates(nodes: &[Node<'_>]) -> HashSet<ValueId> {
+    let own = |node: &Node<'_>| match node.statement {
+        Statement::Let { operation: Operation::Gather { .. }, operands, .. } => operands.first().copied(),
+        Statement::Store { rows, .. } => rows.map(|(_, rows)| rows),
+        _ => None,
+    };
+    nodes.iter().filter_map(own).collect()
 }
 
 /// The layout of a result where an operand has one, if the operation says it.

@@ -388,6 +388,18 @@ pub enum Statement {
 }
 
 impl Statement {
+    /// What messages call it.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Statement::Let { operation: Operation::Load { .. } | Operation::Gather { .. }, .. } => "load",
+            Statement::Let { operation: Operation::Held(_), .. } => "held",
+            Statement::Let { operation: Operation::Dot, .. } => "dot",
+            Statement::Let { .. } => "value",
+            Statement::Store { .. } => "store",
+            Statement::Loop(_) => "loop",
+        }
+    }
+
     /// Where it was written.
     pub(crate) fn place(&self) -> Location {
         match self {
@@ -443,6 +455,8 @@ pub struct Program {
     /// Where each tensor is declared, and how many modes it has.
     pub(crate) declared: Vec<(Location, usize)>,
     pub(crate) grid: Vec<String>,
+    /// Where it is said.
+    pub(crate) grid_place: Option<Location>,
     pub(crate) warps: Option<u32>,
     /// The type of each value.
     pub(crate) types: Vec<Type>,
@@ -466,6 +480,14 @@ impl Program {
     /// said.
     pub fn grid(&self) -> &[String] {
         &self.grid
+    }
+
+    /// Does what `statements` does where the grid is said.
+    pub(crate) fn at_grid<R>(&self, statements: impl FnOnce() -> R) -> R {
+        match self.grid_place {
+            Some(place) => place.during(statements),
+            None => statements(),
+        }
     }
 
     /// How many warps a block has, where that was said.

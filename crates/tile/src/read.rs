@@ -45,7 +45,7 @@
 mod expression;
 mod text;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
 
 use tilewright_kernel::Element;
@@ -54,19 +54,32 @@ use tilewright_kernel::program::Location;
 use self::text::Text;
 use crate::build::{Build, TensorId};
 use crate::error::{Reason, TileError};
-use crate::program::{Axis, Count, Index, Name, Program, Reduction, Role, ValueId, atomic};
+use crate::program::{Axis, Count, Index, Program, Reduction, Role, ValueId, atomic};
 
 /// What names stand for.
 #[derive(Clone, Default)]
 struct Names {
     values: HashMap<String, ValueId>,
     turns: HashMap<String, u32>,
+    /// Names of values that loops before did not hand on, and where the loop is written.
+    gone: HashMap<String, Location>,
+}
+
+/// The body of a loop that is being read.
+struct Body {
+    place: Location,
+    /// What names stood for before it.
+    around: HashMap<String, ValueId>,
+    /// Of these, which it read; and which names it gave.
+    read: HashSet<String>,
+    given: HashSet<String>,
 }
 
 struct Reader<'t, 'b> {
     text: Text<'t>,
     build: &'b Build,
     names: Names,
+    bodies: Vec<Body>,
     /// How many parentheses and bodies are open.
     depth: u32,
 }
@@ -116,7 +129,7 @@ impl Program {
         let name = text.name("the name of the program")?;
         text.sign("{")?;
         Program::build(&name, |build| {
-            let mut reader = Reader { text, build, names: Names::default(), depth: 0 };
+            let mut reader = Reader { text, build, names: Names::default(), bodies: Vec::new(), depth: 0 };
             reader.declarations()?;
             reader.statements()?;
             reader.text.sign("}")?;
@@ -136,8 +149,7 @@ impl<'b> Reader<'_, 'b> {
                 let element = self.element()?;
                 let layout = self.text.line();
                 self.build.declared(element, (&name, &layout), role, place)?;
-            } else if self.text.takes_word("grid") {
-                let line = self.text.line();
+            } else if let Some(line) = self.text.takes_line("grid") {
                 self.build.blocks(&split(&line), place)?;
             } else if self.text.takes_word("warps") {
                 let warps = self.text.integer()?;
@@ -186,11 +198,41 @@ impl<'b> Reader<'_, 'b> {
                 let name = self.text.name("a statement")?;
                 self.text.sign("=")?;
                 let value = self.value()?;
-                self.names.values.insert(name, value);
+                self.gives(name, value, place)?;
             }
             // What an operator refused, at once: what follows would only repeat it.
             self.build.complaint()?;
         }
+    }
+
+    /// What a name stands for.
+    fn named(&mut self, name: &str, place: Location) -> Result<ValueId, TileError> {
+        if let Some(of) = self.names.gone.get(name) {
+            return Err(Reason::Gone { name: name.to_string(), place: *of }.at("value", place));
+        }
+        let known = self.names.values.get(name).copied();
+        let value =
+            known.ok_or_else(|| Reason::Unknown { what: "value", name: name.to_string() }.at("value", place))?;
+        for body in &mut self.bodies {
+            if body.around.get(name) == Some(&value) {
+                body.read.insert(name.to_string());
+            }
+        }
+        Ok(value)
+    }
+
+    /// Gives a name. A turn that read what it stood for before the loop was meant to read what the
+    /// turn before gave, which only a value that is carried does.
+    fn gives(&mut self, name: String, value: ValueId, place: Location) -> Result<(), TileError> {
+        if let Some(body) = self.bodies.iter().find(|body| body.read.contains(&name)) {
+            return Err(Reason::Forgotten { name, place: body.place }.at("value", place));
+        }
+        for body in &mut self.bodies {
+            body.given.insert(name.clone());
+        }
+        self.names.gone.remove(&name);
+        self.names.values.insert(name, value);
+        Ok(())
     }
 
     fn store(&mut self, with: Option<Reduction>, place: Location) -> Result<(), TileError> {
@@ -240,8 +282,13 @@ impl<'b> Reader<'_, 'b> {
         self.names.turns.insert(turn, number);
         let initial: Vec<ValueId> = carried.iter().map(|(_, value)| *value).collect();
         let parameters = self.build.alike(&initial);
-        let names = carried.into_iter().map(|(name, _)| name);
-        self.names.values.extend(names.zip(parameters.iter().copied()));
+        let (read, given) = (HashSet::new(), HashSet::new());
+        self.bodies.push(Body { place, around: around.values.clone(), read, given });
+        let carried: Vec<String> = carried.into_iter().map(|(name, _)| name).collect();
+        for (name, parameter) in carried.iter().zip(&parameters) {
+            self.names.gone.remove(name);
+            self.names.values.insert(name.clone(), *parameter);
+        }
         self.statements()?;
         let mut next = Vec::new();
         if self.text.takes_word("next") {
@@ -252,6 +299,8 @@ impl<'b> Reader<'_, 'b> {
         }
         self.text.sign("}")?;
         self.names = around;
+        let given = self.bodies.pop().map_or(HashSet::new(), |body| body.given);
+        self.names.gone.extend(given.into_iter().filter(|name| !carried.contains(name)).map(|name| (name, place)));
         let results = self.build.end_loop(number, count, initial, parameters, next, place)?;
         if !results.is_empty() {
             self.text.sign("->")?;
@@ -261,6 +310,10 @@ impl<'b> Reader<'_, 'b> {
                 self.text.sign(",")?;
             }
             let name = self.text.name("the name of a result")?;
+            self.names.gone.remove(&name);
+            for body in &mut self.bodies {
+                body.given.insert(name.clone());
+            }
             self.names.values.insert(name, result);
         }
         self.depth -= 1;
@@ -289,8 +342,9 @@ impl<'b> Reader<'_, 'b> {
                         Reason::TooMuch { what: "tiles of coordinates".to_string(), asked, limit }.at("index", place)
                     );
                 }
-                Some(value) => {
-                    self.text.name("a tile")?;
+                Some(_) => {
+                    let name = self.text.name("a tile")?;
+                    let value = self.named(&name, place)?;
                     rows = Some((found.len(), value));
                     found.push(Index::from(0));
                 }
@@ -364,7 +418,7 @@ impl<'b> Reader<'_, 'b> {
             return Err(Reason::Text { found, expected }.at("index", place));
         }
         match self.names.turns.get(&name) {
-            Some(turn) => Ok(Index { terms: vec![(Name::Turn(*turn), 1)], constant: 0 }),
+            Some(turn) => Ok(Index::turn(*turn)),
             None => Err(Reason::Unknown { what: "turn of a loop", name }.at("index", place)),
         }
     }

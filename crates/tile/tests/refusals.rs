@@ -34,6 +34,34 @@ fn each_refusal_names_its_line_and_what_is_wrong() {
         ("store(x, (block.x, 0), a)", "E1205", "t.tile:8:1", "written"),
         ("b = load(y, (4,64), (block.x, 0))", "E1205", "t.tile:8:5", "read"),
         ("b = c", "E1203", "t.tile:8:5", "`c`"),
+        ("loop i < 4 { a = a * 2 }", "E1207", "t.tile:8:14", "`a` is given before the loop at t.tile:8:1"),
+        (
+            "loop i < 4 { b = exp(a) }\nstore(y, (block.x, 0), b)",
+            "E1203",
+            "t.tile:9:24",
+            "the body of the loop at t.tile:8:1",
+        ),
+        (
+            "loop i < 4 { a = load(x, (4,64), (i, 0)) }\nstore(y, (block.x, 0), a)",
+            "E1203",
+            "t.tile:9:24",
+            "`a` is given",
+        ),
+        (
+            "loop i < 4 { loop j < 4 { b = exp(a) }\nstore(y, (i, 0), b) }",
+            "E1203",
+            "t.tile:9:18",
+            "the body of the loop",
+        ),
+        ("loop i < 4 { loop j < 4 { a = exp(a) } }", "E1207", "t.tile:8:27", "before the loop at t.tile:8:1"),
+        (
+            "b = broadcast(a, (4,128))",
+            "E1201",
+            "t.tile:8:5",
+            "(4,64) does not broadcast to (4,128): its extent along mode 1 is 64",
+        ),
+        ("b = a + load(x, (8,64), (0, 0))", "E1201", "t.tile:8:7", "along mode 0 one has 4 elements, the other 8"),
+        ("b = f32(size(M//2))", "E0122", "t.tile:8:9", "`M//2` is not an expression of sizes"),
         ("b = sin(a)", "E1203", "t.tile:8:5", "`sin`"),
         ("b = load(x, (4,64), (i, 0))", "E1203", "t.tile:8:22", "`i`"),
         ("b = exp a", "E1203", "t.tile:8:5", "`exp`"),
@@ -316,7 +344,7 @@ tile t {
 
 #[test]
 fn texts_that_are_cut_off_are_refused_without_a_panic() {
-    for (name, text) in tilewright_tile::LIBRARY {
+    for tilewright_tile::Entry { name, text, .. } in tilewright_tile::LIBRARY {
         let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).step_by(13).collect();
         for end in ends {
             // What is whole without its end is another program; all else is refused.
@@ -332,4 +360,74 @@ fn texts_that_are_cut_off_are_refused_without_a_panic() {
     let index = format!("tile t {{ a = index({}1{}) }}", "(".repeat(10_000), ")".repeat(10_000));
     assert_eq!(Program::read("index", &index).unwrap_err().code(), "E1206");
     let _ = Index::from(1);
+}
+
+/// The refusal of compiling a program with this grid and these statements.
+fn uncompiled(grid: &str, statements: &str) -> TileError {
+    let text = format!(
+        "tile t {{\ninput x: f32 (M,64):(64,1)\noutput y: f32 (M,64):(64,1)\n{grid}\n\
+         a = load(x, (4,64), (block.x, 0))\n{statements}\n}}"
+    );
+    let read = Program::read("t.tile", &text);
+    read.and_then(|program| program.compile().map(drop)).expect_err(&text)
+}
+
+#[test]
+fn sizes_and_grids_that_no_launch_knows_are_refused_at_their_line() {
+    let store = "store(y, (block.x, 0), a)";
+    let turns = "loop i < Z with s = a { next s } -> s\nstore(y, (block.x, 0), s)";
+    let cases = [
+        ("grid ceil(N/4)", store, "E1203", "t.tile:4:1", "the size N is in no layout of a tensor; the sizes are M"),
+        ("grid ceil(M/4", store, "E0122", "t.tile:4:1", "`ceil(M/4` is not a number of blocks"),
+        ("grid (M+3)//4", store, "E0122", "t.tile:4:1", "`(M+3)//4` is not a number of blocks"),
+        ("grid", store, "E0122", "t.tile:4:1", "a number of blocks is missing here"),
+        ("warps 1", store, "E1206", "t.tile:5:5", "block.x is used, and no grid says"),
+        ("grid ceil(M/4)", turns, "E1203", "t.tile:6:1", "the size Z is in no layout"),
+        ("grid ceil(M/4)", "store(y, (block.x, 0), a + f32(size(Q)))", "E1203", "t.tile:6:32", "the size Q"),
+        (
+            "grid ceil(M/4)",
+            "store(y, (block.x*4611686018427387904*4 + 1, 0), a)",
+            "E1206",
+            "t.tile:6:1",
+            "an index does not fit in 64 bits",
+        ),
+        ("grid 1", "store(y, (0, 0), a)", "E0917", "t.tile:6:1", "stay unwritten"),
+    ];
+    for (grid, statements, code, place, words) in cases {
+        let error = uncompiled(grid, statements);
+        let message = error.to_string();
+        assert_eq!(error.code(), code, "{message}");
+        assert!(message.contains(place) && message.contains(words), "{message}");
+        assert!(!message.contains(".rs:") && !message.contains("?{"), "{message}");
+        let help = error.help().unwrap_or_default();
+        assert!(!help.is_empty() && !help.contains("k.") && !help.contains("local_tile"), "{message}: {help}");
+    }
+}
+
+#[test]
+fn what_is_declared_of_sizes_leads_to_no_other_error() {
+    // The error is the same, whatever sizes were taken to be.
+    for size in ["M", "M{max=1024}", "M{div=7,max=100}", "M{min=9000}", "M{div=3}"] {
+        let text = |second: &str| {
+            format!(
+                "tile t {{\ninput x: f32 ({size},64):(64,1)\noutput y: f32 ({second},64):(64,1)\ngrid 1\n\
+                 store(y, (0, 0), load(x, (4,64), (0, 0)))\n}}"
+            )
+        };
+        for second in [size, "M"] {
+            let error = Program::read("t.tile", &text(second)).unwrap().compile().unwrap_err();
+            assert_eq!(error.code(), "E0917", "{size} {second}: {error}");
+            assert!(error.to_string().contains("t.tile:5:1"), "{error}");
+        }
+    }
+    let text = "tile t {\ninput x: f32 (M{max=10},64):(64,1)\noutput y: f32 (M{min=20},64):(64,1)\n}";
+    let error = Program::read("t.tile", text).unwrap_err();
+    assert!(error.to_string().contains("t.tile:3:1"), "{error}");
+    // Five modes of 4096 have more elements than 64 bits count; smaller sizes have not.
+    let text = "tile t {\ninput x: u8 (A,B,C,D,E):(1,A,A*B,A*B*C,A*B*C*D)\n\
+                output y: u8 (A,B,C,D,E):(1,A,A*B,A*B*C,A*B*C*D)\ngrid ceil(A/32), B\n\
+                loop c < C {\nloop d < D {\nloop e < E {\n\
+                store(y, (block.x, block.y, c, d, e), load(x, (32,1,1,1,1), (block.x, block.y, c, d, e)))\n}\n}\n}\n}";
+    let compiled = Program::read("t.tile", text).unwrap().compile().unwrap_or_else(|error| panic!("{error}"));
+    compiled.check(&[("A", 5), ("B", 2), ("C", 2), ("D", 1), ("E", 3)]).unwrap();
 }

@@ -83,11 +83,7 @@ impl<'t> Value<'t> {
     ) -> [Value<'t>; N] {
         let shapes = values.map(|value| value.type_of().shape);
         let meet = shapes.iter().skip(1).try_fold(shapes[0].clone(), |all, shape| {
-            broadcast_shape(&all, shape).ok_or_else(|| Reason::Shape {
-                what: "an operand".to_string(),
-                shape: shape.clone(),
-                wanted: crate::error::shape_text(&all),
-            })
+            broadcast_shape(&all, shape).ok_or_else(|| Reason::Operands { first: all.clone(), second: shape.clone() })
         });
         match meet {
             Ok(shape) => values.map(|value| value.spread(&shape, statement, place)),

@@ -21,6 +21,7 @@ impl fmt::Display for Explanation {
             true => writeln!(f, "no assignment of the layouts that were weighed costs less")?,
             false => writeln!(f, "the best assignment costs at least {:.0}", self.bound)?,
         }
+        self.assumed.iter().try_for_each(|line| writeln!(f, "{line}"))?;
         self.registers(f)?;
         writeln!(f, "\nwhat asked for each layout, and what the best costs where a value has another one:")?;
         let width = self.choices.iter().map(|own| own.origin.len()).max().unwrap_or(0);

@@ -33,7 +33,7 @@ impl<'k> Lowering<'k, '_> {
         let (mut fixed, mut turned) = (Expr::from(bound - constant), Expr::from(0));
         for (term, by) in &difference.terms {
             let one = match term {
-                Term::Name(name) => self.index(&Index { terms: vec![(*name, 1)], constant: 0 })?,
+                Term::Name(name) => self.index(&Index { terms: vec![(*name, 1)], ..Index::from(0) })?,
                 Term::Size(text) => k.size(text)?,
             };
             let part = Stride::times(&one, &Expr::from(-by)).ok_or_else(over)?;

@@ -4,15 +4,14 @@
 //! place is that number, so they move as any tile does. Of threads with the same elements one
 //! writes.
 
-use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Distributed, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Extent, Slot, Stride, Tree, Truth};
+use tilewright_layout::{Coord, Slot, Tree};
 
-use super::{Lowering, Own, over, reductions, refused};
+use super::{Lowering, Own, over, reductions};
 use crate::held::Held;
 use crate::picked::{groups, part_shape};
-use crate::program::{Index, Name, Operation, Statement, ValueId};
+use crate::program::{Index, Operation, Statement, ValueId};
 
 impl<'k> Lowering<'k, '_> {
     /// The tile of a tensor at a place, along one mode at an index that the thread has.
@@ -29,20 +28,7 @@ impl<'k> Lowering<'k, '_> {
                 slots.push(Slot::At(own.clone()));
                 continue;
             }
-            let own = self.index(index)?;
-            // The kernel language takes a block's number for one of as many blocks as the tensor
-            // has tiles. A tile program says how many blocks there are; where that is another
-            // number, the index is one of which nothing is known.
-            slots.push(Slot::At(match self.without_known_turns(index).terms.as_slice() {
-                [(Name::Block(axis), 1)]
-                    if self.block.is_none()
-                        && own == self.k.block_number(*axis)
-                        && !self.has_tiles(tensor, mode, shape[mode], *axis) =>
-                {
-                    self.k.index_of(self.k.index(&own)?)?
-                }
-                _ => own,
-            }));
+            slots.push(Slot::At(self.index(index)?));
         }
         let extents: Vec<String> = shape.iter().map(ToString::to_string).collect();
         let view = &self.tensors[tensor];
@@ -50,31 +36,6 @@ impl<'k> Lowering<'k, '_> {
             [one] => view.local_tile(&extents[0], Coord::<Expr>::leaf(one.clone())),
             _ => view.local_tile(&format!("({})", extents.join(",")), Tree::flat(slots)?),
         }
-    }
-
-    /// An index with the turns as numbers that are known here, as in loops that are written out.
-    fn without_known_turns(&self, index: &Index) -> Index {
-        let mut found = index.clone();
-        for (name, by) in &index.terms {
-            let Name::Turn(turn) = name else { continue };
-            if let Some(known) = self.turns.get(turn).and_then(Extent::known) {
-                found.constant = found.constant.saturating_add(known.saturating_mul(*by));
-                found.terms.retain(|(own, _)| own != name);
-            }
-        }
-        found
-    }
-
-    /// Whether a mode of a tensor has as many tiles as there are blocks along an axis, at all
-    /// sizes.
-    fn has_tiles(&self, tensor: usize, mode: usize, extent: i64, axis: Axis) -> bool {
-        let program = &self.placed.program;
-        let blocks = Axis::ALL.iter().position(|own| *own == axis).and_then(|at| program.grid.get(at));
-        let blocks = blocks.map_or(Ok(Expr::from(1)), |text| self.k.size(text));
-        let shape = self.tensors[tensor].shape();
-        let own = if shape.is_leaf() { Some(shape) } else { shape.mode(mode) };
-        let tiles = own.and_then(|own| own.product().ok()).and_then(|own| Extent::divide_up(&own, &Expr::from(extent)));
-        matches!((blocks, tiles), (Ok(blocks), Some(tiles)) if blocks.same(&tiles) == Truth::Proved)
     }
 
     /// Reads rows.
@@ -87,7 +48,7 @@ impl<'k> Lowering<'k, '_> {
         let Operation::Gather { tensor, shape, at, mode, other } = operation else { return Err(over()) };
         let (part, groups) = groups(shape, *mode, self.held(result)?);
         let shape = part_shape(shape, *mode);
-        let held = part.distribution(&shape).map_err(refused)?;
+        let held = part.distribution(&shape)?;
         let other = self.k.number_of(self.placed.program.tensors[*tensor].element, *other);
         let rows = self.numbers(rows)?;
         let mut found: Vec<Option<Num<'k>>> = vec![None; groups.iter().map(Vec::len).sum()];
@@ -135,7 +96,7 @@ impl<'k> Lowering<'k, '_> {
         let held: &Held = self.held(*value)?;
         let (part, groups) = groups(shape, *mode, held);
         let part_shape = part_shape(shape, *mode);
-        let part = part.distribution(&part_shape).map_err(refused)?;
+        let part = part.distribution(&part_shape)?;
         let numbers = self.numbers(*value)?;
         for (row, group) in self.numbers(*rows)?.iter().zip(&groups) {
             let own: Vec<Num<'k>> = group.iter().filter_map(|value| numbers.get(*value).copied()).collect();

@@ -6,7 +6,7 @@
 
 use tilewright_kernel::{Build, Element, Flag, KernelError, Num};
 
-use super::{Lowering, refused};
+use super::Lowering;
 use crate::program::ValueId;
 use crate::top::{Network, Slot};
 
@@ -111,7 +111,7 @@ impl<'k> Lowering<'k, '_> {
         let ty = program.type_of(operand);
         let network = Network::new(&ty.shape, mode, count.trailing_zeros(), self.held(operand)?);
         let tile = self.tiled(&self.numbers(operand)?, &self.distribution(operand)?)?;
-        let tile = tile.convert(&network.begins.distribution(&ty.shape).map_err(refused)?)?;
+        let tile = tile.convert(&network.begins.distribution(&ty.shape)?)?;
         let whole = ty.element == Element::I32;
         let numbers = tile.fragment().numbers()?;
         let numbers = numbers.into_iter().map(|x| if whole { x } else { ordered(x.recast(Element::I32)) });
@@ -121,7 +121,7 @@ impl<'k> Lowering<'k, '_> {
         if let Some((from, to)) = &network.moved {
             let mut shape = ty.shape.clone();
             shape[mode] = count << network.merged_then.len();
-            let distribution = |held: &crate::held::Held| held.distribution(&shape).map_err(refused);
+            let distribution = |held: &crate::held::Held| held.distribution(&shape);
             let tile = self.tiled(&keys.values, &distribution(from)?)?.convert(&distribution(to)?)?;
             keys.values = tile.fragment().numbers()?;
             keys.merge(&sorted, &network.merged_then)?;
@@ -129,7 +129,7 @@ impl<'k> Lowering<'k, '_> {
         let back = |x: Num<'k>| if whole { x } else { ordered(x).recast(Element::F32) };
         let numbers: Vec<Num<'k>> = keys.values.into_iter().map(back).collect();
         let shape = &program.type_of(result).shape;
-        let tile = self.tiled(&numbers, &network.result.distribution(shape).map_err(refused)?)?;
+        let tile = self.tiled(&numbers, &network.result.distribution(shape)?)?;
         tile.convert(&self.distribution(result)?)?.fragment().numbers()
     }
 }

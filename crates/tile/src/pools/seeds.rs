@@ -3,14 +3,14 @@
 //! Law: a tile of a tensor is asked for by lanes that lie side by side in memory, the sums and the
 //! factors of a product by its instructions, and a value as its author says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use tilewright_kernel::program::Location;
 use tilewright_layout::symbolic::Values;
 
 use super::{Node, Origin, Pools};
 use crate::by_hand::{ByHand, Given};
-use crate::error::{Reason, Taker};
+use crate::error::{Reason, Taker, TileError};
 use crate::held::Held;
 use crate::matrix::{self, Tiling};
 use crate::memory::{self, Place};
@@ -24,28 +24,48 @@ pub(super) struct Seeds<'a> {
     pub(super) roles: Option<&'a Roles>,
     pub(super) by_hand: &'a ByHand,
     pub(super) sizes: &'a Values,
+    /// Tiles that say coordinates, as far as they are known.
+    pub(super) coordinates: HashMap<ValueId, Vec<f64>>,
 }
 
 impl Seeds<'_> {
     /// Adds the layouts that all statements ask for: those that their author gives.
-    pub(super) fn all(&self, nodes: &[Node<'_>], pools: &mut Pools) -> Result<BTreeMap<ValueId, Held>, Reason> {
+    pub(super) fn all(&self, nodes: &[Node<'_>], pools: &mut Pools) -> Result<BTreeMap<ValueId, Held>, TileError> {
         let mut given = BTreeMap::new();
         for (number, node) in nodes.iter().enumerate() {
-            match node.statement {
-                Statement::Let { result, operation: Operation::Held(held), operands, .. } => {
-                    self.is_of_block(held)?;
-                    pools.add(operands[0], held.clone(), Origin::Author(*result));
-                    given.insert(*result, held.clone());
-                }
-                Statement::Let { result, operation: Operation::Dot, operands, place } => {
-                    self.product(pools, (*result, operands), *place)?;
-                }
-                Statement::Let { result, operation, .. } => self.tile(pools, number, (*result, operation))?,
-                Statement::Store { .. } => self.store(pools, number, node.statement)?,
-                Statement::Loop(_) => {}
-            }
+            let asked = self.statement((number, node.statement), &mut given, pools);
+            asked.map_err(|reason| match reason {
+                // It names the statements that take most.
+                reason @ Reason::Room { .. } => reason.into(),
+                reason => reason.at(node.statement.word(), node.statement.place()),
+            })?;
         }
         Ok(given)
+    }
+
+    /// Adds the layouts that a statement asks for.
+    fn statement(
+        &self,
+        (number, statement): (usize, &Statement),
+        given: &mut BTreeMap<ValueId, Held>,
+        pools: &mut Pools,
+    ) -> Result<(), Reason> {
+        match statement {
+            Statement::Let { result, operation: Operation::Held(held), operands, .. } => {
+                self.is_of_block(held)?;
+                pools.add(operands[0], held.clone(), Origin::Author(*result));
+                given.insert(*result, held.clone());
+            }
+            Statement::Let { result, operation: Operation::Dot, operands, place } => {
+                self.product(pools, (*result, operands), *place)?;
+            }
+            Statement::Let { result, operation, operands, place } => {
+                self.tile(pools, number, (*result, operation, operands, *place))?;
+            }
+            Statement::Store { .. } => self.store(pools, number, statement)?,
+            Statement::Loop(_) => {}
+        }
+        Ok(())
     }
 
     fn thread_bits(&self) -> usize {
@@ -62,11 +82,16 @@ impl Seeds<'_> {
     }
 
     /// A tile that is read.
-    fn tile(&self, pools: &mut Pools, number: usize, (result, operation): (ValueId, &Operation)) -> Result<(), Reason> {
+    fn tile(
+        &self,
+        pools: &mut Pools,
+        number: usize,
+        (result, operation, operands, at): (ValueId, &Operation, &[ValueId], Location),
+    ) -> Result<(), Reason> {
         let (tensor, place) = match operation {
             Operation::Load { tensor, shape, .. } => (*tensor, Place::new(self.program, *tensor, shape, self.sizes)?),
             Operation::Gather { tensor, shape, mode, .. } => {
-                (*tensor, Place::new(self.program, *tensor, shape, self.sizes)?.picked(shape, *mode))
+                (*tensor, self.gathered(*tensor, (shape, *mode), operands.first().copied())?)
             }
             // It goes by way of shared memory, so that its lanes may be any.
             Operation::Stage { tensor, shape, .. } => {
@@ -75,6 +100,9 @@ impl Seeds<'_> {
             }
             _ => return Ok(()),
         };
+        if place.assumed {
+            pools.assumed.push((tensor, ("the load of", at)));
+        }
         for held in place.coalesced(self.thread_bits()) {
             pools.add(result, held, Origin::Read(tensor));
         }
@@ -82,12 +110,23 @@ impl Seeds<'_> {
         Ok(())
     }
 
+    /// A tile whose coordinates along a mode another tile says.
+    fn gathered(&self, tensor: usize, along: (&[i64], usize), rows: Option<ValueId>) -> Result<Place, Reason> {
+        let coordinates = rows.and_then(|rows| self.coordinates.get(&rows));
+        Place::gathered(self.program, tensor, along, coordinates.map(Vec::as_slice), self.sizes)
+    }
+
     /// A tile that is written.
     fn store(&self, pools: &mut Pools, number: usize, statement: &Statement) -> Result<(), Reason> {
-        let Statement::Store { tensor, value, rows, .. } = statement else { return Ok(()) };
+        let Statement::Store { tensor, value, rows, place: at, .. } = statement else { return Ok(()) };
         let shape = &self.program.type_of(*value).shape;
-        let place = Place::new(self.program, *tensor, shape, self.sizes)?;
-        let place = rows.map_or(place.clone(), |(mode, _)| place.picked(shape, mode));
+        let place = match rows {
+            Some((mode, rows)) => self.gathered(*tensor, (shape, *mode), Some(*rows))?,
+            None => Place::new(self.program, *tensor, shape, self.sizes)?,
+        };
+        if place.assumed {
+            pools.assumed.push((*tensor, ("the store to", *at)));
+        }
         let found = place.coalesced(self.thread_bits());
         // With roles, tiles leave as they lie.
         if self.roles.is_none() {

@@ -30,16 +30,24 @@ pub enum Name {
 pub struct Index {
     pub(crate) terms: Vec<(Name, i64)>,
     pub(crate) constant: i64,
+    /// Whether a number of it did not fit in 64 bits: then it is refused where it is used.
+    pub(crate) overflows: bool,
+}
+
+/// A result of arithmetic, or a mark that it did not fit.
+fn noted(result: Option<i64>, overflows: &mut bool) -> i64 {
+    *overflows |= result.is_none();
+    result.unwrap_or(0)
 }
 
 impl Index {
     /// The number of the block along an axis.
     pub fn block(axis: Axis) -> Index {
-        Index { terms: vec![(Name::Block(axis), 1)], constant: 0 }
+        Index { terms: vec![(Name::Block(axis), 1)], ..Index::from(0) }
     }
 
     pub(crate) fn turn(number: u32) -> Index {
-        Index { terms: vec![(Name::Turn(number), 1)], constant: 0 }
+        Index { terms: vec![(Name::Turn(number), 1)], ..Index::from(0) }
     }
 
     /// The number, if it is nothing else.
@@ -53,10 +61,11 @@ impl Index {
     }
 
     pub(crate) fn plus(mut self, other: &Index) -> Index {
-        self.constant = self.constant.saturating_add(other.constant);
+        self.overflows |= other.overflows;
+        self.constant = noted(self.constant.checked_add(other.constant), &mut self.overflows);
         for (name, by) in &other.terms {
             match self.terms.iter_mut().find(|(own, _)| own == name) {
-                Some((_, own)) => *own = own.saturating_add(*by),
+                Some((_, own)) => *own = noted(own.checked_add(*by), &mut self.overflows),
                 None => self.terms.push((*name, *by)),
             }
         }
@@ -67,7 +76,7 @@ impl Index {
 
 impl From<i64> for Index {
     fn from(constant: i64) -> Index {
-        Index { terms: Vec::new(), constant }
+        Index { terms: Vec::new(), constant, overflows: false }
     }
 }
 
@@ -97,8 +106,10 @@ impl ops::Mul<i64> for Index {
     type Output = Index;
 
     fn mul(mut self, by: i64) -> Index {
-        self.constant = self.constant.saturating_mul(by);
-        self.terms.iter_mut().for_each(|(_, own)| *own = own.saturating_mul(by));
+        self.constant = noted(self.constant.checked_mul(by), &mut self.overflows);
+        for (_, own) in &mut self.terms {
+            *own = noted(own.checked_mul(by), &mut self.overflows);
+        }
         self.terms.retain(|(_, own)| *own != 0);
         self
     }

@@ -114,7 +114,7 @@ fn float(operation: &str, element: Element) -> Result<(), Reason> {
 fn alike(operation: &str, types: &[&Type]) -> Result<(), Reason> {
     for other in &types[1..] {
         if other.shape != types[0].shape {
-            return Err(mismatch("an operand", &other.shape, &types[0].shape));
+            return Err(Reason::Operands { first: types[0].shape.clone(), second: other.shape.clone() });
         }
         if other.element != types[0].element {
             let wanted = "one type on both sides";
@@ -183,7 +183,8 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
         }
         Operation::Number(_) => of(&[], Element::I32),
         Operation::Size(text) => {
-            text.parse::<tilewright_layout::symbolic::Expr>()?;
+            let refused = |error| Reason::Expression { what: "an expression of sizes", text: text.clone(), error };
+            text.parse::<tilewright_layout::symbolic::Expr>().map_err(refused)?;
             of(&[], Element::I32)
         }
         Operation::Arange { shape, mode } => {
@@ -301,7 +302,7 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
         Operation::Broadcast(shape) => {
             is_shape("the broadcast", shape)?;
             if broadcast_shape(&types[0].shape, shape).as_deref() != Some(shape) {
-                return Err(mismatch("the broadcast", shape, &types[0].shape));
+                return Err(Reason::Broadcast { from: types[0].shape.clone(), to: shape.clone() });
             }
             of(shape, types[0].element)
         }

@@ -59,7 +59,7 @@ impl Printer<'_> {
             other => *other,
         };
         let terms = index.terms.iter().map(|(name, by)| (own(name), *by)).collect();
-        Index { terms, constant: index.constant }.to_string()
+        Index { terms, ..index.clone() }.to_string()
     }
 
     fn at(&self, at: &[Index]) -> String {

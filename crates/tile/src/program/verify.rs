@@ -8,6 +8,8 @@ use std::collections::HashSet;
 use tilewright_kernel::program::Location;
 
 use tilewright_kernel::Element;
+use tilewright_layout::symbolic::{Expr, Parameter, Symbolic};
+use tilewright_layout::{Layout, LayoutError};
 
 use super::infer::{are_places, is_count, is_tile_of};
 use super::{Count, Index, Name, Operation, Program, Reduction, Role, Statement, Type, ValueId, infer};
@@ -15,6 +17,8 @@ use crate::error::{Reason, TileError};
 
 struct Verifier<'p> {
     program: &'p Program,
+    /// The sizes that tensors declare.
+    sizes: Vec<String>,
     known: HashSet<ValueId>,
     /// Values that are known before the loop of the body, in a loop.
     before: Option<HashSet<ValueId>>,
@@ -27,7 +31,22 @@ impl Program {
     ///
     /// Errors: the first statement that breaks a rule, with its line.
     pub fn verify(&self) -> Result<(), TileError> {
-        let mut verifier = Verifier { program: self, known: HashSet::new(), before: None, turns: HashSet::new() };
+        let mut sizes = Vec::new();
+        for (tensor, (place, _)) in self.tensors.iter().zip(&self.declared) {
+            let layout: Layout<Expr> =
+                tensor.layout.parse().map_err(|error: LayoutError| Reason::from(error).at("tensor", *place))?;
+            for name in layout.parameters().iter().filter_map(Parameter::name) {
+                if sizes.iter().all(|own| own != name) {
+                    sizes.push(name.to_string());
+                }
+            }
+        }
+        let (known, turns) = (HashSet::new(), HashSet::new());
+        let mut verifier = Verifier { program: self, sizes, known, before: None, turns };
+        if let Some(place) = self.grid_place {
+            let each = self.grid.iter().try_for_each(|text| verifier.sizes("a number of blocks", text));
+            each.map_err(|reason| reason.at("grid", place))?;
+        }
         verifier.body(&self.body)?;
         // That nobody writes an output at all.
         for (number, (tensor, (place, _))) in self.tensors.iter().zip(&self.declared).enumerate() {
@@ -55,7 +74,26 @@ impl Verifier<'_> {
         }
     }
 
+    /// Refuses an expression that names what no tensor declares: a launch would not know it.
+    fn sizes(&self, what: &'static str, text: &str) -> Result<(), Reason> {
+        let refused = |error| Reason::Expression { what, text: text.to_string(), error };
+        let expr: Expr = text.parse().map_err(refused)?;
+        let unknown = |own: &Parameter| own.name().is_none_or(|name| self.sizes.iter().all(|size| size != name));
+        match expr.parameters().iter().find(|own| unknown(own)) {
+            Some(own) => Err(Reason::Size { name: own.to_string(), known: self.sizes.clone() }),
+            None => Ok(()),
+        }
+    }
+
     fn index(&self, index: &Index) -> Result<(), Reason> {
+        if index.overflows {
+            return Err(Reason::Index { index: index.to_string() });
+        }
+        if let (true, Some((Name::Block(axis), _))) =
+            (self.program.grid.is_empty(), index.terms.iter().find(|(name, _)| matches!(name, Name::Block(_))))
+        {
+            return Err(Reason::NoGrid { axis: *axis });
+        }
         let open = index.terms.iter().find(|(name, _)| match name {
             Name::Turn(turn) => !self.turns.contains(turn),
             Name::Block(_) => false,
@@ -80,6 +118,7 @@ impl Verifier<'_> {
             | Operation::Stage { tensor, at, .. }
             | Operation::Gather { tensor, at, .. } => self.is_tile(*tensor, at)?,
             Operation::Number(index) => self.index(index)?,
+            Operation::Size(text) => self.sizes("an expression of sizes", text)?,
             _ => {}
         }
         if let (Operation::Stage { .. }, [place], Some(before)) = (operation, operands, &self.before)
@@ -122,7 +161,7 @@ impl Verifier<'_> {
     fn turns(&mut self, own: &super::Loop) -> Result<(), TileError> {
         let refuse = |reason: Reason| reason.at("loop", own.place);
         match &own.count {
-            Count::Sizes(_) => {}
+            Count::Sizes(text) => self.sizes("a number of turns", text).map_err(refuse)?,
             Count::Index(index) => self.index(index).map_err(refuse)?,
             Count::Value(value) => is_count(self.uses(*value).map_err(refuse)?).map_err(refuse)?,
         }

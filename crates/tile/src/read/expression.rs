@@ -99,10 +99,7 @@ impl<'b> Reader<'_, 'b> {
                     self.text.sign(")")?;
                     Term::Value(value)
                 }
-                false => match self.names.values.get(&name) {
-                    Some(id) => Term::Value(Value { build: self.build, id: *id }),
-                    None => return Err(Reason::Unknown { what: "value", name }.at("value", place)),
-                },
+                false => Term::Value(Value { build: self.build, id: self.named(&name, place)? }),
             }
         };
         self.depth -= 1;

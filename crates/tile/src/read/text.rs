@@ -158,6 +158,15 @@ impl<'t> Text<'t> {
         Ok(Some(number))
     }
 
+    /// What stands on the line behind a word, if the word stands here.
+    pub(super) fn takes_line(&mut self, word: &str) -> Option<String> {
+        if !self.sees_word(word) {
+            return None;
+        }
+        self.at += word.len();
+        Some(self.line())
+    }
+
     /// What is left of the line.
     pub(super) fn line(&mut self) -> String {
         let rest = self.rest();

@@ -3,6 +3,7 @@
 
 mod by_hand;
 mod experts;
+mod halos;
 mod places;
 mod roles;
 mod run;
@@ -34,14 +35,15 @@ fn compare(who: &str, found: &[Option<f64>], wanted: &[f64], near: f64) {
 }
 
 fn program(name: &str) -> Program {
-    let (_, text) = LIBRARY.iter().find(|(own, _)| *own == name).unwrap();
-    Program::read(name, text).unwrap_or_else(|error| panic!("{error}"))
+    let entry = LIBRARY.iter().find(|own| own.name == name).unwrap();
+    Program::read(name, entry.text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The same program for rows of another length.
 fn with_rows(name: &str, columns: i64, tile: i64, rows: i64) -> Program {
-    let (_, text) = LIBRARY.iter().find(|(own, _)| *own == name).unwrap();
-    let text = text
+    let entry = LIBRARY.iter().find(|own| own.name == name).unwrap();
+    let text = entry
+        .text
         .replace("(1,4096), (", &format!("({rows},{tile}), ("))
         .replace(&format!("({rows},{tile}), (0"), &format!("(1,{tile}), (0"))
         .replace("4096", &columns.to_string())

@@ -21,7 +21,7 @@ pub fn exactly(program: &Program, case: &Case<'_>, wanted: &[(&str, Vec<f64>)]) 
 
 /// A program of the library for rows of another length, and other numbers of blocks.
 pub fn with(name: &str, changes: &[(&str, &str)]) -> Program {
-    let text = tilewright_tile::LIBRARY.iter().find(|(own, _)| *own == name).unwrap().1;
+    let text = tilewright_tile::LIBRARY.iter().find(|own| own.name == name).unwrap().text;
     let text = changes.iter().fold(text.to_string(), |text, (from, to)| text.replace(from, to));
     text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"))
 }

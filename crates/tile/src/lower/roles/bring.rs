@@ -7,7 +7,7 @@ use tilewright_kernel::{Cursor, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Tree};
 
-use super::super::{Lowering, Own, over, refused, staged};
+use super::super::{Lowering, Own, over, staged};
 use super::{BRINGERS, Live};
 use crate::held::Held;
 use crate::matrix;
@@ -131,7 +131,7 @@ impl<'k> Lowering<'k, '_> {
         if let Operation::Load { tensor, shape, at, other } = operation {
             // All threads of the role have the one element.
             let threads = vec![None; BRINGING.trailing_zeros() as usize];
-            let all = Held { threads, values: Vec::new() }.distribution(shape).map_err(refused)?;
+            let all = Held { threads, values: Vec::new() }.distribution(shape)?;
             let other = self.k.number_of(element, *other);
             let tile = self.tile(*tensor, shape, at, None)?.load_distributed_or(&all, other)?;
             return tile.fragment().numbers()?.first().copied().ok_or_else(over);

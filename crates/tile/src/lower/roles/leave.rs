@@ -12,17 +12,12 @@ use tilewright_kernel::{Element, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Slot, Tiler, Tree};
 
-use super::super::{Lowering, Own, over};
+use super::super::{Lowering, Own};
 use crate::program::{Index, Statement, ValueId};
 use crate::roles::{Brought, is_contiguous, is_stored_in_bulk};
 
 /// The most columns of a strip: lines of 128 bytes.
 const STRIP: i64 = 64;
-
-/// A refusal of an atom, as one of the kernel language.
-fn refused(_: tilewright_atoms::AtomError) -> KernelError {
-    over()
-}
 
 impl<'k> Lowering<'k, '_> {
     /// Where a tile of a store lies: rows and columns, and the tile without modes of one element,
@@ -87,9 +82,9 @@ impl<'k> Lowering<'k, '_> {
         let name = format!("SM90_64x{strip}x16_F32BF16BF16_SS");
         let order: Tiler = format!("[{rows}:1;{strip}:1;16:1]").parse()?;
         let arranged: Layout = format!("({},1,1)", groups.plan.groups).parse()?;
-        let part = TiledMma::new(MmaAtom::named(&name).map_err(refused)?, &arranged, &order).map_err(refused)?;
-        let atom = CopyAtom::named("SM90_U32x4_STSM_N").map_err(refused)?;
-        let store = TiledCopy::of_operand_in(atom, &part, Operand::C, 16).map_err(refused)?;
+        let part = TiledMma::new(MmaAtom::named(&name)?, &arranged, &order)?;
+        let atom = CopyAtom::named("SM90_U32x4_STSM_N")?;
+        let store = TiledCopy::of_operand_in(atom, &part, Operand::C, 16)?;
         let (blocks, held) = (rows / (64 * groups.plan.groups), columns / 2);
         let count = columns / strip;
         let all: Layout =

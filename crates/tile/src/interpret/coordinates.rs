@@ -1,0 +1,73 @@
+//! Tiles of coordinates at one block, without the contents of tensors.
+//!
+//! Law: what is known is what [`super::run`] computes at these sizes in block (1,1,1) and in the
+//! first turn of each loop. What depends on the contents of a tensor is not known.
+
+use std::collections::{HashMap, HashSet};
+
+use tilewright_layout::symbolic::Values;
+
+use super::{number_of, tile};
+use crate::pools::Node;
+use crate::program::{Name, Operation, Program, Statement, ValueId};
+
+/// The elements of each wanted value that is known.
+///
+/// Block 1 stands for the others: at the edges, where coordinates are cut off, few blocks are.
+pub(crate) fn known(
+    program: &Program,
+    nodes: &[Node<'_>],
+    sizes: &Values,
+    wanted: &HashSet<ValueId>,
+) -> HashMap<ValueId, Vec<f64>> {
+    let mut needed = wanted.clone();
+    for node in nodes.iter().rev() {
+        match node.statement {
+            Statement::Let { result, operands, .. } if needed.contains(result) => needed.extend(operands),
+            Statement::Loop(own) => {
+                let carried = own.parameters.iter().zip(&own.initial);
+                let begins: Vec<ValueId> = carried.filter(|own| needed.contains(own.0)).map(|own| *own.1).collect();
+                needed.extend(begins);
+            }
+            _ => {}
+        }
+    }
+    let mut found: HashMap<ValueId, Vec<f64>> = HashMap::new();
+    for node in nodes {
+        match node.statement {
+            Statement::Let { result, operation, operands, .. } if needed.contains(result) => {
+                let own = given((program, *result), operation, operands, sizes, &found);
+                found.extend(own.map(|own| (*result, own)));
+            }
+            Statement::Loop(own) => {
+                for (parameter, begins) in own.parameters.iter().zip(&own.initial) {
+                    let begins = found.get(begins).cloned();
+                    found.extend(begins.map(|begins| (*parameter, begins)));
+                }
+            }
+            _ => {}
+        }
+    }
+    found.retain(|value, _| wanted.contains(value));
+    found
+}
+
+fn given(
+    (program, result): (&Program, ValueId),
+    operation: &Operation,
+    operands: &[ValueId],
+    sizes: &Values,
+    found: &HashMap<ValueId, Vec<f64>>,
+) -> Option<Vec<f64>> {
+    let number = |value: i64| i32::try_from(value).ok().map(|value| vec![f64::from(value)]);
+    match operation {
+        Operation::Load { .. } | Operation::Gather { .. } | Operation::Stage { .. } | Operation::Dot => None,
+        Operation::Number(index) => number(index.value(|name| i64::from(matches!(name, Name::Block(_))))?),
+        Operation::Size(text) => number(number_of(text, sizes).ok()?),
+        operation => {
+            let of = |value: &ValueId| Some((found.get(value)?.as_slice(), program.type_of(*value)));
+            let given = operands.iter().map(of).collect::<Option<Vec<_>>>()?;
+            Some(tile::evaluate(operation, &given, program.type_of(result)))
+        }
+    }
+}
