@@ -14,6 +14,7 @@
 //! * `arrays`: arrays as their tensors
 //! * `drawing`: what their lanes reach, as pictures
 //! * `library`: those that are planned from layouts
+//! * `named`: kernels and tile programs of the libraries, by their names
 //! * `tiles`: tile programs, whose layouts are assigned
 
 pub mod arrays;
@@ -21,6 +22,7 @@ pub mod body;
 pub mod drawing;
 pub mod fragment;
 pub mod library;
+pub mod named;
 pub mod number;
 pub mod operand;
 pub mod pipeline;

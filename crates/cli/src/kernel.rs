@@ -4,19 +4,20 @@
 pub(crate) mod bench;
 mod cost;
 mod explain;
+mod tiles;
 
 use std::fmt::Write as _;
 use std::num::{IntErrorKind, ParseIntError};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tilewright::kernel::interpret::{AccessCount, CheckError, Class};
 use tilewright::kernel::ptx::{self, Target};
-use tilewright::kernel::{Coverage, Element, Program, Written};
+use tilewright::kernel::{Coverage, Element, Kernel, Program, Written};
 use tilewright::kernels::{self, Entry, PlanError, Planned, Report, Unchecked};
-use tilewright::tile::LIBRARY;
 
+use self::tiles::Tile;
 use crate::json::Json;
 use crate::output::{Failure, write_file};
 use crate::terminal::Terminal;
@@ -110,7 +111,7 @@ pub enum Action {
 /// A kernel at sizes.
 #[derive(Debug, Args)]
 pub struct Choice {
-    /// The name, as `tilewright kernel list` has it.
+    /// The name, as `tilewright kernel list` has it, or the file of a tile program, `NAME.tile`.
     name: String,
     /// Sizes, as M=1024; those that are not given are the kernel's own: small ones, as `list` has
     /// them, or those of a large array for `cost` and `bench`.
@@ -142,7 +143,7 @@ impl Choice {
     /// The kernel at its own sizes, where none are given: those of a check, or the large ones of a
     /// measurement.
     fn planned(&self, large: bool) -> Result<(&'static Entry, Planned), Failure> {
-        let entry = kernels::named(&self.name).map_err(|error| self.refused(&error))?;
+        let entry = kernels::named(&self.name)?;
         let sizes: Vec<(&str, i64)> = self.sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
         let element = self.element.as_deref().map(|name| {
             Element::named(name).ok_or_else(|| PlanError::Unknown {
@@ -155,35 +156,36 @@ impl Choice {
         let planned = if large { entry.plan_large(&sizes, element)? } else { entry.plan(&sizes, element)? };
         Ok((entry, planned))
     }
-
-    /// That no kernel has the name; for a tile program, what takes it instead.
-    fn refused(&self, error: &PlanError) -> Failure {
-        let name = &self.name;
-        let is_program = Path::new(name).extension().is_some_and(|extension| extension == "tile")
-            || LIBRARY.iter().any(|(own, _)| own == name);
-        let failure = Failure::refused(error);
-        if !is_program {
-            return failure;
-        }
-        failure.with_help(format!(
-            "{name} is a tile program: `tilewright kernel explain {name}` compiles it, and with `--check` and sizes \
-             runs it on the interpreter"
-        ))
-    }
 }
 
 pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
     match action {
         Action::List => list(terminal),
-        Action::Show { kernel } => show(kernel, terminal),
-        Action::Emit { kernel, arch, launch, output } => emit(kernel, *arch, *launch, output.as_ref(), terminal),
-        Action::Check { kernel } => check(kernel, terminal),
+        Action::Show { kernel } => match Tile::chosen(kernel)? {
+            Some(tile) => tiles::show(&tile, terminal),
+            None => show(kernel, terminal),
+        },
+        Action::Emit { kernel, arch, launch, output } => match Tile::chosen(kernel)? {
+            Some(_) if *launch != 1 => Err(of_launch(*launch, 1)),
+            Some(tile) => tiles::emit(&tile, *arch, output.as_deref(), terminal),
+            None => emit(kernel, *arch, *launch, output.as_ref(), terminal),
+        },
+        Action::Check { kernel } => match Tile::chosen(kernel)? {
+            Some(tile) => tiles::check(&tile, &kernel.sizes, terminal),
+            None => check(kernel, terminal),
+        },
         Action::Cost { kernel, target } => {
+            if let Some(tile) = Tile::chosen(kernel)? {
+                return tiles::cost(&tile, &kernel.sizes, target, terminal);
+            }
             let (entry, planned) = kernel.planned(true)?;
             cost::run(entry, &planned, target, terminal)
         }
         Action::Explain { file, sizes, arch, options } => explain::run(file, sizes, *arch, options, terminal),
         Action::Bench { kernel, turns } => {
+            if let Some(tile) = Tile::chosen(kernel)? {
+                return tiles::bench(&tile, &kernel.sizes, *turns, terminal);
+            }
             let (entry, planned) = kernel.planned(true)?;
             bench::run(entry, &planned, *turns, terminal)
         }
@@ -191,7 +193,7 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
 }
 
 fn list(terminal: &mut Terminal) -> Result<(), Failure> {
-    let width = kernels::library().iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    let width = kernels::library().iter().map(|entry| entry.name.len()).chain([tiles::width()]).max().unwrap_or(0);
     for entry in kernels::library() {
         let types: Vec<&str> = entry.types.iter().map(|known| known.name()).collect();
         if terminal.json {
@@ -214,7 +216,7 @@ fn list(terminal: &mut Terminal) -> Result<(), Failure> {
             terminal.text(&format!("{name:<width$}  {}\n{:width$}  {sizes}; {types}\n", entry.summary, ""))?;
         }
     }
-    Ok(())
+    tiles::list(width, terminal)
 }
 
 /// What a launch takes.
@@ -265,20 +267,32 @@ fn show(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
     for line in planned.plan() {
         let _ = writeln!(text, "  {line}");
     }
-    for kernel in planned.launches() {
-        let program = kernel.program();
-        let _ = writeln!(text);
-        for buffer in program.tensors() {
-            let _ = writeln!(text, "  {:<12} {} {}", buffer.name, buffer.element, buffer.layout);
-        }
-        let [x, y, z] = &program.grid;
-        let _ = writeln!(text, "  grid         ({x},{y},{z}) of {} threads", program.threads);
-        let _ = writeln!(text, "  shared       {} bytes a block", program.shared_bytes);
-        for output in kernel.outputs() {
-            let _ = writeln!(text, "  {:<12} {}", output.tensor, output.written);
-        }
-    }
+    planned.launches().for_each(|kernel| tensors(kernel, &mut text));
     Ok(terminal.text(&text)?)
+}
+
+/// The tensors of a kernel, its launch, and what is shown of its outputs.
+fn tensors(kernel: &Kernel, text: &mut String) {
+    let program = kernel.program();
+    let _ = writeln!(text);
+    for buffer in program.tensors() {
+        let _ = writeln!(text, "  {:<12} {} {}", buffer.name, buffer.element, buffer.layout);
+    }
+    let [x, y, z] = &program.grid;
+    let _ = writeln!(text, "  grid         ({x},{y},{z}) of {} threads", program.threads);
+    let _ = writeln!(text, "  shared       {} bytes a block", program.shared_bytes);
+    for output in kernel.outputs() {
+        let _ = writeln!(text, "  {:<12} {}", output.tensor, output.written);
+    }
+}
+
+/// That a kernel has no such launch.
+fn of_launch(launch: i64, count: usize) -> Failure {
+    let known = match count {
+        1 => "no others than launch 1, for these sizes".to_owned(),
+        count => format!("launches 1 to {count}"),
+    };
+    PlanError::Unknown { what: "launch", given: launch.to_string(), known }.into()
 }
 
 fn emit(
@@ -292,13 +306,7 @@ fn emit(
     let planned = planned.on(arch);
     let before = launch.checked_sub(1).and_then(|before| usize::try_from(before).ok());
     let launched = before.and_then(|before| planned.launches().nth(before));
-    let launched = launched.ok_or_else(|| {
-        let known = match planned.launches().count() {
-            1 => "no others than launch 1, for these sizes".to_owned(),
-            count => format!("launches 1 to {count}"),
-        };
-        PlanError::Unknown { what: "launch", given: launch.to_string(), known }
-    })?;
+    let launched = launched.ok_or_else(|| of_launch(launch, planned.launches().count()))?;
     let text = ptx::write(launched.program(), arch)?;
     if let Some(file) = output {
         return write_file(file, text.as_bytes(), terminal);

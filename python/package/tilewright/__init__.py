@@ -119,7 +119,7 @@ __all__ = sorted(
 
 
 def __getattr__(name: str) -> object:
-    if name in _studied or name in ("gpu", "mesh"):
+    if name in _studied or name in ("gpu", "kernels", "mesh"):
         from importlib import import_module
 
         if name not in _studied:
@@ -133,4 +133,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_studied, "gpu", "mesh"} - {"aliases", "annotations"})
+    return sorted({*globals(), *_studied, "gpu", "kernels", "mesh"} - {"aliases", "annotations"})

@@ -10,6 +10,7 @@ from . import _native, _place
 from ._arrays import host_memory
 from ._errors import KernelError
 from ._native import Layout, Picture, Program, Tensor
+from ._reports import Cost
 
 
 class Array:
@@ -205,12 +206,12 @@ class Kernel:
             *arguments, target = arguments  # type: ignore[assignment]
         return self.program(*arguments, **named).ptx(target)
 
-    def cost(self, *arguments: Any, machine: str = "H200", **named: Any) -> str:
+    def cost(self, *arguments: Any, machine: str = "H200", **named: Any) -> Cost:
         """What a launch costs, before it runs, on a machine: "H200", "H100" or "A100". Sizes are
-        those of the arrays, or keywords.
+        those of the arrays, or keywords. The result is a text, and has its numbers as attributes.
         """
         program, sizes, _ = self._asked(arguments, named)
-        return program.cost(sizes, machine)
+        return Cost(*program.cost(sizes, machine))
 
     def draw(
         self,
@@ -309,8 +310,8 @@ class Kernel:
                 try:
                     known, of = self._written(values, arrays, None), None
                 except KernelError as error:
-                    # No tensor says how many blocks there are.
-                    if grid is None or error.code != "E0909" or "blocks" not in error.message:
+                    # No tensor says how many blocks there are, or views say different numbers.
+                    if grid is None or error.code not in ("E0908", "E0909") or "blocks" not in error.message:
                         raise
                     known, of = self._written(values, arrays, grid), grid
                 self._versions[(*key, of)] = known

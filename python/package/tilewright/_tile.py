@@ -11,9 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _bodies, _native
+from ._arrays import host_memory
 from ._errors import KernelError
 from ._jit import Array, Kernel, Scalar, _def_line, _Version
 from ._native import Picture
+from ._reports import Checked, Compared
 from ._tile_values import MEANT, Block, Carried, Condition, Index, Tensor, Text, Turns, Value, now, writing
 
 
@@ -67,6 +69,22 @@ class TileKernel(Kernel):
             # Within another program it is a function.
             return self.function(*arguments, **named)
         return super().__call__(*arguments, **named)
+
+    def check(self, *arguments: Any, **named: Any) -> Checked:  # type: ignore[override]
+        """Runs the kernel on the interpreter under every schedule, and compares what it leaves with
+        what the program means, as ``tilewright kernel explain --check`` does. On arrays, whose
+        contents it takes and leaves; or at sizes, with contents of its own.
+
+        Errors: what the interpreter finds, or an element that is another one (``KernelError``).
+        """
+        program, sizes, values = self._asked(arguments, named)
+        names = [name for name, *_ in program.tensors]
+        contents = []
+        if all(name in values for name in names):
+            counts = zip(names, program.tensor_bytes(sizes))
+            contents = [(name, host_memory(values[name])[:count]) for name, count in counts]
+        schedules, instructions, outputs = self._explained[id(program)].check(sizes, contents)
+        return Checked(sizes, schedules, instructions, tuple(Compared(*output) for output in outputs))
 
     def explain(self, *arguments: Any, **named: Any) -> Explanation:
         """The program with the layout of each value, what the next best would have cost, and the
@@ -158,7 +176,8 @@ class Language:
         ...     a = x.load((4, 1024), at).to("f32")
         ...     e = (a - a.reduce_max(1)).exp()
         ...     y.store(at, (e / e.reduce_sum(1)).to("bf16"))
-        >>> softmax.check(M=7)
+        >>> softmax.check(M=7).compared
+        7168
         """
         counts = grid if isinstance(grid, tuple) else (grid,)
         if function is None:

@@ -6,6 +6,7 @@ the line comes from. Whether an operation takes what it is given, the reader of 
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -40,6 +41,8 @@ class Text:
         self.begun = place
         self.names = 0
         self.loops: list[int] = []
+        #: Values of the bodies of loops that are over.
+        self.gone: set[str] = set()
 
     def name(self, letter: str) -> str:
         self.names += 1
@@ -61,6 +64,9 @@ class Text:
         if isinstance(argument, (Value, Index, Tensor)):
             if argument._of is not self:
                 raise KernelError("this belongs to another program, or to one that is written already", code="E1203")
+            if argument._text in self.gone:
+                what = "a tile that the body of a loop makes is used behind the loop"
+                raise KernelError(what, code="E1203", help=CARRY, place=_place.place())
             return argument._text
         if isinstance(argument, (tuple, list)):
             return f"({', '.join(map(self.written, argument))})"
@@ -85,6 +91,9 @@ class Text:
         """A function of tiles alone."""
         return self.value(f"{function}({', '.join(map(self.operand, operands))})")
 
+
+#: How a loop hands a tile on.
+CARRY = "carry it: `s = tw.tile.carry(s)`, `for i in tw.tile.range(n, s):`, and `s += ..` or `s.set(..)` in the body"
 
 _SHAPE = "the shape that it was loaded, made or reshaped with, which is Python's own"
 
@@ -571,6 +580,7 @@ class Turns(Traced):
         number, begun = self._begun
         self._begun = None
         of.loops.remove(number)
+        of.gone.update(re.findall(r"^(v\d+) =", "\n".join(of.lines[number + 1 :]), re.MULTILINE))
         ends = [of.name("r") for _ in self._carried]
         following = ", ".join(of.written(own) for own in self._carried)
         of.line(f"next {following} }} -> {', '.join(ends)}" if ends else "}", self._place)

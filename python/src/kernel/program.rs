@@ -3,9 +3,9 @@
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
-use tilewright_kernel::cost::Machine;
-use tilewright_kernel::interpret::{Findings, Interpreter, Schedule, SetupError};
+use pyo3::types::{PyDict, PyList, PyTuple};
+use tilewright_kernel::cost::{Cost, Machine};
+use tilewright_kernel::interpret::{CheckError, Findings, Interpreter, Schedule, SetupError};
 use tilewright_kernel::program::Location;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::scalar::Scalar;
@@ -73,6 +73,14 @@ pub fn of_setup(py: Python<'_>, error: &SetupError) -> PyErr {
     refusal::of_run(py, Refusal::code(error), &error.to_string(), None, at)
 }
 
+/// What a check refuses, or finds.
+pub fn of_check(py: Python<'_>, error: &CheckError) -> PyErr {
+    match error {
+        CheckError::Setup(error) => of_setup(py, error),
+        CheckError::Findings(findings) => of_findings(py, findings),
+    }
+}
+
 fn of_findings(py: Python<'_>, findings: &Findings) -> PyErr {
     let first = findings.first();
     let code = first.map_or("", |finding| finding.code());
@@ -108,6 +116,32 @@ pub fn bits_of(value: &Bound<'_, PyAny>, element: Element) -> PyResult<u64> {
         Element::Bf16 => u64::from(half::bf16::from_f64(number).to_bits()),
         _ => return Err(PyTypeError::new_err(format!("numbers of type {element} are not passed"))),
     })
+}
+
+/// The numbers of a cost.
+fn numbers_of<'py>(py: Python<'py>, cost: &Cost) -> PyResult<Bound<'py, PyDict>> {
+    let numbers = PyDict::new(py);
+    numbers.set_item("machine", &cost.machine.name)?;
+    numbers.set_item("grid", PyTuple::new(py, cost.grid)?)?;
+    numbers.set_item("threads", cost.threads)?;
+    numbers.set_item("registers", cost.registers)?;
+    numbers.set_item("shared_bytes", cost.shared_bytes)?;
+    numbers.set_item("resident_blocks", cost.occupancy.blocks)?;
+    numbers.set_item("resident_warps", cost.occupancy.warps)?;
+    numbers.set_item("tensor_bytes", cost.tensor_bytes)?;
+    let counted = cost.counted.as_ref().ok();
+    numbers.set_item("exact", counted.map(|own| own.is_exact()))?;
+    numbers.set_item("instructions", counted.map(|own| own.instructions()))?;
+    numbers.set_item("wavefronts", counted.map(|own| own.wavefronts().0))?;
+    numbers.set_item("operations", counted.map(|own| own.operations.total()))?;
+    numbers.set_item("sectors", counted.map(|_| cost.sectors()))?;
+    numbers.set_item("bytes_in_flight", cost.in_flight.as_ref().map(|own| own.bytes()))?;
+    let bounds = PyDict::new(py);
+    for bound in cost.bounds() {
+        bounds.set_item(bound.what, bound.seconds)?;
+    }
+    numbers.set_item("bounds", bounds)?;
+    Ok(numbers)
 }
 
 #[pymethods]
@@ -194,15 +228,22 @@ impl Program {
         ptx::write(self.kernel.program(), target).map_err(|error| refusal::of(py, &error))
     }
 
-    /// What a launch at sizes costs on a machine, "H200", "H100" or "A100", as text.
+    /// What a launch at sizes costs on a machine, "H200", "H100" or "A100": as text, and as numbers
+    /// by their names.
     #[pyo3(signature = (sizes, machine = "H200"))]
-    fn cost(&self, py: Python<'_>, sizes: &Bound<'_, PyDict>, machine: &str) -> PyResult<String> {
+    fn cost<'py>(
+        &self,
+        py: Python<'py>,
+        sizes: &Bound<'py, PyDict>,
+        machine: &str,
+    ) -> PyResult<(String, Bound<'py, PyDict>)> {
         let known = || Machine::NAMES.join(", ");
         let machine = Machine::named(machine)
             .ok_or_else(|| PyValueError::new_err(format!("there is no machine '{machine}'; there are {}", known())))?;
         let sizes = self.with_fixed(sizes_of(sizes)?);
         let cost = interruptible(py, || self.kernel.program().cost(&machine, &borrowed(&sizes)))?;
-        cost.map(|cost| cost.to_string()).map_err(|error| of_setup(py, &error))
+        let cost = cost.map_err(|error| of_setup(py, &error))?;
+        Ok((cost.to_string(), numbers_of(py, &cost)?))
     }
 
     /// How many blocks there are along each axis at sizes.

@@ -3,15 +3,21 @@
 //! Python writes a program as a text, with the place in Python that each line comes from; what is
 //! refused is refused there.
 
+use numpy::{PyReadonlyArray1, PyReadonlyArrayMethods};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use tilewright_draw::{Figure, Style};
 use tilewright_explain::figures::tiles;
 use tilewright_kernel::program::Location;
+use tilewright_kernel::ptx::Target;
 use tilewright_layout::Refusal;
-use tilewright_tile::{self as tile, Compiled, Explanation, TileError};
+use tilewright_tile::{self as tile, Compiled, Explanation, Reason, TileError, Unchecked};
 
-use super::program::Program;
+use super::named::Found;
+use super::program::{Program, borrowed, of_check, sizes_of};
 use super::{library, operand};
+use crate::interrupt::interruptible;
 use crate::picture::Picture;
 use crate::refusal;
 
@@ -25,7 +31,59 @@ pub struct TileProgram {
 }
 
 fn refused(py: Python<'_>, error: &TileError) -> PyErr {
-    refusal::of_run(py, error.code(), &error.reason().to_string(), error.help().as_deref(), error.place())
+    let help = in_python(error.reason()).map(str::to_string).or_else(|| error.help());
+    refusal::of_run(py, error.code(), &error.reason().to_string(), help.as_deref(), error.place())
+}
+
+/// What helps, where that is written otherwise in Python than in the language of tile programs.
+fn in_python(reason: &Reason) -> Option<&'static str> {
+    Some(match reason {
+        Reason::Broadcast { .. } => {
+            "a broadcast makes other extents of extents of 1 alone; reshape the tile first, as in \
+             `a.reshape((1, 64)).broadcast((4, 64))`"
+        }
+        Reason::Element { operation, .. } if operation == "a product" => {
+            "convert both operands, as in `x.to(\"bf16\")`"
+        }
+        Reason::Element { operation, .. } if operation == "the sums of a product" => {
+            "begin with an accumulator of f32, as in `tw.tile.full((16, 16), 0.0)`"
+        }
+        Reason::Element { operation, .. } if operation == "a tensor" => return None,
+        Reason::Element { operation, .. } if operation.starts_with("a store") => {
+            "convert the tile before it is stored, as in `a.to(\"bf16\")`"
+        }
+        Reason::Element { .. } => "convert it, as in `a.to(\"f32\")`",
+        Reason::Number { .. } => {
+            "integers are whole and have ends; to compute with others convert the tile first, as in \
+             `a.to(\"f32\") * 0.5`"
+        }
+        Reason::Unknown { what: "function", .. } => "`dir(tw.tile)` lists the functions of tiles",
+        Reason::Unknown { what: "value" | "value of this program", .. } | Reason::Gone { .. } => {
+            "a tile belongs to the body of the loop that makes it; carry it out: `s = tw.tile.carry(s)`, `for i in \
+             tw.tile.range(n, s):`, and `s += ..` or `s.set(..)` in the body"
+        }
+        Reason::Turn { .. } | Reason::Turns { .. } => {
+            "a carried tile keeps its shape and its type: convert or broadcast before `s.set(..)`, or begin with \
+             another tile"
+        }
+        Reason::Role { tried: "declared again", .. } => return None,
+        Reason::Role { tried, .. } if tried.starts_with("left unwritten") => {
+            "store a tile to it, as in `y.store((tw.tile.block.x, 0), a)`, or leave the parameter out"
+        }
+        Reason::Role { .. } => {
+            "annotate it as tw.Input to read it, as tw.Output to write it, as tw.InOut to change what is there"
+        }
+        Reason::Blocks { .. } | Reason::NoGrid { .. } => {
+            "say how many tiles there are along each axis, as in `@tw.tile(grid=\"ceil(M/4)\")`"
+        }
+        Reason::Warps { .. } => "say another number, or leave `warps` out: then the plan chooses",
+        Reason::Room { what, .. } if !what.starts_with("bytes") => "take smaller tiles, or more warps, as in `warps=8`",
+        Reason::StoredTwice { .. } => {
+            "leave one of both out, or combine them, as in `y.atomic_add(at, a)` of a tw.InOut"
+        }
+        Reason::Atom { .. } => "leave the atom out, and the passes choose one; `.explain()` says which",
+        _ => return None,
+    })
 }
 
 /// A place in Python: the file, the line and the column, and where the expression ends.
@@ -42,8 +100,17 @@ pub fn read_tiles(py: Python<'_>, text: &str, places: Vec<Said>, target: Option<
     let target = target.map(library::target).transpose()?;
     let places: Vec<Location> =
         places.iter().map(|(file, line, column, end)| Location::new(file, *line, *column, *end)).collect();
+    compiled(py, || tile::Program::read_from(&places, text), target)
+}
+
+/// Reads a program, and compiles it.
+pub fn compiled(
+    py: Python<'_>,
+    read: impl FnOnce() -> Result<tile::Program, TileError> + Send,
+    target: Option<Target>,
+) -> PyResult<TileProgram> {
     let compiled = py.detach(|| {
-        let program = tile::Program::read_from(&places, text)?;
+        let program = read()?;
         match target {
             Some(target) => program.compile_for(target),
             None => program.compile(),
@@ -66,6 +133,34 @@ impl TileProgram {
     #[getter]
     fn warps(&self) -> i64 {
         self.compiled.warps()
+    }
+
+    /// Runs the kernel on the interpreter, on some contents or on those of a check, and compares
+    /// what it leaves with what the program means.
+    fn check(
+        &self,
+        py: Python<'_>,
+        sizes: &Bound<'_, PyDict>,
+        contents: Vec<(String, PyReadonlyArray1<'_, u8>)>,
+    ) -> PyResult<Found> {
+        let sizes = sizes_of(sizes)?;
+        let slice = |(name, bytes): &(String, PyReadonlyArray1<'_, u8>)| {
+            let bytes = bytes.as_slice().map_err(|error| PyValueError::new_err(error.to_string()))?;
+            PyResult::Ok((name.clone(), bytes.to_vec()))
+        };
+        let contents = contents.iter().map(slice).collect::<PyResult<Vec<_>>>()?;
+        let given: Vec<(&str, &[u8])> =
+            contents.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+        match interruptible(py, || self.compiled.check_on(&borrowed(&sizes), &given))? {
+            Ok(report) => {
+                let outputs = report.outputs.iter();
+                let outputs = outputs.map(|own| (own.tensor.clone(), own.compared, own.farthest, own.rounding));
+                Ok((report.checked.schedules.len(), report.checked.run.counts.total(), outputs.collect()))
+            }
+            Err(Unchecked::Program(error)) => Err(refused(py, &error)),
+            Err(Unchecked::Interpreter(error)) => Err(of_check(py, &error)),
+            Err(wrong) => Err(refusal::of_run(py, "", &wrong.to_string(), None, None)),
+        }
     }
 
     /// The layout of each value, what the next best would have cost, and the conversions; and the

@@ -36,10 +36,7 @@ const PERIOD: usize = 1_048_573;
 struct Measured {
     device: String,
     target: Target,
-    seconds: f64,
-    copy_seconds: f64,
-    /// How many repetitions a graph has that was timed; 0 where none was.
-    recorded: usize,
+    timed: Timed,
     compared: usize,
     worst: f64,
 }
@@ -49,7 +46,7 @@ pub fn run(entry: &Entry, planned: &Planned, turns: u16, terminal: &mut Terminal
     let planned = &planned.clone().on(device.target()?);
     let measured = measured(&device, planned, turns)?;
     let rate = |seconds: f64| planned.bytes() as f64 / seconds / 1e12;
-    let (kernel, copy) = (rate(measured.seconds), rate(measured.copy_seconds));
+    let (kernel, copy) = (rate(measured.timed.seconds), rate(measured.timed.copy_seconds));
     let sizes: Vec<String> = planned.sizes().iter().map(|(name, size)| format!("{name}={size}")).collect();
     if terminal.json {
         let mut object = json!({
@@ -58,17 +55,17 @@ pub fn run(entry: &Entry, planned: &Planned, turns: u16, terminal: &mut Terminal
             "device": measured.device,
             "arch": measured.target.name(),
             "bytes": planned.bytes(),
-            "median_us": measured.seconds * 1e6,
+            "median_us": measured.timed.seconds * 1e6,
             "tb_per_s": kernel,
             "copy_tb_per_s": copy,
-            "recorded": measured.recorded,
+            "recorded": measured.timed.recorded,
             "checked": true,
             "compared": measured.compared,
             "of": planned.defined(),
             "worst": measured.worst,
         });
         if planned.operations() > 0 {
-            object["tflop_per_s"] = json!(planned.operations() as f64 / measured.seconds / 1e12);
+            object["tflop_per_s"] = json!(planned.operations() as f64 / measured.timed.seconds / 1e12);
         }
         return Ok(terminal.object(&object)?);
     }
@@ -78,11 +75,8 @@ pub fn run(entry: &Entry, planned: &Planned, turns: u16, terminal: &mut Terminal
         let _ = writeln!(text, "  {line}");
     }
     let _ = writeln!(text, "  {}, {}", measured.device, measured.target.name());
-    let graphs = match measured.recorded {
-        0 => String::new(),
-        count => format!(", replayed from graphs of {count}"),
-    };
-    let _ = writeln!(text, "  {:.1} us, the median of {turns} turns{graphs}", measured.seconds * 1e6);
+    let graphs = measured.timed.graphs();
+    let _ = writeln!(text, "  {:.1} us, the median of {turns} turns{graphs}", measured.timed.seconds * 1e6);
     let _ = writeln!(
         text,
         "  {kernel:.2} TB/s of {} bytes; the driver's copy of as many {copy:.2} TB/s: {:.3}",
@@ -90,7 +84,7 @@ pub fn run(entry: &Entry, planned: &Planned, turns: u16, terminal: &mut Terminal
         kernel / copy
     );
     if planned.operations() > 0 {
-        let _ = writeln!(text, "  {:.1} TFLOP/s", planned.operations() as f64 / measured.seconds / 1e12);
+        let _ = writeln!(text, "  {:.1} TFLOP/s", planned.operations() as f64 / measured.timed.seconds / 1e12);
     }
     let how = if measured.worst == 0.0 {
         "all equal".to_owned()
@@ -188,27 +182,36 @@ fn measured(device: &Device, planned: &Planned, turns: u16) -> Result<Measured, 
     stream.synchronize()?;
     let (compared, worst) = compare(planned, &stream, &blocks, &output)?;
 
-    let ([seconds, copy_seconds], recorded) =
-        in_turns(device, &stream, (planned.bytes(), turns), || launch(&mut output))?;
-    Ok(Measured {
-        device: device.name().to_owned(),
-        target: compiled.target(),
-        seconds,
-        copy_seconds,
-        recorded,
-        compared,
-        worst,
-    })
+    let timed = in_turns(device, &stream, (planned.bytes(), turns), || launch(&mut output))?;
+    Ok(Measured { device: device.name().to_owned(), target: compiled.target(), timed, compared, worst })
 }
 
-/// The medians of so many turns of some launches, and of a copy of as many bytes, in seconds; and
-/// how many launches a graph has, where they are too short to be set off one by one, else 0.
-fn in_turns(
+/// The medians of some turns.
+pub(super) struct Timed {
+    pub(super) seconds: f64,
+    /// Of a copy of as many bytes.
+    pub(super) copy_seconds: f64,
+    /// How many launches a graph has, where they are too short to be set off one by one, else 0.
+    pub(super) recorded: usize,
+}
+
+impl Timed {
+    /// From what launches were replayed.
+    pub(super) fn graphs(&self) -> String {
+        match self.recorded {
+            0 => String::new(),
+            count => format!(", replayed from graphs of {count}"),
+        }
+    }
+}
+
+/// The medians of so many turns of some launches, and of a copy of as many bytes, in seconds.
+pub(super) fn in_turns(
     device: &Device,
     stream: &Stream,
     (bytes, turns): (i64, u16),
     mut launch: impl FnMut() -> Result<(), GpuError>,
-) -> Result<([f64; 2], usize), Failure> {
+) -> Result<Timed, Failure> {
     let half = copied(bytes);
     let from = device.allocate(half)?;
     let mut to = device.allocate(half)?;
@@ -231,7 +234,7 @@ fn in_turns(
             copies.push(timed(device, stream, count, || to.copy_from(stream, &from))?);
         }
     }
-    Ok(([median(kernels), median(copies)], recorded))
+    Ok(Timed { seconds: median(kernels), copy_seconds: median(copies), recorded })
 }
 
 /// Compares elements of the output, spread over all of it, with the definition.

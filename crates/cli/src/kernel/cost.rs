@@ -13,7 +13,7 @@ use crate::output::Failure;
 use crate::terminal::Terminal;
 
 /// The machine of this name, and what kernels are compiled for there.
-fn machine(name: &str) -> Result<(Machine, Target), Failure> {
+pub(super) fn machine(name: &str) -> Result<(Machine, Target), Failure> {
     if name.eq_ignore_ascii_case("device") {
         let device = Device::open(0)?;
         return Ok((described(&device), device.target()?));
@@ -63,9 +63,9 @@ pub fn run(entry: &Entry, planned: &Planned, target: &str, terminal: &mut Termin
     let costs = planned.launches().map(|kernel| kernel.program().cost(&machine, planned.sizes()));
     let costs = costs.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::refused(&error))?;
     if terminal.json {
-        let mut object = object(entry, planned, &costs[0]);
+        let mut object = object(entry.name, planned.plan(), &costs[0]);
         if let Some(second) = costs.get(1) {
-            object["second"] = self::object(entry, planned, second);
+            object["second"] = self::object(entry.name, planned.plan(), second);
         }
         return Ok(terminal.object(&object)?);
     }
@@ -74,7 +74,7 @@ pub fn run(entry: &Entry, planned: &Planned, target: &str, terminal: &mut Termin
     Ok(terminal.text(&format!("{}\n{plan}\n{}", entry.name, costs.join("then\n\n")))?)
 }
 
-fn object(entry: &Entry, planned: &Planned, cost: &Cost) -> Json {
+pub(super) fn object(name: &str, plan: &[String], cost: &Cost) -> Json {
     let held = &cost.occupancy;
     let bounds: Vec<Json> =
         cost.bounds().iter().map(|bound| json!({ "by": bound.what, "seconds": bound.seconds })).collect();
@@ -104,8 +104,8 @@ fn object(entry: &Entry, planned: &Planned, cost: &Cost) -> Json {
         })
     });
     json!({
-        "name": entry.name,
-        "plan": planned.plan(),
+        "name": name,
+        "plan": plan,
         "machine": cost.machine.name,
         "grid": cost.grid,
         "threads": cost.threads,

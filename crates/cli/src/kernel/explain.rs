@@ -3,7 +3,6 @@
 mod pictures;
 
 use std::fmt::Write as _;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use clap::Args;
@@ -12,9 +11,9 @@ use tilewright::atoms::Dimension;
 use tilewright::draw::Format;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernel::{BoxMap, Kernel, Launch, Route};
-use tilewright::layout::nearest;
-use tilewright::tile::{Compared, Explanation, LIBRARY, NextBest, Program, Report, Unchecked};
+use tilewright::tile::{Compared, Explanation, NextBest, Report, Unchecked};
 
+use super::tiles::Tile;
 use crate::json::Json;
 use crate::output::{Failure, Saving, write_file};
 use crate::terminal::Terminal;
@@ -36,26 +35,6 @@ pub struct Options {
     saving: Saving,
 }
 
-/// The program in a file, or the one of this name in the library.
-fn read(file: &Path) -> Result<Program, Failure> {
-    let name = file.to_string_lossy();
-    if let Some((name, text)) = LIBRARY.iter().find(|(own, _)| *own == name) {
-        return Ok(Program::read(name, text)?);
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => {
-            let names: Vec<&str> = LIBRARY.iter().map(|(own, _)| *own).collect();
-            let near = nearest(&name, names.iter().copied(), 1);
-            let near = near.first().map_or(String::new(), |near| format!("; did you mean '{near}'?"));
-            let known = format!("no such file, and no program of the library, which has {}{near}", names.join(", "));
-            Failure::file(file, known)
-        }
-        ErrorKind::InvalidData => Failure::file(file, "it is no text"),
-        _ => Failure::file(file, error),
-    })?;
-    Ok(Program::read(&name, &text)?)
-}
-
 /// Explains a program, and a launch of it, if sizes are given; writes its kernel as PTX, or what
 /// explains it as pictures, if a file is named; checks it, if that is asked for.
 pub fn run(
@@ -73,7 +52,7 @@ pub fn run(
             "a kernel is written to a file that ends in .ptx, a picture to .svg, .html, .png, .pdf, .tex or .txt";
         return Err(Failure::file(output, known));
     }
-    let compiled = read(file)?.compile_for(arch)?;
+    let compiled = Tile::read(file)?.compile(arch)?;
     let explained = compiled.explain()?;
     let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
     let launch = (!sizes.is_empty()).then(|| compiled.kernel().program().launch(&sizes)).transpose();
@@ -171,12 +150,13 @@ fn object(explained: &Explanation) -> Json {
         "conversions": conversions,
         "staged": staged,
         "registers": registers,
+        "assumed": explained.assumed,
         "outputs": super::outputs(&explained.outputs),
     })
 }
 
 /// What a check found in order.
-fn findings(report: &Report) -> String {
+pub(super) fn findings(report: &Report) -> String {
     let (instructions, schedules) = (report.checked.run.counts.total(), report.checked.schedules.len());
     let mut text = format!("\nchecked: {instructions} instructions of warps under each of {schedules} schedules:\n");
     let _ = writeln!(text, "{}", super::NOTHING_FOUND);
@@ -194,7 +174,7 @@ fn findings(report: &Report) -> String {
 }
 
 /// The same as an object.
-fn checked(report: &Report) -> Json {
+pub(super) fn checked(report: &Report) -> Json {
     let compared = report.outputs.iter().map(|Compared { tensor, compared, farthest, rounding }| {
         json!({ "tensor": tensor, "compared": compared, "farthest": farthest, "rounding": rounding })
     });

@@ -203,12 +203,12 @@ impl View<'_> {
             let core = self.build.core();
             let tensor = || core.buffers[self.buffer.index()].name.clone();
             if !core.is_natural(&least) {
-                return Err(Reason::Before { tensor: tensor(), coordinate: core.in_words(&least), mode: number });
+                return Err(Reason::Before { tensor: tensor(), coordinate: least.to_string(), mode: number });
             }
             if !core.is_less(&greatest, &extent) {
                 return Err(Reason::Outside {
                     tensor: tensor(),
-                    coordinate: core.in_words(&greatest),
+                    coordinate: greatest.to_string(),
                     mode: number,
                     extent: extent.to_string(),
                 });

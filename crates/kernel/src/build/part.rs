@@ -75,7 +75,7 @@ impl Part {
             By::Mma(mma, operand) => (format!("partition_{operand}"), mma.atom().name()),
             By::Other => return "the part of one thread, which no tiled copy or product gave it".to_string(),
         };
-        match self.thread.as_ref().map(|thread| core.in_words(thread)).filter(|thread| thread != "thread") {
+        match self.thread.as_ref().map(|thread| thread.to_string()).filter(|thread| thread != "thread") {
             Some(thread) => format!("the {what} of {atom} at thread {thread}"),
             None => format!("the {what} of {atom}"),
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tilewright::draw::{self, Figure, Format, Page, Style};
 use tilewright::explain::figures::tiles;
-use tilewright::tile::{Choice, Explanation, Held, NextBest, Staged, TileError};
+use tilewright::tile::{Choice, Explanation, Held, NextBest, Staged};
 
 use crate::output::{Failure, Saving, write_file};
 use crate::picture;
@@ -34,8 +34,8 @@ fn alike(explained: &Explanation) -> Vec<Alike<'_>> {
     found
 }
 
-fn refused(reason: tilewright::tile::Reason) -> Failure {
-    Failure::refused(&TileError::from(reason))
+fn refused(error: tilewright::layout::LayoutError) -> Failure {
+    Failure::refused(&error)
 }
 
 /// Who holds which element of a tile.

@@ -163,7 +163,7 @@ impl Core {
             if self.is_natural(named) && self.is_less(named, &Expr::from(threads)) {
                 return Ok(named.clone());
             }
-            let because = format!("thread {} is not shown to be one of its {threads} threads", self.in_words(named));
+            let because = format!("thread {} is not shown to be one of its {threads} threads", named.to_string());
             return Err(Reason::Instruction { name: atom.to_string(), because });
         }
         self.say_threads(threads)?;

@@ -1,0 +1,343 @@
+//! Tile programs by name: listed, shown, written as PTX, checked, costed and timed as the kernels of
+//! the library are.
+//!
+//! Law: a name is that of a kernel of the library first, then that of a tile program of the library,
+//! then a file. `NAME.tile` is the tile program where both have one.
+
+use std::fmt::Write as _;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde_json::json;
+use tilewright::gpu::{Argument, Cache, Device, Memory, ModuleOptions};
+use tilewright::kernel::Kernel;
+use tilewright::kernel::interpret::SetupError;
+use tilewright::kernel::ptx::{self, Target};
+use tilewright::kernels;
+use tilewright::layout::nearest;
+use tilewright::tile::{Compared, Compiled, Entry, LIBRARY, Program, Unchecked};
+
+use super::bench::{self, Timed};
+use super::{Choice, cost, explain, launch, outputs};
+use crate::json::Json;
+use crate::output::{Failure, write_file};
+use crate::terminal::Terminal;
+
+/// Sizes by their names.
+type Sizes = Vec<(String, i64)>;
+
+/// A tile program, and the sizes that are its own.
+pub(super) struct Tile {
+    program: Program,
+    entry: Option<&'static Entry>,
+}
+
+/// The name by which the command knows a tile program of the library.
+fn command_name(entry: &Entry) -> String {
+    match kernels::named(entry.name) {
+        Ok(_) => format!("{}.tile", entry.name),
+        Err(_) => entry.name.to_owned(),
+    }
+}
+
+/// The program of the library that a name says.
+fn of_library(name: &str) -> Option<&'static Entry> {
+    let stem = name.strip_suffix(".tile").unwrap_or(name);
+    LIBRARY.iter().find(|entry| entry.name == stem)
+}
+
+impl Tile {
+    /// The program in a file, or the one of this name in the library.
+    pub(super) fn read(file: &Path) -> Result<Tile, Failure> {
+        let name = file.to_string_lossy();
+        let found = of_library(&name);
+        if let Some(entry) = found.filter(|entry| entry.name == name || !file.exists()) {
+            return Ok(Tile { program: Program::read(entry.name, entry.text)?, entry: Some(entry) });
+        }
+        let text = std::fs::read_to_string(file).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                let names: Vec<&str> = LIBRARY.iter().map(|entry| entry.name).collect();
+                let near = nearest(&name, names.iter().copied(), 1);
+                let near = near.first().map_or(String::new(), |near| format!("; did you mean '{near}'?"));
+                let known =
+                    format!("no such file, and no program of the library, which has {}{near}", names.join(", "));
+                Failure::file(file, known)
+            }
+            ErrorKind::InvalidData => Failure::file(file, "it is no text"),
+            _ => Failure::file(file, error),
+        })?;
+        Ok(Tile { program: Program::read(&name, &text)?, entry: None })
+    }
+
+    /// The program that a choice names, where it names none of the kernels.
+    ///
+    /// Errors: the file cannot be read, or is no program; a type is asked for, which the text says.
+    pub(super) fn chosen(choice: &Choice) -> Result<Option<Tile>, Failure> {
+        let name = &choice.name;
+        let is_file = Path::new(name).extension().is_some_and(|extension| extension == "tile");
+        if kernels::named(name).is_ok() || !(is_file || of_library(name).is_some()) {
+            return Ok(None);
+        }
+        if let Some(element) = &choice.element {
+            let text = format!("{name} is a tile program, whose text says its types: --type {element} changes nothing");
+            return Err(Failure::Value(text));
+        }
+        Tile::read(Path::new(name)).map(Some)
+    }
+
+    pub(super) fn compile(&self, arch: Target) -> Result<Compiled, Failure> {
+        Ok(self.program.compile_for(arch)?)
+    }
+
+    /// The sizes that are given, and those of the program where none are: small ones, or large ones.
+    fn sizes(&self, given: &[(String, i64)], large: bool) -> Sizes {
+        let entry = self.entry.filter(|_| given.is_empty());
+        let own = entry.into_iter().flat_map(|entry| entry.sizes.iter().zip(entry.large));
+        let own = own.map(|((name, small), most)| ((*name).to_owned(), if large { *most } else { *small }));
+        given.iter().cloned().chain(own).collect()
+    }
+
+    fn summary(&self) -> String {
+        let entry = self.entry.map(|entry| format!(": {}", entry.summary()));
+        format!("{}{}", self.program.name(), entry.unwrap_or_default())
+    }
+}
+
+fn borrowed(sizes: &Sizes) -> Vec<(&str, i64)> {
+    sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect()
+}
+
+/// All programs of the library.
+pub(super) fn list(width: usize, terminal: &mut Terminal) -> Result<(), Failure> {
+    for entry in &LIBRARY {
+        let name = command_name(entry);
+        let program = Program::read(entry.name, entry.text)?;
+        let mut types: Vec<&str> = Vec::new();
+        for tensor in program.tensors() {
+            if !types.contains(&tensor.element.name()) {
+                types.push(tensor.element.name());
+            }
+        }
+        if terminal.json {
+            let sizes: serde_json::Map<String, Json> =
+                entry.sizes.iter().map(|(name, size)| ((*name).to_owned(), Json::from(*size))).collect();
+            let object = json!({
+                "name": name,
+                "summary": entry.summary(),
+                "sizes": sizes,
+                "types": types,
+                "arch": Target::Sm80.name(),
+                "launches": 1,
+                "tile": true,
+            });
+            terminal.object(&object)?;
+            continue;
+        }
+        let sizes: Vec<String> = entry.sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
+        let (sizes, types) = (sizes.join(" "), types.join(", "));
+        terminal.text(&format!(
+            "{name:<width$}  {}\n{:width$}  {sizes}; {types}; a tile program\n",
+            entry.summary(),
+            ""
+        ))?;
+    }
+    Ok(())
+}
+
+/// The longest name.
+pub(super) fn width() -> usize {
+    LIBRARY.iter().map(|entry| command_name(entry).len()).max().unwrap_or(0)
+}
+
+/// What became of a program: who does what, its tensors, and what is shown of its outputs.
+pub(super) fn show(tile: &Tile, terminal: &mut Terminal) -> Result<(), Failure> {
+    let compiled = tile.compile(Target::Sm80)?;
+    let (kernel, explained) = (compiled.kernel(), compiled.explain()?);
+    let program = kernel.program();
+    let plan = [
+        format!("{} warps; about {:.0} cycles of a multiprocessor a block", explained.warps, explained.cycles),
+        format!("`tilewright kernel explain {}` says which layouts its tiles have, and why", tile.program.name()),
+    ];
+    if terminal.json {
+        let mut object = json!({ "name": tile.program.name(), "plan": plan, "outputs": outputs(kernel.outputs()) });
+        crate::json::extend(&mut object, launch(program));
+        return Ok(terminal.object(&object)?);
+    }
+    let mut text = String::new();
+    let _ = writeln!(text, "{}", tile.summary());
+    plan.iter().for_each(|line| {
+        let _ = writeln!(text, "  {line}");
+    });
+    super::tensors(kernel, &mut text);
+    Ok(terminal.text(&text)?)
+}
+
+/// The kernel as PTX.
+pub(super) fn emit(tile: &Tile, arch: Target, output: Option<&Path>, terminal: &mut Terminal) -> Result<(), Failure> {
+    let compiled = tile.compile(arch)?;
+    let text = ptx::write(compiled.kernel().program(), arch)?;
+    match output {
+        Some(file) => write_file(file, text.as_bytes(), terminal),
+        None if terminal.json => {
+            Ok(terminal.object(&json!({ "name": tile.program.name(), "arch": arch.name(), "ptx": text }))?)
+        }
+        None => Ok(terminal.text(&text)?),
+    }
+}
+
+/// Runs the kernel on the interpreter, and compares what it leaves with what the program means.
+pub(super) fn check(tile: &Tile, given: &[(String, i64)], terminal: &mut Terminal) -> Result<(), Failure> {
+    let compiled = tile.compile(Target::Sm80)?;
+    let sizes = tile.sizes(given, false);
+    let report = match compiled.check(&borrowed(&sizes)) {
+        Ok(report) => report,
+        Err(Unchecked::Program(error)) => return Err(error.into()),
+        Err(Unchecked::Interpreter(error)) => return Err(super::unchecked(&error, terminal)?),
+        Err(wrong) => return Err(Failure::Value(wrong.to_string())),
+    };
+    if terminal.json {
+        let mut object = json!({ "name": tile.program.name(), "sizes": object_of(&sizes) });
+        crate::json::extend(&mut object, explain::checked(&report));
+        return Ok(terminal.object(&object)?);
+    }
+    let sizes: Vec<String> = sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
+    Ok(terminal.text(&format!("{} {}{}", tile.program.name(), sizes.join(" "), explain::findings(&report)))?)
+}
+
+fn object_of(sizes: &Sizes) -> Json {
+    Json::Object(sizes.iter().map(|(name, size)| (name.clone(), Json::from(*size))).collect())
+}
+
+/// What a launch costs on a machine.
+pub(super) fn cost(
+    tile: &Tile,
+    given: &[(String, i64)],
+    machine: &str,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let (machine, target) = cost::machine(machine)?;
+    let compiled = tile.compile(target)?;
+    let program = compiled.kernel().program();
+    ptx::write(program, target)?;
+    let sizes = tile.sizes(given, true);
+    let cost = program.cost(&machine, &borrowed(&sizes)).map_err(|error| Failure::refused(&error))?;
+    let plan = compiled.explain()?.roles;
+    if terminal.json {
+        return Ok(terminal.object(&cost::object(tile.program.name(), &plan, &cost))?);
+    }
+    let plan: String = plan.iter().map(|line| format!("  {line}\n")).collect();
+    Ok(terminal.text(&format!("{}\n{plan}\n{cost}", tile.program.name()))?)
+}
+
+/// Runs the kernel on the first GPU: at small sizes, where what it leaves is compared with what the
+/// program means, and at those that are timed beside the driver's copy of as many bytes.
+pub(super) fn bench(tile: &Tile, given: &[(String, i64)], turns: u16, terminal: &mut Terminal) -> Result<(), Failure> {
+    let device = Device::open(0)?;
+    let compiled = tile.compile(device.target()?)?;
+    let small = tile.sizes(&[], false);
+    let small = if small.is_empty() { given.to_vec() } else { small };
+    let compared = on_device(&device, &compiled, &small)?;
+    let sizes = tile.sizes(given, true);
+    let (bytes, timed) = timed(&device, compiled.kernel(), &sizes, turns)?;
+    let rate = |seconds: f64| bytes as f64 / seconds / 1e12;
+    let elements: u64 = compared.iter().map(|own| own.compared).sum();
+    let farthest = compared.iter().map(|own| own.farthest).fold(0.0, f64::max);
+    if terminal.json {
+        let object = json!({
+            "name": tile.program.name(),
+            "device": device.name(),
+            "arch": device.target()?.name(),
+            "sizes": object_of(&sizes),
+            "bytes": bytes,
+            "median_us": timed.seconds * 1e6,
+            "tb_per_s": rate(timed.seconds),
+            "copy_tb_per_s": rate(timed.copy_seconds),
+            "recorded": timed.recorded,
+            "checked": true,
+            "checked_at": object_of(&small),
+            "compared": elements,
+            "farthest": farthest,
+        });
+        return Ok(terminal.object(&object)?);
+    }
+    let words = |sizes: &Sizes| sizes.iter().map(|(name, size)| format!("{name}={size}")).collect::<Vec<_>>().join(" ");
+    let mut text = String::new();
+    let _ = writeln!(text, "{} {}", tile.program.name(), words(&sizes));
+    let _ = writeln!(text, "  {}, {}", device.name(), device.target()?.name());
+    let _ = writeln!(text, "  {:.1} us, the median of {turns} turns{}", timed.seconds * 1e6, timed.graphs());
+    let _ = writeln!(
+        text,
+        "  {:.2} TB/s of {bytes} bytes; the driver's copy of as many {:.2} TB/s: {:.3}",
+        rate(timed.seconds),
+        rate(timed.copy_seconds),
+        timed.copy_seconds / timed.seconds
+    );
+    let _ = writeln!(
+        text,
+        "  {elements} elements compared with what the program means at {}; the farthest by {farthest:.1e} of the greatest",
+        words(&small)
+    );
+    Ok(terminal.text(&text)?)
+}
+
+/// Runs a kernel with the contents of a check, and compares what it leaves.
+fn on_device(device: &Device, compiled: &Compiled, sizes: &Sizes) -> Result<Vec<Compared>, Failure> {
+    let sizes = borrowed(sizes);
+    let (inputs, meant) = compiled.meant(&sizes).map_err(unchecked)?;
+    let options = ModuleOptions::default().cache(Cache::none());
+    let loaded = device.compile(compiled.kernel(), &options)?;
+    let program = compiled.kernel().program();
+    let bytes = program.launch(&sizes).map_err(|error: SetupError| Failure::refused(&error))?.bytes;
+    let stream = device.stream()?;
+    let mut memories = Vec::new();
+    for (buffer, bytes) in program.tensors().zip(&bytes) {
+        let mut memory = device.allocate(*bytes)?;
+        match inputs.iter().find(|(name, _)| *name == buffer.name) {
+            Some((_, contents)) if !contents.is_empty() => memory.write(&stream, 0, contents)?,
+            _ => memory.fill_bytes(&stream, 0xa5)?,
+        }
+        memories.push(memory);
+    }
+    loaded.at(&sizes)?.launch(&stream, &memories.iter_mut().map(Argument::from).collect::<Vec<_>>())?;
+    stream.synchronize()?;
+    meant.compared(|tensor| {
+        let at = program.tensors().position(|buffer| buffer.name == tensor).unwrap_or(0);
+        let mut left = vec![0; bytes.get(at).map_or(0, |bytes| usize::try_from(*bytes).unwrap_or(0))];
+        memories[at].read(&stream, 0, &mut left)?;
+        Ok(left)
+    })
+}
+
+impl From<Unchecked> for Failure {
+    fn from(wrong: Unchecked) -> Failure {
+        unchecked(wrong)
+    }
+}
+
+fn unchecked(wrong: Unchecked) -> Failure {
+    match wrong {
+        Unchecked::Program(error) => error.into(),
+        wrong => Failure::Value(wrong.to_string()),
+    }
+}
+
+/// How many bytes the tensors have together, and how long a launch takes beside a copy of as many.
+fn timed(device: &Device, kernel: &Kernel, sizes: &Sizes, turns: u16) -> Result<(i64, Timed), Failure> {
+    let sizes = borrowed(sizes);
+    let loaded = device.compile(kernel, &ModuleOptions::default().cache(Cache::none()))?;
+    let bytes = kernel.program().launch(&sizes).map_err(|error: SetupError| Failure::refused(&error))?.bytes;
+    let stream = device.stream()?;
+    let mut memories: Vec<Memory> = Vec::new();
+    for bytes in &bytes {
+        let mut memory = device.allocate(*bytes)?;
+        // Zeros are numbers of every type, and places in every tensor.
+        memory.fill_bytes(&stream, 0)?;
+        memories.push(memory);
+    }
+    let launched = loaded.at(&sizes)?;
+    let all = bytes.iter().fold(0_i64, |sum, bytes| sum.saturating_add_unsigned(*bytes));
+    let timed = bench::in_turns(device, &stream, (all, turns), || {
+        launched.launch(&stream, &memories.iter_mut().map(Argument::from).collect::<Vec<_>>())
+    })?;
+    Ok((all, timed))
+}

@@ -1,0 +1,169 @@
+//! Kernels and tile programs of the libraries, by their names.
+//!
+//! Law: what the command `tilewright kernel` lists, shows, writes, checks and costs is the same
+//! here, under the same names and at the same sizes.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tilewright_kernel::ptx::Target;
+use tilewright_kernels::{self as kernels, Entry, PlanError, Planned, Unchecked};
+use tilewright_tile::{self as tile, LIBRARY};
+
+use super::library;
+use super::operand;
+use super::program::{Program, borrowed, of_check, sizes_of};
+use super::tiles::{self, TileProgram};
+use crate::interrupt::interruptible;
+use crate::refusal;
+
+enum Kind {
+    Planned(&'static Entry),
+    Tile(&'static tile::Entry),
+}
+
+/// A kernel of a library.
+#[pyclass(frozen, module = "tilewright")]
+pub struct NamedKernel {
+    kind: Kind,
+    /// The name.
+    #[pyo3(get)]
+    name: String,
+}
+
+/// The name of a tile program, where a kernel may have the same.
+fn tile_name(entry: &tile::Entry) -> String {
+    match kernels::named(entry.name) {
+        Ok(_) => format!("{}.tile", entry.name),
+        Err(_) => entry.name.to_string(),
+    }
+}
+
+/// All kernels of the libraries, and all tile programs.
+#[pyfunction]
+pub fn named_kernels() -> Vec<NamedKernel> {
+    let planned = kernels::library().iter();
+    let planned = planned.map(|entry| NamedKernel { kind: Kind::Planned(entry), name: entry.name.to_string() });
+    planned.chain(LIBRARY.iter().map(|entry| NamedKernel { kind: Kind::Tile(entry), name: tile_name(entry) })).collect()
+}
+
+/// What a check compared: schedules, instructions, and each tensor with how many elements, how far
+/// the farthest is, and what is taken as rounding.
+pub type Found = (usize, u64, Vec<(String, u64, f64, f64)>);
+
+/// Sizes by name.
+type Sizes = Vec<(String, i64)>;
+
+#[pymethods]
+impl NamedKernel {
+    /// What it does.
+    #[getter]
+    fn summary(&self) -> String {
+        match self.kind {
+            Kind::Planned(entry) => entry.summary.to_string(),
+            Kind::Tile(entry) => entry.summary(),
+        }
+    }
+
+    /// Its sizes, those at which it is checked, and those at which it is costed.
+    #[getter]
+    fn sizes(&self) -> Vec<(&'static str, i64, i64)> {
+        let (sizes, large) = match self.kind {
+            Kind::Planned(entry) => (entry.sizes, entry.large),
+            Kind::Tile(entry) => (entry.sizes, entry.large),
+        };
+        sizes.iter().zip(large).map(|((name, small), large)| (*name, *small, *large)).collect()
+    }
+
+    /// The types of elements that may be asked for; none for a tile program, whose text says them.
+    #[getter]
+    fn types(&self) -> Vec<&'static str> {
+        match self.kind {
+            Kind::Planned(entry) => entry.types.iter().map(|own| own.name()).collect(),
+            Kind::Tile(_) => Vec::new(),
+        }
+    }
+
+    /// The text of a tile program.
+    #[getter]
+    fn text(&self) -> Option<&'static str> {
+        match self.kind {
+            Kind::Planned(_) => None,
+            Kind::Tile(entry) => Some(entry.text),
+        }
+    }
+
+    /// The tile program, for a machine.
+    fn tiles(&self, py: Python<'_>, target: Option<&str>) -> PyResult<Option<TileProgram>> {
+        let Kind::Tile(entry) = self.kind else { return Ok(None) };
+        let target = target.map(library::target).transpose()?;
+        tiles::compiled(py, || tile::Program::read(entry.name, entry.text), target).map(Some)
+    }
+
+    /// The plan of a kernel for a machine, its launches, and the sizes of a launch.
+    fn planned(
+        &self,
+        py: Python<'_>,
+        sizes: &Bound<'_, PyDict>,
+        element: Option<Bound<'_, PyAny>>,
+        target: &str,
+        large: bool,
+    ) -> PyResult<(Vec<String>, Vec<Program>, Sizes)> {
+        let planned = self.plan(py, sizes, element, large)?.on(library::target(target)?);
+        let fixed: Sizes = planned.sizes().iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
+        let program = |kernel: &tilewright_kernel::Kernel| Program {
+            kernel: kernel.clone(),
+            plan: planned.plan().to_vec(),
+            fixed: fixed.clone(),
+        };
+        Ok((planned.plan().to_vec(), planned.launches().map(program).collect(), fixed))
+    }
+
+    /// Runs a planned kernel on the interpreter, and compares what it leaves with its definition.
+    fn check(
+        &self,
+        py: Python<'_>,
+        sizes: &Bound<'_, PyDict>,
+        element: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<(usize, u64, u64, f64)> {
+        let planned = self.plan(py, sizes, element, false)?;
+        match interruptible(py, || planned.check())? {
+            Ok(report) => {
+                let runs = std::iter::once(&report.checked).chain(&report.second);
+                let total = runs.map(|checked| checked.run.counts.total()).sum();
+                Ok((report.checked.schedules.len(), total, report.compared as u64, report.worst))
+            }
+            Err(Unchecked::Interpreter(error)) => Err(of_check(py, &error)),
+            Err(wrong) => Err(refusal::of_run(py, "", &wrong.to_string(), None, None)),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<kernel {}: {}>", self.name, self.summary())
+    }
+}
+
+impl NamedKernel {
+    fn plan(
+        &self,
+        py: Python<'_>,
+        sizes: &Bound<'_, PyDict>,
+        element: Option<Bound<'_, PyAny>>,
+        large: bool,
+    ) -> PyResult<Planned> {
+        let Kind::Planned(entry) = self.kind else {
+            return Err(PyValueError::new_err(format!("{} is a tile program", self.name)));
+        };
+        let sizes = sizes_of(sizes)?;
+        let element = element.map(|element| operand::element(&element)).transpose()?;
+        let sizes = borrowed(&sizes);
+        let planned = if large { entry.plan_large(&sizes, element) } else { entry.plan(&sizes, element) };
+        planned.map_err(|error: PlanError| refusal::of(py, &error))
+    }
+}
+
+/// The machine's processor, by the name of a machine.
+#[pyfunction]
+pub fn target_of_machine(machine: &str) -> &'static str {
+    if machine.eq_ignore_ascii_case("A100") { Target::Sm80.name() } else { Target::Sm90a.name() }
+}
