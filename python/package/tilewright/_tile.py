@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import _bodies, _native
+from . import _native
 from ._arrays import host_memory
 from ._errors import KernelError
 from ._jit import Array, Kernel, Scalar, _def_line, _Version

@@ -249,7 +249,7 @@ impl<'k> View<'k> {
     fn same_part(&self, fragment: &Fragment<'k>) -> Result<(), Reason> {
         match (&self.part, &fragment.part) {
             (Some(own), Some(held)) if own.is_instructed() && held.is_instructed() => {
-                own.agrees(held, &self.build.core(), ["the tensor", "the fragment"])
+                own.agrees(held, ["the tensor", "the fragment"])
             }
             _ => Ok(()),
         }

@@ -20,7 +20,7 @@ pub(super) fn fits(expr: &Expr) -> bool {
 }
 
 fn overflow() -> Reason {
-    Reason::TooMuch { what: "terms in an index", asked: 257, limit: 256 }
+    Reason::Layout(tilewright_layout::LayoutError::Expression { op: "index" })
 }
 
 /// The expression that a node is.

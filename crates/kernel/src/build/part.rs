@@ -68,7 +68,7 @@ impl Part {
     }
 
     /// What gave it, as a message names it.
-    pub(crate) fn name(&self, core: &Core) -> String {
+    pub(crate) fn name(&self) -> String {
         let (what, atom) = match &self.by {
             By::Copy(copy, CopyEnd::Source) => ("partition_S".to_string(), copy.atom().name()),
             By::Copy(copy, CopyEnd::Destination) => ("partition_D".to_string(), copy.atom().name()),
@@ -124,7 +124,7 @@ impl Part {
     /// That both have the same elements of a tile at the same indices, and are of one thread.
     ///
     /// Errors: they have not, or that is not known ([`Reason::Parts`]).
-    pub(crate) fn agrees(&self, other: &Part, core: &Core, what: [&str; 2]) -> Result<(), Reason> {
+    pub(crate) fn agrees(&self, other: &Part, what: [&str; 2]) -> Result<(), Reason> {
         let threads = match (&self.thread, &other.thread) {
             (Some(a), Some(b)) => a == b,
             _ => true,
@@ -134,8 +134,8 @@ impl Part {
         }
         let [first, second] = what;
         Err(Reason::Parts {
-            first: format!("{first} is {}", self.name(core)),
-            second: format!("{second} is {}", other.name(core)),
+            first: format!("{first} is {}", self.name()),
+            second: format!("{second} is {}", other.name()),
         })
     }
 }
@@ -219,12 +219,11 @@ impl Build {
     pub(super) fn matched(&self, tiling: Option<&TiledCopy>, ends: [End<'_, '_>; 2]) -> Result<bool, Reason> {
         let [from, to] = &ends;
         let (own, other) = (from.part(), to.part());
-        let core = self.core();
         let tile = |end: &End<'_, '_>, part: &Option<Part>| matches!(end, End::View(_)) && part.is_none();
         let tiles = [tile(from, &own), tile(to, &other)];
         if let ([End::View(_), End::View(_)], true) = (&ends, tiles[0] != tiles[1]) {
             let say = |part: &Option<Part>, name: &str| match part {
-                Some(part) => format!("{name} is {}", part.name(&core)),
+                Some(part) => format!("{name} is {}", part.name()),
                 None => format!("{name} is a tile that is not partitioned"),
             };
             return Err(Reason::Parts { first: say(&own, NAMES[0]), second: say(&other, NAMES[1]) });
@@ -236,13 +235,13 @@ impl Build {
                 {
                     let Some(part) = part else { continue };
                     let wanted = Part::of_copy(copy, end, None);
-                    part.agrees(&wanted, &core, [NAMES[number], "what the tiled copy moves"])?;
+                    part.agrees(&wanted, [NAMES[number], "what the tiled copy moves"])?;
                 }
                 if let (Some(own), Some(other)) = (&own, &other)
                     && let (Some(a), Some(b)) = (own.thread(), other.thread())
                     && a != b
                 {
-                    return own.agrees(other, &core, NAMES).map(|()| false);
+                    return own.agrees(other, NAMES).map(|()| false);
                 }
             }
             None => {
@@ -250,7 +249,7 @@ impl Build {
                     && own.is_instructed()
                     && other.is_instructed()
                 {
-                    own.agrees(other, &core, NAMES)?;
+                    own.agrees(other, NAMES)?;
                 }
             }
         }
@@ -267,7 +266,7 @@ impl Build {
     ) -> Result<(), Reason> {
         let Some(part) = part else { return Ok(()) };
         let wanted = Part::of_mma(mma, operand, None);
-        part.agrees(&wanted, &self.core(), [name, "what the tiled product multiplies"])
+        part.agrees(&wanted, [name, "what the tiled product multiplies"])
     }
 }
 

@@ -122,7 +122,7 @@ impl<'t> Text<'t> {
     pub(super) fn integer(&mut self) -> Result<i64, TileError> {
         let rest = self.rest();
         let length = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
-        let number = rest[..length].parse().map_err(|_| self.refuse("a whole number"))?;
+        let number = rest[..length].parse().map_err(|_| self.refuse("a whole number that 64 bits hold"))?;
         self.at += length;
         self.skip();
         Ok(number)

@@ -106,8 +106,7 @@ pub(crate) trait Cuttable<'k>: Sized {
     /// That it is a tile, of which threads have parts.
     fn is_no_part(&self) -> Result<(), Reason> {
         let Some(part) = self.part() else { return Ok(()) };
-        let core = self.build().core();
-        let first = format!("what is partitioned is {}", part.name(&core));
+        let first = format!("what is partitioned is {}", part.name());
         Err(Reason::Parts { first, second: "a part is not partitioned again".to_string() })
     }
 }
