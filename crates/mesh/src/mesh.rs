@@ -200,7 +200,8 @@ impl FromStr for Mesh {
         let mut with_strides = Vec::new();
         for part in text.split(',') {
             let (name, numbers) = part.split_once('=').ok_or_else(|| fail(part, "an axis such as `tp=4`"))?;
-            let number = |text: &str| text.trim().parse::<i64>().map_err(|_| fail(part, "an integer of 64 bits after `=`"));
+            let number =
+                |text: &str| text.trim().parse::<i64>().map_err(|_| fail(part, "an integer of 64 bits after `=`"));
             match numbers.split_once(':') {
                 Some((extent, stride)) => with_strides.push((name.trim(), number(extent)?, number(stride)?)),
                 None => plain.push((name.trim(), number(numbers)?)),

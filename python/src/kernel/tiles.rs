@@ -3,7 +3,7 @@
 //! Python writes a program as a text, with the place in Python that each line comes from; what is
 //! refused is refused there.
 
-use numpy::{PyReadonlyArray1, PyReadonlyArrayMethods};
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -70,7 +70,9 @@ fn matrix(option: &str, text: &str, element: Element, [rows, columns, batch]: [i
             let (offset, layout) = match text.split_once(" o ") {
                 Some((offset, layout)) => {
                     let number = offset.trim().parse().map_err(|_| {
-                        Failure::Usage(format!("{option} {text:?}: before `o` stands how many elements come before, an integer of 64 bits"))
+                        Failure::Usage(format!(
+                            "{option} {text:?}: before `o` stands how many elements come before, an integer of 64 bits"
+                        ))
                     })?;
                     (number, layout)
                 }

@@ -59,7 +59,9 @@ impl Place {
     pub fn of_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Place, MeshError> {
         let fail = |what: String| MeshError::Environment { what: what.into() };
         let number = |name: &str, text: &str| {
-            text.trim().parse::<usize>().map_err(|_| fail(format!("{name} is `{text}`, which is not a whole number that fits in a word")))
+            text.trim()
+                .parse::<usize>()
+                .map_err(|_| fail(format!("{name} is `{text}`, which is not a whole number that fits in a word")))
         };
         for (rank_name, ranks_name, job) in LAUNCHERS {
             let (Some(rank), Some(ranks)) = (variable(rank_name), variable(ranks_name)) else { continue };

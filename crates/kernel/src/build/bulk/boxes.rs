@@ -326,7 +326,7 @@ fn stays_inside(global: &View<'_>, dimensions: &[(&Part, Dimension)], own: &Box)
     let tensor = || core.buffers[global.buffer.index()].name.clone();
     if let Some(((part, _), at)) = dimensions.iter().zip(&own.corner).find(|(_, at)| !core.is_natural(at)) {
         let mode = global.bounds().iter().position(|(path, _)| *path == part.path).unwrap_or(0);
-        return Err(Reason::Before { tensor: tensor(), coordinate: core.in_words(at), mode });
+        return Err(Reason::Before { tensor: tensor(), coordinate: at.to_string(), mode });
     }
     let (Some((_, inner)), Some(first)) = (dimensions.first(), own.corner.first()) else { return Ok(()) };
     let unit = UNIT * 8 / i64::from(global.element.bits());
@@ -363,7 +363,7 @@ fn corners(
         let corner = corner.collect::<Option<Vec<Expr>>>();
         let corner = corner.ok_or_else(|| refuse("a corner of a box is a number that is not divided exactly"))?;
         if !unit.divides(&bytes(&corner[0], bits)?).proved() {
-            let at = global.build.core().in_words(&corner[0]);
+            let at = corner[0].to_string();
             return Err(refuse(&format!("a box begins at {at} along them, not shown to be a multiple of 16 bytes")));
         }
         let offset = Stride::plus(&shared.offset, &Expr::from(*index)).ok_or_else(overflow)?;

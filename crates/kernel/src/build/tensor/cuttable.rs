@@ -162,7 +162,7 @@ impl Core {
             if self.is_natural(named) && self.is_less(named, &Expr::from(threads)) {
                 return Ok(named.clone());
             }
-            let because = format!("thread {} is not shown to be one of its {threads} threads", named.to_string());
+            let because = format!("thread {named} is not shown to be one of its {threads} threads");
             return Err(Reason::Instruction { name: atom.to_string(), because });
         }
         self.say_threads(threads)?;
