@@ -69,7 +69,7 @@ fn value(element: Element, bytes: &[u8]) -> f64 {
 pub fn one(device: &Device, chance: &mut Chance) -> (String, Outcome<String>) {
     let (name, text) = match chance.below(3) {
         0 => {
-            let (name, text) = LIBRARY[chance.below(LIBRARY.len() as i64) as usize];
+            let tilewright::tile::Entry { name, text, .. } = LIBRARY[chance.below(LIBRARY.len() as i64) as usize];
             (name.to_string(), text.to_string())
         }
         _ => ("a product in tiles".to_string(), product(chance)),
