@@ -158,8 +158,7 @@ def reduced(source, through, group):
     array = given(source, through, before, held, kind)
     if by == "argmax":
         done = tw.mesh.argmax(array, before, over, after, group)
-        order = whole if 1 in modes and len(modes) == 1 else whole.T
-        wanted = order.reshape(-1).argmax() if not kept else whole.argmax(axis=modes[0])
+        wanted = whole.argmax() if not kept else whole.argmax(axis=modes[0])
     else:
         done = tw.mesh.reduce(array, before, over, after, by, group)
         wanted = {"sum": whole.sum, "mean": whole.mean, "max": whole.max}[by](axis=modes)

@@ -146,6 +146,9 @@ def test_work_of_one_process():
     matrix, column = mesh.layout("(2,3):(3,1)"), mesh.layout("(2,1):(1,0)")
     numbers = np.array([[1.0, 5.0, 5.0], [np.nan, 7.0, 2.0]])
     assert tw.mesh.argmax(numbers, matrix, 1, column, alone()).tolist() == [[1], [0]]
+    # Of all elements, as NumPy counts them; of equal ones the first.
+    for all_ in (numbers, np.array([[1.0, 5.0, 5.0], [5.0, 2.0, 5.0]])):
+        assert tw.mesh.argmax(all_, matrix, (0, 1), mesh.layout("(1,1):(0,0)"), alone()).item() == all_.argmax()
     assert np.isnan(tw.mesh.reduce(numbers, matrix, 1, column, "max", alone())[1, 0])
     assert tw.mesh.reduce(np.array([[1, 2, 3], [4, 5, 6]]), matrix, (1, 0), mesh.layout("(1,1):(0,0)"), "sum", alone()) == [[21]]
     with pytest.raises(ValueError, match="mean"):

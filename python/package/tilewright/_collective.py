@@ -181,9 +181,10 @@ class _Local:
             return
         kept, reduced, weight, self.first = [], [], 1, 0
         sizes = _sizes(at)
-        for mode, (first, runs) in enumerate(modes):
+        # Indices count along the last mode fastest, as those of arrays do.
+        for mode, (first, runs) in reversed(list(enumerate(modes))):
             if mode not in over:
-                kept += [(extent, stride) for extent, _, stride in runs]
+                kept = [(extent, stride) for extent, _, stride in runs] + kept
                 continue
             self.first += weight * first
             reduced += [(weight * index, extent, stride) for extent, index, stride in runs]
@@ -358,7 +359,8 @@ def argmax(
     *,
     machine: str | None = None,
 ) -> Any:
-    """The index of the greatest element along modes, the first of them fastest, as int64.
+    """The index of the greatest element along modes, the last of them fastest, as int64: what NumPy
+    and PyTorch have. Plans (``Operation.simulate``) are of layouts, and count along the first fastest.
 
     Of equal elements it is the first; a NaN is greater than every number.
 
