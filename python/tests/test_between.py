@@ -127,8 +127,11 @@ def test_groups():
         with pytest.raises(ValueError):
             refused()
     with pytest.raises(tw.LayoutError) as error:
-        tw.mesh.Processes(1, 2, "127.0.0.1", 1, 0.2)
+        tw.mesh.Processes(1, 2, "127.0.0.1", 1, 0.2, token="token-of-the-tests")
     assert error.value.code == "E1111"
+    with pytest.raises(tw.LayoutError, match="token") as error:
+        tw.mesh.Processes(1, 2, "127.0.0.1", 1, 0.2, token="short")
+    assert error.value.code == "E1112"
     mesh = tw.mesh.Mesh("x=1")
     row = mesh.layout("4:1")
     with pytest.raises(TypeError, match="PyTorch"):

@@ -47,6 +47,39 @@ class Placement:
         return self.text
 
 
+def test_parts_of_unequal_sizes():
+    mesh = Mesh.row_major(tp=4)
+    rows = mesh.of_placements((10, 3), "[Shard(0)]")
+    assert str(rows) == "((3,4),3):((3,1@tp),1) of (10,3)" and rows.shape == (10, 3) and rows.size == 30
+    assert [rows.local_size_on(rank) for rank in range(4)] == [9, 9, 9, 3] and [rows.reach_on(rank) for rank in (0, 3)] == [9, 3]
+    columns = mesh.of_placements((2, 5), "[Shard(1)]")
+    assert str(columns) == "(2,(2,4)):(2,(1,1@tp)) packed (2,5)" and mesh.layout(str(columns)) == columns
+    assert columns.part(3) == (0, [(0, [(2, 1, 0)]), (5, [(0, 1, 1)])]) and columns.placements() == "[Shard(1)]"
+    # Each device has its own columns, row by row.
+    whole = mesh.layout("(2,5):(5,1) copied 4:1@tp")
+    held = [[0.0, 1.0, 5.0, 6.0], [2.0, 3.0, 7.0, 8.0], [4.0, 9.0], []]
+    assert columns.reshard(whole, bytes=8).simulate(held) == [[float(value) for value in range(10)]] * 4
+    with pytest.raises(tw.LayoutError, match="parts of equal sizes"):
+        rows.partition_spec()
+
+
+class GSPMDSharding:
+    def __repr__(self):
+        return "GSPMDSharding({devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate})"
+
+
+def test_shardings_as_they_print_themselves():
+    mesh = Mesh.row_major(dp=2, tp=4)
+    named = "NamedSharding(mesh=Mesh('dp': 2, 'tp': 4), spec=PartitionSpec('tp', None))"
+    layout = mesh.of_partition_spec((8, 6), "P('tp', None)")
+    for sharding in (named, GSPMDSharding(), repr(GSPMDSharding()), "[Replicate(), Shard(0)]"):
+        assert mesh.of_sharding((8, 6), sharding) == layout
+    assert str(Mesh.from_sharding(named)) == "dp=2:4,tp=4:1" and str(Mesh.from_sharding(GSPMDSharding())) == "d0=2:4,d1=4:1"
+    with pytest.raises(tw.LayoutError) as error:
+        Mesh.row_major(x=8).of_sharding((8, 6), named)
+    assert error.value.code == "E1105"
+
+
 def test_forms_of_other_libraries():
     mesh = Mesh.row_major(dp=2, tp=4)
     layout = mesh.of_partition_spec((8, 6), PartitionSpec(("tp", None)))
@@ -58,7 +91,7 @@ def test_forms_of_other_libraries():
     assert sums == mesh.of_placements([6, 8], (Placement("Partial(sum)"), Placement("Shard(1)")))
     with pytest.raises(tw.LayoutError, match="summands"):
         sums.partition_spec()
-    for refused in (lambda: mesh.of_partition_spec((8, 6), "P('xx')"), lambda: mesh.of_placements((7, 6), "[Shard(0), Shard(1)]"), lambda: mesh.layout("(8,6")):
+    for refused in (lambda: mesh.of_partition_spec((8, 6), "P('xx')"), lambda: mesh.of_placements((7, 6), "[_StridedShard(0, sf=2), Shard(1)]"), lambda: mesh.of_partition_spec((7, 6), "P('dp')"), lambda: mesh.layout("(8,6")):
         with pytest.raises(tw.LayoutError):
             refused()
     with pytest.raises(TypeError):

@@ -487,9 +487,12 @@ def multiply(
             factors.append(doing.tensor(memory, move.after))
         left, right = factors
         doing.step = "in the multiplication"
-        # Columns lie one after the other in what a process makes.
-        made = (right.T @ left.T).reshape(-1)
-        columns = doing.move(of_d, [made], "D")
+        # Columns lie one after the other in what a process makes; of a part that is not full, at the
+        # pitch of a full one.
+        made = right.T @ left.T
+        is_full = math.prod(made.shape) == of_d.before.reach
+        memory = made.reshape(-1) if is_full else doing.memory(made.T, of_d.before)
+        columns = doing.move(of_d, [memory], "D")
         return doing.tensor(columns[0], after)
 
     return _beside(group, [a, b], lambda bytes_: _product(a_layout, b_layout, after, bytes_, rate, machine), work)
