@@ -2,6 +2,7 @@
 from typing import Any, overload
 
 from . import gpu as gpu
+from . import kernels as kernels
 from . import mesh as mesh
 from ._errors import GpuError as GpuError
 from ._errors import KernelError as KernelError
