@@ -14,6 +14,8 @@ pub struct Axis {
     ticked: bool,
     /// What the positions are called, where they are not counted.
     names: Vec<String>,
+    /// What is counted.
+    title: Option<String>,
 }
 
 impl Axis {
@@ -34,7 +36,7 @@ impl Axis {
 
     /// A side without hierarchy.
     pub fn flat(extent: i64) -> Axis {
-        Axis { extents: vec![extent.max(1)], unit: 1, begin: 0, ticked: true, names: Vec::new() }
+        Axis { extents: vec![extent.max(1)], unit: 1, begin: 0, ticked: true, names: Vec::new(), title: None }
     }
 
     /// A side whose positions have names.
@@ -67,6 +69,23 @@ impl Axis {
     #[must_use]
     pub fn shifted_by(self, begin: i64) -> Axis {
         Axis { begin, ..self }
+    }
+
+    /// The same side with a title, which says what its ticks count.
+    ///
+    /// ```
+    /// use tilewright_draw::Axis;
+    ///
+    /// assert_eq!(Axis::flat(32).titled("bank").title(), Some("bank"));
+    /// ```
+    #[must_use]
+    pub fn titled(self, title: impl Into<String>) -> Axis {
+        Axis { title: Some(title.into()), ..self }
+    }
+
+    /// What its ticks count, if it says so.
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
     }
 
     /// The same side with another number of positions: its slowest leaf ends earlier or goes on,

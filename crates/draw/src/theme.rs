@@ -215,13 +215,14 @@ impl Paint {
         match self {
             Paint::Paper => Rgb(0xff, 0xff, 0xff),
             Paint::Ink => Rgb(0x1c, 0x21, 0x28),
-            Paint::Faint => Rgb(0x65, 0x6d, 0x78),
+            Paint::Faint => Rgb(0x60, 0x68, 0x73),
             Paint::Rule => Rgb(0xc6, 0xcc, 0xd4),
             Paint::Border => Rgb(0x33, 0x3b, 0x47),
             Paint::Void => Rgb(0xea, 0xec, 0xf0),
             Paint::Accent => Rgb(0x1f, 0x5f, 0xd6),
             Paint::Warn => Rgb(0xd0, 0x3a, 0x2b),
-            Paint::Grey(index) => oklch(0.985 - 0.66 * ramp(index), 0.008, 255.0),
+            // Light enough for dark text, all of them.
+            Paint::Grey(index) => oklch(0.985 - 0.46 * ramp(index), 0.008, 255.0),
             Paint::Heat(value) => {
                 let x = f64::from(value) / 255.0;
                 oklch(0.965 - 0.62 * x, 0.06 + 0.10 * x, 105.0 + 180.0 * x)
@@ -240,7 +241,8 @@ impl Paint {
             Paint::Void => Rgb(0x22, 0x29, 0x33),
             Paint::Accent => Rgb(0x6c, 0xa8, 0xff),
             Paint::Warn => Rgb(0xff, 0x7a, 0x66),
-            Paint::Grey(index) => oklch(0.235 + 0.5 * ramp(index), 0.012, 255.0),
+            // Dark enough for light text, all of them.
+            Paint::Grey(index) => oklch(0.235 + 0.36 * ramp(index), 0.012, 255.0),
             Paint::Heat(value) => {
                 let x = f64::from(value) / 255.0;
                 oklch(0.26 + 0.62 * x, 0.09 + 0.04 * x, 285.0 - 180.0 * x)
@@ -374,6 +376,27 @@ mod tests {
             for mode in [Mode::Light, Mode::Dark] {
                 let contrast = paint.text(mode).contrast(paint.rgb(mode));
                 assert!(contrast >= 4.5, "{paint:?} {mode:?}: {contrast}");
+            }
+        }
+    }
+
+    #[test]
+    fn greys_are_light_under_dark_text_and_dark_under_light_text() {
+        for index in 0..8 {
+            let grey = Paint::Grey(index);
+            for (mode, is_dark) in [(Mode::Light, true), (Mode::Dark, false)] {
+                let (text, fill) = (grey.text(mode), grey.rgb(mode));
+                assert_eq!(text.luminance() < fill.luminance(), is_dark, "{index} {mode:?}");
+                assert!(text.contrast(fill) >= 4.5, "{index} {mode:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn faint_text_can_be_read_where_it_stands() {
+        for mode in [Mode::Light, Mode::Dark] {
+            for fill in [Paint::Paper, Paint::Void] {
+                assert!(Paint::Faint.rgb(mode).contrast(fill.rgb(mode)) >= 4.5, "{fill:?} {mode:?}");
             }
         }
     }

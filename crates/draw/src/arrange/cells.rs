@@ -77,9 +77,11 @@ impl ShownAxis {
     }
 }
 
-/// The cells of a grid that are shown, in one band or several below one another.
+/// The cells of a grid that are shown, in one band or several: below one another where the grid has
+/// few rows, side by side where it has few columns.
 pub(super) struct Cells {
     bands: Vec<Band>,
+    beside: bool,
 }
 
 /// Columns of a grid that stand side by side, with their cells.
@@ -95,9 +97,10 @@ struct Band {
     level_widths: Vec<f64>,
 }
 
-/// The columns that are shown, in bands. A band ends with a whole run of a mode where it can.
-fn bands(axis: &Axis, rows: i64, shown: Vec<Option<i64>>) -> Vec<Vec<Option<i64>>> {
-    if rows > BAND_ROWS || shown.len() <= CUT_SIDE {
+/// The columns (or rows) that are shown, in bands where there are few rows (or columns) `across`. A
+/// band ends with a whole run of a mode where it can.
+fn bands(axis: &Axis, across: i64, shown: Vec<Option<i64>>) -> Vec<Vec<Option<i64>>> {
+    if across > BAND_ROWS || shown.len() <= CUT_SIDE {
         return vec![shown];
     }
     let mut runs = (0..axis.levels()).map(|level| axis.run(level)).filter(|run| *run <= BAND);
@@ -112,10 +115,16 @@ impl Cells {
     pub(super) fn of(grid: &Grid<'_>, scene: &mut Scene) -> Cells {
         let (height, width) = (grid.rows.len(), grid.columns.len());
         let [down, across] = limits(height, width);
-        let rows = visible(height, down);
-        let bands = bands(&grid.columns, height, visible(width, across));
-        let bands = bands.into_iter().map(|columns| Band::of(grid, rows.clone(), columns, scene));
-        let mut cells = Cells { bands: bands.collect() };
+        let (rows, columns) = (visible(height, down), visible(width, across));
+        let beside = height > width;
+        let bands: Vec<Band> = if beside {
+            let parts = bands(&grid.rows, width, rows).into_iter();
+            parts.map(|rows| Band::of(grid, rows, columns.clone(), scene)).collect()
+        } else {
+            let parts = bands(&grid.columns, height, columns).into_iter();
+            parts.map(|columns| Band::of(grid, rows.clone(), columns, scene)).collect()
+        };
+        let mut cells = Cells { bands, beside };
         // All bands have cells of one size.
         let [columns, rows] = cells.steps();
         cells.stretch(columns.1, rows.1);
@@ -140,7 +149,7 @@ impl Cells {
     }
 
     pub(super) fn gutter(&self) -> f64 {
-        self.bands.iter().map(|band| band.level_widths.iter().sum()).fold(0.0, f64::max)
+        self.bands.iter().map(Band::gutter).fold(0.0, f64::max)
     }
 
     pub(super) fn header(&self) -> f64 {
@@ -149,12 +158,25 @@ impl Cells {
 
     /// The width and the height, without the ticks to the left of all and above the first.
     pub(super) fn size(&self) -> (f64, f64) {
+        if self.beside {
+            let widths = self.bands.iter().map(|band| self.gutter() + band.columns.end() + theme::SPACE);
+            let height = self.bands.iter().map(|band| band.rows.end()).fold(0.0, f64::max);
+            return (widths.sum::<f64>() - theme::SPACE - self.gutter(), height);
+        }
         let width = self.bands.iter().map(|band| band.columns.end()).fold(0.0, f64::max);
         let heights = self.bands.iter().map(|band| band.header() + band.rows.end() + theme::SPACE);
         (width, heights.sum::<f64>() - theme::SPACE - self.header())
     }
 
     pub(super) fn draw(&self, scene: &mut Scene, at: Point) {
+        if self.beside {
+            let mut x = at.x;
+            for band in &self.bands {
+                band.draw(scene, Point::new(x, at.y));
+                x += band.columns.end() + theme::SPACE + self.gutter();
+            }
+            return;
+        }
         let mut y = at.y - self.header();
         for band in &self.bands {
             y += band.header();
@@ -202,7 +224,15 @@ impl Band {
     }
 
     fn header(&self) -> f64 {
-        self.columns.levels() as f64 * TICK_LINE
+        let titles = [&self.rows, &self.columns].iter().any(|side| side.axis.title().is_some());
+        (self.columns.levels() + usize::from(titles)) as f64 * TICK_LINE
+    }
+
+    /// The room for the ticks of rows, and for their title above them.
+    fn gutter(&self) -> f64 {
+        let title = self.rows.axis.title().map_or(0.0, |title| text_width(title, theme::SMALL_TEXT, false));
+        let ticks = self.level_widths.iter().sum::<f64>();
+        ticks.max(if title > 0.0 { title + theme::STEP + 2.0 } else { 0.0 })
     }
 
     fn draw(&self, scene: &mut Scene, at: Point) {
@@ -301,6 +331,14 @@ impl Band {
     }
 
     fn ticks(&self, scene: &mut Scene, at: Point) {
+        let y = at.y - (self.columns.levels() as f64 + 0.5) * TICK_LINE;
+        if let Some(title) = self.columns.axis.title() {
+            let style = TextStyle::small().anchored(Anchor::Middle);
+            scene.text(Point::new(at.x + self.columns.end() / 2.0, y), title, style);
+        }
+        if let Some(title) = self.rows.axis.title() {
+            scene.text(Point::new(at.x - theme::STEP, y), title, TextStyle::small().anchored(Anchor::End));
+        }
         let column_style = TextStyle::small().anchored(Anchor::Middle);
         for level in 0..self.columns.levels() {
             let y = at.y - (level as f64 + 0.5) * TICK_LINE;

@@ -20,6 +20,9 @@ use crate::number::push_integer;
 use crate::pictures::{MAX_INDICES, Medium, Style};
 use crate::theme::{Paint, Palette};
 
+/// The lanes of a warp (PTX ISA, "Thread Hierarchy").
+const WARP: i64 = 32;
+
 /// A place that a thread holds.
 #[derive(Debug, Clone, Copy)]
 struct Owner {
@@ -144,7 +147,12 @@ fn panel<'a>(
     let shown = (part != whole)
         .then(|| format!("the first {} × {} of {} × {}; {counts}", part[0], part[1], whole[0], whole[1]));
     if !fits(rows.len(), columns.len()) && style.medium == Medium::Page {
-        return Ok(Panel::new(heading, image(&owners, &rows, &columns, &place, style)).noted(counts));
+        // One colour for each thread would be noise at this size.
+        let coarse = style.palette == Palette::Distinct && owners.threads > WARP;
+        let style = if coarse { Style { palette: Palette::Warp, ..style } } else { style };
+        let colours = "; too many places to name: each warp has a hue, each eight of its lanes a tone";
+        let note = if coarse { format!("{counts}{colours}") } else { counts };
+        return Ok(Panel::new(heading, image(&owners, &rows, &columns, &place, style)).noted(note));
     }
     let notes: Vec<String> = shown.into_iter().chain(owners.shared()).collect();
     let fill = move |row: i64, column: i64, cell: &mut crate::grid::Cell| {

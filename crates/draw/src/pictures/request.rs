@@ -94,40 +94,45 @@ fn panel<'a>(
     lanes: i64,
 ) -> Panel<'a> {
     let (places, lines, banks) = (places.clone(), touched.lines.clone(), touched.banks);
-    let rows = Axis::named(lines.iter().map(AsRef::as_ref));
+    let rows = Axis::named(lines.iter().map(AsRef::as_ref)).titled("byte");
     let page = style.medium == Medium::Page;
-    Panel::grid(heading, rows, axis(touched), move |row, column, cell: &mut Cell| {
-        let line = usize::try_from(row).unwrap_or(usize::MAX);
-        let Some(here) = places.get(&(line, column)) else {
-            if !page {
-                cell.label.push('·');
-                cell.faint = true;
+    Panel::grid(
+        heading,
+        rows,
+        axis(touched).titled(if banks { "bank" } else { "word" }),
+        move |row, column, cell: &mut Cell| {
+            let line = usize::try_from(row).unwrap_or(usize::MAX);
+            let Some(here) = places.get(&(line, column)) else {
+                if !page {
+                    cell.label.push('·');
+                    cell.faint = true;
+                }
+                return;
+            };
+            let first = here.first().copied().unwrap_or(0);
+            cell.fill = style.palette.paint(first, lanes);
+            push_integer(&mut cell.label, first);
+            let more = here.len().saturating_sub(1);
+            match (more, page) {
+                (0, _) => {}
+                (_, true) => {
+                    let _ = write!(cell.second, "+{more}");
+                }
+                (_, false) => {
+                    let _ = write!(cell.label, "+{more}");
+                }
             }
-            return;
-        };
-        let first = here.first().copied().unwrap_or(0);
-        cell.fill = style.palette.paint(first, lanes);
-        push_integer(&mut cell.label, first);
-        let more = here.len().saturating_sub(1);
-        match (more, page) {
-            (0, _) => {}
-            (_, true) => {
-                let _ = write!(cell.second, "+{more}");
+            cell.link = u32::try_from(first).ok();
+            if page {
+                cell.title.push_str(if banks { "bank " } else { "word " });
+                push_integer(&mut cell.title, column);
+                cell.title.push_str(" of the line at ");
+                cell.title.push_str(lines.get(line).map_or("?", AsRef::as_ref));
+                let list: Vec<String> = here.iter().map(i64::to_string).collect();
+                let _ = write!(cell.title, ": lane{} {}", if here.len() > 1 { "s" } else { "" }, list.join(", "));
             }
-            (_, false) => {
-                let _ = write!(cell.label, "+{more}");
-            }
-        }
-        cell.link = u32::try_from(first).ok();
-        if page {
-            cell.title.push_str(if banks { "bank " } else { "word " });
-            push_integer(&mut cell.title, column);
-            cell.title.push_str(" of the line at ");
-            cell.title.push_str(lines.get(line).map_or("?", AsRef::as_ref));
-            let list: Vec<String> = here.iter().map(i64::to_string).collect();
-            let _ = write!(cell.title, ": lane{} {}", if here.len() > 1 { "s" } else { "" }, list.join(", "));
-        }
-    })
+        },
+    )
 }
 
 /// How many words each bank has to give.
