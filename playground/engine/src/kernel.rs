@@ -4,12 +4,13 @@ use serde_json::{Value as Json, json};
 use tilewright_draw::Theme;
 use tilewright_kernel::cost::Machine;
 use tilewright_kernel::interpret::{AccessCount, CheckError, Class};
+use tilewright_kernel::program::Program;
 use tilewright_kernel::program::memory::Space;
-use tilewright_kernel::program::{Program, Step};
 use tilewright_kernel::{Element, ptx};
 use tilewright_kernels::{Entry, PlanError, Planned, Unchecked};
 
 use crate::failure::Failure;
+use crate::outline;
 use crate::request::{At, Wanted};
 use crate::steps;
 
@@ -84,8 +85,6 @@ fn plan(entry: &Entry, planned: &Planned) -> Json {
     let grid: Vec<String> = program.grid.iter().map(ToString::to_string).collect();
     let outputs: Vec<String> =
         planned.kernel().outputs().iter().map(|output| format!("{}: {}", output.tensor, output.written)).collect();
-    let mut outline = Vec::new();
-    walk(program, &program.body, 0, &mut outline);
     json!({
         "summary": entry.summary,
         "plan": planned.plan(),
@@ -94,44 +93,8 @@ fn plan(entry: &Entry, planned: &Planned) -> Json {
         "threads": program.threads,
         "shared_bytes": program.shared_bytes,
         "outputs": outputs,
-        "outline": outline,
+        "outline": outline::of(program),
     })
-}
-
-/// The statements of a kernel in order, each with how many instructions it became; loops and
-/// branches hold those inside them.
-fn walk(program: &Program, body: &[Step], indent: usize, lines: &mut Vec<Json>) {
-    let mut last = None;
-    let push = |lines: &mut Vec<Json>, text: String| lines.push(json!([indent, text, 1]));
-    for step in body {
-        match step {
-            Step::Instruction(instruction) => {
-                let statement = program.source(instruction.source).statement;
-                if last == Some(instruction.source.index())
-                    && let Some(count) = lines.last_mut().and_then(|line| line.get_mut(2))
-                {
-                    *count = json!(count.as_i64().unwrap_or(0) + 1);
-                    continue;
-                }
-                push(lines, statement.to_owned());
-                last = Some(instruction.source.index());
-            }
-            Step::Loop(turns) => {
-                push(lines, format!("{}: turns of", program.source(turns.source).statement));
-                walk(program, &turns.body, indent + 1, lines);
-                last = None;
-            }
-            Step::Branch(branch) => {
-                push(lines, format!("{}: where it holds", program.source(branch.source).statement));
-                walk(program, &branch.then, indent + 1, lines);
-                if !branch.otherwise.is_empty() {
-                    push(lines, "otherwise".to_owned());
-                    walk(program, &branch.otherwise, indent + 1, lines);
-                }
-                last = None;
-            }
-        }
-    }
 }
 
 fn access(count: &AccessCount) -> Json {

@@ -17,6 +17,7 @@ mod code;
 mod failure;
 mod kernel;
 mod memory;
+mod outline;
 mod picture;
 mod read;
 mod request;
