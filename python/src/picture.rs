@@ -86,13 +86,7 @@ impl Picture {
     fn save(&self, py: Python<'_>, path: PathBuf, scale: f64) -> PyResult<()> {
         let format = path.extension().and_then(|end| end.to_str()).unwrap_or("").to_owned();
         let bytes = self.file(py, &format, scale)?;
-        let mut beside = path.clone().into_os_string();
-        beside.push(format!(".{}.part", std::process::id()));
-        let written = std::fs::write(&beside, bytes.as_bytes()).and_then(|()| std::fs::rename(&beside, &path));
-        if written.is_err() {
-            // What was written in part is of no use, and may not be there.
-            let _ = std::fs::remove_file(&beside);
-        }
+        let written = tilewright_tensor::npy::replace(&path, |file| file.write_all(bytes.as_bytes()));
         // With the name of the file, as `open` has it.
         written.map_err(|error| {
             let (code, text) = (error.raw_os_error().unwrap_or(0), error.to_string());

@@ -30,6 +30,10 @@ pub struct Args {
     #[arg(long, global = true)]
     pub json: bool,
 
+    /// Refuse coordinates outside of a layout and tiles that go over its end.
+    #[arg(long, global = true)]
+    pub strict: bool,
+
     #[command(subcommand)]
     pub command: Option<Command>,
 }

@@ -51,7 +51,11 @@ fn main() -> ExitCode {
         Err(error) => return misused(&error),
     };
     let mut terminal = Terminal::new(args.color, args.json);
+    reader::be_strict(args.strict);
     let done = run(args.command, &mut terminal);
+    for note in reader::notes() {
+        terminal.note(&note);
+    }
     let failure = done.err();
     if let Some(failure) = &failure {
         terminal.tell(failure);
@@ -69,13 +73,11 @@ fn main() -> ExitCode {
 
 /// Tells what is wrong with a command line, or the help that it asks for.
 fn misused(error: &clap::Error) -> ExitCode {
-    if !error.use_stderr() {
-        // Nobody reads the other end: there is nowhere to report to.
-        let _ = error.print();
-        return ExitCode::SUCCESS;
-    }
     let json = std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json");
     let mut terminal = Terminal::new(ColorChoice::Auto, json);
+    if !error.use_stderr() {
+        return asked(error, terminal);
+    }
     if json {
         // The first paragraph says what is wrong, and another one may have a tip; the usage after
         // them is that of `--help`.
@@ -93,6 +95,28 @@ fn misused(error: &clap::Error) -> ExitCode {
         terminal.message(&in_plain_words(text));
     }
     ExitCode::from(2)
+}
+
+/// Answers `--help` and `--version`, as text or as an object.
+fn asked(error: &clap::Error, mut terminal: Terminal) -> ExitCode {
+    let told = match error.kind() {
+        clap::error::ErrorKind::DisplayVersion if terminal.json => {
+            terminal.object(&serde_json::json!({ "name": "tilewright", "version": env!("CARGO_PKG_VERSION") }))
+        }
+        _ => {
+            let text = error.render();
+            let text = if terminal.colour { text.ansi().to_string() } else { text.to_string() };
+            terminal.text(&text)
+        }
+    };
+    match told.and_then(|()| terminal.finish()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let failure = Failure::Io(error);
+            let _ = std::io::stderr().write_all(failure.text(false).as_bytes());
+            ExitCode::from(failure.status())
+        }
+    }
 }
 
 /// What is wrong with a number, in other words than those of the standard library.

@@ -301,5 +301,10 @@ pub fn write_file(file: &Path, bytes: &[u8], terminal: &mut Terminal) -> Result<
         true => Failure::file(file, error),
         false => Failure::file(file, NO_DIRECTORY),
     })?;
+    if std::fs::symlink_metadata(file).is_ok_and(|about| about.is_symlink())
+        && let Ok(target) = npy::target(file)
+    {
+        terminal.note(&format!("{} is a link, and what it names was written: {}", file.display(), target.display()));
+    }
     terminal.wrote(file)
 }

@@ -120,6 +120,16 @@ impl Terminal {
         }
     }
 
+    /// Tells a note: an object with `--json`, else a line on standard error.
+    pub fn note(&mut self, note: &str) {
+        if self.json {
+            // Nobody reads the other end: there is nowhere to report to.
+            let _ = self.object(&serde_json::json!({ "note": note }));
+        } else {
+            self.message(&format!("note: {note}\n"));
+        }
+    }
+
     /// Writes to standard error, after what was written to standard output.
     pub fn message(&mut self, text: &str) {
         // Nobody reads the other end: there is nowhere to report to.

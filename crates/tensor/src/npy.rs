@@ -30,7 +30,7 @@ use crate::tensor::Tensor;
 
 pub use header::{Header, Kind, Order};
 pub use stream::Stream;
-pub use write::{replace, write};
+pub use write::{replace, target, write};
 
 /// Why a `.npy` file was not read or written.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tilewright_layout::Tree;
 
@@ -64,10 +64,37 @@ fn write_elements<T: Element, L: Offsets>(file: &mut dyn Write, tensor: &TensorV
     }
 }
 
+/// What a path names in the end: links are followed, also the last one where it names nothing yet.
+///
+/// Errors: links lead in a circle.
+///
+/// ```
+/// use tilewright_tensor::npy;
+///
+/// // No link: the path itself.
+/// assert_eq!(npy::target("no-such-file".as_ref())?, std::path::Path::new("no-such-file"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn target(path: &Path) -> io::Result<PathBuf> {
+    if let Ok(whole) = fs::canonicalize(path) {
+        return Ok(whole);
+    }
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(next) = fs::read_link(&path) else { return Ok(path) };
+        // A relative link starts at the directory that it is in.
+        path = path.parent().map_or_else(|| next.clone(), |directory| directory.join(&next));
+    }
+    Err(io::Error::other("the links lead in a circle"))
+}
+
+/// How many links in a row are followed, as Linux does.
+const MAX_LINKS: usize = 40;
+
 /// Writes a new file of any format, and puts it in the place of the one at the path when it is
 /// complete.
 ///
-/// A link stays a link, to the new file. A path that is no regular file, such as a pipe, is written
+/// A link stays a link, and what it names is written, also where there is no such file yet. A path that is no regular file, such as a pipe, is written
 /// to directly.
 ///
 /// Errors: the system refuses, and then what was there is still there; a file that may not be
@@ -153,7 +180,7 @@ impl Write for Output {
 
 /// As [`replace`], for contents with many zeros.
 pub(super) fn replace_with_holes(path: &Path, contents: impl FnOnce(&mut Output) -> io::Result<()>) -> io::Result<()> {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = target(path)?;
     if fs::metadata(&path).is_ok_and(|about| !about.is_file()) {
         let mut out = Output { to: Target::Stream(OpenOptions::new().write(true).open(&path)?), due: 0 };
         contents(&mut out)?;
