@@ -123,8 +123,8 @@ impl<N: Extent> Layout<N> {
     /// The laws are at the head of this file.
     ///
     /// Errors: a width is not positive; elements do not pack into wide ones: a stride or an extent
-    /// does not divide ([`LayoutError::NotDivisible`], numbers in elements of `g` bits), too few
-    /// lie side by side for a wide one ([`LayoutError::Apart`]), or modes overlap within one; it is
+    /// does not divide ([`LayoutError::NotDivisible`], numbers in elements of `g` bits), a mode runs
+    /// backwards within a wide element ([`LayoutError::Negative`]), too few lie side by side for a wide one ([`LayoutError::Apart`]), or modes overlap within one; it is
     /// not known whether they do ([`LayoutError::Open`]); a number does not fit.
     ///
     /// ```
@@ -354,6 +354,9 @@ fn pack<N: Extent>(profile: &Profile, parts: &Parts<N>, n: i64) -> Result<Leaves
         if stride < 0 || n % stride != 0 {
             // Where the leaf has one position, its stride does not matter.
             return Err(match N::one().less(&leaf.extent) {
+                Truth::Proved if stride < 0 => {
+                    LayoutError::Negative { op: OP, path: parts.path(profile, position), stride }
+                }
                 Truth::Proved => uneven(position, stride, n),
                 _ => LayoutError::open(OP, Condition::AtMost, &leaf.extent, &N::one()),
             });

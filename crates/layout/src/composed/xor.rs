@@ -172,8 +172,7 @@ impl Composed {
                 match modes(extent, |index| vector(index.checked_mul(step)?)).ok_or_else(overflow)? {
                     Verdict::Modes(found) => push_modes(leaves, &found, leaf.extent),
                     Verdict::Break { index, value, steps } => {
-                        let coordinate = smallvec::SmallVec::from_slice(&[(index * step) as i64]);
-                        return Err(refusal(OP, None, coordinate, value, steps));
+                        return Err(refusal(OP, None, Tree::leaf((index * step) as i64), value, steps));
                     }
                     Verdict::Open => return Err(LayoutError::Undecided { op: OP, limit: MAX_XOR_VALUES as usize }),
                 }
@@ -184,7 +183,7 @@ impl Composed {
         for index in 0..if even { 0 } else { self.size() } {
             let (value, sum) = (vector(index as u64).ok_or_else(overflow)?, result.eval(&index)?.bits());
             if value != sum {
-                return Err(refusal(OP, None, smallvec::SmallVec::from_slice(&[index]), value, sum));
+                return Err(refusal(OP, None, Tree::leaf(index), value, sum));
             }
         }
         Ok(result)

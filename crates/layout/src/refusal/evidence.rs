@@ -12,6 +12,7 @@ use crate::refusal::error::{LayoutError, Path};
 use crate::symbolic::Parameter;
 use crate::value::number::{Extent, Stride};
 use crate::value::profile::Profile;
+use crate::value::tree::Tree;
 
 /// Why `A o B` carries: data of [`crate::LayoutError::Carry`].
 ///
@@ -58,6 +59,11 @@ impl Carry {
     /// A coordinate of B, one index a leaf, at which the sum carries.
     pub fn coordinate(&self) -> &[i64] {
         &self.coordinate
+    }
+
+    /// The same coordinate, nested as B is.
+    pub fn place(&self) -> Tree<i64> {
+        nested(&self.profile, &self.coordinate)
     }
 
     fn mode(&self, (leaf, extent, stride): (usize, i64, i64)) -> BMode {
@@ -131,8 +137,9 @@ pub struct NotXor {
     /// The mode of B that becomes no mode even by itself; none where modes do not add up, and where
     /// there is no B.
     pub mode: Option<BMode>,
-    /// An index within that mode; or a coordinate of B, one index a leaf; or an index.
-    pub(crate) coordinate: SmallVec<[i64; 8]>,
+    /// A coordinate of B, or of the layout that is converted; or an index. Where a mode is named,
+    /// it is 0 in all others.
+    pub(crate) place: Tree<i64>,
     /// The value that is wanted there.
     pub value: Offset,
     /// What the modes give.
@@ -140,10 +147,14 @@ pub struct NotXor {
 }
 
 impl NotXor {
-    /// Where the values differ: an index within [`NotXor::mode`], or a coordinate with one index a
-    /// leaf.
+    /// Where the values differ: an index for each leaf.
     pub fn coordinate(&self) -> &[i64] {
-        &self.coordinate
+        self.place.leaves()
+    }
+
+    /// The same coordinate, nested as the layout is.
+    pub fn place(&self) -> &Tree<i64> {
+        &self.place
     }
 }
 
@@ -242,9 +253,16 @@ impl Question {
     }
 }
 
+/// A coordinate with these indices; flat where there are not as many as the profile has leaves.
+pub(crate) fn nested(profile: &Profile, indices: &[i64]) -> Tree<i64> {
+    let flat = || Tree::flat(indices.iter().copied()).unwrap_or_else(|_| Tree::leaf(0));
+    Tree::new(profile.duplicate(), indices.iter().copied()).unwrap_or_else(|_| flat())
+}
+
 impl LayoutError {
-    /// Where the condition fails that the operation needs: an index, or a coordinate with one index
-    /// a leaf. Empty where nothing of that kind shows it.
+    /// Where the condition fails that the operation needs: an index, or a coordinate nested as the
+    /// operand is that the message speaks of, so that the operand may be applied to it. None where
+    /// nothing of that kind shows it.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -252,15 +270,17 @@ impl LayoutError {
     /// let a: Layout = "(6,2):(1,7)".parse().unwrap();
     /// let b: Layout = "(3,2):(2,3)".parse().unwrap();
     /// let refusal = a.compose(&b).unwrap_err();
-    /// assert_eq!(refusal.witness(), [2, 1]); // A(B(2,1)) = 8, but 4 + 3 = 7
+    /// let witness = refusal.witness().unwrap();
+    /// assert_eq!(witness.to_string(), "(2,1)");
+    /// assert_eq!(a.eval(&b.eval_at(&witness).unwrap()).unwrap(), 8); // but 4 + 3 = 7
     /// ```
-    pub fn witness(&self) -> Vec<i64> {
+    pub fn witness(&self) -> Option<Tree<i64>> {
         match self {
-            LayoutError::Carry(carry) => carry.coordinate.to_vec(),
-            LayoutError::NotXor(not) => not.coordinate.to_vec(),
-            LayoutError::NoLeftInverse(no) => Vec::from([no.index]),
-            LayoutError::NotLinear { index, .. } | LayoutError::NotAdditive { index, .. } => Vec::from([*index]),
-            _ => Vec::new(),
+            LayoutError::Carry(carry) => Some(carry.place()),
+            LayoutError::NotXor(not) => Some(not.place.clone()),
+            LayoutError::NoLeftInverse(no) => Some(Tree::leaf(no.index)),
+            LayoutError::NotLinear { index, .. } | LayoutError::NotAdditive { index, .. } => Some(Tree::leaf(*index)),
+            _ => None,
         }
     }
 }

@@ -7,6 +7,7 @@ use core::fmt;
 use crate::limits::{MAX_CHAIN, MAX_DEPTH, MAX_NODES, MAX_PATH, MAX_PATH_MODE};
 use crate::refusal::error::{DIVIDE, LayoutError, Limit, Operand};
 use crate::refusal::evidence::{BMode, Carry, Chain, Condition, Mixed, NotXor, Question, Uneven};
+use crate::value::tree::Tree;
 
 /// A path as words: `mode 0`, `mode [1,0]`, or `the whole` at the root.
 pub(crate) struct ModeName<'a>(pub(crate) &'a [usize]);
@@ -24,25 +25,6 @@ impl fmt::Display for ModeName<'_> {
                 f.write_str("]")
             }
         }
-    }
-}
-
-/// Numbers as a coordinate: `(2,1)`, or `2` alone.
-pub(crate) struct CoordinateText<'a>(pub(crate) &'a [i64]);
-
-impl fmt::Display for CoordinateText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let [only] = self.0 {
-            return write!(f, "{only}");
-        }
-        f.write_str("(")?;
-        for (position, index) in self.0.iter().enumerate() {
-            if position > 0 {
-                f.write_str(",")?;
-            }
-            write!(f, "{index}")?;
-        }
-        f.write_str(")")
     }
 }
 
@@ -200,7 +182,7 @@ impl fmt::Display for LayoutError {
 
 impl fmt::Display for Carry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = CoordinateText(&self.coordinate);
+        let at = self.place();
         if self.alone() {
             write!(
                 f,
@@ -221,7 +203,7 @@ impl fmt::Display for Carry {
         write!(
             f,
             "; at coordinate {at} the sum carries. A(B{}) = {}, but the modes alone give {}",
-            Parenthesised(&self.coordinate),
+            arguments(&at),
             self.value,
             self.sum
         )
@@ -230,11 +212,13 @@ impl fmt::Display for Carry {
 
 impl fmt::Display for NotXor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (op, at, value, sum) = (self.op, CoordinateText(&self.coordinate), &self.value, &self.sum);
+        let (op, at, value, sum) = (self.op, &self.place, &self.value, &self.sum);
         match &self.mode {
             Some(mode) => write!(
                 f,
-                "{op}: {mode}, becomes no mode of XOR strides: its value at index {at} is {value}, but steps as before give {sum}"
+                "{op}: {mode}, becomes no mode of XOR strides: its value at index {} is {value}, but steps as before give {sum}",
+                // All but the index of that mode are 0.
+                at.leaves().iter().sum::<i64>()
             ),
             None => {
                 write!(f, "{op}: no layout has these values: at {at} the value is {value}, but the modes come to {sum}")
@@ -243,15 +227,9 @@ impl fmt::Display for NotXor {
     }
 }
 
-struct Parenthesised<'a>(&'a [i64]);
-
-impl fmt::Display for Parenthesised<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            [only] => write!(f, "({only})"),
-            many => CoordinateText(many).fmt(f),
-        }
-    }
+/// The coordinate as the arguments of a call.
+fn arguments(place: &Tree<i64>) -> String {
+    if place.is_leaf() { alloc::format!("({place})") } else { place.to_string() }
 }
 
 impl fmt::Display for Uneven {
@@ -322,6 +300,9 @@ impl LayoutError {
     /// What would help, as a sentence; none where the message says it all.
     pub fn help(&self) -> Option<String> {
         let help = match self {
+            LayoutError::NotCongruent { profiles, .. } if profiles.0.leaves() == profiles.1.leaves() => {
+                "parentheses around one number make a tuple of one: put them around both, or around neither"
+            }
             LayoutError::NotCongruent { .. } => "give every extent one stride, in the same parentheses",
             LayoutError::Extent { .. } => "extents count positions, so the smallest is 1",
             LayoutError::Overflow { .. } => "sizes, strides and offsets are 64-bit integers; nothing wraps",
@@ -345,7 +326,7 @@ impl LayoutError {
             }
             LayoutError::NotChain(_) => "weak_complement leaves holes instead, where modes do not overlap",
             LayoutError::Overlap(_) => {
-                "only modes that do not overlap can be filled; filter or reorder the layout first"
+                "modes that overlap take an offset twice: leave one out, or step over the others"
             }
             LayoutError::Negative { .. } => "reverse the mode (negate its stride) and add the offset yourself",
             LayoutError::Size { .. } => "both operands need the same number of coordinates",
@@ -366,7 +347,7 @@ impl LayoutError {
                 "deciding this needs a search, which has a limit; smaller extents, or strides that tile, are decided"
             }
             LayoutError::Open { question, .. } if question.declaration.is_none() => {
-                "declare more about the parameters, `M{div=128,min=256}`, so that one answer is right for all of their values"
+                "facts such as `M{div=128,min=256}` settle it if one answer is right for all values that they leave"
             }
             _ => return None,
         };

@@ -40,11 +40,12 @@ use crate::algebra::coalesce::each_coalesced;
 use crate::algebra::compose::{MAX_LEVELS, OP};
 use crate::limits::MAX_XOR_VALUES;
 use crate::refusal::error::LayoutError;
-use crate::refusal::evidence::{BMode, NotXor, Offset};
+use crate::refusal::evidence::{BMode, NotXor, Offset, nested};
 use crate::value::kind::StrideKind;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Stride;
 use crate::value::profile::{ROOM, Splitting};
+use crate::value::tree::Tree;
 use crate::xor::function::{Modes, Verdict, modes};
 use crate::xor::{Xor, product};
 
@@ -226,8 +227,11 @@ fn by_values(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
             Verdict::Break { index, value, steps } => {
                 let path = b.profile().path(number);
                 let mode = Some(BMode { path, extent: leaf.extent, stride: leaf.stride });
-                let coordinate = SmallVec::from_slice(&[index as i64]);
-                return Err(refusal(OP, mode, coordinate, value, steps));
+                let mut place: SmallVec<[i64; 8]> = SmallVec::from_elem(0, b.leaves().len());
+                if let Some(own) = place.get_mut(number) {
+                    *own = index as i64;
+                }
+                return Err(refusal(OP, mode, nested(b.profile(), &place), value, steps));
             }
             Verdict::Open => open = true,
         }
@@ -279,7 +283,7 @@ fn first_misfit(
         }
         let value = value_at(a, offset).ok_or_else(overflow)?;
         if value != sum {
-            return Ok(Some(refusal(OP, None, coordinate, value, sum)));
+            return Ok(Some(refusal(OP, None, nested(b.profile(), &coordinate), value, sum)));
         }
         let next = coordinate.iter_mut().zip(&ranges).find_map(|(index, range)| {
             *index += 1;
@@ -326,13 +330,7 @@ fn refuted_by_pairs(a: &Layout<Xor>, b: &Layout) -> Result<Option<LayoutError>, 
 
 /// The refusal that shows a value, and what the modes give in its place.
 #[cold]
-pub(crate) fn refusal(
-    op: &'static str,
-    mode: Option<BMode>,
-    coordinate: SmallVec<[i64; 8]>,
-    value: u64,
-    sum: u64,
-) -> LayoutError {
+pub(crate) fn refusal(op: &'static str, mode: Option<BMode>, place: Tree<i64>, value: u64, sum: u64) -> LayoutError {
     let offset = |bits: u64| Offset::Text(alloc::format!("^{bits}").into());
-    LayoutError::NotXor(Box::new(NotXor { op, mode, coordinate, value: offset(value), sum: offset(sum) }))
+    LayoutError::NotXor(Box::new(NotXor { op, mode, place, value: offset(value), sum: offset(sum) }))
 }

@@ -137,7 +137,7 @@ impl Layout<Xor> {
             Err(LayoutError::NotXor(alloc::boxed::Box::new(crate::NotXor {
                 op: OP,
                 mode: None,
-                coordinate,
+                place: crate::refusal::evidence::nested(self.profile(), &coordinate),
                 value,
                 sum,
             })))

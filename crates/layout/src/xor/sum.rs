@@ -11,15 +11,13 @@
 //! *By values.* Otherwise the values decide ([`crate::xor::function`]), up to [`MAX_XOR_VALUES`] of
 //! them.
 
-use smallvec::SmallVec;
-
 use crate::algebra::coalesce::{coalesced, push_merged};
 use crate::limits::MAX_XOR_VALUES;
 use crate::refusal::error::LayoutError;
 use crate::value::kind::StrideKind;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Stride;
-use crate::value::tree::Leaves;
+use crate::value::tree::{Leaves, Tree};
 use crate::xor::Xor;
 use crate::xor::compose::{push_modes, refusal};
 use crate::xor::function::{Verdict, modes};
@@ -48,9 +46,7 @@ pub(crate) fn add(a: &Layout<Xor>, b: &Layout<Xor>) -> Result<Layout<Xor>, Layou
             push_modes(&mut leaves, &found, 1);
             Layout::flat(leaves)
         }
-        Verdict::Break { index, value, steps } => {
-            Err(refusal(OP, None, SmallVec::from_slice(&[index as i64]), value, steps))
-        }
+        Verdict::Break { index, value, steps } => Err(refusal(OP, None, Tree::leaf(index as i64), value, steps)),
         Verdict::Open => Err(LayoutError::Undecided { op: OP, limit: MAX_XOR_VALUES as usize }),
     }
 }

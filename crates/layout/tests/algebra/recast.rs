@@ -152,6 +152,7 @@ fn widening_is_exact_or_refused() {
                             let run = (0..).take_while(|offset| offsets.contains(offset)).count() as i64;
                             assert!(*together < *needed && *needed == n && run % together == 0, "{l} by {n}: {error}");
                         }
+                        LayoutError::Negative { stride, .. } => assert!(*stride < 0 && stride % n != 0, "{l} by {n}"),
                         LayoutError::Overlap(chain) => assert!(chain.covered > chain.outer.2, "{l} by {n}: {error}"),
                         _ => panic!("{l} by {n}: {error}"),
                     }
