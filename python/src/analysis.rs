@@ -16,7 +16,7 @@ use tilewright_notation::Value;
 
 use crate::convert::{self, python};
 use crate::picture::Picture;
-use crate::refusal;
+use crate::{notes, refusal};
 
 fn refused(py: Python<'_>) -> impl Fn(AnalysisError) -> PyErr + '_ {
     move |error| refusal::of(py, &error)
@@ -95,7 +95,9 @@ pub fn banks<'py>(
     phase: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = layout.py();
-    let storage = storage(py, &convert::value(layout)?)?;
+    let value = convert::value(layout)?;
+    notes::of_width(py, &value, bits)?;
+    let storage = storage(py, &value)?;
     let access = access(storage.shape(), spec, bits, vector, py)?;
     let banks = Banks::new(count, bytes).map_err(refused(py))?;
     let report = bank_conflicts(&storage, &access, banks).map_err(refused(py))?;
@@ -124,7 +126,9 @@ pub fn access_of<'py>(
     request: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = layout.py();
-    let storage = storage(py, &convert::value(layout)?)?;
+    let value = convert::value(layout)?;
+    notes::of_width(py, &value, bits)?;
+    let storage = storage(py, &value)?;
     let access = access(storage.shape(), spec, bits, vector, py)?;
     let report = global_access(&storage, &access).map_err(refused(py))?;
     let fields = PyDict::new(py);

@@ -14,7 +14,7 @@ use pyo3::types::{PyInt, PyTuple};
 use tilewright_layout::{AnyLayout, Evaluator, Extent, LayoutError};
 
 use crate::object::Object;
-use crate::refusal;
+use crate::{notes, refusal};
 
 /// The offsets at arrays of indices; none where no index is an array.
 pub fn at<'py>(layout: &AnyLayout, coordinate: &Bound<'py, PyTuple>) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -25,6 +25,9 @@ pub fn at<'py>(layout: &AnyLayout, coordinate: &Bound<'py, PyTuple>) -> PyResult
     if let (1, Ok(only)) = (coordinate.len(), coordinate.get_item(0)) {
         let indices = integers(&only)?;
         let shape = indices.shape().to_vec();
+        if let Some(size) = layout.size().known() {
+            outside(py, indices.as_array().iter().copied(), size, "the layout")?;
+        }
         // The last axis is the fastest; memory may lie otherwise.
         let values = match indices.as_array().as_slice() {
             Some(indices) => offsets(layout, indices.iter().copied()),
@@ -43,8 +46,23 @@ pub fn at<'py>(layout: &AnyLayout, coordinate: &Bound<'py, PyTuple>) -> PyResult
     let shape = views.first().map_or(Vec::new(), |view| view.raw_dim().slice().to_vec());
     let mut columns: Vec<_> = views.iter().map(|view| view.iter().copied()).collect();
     let count = views.first().map_or(0, |view| view.len());
+    for (mode, indices) in views.iter().enumerate() {
+        if let Some(size) = layout.mode(mode).and_then(|mode| mode.size().known()) {
+            outside(py, indices.iter().copied(), size, &format!("mode {mode}"))?;
+        }
+    }
     let point = (0..count).map(|_| columns.iter_mut().map(|column| column.next().unwrap_or(0)).collect::<Vec<i64>>());
     array(py, &shape, offsets_at(layout, point)?).map(Some)
+}
+
+/// Tells of an index that is not one of a layout or of a mode.
+fn outside(py: Python<'_>, mut indices: impl Iterator<Item = i64>, size: i64, of: &str) -> PyResult<()> {
+    match indices.find(|index| !(0..size).contains(index)) {
+        None => Ok(()),
+        Some(index) => {
+            notes::tell(py, &format!("index {index} is outside the {size} of {of}, which goes on in its last leaf"))
+        }
+    }
 }
 
 /// All offsets, in the order of the indices.

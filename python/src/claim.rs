@@ -35,7 +35,10 @@ pub fn check_equal(py: Python<'_>, left: &Bound<'_, PyAny>, right: &Bound<'_, Py
         (Ok(left), Ok(right)) => {
             let pair = evaluate_pair(left, right, &Environment::new());
             let [left, right] = pair
-                .map_err(|(side, error)| refusal::of_program(py, &error, if side == 0 { left } else { right }))?
+                .map_err(|failed| {
+                    let (side, error) = *failed;
+                    refusal::of_program(py, &error, if side == 0 { left } else { right })
+                })?
                 .values;
             (left, right)
         }

@@ -16,7 +16,7 @@ use tilewright_layout::{AnyCoord, AnyTree, Coord, Layout, LayoutError, Leaf, Lim
 use tilewright_notation::{Environment, Value, evaluate};
 
 use crate::object::{self, Object};
-use crate::refusal;
+use crate::{notes, refusal};
 
 /// The elements of a sequence. `Vec::extract` makes room for as many as the sequence says it has,
 /// and ends the process where there is no memory for them, as for `range(2**50)`; so that is asked
@@ -198,7 +198,15 @@ fn tuple(py: Python<'_>, items: impl Iterator<Item = PyResult<Value>>, depth: us
 
 /// The value of a program.
 pub fn program(py: Python<'_>, source: &str) -> PyResult<Value> {
-    evaluate(source, &mut Environment::new()).map_err(|error| refusal::of_program(py, &error, source))
+    noted(py, source, Environment::new())
+}
+
+/// The value of a program, and its notes told.
+fn noted(py: Python<'_>, source: &str, mut environment: Environment) -> PyResult<Value> {
+    environment.keep_notes();
+    let value = evaluate(source, &mut environment).map_err(|error| refusal::of_program(py, &error, source))?;
+    notes::of_program(py, &environment.take_notes())?;
+    Ok(value)
 }
 
 /// The value of a program with names.
@@ -207,7 +215,7 @@ pub fn program_with(py: Python<'_>, source: &str, names: Option<&Bound<'_, PyDic
     for (name, bound) in names.into_iter().flatten() {
         environment.bind(name.extract::<String>()?, value(&bound)?);
     }
-    evaluate(source, &mut environment).map_err(|error| refusal::of_program(py, &error, source))
+    noted(py, source, environment)
 }
 
 /// A value as Python has it.
@@ -241,7 +249,7 @@ fn of_tree(py: Python<'_>, tree: AnyTree) -> PyResult<Bound<'_, PyAny>> {
     }
 }
 
-fn of_integers<'py>(py: Python<'py>, tree: &Tree<i64>) -> PyResult<Bound<'py, PyAny>> {
+pub fn of_integers<'py>(py: Python<'py>, tree: &Tree<i64>) -> PyResult<Bound<'py, PyAny>> {
     match (tree.depth(), tree.leaves()) {
         (0, [only]) => Ok(only.into_pyobject(py)?.into_any()),
         (1, leaves) => Ok(PyTuple::new(py, leaves)?.into_any()),

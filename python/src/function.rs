@@ -17,8 +17,8 @@ use crate::convert::{self, python};
 use crate::kernel::view::View;
 use crate::layout::Layout;
 use crate::maps::{BitMatrix, LinearLayout, Morphism, Swizzle};
-use crate::refusal;
 use crate::tensor::{self, Tensor};
+use crate::{notes, refusal};
 
 // A function of the language. Its documentation is that of its row, so the class has none.
 #[pyclass(frozen, module = "tilewright")]
@@ -138,10 +138,10 @@ impl Function {
                     Some(layout) => &layout.as_super().get().value,
                     None => &own[at],
                 });
-                return match self.row.call_each(given.get(..arguments.len()).unwrap_or_default()) {
-                    Ok(value) => python(py, value),
-                    Err(refused) => Err(refusal::of_call(py, &refused)),
-                };
+                let given = given.get(..arguments.len()).unwrap_or_default();
+                let value = self.row.call_each(given).map_err(|refused| refusal::of_call(py, &refused))?;
+                notes::about(py, self.row.name, given, &value)?;
+                return python(py, value);
             }
         }
         if let Some(first) = arguments.iter_borrowed().next()
@@ -192,6 +192,9 @@ impl Function {
             return tensor.get().called(py, self.row, &placed);
         }
         let value = self.row.call(&given, &names).map_err(|refused| refusal::of_call(py, &refused))?;
+        if let Some(placed) = if names.is_empty() { Some(given) } else { self.placed(&given, &names) } {
+            notes::about(py, self.row.name, &placed.iter().collect::<Vec<_>>(), &value)?;
+        }
         python(py, value)
     }
 

@@ -5,11 +5,11 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyIterator, PySlice, PyTuple};
 use tilewright_layout::{AnyLayout, AnyTree, Leaf};
-use tilewright_notation::{Value, apply};
+use tilewright_notation::Value;
 
 use crate::convert::{self, program, python};
 use crate::object::Object;
-use crate::{array, function, refusal};
+use crate::{array, function, maps, refusal};
 
 /// A layout: a shape and strides of the same nesting, read as a function from coordinates to
 /// offsets.
@@ -123,8 +123,7 @@ impl Layout {
             return Ok(offsets);
         }
         let indices = coordinate.iter_borrowed().map(|index| convert::value(&index)).collect::<PyResult<Vec<_>>>()?;
-        let value = apply(&slf.as_super().get().value, &indices).map_err(|refused| refusal::of_call(py, &refused))?;
-        python(py, value)
+        maps::applied(slf.as_super(), &indices)
     }
 
     /// The offsets at all indices, in order, as a NumPy array of 64-bit integers.

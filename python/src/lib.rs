@@ -32,6 +32,7 @@ mod kernel;
 mod layout;
 mod maps;
 mod mesh;
+mod notes;
 mod numbers;
 mod object;
 mod picture;

@@ -9,7 +9,7 @@ use tilewright_notation::{Value, apply};
 
 use crate::convert::{self, python};
 use crate::object::{Object, read};
-use crate::{function, refusal};
+use crate::{function, notes, refusal};
 
 /// A tiler: a layout or a shape for each mode, `None` for a mode that is kept.
 /// `Tiler(2, Layout(4, 1))`, `Tiler("[2:1;4:1]")`.
@@ -299,7 +299,15 @@ impl Morphism {
 }
 
 /// The value of a map at a coordinate.
-fn applied<'py>(map: &Bound<'py, Object>, indices: &[Value]) -> PyResult<Bound<'py, PyAny>> {
-    let value = apply(&map.get().value, indices).map_err(|refused| refusal::of_call(map.py(), &refused))?;
-    python(map.py(), value)
+pub fn applied<'py>(map: &Bound<'py, Object>, indices: &[Value]) -> PyResult<Bound<'py, PyAny>> {
+    let (py, own) = (map.py(), &map.get().value);
+    let value = apply(own, indices).map_err(|refused| refusal::of_call(py, &refused))?;
+    let place = match indices {
+        [only] => Ok(only.clone()),
+        modes => Value::tuple(modes.to_vec()),
+    };
+    if let Ok(place) = place {
+        notes::about(py, "", &[own, &place], &value)?;
+    }
+    python(py, value)
 }

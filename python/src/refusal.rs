@@ -4,7 +4,7 @@
 //! do not write Rust; its text is the refusal as the command prints it.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 use tilewright_gpu::GpuError;
 use tilewright_kernel::Reason;
 use tilewright_kernel::program::Location;
@@ -36,8 +36,8 @@ pub fn of_program(py: Python<'_>, diagnostic: &Diagnostic, source: &str) -> PyEr
         fields.set_item("help", &diagnostic.help)?;
         fields.set_item("source", source)?;
         fields.set_item("span", (character(diagnostic.span.start), character(diagnostic.span.end)))?;
-        let witness = PyTuple::new(py, &diagnostic.witness)?;
-        fields.set_item("witness", (!witness.is_empty()).then_some(witness))?;
+        let witness = diagnostic.witness.as_ref().map(|place| crate::convert::of_integers(py, place));
+        fields.set_item("witness", witness.transpose()?)?;
         raise(py, diagnostic.render(source, false).trim_end(), &fields)
     };
     raised().unwrap_or_else(|error| error)

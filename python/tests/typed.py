@@ -24,4 +24,4 @@ try:
     tw.complement(layout, 3)
 except tw.LayoutError as refused:
     code: str = refused.code
-    witness: tuple[int, ...] | None = refused.witness
+    witness: int | tuple[Any, ...] | None = refused.witness

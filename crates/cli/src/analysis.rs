@@ -11,6 +11,7 @@ pub mod suggest;
 use serde_json::json;
 use tilewright::analysis::{Access, Storage};
 use tilewright::draw::Touched;
+use tilewright::explain::requests::bytes_or_elements;
 use tilewright::layout::{AnyLayout, Composed, Kind, nearest};
 use tilewright::{Tree, Value};
 
@@ -19,11 +20,17 @@ use options::Lanes;
 use crate::json::Json;
 use crate::output::Failure;
 use crate::picture::Window;
-use crate::reader::{Reader, plain, unknown};
+use crate::reader::{self, Reader, plain, unknown};
 
 /// Where the elements of a layout lie.
-fn storage(source: &str, reader: &mut Reader) -> Result<Storage, Failure> {
-    match reader.value(source)? {
+fn storage(source: &str, width: Option<i64>, reader: &mut Reader) -> Result<Storage, Failure> {
+    let value = reader.value(source)?;
+    if let (Value::Layout(layout), Some(width)) = (&value, width)
+        && let Some(said) = bytes_or_elements(layout, width)
+    {
+        reader::say(said);
+    }
+    match value {
         Value::Layout(layout) if layout.kind() != Kind::Coordinate && layout.kind() != Kind::CoordinateComposed => {
             Ok(Storage::new(&layout)?)
         }

@@ -4,7 +4,6 @@
 //! Law: "holds" is said of what was shown; a claim that stays open has an exit status of its own.
 
 use serde_json::json;
-use tilewright::Environment;
 use tilewright::Value;
 use tilewright::explain::check::{Answer, Finding, equal, of_call};
 use tilewright::explain::map;
@@ -13,13 +12,17 @@ use tilewright::notation::{Pair, call, evaluate_pair};
 use crate::json::extend;
 use crate::output::Failure;
 use crate::picture::{Paint, painted};
+use crate::reader;
 use crate::terminal::Terminal;
 
 pub fn run_equal(left: &str, right: &str, terminal: &mut Terminal) -> Result<(), Failure> {
     let sources = [left, right];
-    let pair = evaluate_pair(left, right, &Environment::new());
-    let Pair { values: [a, b], unnamed } =
-        pair.map_err(|(side, error)| Failure::of_expression(error, sources.get(side).copied().unwrap_or_default()))?;
+    let pair = evaluate_pair(left, right, &reader::environment());
+    let Pair { values: [a, b], unnamed, notes } = pair.map_err(|failed| {
+        let (side, error) = *failed;
+        Failure::of_expression(error, sources.get(side).copied().unwrap_or_default())
+    })?;
+    reader::keep(notes);
     let functions = [&a, &b].into_iter().any(|value| map::of(value).is_some());
     let finding = equal(&a, &b);
     let mut values = if a == b && !functions { format!("{a}\n") } else { format!("left:  {a}\nright: {b}\n") };
@@ -31,7 +34,10 @@ pub fn run_equal(left: &str, right: &str, terminal: &mut Terminal) -> Result<(),
 }
 
 pub fn run_law(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
-    let call = call(source, &mut Environment::new()).map_err(|error| Failure::of_expression(error, source))?;
+    let mut environment = reader::environment();
+    let call = call(source, &mut environment).map_err(|error| Failure::of_expression(error, source));
+    reader::note(&mut environment);
+    let call = call?;
     let Some(call) = call else {
         return Err(Failure::Usage(
             "the expression has no operation to check; give a second one to compare it with".to_owned(),

@@ -6,9 +6,10 @@ use tilewright::emit::{
     Computation, EmitError, Integer, Language, Map, Place, Promise, Style, coordinate, inside, value,
 };
 use tilewright::layout::symbolic::Expr;
-use tilewright::{Environment, Tree, Value, evaluate};
+use tilewright::{Tree, Value, evaluate};
 
 use crate::output::Failure;
+use crate::reader;
 use crate::terminal::Terminal;
 
 /// What is emitted, and how it is written.
@@ -96,8 +97,10 @@ fn bits(text: &str) -> Result<Integer, String> {
 
 pub fn run(expression: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     // What is said about a name in the expression holds in the bounds too.
-    let mut names = Environment::new();
-    let layout = evaluate(expression, &mut names).map_err(|error| Failure::of_expression(error, expression))?;
+    let mut names = reader::environment();
+    let layout = evaluate(expression, &mut names).map_err(|error| Failure::of_expression(error, expression));
+    reader::note(&mut names);
+    let layout = layout?;
     let Some(map) = map_of(&layout) else {
         return Err(Failure::not(expression, &layout, "a layout"));
     };

@@ -5,11 +5,12 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tilewright::notation::{Answer, Batch};
-use tilewright::{Diagnostic, Environment, evaluate};
+use tilewright::notation::{Answer, Batch, Note};
+use tilewright::{Diagnostic, Value, evaluate};
 
 use crate::json;
 use crate::output::Failure;
+use crate::reader;
 use crate::terminal::Terminal;
 
 /// What is evaluated.
@@ -52,11 +53,26 @@ impl Read for Named<'_> {
 }
 
 fn one(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
-    match evaluate(source, &mut Environment::new()) {
-        Ok(value) if terminal.json => Ok(terminal.object(&json::value(&value))?),
-        Ok(value) => Ok(writeln!(terminal.out, "{value}")?),
+    let mut environment = reader::environment();
+    let answer = evaluate(source, &mut environment);
+    match answer {
+        Ok(value) if terminal.json => Ok(terminal.object(&noted(&value, &environment.take_notes()))?),
+        Ok(value) => {
+            reader::note(&mut environment);
+            Ok(writeln!(terminal.out, "{value}")?)
+        }
         Err(diagnostic) => Err(Failure::of_expression(about_files(diagnostic, source), source)),
     }
+}
+
+/// A value as an object, with the notes about it where there are some.
+fn noted(value: &Value, notes: &[Note]) -> json::Json {
+    let mut object = json::value(value);
+    if let (Some(fields), false) = (object.as_object_mut(), notes.is_empty()) {
+        let notes: Vec<&str> = notes.iter().map(|note| note.message.as_str()).collect();
+        fields.insert("notes".to_owned(), notes.into());
+    }
+    object
 }
 
 /// With the advice that helps where the name of a file stands in the place of an expression.
@@ -73,21 +89,29 @@ fn about_files(mut diagnostic: Diagnostic, source: &str) -> Diagnostic {
 
 /// One program a line, one line of output for each.
 fn lines(input: impl Read, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    let mut batch = Batch::default();
+    let mut batch = Batch::default().within(reader::environment());
     if options.keep_names {
         batch = batch.keeping_names();
     }
     let failed = match terminal.json {
         true => batch.run(input, terminal.out.objects(), |out, answer| match answer {
             Answer::Nothing => writeln!(out, "null"),
-            Answer::Value(value) => writeln!(out, "{}", json::value(value)),
+            Answer::Value(value, notes) => writeln!(out, "{}", noted(value, notes)),
             Answer::Error(diagnostic, source) => {
                 let place = Some((source, diagnostic.span.clone()));
                 let help = diagnostic.help.as_deref();
                 writeln!(out, "{}", json::failure(diagnostic.code, &diagnostic.message, help, place))
             }
         })?,
-        false => batch.run(input, &mut terminal.out, |out, answer| answer.write_line(out))?,
+        false => batch.run(input, &mut terminal.out, |out, answer| {
+            if let Answer::Value(value, [first, ..]) = answer {
+                // The answers of a batch stand beside their lines; a note says which one it is about.
+                let (value, message) = (value.to_string(), &first.message);
+                out.flush()?;
+                writeln!(io::stderr(), "note: {value}: {message}")?;
+            }
+            answer.write_line(out)
+        })?,
     };
     if failed > 0 { Err(Failure::No) } else { Ok(()) }
 }

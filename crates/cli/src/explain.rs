@@ -11,6 +11,7 @@ use tilewright::notation::{Function, functions};
 use crate::derivation;
 use crate::output::{Failure, ThemeName};
 use crate::picture::{Paint, painted};
+use crate::reader;
 use crate::terminal::Terminal;
 
 /// What is explained, and how.
@@ -31,7 +32,7 @@ pub struct Options {
 }
 
 pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    let environment = &mut Environment::new();
+    let environment = &mut reader::environment();
     match &options.output {
         Some(file) => derivation::write(&options.subject, file, options.theme.into(), environment, terminal),
         None => tell(&options.subject, options.brief, environment, terminal),

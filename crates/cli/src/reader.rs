@@ -1,17 +1,70 @@
 //! Reads the expressions on the command line as values of the kind that a command needs.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tilewright::layout::symbolic::Parameter;
 use tilewright::layout::{AnyTree, Coord, Tiler};
-use tilewright::notation::{Call, call};
+use tilewright::notation::{Call, Note, call};
 use tilewright::{Environment, Layout, LayoutError, Tree, Value, evaluate};
 
 pub use tilewright::explain::map::plain;
 
 use crate::output::Failure;
 
+/// Whether this run of the command refuses what would have a note.
+static STRICT: AtomicBool = AtomicBool::new(false);
+
+/// The notes about what was read, which the command tells in the end.
+static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+pub fn be_strict(strict: bool) {
+    STRICT.store(strict, Ordering::Relaxed);
+}
+
+/// An environment that keeps notes, or refuses what has one.
+pub fn environment() -> Environment {
+    let mut environment = Environment::new();
+    match STRICT.load(Ordering::Relaxed) {
+        true => environment.be_strict(),
+        false => environment.keep_notes(),
+    }
+    environment
+}
+
+/// Keeps the notes of an environment for the end.
+pub fn note(environment: &mut Environment) {
+    keep(environment.take_notes());
+}
+
+/// Keeps notes for the end, each once.
+pub fn keep(notes: Vec<Note>) {
+    notes.into_iter().for_each(|note| say(note.message));
+}
+
+/// Keeps a sentence as a note for the end.
+pub fn say(message: String) {
+    if let Ok(mut kept) = NOTES.lock()
+        && !kept.contains(&message)
+    {
+        kept.push(message);
+    }
+}
+
+/// The notes that were kept.
+pub fn notes() -> Vec<String> {
+    NOTES.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
+}
+
 /// What evaluates expressions, each with the names of those before it.
-#[derive(Default)]
 pub struct Reader {
     environment: Environment,
+}
+
+impl Default for Reader {
+    fn default() -> Reader {
+        Reader { environment: environment() }
+    }
 }
 
 /// An expression, its value, and the call that made it if there was one.
@@ -23,12 +76,16 @@ pub struct Read {
 
 impl Reader {
     pub fn value(&mut self, source: &str) -> Result<Value, Failure> {
-        evaluate(source, &mut self.environment).map_err(|error| Failure::of_expression(error, source))
+        let value = evaluate(source, &mut self.environment).map_err(|error| Failure::of_expression(error, source));
+        note(&mut self.environment);
+        value
     }
 
     /// The value of an expression with its outermost operation.
     pub fn call(&mut self, source: &str) -> Result<Read, Failure> {
-        let call = call(source, &mut self.environment).map_err(|error| Failure::of_expression(error, source))?;
+        let call = call(source, &mut self.environment).map_err(|error| Failure::of_expression(error, source));
+        note(&mut self.environment);
+        let call = call?;
         let value = match &call {
             Some(call) => call.value.clone(),
             None => self.value(source)?,
@@ -68,15 +125,23 @@ impl Reader {
 ///
 /// None where they are known.
 pub fn unknown(source: &str, value: &Value) -> Option<String> {
-    let parameter = value.parameters().into_iter().next()?;
-    let number =
-        tilewright::explain::launch::admissible(&parameter).into_iter().find(|number| *number >= 8).unwrap_or(8);
+    let parameters = value.parameters();
+    let (named, unnamed): (Vec<_>, Vec<_>) = parameters.iter().partition(|parameter| parameter.name().is_some());
+    let number = |parameter: &Parameter| {
+        let numbers = tilewright::explain::launch::admissible(parameter);
+        numbers.iter().copied().find(|number| *number >= 8).or_else(|| numbers.first().copied()).unwrap_or(8)
+    };
+    let names: Vec<String> = named.iter().map(ToString::to_string).collect();
+    let all = match names.split_last() {
+        Some((last, front)) if !front.is_empty() => format!("{} and {last} are", front.join(", ")),
+        Some((only, _)) => format!("{only} is"),
+        None => return (!unnamed.is_empty()).then(|| "once a number stands in place of each `?`".to_owned()),
+    };
+    if !unnamed.is_empty() {
+        return Some(format!("once {all} known, and a number stands in place of each `?`"));
+    }
     // A program of several statements is no argument; its last expression is, where it stands.
     let source = if source.contains([';', '\n']) { "..." } else { source.trim() };
-    let names: Vec<String> = value.parameters().iter().map(ToString::to_string).collect();
-    let names = match names.split_last() {
-        Some((last, front)) if !front.is_empty() => format!("{} and {last} are", front.join(", ")),
-        _ => format!("{parameter} is"),
-    };
-    Some(format!("once {names} known: substitute({source}, {parameter}, {number})"))
+    let pairs: String = named.iter().map(|parameter| format!(", {parameter}, {}", number(parameter))).collect();
+    Some(format!("once {all} known: substitute({source}{pairs})"))
 }

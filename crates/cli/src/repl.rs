@@ -22,6 +22,7 @@ use tilewright::{Environment, Value, evaluate};
 use crate::explain;
 use crate::json;
 use crate::output::Failure;
+use crate::reader;
 use crate::show;
 use crate::terminal::Terminal;
 
@@ -77,7 +78,7 @@ impl Request<'_> {
 }
 
 pub fn run(terminal: &mut Terminal) -> Result<(), Failure> {
-    let mut session = Session { environment: Environment::new(), failed: 0 };
+    let mut session = Session { environment: reader::environment(), failed: 0 };
     if !io::stdin().is_terminal() {
         return piped(&mut session, terminal);
     }
@@ -183,6 +184,10 @@ impl Session {
                 self.failed += 1;
                 terminal.tell(&failure);
             }
+        }
+        reader::note(&mut self.environment);
+        for note in reader::notes() {
+            terminal.note(&note);
         }
         terminal.end_text()?;
         Ok(true)

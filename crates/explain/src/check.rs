@@ -4,7 +4,7 @@
 //! what it says. Where neither is so, the answer is how far the test came.
 
 use tilewright_layout::symbolic::Values;
-use tilewright_layout::{AnyLayout, Layout};
+use tilewright_layout::{AnyLayout, BitMatrix, Layout, Named};
 use tilewright_notation::{Call, Environment, Value, evaluate};
 
 use crate::launch;
@@ -46,6 +46,9 @@ pub fn equal(a: &Value, b: &Value) -> Finding {
     let law = "left(i) = right(i)";
     // A shape beside a layout is its compact layout.
     let functions = [&x, &y].into_iter().any(Option::is_some);
+    if let Some(failure) = linear(a, b).filter(|_| a != b) {
+        return Finding { law: law.to_owned(), answer: Answer::Fails(failure) };
+    }
     match (map::of_operand(a), map::of_operand(b)) {
         (Some(x), Some(y)) if functions => same(&x, &y, [a, b], law),
         _ if a == b => Finding { law: "left = right".to_owned(), answer: Answer::Holds(String::new()) },
@@ -57,6 +60,58 @@ pub fn equal(a: &Value, b: &Value) -> Finding {
             None => different(),
         },
     }
+}
+
+/// Where two maps over bits differ: in their inputs or outputs, or else first at a power of two, for
+/// they are linear. None for other values.
+fn linear(a: &Value, b: &Value) -> Option<String> {
+    let (x, y) = match (a, b) {
+        (Value::Linear(x), Value::Linear(y)) => (x, y),
+        (Value::Matrix(x), Value::Matrix(y)) => {
+            let bits = 0..x.inputs().max(y.inputs());
+            let image = |map: &BitMatrix, bit: usize| map.columns().get(bit).copied();
+            let bit = bits.into_iter().find(|bit| image(x, *bit) != image(y, *bit))?;
+            let told = |image: Option<u64>| image.map_or("none".to_owned(), |value| value.to_string());
+            let (left, right) = (told(image(x, bit)), told(image(y, bit)));
+            return Some(format!(
+                "at index {}: the left = {left}, but the right = {right}",
+                1_u64.checked_shl(bit as u32)?
+            ));
+        }
+        _ => return None,
+    };
+    let sizes = |named: &[Named]| {
+        let one = |named: &Named| format!("{}:{}", named.0, 1_u128 << named.1);
+        named.iter().map(one).collect::<Vec<_>>().join(" ")
+    };
+    for (what, left, right) in [("inputs", x.inputs(), y.inputs()), ("outputs", x.outputs(), y.outputs())] {
+        if left != right {
+            return Some(format!("the {what} differ: {} and {}", sizes(left), sizes(right)));
+        }
+    }
+    let zero = vec![0_u64; x.inputs().len()];
+    for (position, input) in x.inputs().iter().enumerate() {
+        for bit in 0..input.1 {
+            let mut place = zero.clone();
+            *place.get_mut(position)? = 1_u64.checked_shl(bit as u32)?;
+            let (left, right) = (x.apply(&place).ok()?, y.apply(&place).ok()?);
+            if left != right {
+                let tuple = |numbers: &[u64]| {
+                    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+                    format!("({})", numbers.join(","))
+                };
+                return Some(format!(
+                    "at coordinate {} ({} = {}): the left = {}, but the right = {}",
+                    tuple(&place),
+                    input.0,
+                    1_u64.checked_shl(bit as u32)?,
+                    tuple(&left),
+                    tuple(&right)
+                ));
+            }
+        }
+    }
+    None
 }
 
 /// That two values which are no functions are not the same.

@@ -81,6 +81,15 @@ pub fn of_call(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Dra
             let figure = plain(a).map(|a| draw::composition(&a, b, style));
             Ok(figure.transpose()?)
         }
+        ("make_layout_tv", _) => {
+            // The tile, and who has which of its elements.
+            let Value::List(parts) = &call.value else { return Ok(None) };
+            let [tile, Value::Layout(held)] = parts.as_slice() else { return Ok(None) };
+            let (Some(tile), Some(map)) = (tile.integer_tree(), map::of(&Value::Layout(held.clone()))) else {
+                return Ok(None);
+            };
+            draw::thread_value(&held.to_string(), &map, &tile, style).map(Some)
+        }
         ("complement" | "weak_complement", [a, _]) => {
             let (Some(a), Some(rest)) = (plain(a), plain(&call.value)) else { return Ok(None) };
             Ok(Some(draw::filled(&a, &rest, style)?))

@@ -3,6 +3,7 @@
 //! Each law is the definition of its operation, evaluated with no use of the algebra: only offsets
 //! are compared. So a law that holds here does not depend on the code that computed the result.
 
+mod cover;
 mod points;
 pub mod tiling;
 mod views;
@@ -146,11 +147,9 @@ pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict
                 // A composed layout is an arrangement as a whole, too.
                 None => b?,
                 Some(tiler) => {
-                    return match (first, value) {
-                        (Value::Layout(AnyLayout::Integer(a)), Value::Layout(AnyLayout::Integer(result)))
-                            if operation == "logical_product" =>
-                        {
-                            product_by_mode(a, &tiler, result)
+                    return match (map::plain(first), value) {
+                        (Some(a), Value::Layout(AnyLayout::Integer(result))) if operation == "logical_product" => {
+                            product_by_mode(&a, &tiler, result)
                         }
                         _ => None,
                     };
@@ -161,6 +160,9 @@ pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict
                 _ => product(&a?, &by, &result),
             }
         }
+        "tile_to_shape" => cover::tile_to_shape(&a?, &arguments.get(1)?.integer_tree()?, &result),
+        "local_tile" if arguments.len() == 3 => cover::local_tile(&a?, arguments.get(1)?, arguments.get(2)?, &result),
+        "with_shape" => Some(reshaped(&a?, &result)),
         _ => None,
     }
 }
@@ -203,6 +205,13 @@ pub fn same(a: &Map, b: &Map, law: &'static str) -> Verdict {
         return Verdict { law: law.into(), tested: 0, total: a.size(), failure };
     }
     test(law, a.size(), |index| agree(a, index, ("the left", at(a, index)?), ("the right", at(b, index)?)))
+}
+
+/// `R(i) = A(i)` in as many places as R has.
+fn reshaped(a: &Map, result: &Map) -> Verdict {
+    test("R(i) = A(i), in the shape that is asked for", result.size(), |index| {
+        agree(result, index, ("A(i)", at(a, index)?), ("R(i)", at(result, index)?))
+    })
 }
 
 /// `R(c) = A(B(c))`. A shape or a tiler as B composes by mode; a swizzle as A is read on all

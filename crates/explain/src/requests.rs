@@ -11,6 +11,7 @@ use tilewright_analysis::{
     Access, BankReport, Banks, GlobalReport, LINE_BYTES, Phase, PhaseHits, RequestUnits, SECTOR_BYTES,
 };
 use tilewright_draw::{self as draw, Figure, Style, Touch, Touched};
+use tilewright_layout::{AnyLayout, OuterMap};
 
 /// A number and its noun: `1 wavefront`, `3 copies`.
 pub fn count(number: i64, noun: &str) -> String {
@@ -20,6 +21,36 @@ pub fn count(number: i64, noun: &str) -> String {
         _ => "s",
     };
     format!("{number} {noun}{ending}")
+}
+
+/// What to say of a swizzle that may count bytes, over elements of so many bits: `S<3,4,3>` is how a
+/// pointer to shared memory has the swizzle that is `S<3,3,3>` in elements of 16 bits. None where it
+/// is no swizzle of 16-byte units, and where elements are bytes.
+///
+/// ```
+/// use tilewright_explain::requests::bytes_or_elements;
+/// use tilewright_layout::AnyLayout;
+///
+/// let said = |text: &str, bits| bytes_or_elements(&text.parse::<AnyLayout>().unwrap(), bits);
+/// let note = said("S<3,4,3> o 0 o (8,64):(64,1)", 16).unwrap();
+/// assert!(note.ends_with("write S<3,3,3> o 0 o (8,64):(64,1)"));
+/// assert_eq!(said("S<3,3,3> o 0 o (8,64):(64,1)", 16), None);
+/// assert_eq!(said("S<3,4,3> o 0 o (8,128):(128,1)", 8), None);
+/// ```
+pub fn bytes_or_elements(layout: &AnyLayout, bits: i64) -> Option<String> {
+    // The three swizzles of the hardware move units of 2^4 bytes, by the bits 7 and up.
+    const UNIT: i64 = 4;
+    const SHIFT: i64 = 3;
+    let AnyLayout::Composed(map) = layout else { return None };
+    let OuterMap::Swizzle(swizzle) = map.outer() else { return None };
+    if swizzle.is_identity() || (swizzle.base(), swizzle.shift()) != (UNIT, SHIFT) || bits <= 8 {
+        return None;
+    }
+    let elements = swizzle.recast(bits, 8).ok()?;
+    let written = format!("{elements} o {} o {}", map.offset(), map.inner());
+    Some(format!(
+        "{swizzle} counts elements of {bits} bits here; if it is that of a pointer, which counts bytes, write {written}"
+    ))
 }
 
 /// An access in words: `rows: 512 threads, 16 bytes each`.

@@ -6,6 +6,7 @@ use crate::ast::Program;
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Environment, run};
 use crate::foreign::is_attribute;
+use crate::notes::Note;
 use crate::value::Value;
 
 /// How many bytes are read at once.
@@ -16,8 +17,8 @@ const PIECE: usize = 1 << 16;
 pub enum Answer<'a> {
     /// The line is empty, or a comment.
     Nothing,
-    /// The value of its program.
-    Value(&'a Value),
+    /// The value of its program, and the notes about it, if they are kept.
+    Value(&'a Value, &'a [Note]),
     /// What is wrong with its program, and the program.
     Error(&'a Diagnostic, &'a str),
 }
@@ -30,7 +31,7 @@ impl Answer<'_> {
     pub fn write_line(&self, mut out: impl Write) -> io::Result<()> {
         match self {
             Answer::Nothing => writeln!(out),
-            Answer::Value(value) => writeln!(out, "{value}"),
+            Answer::Value(value, _) => writeln!(out, "{value}"),
             Answer::Error(error, _) => writeln!(out, "error: {}", error.one_line()),
         }
     }
@@ -56,6 +57,7 @@ impl Answer<'_> {
 #[derive(Debug, Default)]
 pub struct Batch {
     keeps_names: bool,
+    environment: Environment,
 }
 
 impl Batch {
@@ -63,6 +65,14 @@ impl Batch {
     #[must_use]
     pub fn keeping_names(mut self) -> Batch {
         self.keeps_names = true;
+        self
+    }
+
+    /// Programs are evaluated with the names of this environment, and notes are kept or refused as
+    /// it says.
+    #[must_use]
+    pub fn within(mut self, environment: Environment) -> Batch {
+        self.environment = environment;
         self
     }
 
@@ -78,7 +88,7 @@ impl Batch {
     ) -> io::Result<usize> {
         let mut input = BufReader::with_capacity(PIECE, input);
         let mut program = Program::default();
-        let mut env = Environment::new();
+        let mut env = self.environment.clone();
         let mut line = Vec::new();
         let (mut failed, mut first) = (0, true);
         while input.read_until(b'\n', &mut line)? > 0 {
@@ -92,8 +102,10 @@ impl Batch {
             if begin.is_empty() || begin.strip_prefix('#').is_some_and(|comment| !is_attribute(comment)) {
                 write(&mut out, Answer::Nothing)?;
             } else {
-                match run(text, &mut program, &mut env) {
-                    Ok(value) => write(&mut out, Answer::Value(&value))?,
+                let answer = run(text, &mut program, &mut env);
+                let notes = env.take_notes();
+                match answer {
+                    Ok(value) => write(&mut out, Answer::Value(&value, &notes))?,
                     Err(error) => {
                         failed += 1;
                         write(&mut out, Answer::Error(&error, text))?;
@@ -101,7 +113,7 @@ impl Batch {
                 }
             }
             if !self.keeps_names {
-                env.clear();
+                env.clone_from(&self.environment);
             }
             line.clear();
             if !input.buffer().contains(&b'\n') {

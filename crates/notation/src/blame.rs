@@ -298,7 +298,10 @@ impl Operation<'_> {
 
 fn base(error: &LayoutError, span: Range<usize>) -> Diagnostic {
     let mut diagnostic = Diagnostic::new(error.code(), span, error.to_string());
-    diagnostic.witness = error.witness().into();
+    diagnostic.witness = error.witness().map(Box::new);
+    if let LayoutError::Open { question, .. } = error {
+        diagnostic.declaration.clone_from(&question.declaration);
+    }
     match error.help() {
         Some(help) => diagnostic.help(help),
         None => diagnostic,

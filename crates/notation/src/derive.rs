@@ -14,7 +14,7 @@ use tilewright_layout::{AnyLayout, AnyTree, Layout, LayoutError};
 
 use crate::ast::{List, Node, NodeId, Program};
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Environment, Evaluator, bind, evaluate, prepare};
+use crate::eval::{Environment, Evaluator, bind, evaluate, explained, prepare};
 use crate::functions;
 use crate::value::{Value, tuple_of};
 
@@ -107,9 +107,14 @@ pub fn derive(source: &str, env: &mut Environment) -> Derivation {
 fn derived(source: &str, env: &mut Environment, steps: &mut Vec<Step>) -> Result<Value, Diagnostic> {
     let mut program = Program::default();
     prepare(source, &mut program, env)?;
+    let value = told(source, &program, env, steps);
+    value.map_err(|error| explained(source, &program, env, error))
+}
+
+fn told(source: &str, program: &Program, env: &mut Environment, steps: &mut Vec<Step>) -> Result<Value, Diagnostic> {
     let mut last = None;
     for (at, statement) in program.statements.iter().enumerate() {
-        let deriver = Deriver { evaluator: Evaluator { source, program: &program, env } };
+        let deriver = Deriver { evaluator: Evaluator { source, program, env } };
         let value = deriver.evaluator.value(statement.value);
         match &value {
             Ok(value) if at + 1 == program.statements.len() => deriver.node(statement.value, value, 0, steps)?,
@@ -139,9 +144,13 @@ fn derived(source: &str, env: &mut Environment, steps: &mut Vec<Step>) -> Result
 pub fn call(source: &str, env: &mut Environment) -> Result<Option<Call>, Diagnostic> {
     let mut program = Program::default();
     prepare(source, &mut program, env)?;
+    call_prepared(source, &program, env).map_err(|error| explained(source, &program, env, error))
+}
+
+fn call_prepared(source: &str, program: &Program, env: &mut Environment) -> Result<Option<Call>, Diagnostic> {
     let mut called = Err(Diagnostic::nothing(source));
     for statement in &program.statements {
-        let deriver = Deriver { evaluator: Evaluator { source, program: &program, env } };
+        let deriver = Deriver { evaluator: Evaluator { source, program, env } };
         let value = deriver.evaluator.value(statement.value)?;
         let call = deriver.called(statement.value)?;
         bind(source, statement, &value, env);
@@ -370,7 +379,8 @@ fn disproof(a: &Layout, b: &Layout) -> Vec<String> {
             };
             let index =
                 parts.iter().fold(0_i64, |sum, (index, stride)| sum.saturating_add(index.saturating_mul(*stride)));
-            let coordinate: Vec<String> = carry.coordinate().iter().map(i64::to_string).collect();
+            let place = carry.place();
+            let coordinate = if place.is_leaf() { format!("({place})") } else { place.to_string() };
             let steps = listed(&|index, stride| format!("{index}*{stride}"));
             let alone = listed(&|index, stride| format!("A({})", index.saturating_mul(stride)));
             let values = listed(&|index, stride| at(index.saturating_mul(stride)));
@@ -382,11 +392,7 @@ fn disproof(a: &Layout, b: &Layout) -> Vec<String> {
             let modes =
                 if told { format!("the modes alone: {alone} = {values}") } else { "the modes alone".to_owned() };
             vec![
-                format!(
-                    "at c = ({}): B(c) = {steps} = {index}, and A({index}) = {}",
-                    coordinate.join(","),
-                    carry.value
-                ),
+                format!("at c = {coordinate}: B(c) = {steps} = {index}, and A({index}) = {}", carry.value),
                 format!("{modes} = {}", carry.sum),
             ]
         }

@@ -8,7 +8,8 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use tilewright_layout::Refusal;
+use tilewright_layout::symbolic::Parameter;
+use tilewright_layout::{Refusal, Tree};
 
 /// What is wrong with a program: a stable code, a sentence, the culprit's place in the text, and
 /// what would help.
@@ -34,9 +35,11 @@ pub struct Diagnostic {
     pub labels: Vec<(Range<usize>, String)>,
     /// What would help.
     pub help: Option<String>,
-    /// Where the condition fails that the operation needs: an index, or a coordinate with one index
-    /// a leaf. Empty where nothing of that kind shows it.
-    pub witness: Box<[i64]>,
+    /// Where the condition fails that the operation needs: an index, or a coordinate nested as the
+    /// operand is that the message speaks of. None where nothing of that kind shows it.
+    pub witness: Option<Box<Tree<i64>>>,
+    /// The parameter with facts that the message proposes, until it was tried.
+    pub(crate) declaration: Option<Parameter>,
 }
 
 /// A failure of the parser, on the heap: its functions call each other as deep as the text nests,
@@ -49,7 +52,15 @@ const WINDOW: usize = 100;
 
 impl Diagnostic {
     pub(crate) fn new(code: &'static str, span: Range<usize>, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { code, message: message.into(), span, labels: Vec::new(), help: None, witness: Box::default() }
+        Diagnostic {
+            code,
+            message: message.into(),
+            span,
+            labels: Vec::new(),
+            help: None,
+            witness: None,
+            declaration: None,
+        }
     }
 
     /// That a program holds no statement.

@@ -4,11 +4,13 @@
 //! that the algebra refuses is a [`Diagnostic`] that points at the operand, and within a written
 //! operand at the mode, that is to blame.
 
+mod advice;
 pub(crate) mod invoke;
 mod keywords;
 mod literals;
 pub(crate) mod pair;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -21,10 +23,14 @@ use crate::blame::{Operation, with_article};
 use crate::diagnostic::{Diagnostic, excerpt};
 use crate::foreign;
 use crate::functions::{self, MANY};
+use crate::notes::{self, Note};
 use crate::parse::{KEYWORDS, parse};
 use crate::reading::{coordinate, launch_tree, single};
 use crate::spellings;
 use crate::value::{Value, tuple_of};
+
+/// How many notes are kept.
+const MAX_NOTES: usize = 32;
 
 /// The names that programs have bound.
 ///
@@ -42,6 +48,18 @@ pub struct Environment {
     /// The names about which programs have said something in braces, `M{div=8}`: numbers that
     /// become known at launch.
     parameters: BTreeMap<String, Parameter>,
+    watch: Watch,
+    notes: RefCell<Vec<Note>>,
+}
+
+/// What is done with notes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Watch {
+    /// None are made.
+    #[default]
+    Off,
+    Kept,
+    Refused,
 }
 
 impl Environment {
@@ -70,6 +88,48 @@ impl Environment {
         self.values.clear();
         self.parameters.clear();
     }
+
+    /// Keeps notes about answers from now on: coordinates outside of a domain, tiles that go over
+    /// an end, names that were taken for numbers.
+    ///
+    /// ```
+    /// use tilewright_notation::{Environment, evaluate};
+    ///
+    /// let mut env = Environment::new();
+    /// env.keep_notes();
+    /// assert_eq!(evaluate("(4,8):(8,1)(9,9)", &mut env).unwrap().to_string(), "81");
+    /// let notes = env.take_notes();
+    /// assert!(notes[0].message.starts_with("the coordinate (9,9) is outside the shape (4,8)"));
+    /// ```
+    pub fn keep_notes(&mut self) {
+        self.watch = Watch::Kept;
+    }
+
+    /// Refuses from now on what would have a note about a coordinate or a tile (E0217).
+    ///
+    /// ```
+    /// use tilewright_notation::{Environment, evaluate};
+    ///
+    /// let mut env = Environment::new();
+    /// env.be_strict();
+    /// assert_eq!(evaluate("(4,8):(8,1)(9,9)", &mut env).unwrap_err().code, "E0217");
+    /// ```
+    pub fn be_strict(&mut self) {
+        self.watch = Watch::Refused;
+    }
+
+    /// The notes since they were last taken.
+    pub fn take_notes(&mut self) -> Vec<Note> {
+        self.notes.take()
+    }
+
+    /// Adds a note, unless it is there: an operand may be evaluated twice.
+    fn note(&self, note: Note) {
+        let mut notes = self.notes.borrow_mut();
+        if notes.len() < MAX_NOTES && !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
 }
 
 /// Evaluates a program: statements separated by `;` or a newline, each `name = expression` but the
@@ -91,7 +151,16 @@ pub fn evaluate(source: &str, env: &mut Environment) -> Result<Value, Diagnostic
 
 /// As [`evaluate`], in the memory of an earlier program.
 pub(crate) fn run(source: &str, program: &mut Program, env: &mut Environment) -> Result<Value, Diagnostic> {
-    run_unnamed(source, program, env).map_err(|error| foreign::named(source, error))
+    run_unnamed(source, program, env).map_err(|error| explained(source, program, env, error))
+}
+
+/// An error with its advice tried, or as the refusal of another system's text.
+#[cold]
+pub(crate) fn explained(source: &str, program: &Program, env: &Environment, error: Diagnostic) -> Diagnostic {
+    match &error.declaration {
+        Some(_) => advice::tried(source, &program.unnamed, env, error),
+        None => foreign::named(source, error),
+    }
 }
 
 /// As [`run`], with errors as they are found.
@@ -105,7 +174,11 @@ pub(crate) fn run_unnamed(source: &str, program: &mut Program, env: &mut Environ
 fn evaluate_prepared(source: &str, program: &Program, env: &mut Environment) -> Result<Value, Diagnostic> {
     let mut last = None;
     for statement in &program.statements {
-        let value = Evaluator { source, program, env }.value(statement.value)?;
+        let evaluator = Evaluator { source, program, env };
+        let value = evaluator.value(statement.value)?;
+        if program.node(statement.value) == Node::Unknown {
+            evaluator.note_free(statement.value);
+        }
         bind(source, statement, &value, env);
         last = Some(value);
     }
@@ -289,9 +362,7 @@ impl<'a> Evaluator<'a> {
         let error = error.label(span, "not bound");
         match near {
             Some(near) => error.help(format!("did you mean '{near}'?")),
-            None => error.help(format!(
-                "bind it first, {text} = (4,8):(8,1); a number that becomes known at launch is {text}{{}}"
-            )),
+            None => error.help(format!("bind it first, as in {text} = (4,8):(8,1)")),
         }
     }
 
@@ -323,10 +394,39 @@ impl<'a> Evaluator<'a> {
     /// A function of arguments that stand in its order.
     fn run(&self, function: &functions::Function, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
         let run = functions::of_first(function, values.first());
-        run(Arguments { function: function.name, values: values.into() }).map_err(|fault| {
+        let value = run(Arguments { function: function.name, values: values.into() }).map_err(|fault| {
             let diagnostic = self.operation(function.name, id, operands, values).diagnose(fault);
             self.with_unbound(diagnostic, operands, values)
-        })
+        })?;
+        match self.env.watch {
+            Watch::Off => Ok(value),
+            _ => self.noted(function.name, id, operands, values, value),
+        }
+    }
+
+    /// A value, with what is to be noted about it; refused where the evaluation is strict.
+    #[cold]
+    fn noted(&self, function: &str, id: NodeId, operands: &[NodeId], values: &[Value], value: Value) -> Evaluated {
+        let Some((argument, message)) = notes::of(function, values.into(), &value) else { return Ok(value) };
+        // A name that is applied has no node of its own.
+        let place = operands.get(argument).filter(|operand| **operand != id);
+        let note = Note { message, span: self.program.span(place.copied().unwrap_or(id)), strict: true };
+        if self.env.watch == Watch::Refused {
+            return Err(note.refusal());
+        }
+        self.env.note(note);
+        Ok(value)
+    }
+
+    /// Notes a name that was taken for a number known at launch.
+    fn note_free(&self, id: NodeId) {
+        let span = self.program.span(id);
+        let text = self.text(span.clone());
+        let free = self.env.watch != Watch::Off && !self.env.values.contains_key(text);
+        if free && self.env.parameters.contains_key(text) {
+            let near = nearest(text, self.env.names(), 1).first().copied();
+            self.env.note(Note { message: notes::free(&excerpt(text), near), span, strict: false });
+        }
     }
 
     #[cold]
@@ -414,7 +514,16 @@ impl<'a> Evaluator<'a> {
             },
         };
         match applied {
-            Some(Ok(value)) => Ok(value),
+            Some(Ok(value)) if self.env.watch == Watch::Off => Ok(value),
+            Some(Ok(value)) => {
+                let coord = match rest {
+                    [only] => only.clone(),
+                    many => tuple_of(many.to_vec(), false).map_err(|error| self.refuse(id, error))?,
+                };
+                // Several arguments are one coordinate, and their place is that of all of them.
+                let operands = if rest.len() == 1 { operands } else { &[] };
+                self.noted("", id, operands, &[map.clone(), coord], value)
+            }
             Some(Err(fault)) => Err(self.misapplied(id, operands, values, fault)),
             None => {
                 let kind = with_article(map.kind());
@@ -478,6 +587,11 @@ impl<'a> Evaluator<'a> {
         };
         if values.len() == 2 {
             return step(operands, values);
+        }
+        for (operand, _) in operands.iter().zip(values).skip(1).step_by(2) {
+            if self.program.node(*operand) == Node::Unknown && operands.last() != Some(operand) {
+                self.note_free(*operand);
+            }
         }
         // Maps of offsets with offsets between, the last of them before the layout.
         let offsets = values.iter().skip(1).step_by(2).all(|value| single(value).is_some());

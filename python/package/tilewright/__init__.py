@@ -80,6 +80,7 @@ from ._native import (
     where,
     zeros,
 )
+from ._notes import OutsideDomain, strict
 from ._tensor import reduce, relayout, tensor_composition, transform
 from ._tile import tile
 from ._types import Argument, IntTuple, LayoutLike

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class LayoutError(ValueError):
     """The algebra refuses: there is no such layout, or the arguments do not go together.
@@ -19,8 +21,9 @@ class LayoutError(ValueError):
     source: str | None
     #: The culprit in ``source``, as a range of characters.
     span: tuple[int, int] | None
-    #: Where the condition fails: an index, or a coordinate with one index for each leaf.
-    witness: tuple[int, ...] | None
+    #: Where the condition fails: an index, or a coordinate nested as the layout is that the message
+    #: speaks of, so that ``b(error.witness)`` is the value there.
+    witness: int | tuple[Any, ...] | None
 
     def __init__(
         self,
@@ -31,7 +34,7 @@ class LayoutError(ValueError):
         help: str | None = None,
         source: str | None = None,
         span: tuple[int, int] | None = None,
-        witness: tuple[int, ...] | None = None,
+        witness: int | tuple[Any, ...] | None = None,
     ) -> None:
         super().__init__(text)
         self.code = code

@@ -60,7 +60,7 @@ struct Found {
 pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let picture_file = options.saving.file()?;
     let mut reader = Reader::default();
-    let storage = storage(layout, &mut reader)?;
+    let storage = storage(layout, Some(options.lanes.width), &mut reader)?;
     let accesses = accesses(&options.lanes, storage.shape(), &mut reader)?;
     let boxed = match &options.boxed {
         Some(boxed) => Some(bulk(layout, boxed, options, &mut reader)?),

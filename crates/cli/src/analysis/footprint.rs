@@ -38,10 +38,10 @@ pub fn run(layout: &str, other: Option<&str>, options: &Options, terminal: &mut 
         let figure = figures.into_iter().reduce(Figure::above).unwrap_or_default();
         return options.saving.save(&figure, file, SCALE, terminal);
     }
-    let storage_of = storage(layout, &mut reader)?;
+    let storage_of = storage(layout, None, &mut reader)?;
     let apart = match other {
         Some(other) => {
-            let other = storage(other, &mut reader)?;
+            let other = storage(other, None, &mut reader)?;
             let apart = distance(&storage_of, &other)?;
             Some((other, apart))
         }

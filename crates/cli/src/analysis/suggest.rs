@@ -6,8 +6,8 @@ use tilewright::analysis::{
     Access, Advice, BankReport, Banks, Proof, Remedy, Storage, Suggestion, phase_hits, suggest,
 };
 use tilewright::draw::Figure;
-use tilewright::explain::requests::{access_text, conflicts_text, count};
-use tilewright::layout::{Composed, Swizzle};
+use tilewright::explain::requests::{access_text, bytes_or_elements, conflicts_text, count};
+use tilewright::layout::{AnyLayout, Composed, Swizzle};
 
 use super::banks::Found;
 use super::options::{Lanes, Memory};
@@ -15,7 +15,7 @@ use super::{access_json, accesses, tile};
 use crate::json::{Json, extend};
 use crate::output::{Failure, SCALE, Saving};
 use crate::picture::{Paint, painted};
-use crate::reader::Reader;
+use crate::reader::{self, Reader};
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
@@ -32,6 +32,9 @@ pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(
     let picture_file = options.saving.file()?;
     let mut reader = Reader::default();
     let tile = tile(layout, &mut reader)?;
+    if let Some(said) = bytes_or_elements(&AnyLayout::from(tile.clone()), options.lanes.width) {
+        reader::say(said);
+    }
     let before = Storage::from(&tile);
     let accesses = accesses(&options.lanes, before.shape(), &mut reader)?;
     let banks = options.memory.banks()?;

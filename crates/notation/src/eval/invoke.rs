@@ -6,6 +6,7 @@
 //! numbers as it would there.
 
 use super::Evaluator;
+use super::advice::tried;
 use super::keywords::{in_place, ways};
 use crate::arguments::{Arguments, Fault, Values};
 use crate::ast::{Node, NodeId, Program};
@@ -164,6 +165,14 @@ impl Function {
                 run(Arguments { function: self.name, values: (&values).into() }).err(),
             )
         });
+        // What is known of the numbers is in the values, and not in their text.
+        let mut env = Environment::new();
+        for parameter in values.iter().flat_map(Value::parameters) {
+            if let Some(name) = parameter.name().map(str::to_owned) {
+                env.parameters.insert(name, parameter);
+            }
+        }
+        let diagnostic = tried(&source, &[], &env, diagnostic);
         Box::new(Refused { source, diagnostic })
     }
 }

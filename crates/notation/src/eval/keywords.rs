@@ -20,6 +20,16 @@ impl Evaluator<'_> {
             .filter_map(|operand| self.program.keyword(*operand))
             .map(|name| self.text(name.span()))
             .collect();
+        let mut pair = operands.iter().filter_map(|operand| self.program.keyword(*operand));
+        if let Some(name) = pair.find(|name| self.text(name.span()) != "A")
+            && function.name == "substitute"
+        {
+            let text = excerpt(self.text(name.span()));
+            let message = "substitute: a name and its number are two arguments";
+            return Err(Diagnostic::new("E0207", name.span(), message)
+                .label(name.span(), "a name of the layout, not of an argument")
+                .help(format!("write a comma in place of `=`: substitute(A, {text}, number)")));
+        }
         // The ways that know the names come first: what they refuse is said.
         let (knowing, others): (Vec<_>, Vec<_>) = ways(function.signature)
             .partition(|parameters: &Vec<&str>| names.iter().all(|name| parameters.contains(name)));

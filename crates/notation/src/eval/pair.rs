@@ -10,9 +10,10 @@ use std::ops::Range;
 
 use tilewright_layout::symbolic::{Facts, Parameter};
 
-use super::{Environment, evaluate_prepared, prepare};
+use super::{Environment, evaluate_prepared, explained, prepare};
 use crate::ast::Program;
 use crate::diagnostic::Diagnostic;
+use crate::notes::Note;
 use crate::value::Value;
 
 /// The values of two programs about the same numbers.
@@ -22,7 +23,12 @@ pub struct Pair {
     pub values: [Value; 2],
     /// How many numbers without a name, `?`, both sides share.
     pub unnamed: usize,
+    /// The notes about both, if the environment keeps them.
+    pub notes: Vec<Note>,
 }
+
+/// What is wrong with one of two programs: 0 for the left one, 1 for the right one.
+type Side = Box<(usize, Diagnostic)>;
 
 /// Evaluates two programs whose numbers known at launch are the same: names, and each `?` with the
 /// one in its place on the other side.
@@ -39,35 +45,36 @@ pub struct Pair {
 /// let [left, right] = pair("(4,M{div=8}):(1,4)", "(4,M):(1,4)");
 /// assert_eq!(left, right);
 /// ```
-pub fn evaluate_pair(left: &str, right: &str, env: &Environment) -> Result<Pair, (usize, Diagnostic)> {
+pub fn evaluate_pair(left: &str, right: &str, env: &Environment) -> Result<Pair, Side> {
     let sources = [left, right];
     let mut programs = [Program::default(), Program::default()];
     let mut environments = [env.clone(), env.clone()];
     for (side, (source, (program, env))) in sources.iter().zip(programs.iter_mut().zip(&mut environments)).enumerate() {
-        prepare(source, program, env).map_err(|error| (side, error))?;
+        prepare(source, program, env).map_err(|error| Box::new((side, error)))?;
     }
     share_names(&mut environments, right)?;
     let unnamed = share_unnamed(&mut programs, sources)?;
     let [a, b] = &mut environments;
     let [first, second] = &programs;
-    let left = evaluate_prepared(left, first, a).map_err(|error| (0, error))?;
-    let right = evaluate_prepared(right, second, b).map_err(|error| (1, error))?;
-    Ok(Pair { values: [left, right], unnamed })
+    let x = evaluate_prepared(left, first, a).map_err(|error| Box::new((0, explained(left, first, a, error))))?;
+    let y = evaluate_prepared(right, second, b).map_err(|error| Box::new((1, explained(right, second, b, error))))?;
+    let notes = [a.take_notes(), b.take_notes()].concat();
+    Ok(Pair { values: [x, y], unnamed, notes })
 }
 
 /// Joins what both sides say of a name.
-fn share_names([a, b]: &mut [Environment; 2], right: &str) -> Result<(), (usize, Diagnostic)> {
+fn share_names([a, b]: &mut [Environment; 2], right: &str) -> Result<(), Side> {
     for (name, own) in &mut a.parameters {
         let Some(other) = b.parameters.get_mut(name) else { continue };
         let both = joined(own.facts(), other.facts(), 0..right.len(), name)?;
-        let declared = Parameter::named(name, both).map_err(|error| (1, refused(0..right.len(), &error)))?;
+        let declared = Parameter::named(name, both).map_err(|error| Box::new((1, refused(0..right.len(), &error))))?;
         (*own, *other) = (declared.clone(), declared);
     }
     Ok(())
 }
 
 /// Makes each `?` of the right the one in its place on the left; how many there are.
-fn share_unnamed(programs: &mut [Program; 2], sources: [&str; 2]) -> Result<usize, (usize, Diagnostic)> {
+fn share_unnamed(programs: &mut [Program; 2], sources: [&str; 2]) -> Result<usize, Side> {
     let [first, second] = programs;
     let count = |program: &Program| program.unnamed.iter().flatten().count();
     let (left, right) = (count(first), count(second));
@@ -75,12 +82,12 @@ fn share_unnamed(programs: &mut [Program; 2], sources: [&str; 2]) -> Result<usiz
     if left != right && left > 0 && right > 0 {
         let message =
             format!("the left has {left} `?` and the right has {right}, so it is not clear which are the same");
-        return Err((
+        return Err(Box::new((
             1,
             Diagnostic::new("E0215", whole.clone(), message)
                 .label(whole, "each `?` is the one in its place on the other side")
                 .help("give the numbers names, such as M and N: a name is one number on both sides"),
-        ));
+        )));
     }
     let pairs = first.unnamed.iter_mut().flatten().zip(second.unnamed.iter_mut().flatten());
     for (own, other) in pairs {
@@ -91,10 +98,11 @@ fn share_unnamed(programs: &mut [Program; 2], sources: [&str; 2]) -> Result<usiz
 }
 
 /// What is known of a number from both sides.
-fn joined(left: Facts, right: Facts, place: Range<usize>, name: &str) -> Result<Facts, (usize, Diagnostic)> {
+fn joined(left: Facts, right: Facts, place: Range<usize>, name: &str) -> Result<Facts, Side> {
     left.and(right).map_err(|error| {
         let message = format!("no number has the facts that both sides say of {name}: {{{left}}} and {{{right}}}");
-        (1, Diagnostic::new(error.code(), place.clone(), message).label(place, "the same number as on the left"))
+        let error = Diagnostic::new(error.code(), place.clone(), message);
+        Box::new((1, error.label(place, "the same number as on the left")))
     })
 }
 

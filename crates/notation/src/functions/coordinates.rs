@@ -123,7 +123,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 2,
         run: |a| {
-            let (slice, offset) = a.layout(0)?.slice_and_offset(&a.coord(1)?)?;
+            let coord = a.coord(1)?;
+            let (slice, offset) = a.layout(0)?.slice_and_offset(&coord)?;
             Ok(Value::List(vec![slice.into(), offset.into()]))
         },
     },
@@ -136,9 +137,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: COORDINATES,
         least: 2,
         most: 2,
-        run: |a| match a.layout(0)?.domain_offset(&*a.any_tree(1)?)? {
-            (moved, Some(offset)) => Ok(Value::List(vec![moved.into(), offset.into()])),
-            (moved, None) => Ok(moved.into()),
+        run: |a| {
+            // A layout in the place of the coordinate is the other order, whatever stands before it.
+            let coord = a.any_tree(1)?;
+            match a.layout(0)?.domain_offset(&coord)? {
+                (moved, Some(offset)) => Ok(Value::List(vec![moved.into(), offset.into()])),
+                (moved, None) => Ok(moved.into()),
+            }
         },
     },
 ];

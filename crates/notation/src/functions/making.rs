@@ -114,6 +114,22 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |a| Ok(a.layout(0)?.fragment_like()?.into()),
     },
     Function {
+        name: "with_shape",
+        signature: "with_shape(A, shape)",
+        summary: "A read through another shape: R(i) = A(i) at every index of the shape",
+        example: "with_shape((4,6):(1,4), (2,12))",
+        result: "(2,12):(1,2)",
+        section: MAKING,
+        least: 2,
+        most: 2,
+        run: |a| {
+            let shape = a.shape(1)?.into_owned();
+            let Some(indices) = crate::reading::compact(&shape) else { return a.kind(1, "a shape") };
+            let indices = indices.map_err(|error| Fault::At(1, error))?;
+            Ok(a.layout(0)?.compose(&indices)?.into())
+        },
+    },
+    Function {
         name: "substitute",
         signature: "substitute(A, M, number, ...)",
         summary: "A with numbers in place of names that become known at launch",

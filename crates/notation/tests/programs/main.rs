@@ -1,5 +1,6 @@
 //! Programs of the language: values, refusals, derivations and texts.
 
+mod advice;
 mod answers;
 mod derivations;
 mod descriptors;

@@ -1,0 +1,69 @@
+//! Advice is tried before it is given.
+//!
+//! Law: a declaration that a refusal proposes is added to the program, which is evaluated again. It
+//! stays in the message if the program then has a value, or is refused for want of another fact;
+//! then the next refusal names that. Otherwise the message says what happens under it, and
+//! proposes nothing.
+
+use tilewright_layout::symbolic::Parameter;
+
+use super::{Environment, evaluate_prepared, gather};
+use crate::ast::Program;
+use crate::diagnostic::Diagnostic;
+use crate::parse::parse;
+
+/// A refusal with the declaration that it proposes tried; `unnamed` are the numbers without a name
+/// of the program that was refused.
+#[cold]
+pub(super) fn tried(
+    source: &str,
+    unnamed: &[Option<Parameter>],
+    env: &Environment,
+    mut refusal: Diagnostic,
+) -> Diagnostic {
+    let Some(declaration) = refusal.declaration.take() else { return refusal };
+    let Some(under) = evaluated_under(source, unnamed, env, &declaration) else { return refusal };
+    let (Err(next), Some(at)) = (&under, refusal.message.find("; declare `")) else { return refusal };
+    // The same question again is no answer to it, and a refusal of another kind is final.
+    let asks = next.code == refusal.code && next.message.get(..at) != refusal.message.get(..at);
+    if !asks {
+        refusal.message.truncate(at);
+        let declared = format!("{declaration:#}");
+        refusal.help = Some(match next.code == refusal.code {
+            true => format!("`{declared}` would settle that alone, and does not: the numbers depend on each other"),
+            false => format!(
+                "no declaration settles it: under `{declared}`, {} [{}]",
+                first_sentence(&next.message),
+                next.code
+            ),
+        });
+    }
+    refusal
+}
+
+/// What a sentence says without what follows a semicolon.
+fn first_sentence(message: &str) -> &str {
+    message.split(';').next().unwrap_or(message)
+}
+
+/// The program evaluated under a declaration; none where there is no such program.
+fn evaluated_under(
+    source: &str,
+    unnamed: &[Option<Parameter>],
+    env: &Environment,
+    declaration: &Parameter,
+) -> Option<Result<(), Diagnostic>> {
+    let (mut program, mut env) = (Program::default(), env.clone());
+    parse(source, &mut program).ok()?;
+    if let Some(name) = declaration.name() {
+        // What the program says of the name is joined with it.
+        env.parameters.insert(name.to_owned(), declaration.clone());
+    }
+    gather(source, &mut program, &mut env).ok()?;
+    if declaration.name().is_none() {
+        let place = unnamed.iter().position(|own| own.as_ref().is_some_and(|own| own.stands_for(declaration)))?;
+        *program.unnamed.get_mut(place)? = Some(declaration.clone());
+    }
+    let answer = evaluate_prepared(source, &program, &mut env).map(|_| ());
+    Some(answer)
+}

@@ -1,0 +1,377 @@
+//! Notes: what an answer has beyond what was asked.
+//!
+//! Law: a note is about an answer that is right by its definition and yet may not be what was
+//! meant, and it says how the two differ:
+//!
+//! * *Outside the domain.* A coordinate, an index or a tile is not one of the layout's. As in CuTe
+//!   the layout goes on: a mode goes on in its last leaf with the step of that leaf, the leaves
+//!   before it carry.
+//! * *More than was asked.* Tiles that do not divide a mode cover it, and go over its end; so does
+//!   a block that is repeated to a shape that it does not divide.
+//! * *Copies that meet.* A product by mode takes each mode of the block by itself, and the copies
+//!   along one mode may share offsets with those along another.
+//!
+//! Notes are made of arguments and values after the fact, where somebody asks for them: an
+//! evaluation without notes does nothing of this. The strict form makes each a refusal (E0217).
+
+use std::ops::Range;
+
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{AnyLayout, Coord, Extent, Slot, Stride, Tree};
+
+use crate::arguments::{Values, is_map};
+use crate::diagnostic::Diagnostic;
+use crate::reading::{compact, coordinate};
+use crate::value::Value;
+
+/// What an answer has beyond what was asked, and where in the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// A sentence without a full stop.
+    pub message: String,
+    /// The operand that it is about, in bytes of the source.
+    pub span: Range<usize>,
+    pub(crate) strict: bool,
+}
+
+impl Note {
+    /// Whether a strict evaluation refuses what has this note: all but that a name was taken for a
+    /// number.
+    pub fn is_refused_when_strict(&self) -> bool {
+        self.strict
+    }
+
+    /// The note as a refusal.
+    pub(crate) fn refusal(self) -> Diagnostic {
+        Diagnostic::new("E0217", self.span.clone(), self.message)
+            .label(self.span, "refused, for the evaluation is strict")
+            .help("without --strict, or outside of strict(), this is answered, with a note")
+    }
+}
+
+/// What is to be said about the value of a function, and about which argument. An empty name is a
+/// map that is applied to the coordinate behind it.
+///
+/// ```
+/// use tilewright_notation::{Environment, evaluate, remarks};
+///
+/// let value = |text: &str| evaluate(text, &mut Environment::new()).unwrap();
+/// let (layout, coordinate, offset) = (value("(4,8):(8,1)"), value("(9,9)"), value("81"));
+/// let said = remarks("crd2idx", &[&coordinate, &layout], &offset);
+/// assert_eq!(said.len(), 1);
+/// assert!(said[0].1.starts_with("the coordinate (9,9) is outside the shape (4,8)"));
+/// assert!(remarks("crd2idx", &[&value("(3,7)"), &layout], &value("31")).is_empty());
+/// ```
+pub fn remarks(function: &str, arguments: &[&Value], value: &Value) -> Vec<(usize, String)> {
+    of(function, Values::Each(arguments), value).into_iter().collect()
+}
+
+/// As [`remarks`]; there is at most one remark about a call.
+pub(crate) fn of(function: &str, a: Values<'_>, value: &Value) -> Option<(usize, String)> {
+    match function {
+        "" | "slice" | "slice_and_offset" | "domain_offset" => {
+            let (map, coord) = (a.get(0)?, a.get(1)?);
+            Some((1, outside(&shape_of(map)?, coord)?))
+        }
+        "crd2idx" if a.len() == 2 => {
+            // As a method the layout comes first.
+            let (coord, map) = if a.get(0).is_some_and(is_map) { (1, 0) } else { (0, 1) };
+            Some((coord, outside(&shape_of(a.get(map)?)?, a.get(coord)?)?))
+        }
+        "crd2idx" | "crd2crd" | "increment_coord" => Some((0, outside(&shape_of(a.get(1)?)?, a.get(0)?)?)),
+        "idx2crd" => {
+            let (index, shape) = if a.get(0).is_some_and(is_map) { (1, 0) } else { (0, 1) };
+            Some((index, outside(&shape_of(a.get(shape)?)?, a.get(index)?)?))
+        }
+        "local_tile" => local_tile(a).or_else(|| covers(a)),
+        "with_shape" => {
+            let (before, after) = (size(a.get(0)?)?, size(value)?);
+            let over = "a layout goes on past its end in its last mode";
+            (after > before).then(|| (1, format!("the result has {after} indices, and A has {before}: {over}")))
+        }
+        "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" => {
+            let (before, after) = (size(a.get(0)?)?, size(value)?);
+            (after > before).then(|| {
+                let over = "the tiles do not divide it, and the last one goes on past the end";
+                (1, format!("the result covers {after} indices, and A has {before}: {over}"))
+            })
+        }
+        "tile_to_shape" => {
+            let wanted = modes(&shape_of(a.get(1)?)?)?;
+            let found = modes(&shape_of(value)?)?;
+            let (mode, (asked, covered)) =
+                wanted.iter().zip(&found).enumerate().find(|(_, (asked, covered))| covered > asked)?;
+            let over = "the block does not divide the shape, so that the whole blocks go over its end";
+            Some((1, format!("mode {mode} of the result has {covered} indices, and {asked} are asked for: {over}")))
+        }
+        "logical_product" | "zipped_product" | "tiled_product" | "flat_product" => {
+            // A layout arranges whole blocks, whose copies are disjoint.
+            if matches!(a.get(1)?, Value::Layout(_) | Value::Int(_)) {
+                return None;
+            }
+            let (block, result) = (layout_of(a.get(0)?)?, layout_of(value)?);
+            let distinct = |layout: &AnyLayout| match layout {
+                AnyLayout::Integer(layout) => layout.is_injective().ok(),
+                _ => None,
+            };
+            (distinct(&block)? && !distinct(&result)?).then(|| {
+                let by_mode = "a product by mode takes each mode of the block by itself; blocked_product(A, B) keeps whole blocks apart";
+                (1, format!("copies of the block share offsets: {by_mode}"))
+            })
+        }
+        _ => None,
+    }
+}
+
+/// A tile that does not exist, among those of a layout.
+fn local_tile(a: Values<'_>) -> Option<(usize, String)> {
+    let shape = shape_of(a.get(0)?)?;
+    let coord = coordinate(a.get(2)?)?.launch().into_owned();
+    let tilers = sizes_of_tiles(a.get(1)?)?;
+    let projected = |at: &usize| {
+        let place = a.get(3).and_then(coordinate).map(|projection| projection.launch().into_owned());
+        place.and_then(|projection| projection.mode(*at)).is_none_or(|mode| matches!(mode.leaves(), [Slot::At(_)]))
+    };
+    let places = (0..tilers.len()).filter(projected);
+    let extents = modes_of(&shape);
+    let one = coord.is_leaf();
+    for (mode, place) in places.enumerate() {
+        let (extent, tile) = (extents.get(mode)?, tilers.get(place)?);
+        let index = if one { (place == 0).then(|| coord.clone())? } else { coord.mode(place)? };
+        let Some(index) = index.leaves().first().filter(|_| index.is_leaf()) else { continue };
+        let (Slot::At(index), Some(tile)) = (index, tile) else { continue };
+        let count = extent.divide_up(tile)?;
+        if is_outside(index, &count) {
+            return Some((
+                2,
+                format!(
+                    "tile {index} of mode {mode} is outside the layout: {count} of {tile} cover its extent {extent}; the tiles go on with their step"
+                ),
+            ));
+        }
+    }
+    None
+}
+
+/// Tiles that go over the end.
+fn covers(a: Values<'_>) -> Option<(usize, String)> {
+    let shape = shape_of(a.get(0)?)?;
+    let tilers = sizes_of_tiles(a.get(1)?)?;
+    if a.len() > 3 {
+        return None;
+    }
+    modes_of(&shape).iter().zip(tilers).enumerate().find_map(|(mode, (extent, tile))| {
+        let tile = tile?;
+        let (_, rest) = extent.divide(&tile)?;
+        rest.is_zero().refuted().then(|| {
+            (1, format!("tiles of {tile} do not divide the extent {extent} of mode {mode}: the last one goes on past the end"))
+        })
+    })
+}
+
+/// The sizes of the items of a tiler; none for one that keeps its mode.
+fn sizes_of_tiles(tiler: &Value) -> Option<Vec<Option<Expr>>> {
+    let size = |value: &Value| match value {
+        Value::Coord(_) => None,
+        value => product(&shape_of(value)?),
+    };
+    match tiler {
+        Value::List(items) => Some(items.iter().map(size).collect()),
+        Value::Tiler(tiler) => {
+            Some((0..tiler.rank()).map(|at| tiler.mode(at).and_then(|mode| size(&Value::from(mode)))).collect())
+        }
+        Value::Layout(_) => Some(vec![size(tiler)]),
+        value => {
+            let coord = coordinate(value)?.launch().into_owned();
+            let extent = |mode: &Coord<Expr>| product(&mode.indices()?);
+            Some(if coord.is_leaf() { vec![extent(&coord)] } else { coord.modes().map(|mode| extent(&mode)).collect() })
+        }
+    }
+}
+
+/// Where a coordinate leaves a shape, in words.
+fn outside(shape: &Tree<Expr>, coord: &Value) -> Option<String> {
+    let place = coordinate(coord)?.launch().into_owned();
+    let mut left = Vec::new();
+    leaves(&place, shape, &mut Vec::new(), &mut left);
+    let said: Vec<String> = left
+        .iter()
+        .map(|(path, index, extent)| match path.as_slice() {
+            [] => format!("index {index} of {extent}"),
+            [mode] => format!("index {index} of the {extent} of mode {mode}"),
+            path => format!("index {index} of the {extent} of mode {path:?}"),
+        })
+        .collect();
+    let what = if place.is_leaf() { "index" } else { "coordinate" };
+    (!said.is_empty()).then(|| {
+        let goes_on = "such a mode goes on in its last leaf, and those before it carry";
+        format!("the {what} {coord} is outside the shape {shape}: {}; {goes_on}", said.join(", "))
+    })
+}
+
+type Left = (Vec<usize>, Expr, Expr);
+
+/// The modes that a coordinate leaves.
+fn leaves(coord: &Coord<Expr>, shape: &Tree<Expr>, path: &mut Vec<usize>, left: &mut Vec<Left>) {
+    if let (true, [slot]) = (coord.is_leaf(), coord.leaves()) {
+        if let (Slot::At(index), Some(extent)) = (slot, product(shape))
+            && is_outside(index, &extent)
+        {
+            left.push((path.clone(), index.clone(), extent));
+        }
+        return;
+    }
+    if shape.is_leaf() {
+        // A number is its own only mode.
+        if let (1, Some(own)) = (coord.rank(), coord.mode(0)) {
+            leaves(&own, shape, path, left);
+        }
+        return;
+    }
+    for (position, (coord, shape)) in coord.modes().zip(shape.modes()).enumerate() {
+        path.push(position);
+        leaves(&coord, &shape, path, left);
+        path.pop();
+    }
+}
+
+/// Whether an index is surely not one of so many.
+fn is_outside(index: &Expr, extent: &Expr) -> bool {
+    index.less(extent).refuted() || index.less(&Expr::from(0)).proved()
+}
+
+fn product(shape: &Tree<Expr>) -> Option<Expr> {
+    shape.leaves().iter().try_fold(Expr::from(1), |product, extent| product.times(extent))
+}
+
+/// The sizes of the modes of a shape, one for a number.
+fn modes_of(shape: &Tree<Expr>) -> Vec<Expr> {
+    if shape.is_leaf() {
+        product(shape).into_iter().collect()
+    } else {
+        shape.modes().filter_map(|mode| product(&mode)).collect()
+    }
+}
+
+/// As [`modes_of`], of known numbers.
+fn modes(shape: &Tree<Expr>) -> Option<Vec<i64>> {
+    modes_of(shape).iter().map(Extent::known).collect()
+}
+
+fn size(value: &Value) -> Option<i64> {
+    product(&shape_of(value)?)?.known()
+}
+
+/// The layout that a value is, or that a shape stands for.
+fn layout_of(value: &Value) -> Option<AnyLayout> {
+    value.operand_layout()
+}
+
+/// The shape of a layout, or the shape that a value is.
+fn shape_of(value: &Value) -> Option<Tree<Expr>> {
+    match value {
+        Value::Layout(layout) => layout.shape().launch(),
+        value => compact(&*crate::reading::any_tree(value)?)?.ok()?.shape().launch(),
+    }
+}
+
+/// Names that were taken for numbers known at launch where that may surprise: alone, and as the
+/// offset of a composed layout.
+pub(crate) fn free(name: &str, near: Option<&str>) -> String {
+    let near = near.map_or(String::new(), |near| format!("; did you mean '{near}'?"));
+    format!("nothing is bound to '{name}', so it is a number known at launch{near}")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::eval::{Environment, evaluate};
+
+    fn noted(text: &str) -> Vec<String> {
+        let mut env = Environment::new();
+        env.keep_notes();
+        evaluate(text, &mut env).unwrap();
+        env.take_notes().into_iter().map(|note| note.message).collect()
+    }
+
+    /// A note exactly where an index is not one of the mode's, counted one by one.
+    #[test]
+    fn notes_are_made_outside_and_nowhere_else() {
+        for i in -2..7 {
+            for j in -2..11 {
+                let outside = !(0..4).contains(&i) || !(0..8).contains(&j);
+                for text in [
+                    format!("A = (4,8):(8,1); A({i},{j})"),
+                    format!("((2,2),8):((1,2),4)({i},{j})"),
+                    format!("crd2idx(({i},{j}), (4,8):(8,1))"),
+                    format!("crd2idx(({i},{j}), (4,8))"),
+                    format!("slice((4,8,3):(8,1,32), ({i},{j},_))"),
+                    format!("slice_and_offset((4,8,3):(8,1,32), ({i},{j},_))"),
+                    format!("(S<1,0,2> o 0 o (4,8):(8,1))({i},{j})"),
+                    format!("(4,8):(1@0,1@1)({i},{j})"),
+                ] {
+                    if i < 0 || j < 0 {
+                        // Some of these are refused, and none is answered silently.
+                        let mut env = Environment::new();
+                        env.keep_notes();
+                        assert!(evaluate(&text, &mut env).is_err() || !env.take_notes().is_empty(), "{text}");
+                        continue;
+                    }
+                    assert_eq!(!noted(&text).is_empty(), outside, "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_than_was_asked_is_said() {
+        for (text, said) in [
+            ("local_tile((10,64):(64,1), (16,32), (7,_))", "tile 7 of mode 0 is outside"),
+            ("local_tile((10,64):(64,1), (16,32), (0,_))", "tiles of 16 do not divide"),
+            ("local_tile((32,64):(64,1), (16,32), (1,_))", ""),
+            ("local_tile((32,64):(64,1), (16,32), (1,1))", ""),
+            ("local_tile((32,64):(64,1), (16,32), (2,1))", "tile 2 of mode 0"),
+            ("local_tile((32,64):(64,1), (16,8,32), (1,9,1), (1,_,1))", ""),
+            ("local_tile((32,64):(64,1), (16,8,32), (1,0,2), (1,_,1))", "tile 2 of mode 1"),
+            ("tile_to_shape((8,8):(1,8), (4,64))", "mode 0 of the result has 8 indices, and 4 are asked for"),
+            ("tile_to_shape((8,8):(1,8), (16,64))", ""),
+            ("logical_product((4,4), (2,2))", "copies of the block share offsets"),
+            ("logical_product((4,4), 4)", ""),
+            ("logical_product((4,4):(1,4), (2,2):(1,2))", ""),
+            ("blocked_product((4,4), (2,2))", ""),
+            ("logical_divide(10, 4)", "covers 12 indices, and A has 10"),
+            ("zipped_divide((10,8):(8,1), (4,4))", "covers 96 indices, and A has 80"),
+            ("zipped_divide((8,8):(8,1), (4,4))", ""),
+            ("idx2crd(40, (4,8))", "index 40"),
+            ("domain_offset((4,8):(8,1), (4,0))", "index 4 of the 4 of mode 0"),
+            ("(4,8):(8,1)(32)", "index 32 of 32"),
+            ("(4,8):(8,1)(31)", ""),
+            ("(M{max=4},8):(8,1)(4,0)", "index 4 of the M of mode 0"),
+            ("(M,8):(8,1)(4,0)", ""),
+            ("N", "nothing is bound to 'N'"),
+            ("S<3,4,3> o base o (8,64):(64,1)", "nothing is bound to 'base'"),
+            ("(4,N):(N,1)", ""),
+            ("N:1", ""),
+        ] {
+            let notes = noted(text);
+            assert_eq!(notes.is_empty(), said.is_empty(), "{text}: {notes:?}");
+            assert!(notes.first().is_none_or(|note| note.contains(said)), "{text}: {notes:?}");
+        }
+    }
+
+    /// What has a note is refused where the evaluation is strict, and only that.
+    #[test]
+    fn strict_refuses_what_has_a_note() {
+        for (text, code) in [
+            ("(4,8):(8,1)(9,9)", Some("E0217")),
+            ("(4,8):(8,1)(3,7)", None),
+            ("local_tile((10,64):(64,1), (16,32), (7,_))", Some("E0217")),
+            ("tile_to_shape((8,8):(1,8), (4,64))", Some("E0217")),
+            // A free name is what it says.
+            ("N", None),
+        ] {
+            let mut env = Environment::new();
+            env.be_strict();
+            assert_eq!(evaluate(text, &mut env).err().map(|error| error.code), code, "{text}");
+        }
+    }
+}
