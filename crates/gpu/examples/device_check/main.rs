@@ -20,6 +20,7 @@ mod loss;
 mod memory;
 mod neighbours;
 mod order;
+mod proxies;
 mod together;
 
 use std::error::Error;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         ("indivisible changes are the interpreter's", major >= 8, indivisible::agree),
         ("clusters, roles and pipelines are the interpreter's", (major, minor) == (9, 0), together::agree),
         ("launches that wait by themselves keep their order", (major, minor) == (9, 0), together::overlapping),
+        ("the copy engine and threads share global memory", (major, minor) == (9, 0), proxies::agree),
         ("shared memory up to the limit", true, kernels::shared_memory),
         ("numbers that are dealt are had once", (major, minor) == (9, 0), deals::dealt),
         ("the last block sees what all have left", major >= 8, last::summed),
