@@ -74,9 +74,9 @@ mod _native {
     use super::kernel::program::{Program, write_kernel};
     #[pymodule_export]
     use super::kernel::statement::{
-        Thread, barrier, block, commit_async, commit_bulk, copy_tile, fence_async, fragment, global_tensor, grid,
-        index_of, launch_number, mma, number, resident, shared, shuffle_xor, store_bulk, threads, wait_async,
-        wait_bulk, wait_mma, warp_barrier,
+        Thread, barrier, block, commit_async, commit_bulk, copy_tile, fence_async, fence_async_global, fragment,
+        global_tensor, grid, index_of, launch_number, mma, number, resident, shared, shuffle_xor, store_bulk, threads,
+        wait_async, wait_bulk, wait_bulk_written, wait_mma, warp_barrier,
     };
     #[pymodule_export]
     use super::kernel::tile::{Distribution, Tile};

@@ -47,6 +47,7 @@ from ._native import commit_async as commit_async
 from ._native import commit_bulk as commit_bulk
 from ._native import evaluate as evaluate
 from ._native import fence_async as fence_async
+from ._native import fence_async_global as fence_async_global
 from ._native import fragment as fragment
 from ._native import functions as functions
 from ._native import grid as grid
@@ -70,6 +71,7 @@ from ._native import thread as thread
 from ._native import threads as threads
 from ._native import wait_async as wait_async
 from ._native import wait_bulk as wait_bulk
+from ._native import wait_bulk_written as wait_bulk_written
 from ._native import wait_mma as wait_mma
 from ._native import warp_barrier as warp_barrier
 from ._native import when as when

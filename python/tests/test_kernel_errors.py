@@ -182,3 +182,66 @@ def test_copies_are_asked_for_in_the_words_of_their_package():
         with pytest.raises(tw.KernelError) as refused:
             tiled_add(x, y, y.copy())
         assert told in refused.value.help and "contiguous()" not in refused.value.help
+
+
+@pytest.mark.parametrize("fence", [None, "fence_async", "fence_async_global"])
+def test_a_bulk_copy_of_what_threads_wrote_needs_a_fence(fence):
+    @tw.jit(x=tw.InOut("f32", "(32,1):(1,32)"), y=tw.Output("f32", "(32,1):(1,32)"), threads=32)
+    def crossed(x, y):
+        tile = tw.shared("f32", "(32,1):(1,32)")
+        stage = tw.pipeline(1, 1).cursor().stage()
+        x[tw.thread, None].store(x[tw.thread, None].load() * 2.0)
+        tw.barrier()
+        with tw.single():
+            if fence:
+                getattr(tw, fence)()
+            stage.acquire()
+            stage.load(x, tile)
+            stage.publish()
+        stage.wait()
+        y[tw.thread, None].store(tile[tw.thread, None].load())
+        stage.release()
+
+    x = np.arange(32, dtype=np.float32).reshape(32, 1)
+    y = np.zeros_like(x)
+    if fence == "fence_async_global":
+        crossed.check(x.copy(), y)
+        crossed(x, y)
+        assert np.array_equal(y[:, 0], 2 * np.arange(32))
+        assert "fence.proxy.async.global;" in crossed.ptx()
+        return
+    with pytest.raises(tw.KernelError, match="fence_async_global") as error:
+        crossed.check(x, y)
+    assert error.value.code == "E1019" and error.value.filename == __file__
+
+
+def test_lanes_beyond_the_warp_are_refused():
+    for mask, right in [(1, True), (31, True), (32, False), (64, False)]:
+
+        @tw.jit(x=tw.Input("f32", "(32,1):(1,32)"), y=tw.Output("f32", "(32,1):(1,32)"), threads=32)
+        def swapped(x, y):
+            part = x[tw.thread, None].load()
+            y[tw.thread, None].store(part.map(lambda number: tw.shuffle_xor(number, mask)))
+
+        if right:
+            swapped.program()
+            continue
+        with pytest.raises(tw.KernelError, match="a warp has 32 lanes") as error:
+            swapped.program()
+        assert error.value.code == "E0910"
+
+
+def test_sizes_that_do_not_fit_are_refused_by_name():
+    @tw.jit(y=tw.Output("i32", "(M,1):(1,M)"))
+    def numbered(y):
+        own = y.local_tile((32, 1), (tw.block("x"), 0))
+        tw.threads(32)
+        part = own[tw.thread, None]
+        rows = tw.fragment("i32", part.shape)
+        rows.set([tw.number(y.shape[0])])
+        part.store(rows, predicated=True)
+
+    for large in [2**31, 2**31 + 5, 2**32 - 1]:
+        with pytest.raises(tw.KernelError, match="32 bits with a sign") as error:
+            numbered.check(M=large)
+        assert error.value.code == "E1002"

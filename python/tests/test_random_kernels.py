@@ -18,10 +18,10 @@ REFUSALS = (tw.LayoutError, tw.GpuError, TypeError, ValueError, LookupError, Ove
 
 #: What is called while a kernel is written.
 STATEMENTS = [
-    tw.barrier, tw.block, tw.commit_async, tw.commit_bulk, tw.composition, tw.copy, tw.fence_async, tw.fragment, tw.gemm, tw.get, tw.grid,
+    tw.barrier, tw.block, tw.commit_async, tw.commit_bulk, tw.composition, tw.copy, tw.fence_async, tw.fence_async_global, tw.fragment, tw.gemm, tw.get, tw.grid,
     tw.index_of, tw.local_tile, tw.maximum, tw.minimum, tw.mma, tw.number, tw.otherwise, tw.pipeline, tw.range, tw.resident, tw.role,
     tw.select, tw.shared, tw.shuffle_xor, tw.single, tw.size, tw.store_bulk, tw.threads, tw.tensor_composition, tw.tensor_zipped_divide,
-    tw.wait_async, tw.wait_bulk, tw.wait_mma, tw.warp_barrier, tw.when, tw.where, tw.zipped_divide, tw.Distribution, tw.TiledCopy, tw.TiledMma,
+    tw.wait_async, tw.wait_bulk, tw.wait_bulk_written, tw.wait_mma, tw.warp_barrier, tw.when, tw.where, tw.zipped_divide, tw.Distribution, tw.TiledCopy, tw.TiledMma,
 ]  # fmt: skip
 WORDS = ["x", "(x,y)", "f32", "bf16", "i32", "sum", "max", "(32,1):(1,0)", "32:1", "(32,64)", "UniversalFMA<F32,F32,F32,F32>", "M", 0, 1, 32, 0.5]
 HELD = [tw.thread, (tw.thread, None), (None, 0), (32, 64), 32, 64, tw.Distribution((4, 128), "((32,4),4):((16,1),4)")]

@@ -419,6 +419,7 @@ impl Build {
             sizes: core.sizes.iter().map(declared).collect(),
             buffers: order.iter().map(|at| core.buffers[*at].clone()).collect(),
             scalars: core.scalars.clone(),
+            narrow: core.narrow.clone(),
             maps,
             grid: core.grid.clone().map(|count| count.unwrap_or(Expr::from(1))),
             threads,

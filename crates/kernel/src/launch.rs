@@ -9,7 +9,7 @@ use tilewright_layout::{AnyLayout, Composed, Layout, LayoutError};
 
 use crate::element::Element;
 use crate::interpret::SetupError;
-use crate::interpret::setup::{scalars_of, values_of};
+use crate::interpret::setup::{mapped_extent, scalars_of, values_of};
 use crate::program::Program;
 use crate::program::scalar::Scalar;
 
@@ -148,12 +148,13 @@ impl Program {
         let scalars = scalars_of(self, &number)?;
         let mut maps = Vec::new();
         for map in &self.maps {
-            let dimension = |dimension: &crate::program::memory::Dimension| {
-                let extent = number(&dimension.extent, "the extent of a map")?;
+            let tensor = &self.buffer(map.buffer).name;
+            let dimension = |(mode, dimension): (usize, &crate::program::memory::Dimension)| {
+                let extent = mapped_extent(number(&dimension.extent, "the extent of a map")?, tensor, mode)?;
                 let stride = number(&dimension.stride, "the stride of a map")?;
                 Ok(Dimension { extent, stride, boxed: dimension.boxed.into() })
             };
-            let dimensions = map.dimensions.iter().map(dimension).collect::<Result<_, SetupError>>()?;
+            let dimensions = map.dimensions.iter().enumerate().map(dimension).collect::<Result<_, SetupError>>()?;
             maps.push(BoxMap { tensor: map.buffer.index(), dimensions, swizzle: map.swizzle });
         }
         Ok(LaunchNumbers { grid, scalars, bytes, maps })

@@ -210,6 +210,9 @@ pub struct Program {
     pub scalars: Vec<Scalar>,
     /// What a launch passes after the numbers.
     pub maps: Vec<TensorMap>,
+    /// What threads compute in 32 bits with a sign, at its least or its greatest: a launch at which
+    /// one of these does not fit is refused.
+    pub narrow: Vec<Expr>,
     /// How many blocks there are along each axis.
     pub grid: [Expr; 3],
     /// How many threads a block has.

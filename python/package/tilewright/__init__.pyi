@@ -48,6 +48,7 @@ from ._native import commit_async as commit_async
 from ._native import commit_bulk as commit_bulk
 from ._native import evaluate as evaluate
 from ._native import fence_async as fence_async
+from ._native import fence_async_global as fence_async_global
 from ._native import fragment as fragment
 from ._native import functions as functions
 from ._native import grid as grid
@@ -71,6 +72,7 @@ from ._native import thread as thread
 from ._native import threads as threads
 from ._native import wait_async as wait_async
 from ._native import wait_bulk as wait_bulk
+from ._native import wait_bulk_written as wait_bulk_written
 from ._native import wait_mma as wait_mma
 from ._native import warp_barrier as warp_barrier
 from ._native import when as when
@@ -214,6 +216,7 @@ __all__ = [
     "factorisation",
     "factorise",
     "fence_async",
+    "fence_async_global",
     "filter_zeros",
     "flat_divide",
     "flat_product",
@@ -385,6 +388,7 @@ __all__ = [
     "upcast",
     "wait_async",
     "wait_bulk",
+    "wait_bulk_written",
     "wait_mma",
     "warp_barrier",
     "weak_complement",

@@ -274,6 +274,9 @@ statements! {
     /// What this thread wrote to shared memory is seen by copies and products that go on by
     /// themselves.
     fence_async();
+    /// What this thread wrote to global memory, or knows others to have written in this launch, is
+    /// seen by bulk copies that its block sets off afterwards. It stands after the barrier.
+    fence_async_global();
     /// The asynchronous copies of this thread since the last time are a group.
     commit_async();
     /// Waits until all but the last so many groups of asynchronous copies of this thread are done.
@@ -285,4 +288,7 @@ statements! {
     /// Waits until all but the last so many groups of bulk stores of this thread have read their
     /// source.
     wait_bulk(groups: u32);
+    /// Waits until all but the last so many groups of bulk stores of this thread are in global
+    /// memory: before the kernel reads there what they wrote.
+    wait_bulk_written(groups: u32);
 }

@@ -15,7 +15,7 @@ use crate::program::register::{Register, Width};
 impl Core {
     /// The greatest value of an expression over all threads, blocks and turns, or the least, as an
     /// expression over the sizes and what is bounded by numbers alone.
-    fn extreme(&self, expr: &Expr, greatest: bool) -> Expr {
+    pub(super) fn extreme(&self, expr: &Expr, greatest: bool) -> Expr {
         let mut expr = expr.clone();
         // Variables that came later may be bounded by earlier ones.
         for variable in self.variables.iter().rev() {

@@ -131,12 +131,22 @@ impl Build {
 
     /// Waits until at most so many groups of bulk stores of this thread still read shared memory
     /// (`cp.async.bulk.wait_group.read`): before their source is written anew, and before the
-    /// thread ends.
+    /// thread ends. What they write may still be on its way ([`Build::wait_bulk_written`]).
     #[track_caller]
     pub fn wait_bulk(&self, groups: u32) {
         let mut core = self.core();
         core.begin(Source { statement: "wait_bulk", location: Location::caller() });
         core.effect(Operation::WaitBulk { groups, read: true }, [], &[], None);
+    }
+
+    /// Waits until at most so many groups of bulk stores of this thread are under way
+    /// (`cp.async.bulk.wait_group`): until what the others write is in global memory. Before this
+    /// launch reads it again or writes over it; others learn of it at a barrier.
+    #[track_caller]
+    pub fn wait_bulk_written(&self, groups: u32) {
+        let mut core = self.core();
+        core.begin(Source { statement: "wait_bulk_written", location: Location::caller() });
+        core.effect(Operation::WaitBulk { groups, read: false }, [], &[], None);
     }
 
     /// Where a box lies in shared memory, and the registers of its address and its corner.

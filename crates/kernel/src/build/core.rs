@@ -76,6 +76,8 @@ pub(crate) struct Core {
     /// The turns of the loops that are being written, and how many there are.
     pub(crate) turns: Vec<(Parameter, Expr)>,
     pub(crate) scalars: Vec<Scalar>,
+    /// What is computed in 32 bits and has to fit at launch.
+    pub(crate) narrow: Vec<Expr>,
     pub(crate) widths: Vec<Width>,
     /// The depth of the body in which each register exists.
     homes: Vec<usize>,
@@ -144,6 +146,7 @@ impl Core {
             conditions: Vec::new(),
             turns: Vec::new(),
             scalars: Vec::new(),
+            narrow: Vec::new(),
             widths: Vec::new(),
             homes: Vec::new(),
             of_thread: Vec::new(),

@@ -85,6 +85,9 @@ pub(super) enum Left<'v, 'k> {
     Rows(&'v Fragment<'k>),
 }
 
+/// The most groups of products that a wait leaves under way (PTX ISA, `wgmma.wait_group`).
+const MOST_GROUPS: u32 = 7;
+
 impl Build {
     /// The product of `(M,K)` and a tile `(N,K)` in shared memory, added to a fragment `(V,M,N)`.
     pub(super) fn multiplied_by_groups<'k>(
@@ -268,11 +271,19 @@ impl Build {
 
     /// Waits until at most so many of the products of four warps that this warp has set off are
     /// under way: each [`Build::mma`] of such an atom is one (`wgmma.wait_group`). Until then their
-    /// sums are not read, and their factors not replaced.
+    /// sums are not read, and their factors not replaced. The hardware waits until at most 7 are
+    /// left, or fewer; a kernel that leaves more is refused.
     #[track_caller]
     pub fn wait_mma(&self, groups: u32) {
+        let location = Location::caller();
         let mut core = self.core();
-        core.begin(Source { statement: "wait_mma", location: Location::caller() });
+        core.begin(Source { statement: "wait_mma", location });
+        if groups > MOST_GROUPS {
+            drop(core);
+            let because = format!("a wait leaves from 0 to {MOST_GROUPS} products under way");
+            let refusal = Reason::Instruction { name: format!("wait_mma({groups})"), because };
+            return self.complain(refusal.at("wait_mma", location));
+        }
         core.effect(Operation::WaitMultiply(groups), [], &[], None);
     }
 }

@@ -105,6 +105,10 @@ impl Core {
     fn lower_node(&mut self, node: &Node, width: Width) -> Result<Register, Reason> {
         let expr = expr_of(node).ok_or_else(overflow)?;
         if let Some(known) = expr.known() {
+            if width == Width::Bits32 && i32::try_from(known).is_err() {
+                let because = format!("threads count in 32 bits with a sign, from {} to {}", i32::MIN, i32::MAX);
+                return Err(Reason::Instruction { name: known.to_string(), because });
+            }
             let bits = if width == Width::Bits32 { u64::from(known as u32) } else { known as u64 };
             return Ok(self.constant(bits, width));
         }
@@ -124,10 +128,27 @@ impl Core {
         if let Some(known) = self.scopes.iter().find_map(|scope| scope.expressions.get(&key)) {
             return Ok(*known);
         }
+        if width == Width::Bits32 {
+            self.narrowed(&expr);
+        }
         let register = self.computed(node, width)?;
         let home = self.home(register);
         self.scopes[home].expressions.insert(key, register);
         Ok(register)
+    }
+
+    /// An expression is computed in 32 bits: what of its least and greatest values the facts leave
+    /// open is asked at launch.
+    fn narrowed(&mut self, expr: &Expr) {
+        if fits(expr) {
+            return;
+        }
+        for greatest in [true, false] {
+            let end = self.extreme(expr, greatest);
+            if !fits(&end) && self.is_launched(&end) && !self.narrow.contains(&end) {
+                self.narrow.push(end);
+            }
+        }
     }
 
     fn computed(&mut self, node: &Node, width: Width) -> Result<Register, Reason> {

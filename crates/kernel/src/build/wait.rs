@@ -30,12 +30,60 @@ impl Build {
 
     /// What this thread stored to shared memory comes before asynchronous accesses that follow:
     /// bulk copies, and products of four warps (`fence.proxy.async`). Every thread that stored
-    /// fences, then a barrier tells the others.
+    /// fences, then a barrier tells the others. For global memory there is
+    /// [`Build::fence_async_global`].
     #[track_caller]
     pub fn fence_async(&self) {
         let mut core = self.core();
         core.begin(Source { statement: "fence_async", location: Location::caller() });
         core.effect(Operation::Fence(Fence::AsyncShared), [], &[], None);
+    }
+
+    /// What this thread has done in global memory, and what it knows others to have done, comes
+    /// before asynchronous accesses of its block that follow: bulk loads of what was stored or
+    /// added to in this launch, and bulk stores over it (`fence.proxy.async.global`, sm_90). A thread
+    /// of the block that sets the copy off makes it, after the barrier that orders the stores before.
+    /// Behind the launch that stored, no fence is needed.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // What 32 threads have written is loaded by the copy engine.
+    /// let kernel = |fenced: bool| {
+    ///     Kernel::build("written", |k| {
+    ///         let (x, y) = (k.tensor::<f32>("x", "(32,1):(1,32)")?, k.output::<f32>("y", "(32,1):(1,32)")?);
+    ///         k.threads(32)?;
+    ///         let tile = k.shared::<f32>("(32,1):(1,32)")?;
+    ///         let stage = k.pipeline(1, 1)?.cursor()?.stage()?;
+    ///         let ones = x.thread_part()?.fragment()?;
+    ///         ones.fill(k.number(1.0_f32))?;
+    ///         x.thread_part()?.store(&ones)?;
+    ///         k.barrier();
+    ///         k.single(|| {
+    ///             if fenced {
+    ///                 k.fence_async_global();
+    ///             }
+    ///             stage.acquire()?;
+    ///             stage.load(&x, &tile)?;
+    ///             stage.publish()
+    ///         })?;
+    ///         stage.wait()?;
+    ///         y.thread_part()?.store(&tile.thread_part()?.load()?)?;
+    ///         stage.release()
+    ///     })
+    /// };
+    /// assert_eq!(interpret::check(kernel(true)?.program(), &[])?.run.tensor::<f32>("y")?, [1.0; 32]);
+    /// let found = interpret::check(kernel(false)?.program(), &[]).unwrap_err().to_string();
+    /// assert!(found.contains("E1019"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn fence_async_global(&self) {
+        let mut core = self.core();
+        core.begin(Source { statement: "fence_async_global", location: Location::caller() });
+        core.effect(Operation::Fence(Fence::AsyncGlobal), [], &[], None);
     }
 
     /// Waits until the launches before this one on the stream are over, and sees what they wrote

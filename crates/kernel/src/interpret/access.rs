@@ -222,6 +222,13 @@ impl Machine<'_> {
         let piece = access.bits as usize / 8;
         let mut old = [0; LANES];
         for lane in lanes(reached.admitted) {
+            let by = Actor { place, thread: warp.thread(lane) };
+            let memory = Memory { buffer: access.buffer, rank: reached.ranks[lane] };
+            for (at, input) in instruction.inputs[reached.values..].iter().take(access.count as usize).enumerate() {
+                let address = reached.addresses[lane] + (at * piece) as i64;
+                let span = Span { memory, address, bytes: piece as u64 };
+                self.mixes(by, &span, (operation, number), warp.registers[input.index()][lane])?;
+            }
             let bytes = self.bytes_reached(&reached, access, lane);
             for (at, bytes) in bytes.chunks_exact_mut(piece).enumerate() {
                 let operand = |at: usize| warp.registers[instruction.inputs[reached.values + at].index()][lane];

@@ -6,11 +6,12 @@
 //! on when the current phase has the other parity.
 
 use super::access::addresses;
-use super::clock::{Clock, Event, MAX_AGENTS, joined, with};
+use super::clock::{Clock, Event, MAX_AGENTS, joined};
 use super::code::Node;
 use super::finding::{Defect, Place};
 use super::lanes::{LANES, lanes};
 use super::machine::{Machine, Stop};
+use super::phases::Phases;
 use super::touch::{AccessKind, Actor, Memory, Span, Touch};
 use super::warp::{State, Warp};
 use crate::program::Instruction;
@@ -60,6 +61,8 @@ pub(super) struct Object {
     released: Clock,
     /// The last bulk load: the count of its event, and who set it off.
     pub(super) last_load: Option<(u32, Actor)>,
+    /// Who has waited for its phases and arrived in them.
+    pub(super) phases: Phases,
     /// Where it was initialised.
     place: usize,
 }
@@ -163,6 +166,7 @@ impl Machine<'_> {
         for thread in warp.threads(warp.mask) {
             let advanced = match fence {
                 Fence::AsyncShared => self.block.clocks.fence(thread),
+                Fence::AsyncGlobal => self.block.clocks.fence_global(thread),
                 Fence::BarrierInit => self.block.clocks.publish(thread),
                 // A fence without a barrier orders nothing between threads.
                 Fence::Block | Fence::Device => Some(()),
@@ -223,7 +227,7 @@ impl Machine<'_> {
                 return Err(Stop);
             }
             let agent = self.block.clocks.load_agent(self.block.objects.len());
-            self.counted((agent < MAX_AGENTS).then_some(()))?;
+            self.counted((agent + 1 < MAX_AGENTS).then_some(()))?;
             let nothing: Clock = Clock::from([]);
             self.block.objects.push(Object {
                 buffer: access.buffer,
@@ -238,6 +242,7 @@ impl Machine<'_> {
                 arriving: Clock::clone(&nothing),
                 released: nothing,
                 last_load: None,
+                phases: Phases::default(),
                 place,
             });
         }
@@ -273,7 +278,10 @@ impl Machine<'_> {
             self.report_by(by, Defect::Arrivals { place, count, came: count + 1 })?;
             return Err(Stop);
         }
+        self.counts_in_phase(by, at);
+        let event = self.block.clocks.arrival(by.thread, by.place);
         let object = &mut self.block.objects[at];
+        object.phases.arrive(event, expect > 0);
         object.arriving = joined(&object.arriving, clock);
         object.pending -= 1;
         object.expects += i64::from(expect);
@@ -288,7 +296,6 @@ impl Machine<'_> {
 
     /// Ends the phase of a barrier in memory if everything has come.
     pub(super) fn end_phase(&mut self, at: usize) {
-        let agent = self.block.clocks.load_agent(at);
         let object = &mut self.block.objects[at];
         if object.pending > 0 || object.expects != 0 {
             return;
@@ -296,7 +303,11 @@ impl Machine<'_> {
         object.phase += 1;
         object.pending = object.count;
         let arrived = std::mem::replace(&mut object.arriving, Clock::from([]));
-        object.released = with(&arrived, agent, object.phase);
+        let (released, missed) = object.phases.next(&self.block.clocks, &arrived, at, object.phase);
+        object.released = released;
+        if let Some(wait) = missed {
+            self.misses_phase(wait, at);
+        }
     }
 
     /// Lanes that wait for a phase go on if it is over.
@@ -318,6 +329,7 @@ impl Machine<'_> {
                 continue;
             }
             left &= !(1 << lane);
+            self.sees_phase(Actor { place, thread }, at)?;
             match &mut learned {
                 Some((known, mask)) if *known == at => *mask |= 1 << lane,
                 _ => {
@@ -340,16 +352,19 @@ impl Machine<'_> {
         self.block.clocks.acquire(warp.threads(mask), &released);
     }
 
+    /// The barrier in memory that a lane waits for.
+    pub(super) fn waited_for(&self, warp: &Warp, place: usize, lane: usize) -> Option<usize> {
+        let (instruction, access) = wait_at(&self.code.nodes[place])?;
+        let address = addresses(warp, instruction, access, false, &mut 0)[lane];
+        let first = self.shared_at(self.own(access.buffer, warp.thread(lane)), address);
+        self.block.objects.iter().position(|object| object.first == first)
+    }
+
     /// What lanes wait for at a barrier in memory, in words; and the barrier and its bytes where
     /// they alone are missing.
     pub(super) fn phase_text(&self, warp: &Warp, place: usize, waiting: u32) -> (String, Option<(usize, i64)>) {
         let lane = waiting.trailing_zeros() as usize % LANES;
-        let found = wait_at(&self.code.nodes[place]).and_then(|(instruction, access)| {
-            let address = addresses(warp, instruction, access, false, &mut 0)[lane];
-            let first = self.shared_at(self.own(access.buffer, warp.thread(lane)), address);
-            self.block.objects.iter().position(|object| object.first == first)
-        });
-        let Some(at) = found else { return ("for a barrier in memory".to_string(), None) };
+        let Some(at) = self.waited_for(warp, place, lane) else { return ("for a barrier in memory".to_string(), None) };
         let object = &self.block.objects[at];
         let came = object.count - object.pending;
         let text = format!(

@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 
 use super::access::addresses;
-use super::clock::{Event, MAX_COUNT, Work};
+use super::clock::{Event, Known, MAX_COUNT, Work};
 use super::finding::Defect;
 use super::lanes::{lanes, signed};
 use super::machine::{Machine, Stop};
@@ -66,6 +66,8 @@ pub(super) struct Load {
     /// The phase of its barrier when it was set off.
     phase: u32,
     by: Actor,
+    /// What the thread knew that set it off.
+    known: Known,
 }
 
 /// A row of a box.
@@ -189,7 +191,7 @@ impl Machine<'_> {
         let found = block.cells[cells].iter().find_map(|cell| block.groups.unfenced(cell, by.thread, &block.clocks));
         if let Some(before) = found {
             let (place, before) = (self.place_of(&shared), self.party(before));
-            self.report_by(by, Defect::Unfenced { place, before })?;
+            self.report_by(by, Defect::Unfenced { place, before, global: false })?;
         }
         Ok(())
     }
@@ -275,8 +277,10 @@ impl Machine<'_> {
         let (event, phase) = (self.load_event(object, by.place), self.block.objects[object].phase);
         self.fenced(by, to)?;
         self.touch(&Touch { by, span: to, kind: AccessKind::Write, event })?;
+        self.counts_in_phase(by, object);
         self.block.objects[object].last_load = Some((phase + 1, by));
-        self.block.loads.push_back(Load { from, to, object, phase, by });
+        let known = self.block.clocks.known_to(by.thread);
+        self.block.loads.push_back(Load { from, to, object, phase, by, known });
         if self.at_once() {
             let last = self.block.loads.len() - 1;
             self.complete(last)?;
@@ -305,6 +309,7 @@ impl Machine<'_> {
         let bytes = load.to.bytes as i64;
         let object = &mut self.block.objects[load.object];
         object.expects -= bytes;
+        object.phases.load(&load.known);
         if object.phase != load.phase {
             let place = self.object_place(load.object);
             self.report_by(load.by, Defect::TransactionBytes { place, expects: -bytes })?;

@@ -4,14 +4,21 @@
 //! or when a chain of barriers leads from the one to the other. Each *agent* counts; a thread's
 //! clock holds, for each agent, up to which count it knows. Agents are the threads; for each thread
 //! its asynchronous copies, the reading of its bulk stores and their writing, and, where arrivals
-//! at barriers of other blocks tell no more, what it reads itself; the objects at which bulk loads
-//! arrive; and the count of the launch (`arrivals.rs`). What an agent does in the background is
-//! known to a thread that waits for it, and to those that this thread tells.
+//! at barriers of other blocks tell no more, what it reads itself, and its waits for phases and
+//! arrivals (`phases.rs`); the objects at which bulk loads arrive, and the phases that are over
+//! there; and the count of the launch (`arrivals.rs`). What an agent does in the background is known
+//! to a thread that waits for it, and to those that this thread tells.
 //!
 //! Threads that left a barrier together share one clock; each has its own counts besides, so a
 //! barrier costs one pass over the agents.
 
+mod fences;
+mod known;
+
+use std::collections::BTreeMap;
 use std::rc::Rc;
+
+pub(super) use known::Known;
 
 /// An access in the history of a cluster: by which agent, at which count, by which instruction.
 ///
@@ -79,10 +86,13 @@ pub(super) enum Work {
     /// Reads of the thread itself, where they have clocks of their own: the count is that of the
     /// thread.
     Read = 5,
+    /// Waits of the thread itself for phases of barriers in memory, and its arrivals there: the
+    /// count is that of the thread. Arrivals that pass on no data pass these on.
+    Phase = 6,
 }
 
 /// How many kinds of work there are.
-const WORKS: usize = 5;
+const WORKS: usize = 6;
 
 /// Who did something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +112,7 @@ pub(super) enum Agent {
 impl Agent {
     /// Whether what it does goes on behind the back of a thread.
     pub(super) fn is_background(self) -> bool {
-        !matches!(self, Agent::Thread(_) | Agent::Work(_, Work::Read))
+        !matches!(self, Agent::Thread(_) | Agent::Work(_, Work::Read | Work::Phase))
     }
 }
 
@@ -127,6 +137,8 @@ pub(super) struct Clocks {
     fences: Vec<Vec<(u32, u32)>>,
     /// The same of fences that publish barriers.
     published: Vec<Vec<(u32, u32)>>,
+    /// The fences for global memory of each thread that has made one, in order.
+    global_fences: BTreeMap<usize, Vec<Known>>,
 }
 
 impl Clocks {
@@ -143,6 +155,7 @@ impl Clocks {
             done: std::array::from_fn(|_| done()),
             fences: vec![Vec::new(); threads],
             published: vec![Vec::new(); threads],
+            global_fences: BTreeMap::new(),
         }
     }
 
@@ -156,17 +169,23 @@ impl Clocks {
             3 => Agent::Work(thread, Work::StoreWrite),
             4 => Agent::Work(thread, Work::Multiply),
             5 => Agent::Work(thread, Work::Read),
+            6 => Agent::Work(thread, Work::Phase),
             _ => match agent - (WORKS + 1) * self.threads {
                 0 => Agent::Launches,
                 1 => Agent::Grid,
-                object => Agent::Load(object - 2),
+                object => Agent::Load((object - 2) / 2),
             },
         }
     }
 
     /// The number of the agent that stands for bulk loads at the object of a number.
     pub(super) fn load_agent(&self, object: usize) -> usize {
-        (WORKS + 1) * self.threads + 2 + object
+        (WORKS + 1) * self.threads + 2 + 2 * object
+    }
+
+    /// The number of the agent whose count is how many phases of the object of a number are over.
+    fn phase_agent(&self, object: usize) -> usize {
+        self.load_agent(object) + 1
     }
 
     /// The number of the agent that stands for the count of the launch.
@@ -210,7 +229,7 @@ impl Clocks {
         if owner != thread || !(1..=WORKS).contains(&work) {
             return 0;
         }
-        if work == Work::Read as usize {
+        if work == Work::Read as usize || work == Work::Phase as usize {
             return MAX_COUNT;
         }
         self.done[work - 1].get(thread).copied().unwrap_or(0)
@@ -258,6 +277,9 @@ impl Clocks {
             if self.reads {
                 clock[Work::Read as usize * self.threads + thread] = self.counts[thread];
             }
+            if let Some(entry) = clock.get_mut(Work::Phase as usize * self.threads + thread) {
+                *entry = self.counts[thread];
+            }
             for (work, done) in self.done.iter().enumerate() {
                 if let Some(done) = done.get(thread) {
                     let entry = &mut clock[(work + 1) * self.threads + thread];
@@ -284,7 +306,9 @@ impl Clocks {
             let entry = &mut clock[work as usize * self.threads + thread];
             *entry = (*entry).max(self.done(thread, work));
         }
-        clock[Work::Read as usize * self.threads + thread] = self.counts[thread];
+        for work in [Work::Read, Work::Phase] {
+            clock[work as usize * self.threads + thread] = self.counts[thread];
+        }
         self.advance(thread)?;
         Some(clock.into())
     }
@@ -333,56 +357,10 @@ impl Clocks {
         }
     }
 
-    /// What a thread has done is ordered before asynchronous accesses of those that it tells from
-    /// now on.
-    pub(super) fn fence(&mut self, thread: usize) -> Option<()> {
-        let copies = self.done[0].get(thread).copied().unwrap_or(0);
-        self.fences[thread].push((self.counts[thread], copies));
-        self.advance(thread)
-    }
-
-    /// Barriers that a thread has initialised are published to those that it tells from now on.
-    pub(super) fn publish(&mut self, thread: usize) -> Option<()> {
-        self.published[thread].push((self.counts[thread], 0));
-        self.advance(thread)
-    }
-
     fn advance(&mut self, thread: usize) -> Option<()> {
         let count = &mut self.counts[thread];
         *count = Some(*count + 1).filter(|count| *count < MAX_COUNT)?;
         Some(())
-    }
-
-    /// Whether what an event wrote was followed by a fence of its thread that the given thread
-    /// knows of. What bulk copies write needs none.
-    pub(super) fn fenced(&self, event: Event, thread: usize) -> bool {
-        match self.agent(event.agent()) {
-            Agent::Thread(writer) => {
-                let next = self.fences[writer].partition_point(|(count, _)| *count < event.count());
-                self.knows(&self.fences[writer], next, writer, thread)
-            }
-            Agent::Work(writer, Work::Copy) => {
-                let next = self.fences[writer].partition_point(|(_, copies)| *copies < event.count());
-                self.knows(&self.fences[writer], next, writer, thread)
-            }
-            Agent::Work(..) | Agent::Load(_) | Agent::Launches | Agent::Grid => true,
-        }
-    }
-
-    /// Whether the initialisation of a barrier was followed by its publication, of which the given
-    /// thread knows.
-    pub(super) fn is_published(&self, event: Event, thread: usize) -> bool {
-        let writer = event.agent();
-        let Some(published) = self.published.get(writer) else { return true };
-        let next = published.partition_point(|(count, _)| *count < event.count());
-        self.knows(published, next, writer, thread)
-    }
-
-    /// Whether a thread knows of a fence of another.
-    fn knows(&self, fences: &[(u32, u32)], at: usize, writer: usize, thread: usize) -> bool {
-        fences.get(at).is_some_and(|(fence, _)| {
-            writer == thread || self.told[thread].get(writer).is_some_and(|known| known >= fence)
-        })
     }
 }
 

@@ -4,7 +4,9 @@
 //! ended, each element of an output was written.
 
 use super::finding::{Defect, Finding, Waiting};
+use super::lanes::LANES;
 use super::machine::{Machine, Stop};
+use super::touch::Actor;
 use super::warp::{State, Warp};
 use crate::program::memory::{BufferId, Role, Space};
 
@@ -15,7 +17,7 @@ impl Machine<'_> {
         let mut ended = Vec::new();
         let mut barrier = None;
         let mut others = false;
-        let (mut missing_bytes, mut registers) = (None, None);
+        let (mut missing_bytes, mut registers, mut late) = (None, None, Vec::new());
         for warp in warps {
             let first = self.in_block(warp.thread(0));
             let last = first + warp.exists.count_ones().max(1) - 1;
@@ -42,6 +44,9 @@ impl Machine<'_> {
                 }
                 State::Phase { place, lanes } => {
                     others = true;
+                    let lane = lanes.trailing_zeros() as usize % LANES;
+                    let by = Actor { place, thread: warp.thread(lane) };
+                    late.extend(self.waited_for(warp, place, lane).map(|at| (by, at)));
                     let (what, bytes) = self.phase_text(warp, place, lanes);
                     missing_bytes =
                         missing_bytes.or(bytes.map(|(object, expects)| (object, expects, place, warp.thread(0))));
@@ -64,6 +69,9 @@ impl Machine<'_> {
                 }
                 _ => waiting.push(Waiting { threads: (first, last), rank: self.rank_named(warp.rank), source, what }),
             }
+        }
+        for (by, at) in late {
+            self.came_too_late(by, at);
         }
         let (defect, place, thread) = match (barrier, missing_bytes) {
             _ if registers.is_some() => {

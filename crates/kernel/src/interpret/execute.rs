@@ -9,7 +9,7 @@ use super::matrix;
 use super::schedule::Order;
 use super::warp::{State, Warp};
 use crate::program::Instruction;
-use crate::program::operation::{Operation, Shuffle, Special, computes};
+use crate::program::operation::{Operation, Shuffle, Special, computes, shuffled};
 
 const ALL: u32 = u32::MAX;
 
@@ -182,15 +182,5 @@ impl Machine<'_> {
             Special::ClusterRank => warp.rank as u32,
         };
         warp.registers[output] = [value.into(); LANES];
-    }
-}
-
-/// From which lane a lane takes.
-fn shuffled(shuffle: Shuffle, lane: usize, index: u64) -> usize {
-    match shuffle {
-        Shuffle::Index => index as usize % LANES,
-        Shuffle::Butterfly(mask) => lane ^ (mask as usize % LANES),
-        Shuffle::Up(by) => lane.checked_sub(by as usize).unwrap_or(lane),
-        Shuffle::Down(by) => Some(lane + by as usize).filter(|from| *from < LANES).unwrap_or(lane),
     }
 }

@@ -169,12 +169,14 @@ pub enum Defect {
         before: Party,
     },
     /// E1019: bytes written by ordinary stores that a bulk copy takes or replaces, without a fence
-    /// after the stores.
+    /// between the two.
     Unfenced {
         /// The bytes.
         place: Place,
         /// The store.
         before: Party,
+        /// Whether they are in global memory.
+        global: bool,
     },
     /// E1020: a thread that ends before its asynchronous work.
     PendingAtExit {
@@ -321,12 +323,42 @@ pub enum Defect {
         /// The mode of the tensor map and the coordinate, where one is negative.
         before: Option<(usize, i64)>,
     },
+    /// E1042: a wait that may see another phase of a barrier in memory than it does here, or an
+    /// arrival that may count in another one.
+    Phase {
+        /// The barrier.
+        place: Place,
+        /// The phase that the wait sees here, or in which the arrival counts; -1 is the one before
+        /// the first, which counts as over.
+        phase: i64,
+        /// What may go wrong.
+        fault: PhaseFault,
+    },
+    /// E1043: atomic operations of two kinds at one element, which nothing orders and which leave
+    /// something else in the other order.
+    MixedAtomics {
+        /// The bytes.
+        place: Place,
+        /// The earlier operation.
+        before: Party,
+    },
     /// E1038: memory of the device touched before the launches before this one are known to be
     /// over, in a kernel that waits for them.
     Launches {
         /// The bytes.
         place: Place,
     },
+}
+
+/// What may become of a wait for a phase, or of an arrival, under another schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PhaseFault {
+    /// The next phase may be over before the wait looks.
+    Missed,
+    /// The wait may take the phase two before for its own.
+    Early,
+    /// The arrival may count in the phase before.
+    Arrival,
 }
 
 /// Something wrong with a kernel.
@@ -414,6 +446,8 @@ impl Defect {
             Defect::Permuted { .. } => "E1039",
             Defect::Count { .. } => "E1040",
             Defect::BulkEdge { .. } => "E1041",
+            Defect::Phase { .. } => "E1042",
+            Defect::MixedAtomics { .. } => "E1043",
         }
     }
 }

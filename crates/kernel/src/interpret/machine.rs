@@ -21,6 +21,7 @@ use super::cluster::{Gathering, Use};
 use super::code::Code;
 use super::counts::{Class, Counts, Tally};
 use super::finding::{Defect, Finding};
+use super::mixed::Histories;
 use super::products::Product;
 use super::schedule::{Completion, Order, Random, Schedule};
 use super::setup::Setup;
@@ -101,6 +102,8 @@ pub(super) struct Machine<'a> {
     pub(super) groups: Groups,
     pub(super) claims: Claims,
     pub(super) arrivals: Arrivals,
+    /// What atomic operations did to cells at which several kinds of them meet.
+    pub(super) mixed: Histories,
     pub(super) block: Block,
     pub(super) tallies: Vec<[Tally; 2]>,
     pub(super) classes: [u64; Class::ALL.len()],
@@ -109,6 +112,8 @@ pub(super) struct Machine<'a> {
     /// Every access since it was emptied, where somebody looks (`stepper.rs`).
     pub(super) trail: Option<Vec<Touch>>,
     pub(super) findings: Vec<Finding>,
+    /// Findings about phases (`phases.rs`), which count where nothing else is found.
+    pub(super) phase_findings: Vec<Finding>,
     /// Kinds of findings, and the nodes that have them.
     pub(super) seen: HashSet<(&'static str, usize)>,
     steps: u64,
@@ -158,6 +163,7 @@ impl<'a> Machine<'a> {
             groups: Groups::default(),
             claims: Claims::default(),
             arrivals: Arrivals::default(),
+            mixed: Histories::new(),
             block: Block {
                 first: [0; 3],
                 number: 0,
@@ -183,6 +189,7 @@ impl<'a> Machine<'a> {
             order: Vec::new(),
             trail: None,
             findings: Vec::new(),
+            phase_findings: Vec::new(),
             seen: HashSet::new(),
             steps: 0,
             limit,
@@ -210,6 +217,7 @@ impl<'a> Machine<'a> {
             }
             self.finished += cluster;
         }
+        self.report_phases();
         if self.findings.is_empty() && self.check_count().is_ok() && self.check_arrivals().is_ok() {
             self.check_outputs();
         }
@@ -282,6 +290,8 @@ impl<'a> Machine<'a> {
     pub(super) fn begin_cluster(&mut self, turn: u64, number: u64, warps: &mut [Warp]) {
         self.order.push(number);
         self.arrivals.begin();
+        // Shared memory begins anew.
+        self.mixed.retain(|(buffer, ..), _| self.program.buffers[*buffer].space == Space::Global);
         let first = self.coordinates(number);
         let block = &mut self.block;
         block.number = turn + 1;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use tilewright_layout::Refusal;
 
-use super::finding::{Defect, Finding, Party, Place, SetupError, Thread, Waiting};
+use super::finding::{Defect, Finding, Party, PhaseFault, Place, SetupError, Thread, Waiting};
 use crate::program::memory::Role;
 
 impl fmt::Display for SetupError {
@@ -131,7 +131,32 @@ impl fmt::Display for Defect {
                 )?;
                 f.write_str("wait for it, and let the thread that waited tell the others")
             }
-            Defect::Unfenced { place, before } => {
+            Defect::Unfenced { place, before, global: true } => {
+                write!(f, "a bulk copy meets {place} in global memory as {before} left them, ")?;
+                f.write_str(
+                    "without a proxy fence between the two; after the barrier, make a fence for asynchronous ",
+                )?;
+                f.write_str("accesses to global memory (`fence_async_global`) in the block that sets the copy off")
+            }
+            Defect::Phase { place, phase, fault: PhaseFault::Missed } => {
+                write!(f, "a wait may miss phase {phase} of the barrier in {place}: nothing orders the wait before ")?;
+                write!(f, "phase {} is over, and then the wait sees a later phase or none; ", phase + 1)?;
+                f.write_str("let the arrivals of the next phase come after this wait, as a release of the stage does")
+            }
+            Defect::Phase { place, phase, fault: PhaseFault::Early } => {
+                write!(f, "a wait for phase {phase} of the barrier in {place} may see phase {} instead, ", phase - 2)?;
+                write!(f, "which has the same parity: the thread does not know that phase {} is over; ", phase - 1)?;
+                f.write_str("wait for each phase in turn")
+            }
+            Defect::Phase { place, phase, fault: PhaseFault::Arrival } => {
+                write!(f, "an arrival for phase {phase} of the barrier in {place} may count in phase {}: ", phase - 1)?;
+                f.write_str("the thread does not know that this phase is over; wait for it before the arrival")
+            }
+            Defect::MixedAtomics { place, before } => {
+                write!(f, "the result depends on the order of two atomic operations of different kinds on {place}, ")?;
+                write!(f, "this one and that of {before}; a barrier between would order them")
+            }
+            Defect::Unfenced { place, before, global: false } => {
                 write!(f, "an asynchronous access meets {place} as stores left them, those of {before}; ")?;
                 f.write_str("the threads that store need a fence for asynchronous accesses before the barrier")
             }

@@ -14,13 +14,19 @@ use crate::program::memory::BufferId;
 impl Machine<'_> {
     /// Keeps a finding, one of a kind for each node.
     pub(super) fn report(&mut self, defect: Defect, place: usize, thread: Option<usize>) -> Result<(), Stop> {
+        let finding = self.finding(defect, place, thread);
+        self.findings.extend(finding);
+        if self.findings.len() >= MAX_FINDINGS { Err(Stop) } else { Ok(()) }
+    }
+
+    /// A finding, unless its node has one of the kind.
+    pub(super) fn finding(&mut self, defect: Defect, place: usize, thread: Option<usize>) -> Option<Finding> {
         if !self.seen.insert((defect.code(), place)) {
-            return Ok(());
+            return None;
         }
         let source = self.code.sources.get(place).map(|source| *self.program.source(*source));
         let thread = thread.map(|thread| self.thread_in(self.block.first, thread));
-        self.findings.push(Finding { defect, source, thread, schedule: self.schedule });
-        if self.findings.len() >= MAX_FINDINGS { Err(Stop) } else { Ok(()) }
+        Some(Finding { defect, source, thread, schedule: self.schedule })
     }
 
     /// Keeps a finding in what somebody does.

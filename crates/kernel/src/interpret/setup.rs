@@ -11,6 +11,7 @@ use tilewright_layout::{Composed, Layout};
 use super::clock::MAX_PLACES;
 use super::code::Code;
 use super::finding::SetupError;
+use super::mixed::mixed_buffers;
 use crate::cost::MAX_SHARED;
 use crate::launch::grid_of;
 use crate::program::Program;
@@ -68,6 +69,8 @@ pub(super) struct Setup {
     pub(super) reads: bool,
     /// Whether the program waits for the launches before it.
     pub(super) waits: bool,
+    /// Of each buffer, whether atomic operations meet there that do not all commute.
+    pub(super) mixed: Vec<bool>,
     /// How many threads a block would have, were its warps full.
     pub(super) padded: usize,
 }
@@ -131,7 +134,21 @@ impl Setup {
             code.instructions().any(|own| matches!(own.operation, Operation::RemoteArrive { releases: false, .. }));
         let waits = program.waits_for_launches();
         let padded = (program.threads as usize).next_multiple_of(super::lanes::LANES);
-        Ok(Setup { grid, blocks, extents, maps, scalars, shared_shift, shared_bytes, background, reads, waits, padded })
+        let mixed = mixed_buffers(program, code);
+        Ok(Setup {
+            grid,
+            blocks,
+            extents,
+            maps,
+            scalars,
+            shared_shift,
+            shared_bytes,
+            background,
+            reads,
+            waits,
+            mixed,
+            padded,
+        })
     }
 }
 
@@ -193,7 +210,8 @@ fn maps_of(
             let stride = number(&dimension.stride, "the stride of a map")?;
             let contiguous = mode > 0 || stride == i64::from(boxes.element);
             let aligned = mode == 0 || (stride % 16 == 0 && (0..1 << 40).contains(&stride));
-            if !(1..=1 << 32).contains(&extent) || !contiguous || !aligned {
+            mapped_extent(extent, &buffer.name, mode)?;
+            if !contiguous || !aligned {
                 let name = &buffer.name;
                 let what =
                     format!("a map of `{name}` has extent {extent} and a stride of {stride} bytes in mode {mode}");
@@ -212,6 +230,28 @@ fn maps_of(
     Ok(maps)
 }
 
+/// Whether a number fits into 32 bits with a sign, as threads count.
+///
+/// Errors: it does not, said by the expression that it is the value of.
+fn fits_narrow(value: i64, of: &Expr) -> Result<(), SetupError> {
+    if i32::try_from(value).is_ok() {
+        return Ok(());
+    }
+    let what = format!("`{of}` is {value} for these sizes, and the kernel counts it in 32 bits with a sign");
+    Err(size_error(format!("{what}, from -2147483648 to 2147483647")))
+}
+
+/// Whether the extent of a tensor map is one whose coordinates have 32 bits with a sign.
+///
+/// Errors: it is not, said by the tensor and the mode.
+pub(crate) fn mapped_extent(extent: i64, tensor: &str, mode: usize) -> Result<i64, SetupError> {
+    if (1..=1 << 31).contains(&extent) {
+        return Ok(extent);
+    }
+    let what = format!("`{tensor}` has extent {extent} in mode {mode} of the map by which the copy engine finds it");
+    Err(size_error(format!("{what}, and its coordinates reach from 0 to 2147483647")))
+}
+
 pub(crate) fn scalars_of(
     program: &Program,
     number: &impl Fn(&Expr, &str) -> Result<i64, SetupError>,
@@ -223,16 +263,16 @@ pub(crate) fn scalars_of(
             _ => Err(size_error(format!("a divisor is {value} for these sizes, and must be from 1 to 2^31 - 1"))),
         }
     };
+    for end in &program.narrow {
+        fits_narrow(number(end, "a number of the kernel")?, end)?;
+    }
     let mut scalars = Vec::new();
     for scalar in &program.scalars {
         scalars.push(match scalar {
-            Scalar::Size { value, bits } => {
-                let value = number(value, "a number that the launch passes")?;
-                let fits = *bits == 64 || i32::try_from(value).is_ok() || u32::try_from(value).is_ok();
-                if !fits {
-                    return Err(size_error(format!(
-                        "{value} does not fit into the 32 bits in which the launch passes it"
-                    )));
+            Scalar::Size { value: of, bits } => {
+                let value = number(of, "a number that the launch passes")?;
+                if *bits != 64 {
+                    fits_narrow(value, of)?;
                 }
                 Some(value as u64 & super::lanes::low(*bits))
             }

@@ -211,6 +211,41 @@ pub(super) enum Conflict {
 }
 
 impl Groups {
+    /// A cluster comes to a cell: what others did there is kept as theirs.
+    fn enter(&mut self, cell: &mut GlobalCell, block: u64, arrivals: &Arrivals) {
+        if cell.block == block {
+            return;
+        }
+        let before = cell.block;
+        let of = |event| Foreign { event, block: before };
+        if cell.own.write.is_some() {
+            cell.write.add(of(cell.own.write), arrivals);
+        }
+        self.events(cell.own.reads).for_each(|event| cell.read.add(of(event), arrivals));
+        self.events(cell.own.atomics).for_each(|event| cell.atomic.add(of(event), arrivals));
+        self.clear(&mut cell.own.reads);
+        self.clear(&mut cell.own.atomics);
+        cell.own = Cell::default();
+        cell.block = block;
+    }
+
+    /// Of what was written to a cell, something that an access of the copy engine may not see: the
+    /// cluster's own writes for which `crosses` says so, and those of others of which no thread
+    /// knew that has made a fence, the arrivals counted that it knew of.
+    pub(super) fn crossed(
+        &mut self,
+        cell: &mut GlobalCell,
+        crosses: impl Fn(Event) -> bool,
+        fenced: u32,
+        (block, arrivals): (u64, &Arrivals),
+    ) -> Option<Conflict> {
+        self.enter(cell, block, arrivals);
+        let own = Some(cell.own.write).filter(|event| event.is_some() && crosses(*event));
+        let own = own.or_else(|| self.events(cell.own.atomics).find(|event| crosses(*event)));
+        let foreign = || cell.write.unordered(fenced).or_else(|| cell.atomic.unordered(fenced));
+        own.map(Conflict::Block).or_else(|| foreign().map(Conflict::Grid))
+    }
+
     /// As [`Groups::touch`], for a cell of global memory.
     pub(super) fn touch_global(
         &mut self,
@@ -220,19 +255,7 @@ impl Groups {
         (block, thread): (u64, usize),
         (clocks, arrivals): (&Clocks, &Arrivals),
     ) -> Option<Conflict> {
-        if cell.block != block {
-            let before = cell.block;
-            let of = |event| Foreign { event, block: before };
-            if cell.own.write.is_some() {
-                cell.write.add(of(cell.own.write), arrivals);
-            }
-            self.events(cell.own.reads).for_each(|event| cell.read.add(of(event), arrivals));
-            self.events(cell.own.atomics).for_each(|event| cell.atomic.add(of(event), arrivals));
-            self.clear(&mut cell.own.reads);
-            self.clear(&mut cell.own.atomics);
-            cell.own = Cell::default();
-            cell.block = block;
-        }
+        self.enter(cell, block, arrivals);
         let known = clocks.known_arrivals(thread);
         let mut foreign = cell.write.unordered(known);
         if kind != AccessKind::Read {

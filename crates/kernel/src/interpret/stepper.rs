@@ -169,6 +169,9 @@ impl<'i> Stepper<'i> {
             self.ended = !self.round().unwrap_or(false);
         }
         self.under_way = self.machine.bytes_under_way();
+        if self.ended {
+            self.machine.report_phases();
+        }
         if !self.machine.findings.is_empty() {
             self.ended = true;
             return Err(Findings(self.machine.findings.clone()));

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 
 pub use arithmetic::{Binary, Comparison, Format, Number, Rounding, Unary};
 pub use matrix::Matrix;
+pub(crate) use thread::shuffled;
 pub use thread::{AtomicOperation, Axis, Fence, Shuffle, Special};
 
 use super::group::{Described, GroupFactors};

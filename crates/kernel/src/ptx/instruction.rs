@@ -184,6 +184,10 @@ impl Writer<'_> {
                             false => "fence.proxy.async.shared::cta;",
                         }
                     }
+                    Fence::AsyncGlobal => {
+                        self.least(Target::Sm90a, "a proxy fence", instruction.source)?;
+                        "fence.proxy.async.global;"
+                    }
                     Fence::BarrierInit => {
                         self.least(Target::Sm90a, "a fence of barriers", instruction.source)?;
                         "fence.mbarrier_init.release.cluster;"

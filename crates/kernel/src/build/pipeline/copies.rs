@@ -12,7 +12,7 @@ use super::super::cluster::Ranks;
 use super::super::tensor::View;
 use super::Stage;
 use crate::error::{KernelError, Reason};
-use crate::program::memory::{Access, Cache, Role};
+use crate::program::memory::{Access, Cache};
 use crate::program::operation::Operation;
 use crate::program::register::{Register, Width};
 use crate::program::{Location, Source};
@@ -125,11 +125,6 @@ impl<'k> Stage<'k> {
         cache: Cache,
     ) -> Result<(), Reason> {
         source.readable()?;
-        if self.build.core().buffers[source.buffer.index()].role == Role::Output {
-            // The count passes on what threads do, and not what the copy engine may see.
-            let tensor = self.build.core().buffers[source.buffer.index()].name.clone();
-            return Err(Reason::Role { tensor, tried: "read by a bulk copy: it is an output" });
-        }
         destination.shown_inside()?;
         let boxes = self.build.boxes(source, destination, false)?;
         let (barrier, object) = self.build.object(self.full, &self.index)?;

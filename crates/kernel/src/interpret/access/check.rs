@@ -94,7 +94,7 @@ impl Machine<'_> {
     }
 
     /// The cells of global memory that some bytes are in.
-    fn global_cells(&self, span: &Span) -> Range<usize> {
+    pub(in crate::interpret) fn global_cells(&self, span: &Span) -> Range<usize> {
         let shift = self.setup.extents[span.memory.buffer.index()].shift;
         let last = (span.address as u64 + span.bytes - 1) as usize;
         (span.address as usize) >> shift..(last >> shift) + 1
@@ -127,6 +127,7 @@ impl Machine<'_> {
     fn touch_both(&mut self, touch: &Touch) -> Result<(), Stop> {
         let Touch { by, ref span, kind, event } = *touch;
         let (block, cells) = (self.block.number, self.global_cells(span));
+        let crossed = if self.is_asynchronous(event) { self.crossed(touch) } else { None };
         let clocks = &self.block.clocks;
         let mut conflict = None;
         for cell in &mut self.globals[span.memory.buffer.index()].cells[cells] {
@@ -140,7 +141,11 @@ impl Machine<'_> {
                 let (place, before) = (self.place_of(span), self.foreign_party(before));
                 self.report_by(by, Defect::RaceBetweenBlocks { place, before })
             }
-            None => Ok(()),
+            None => match crossed {
+                Some(Conflict::Block(event)) => self.report_crossed(touch, Foreign { event, block }),
+                Some(Conflict::Grid(before)) => self.report_crossed(touch, before),
+                None => Ok(()),
+            },
         }
     }
 
@@ -150,7 +155,8 @@ impl Machine<'_> {
         let Touch { by, ref span, event, .. } = *touch;
         let (block, buffer) = (self.block.number, span.memory.buffer.index());
         let mut unwritten = false;
-        let mut conflict = None;
+        let (mut conflict, mut crossed) = (None, None);
+        let engine = self.is_asynchronous(event);
         for cell in self.global_cells(span) {
             let writer = self.globals[buffer].writers[cell];
             unwritten |= !writer.event.is_some();
@@ -161,6 +167,9 @@ impl Machine<'_> {
             if writer.event.is_some() && !ordered {
                 conflict = conflict.or(Some(writer));
             }
+            if engine && writer.event.is_some() && self.crosses_output(writer, touch) {
+                crossed = crossed.or(Some(writer));
+            }
             self.globals[buffer].readers.insert(cell, Foreign { event, block });
         }
         match conflict {
@@ -170,7 +179,7 @@ impl Machine<'_> {
                 self.report_by(by, Defect::RaceBetweenBlocks { place, before })
             }
             None if unwritten => self.report_by(by, Defect::Unwritten { place: self.place_of(span) }),
-            None => Ok(()),
+            None => crossed.map_or(Ok(()), |writer| self.report_crossed(touch, writer)),
         }
     }
 
@@ -183,7 +192,8 @@ impl Machine<'_> {
         let party = self.party(before.event);
         if party.thread.is_some_and(|by| by.thread as usize == touch.by.thread) {
             if self.block.clocks.ordered(before.event, touch.by.thread) {
-                return Ok(());
+                let crosses = self.is_asynchronous(touch.event) && self.crosses_output(before, touch);
+                return if crosses { self.report_crossed(touch, before) } else { Ok(()) };
             }
             return self.report_conflict(touch, before.event);
         }

@@ -30,6 +30,7 @@ impl Assembler {
             buffers: Vec::new(),
             scalars: Vec::new(),
             maps: Vec::new(),
+            narrow: Vec::new(),
             grid: [Expr::from(blocks), Expr::from(1), Expr::from(1)],
             threads,
             resident: 1,

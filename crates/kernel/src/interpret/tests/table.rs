@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::assembler::FOUND;
-use super::{arrivals, background, barriers, bulk, claims, clusters, control, memory, races, registers};
+use super::{arrivals, background, barriers, bulk, claims, clusters, control, memory, mixed, phases, races, registers};
 use crate::interpret::explanation;
 
 /// Those that no kernel has by itself: a limit that the caller sets, and a request to stop.
@@ -105,6 +105,10 @@ const TESTS: &[fn()] = &[
     bulk::boxes_are_aligned,
     bulk::a_ring_of_full_and_empty_barriers_works,
     bulk::a_fence_before_the_stores_is_none_after_them,
+    phases::a_phase_waits_for_those_who_wait_for_the_one_before,
+    phases::an_arrival_comes_after_the_phase_before,
+    mixed::operations_of_two_kinds_at_one_element_are_ordered,
+    mixed::operations_that_commute_need_no_order,
     registers::registers_are_shared,
     registers::four_warps_change_registers_together,
     registers::whoever_comes_early_tells_what_it_did,

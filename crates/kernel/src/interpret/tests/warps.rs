@@ -261,3 +261,24 @@ fn atomic_operations_do_what_they_say() {
     assert_eq!(run.tensor::<u32>(0).unwrap(), [32]);
     assert_eq!(run.tensor::<u32>(1).unwrap(), (0..32).collect::<Vec<u32>>());
 }
+
+#[test]
+fn lanes_that_no_warp_has_are_malformed() {
+    use crate::program::operation::Shuffle;
+    let shuffled = |shuffle: Shuffle| {
+        let mut k = Assembler::new(1, 32);
+        let lane = k.thread();
+        k.one(Operation::Shuffle(shuffle), &[lane], Width::Bits32);
+        k.program().verify()
+    };
+    for (lanes, right) in [(0, true), (1, true), (31, true), (32, false), (33, false), (64, false), (u32::MAX, false)] {
+        for shuffle in [Shuffle::Butterfly(lanes), Shuffle::Up(lanes), Shuffle::Down(lanes)] {
+            assert_eq!(shuffled(shuffle).is_ok(), right, "{shuffle:?}");
+        }
+    }
+    for (groups, right) in [(0, true), (7, true), (8, false), (u32::MAX, false)] {
+        let mut k = Assembler::new(1, 128);
+        k.plain(Operation::WaitMultiply(groups));
+        assert_eq!(k.program().verify().is_ok(), right, "{groups}");
+    }
+}

@@ -5,6 +5,9 @@ use std::fmt;
 
 use super::Number;
 
+/// Lanes of a warp.
+const WARP: usize = 32;
+
 /// One coordinate of three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Axis {
@@ -59,6 +62,16 @@ pub enum Shuffle {
     Down(u32),
 }
 
+/// From which lane a lane takes; `index` is what the second register has.
+pub(crate) fn shuffled(shuffle: Shuffle, lane: usize, index: u64) -> usize {
+    match shuffle {
+        Shuffle::Index => index as usize % WARP,
+        Shuffle::Butterfly(mask) => lane ^ (mask as usize % WARP),
+        Shuffle::Up(by) => lane.checked_sub(by as usize).unwrap_or(lane),
+        Shuffle::Down(by) => Some(lane.saturating_add(by as usize)).filter(|from| *from < WARP).unwrap_or(lane),
+    }
+}
+
 /// What an atomic operation does with the element in memory and the register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AtomicOperation {
@@ -103,6 +116,9 @@ pub enum Fence {
     /// This thread's ordinary accesses to shared memory, for asynchronous ones (bulk copies,
     /// `wgmma`) that follow.
     AsyncShared,
+    /// Accesses to global memory that this thread has made or knows of, ordinary ones and those of
+    /// other blocks' bulk copies, for asynchronous ones of its block that follow.
+    AsyncGlobal,
     /// That barriers of shared memory have been initialised, for the other threads and the copy
     /// engine.
     BarrierInit,

@@ -7,6 +7,13 @@ use crate::program::memory::{Access, Space};
 use crate::program::operation::{Binary, Format, Number, Operation, Shuffle, Unary};
 use crate::program::register::Width;
 
+/// Lanes of a warp.
+const WARP: u32 = 32;
+
+/// A wait leaves fewer groups of products of four warps than these under way (PTX ISA,
+/// `wgmma.wait_group`).
+const GROUPS: u32 = 8;
+
 fn wide(number: Number) -> Option<Width> {
     Width::of_bits(number.bits())
 }
@@ -110,7 +117,9 @@ impl Checker<'_> {
                 exactly(&[Bits32; 3], &[Bits32])
             }
             Operation::Shuffle(Shuffle::Index) => exactly(&[Bits32; 2], &[Bits32]),
-            Operation::Shuffle(_) => exactly(&[Bits32], &[Bits32]),
+            Operation::Shuffle(Shuffle::Butterfly(lanes) | Shuffle::Up(lanes) | Shuffle::Down(lanes)) => {
+                *lanes < WARP && exactly(&[Bits32], &[Bits32])
+            }
             Operation::Ballot => exactly(&[Predicate], &[Bits32]),
             Operation::Load(access) => {
                 let (address, pieces) = self.either(access)?;
@@ -154,8 +163,8 @@ impl Checker<'_> {
             | Operation::WaitBulk { .. }
             | Operation::FenceRegisters
             | Operation::CommitMultiply
-            | Operation::WaitMultiply(_)
             | Operation::Trap => exactly(&[], &[]),
+            Operation::WaitMultiply(groups) => *groups < GROUPS && exactly(&[], &[]),
             Operation::Elect => exactly(&[], &[Predicate]),
             Operation::SetRegisters { count, .. } => {
                 exactly(&[], &[]) && (24..=256).contains(count) && count.is_multiple_of(8)

@@ -1,0 +1,93 @@
+//! What is known of waits for phases and of arrivals: the order by which phases are judged
+//! (`phases.rs`).
+//!
+//! Law: a wait or an arrival is known to a thread exactly when a chain leads from it to what the
+//! thread does now, of barriers, of arrivals and waits, of arrivals that pass on no data, and of
+//! bulk loads from the thread that set one off to those who wait for it. So more of them are known
+//! than accesses are.
+
+use std::rc::Rc;
+
+use super::{Clock, Clocks, Event, Work};
+
+/// What a thread knew and had done at some moment.
+#[derive(Debug, Clone)]
+pub(in crate::interpret) struct Known {
+    pub(super) told: Clock,
+    pub(super) thread: usize,
+    /// Up to which count its own events are among what it had done.
+    pub(super) count: u32,
+}
+
+impl Known {
+    /// Whether what a thread did itself, or set off, was known to be over.
+    pub(in crate::interpret) fn covers(&self, event: Event) -> bool {
+        let agent = event.agent();
+        let told = self.told.get(agent).is_some_and(|known| *known >= event.count());
+        told || (agent == self.thread && event.count() <= self.count)
+    }
+
+    /// Whether another is the same.
+    pub(in crate::interpret) fn is_same(&self, other: &Known) -> bool {
+        Rc::ptr_eq(&self.told, &other.told) && (self.thread, self.count) == (other.thread, other.count)
+    }
+}
+
+impl Clocks {
+    /// A thread has waited for a phase at a place; what it does from now on comes later. None where
+    /// a count has reached its end.
+    pub(in crate::interpret) fn wait(&mut self, thread: usize, place: usize) -> Option<Event> {
+        let event = self.background(thread, Work::Phase, self.counts[thread], place);
+        self.advance(thread)?;
+        Some(event)
+    }
+
+    /// The arrival at a barrier in memory that a thread has just made by a release.
+    pub(in crate::interpret) fn arrival(&self, thread: usize, place: usize) -> Event {
+        self.background(thread, Work::Phase, self.counts[thread] - 1, place)
+    }
+
+    /// The thread that waited or arrived.
+    pub(in crate::interpret) fn owner(&self, event: Event) -> usize {
+        event.agent() % self.threads
+    }
+
+    /// What a thread has done up to its last release or wait, and what it knows.
+    pub(in crate::interpret) fn known_to(&self, thread: usize) -> Known {
+        Known { told: Rc::clone(&self.told[thread]), thread, count: self.counts[thread] - 1 }
+    }
+
+    /// Whether a thread knows that so many phases of an object are over.
+    pub(in crate::interpret) fn knows_phases(&self, thread: usize, object: usize, count: u32) -> bool {
+        count == 0 || self.told[thread].get(self.phase_agent(object)).is_some_and(|known| *known >= count)
+    }
+
+    /// What those know who wait for a phase of an object, so many of which are over then: what the
+    /// threads knew that arrived; and of what the threads knew that set off loads, the waits and
+    /// arrivals alone.
+    pub(in crate::interpret) fn of_phase(
+        &self,
+        arrived: &[u32],
+        setters: &[Known],
+        object: usize,
+        count: u32,
+    ) -> Clock {
+        let mut clock = arrived.to_vec();
+        let last = self.phase_agent(object);
+        clock.resize(clock.len().max(last + 1), 0);
+        for agent in [self.load_agent(object), last] {
+            clock[agent] = clock[agent].max(count);
+        }
+        let waits = Work::Phase as usize * self.threads;
+        let first = self.phase_agent(0);
+        for Known { told, thread, count } in setters {
+            clock.resize(clock.len().max(told.len()), 0);
+            let agents = (waits..waits + self.threads).chain((first..told.len()).step_by(2));
+            for agent in agents.take_while(|agent| *agent < told.len()) {
+                clock[agent] = clock[agent].max(told[agent]);
+            }
+            clock[waits + thread] = clock[waits + thread].max(*count);
+        }
+        clock.into()
+    }
+}

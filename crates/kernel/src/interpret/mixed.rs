@@ -1,0 +1,217 @@
+//! Atomic operations of several kinds at one element.
+//!
+//! Law: two atomic operations that nothing orders may come in either order, and that is no race. But
+//! the element has one value afterwards only if they commute: sums with sums, minima with minima,
+//! and so on; minima with maxima where no minimum is below a maximum; bits that are set with bits
+//! that are kept, where they are others. Operations of two kinds that do not commute are reported
+//! unless they are ordered, whether the two orders differ for the values of this run or not. Sums of
+//! floating-point numbers count as commuting with each other: the order of additions is open, and
+//! their tensors are not compared. Exchanges among themselves are left to that comparison.
+//!
+//! Of each kind a cell keeps the last operation of each thread and the values of all: operations of
+//! one thread are ordered, so who knows of the last one knows of all.
+
+use std::collections::HashMap;
+
+use super::arrivals::Others;
+use super::clock::Event;
+use super::code::Code;
+use super::finding::Defect;
+use super::machine::{Machine, Stop};
+use super::rounding::{from_bf16, from_f16};
+use super::shadow::Foreign;
+use super::touch::{Actor, Span};
+use crate::program::Program;
+use crate::program::operation::{AtomicOperation, Number, Operation};
+
+/// A kind of atomic operation, on so many bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Kind {
+    operation: AtomicOperation,
+    number: Number,
+    bits: u32,
+}
+
+impl Kind {
+    /// Where signs make no difference, they are left out.
+    fn new(operation: AtomicOperation, number: Number, bits: u32) -> Kind {
+        let signs = matches!(operation, AtomicOperation::Minimum | AtomicOperation::Maximum);
+        let number = match number {
+            Number::I16 | Number::I32 | Number::I64 if !signs => Number::U64,
+            Number::U16 | Number::U32 if !signs => Number::U64,
+            number => number,
+        };
+        Kind { operation, number, bits }
+    }
+
+    /// Whether an operation leaves everything as it is.
+    fn is_nothing(self, value: u64) -> bool {
+        let all = u64::MAX >> (64 - self.bits.clamp(1, 64));
+        match self.operation {
+            AtomicOperation::Add if self.number.is_float() => false,
+            AtomicOperation::Add | AtomicOperation::Or | AtomicOperation::Xor => value & all == 0,
+            AtomicOperation::And => value & all == all,
+            _ => false,
+        }
+    }
+
+    /// Where a value stands among those of this kind.
+    fn rank(self, value: u64) -> i128 {
+        // The bits of floating-point numbers are in their order, but for the sign.
+        let float = |number: f64| {
+            let bits = number.to_bits() as i64;
+            i128::from(if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits })
+        };
+        match self.number {
+            Number::I16 => i128::from(value as u16 as i16),
+            Number::I32 => i128::from(value as u32 as i32),
+            Number::I64 => i128::from(value as i64),
+            Number::F16 => float(from_f16(value).into()),
+            Number::Bf16 => float(from_bf16(value).into()),
+            Number::F32 => float(f32::from_bits(value as u32).into()),
+            Number::F64 => float(f64::from_bits(value)),
+            _ => i128::from(value),
+        }
+    }
+}
+
+/// What operations of one kind did to a cell.
+#[derive(Debug, Clone)]
+struct Done {
+    kind: Kind,
+    /// Of each agent of the cluster that runs, the last one.
+    own: Vec<Event>,
+    others: Others,
+    least: i128,
+    greatest: i128,
+    /// The bits that any value has, and those that all have.
+    any: u64,
+    all: u64,
+}
+
+impl Done {
+    fn new(kind: Kind, value: u64) -> Done {
+        let (rank, others) = (kind.rank(value), Others::default());
+        Done { kind, own: Vec::new(), others, least: rank, greatest: rank, any: value, all: value }
+    }
+
+    fn add(&mut self, value: u64) {
+        let rank = self.kind.rank(value);
+        self.least = self.least.min(rank);
+        self.greatest = self.greatest.max(rank);
+        self.any |= value;
+        self.all &= value;
+    }
+
+    /// Whether those of two kinds leave the same in either order, from whatever was there.
+    fn commutes(&self, other: &Done) -> bool {
+        use AtomicOperation::{And, Maximum, Minimum, Or, Xor};
+        if self.kind == other.kind {
+            return true;
+        }
+        if (self.kind.number, self.kind.bits) != (other.kind.number, other.kind.bits) {
+            return false;
+        }
+        match (self.kind.operation, other.kind.operation) {
+            (Minimum, Maximum) => other.greatest <= self.least,
+            (Maximum, Minimum) => self.greatest <= other.least,
+            (And, Or | Xor) => other.any & !self.all == 0,
+            (Or | Xor, And) => self.any & !other.all == 0,
+            (Or, Xor) | (Xor, Or) => self.any & other.any == 0,
+            _ => false,
+        }
+    }
+}
+
+/// What was done to a cell.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    /// The cluster whose events are the own ones.
+    block: u64,
+    kinds: Vec<Done>,
+}
+
+/// Cells by their buffer, the rank of the block for shared memory, and their number.
+pub(super) type Histories = HashMap<(usize, usize, i64), History>;
+
+/// The buffers at which atomic operations meet that do not all commute.
+pub(super) fn mixed_buffers(program: &Program, code: &Code<'_>) -> Vec<bool> {
+    let mut kinds: Vec<Option<Kind>> = vec![None; program.buffers.len()];
+    let mut mixed = vec![false; program.buffers.len()];
+    for instruction in code.instructions() {
+        let (Operation::Atomic(operation, number, access)
+        | Operation::Reduce(operation, number, access)
+        | Operation::RemoteReduce(operation, number, access)) = &instruction.operation
+        else {
+            continue;
+        };
+        let (kind, index) = (Kind::new(*operation, *number, access.bits), access.buffer.index());
+        mixed[index] |= *kinds[index].get_or_insert(kind) != kind;
+    }
+    mixed
+}
+
+impl Machine<'_> {
+    /// Remembers what an atomic operation does to an element, and looks whether another one, which
+    /// nothing orders before it, would leave something else behind it.
+    pub(super) fn mixes(
+        &mut self,
+        by: Actor,
+        span: &Span,
+        (operation, number): (AtomicOperation, Number),
+        value: u64,
+    ) -> Result<(), Stop> {
+        let buffer = span.memory.buffer.index();
+        let kind = Kind::new(operation, number, 8 * span.bytes as u32);
+        if !self.setup.mixed[buffer] || kind.is_nothing(value) {
+            return Ok(());
+        }
+        let global = self.is_global(span.memory.buffer);
+        let shift = if global { self.setup.extents[buffer].shift } else { self.setup.shared_shift };
+        let rank = if global { 0 } else { span.memory.rank };
+        let mut found = None;
+        for cell in (span.address >> shift)..=((span.address + span.bytes as i64 - 1) >> shift) {
+            found = found.or(self.mixed_at((buffer, rank, cell), by, kind, value));
+        }
+        let Some(before) = found else { return Ok(()) };
+        let (place, before) = (self.place_of(span), self.foreign_party(before));
+        self.report_by(by, Defect::MixedAtomics { place, before })
+    }
+
+    fn mixed_at(&mut self, key: (usize, usize, i64), by: Actor, kind: Kind, value: u64) -> Option<Foreign> {
+        let (clocks, arrivals, block) = (&self.block.clocks, &self.arrivals, self.block.number);
+        let History { block: of, kinds } = self.mixed.entry(key).or_default();
+        if *of != block {
+            for done in kinds.iter_mut() {
+                for event in done.own.drain(..) {
+                    done.others.add(Foreign { event, block: *of }, arrivals);
+                }
+            }
+            *of = block;
+        }
+        let own = match kinds.iter_mut().position(|done| done.kind == kind) {
+            Some(own) => {
+                kinds[own].add(value);
+                own
+            }
+            None => {
+                kinds.push(Done::new(kind, value));
+                kinds.len() - 1
+            }
+        };
+        let known = clocks.known_arrivals(by.thread);
+        let open = |done: &Done| {
+            let event = done.own.iter().copied().find(|event| !clocks.ordered(*event, by.thread));
+            event.map(|event| Foreign { event, block }).or_else(|| done.others.unordered(known))
+        };
+        let this = &kinds[own];
+        let found = kinds.iter().filter(|done| !done.commutes(this)).find_map(open);
+        let event = clocks.now(by.thread, by.place);
+        let last = &mut kinds[own].own;
+        match last.iter_mut().find(|before| before.agent() == event.agent()) {
+            Some(before) => *before = event,
+            None => last.push(event),
+        }
+        found
+    }
+}

@@ -1,0 +1,167 @@
+//! Which phase of a barrier in memory a wait sees, and in which one an arrival counts.
+//!
+//! Law: in every execution a wait sees the phase that it sees in this one, and an arrival counts in
+//! the phase in which it counts here; or there is a finding. A wait sees parities alone: a thread
+//! that comes too early takes the phase before the last for its own, and one that comes too late
+//! waits for the one after the next. So of phase `p`, all of this follows from what is known:
+//!
+//! * who waits for it knows that phase `p - 1` is over;
+//! * what completes phase `p + 1` knows of the wait;
+//! * who arrives in it, or sets off a bulk load that arrives in it, knows that phase `p - 1` is
+//!   over.
+//!
+//! ARCHITECTURE.md shows why these three are enough. What is known is said in `clock/known.rs`: here
+//! arrivals that pass on no data count too. A thread that knows of all arrivals of a phase without
+//! bytes knows that the phase is over.
+
+use super::clock::{Clock, Clocks, Event, Known};
+use super::finding::{Defect, PhaseFault};
+use super::machine::{MAX_FINDINGS, Machine, Stop};
+use super::touch::Actor;
+
+/// What happened at a barrier in memory in one phase.
+#[derive(Debug, Default)]
+struct Phase {
+    arrivals: Vec<Event>,
+    /// Whether bytes arrived, or were expected.
+    bytes: bool,
+}
+
+/// What is kept of the phases of a barrier in memory.
+#[derive(Debug, Default)]
+pub(super) struct Phases {
+    /// This phase, the last one that is over, and the one before it.
+    recent: [Phase; 3],
+    /// Who has waited for the last one that is over.
+    waits: Vec<Event>,
+    /// What those knew who set off the loads of this phase.
+    setters: Vec<Known>,
+    /// The first arrival that may count in the phase before its own, and the number of its own.
+    misplaced: Option<(Actor, i64)>,
+}
+
+impl Phases {
+    /// A thread has arrived.
+    pub(super) fn arrive(&mut self, event: Event, expects: bool) {
+        self.recent[0].arrivals.push(event);
+        self.recent[0].bytes |= expects;
+    }
+
+    /// A bulk load has arrived.
+    pub(super) fn load(&mut self, setter: &Known) {
+        self.recent[0].bytes = true;
+        if self.setters.last().is_none_or(|last| !last.is_same(setter)) {
+            self.setters.push(setter.clone());
+        }
+    }
+
+    /// A phase begins. What those know who wait for the phase that is over, and a wait for the one
+    /// before it that they do not know of.
+    pub(super) fn next(
+        &mut self,
+        clocks: &Clocks,
+        arrived: &[u32],
+        object: usize,
+        over: u32,
+    ) -> (Clock, Option<Event>) {
+        let clock = clocks.of_phase(arrived, &self.setters, object, over);
+        let unknown = |wait: &Event| clock.get(wait.agent()).is_none_or(|known| *known < wait.count());
+        let missed = self.waits.iter().copied().find(unknown);
+        self.waits.clear();
+        self.setters.clear();
+        self.recent.rotate_right(1);
+        self.recent[0] = Phase::default();
+        (clock, missed)
+    }
+
+    /// Whether a thread knows that a phase is over, from what it knows of its arrivals: the last
+    /// one that is over, or the one so many before it.
+    fn are_known(&self, clocks: &Clocks, thread: usize, before: usize) -> bool {
+        let phase = &self.recent[1 + before];
+        !phase.bytes && phase.arrivals.iter().all(|arrival| clocks.ordered(*arrival, thread))
+    }
+}
+
+impl Machine<'_> {
+    /// Whether a thread knows that the last phase of a barrier that is over is over, or the one so
+    /// many before it.
+    fn knows_over(&self, thread: usize, at: usize, before: u32) -> bool {
+        let (object, clocks) = (&self.block.objects[at], &self.block.clocks);
+        match object.phase.checked_sub(before) {
+            None | Some(0) => true,
+            Some(over) => {
+                clocks.knows_phases(thread, at, over) || object.phases.are_known(clocks, thread, before as usize)
+            }
+        }
+    }
+
+    /// Keeps a finding for the end of the run: what else is wrong says more, and often causes it.
+    fn report_phase(&mut self, by: Actor, at: usize, phase: i64, fault: PhaseFault) {
+        let defect = Defect::Phase { place: self.object_place(at), phase, fault };
+        if let Some(finding) = self.finding(defect, by.place, Some(by.thread))
+            && self.phase_findings.len() < MAX_FINDINGS
+        {
+            self.phase_findings.push(finding);
+        }
+    }
+
+    /// What is found besides, where nothing else is but threads that wait for ever, or a run that
+    /// did not end.
+    pub(super) fn report_phases(&mut self) {
+        let kept = std::mem::take(&mut self.phase_findings);
+        let of_ending = |defect: &Defect| {
+            matches!(defect, Defect::Deadlock { .. } | Defect::StepLimit { .. } | Defect::Interrupted)
+        };
+        if self.findings.iter().all(|finding| of_ending(&finding.defect)) {
+            self.findings.splice(..0, kept);
+        }
+    }
+
+    /// An arrival at a barrier, or a bulk load that will arrive there, is about to count in the
+    /// phase that is not over.
+    pub(super) fn counts_in_phase(&mut self, by: Actor, at: usize) {
+        if self.knows_over(by.thread, at, 0) {
+            return;
+        }
+        let object = &mut self.block.objects[at];
+        let phase = i64::from(object.phase);
+        // Where nobody waits, nobody sees in which phase it counts.
+        match object.phases.waits.is_empty() {
+            true => {
+                object.phases.misplaced.get_or_insert((by, phase));
+            }
+            false => self.report_phase(by, at, phase, PhaseFault::Arrival),
+        }
+    }
+
+    /// A wait has seen that the last phase is over.
+    pub(super) fn sees_phase(&mut self, by: Actor, at: usize) -> Result<(), Stop> {
+        let phase = i64::from(self.block.objects[at].phase) - 1;
+        if phase > 0 && !self.knows_over(by.thread, at, 1) {
+            self.report_phase(by, at, phase, PhaseFault::Early);
+        }
+        // The phase before that of the arrival, or a later one.
+        if let Some((arrival, own)) = self.block.objects[at].phases.misplaced.take_if(|(_, own)| *own <= phase + 1) {
+            self.report_phase(arrival, at, own, PhaseFault::Arrival);
+        }
+        let event = self.block.clocks.wait(by.thread, by.place);
+        let event = self.counted(event)?;
+        self.block.objects[at].phases.waits.push(event);
+        Ok(())
+    }
+
+    /// A wait for the phase before the last one that nothing orders before the last one.
+    pub(super) fn misses_phase(&mut self, wait: Event, at: usize) {
+        let by = Actor { place: wait.place(), thread: self.block.clocks.owner(wait) };
+        let phase = i64::from(self.block.objects[at].phase) - 2;
+        self.report_phase(by, at, phase, PhaseFault::Missed);
+    }
+
+    /// A thread waits for ever: whether the phase that it waits for may be over since long.
+    pub(super) fn came_too_late(&mut self, by: Actor, at: usize) {
+        let phase = i64::from(self.block.objects[at].phase) - 2;
+        if phase >= 0 && !self.knows_over(by.thread, at, 0) {
+            self.report_phase(by, at, phase, PhaseFault::Missed);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Global memory that both threads and the copy engine touch.
+//!
+//! Law: what a bulk copy reads or replaces in global memory was not written by an ordinary store or
+//! an atomic operation, by `cp.async` nor by a bulk copy of another block, unless a fence for global
+//! memory stands between: made by a thread of the block that sets the bulk copy off, which knew of
+//! the write, and known to the thread that sets it off.
+//!
+//! PTX has accesses of two kinds, the generic proxy and the asynchronous one, and each block an
+//! asynchronous proxy of its own. An access in one is ordered before an access in another only by a
+//! fence of proxies on the way, in the block of the access that is not generic. The other way no
+//! fence is asked for: the end of a bulk copy, once it is known, is such a fence itself, and what a
+//! load has read cannot change any more. A launch comes after the one before it in all proxies.
+
+use super::clock::{Agent, Event, Work};
+use super::finding::Defect;
+use super::machine::{Machine, Stop};
+use super::shadow::{Conflict, Foreign};
+use super::touch::Touch;
+
+impl Machine<'_> {
+    /// Whether an access is one of the copy engine.
+    pub(super) fn is_asynchronous(&self, event: Event) -> bool {
+        matches!(self.block.clocks.agent(event.agent()), Agent::Load(_) | Agent::Work(_, Work::StoreWrite))
+    }
+
+    /// The threads of the block that sets off an access.
+    fn block_of_access(&self, touch: &Touch) -> std::ops::Range<usize> {
+        let first = self.rank_of(touch.by.thread) * self.setup.padded;
+        first..first + self.setup.padded
+    }
+
+    /// Whether a write by the cluster, which is ordered before an access of the copy engine, is not
+    /// ordered in their proxies.
+    fn crosses(&self, write: Event, touch: &Touch) -> bool {
+        let block = self.block_of_access(touch);
+        let same = match self.block.clocks.agent(write.agent()) {
+            Agent::Work(writer, Work::StoreWrite) => block.contains(&writer),
+            _ => false,
+        };
+        !same && !self.block.clocks.fences_known(touch.by.thread, block).iter().any(|fence| fence.covers(write))
+    }
+
+    /// How many counted blocks had told a thread what they knew that made a fence before an access.
+    fn fenced_arrivals(&self, touch: &Touch) -> u32 {
+        let clocks = &self.block.clocks;
+        let fences = clocks.fences_known(touch.by.thread, self.block_of_access(touch));
+        fences.into_iter().map(|fence| clocks.arrivals_at(fence)).max().unwrap_or(0)
+    }
+
+    /// A write to a cell of an output, by some block, that an access of the copy engine may not see.
+    pub(super) fn crosses_output(&self, write: Foreign, touch: &Touch) -> bool {
+        match write.block == self.block.number {
+            true => self.crosses(write.event, touch),
+            false => self.arrivals.number_of(write).is_none_or(|number| number >= self.fenced_arrivals(touch)),
+        }
+    }
+
+    /// A write to cells of a tensor that is read and written that an access of the copy engine may
+    /// not see.
+    pub(super) fn crossed(&mut self, touch: &Touch) -> Option<Conflict> {
+        let (cells, block) = (self.global_cells(&touch.span), self.block.number);
+        let buffer = touch.span.memory.buffer.index();
+        let fenced = self.fenced_arrivals(touch);
+        let mut groups = std::mem::take(&mut self.groups);
+        let mut history = std::mem::take(&mut self.globals[buffer].cells);
+        let found = history[cells].iter_mut().find_map(|cell| {
+            let known = |write: Event| self.block.clocks.ordered(write, touch.by.thread);
+            let crosses = |write: Event| known(write) && self.crosses(write, touch);
+            groups.crossed(cell, crosses, fenced, (block, &self.arrivals))
+        });
+        self.groups = groups;
+        self.globals[buffer].cells = history;
+        found
+    }
+
+    pub(super) fn report_crossed(&mut self, touch: &Touch, write: Foreign) -> Result<(), Stop> {
+        let (place, before) = (self.place_of(&touch.span), self.foreign_party(write));
+        self.report_by(touch.by, Defect::Unfenced { place, before, global: true })
+    }
+}

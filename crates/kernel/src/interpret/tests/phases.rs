@@ -1,0 +1,97 @@
+//! Waits and arrivals whose phase nothing but timing decides.
+
+use super::assembler::{Assembler, finds, is_right};
+use super::barriers::{arrive, init, wait};
+use crate::element::Element;
+use crate::program::Program;
+use crate::program::operation::{Operation, Special};
+use crate::program::register::Width;
+
+/// Two warps and a barrier that counts `count` arrivals. In each of `turns`, the first lane of a
+/// warp below `arrives` arrives, all lanes of those below `waits` wait for the phase, and then the
+/// block meets, or the warps, or nobody.
+struct Phases {
+    count: u32,
+    arrives: i64,
+    waits: i64,
+    turns: i64,
+    meets: Option<Operation>,
+}
+
+fn phases(how: Phases) -> Program {
+    let mut k = Assembler::new(1, 64);
+    let objects = k.shared(Element::U64, 1);
+    let zero = k.constant(0);
+    k.only(0, |k| init(k, objects, zero, how.count));
+    k.barrier();
+    for turn in 0..how.turns {
+        let parity = k.constant(turn % 2);
+        k.below(32 * how.arrives, |k| {
+            let lane = k.one(Operation::Special(Special::Lane), &[], Width::Bits32);
+            let first = k.compare(crate::program::operation::Comparison::Equal, lane, 0);
+            k.guarded(first, |k| arrive(k, objects, zero, 0));
+        });
+        k.below(32 * how.waits, |k| wait(k, objects, zero, parity));
+        if let Some(meets) = &how.meets {
+            k.plain(meets.clone());
+        }
+    }
+    k.program()
+}
+
+#[test]
+pub(super) fn a_phase_waits_for_those_who_wait_for_the_one_before() {
+    let block = || Some(Operation::Barrier);
+    for turns in [1, 2, 5] {
+        is_right(&phases(Phases { count: 2, arrives: 2, waits: 2, turns, meets: block() }));
+        is_right(&phases(Phases { count: 2, arrives: 2, waits: 2, turns, meets: Some(Operation::WarpBarrier) }));
+        is_right(&phases(Phases { count: 1, arrives: 1, waits: 2, turns, meets: block() }));
+    }
+    is_right(&phases(Phases { count: 1, arrives: 1, waits: 2, turns: 1, meets: None }));
+    // The second warp waits, and nobody waits for it.
+    for turns in [2, 3, 4] {
+        finds_phases(Phases { count: 1, arrives: 1, waits: 2, turns, meets: Some(Operation::WarpBarrier) });
+    }
+    // The lanes of a warp wait each for itself, and one arrives for all.
+    for turns in [2, 4] {
+        finds_phases(Phases { count: 2, arrives: 2, waits: 2, turns, meets: None });
+    }
+}
+
+/// Under every schedule, and nothing else but threads that wait for ever.
+fn finds_phases(how: Phases) {
+    let program = phases(how);
+    for run in super::assembler::runs(&program) {
+        let codes: Vec<_> = run.unwrap_err().iter().map(|finding| finding.code()).collect();
+        assert!(codes.contains(&"E1042") && codes.iter().all(|code| ["E1042", "E1022"].contains(code)), "{codes:?}");
+    }
+}
+
+#[test]
+pub(super) fn an_arrival_comes_after_the_phase_before() {
+    // Each of two warps arrives twice; one arrival of each is meant for a phase.
+    let twice = |meets: bool, waits: bool| {
+        let mut k = Assembler::new(1, 64);
+        let objects = k.shared(Element::U64, 1);
+        let (zero, one) = (k.constant(0), k.constant(1));
+        k.only(0, |k| init(k, objects, zero, 2));
+        k.barrier();
+        for turn in 0..2 {
+            for warp in 0..2 {
+                k.only(32 * warp, |k| arrive(k, objects, zero, 0));
+            }
+            if turn == 0 && meets {
+                k.barrier();
+            }
+        }
+        if waits {
+            wait(&mut k, objects, zero, one);
+        }
+        k.program()
+    };
+    // A barrier tells of all arrivals, and so of the end of the phase.
+    is_right(&twice(true, false));
+    // Nobody waits, so it makes no difference.
+    is_right(&twice(false, false));
+    finds(&twice(false, true), "E1042");
+}
