@@ -5,11 +5,14 @@
 //! are counted by walking through blocks with their addresses computed, as the interpreter does,
 //! but without memory: through all blocks where they are few, and the counts are the interpreter's
 //! then; else through some of each part of the grid, and [`Counted::walked`] says how many. What
-//! depends on the contents of memory is counted as the most that it can be, and marked.
+//! depends on the contents of memory is counted as the most that it can be, and marked; what is
+//! sure to be executed is counted besides ([`Counted::least`]).
 //!
 //! Sectors are counted for tensors that begin at a multiple of 128 bytes, as the driver gives them.
 //! A [`Bound`] is a time that the launch cannot beat by what the machine has of one thing, where
-//! the tensors are in device memory and in no cache; the greatest is the roofline.
+//! the tensors are in device memory and in no cache; the greatest is the roofline. It follows from
+//! what is sure alone, and is as exact as the counts: where blocks or turns stand for others, it is
+//! about as much.
 
 mod count;
 mod in_flight;
@@ -107,10 +110,16 @@ pub struct Counted {
     pub accesses: Vec<AccessCount>,
     /// Whether a condition comes from memory: instructions are those of both its sides then.
     pub both_sides: bool,
-    /// Instructions of warps, by [`Class`].
+    /// Instructions of warps, by [`Class`]: at most.
     pub executed: Vec<(Class, u64)>,
-    /// Additions, multiplications and so on, a multiplication and addition being two.
+    /// The same without what stands behind conditions that come from memory: at least.
+    pub executed_least: Vec<(Class, u64)>,
+    /// Additions, multiplications and so on, a multiplication and addition being two: at most.
     pub operations: Operations,
+    /// The same without what stands behind conditions that come from memory: at least.
+    pub least: Operations,
+    /// Bytes of tensors that are touched at least, each once.
+    pub touched_bytes: u64,
 }
 
 /// Operations on floating-point numbers, and those of matrix instructions.
@@ -122,6 +131,8 @@ pub struct Operations {
     pub f32: f64,
     /// By ordinary instructions on f64.
     pub f64: f64,
+    /// Of those on f32, the ones on pairs of f16 or bf16.
+    pairs: f64,
     /// The seconds that the matrix instructions take at the rate of the machine.
     matrix_seconds: f64,
     /// Bytes of shared memory that matrix instructions of four warps read.
@@ -159,6 +170,11 @@ impl fmt::Display for Uncounted {
         }
     }
 }
+
+/// The part of the time of an operation on f32 that one on a half of a pair of f16 or bf16 takes, at
+/// least: 256 results a cycle of a multiprocessor beside 64, of capability 8.0 (CUDA C++ programming
+/// guide, throughput of arithmetic instructions). Of others it is more.
+const PAIR_SHARE: f64 = 0.25;
 
 /// What bounds the time of a launch from below.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -208,7 +224,7 @@ impl Program {
         let code = Code::new(self);
         let total = count::count(self, &code, &launch);
         let in_flight = total.as_ref().ok().and_then(|total| in_flight(&code, total, machine, &occupancy));
-        let counted = total.map(|total| counted(self, &code, &total, machine));
+        let counted = total.map(|total| counted(self, &code, &total, &launch.bytes, machine));
         let tensor_bytes = launch.bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
         Ok(Cost {
             machine: machine.clone(),
@@ -241,12 +257,15 @@ fn in_flight(code: &Code<'_>, total: &count::Total, machine: &Machine, held: &Oc
     Some(InFlight { block_bytes, blocks, at_most: marked || total.sums.both_sides })
 }
 
-fn counted(program: &Program, code: &Code<'_>, total: &count::Total, machine: &Machine) -> Counted {
+fn counted(program: &Program, code: &Code<'_>, total: &count::Total, bytes: &[u64], machine: &Machine) -> Counted {
     let mut accesses = Vec::new();
-    let mut operations = Operations::default();
-    for ((node, taken), executed) in code.nodes.iter().zip(&total.sums.taken).zip(&total.sums.executed) {
+    let (mut operations, mut least) = (Operations::default(), Operations::default());
+    let mut touched = vec![0_u64; program.buffers.len()];
+    let executed = total.sums.executed.iter().zip(&total.sums.surely);
+    for ((node, taken), (executed, surely)) in code.nodes.iter().zip(&total.sums.taken).zip(executed) {
         let Node::Instruction(instruction) = node else { continue };
         add_operations(&mut operations, &instruction.operation, *executed as f64, machine);
+        add_operations(&mut least, &instruction.operation, *surely as f64, machine);
         for (access, tally) in instruction.operation.accesses().zip(&taken.of) {
             if tally.requests > 0 {
                 let buffer = match &instruction.operation {
@@ -256,15 +275,42 @@ fn counted(program: &Program, code: &Code<'_>, total: &count::Total, machine: &M
                 let name = program.buffer(buffer).name.clone();
                 let class = Class::of(&instruction.operation);
                 let count = tally.count(*program.source(instruction.source), class, name);
+                if !taken.at_most {
+                    let sectors = count.sectors.saturating_mul(32);
+                    let moved = match class {
+                        Class::Bulk => count.bytes,
+                        // Where all blocks were walked, sectors count once.
+                        _ => total.touched.as_ref().map_or(sectors, |_| 0),
+                    };
+                    touched[buffer.index()] = touched[buffer.index()].saturating_add(moved);
+                }
                 accesses.push(AccessCount { at_most: taken.at_most, ..count });
             }
         }
     }
-    let executed = walk::classes(code, &total.sums.executed);
-    let executed = Class::ALL.into_iter().zip(executed).filter(|(_, count)| *count > 0).collect();
+    let by_class = |executed: &[u64]| {
+        let classes = walk::classes(code, executed);
+        Class::ALL.into_iter().zip(classes).filter(|(_, count)| *count > 0).collect()
+    };
+    let (executed, executed_least) = (by_class(&total.sums.executed), by_class(&total.sums.surely));
     let (blocks, walked, both_sides) = (total.blocks, total.walked, total.sums.both_sides);
     let multiplied = total.sums.multiplied;
-    Counted { blocks, walked, multiplied, accesses, both_sides, executed, operations }
+    for (touched, sectors) in touched.iter_mut().zip(total.touched.iter().flatten()) {
+        *touched = touched.saturating_add(sectors.saturating_mul(32));
+    }
+    let touched_bytes = bytes.iter().zip(&touched).map(|(bytes, touched)| *bytes.min(touched)).sum();
+    Counted {
+        blocks,
+        walked,
+        multiplied,
+        accesses,
+        both_sides,
+        executed,
+        executed_least,
+        operations,
+        least,
+        touched_bytes,
+    }
 }
 
 fn add_operations(sums: &mut Operations, operation: &Operation, warps: f64, machine: &Machine) {
@@ -275,13 +321,14 @@ fn add_operations(sums: &mut Operations, operation: &Operation, warps: f64, mach
             sums.matrix_seconds += operations / machine.rates.matrix(*matrix).max(1.0);
             return;
         }
-        Operation::MultiplyGroup { factors, columns, .. } => {
+        Operation::MultiplyGroup { factors, columns, a, .. } => {
             // Four warps execute one: 64 rows, and a column of B for each of the sums.
             let (depth, columns) = (f64::from(factors.depth()), f64::from(*columns));
             let operations = 2.0 * 64.0 * columns * depth * warps / 4.0;
             sums.matrix += operations;
             sums.matrix_seconds += operations / machine.rates.group(*factors).max(1.0);
-            sums.factor_bytes += (64.0 + columns) * depth * f64::from(factors.bytes()) * warps / 4.0;
+            let rows = if a.is_some() { 64.0 } else { 0.0 };
+            sums.factor_bytes += (rows + columns) * depth * f64::from(factors.bytes()) * warps / 4.0;
             return;
         }
         Operation::Binary(Binary::Add | Binary::Subtract | Binary::Multiply | Binary::Divide, number) => (number, 1.0),
@@ -292,7 +339,10 @@ fn add_operations(sums: &mut Operations, operation: &Operation, warps: f64, mach
     let lanes = 32.0 * warps * each;
     match number {
         Number::F64 => sums.f64 += lanes,
-        Number::F16x2 | Number::Bf16x2 => sums.f32 += 2.0 * lanes,
+        Number::F16x2 | Number::Bf16x2 => {
+            sums.f32 += 2.0 * lanes;
+            sums.pairs += 2.0 * lanes;
+        }
         number if number.is_float() => sums.f32 += lanes,
         _ => {}
     }
@@ -314,6 +364,17 @@ impl Counted {
 
     fn sum(&self, of: impl Fn(&AccessCount) -> u64) -> u64 {
         self.accesses.iter().fold(0, |sum, access| sum.saturating_add(of(access)))
+    }
+
+    /// Whether instructions, and operations, are counted as the most that they can be.
+    pub fn is_at_most(&self) -> bool {
+        self.both_sides
+    }
+
+    /// Wavefronts of shared memory that are sure, and bytes of boxes that are loaded into it.
+    fn shared_at_least(&self) -> (u64, u64) {
+        let sum = |of: &dyn Fn(&AccessCount) -> u64| self.sum(|count| if count.at_most { 0 } else { of(count) });
+        (sum(&|count| count.wavefronts), sum(&|count| if count.class == Class::Bulk { count.bytes } else { 0 }))
     }
 
     /// Bytes of the boxes that the copy engine moves, what is past the edges of tensors included.
@@ -348,14 +409,16 @@ impl Cost {
                 bounds.push(Bound { what, seconds });
             }
         };
-        bound("device memory", self.tensor_bytes as f64 / machine.bandwidth);
         if let Ok(counted) = &self.counted {
-            let operations = &counted.operations;
+            bound("device memory", counted.touched_bytes as f64 / machine.bandwidth);
+            let operations = &counted.least;
             bound("matrix instructions", operations.matrix_seconds);
-            bound("arithmetic", operations.f32 / machine.rates.f32 + operations.f64 / machine.rates.f64);
+            // What runs on units of its own runs beside the other.
+            let f32 = operations.f32 - operations.pairs * (1.0 - PAIR_SHARE);
+            bound("arithmetic", (f32 / machine.rates.f32).max(operations.f64 / machine.rates.f64));
             // A multiprocessor serves a wavefront of 128 bytes a cycle.
-            let bytes = operations.factor_bytes + counted.bulk_bytes() as f64;
-            let wavefronts = counted.wavefronts().0 as f64 + bytes / 128.0;
+            let (wavefronts, boxes) = counted.shared_at_least();
+            let wavefronts = wavefronts as f64 + (operations.factor_bytes + boxes as f64) / 128.0;
             bound("shared memory", wavefronts / f64::from(machine.multiprocessors) / machine.clock);
         }
         bounds.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));

@@ -88,6 +88,8 @@ pub(super) fn object(name: &str, plan: &[String], cost: &Cost) -> Json {
                 "instructions": counted.instructions(),
                 "accesses": accesses.iter().map(object_of).collect::<Vec<_>>(),
                 "operations": counted.operations.total(),
+                "operations_at_least": counted.least.total(),
+                "touched_bytes": counted.touched_bytes,
                 "sectors": cost.sectors(),
                 "intensity": cost.intensity(),
             })

@@ -30,6 +30,9 @@ pub(super) struct Total {
     /// The most bytes that the warps of a walked block have under way; none where that is not
     /// known.
     pub(super) under_way: Option<u64>,
+    /// Of each tensor, the sectors that accesses with known addresses touch, each once; none where
+    /// not all blocks were walked.
+    pub(super) touched: Option<Vec<u64>>,
 }
 
 /// A part of the grid: the first block along each axis, and how many there are.
@@ -72,23 +75,23 @@ pub(super) fn count(program: &Program, code: &Code<'_>, launch: &LaunchNumbers) 
     let blocks: u64 = launch.grid.iter().map(|count| u64::from(*count)).product();
     let walk = |limit: u64| Walk::new(program, code, launch.grid, &launch.scalars, limit);
     if blocks == 0 {
-        return Ok(Total { sums: walk(0).sums, blocks, walked: 0, under_way: Some(0) });
+        return Ok(Total { sums: walk(0).sums, blocks, walked: 0, under_way: Some(0), touched: None });
     }
     let mut first = walk(BLOCK_STEPS).multiplying();
     first.block([0; 3])?;
     let steps = first.sums.steps.max(1);
     let whole = [(0, launch.grid[0]), (0, launch.grid[1]), (0, launch.grid[2])];
     if blocks.saturating_mul(steps) <= STEPS {
-        let mut all = walk(2 * STEPS);
+        let mut all = walk(2 * STEPS).touching();
         for number in 0..blocks {
             all.block(block(&whole, number))?;
         }
-        let under_way = all.under_way();
-        return Ok(Total { sums: all.sums, blocks, walked: blocks, under_way });
+        let (under_way, touched) = (all.under_way(), all.touched());
+        return Ok(Total { sums: all.sums, blocks, walked: blocks, under_way, touched });
     }
     let parts = parts(launch.grid);
     let each = (STEPS / steps / parts.len() as u64).clamp(1, SAMPLE);
-    let mut total = Total { sums: walk(0).sums, blocks, walked: 0, under_way: first.under_way() };
+    let mut total = Total { sums: walk(0).sums, blocks, walked: 0, under_way: first.under_way(), touched: None };
     for part in &parts {
         let size = size(part);
         let taken = each.min(size);
@@ -115,7 +118,8 @@ fn add(total: &mut Sums, part: &Sums, size: u64, taken: u64) {
     total.steps = total.steps.saturating_add(scaled(part.steps));
     total.both_sides |= part.both_sides;
     total.multiplied |= part.multiplied;
-    for (total, part) in total.executed.iter_mut().zip(&part.executed) {
+    let executed = total.executed.iter_mut().zip(&part.executed);
+    for (total, part) in executed.chain(total.surely.iter_mut().zip(&part.surely)) {
         *total = total.saturating_add(scaled(*part));
     }
     for (total, part) in total.taken.iter_mut().zip(&part.taken) {

@@ -73,10 +73,23 @@ impl fmt::Display for Cost {
                 )?;
             }
             let intensity = self.intensity().unwrap_or_default();
-            writeln!(f, "  operations   {}, {intensity:.2} a byte", short(counted.operations.total()).trim_end(),)?;
+            let (most, least) = (counted.operations.total(), counted.least.total());
+            let (own, each) = (short(most), format!("{intensity:.2} a byte"));
+            match counted.is_at_most() {
+                false => writeln!(f, "  operations   {}, {each}", own.trim_end())?,
+                true => {
+                    let sure = short(least);
+                    writeln!(f, "  operations   at most {}, {each}; {} are sure", own.trim_end(), sure.trim_end())?;
+                }
+            }
         }
-        writeln!(f, "\n  at least, on {}:", self.machine.name)?;
-        for bound in self.bounds() {
+        let exact = self.counted.as_ref().is_ok_and(|counted| counted.walked == counted.blocks && !counted.multiplied);
+        let about = if exact || self.counted.is_err() { "" } else { ", if the counted blocks stand for all" };
+        let bounds = self.bounds();
+        if !bounds.is_empty() {
+            writeln!(f, "\n  at least, on {}{about}:", self.machine.name)?;
+        }
+        for bound in bounds {
             writeln!(f, "  {:>10}   by {}", time(bound.seconds), bound.what)?;
         }
         Ok(())
@@ -106,10 +119,14 @@ fn table(counted: &Counted, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     AccessCount::table(&accesses).lines().try_for_each(|line| writeln!(f, "  {line}"))?;
     writeln!(f)?;
     match counted.walked == counted.blocks && !counted.multiplied {
-        true => writeln!(f, "  {} instructions of warps; counted in all blocks", counted.instructions())?,
+        true => {
+            let most = if counted.is_at_most() { "at most " } else { "" };
+            writeln!(f, "  {most}{} instructions of warps; counted in all blocks", counted.instructions())?;
+        }
         false => writeln!(
             f,
-            "  about {} instructions of warps; counted in {}{} of {} blocks, and multiplied",
+            "  {} {} instructions of warps; counted in {}{} of {} blocks, and multiplied",
+            if counted.is_at_most() { "at most about" } else { "about" },
             short(counted.instructions() as f64).trim_end(),
             if counted.multiplied { "some turns of loops of " } else { "" },
             counted.walked,

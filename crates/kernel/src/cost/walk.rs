@@ -6,11 +6,15 @@
 //! from memory is not known. An access whose address or predicate is not known is counted as the
 //! most that it can take, and marked; a loop of unknown length ends the walk.
 //!
-//! Memory orders nothing here, so warps go one after another. A condition that is not known goes
-//! both ways, with all lanes.
+//! Memory orders nothing here, so warps go one after another. What lanes exchange is known where
+//! what they hold is (`walk/lanes.rs`): so a warp goes through its own role alone. A condition that
+//! is not known goes both ways, with all lanes; what stands there counts as done at most, and as not
+//! done at least.
 
+mod lanes;
 mod memory;
 mod sums;
+mod touched;
 mod turns;
 mod under_way;
 
@@ -19,6 +23,7 @@ use std::collections::BTreeMap;
 use smallvec::SmallVec;
 
 pub(super) use self::sums::{Sums, Taken};
+use self::touched::Sectors;
 use self::under_way::UnderWay;
 use super::Uncounted;
 use super::requests::Request;
@@ -58,6 +63,10 @@ pub(super) struct Walk<'a> {
     asked: Option<BTreeMap<(usize, usize), Request>>,
     /// What is stored to one tensor; none where nobody asks.
     stores: Option<Stores>,
+    /// The sectors of each buffer that were touched; none where nobody asks.
+    sectors: Option<Vec<Sectors>>,
+    /// In how many sides of conditions that are not known the walk is.
+    unsure: u32,
 }
 
 impl<'a> Walk<'a> {
@@ -73,6 +82,7 @@ impl<'a> Walk<'a> {
         let sums = Sums {
             taken: vec![Taken::default(); nodes],
             executed: vec![0; nodes],
+            surely: vec![0; nodes],
             steps: 0,
             both_sides: false,
             multiplied: false,
@@ -97,7 +107,20 @@ impl<'a> Walk<'a> {
             multiplies: false,
             asked: None,
             stores: None,
+            sectors: None,
+            unsure: 0,
         }
+    }
+
+    /// The walk that remembers which sectors are touched.
+    pub(super) fn touching(self) -> Walk<'a> {
+        let sectors = self.program.buffers.iter().map(|_| Sectors::default()).collect();
+        Walk { sectors: Some(sectors), ..self }
+    }
+
+    /// How many sectors of each tensor were touched.
+    pub(super) fn touched(&self) -> Option<Vec<u64>> {
+        Some(self.sectors.as_ref()?.iter().map(Sectors::count).collect())
     }
 
     /// The walk that keeps what lanes reach.
@@ -163,6 +186,9 @@ impl<'a> Walk<'a> {
                 return Err(Uncounted::Steps { limit: self.limit });
             }
             self.sums.executed[place] = self.sums.executed[place].saturating_add(1);
+            if self.unsure == 0 {
+                self.sums.surely[place] = self.sums.surely[place].saturating_add(1);
+            }
             place = match code.nodes[place] {
                 Node::Instruction(instruction) => {
                     self.instruction(place, instruction, mask);
@@ -199,12 +225,14 @@ impl<'a> Walk<'a> {
         let known = self.is_known(choice.step.condition);
         let then = if known { self.holds(choice.step.condition) } else { u32::MAX };
         let otherwise = if known { !then } else { u32::MAX };
+        self.unsure += u32::from(!known);
         if mask & then != 0 {
             self.range(choice.start + 1, choice.middle, mask & then)?;
         }
         if mask & otherwise != 0 {
             self.range(choice.middle + 1, choice.end, mask & otherwise)?;
         }
+        self.unsure -= u32::from(!known);
         if !known {
             self.sums.both_sides = true;
             self.sums.taken[choice.start + 1..choice.end].iter_mut().for_each(|taken| taken.at_most = true);
@@ -243,7 +271,7 @@ impl<'a> Walk<'a> {
             return;
         }
         let computed = instruction.inputs.iter().all(|input| self.is_known(*input))
-            && compute(&self.program.widths, &mut self.registers, instruction);
+            && (compute(&self.program.widths, &mut self.registers, instruction) || self.exchanges(instruction, mask));
         instruction.outputs.iter().for_each(|output| self.known[output.index()] = computed);
         if !computed && operation.accesses().next().is_some() {
             self.accesses(place, instruction, mask);

@@ -94,7 +94,7 @@ impl Walk<'_> {
                     continue;
                 }
             };
-            open |= !self.lanes_access((place, which), instruction, (access, address), own, bytes);
+            open |= !self.lanes_access((place, which), instruction, (access, address), (own, open), bytes);
             if matches!(instruction.operation, Operation::Store(_)) {
                 self.store((access, address), own, (bytes, open));
             }
@@ -132,13 +132,14 @@ impl Walk<'_> {
         tally.bytes = tally.bytes.saturating_add(bytes.saturating_mul(lanes.count_ones().into()));
     }
 
-    /// One access of so many bytes a lane. Whether it is known where it goes.
+    /// One access of so many bytes a lane, of lanes of which some may not make it where that is open.
+    /// Whether it is known where it goes.
     fn lanes_access(
         &mut self,
         (place, which): (usize, usize),
         instruction: &Instruction,
         (access, address): (&Access, Option<Register>),
-        lanes: u32,
+        (lanes, open): (u32, bool),
         bytes: u32,
     ) -> bool {
         let space = self.program.buffer(access.buffer).space;
@@ -162,6 +163,11 @@ impl Walk<'_> {
             Space::Shared => tally.shared(lanes, &addresses, bytes),
         }
         let brought = (tally.sectors - before) * u64::from(SECTOR);
+        if let Some(sectors) =
+            self.sectors.as_mut().filter(|_| known && !open && self.unsure == 0 && space == Space::Global)
+        {
+            sectors[access.buffer.index()].touch(lanes, &addresses, bytes);
+        }
         match &instruction.operation {
             Operation::Load(_) => self.under_way.load(&instruction.outputs, brought),
             Operation::CopyAsync { .. } => self.under_way.copy(brought),

@@ -18,8 +18,10 @@ pub(in crate::cost) struct Taken {
 pub(in crate::cost) struct Sums {
     /// Of each node of the program.
     pub(in crate::cost) taken: Vec<Taken>,
-    /// How often warps executed each node.
+    /// How often warps executed each node, at most.
     pub(in crate::cost) executed: Vec<u64>,
+    /// The same at least: without the sides of conditions that are not known.
+    pub(in crate::cost) surely: Vec<u64>,
     /// Nodes, of all warps.
     pub(in crate::cost) steps: u64,
     /// Whether a condition was not known, so that both sides were walked.
@@ -38,7 +40,8 @@ impl Sums {
         };
         self.multiplied = true;
         self.steps = more(self.steps, before.steps);
-        for (now, before) in self.executed[from..].iter_mut().zip(&before.executed) {
+        let executed = self.executed[from..].iter_mut().zip(&before.executed);
+        for (now, before) in executed.chain(self.surely[from..].iter_mut().zip(&before.surely)) {
             *now = more(*now, *before);
         }
         for (now, before) in self.taken[from..].iter_mut().zip(&before.taken) {
@@ -53,7 +56,7 @@ impl Sums {
     /// The sums of some nodes, as they are now.
     pub(super) fn part(&self, from: usize, to: usize) -> Sums {
         let (taken, executed) = (self.taken[from..to].to_vec(), self.executed[from..to].to_vec());
-        Sums { taken, executed, ..*self }
+        Sums { taken, executed, surely: self.surely[from..to].to_vec(), ..*self }
     }
 }
 
