@@ -9,6 +9,7 @@
 //! * `place`: where in the text of Python a statement stands
 //! * `operand`: arguments of statements: types of elements, coordinates, numbers
 //! * `view`, `fragment`, `number`, `tile`, `pipeline`, `tiled`: the classes
+//! * `captured`: what a traced function reads from outside
 //! * `statement`, `body`: statements that are functions, and bodies of loops and conditions
 //! * `program`: kernels that are written
 //! * `arrays`: arrays as their tensors
@@ -19,6 +20,7 @@
 
 pub mod arrays;
 pub mod body;
+pub mod captured;
 pub mod drawing;
 pub mod fragment;
 pub mod library;

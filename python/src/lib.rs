@@ -55,9 +55,11 @@ mod _native {
     #[pymodule_export]
     use super::function::{Function, functions, spelling};
     #[pymodule_export]
-    use super::kernel::arrays::{array_axes, array_layout, is_empty};
+    use super::kernel::arrays::{array_axes, array_key, array_layout, is_empty};
     #[pymodule_export]
     use super::kernel::body::{Body, Range, otherwise, range, role, single, when};
+    #[pymodule_export]
+    use super::kernel::captured::Captured;
     #[pymodule_export]
     use super::kernel::fragment::Fragment;
     #[pymodule_export]
@@ -75,8 +77,8 @@ mod _native {
     #[pymodule_export]
     use super::kernel::statement::{
         Thread, barrier, block, commit_async, commit_bulk, copy_tile, fence_async, fence_async_global, fragment,
-        global_tensor, grid, index_of, launch_number, mma, number, resident, shared, shuffle_xor, store_bulk, threads,
-        wait_async, wait_bulk, wait_bulk_written, wait_mma, warp_barrier,
+        global_tensor, grid, index_of, launch_number, launch_size, mma, number, resident, shared, shuffle_xor,
+        store_bulk, threads, wait_async, wait_bulk, wait_bulk_written, wait_mma, warp_barrier,
     };
     #[pymodule_export]
     use super::kernel::tile::{Distribution, Tile};
@@ -85,7 +87,7 @@ mod _native {
     #[pymodule_export]
     use super::kernel::tiles::{TileProgram, element_name, read_tiles};
     #[pymodule_export]
-    use super::kernel::trace::is_tracing;
+    use super::kernel::trace::{is_tracing, writes_tiles};
     #[pymodule_export]
     use super::kernel::traced::Traced;
     #[pymodule_export]
@@ -99,7 +101,7 @@ mod _native {
     #[pymodule_export]
     use super::numbers::{Expr, Step, Xor};
     #[pymodule_export]
-    use super::object::{Object, evaluate, is_index};
+    use super::object::{Object, evaluate, is_index, sizes_in};
     #[pymodule_export]
     use super::picture::{Picture, picture};
     #[pymodule_export]

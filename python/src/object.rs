@@ -15,6 +15,7 @@ use tilewright_notation::Value;
 
 use crate::convert::{self, program, program_with, python};
 use crate::function;
+use crate::kernel::number::Flag;
 use crate::kernel::trace::{self, Refused};
 use crate::layout::Layout;
 use crate::maps::{BitMatrix, LinearLayout, Morphism, Swizzle, Tiler};
@@ -58,7 +59,7 @@ impl Object {
     /// Whether it is a number of a kernel, or is asked something while a kernel is traced: what it
     /// is then is not known.
     pub fn is_traced(&self) -> bool {
-        self.trace != trace::OUTSIDE || trace::is_tracing()
+        self.trace != trace::OUTSIDE || trace::is_tracing() || trace::is_writing_tiles()
     }
 
     /// Refuses a number of a kernel outside of that kernel.
@@ -161,6 +162,22 @@ impl Object {
 #[pyfunction]
 pub fn is_index(value: &Bound<'_, Object>) -> bool {
     value.get().trace != trace::OUTSIDE && has_index(&value.get().value)
+}
+
+/// The names of the numbers known at launch that a value depends on, or a condition of them.
+#[pyfunction]
+pub fn sizes_in(value: &Bound<'_, PyAny>) -> Vec<String> {
+    if let Ok(flag) = value.cast::<Flag>() {
+        return flag.get().sizes.clone();
+    }
+    value.cast::<Object>().map_or(Vec::new(), |value| value.get().sizes())
+}
+
+impl Object {
+    /// The names of the numbers known at launch that it depends on.
+    pub fn sizes(&self) -> Vec<String> {
+        self.value.parameters().iter().filter_map(|parameter| parameter.name().map(str::to_string)).collect()
+    }
 }
 
 /// The hash of a text.

@@ -21,6 +21,23 @@ mod raised {
     pyo3::import_exception!(tilewright._errors, LayoutError);
 }
 
+/// A help as Python writes it: what Rust and the command call by other names.
+fn in_python(help: &str) -> String {
+    let mut told = help
+        .replace("'tilewright functions' lists them", "tw.functions() lists them")
+        .replace("`k.threads(", "`tw.threads(")
+        .replace("`k.grid`", "`tw.grid`");
+    // `tilewright explain E0107` is a function here.
+    const ASKED: &str = "`tilewright explain ";
+    while let Some(begin) = told.find(ASKED) {
+        let from = begin + ASKED.len();
+        let Some(length) = told.get(from..).and_then(|rest| rest.find('`')) else { break };
+        let code = told[from..from + length].to_string();
+        told.replace_range(begin..=from + length, &format!("`tw.explain(\"{code}\")`"));
+    }
+    told
+}
+
 /// The exception of what is refused in a program.
 #[cold]
 pub fn of_program(py: Python<'_>, diagnostic: &Diagnostic, source: &str) -> PyErr {
@@ -30,6 +47,8 @@ pub fn of_program(py: Python<'_>, diagnostic: &Diagnostic, source: &str) -> PyEr
             let byte = (0..=byte.min(source.len())).rev().find(|at| source.is_char_boundary(*at)).unwrap_or(0);
             source.get(..byte).map_or(0, |before| before.chars().count())
         };
+        let mut diagnostic = diagnostic.clone();
+        diagnostic.help = diagnostic.help.as_deref().map(in_python);
         let fields = PyDict::new(py);
         fields.set_item("code", diagnostic.code)?;
         fields.set_item("message", &diagnostic.message)?;
@@ -53,7 +72,7 @@ pub fn of_call(py: Python<'_>, refused: &tilewright_notation::Refused) -> PyErr 
 #[cold]
 pub fn of(py: Python<'_>, refusal: &dyn Refusal) -> PyErr {
     let raised = || -> PyResult<PyErr> {
-        let (message, help) = (refusal.to_string(), refusal.help());
+        let (message, help) = (refusal.to_string(), refusal.help().map(|help| in_python(&help)));
         let told = help.as_ref().map_or(String::new(), |help| format!("\n = help: {help}"));
         let fields = PyDict::new(py);
         fields.set_item("code", refusal.code())?;
@@ -116,7 +135,7 @@ fn kernel_error(
 ) -> PyResult<PyErr> {
     let fields = PyDict::new(py);
     fields.set_item("code", code)?;
-    fields.set_item("help", help.filter(|help| !help.is_empty()))?;
+    fields.set_item("help", help.filter(|help| !help.is_empty()).map(in_python))?;
     if let Some(at) = at {
         fields.set_item("place", (at.file(), at.line(), at.column(), at.end()))?;
     }

@@ -12,7 +12,10 @@ from ._jit import Input as Input
 from ._jit import Kernel as Kernel
 from ._jit import Output as Output
 from ._jit import Scalar as Scalar
+from ._jit import dynamic as dynamic
 from ._jit import jit as jit
+from ._jit import spec as spec
+from ._jit import static as static
 from ._kernel import copy as copy
 from ._kernel import gemm as gemm
 from ._more import E as E

@@ -416,7 +416,7 @@ impl Build {
         let declared = |own: &Parameter| core.names.parameter(own.name().unwrap_or("")).unwrap_or(own.clone());
         let program = Program {
             name: name.to_string(),
-            sizes: core.sizes.iter().map(declared).collect(),
+            sizes: finish::sizes(&core).iter().map(declared).collect(),
             buffers: order.iter().map(|at| core.buffers[*at].clone()).collect(),
             scalars: core.scalars.clone(),
             narrow: core.narrow.clone(),

@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 use tilewright_layout::symbolic::{Expr, Parameter};
 
 pub use location::Location;
-use memory::{Buffer, BufferId, MapId, TensorMap};
+use memory::{Buffer, BufferId, MapId, TensorMap, Use};
 use operation::Operation;
 use register::{Register, Width};
 use scalar::Scalar;
@@ -343,6 +343,46 @@ impl Program {
             })
         }
         any(&self.body, &kind)
+    }
+
+    /// What instructions do with each tensor, in the order in which a launch passes them.
+    ///
+    /// ```
+    /// use tilewright_kernel::Kernel;
+    ///
+    /// let kernel = Kernel::build("copies", |k| {
+    ///     k.threads(32)?;
+    ///     let x = k.tensor_of(tilewright_kernel::Element::F32, "x", "(32,4):(4,1)", Role::Both)?;
+    ///     let y = k.tensor_of(tilewright_kernel::Element::F32, "y", "(32,4):(4,1)", Role::Both)?;
+    ///     y.thread_part()?.store(&x.thread_part()?.load()?)
+    /// })?;
+    /// # use tilewright_kernel::program::memory::Role;
+    /// let uses = kernel.program().uses();
+    /// assert!(uses[0].read && !uses[0].written && !uses[1].read && uses[1].written);
+    /// assert_eq!(uses[0].fewest_bytes, 16);
+    /// # Ok::<(), tilewright_kernel::KernelError>(())
+    /// ```
+    pub fn uses(&self) -> Vec<Use> {
+        let mut found = vec![Use::default(); self.buffers.len()];
+        let mut used = |buffer: BufferId, read: bool, written: bool, bytes: u32| {
+            if let Some(own) = found.get_mut(buffer.index()) {
+                let fewest = if own.fewest_bytes == 0 { bytes } else { own.fewest_bytes.min(bytes) };
+                *own = Use { read: own.read | read, written: own.written | written, fewest_bytes: fewest };
+            }
+        };
+        for instruction in self.instructions() {
+            match &instruction.operation {
+                // The other access is of shared memory.
+                Operation::BulkLoad { map, .. } => used(self.map(*map).buffer, true, false, memory::CHUNK),
+                Operation::BulkStore { map, .. } => used(self.map(*map).buffer, false, true, memory::CHUNK),
+                Operation::CopyAsync { from, .. } => used(from.buffer, true, false, from.bytes()),
+                Operation::Load(access) => used(access.buffer, true, false, access.bytes()),
+                Operation::Store(access) => used(access.buffer, false, true, access.bytes()),
+                operation => operation.accesses().for_each(|own| used(own.buffer, true, true, own.bytes())),
+            }
+        }
+        let tensors = self.buffers.iter().zip(found).filter(|(buffer, _)| buffer.space == memory::Space::Global);
+        tensors.map(|(_, own)| own).collect()
     }
 
     /// The buffers in global memory, in the order in which a launch passes them.

@@ -3,6 +3,7 @@
 
 use tilewright_atoms::{MmaAtom, Operand, TiledMma};
 use tilewright_kernel::interpret::Interpreter;
+use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Element, ElementType, Kernel, KernelError};
 use tilewright_layout::coord;
@@ -20,6 +21,37 @@ fn run<I: ElementType, O: ElementType>(kernel: &Kernel, sizes: &[(&str, i64)], i
 
 fn floats(count: i32) -> Vec<f32> {
     (0..count).map(|at| (at * 37 % 101 - 50) as f32 / 4.0).collect()
+}
+
+#[test]
+fn sizes_of_no_layout_are_sizes() {
+    // y = x + N, in G blocks, of which the first one writes.
+    let kernel = Kernel::build("adds", |k| {
+        let x = k.input::<i32>("x", "32:1")?;
+        let y = k.tensor_of(Element::I32, "y", "32:1", Role::Both)?;
+        k.threads(32)?;
+        k.grid(Axis::X, "G")?;
+        let parts = [&x, &y].map(|tensor| tensor.compose("(32,1):(1,0)")?.thread_part());
+        let [x, y] = parts;
+        let (x, y, by) = (x?, y?, k.index(&k.size("N{min=0,max=1000}")?)?);
+        let sum = x.load()?.map(|x| Ok(x + by))?;
+        let block = k.index(&k.block_number(Axis::X))?;
+        k.when(block.eq(k.number_of(Element::I32, 0.0)), || y.store(&sum))
+    })
+    .expect("it is a kernel");
+    let names: Vec<&str> = kernel.program().sizes.iter().filter_map(|size| size.name()).collect();
+    assert_eq!(names, ["N", "G"]);
+    let x: Vec<i32> = (0..32).collect();
+    for by in [0, 7, 1000] {
+        let mut interpreter =
+            Interpreter::new(kernel.program(), &[("N", by), ("G", 3)]).expect("the sizes are admitted");
+        interpreter.tensor(0, &x).expect("the input fits");
+        interpreter.tensor(1, &vec![0_i32; 32]).expect("the output fits");
+        let checked = interpreter.check().expect("nothing is found");
+        let left: Vec<i32> = checked.run.tensor(1).expect("the output has this type");
+        assert_eq!(left, x.iter().map(|x| x + by as i32).collect::<Vec<i32>>());
+    }
+    assert!(Interpreter::new(kernel.program(), &[("N", 1001), ("G", 3)]).is_err());
 }
 
 #[test]

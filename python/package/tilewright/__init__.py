@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from . import _native, _traced  # noqa: F401
 from ._errors import GpuError, KernelError, LayoutError
-from ._jit import Array, InOut, Input, Kernel, Output, Scalar, jit
+from ._jit import Array, InOut, Input, Kernel, Output, Scalar, dynamic, jit, spec, static
 from ._kernel import copy, gemm
 from ._more import E, Param, aliases, make_composed_layout, make_layout
 from ._native import (

@@ -13,7 +13,10 @@ from ._jit import Input as Input
 from ._jit import Kernel as Kernel
 from ._jit import Output as Output
 from ._jit import Scalar as Scalar
+from ._jit import dynamic as dynamic
 from ._jit import jit as jit
+from ._jit import spec as spec
+from ._jit import static as static
 from ._kernel import copy as copy
 from ._kernel import gemm as gemm
 from ._more import E as E
@@ -202,6 +205,7 @@ __all__ = [
     "domain_offset",
     "downcast",
     "draw",
+    "dynamic",
     "elem_geq",
     "elem_gtr",
     "elem_leq",
@@ -360,8 +364,10 @@ __all__ = [
     "span",
     "span_composition",
     "span_sum",
+    "spec",
     "squeeze",
     "standard_form",
+    "static",
     "store_bulk",
     "stride",
     "substitute",

@@ -2,93 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from typing import Annotated, Any, get_args, get_origin, overload
+from typing import Any, overload
 
 from . import _native, _place
-from ._arrays import host_memory
-from ._errors import KernelError
-from ._native import Layout, Picture, Program, Tensor
+from ._interpret import interpret
+from ._native import Layout, Picture, Program
+from ._parameters import Array, InOut, Input, Known, Output, Placed, Scalar, Shape, dynamic, is_array, spec, specs_of, static
 from ._reports import Cost
-
-
-class Array:
-    """A tensor that a kernel takes: the type of its elements, and its layout.
-
-    Sizes that become known at launch are names, with facts in braces: ``"(M{div=64},N):(N,1)"``.
-    Without a layout, that of the array that is passed is taken, with numbers that are known; a
-    kernel is written for each one.
-    """
-
-    role = "tensor"
-
-    def __init__(self, element: Any, layout: Any = None) -> None:
-        self.element = element
-        self.layout = layout
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.element!r}, {str(self.layout)!r})"
-
-
-class Input(Array):
-    """A tensor that the kernel reads and never writes."""
-
-    role = "input"
-
-
-class Output(Array):
-    """A tensor each element of which the kernel writes once."""
-
-    role = "output"
-
-
-class InOut(Array):
-    """A tensor that the kernel reads and writes."""
-
-    role = "tensor"
-
-
-class Scalar:
-    """A number that the launch passes, of a type of 16 bits or more."""
-
-    def __init__(self, element: Any) -> None:
-        self.element = element
-
-    def __repr__(self) -> str:
-        return f"Scalar({self.element!r})"
-
-
-Spec = Array | Scalar | None
-
-
-def _specs(function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Spec]:
-    """What each parameter is: said in the annotations, or to the decorator."""
-    import inspect
-
-    # What is traced has a text, whose lines messages show.
-    written: bool = inspect.isfunction(function) or inspect.ismethod(function)
-    if not written:
-        raise TypeError(f"a kernel is a function that is written in Python, with `def`, not {type(function).__name__}")
-    annotations = getattr(function, "__annotations__", {})
-    specs: dict[str, Spec] = {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            raise TypeError(f"'{name}' of {function.__name__}: a kernel has plain parameters, each with a name")
-        said = given.pop(name, annotations.get(name))
-        if isinstance(said, str):
-            try:
-                said = eval(said, function.__globals__, inspect.getclosurevars(function).nonlocals)
-            except NameError as error:
-                raise TypeError(
-                    f"the annotation of '{name}' is not understood ({error}): say it to the decorator, @tw.jit({name}=tw.Input(..))"
-                ) from None
-        if get_origin(said) is Annotated:
-            said = next((item for item in get_args(said)[1:] if isinstance(item, (Array, Scalar))), None)
-        specs[name] = said if isinstance(said, (Array, Scalar)) else None
-    if given:
-        raise TypeError(f"{function.__name__} has no parameter '{next(iter(given))}'")
-    return specs
+from ._versions import Given, Version, Versioned
 
 
 def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
@@ -97,12 +19,6 @@ def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
     values = function.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount]
     return dict(zip(names[len(names) - len(values) :], values))
-
-
-def _is_array(value: Any) -> bool:
-    if isinstance(value, Tensor):
-        return True
-    return hasattr(value, "__array_interface__") or hasattr(value, "__cuda_array_interface__") or hasattr(value, "data_ptr")
 
 
 def _def_line(function: Callable[..., Any]) -> tuple[str, int, int, None]:
@@ -134,15 +50,14 @@ def _grid_place(block: Any) -> tuple[int, int, int]:
     return x, y, z
 
 
-class _Version:
-    """A kernel for some constants and layouts."""
+def _is_element(text: str) -> bool:
+    try:
+        return bool(_native.element_name(text))
+    except ValueError:
+        return False
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.launcher = _native.Launcher(program)
 
-
-class Kernel:
+class Kernel(Versioned):
     """A kernel: a function of Python that is traced once for each set of constants and layouts that
     it is called with.
 
@@ -150,29 +65,26 @@ class Kernel:
     stream there; on the interpreter, which checks every access, where they are arrays of NumPy or
     tensors of the host. Outputs are written in place. How many blocks there are follows from the
     layouts; ``kernel[grid](a, b, c)`` says it, and is refused if it is another number. Sizes that
-    no array tells are keywords: ``kernel(a, b, c, K=64)``.
+    no array tells are keywords: ``kernel(a, b, c, K=64)``. `program`, `ptx`, `cost`, `draw` and
+    `check` take `tw.spec(element, shape)` in place of arrays, or ``("f32", (1024, 512))``.
+
+    What it reads from outside, in globals and closures, are constants of it, too: it is traced anew
+    where they have changed. The versions that were called last are kept, `most_versions` of them.
     """
 
     def __init__(self, function: Callable[..., Any], threads: int | None, specs: dict[str, Any]) -> None:
-        self.function = function
+        super().__init__(function, specs_of(function, dict(specs)))
         self.threads = threads
-        self.specs = _specs(function, dict(specs))
         self._names = list(self.specs)
         self._defaults = _defaults(function)
-        self._all_said = all(isinstance(spec, Array) and spec.layout is not None for spec in self.specs.values())
-        self._versions: dict[Any, _Version] = {}
-        self._only: _Version | None = None
-        self._launch: Callable[..., bool] | None = None
         self._count = len(self.specs)
-        self._lock = threading.Lock()
-        self.__name__ = function.__name__
         self.__doc__ = function.__doc__
         self.__module__ = function.__module__
         self.__wrapped__ = function
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         launch = self._launch
-        if launch is not None and not named and len(arguments) == self._count and not _native.is_tracing():
+        if launch is not None and not named and len(arguments) == self._count and not _native.is_tracing() and self._reads.unchanged():
             # As most often: nothing to look at but the arrays.
             if not launch(arguments):
                 self._run(None, arguments, named, False)
@@ -192,11 +104,7 @@ class Kernel:
 
     def program(self, *arguments: Any, **named: Any) -> Program:
         """The kernel for these arrays and constants, without running it."""
-        values, sizes, _ = self._bound(arguments, named, partial=True)
-        for name, value in values.items():
-            if isinstance(self.specs[name], Array) and not _is_array(value):
-                raise TypeError(f"'{name}' of {self.function.__name__} is an array, not {type(value).__name__}")
-        return self._version(None, values, sizes).program
+        return self._asked(arguments, named)[0].program
 
     def ptx(self, *arguments: Any, target: str = "sm_90a", **named: Any) -> str:
         """The text for a GPU: for "sm_80", "sm_89" or "sm_90a", which may stand behind the
@@ -210,8 +118,8 @@ class Kernel:
         """What a launch costs, before it runs, on a machine: "H200", "H100" or "A100". Sizes are
         those of the arrays, or keywords. The result is a text, and has its numbers as attributes.
         """
-        program, sizes, _ = self._asked(arguments, named)
-        return Cost(*program.cost(sizes, machine))
+        version, sizes, _ = self._asked(arguments, named)
+        return Cost(*version.program.cost(sizes, machine))
 
     def draw(
         self,
@@ -225,36 +133,52 @@ class Kernel:
         by lines and sectors, of shared memory by banks, statement by statement; or of those at one
         line of the file. SVG in a notebook, text when it is printed.
         """
-        program, sizes, _ = self._asked(arguments, named)
-        return program.draw(sizes, _grid_place(block), warp, line)
+        version, sizes, _ = self._asked(arguments, named)
+        return version.program.draw(sizes, _grid_place(block), warp, line)
 
     def check(self, *arguments: Any, **named: Any) -> None:
         """Runs the kernel on the interpreter under every schedule, and raises what it finds:
         accesses outside, races, deadlocks, outputs that are not written once. On arrays, whose
-        contents it takes and leaves; or at sizes, ``kernel.check(M=300)``, with contents by chance.
+        contents it takes and leaves; or at sizes, ``kernel.check(M=300)``, or shapes,
+        ``kernel.check(tw.spec("f32", (300, 8)))``, with contents by chance.
         """
-        values, sizes, names = self._bound(arguments, named, partial=True)
-        version = self._version(None, values, sizes)
-        arrays = [values[name] for name, *_ in version.program.tensors if name in values]
-        numbers = {name: values.get(name, 1) for name, _ in version.program.numbers}
-        if len(arrays) == len(version.program.tensors):
-            self._interpret(version, arrays, numbers, sizes, None, True)
+        version, sizes, values = self._asked(arguments, named)
+        program = version.program
+        numbers = {name: values.get(name, 1) for name, _ in program.numbers}
+        arrays = [values.get(name) for name, *_ in program.tensors]
+        if all(array is not None and not isinstance(array, Placed) for array in arrays):
+            interpret(program, arrays, numbers, sizes, None, True)
         else:
-            version.program.check(sizes, numbers)
+            program.check(sizes, numbers)
 
-    def _asked(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Program, dict[str, int], dict[str, Any]]:
-        values, sizes, _ = self._bound(arguments, named, partial=True)
-        version = self._version(None, values, sizes)
+    def _asked(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Version, dict[str, int], dict[str, Any]]:
+        """The version that a question is about, the sizes, and the values of the parameters."""
+        values, sizes, said = self._bound(arguments, named, partial=True)
+        for name, value in values.items():
+            own = self.specs[name]
+            if type(value) is tuple and 2 <= len(value) <= 3 and isinstance(value[0], str) and isinstance(value[1], (tuple, list)):
+                # Of what is not declared, another tuple is a constant.
+                if isinstance(own, Array) or (not isinstance(own, Scalar) and _is_element(value[0])):
+                    value = spec(*value)
+            if isinstance(value, Shape):
+                value = Placed(value)
+            values[name] = value
+            if isinstance(own, Array) and not is_array(value):
+                raise TypeError(f"'{name}' of {self.__name__} is an array, not {type(value).__name__}")
+        version = self._version(None, values, said)
         arrays = [values[name] for name, *_ in version.program.tensors if name in values]
+        sizes |= {name: values[own] for name, own in version.integers.items()}
         if arrays and len(arrays) == len(version.program.tensors):
             sizes = version.program.fit(arrays, sizes)
-        return version.program, sizes, values
+        return version, sizes, values
 
     def _bound(
         self, arguments: tuple[Any, ...], named: dict[str, Any], partial: bool = False
-    ) -> tuple[dict[str, Any], dict[str, int], None]:
-        """The values of the parameters, and the sizes, which are the other keywords."""
-        name = self.function.__name__
+    ) -> tuple[dict[str, Any], dict[str, int], dict[str, Known]]:
+        """The values of the parameters, the sizes, which are the other keywords, and what the call
+        says of values.
+        """
+        name = self.__name__
         if len(arguments) > len(self._names):
             raise TypeError(f"{name} takes {len(self._names)} arguments, and {len(arguments)} are given")
         values = dict(zip(self._names, arguments))
@@ -268,99 +192,70 @@ class Kernel:
                 sizes[keyword] = value
         for parameter, default in self._defaults.items():
             values.setdefault(parameter, default)
+        said: dict[str, Known] = {}
         for missing in self._names:
-            spec = self.specs[missing]
-            told = isinstance(spec, Scalar) or (isinstance(spec, Array) and spec.layout is not None)
-            if missing not in values and not (partial and told):
-                raise TypeError(f"{name} misses its argument '{missing}'")
+            own = self.specs[missing]
+            if missing not in values:
+                told = isinstance(own, Scalar) or (isinstance(own, Array) and own.layout is not None)
+                if not (partial and told):
+                    raise TypeError(f"{name} misses its argument '{missing}'")
+            elif type(values[missing]) is Known:
+                said[missing] = values[missing]
+                values[missing] = said[missing].value
         for size, value in sizes.items():
             if isinstance(value, bool) or not hasattr(value, "__index__"):
                 raise TypeError(f"the size '{size}' is an integer, not {type(value).__name__}")
-        return values, {size: value.__index__() for size, value in sizes.items()}, None
+        return values, {size: value.__index__() for size, value in sizes.items()}, said
 
-    def _version(self, grid: tuple[int, int, int] | None, values: dict[str, Any], sizes: dict[str, int]) -> _Version:
-        """The kernel for these values, traced if it is not known."""
-        if self._only is not None:
-            return self._only
-        key: list[Any] = []
-        arrays: dict[str, tuple[Any, Any]] = {}
-        for name, spec in self.specs.items():
-            if isinstance(spec, Scalar) or (isinstance(spec, Array) and spec.layout is not None):
-                continue
-            value = values[name]
-            if isinstance(spec, Array) or _is_array(value):
-                element, layout = _native.array_layout(value)
-                arrays[name] = (spec.element if isinstance(spec, Array) else element, layout)
-                key.append((name, *arrays[name]))
-                continue
-            try:
-                hash(value)
-            except TypeError:
-                raise TypeError(
-                    f"'{name}' of {self.function.__name__} is {type(value).__name__}: an argument is an array, or a constant that can "
-                    "be hashed, such as a number, a tuple or a layout"
-                ) from None
-            key.append((name, type(value), value))
-        known = self._versions.get((*key, None)) or self._versions.get((*key, grid))
-        if known is not None:
-            return known
-        with self._lock:
-            known = self._versions.get((*key, None)) or self._versions.get((*key, grid))
-            if known is None:
-                try:
-                    known, of = self._written(values, arrays, None), None
-                except KernelError as error:
-                    # No tensor says how many blocks there are, or views say different numbers.
-                    if grid is None or error.code not in ("E0908", "E0909") or "blocks" not in error.message:
-                        raise
-                    known, of = self._written(values, arrays, grid), grid
-                self._versions[(*key, of)] = known
-                if self._all_said and of is None:
-                    self._only = known
-                    self._launch = known.launcher.launch
-        return known
-
-    def _written(self, values: dict[str, Any], arrays: dict[str, tuple[Any, Any]], grid: tuple[int, int, int] | None) -> _Version:
+    def _written(self, given: Given) -> Version:
         place = _def_line(self.function)
 
         def write() -> None:
             with _place.at(place):
-                given: list[Any] = []
+                arguments: list[Any] = []
                 for name, spec in self.specs.items():
                     if isinstance(spec, Scalar):
-                        given.append(_native.launch_number(spec.element, name))
-                    elif name in arrays:
-                        role = spec.role if isinstance(spec, Array) else "tensor"
-                        given.append(_native.global_tensor(arrays[name][0], name, arrays[name][1], role))
+                        arguments.append(_native.launch_number(spec.element, name))
+                    elif name in given.layouts:
+                        role = spec.role if isinstance(spec, Array) else given.roles[name]
+                        element, layout = given.layouts[name]
+                        arguments.append(_native.global_tensor(element, name, layout, role))
                     elif isinstance(spec, Array):
-                        given.append(_native.global_tensor(spec.element, name, spec.layout, spec.role))
+                        arguments.append(_native.global_tensor(spec.element, name, spec.layout, spec.role))
+                    elif name in given.sizes:
+                        arguments.append(_native.launch_size(given.sizes[name]))
                     else:
-                        given.append(values[name])
+                        arguments.append(given.constants[name])
                 if self.threads is not None:
                     _native.threads(self.threads)
-                if grid is not None:
-                    for axis, count in zip("xyz", grid):
+                if given.grid is not None:
+                    for axis, count in zip("xyz", given.grid):
                         _native.grid(axis, count)
-            self.function(*given)
+            self.function(*arguments)
 
-        return _Version(_native.write_kernel(self.function.__name__, write, place))
+        return Version(_native.write_kernel(self.__name__, write, place))
 
     def _run(self, grid: tuple[int, int, int] | None, arguments: tuple[Any, ...], named: dict[str, Any], checked: bool) -> None:
-        values, sizes, _ = self._bound(arguments, named)
-        if not self._all_said and self._is_over_nothing(values):
-            return
-        version = self._version(grid, values, sizes)
+        values, sizes, said = self._bound(arguments, named)
+        try:
+            version = self._version(grid, values, said)
+        except ValueError:
+            if not self._all_said and self._is_over_nothing(values):
+                return
+            raise
         arrays = [values[name] for name, *_ in version.program.tensors]
         numbers = {name: values[name] for name, _ in version.program.numbers}
+        for name, own in version.integers.items():
+            sizes[name] = values[own]
         if not version.launcher.launch(arrays, numbers, sizes, grid):
-            self._interpret(version, arrays, numbers, sizes, grid, checked)
+            interpret(version.program, arrays, numbers, sizes, grid, checked)
 
     def _is_over_nothing(self, values: dict[str, Any]) -> bool:
         """Whether a call writes nothing, for the arrays that it may write are empty. Without elements
         an array has no layout, of which a kernel could be written.
         """
         own = {name: spec for name, spec in self.specs.items() if not isinstance(spec, Scalar)}
-        arrays = [name for name, spec in own.items() if name in values and (isinstance(spec, Array) or _is_array(values[name]))]
+        arrays = [name for name, spec in own.items() if name in values and (isinstance(spec, Array) or is_array(values[name]))]
         empty = [name for name in arrays if _native.is_empty(values[name])]
         unsaid = [name for name in empty if getattr(own[name], "layout", None) is None]
         if not unsaid:
@@ -368,61 +263,13 @@ class Kernel:
         written = [name for name in arrays if getattr(own[name], "role", None) != "input" and name not in empty]
         if written:
             raise ValueError(
-                f"'{unsaid[0]}' of {self.function.__name__} is empty, and '{written[0]}', which may be written, is not: "
+                f"'{unsaid[0]}' of {self.__name__} is empty, and '{written[0]}', which may be written, is not: "
                 "an array without elements has no layout. Say which are read, and their layouts: x: tw.Input(..)"
             )
         return True
 
-    def _interpret(
-        self,
-        version: _Version,
-        arrays: list[Any],
-        numbers: dict[str, Any],
-        sizes: dict[str, int],
-        grid: tuple[int, int, int] | None,
-        checked: bool,
-    ) -> None:
-        interpret(version.program, arrays, numbers, sizes, grid, checked)
-
     def __repr__(self) -> str:
-        return f"<kernel {self.function.__name__}({', '.join(self._names)})>"
-
-
-def interpret(
-    program: Program,
-    arrays: list[Any],
-    numbers: dict[str, Any],
-    sizes: dict[str, int],
-    grid: tuple[int, int, int] | None = None,
-    checked: bool = False,
-) -> None:
-    """Runs a kernel on the interpreter, on arrays of the host; a check leaves them as they were."""
-    import numpy as np
-
-    written = [role != "input" for _, _, role, _ in program.tensors]
-    if not checked and len(arrays) == len(written):
-        _native.check_arrays(arrays, written)
-    sizes = program.fit(arrays, sizes)
-    if grid is not None and program.blocks(sizes) != grid:
-        raise KernelError(
-            f"`{program.name}` has {program.blocks(sizes)} blocks for these arrays, and {grid} are asked for",
-            code="E0908",
-            help="leave the grid out: it follows from the layouts",
-        )
-    # A workspace may be longer than what one kernel takes of it.
-    memory = [host_memory(array)[:count] for array, count in zip(arrays, program.tensor_bytes(sizes))]
-    for first in range(len(memory)):
-        for second in range(first):
-            if (written[first] or written[second]) and np.may_share_memory(memory[first], memory[second]):
-                names = program.tensors[second][0], program.tensors[first][0]
-                raise ValueError(f"`{names[0]}` and `{names[1]}` of {program.name} share memory, and one of them is written")
-    left = program.interpret(sizes, memory, numbers, all_schedules=checked)
-    if checked:
-        return
-    for into, contents in zip(memory, left):
-        if contents is not None:
-            into[...] = contents
-    _native.mark_written([array for array, writes in zip(arrays, written) if writes])
+        return f"<kernel {self.__name__}({', '.join(self._names)})>"
 
 
 @overload
@@ -440,8 +287,9 @@ def jit(function: Callable[..., Any] | None = None, /, *, threads: int | None = 
 
     What each parameter is stands in its annotation, or as a keyword of the decorator: ``Input``,
     ``Output`` and ``InOut`` are tensors, ``Scalar`` a number of the launch. A parameter without
-    either is what it is called with: an array is a tensor with the array's own layout that may be
-    read and written, and anything else a constant, for each value of which a kernel is written.
+    either is what it is called with: an array is a tensor, which is an input where the kernel only
+    reads it; anything else is a constant. Sizes of arrays and integers are numbers of the launch
+    where the kernel does not use them as constants: `static` and `dynamic` say otherwise.
 
     >>> import tilewright as tw
     >>> @tw.jit(x=tw.Input("f32", "N{div=128}:1"), y=tw.Output("f32", "N:1"), threads=128)
@@ -455,4 +303,4 @@ def jit(function: Callable[..., Any] | None = None, /, *, threads: int | None = 
     return Kernel(function, threads, specs)
 
 
-__all__ = ["Array", "InOut", "Input", "Kernel", "Layout", "Output", "Scalar", "jit"]
+__all__ = ["Array", "InOut", "Input", "Kernel", "Layout", "Output", "Scalar", "dynamic", "jit", "spec", "static"]

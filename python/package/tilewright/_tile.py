@@ -13,10 +13,12 @@ from typing import Any
 from . import _native
 from ._arrays import host_memory
 from ._errors import KernelError
-from ._jit import Array, Kernel, Scalar, _def_line, _Version
+from ._jit import Array, Kernel, Scalar, _def_line
 from ._native import Picture
+from ._parameters import Placed
 from ._reports import Checked, Compared
 from ._tile_values import MEANT, Block, Carried, Condition, Index, Tensor, Text, Turns, Value, now, writing
+from ._versions import Given, Version
 
 
 class Explanation(str):
@@ -50,7 +52,7 @@ class TileKernel(Kernel):
     def __init__(
         self,
         function: Callable[..., Any],
-        grid: tuple[Any, ...],
+        grid: Any,
         warps: int | None,
         target: str | None,
         specs: dict[str, Any],
@@ -62,7 +64,6 @@ class TileKernel(Kernel):
         self._grid = grid
         self._warps = warps
         self._target = target
-        self._explained: dict[int, _native.TileProgram] = {}
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if writing.program is not None:
@@ -77,13 +78,15 @@ class TileKernel(Kernel):
 
         Errors: what the interpreter finds, or an element that is another one (``KernelError``).
         """
-        program, sizes, values = self._asked(arguments, named)
+        version, sizes, values = self._asked(arguments, named)
+        tiles, program = version.explained, version.program
+        assert tiles is not None
         names = [name for name, *_ in program.tensors]
         contents = []
-        if all(name in values for name in names):
+        if all(name in values and not isinstance(values[name], Placed) for name in names):
             counts = zip(names, program.tensor_bytes(sizes))
             contents = [(name, host_memory(values[name])[:count]) for name, count in counts]
-        schedules, instructions, outputs = self._explained[id(program)].check(sizes, contents)
+        schedules, instructions, outputs = tiles.check(sizes, contents)
         return Checked(sizes, schedules, instructions, tuple(Compared(*output) for output in outputs))
 
     def explain(self, *arguments: Any, **named: Any) -> Explanation:
@@ -97,45 +100,58 @@ class TileKernel(Kernel):
         """The program as a text of the language of tile programs, which reads back as the same."""
         return self._tiles(arguments, named).text
 
-    def _tiles(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> _native.TileProgram:
-        return self._explained[id(self.program(*arguments, **named))]
+    #: Programs have no numbers of the launch, so integers are constants.
+    _takes_integers = False
 
-    def _written(self, values: dict[str, Any], arrays: dict[str, tuple[Any, Any]], grid: tuple[int, int, int] | None) -> _Version:
+    def _tiles(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> _native.TileProgram:
+        tiles = self._asked(arguments, named)[0].explained
+        assert tiles is not None
+        return tiles
+
+    def _with_roles(self, given: Given) -> Version:
+        # What is done with a tensor is seen while the program is traced.
+        return self._written(given)
+
+    def _written(self, given: Given) -> Version:
         place = _def_line(self.function)
         own = Text(place)
         own.line(f"tile {self.__name__} {{", place)
-        given: list[Any] = []
+        declared: list[tuple[int, Tensor, str, str]] = []
+        arguments: list[Any] = []
         for name, spec in self.specs.items():
-            if name in arrays or isinstance(spec, Array):
-                element, layout = arrays[name] if name in arrays else (spec.element, spec.layout)  # type: ignore[union-attr]
-                if not isinstance(spec, Array):
-                    raise TypeError(f"'{name}' of {self.__name__} is an array: say tw.Input, tw.Output or tw.InOut")
-                role = _ROLES.get(spec.role, spec.role)
-                own.line(f"{role} {name}: {_native.element_name(element)} {layout}", place)
-                given.append(Tensor(own, name))
-            else:
-                given.append(values[name])
-        if self._grid:
-            own.line(f"grid {', '.join(map(str, self._grid))}", place)
-        if self._warps is not None:
-            own.line(f"warps {self._warps}", place)
+            if name not in given.layouts and not isinstance(spec, Array):
+                arguments.append(given.constants[name])
+                continue
+            element, layout = given.layouts[name] if name in given.layouts else (spec.element, spec.layout)  # type: ignore[union-attr]
+            tensor = Tensor(own, name, layout)
+            declared.append((len(own.lines), tensor, getattr(spec, "role", ""), f"{name}: {_native.element_name(element)} {layout}"))
+            own.line("", place)
+            arguments.append(tensor)
         before, writing.program = writing.program, own
+        _native.writes_tiles(True)
         try:
-            self.function(*given)
+            grid = self._grid(*arguments) if callable(self._grid) else self._grid
+            counts = grid if isinstance(grid, tuple) else (grid,)
+            if counts:
+                own.line(f"grid {', '.join(map(str, counts))}", place)
+            if self._warps is not None:
+                own.line(f"warps {self._warps}", place)
+            self.function(*arguments)
         finally:
             writing.program = before
+            _native.writes_tiles(False)
         if own.loops:
             raise KernelError("a loop of a tile program is left before its end: every turn goes to the end of the body", code="E1204")
         own.line("}", place)
+        for line, tensor, role, text in declared:
+            own.lines[line] = f"{_ROLES.get(role, role) or tensor.role} {text}"
         try:
             tiles = _native.read_tiles("\n".join(own.lines), own.places, self._target)
         except KernelError as error:
             if error.filename is not None:
                 raise
             raise KernelError(error.message, code=error.code, help=error.help, place=place) from None
-        version = _Version(tiles.program)
-        self._explained[id(version.program)] = tiles
-        return version
+        return Version(tiles.program, tiles)
 
 
 #: What the language calls the tensors that are declared otherwise here.
@@ -164,7 +180,8 @@ class Language:
     ) -> Any:
         """A tile program: what a block of threads computes, without a layout.
 
-        ``grid``: how many blocks there are, expressions of sizes. ``warps``: of a block, where the
+        ``grid``: how many blocks there are along each axis, expressions of sizes; or a function that
+        gives them for the arguments, ``grid=lambda x, y: tw.ceil_div(x.shape[0], 4)``. ``warps``: of a block, where the
         plan should not choose. ``target``: the kernel is for a machine; with "sm_90a" groups of
         four warps multiply and the copy engine brings their factors, where that fits. Without it,
         it runs on all.
@@ -179,10 +196,9 @@ class Language:
         >>> softmax.check(M=7).compared
         7168
         """
-        counts = grid if isinstance(grid, tuple) else (grid,)
         if function is None:
-            return lambda function: TileKernel(function, counts, warps, target, specs)
-        return TileKernel(function, counts, warps, target, specs)
+            return lambda function: TileKernel(function, grid, warps, target, specs)
+        return TileKernel(function, grid, warps, target, specs)
 
     def full(self, shape: tuple[int, ...], value: float, element: Any = "f32") -> Value:
         """A tile of one number."""

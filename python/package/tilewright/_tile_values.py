@@ -70,6 +70,8 @@ class Text:
             return argument._text
         if isinstance(argument, (tuple, list)):
             return f"({', '.join(map(self.written, argument))})"
+        if isinstance(argument, _native.Expr):
+            return f"size({argument})"
         if isinstance(argument, (str, _native.Layout)):
             return f'"{argument}"'
         if isinstance(argument, (bool, Traced)) or not hasattr(argument, "__float__") or getattr(argument, "ndim", False):
@@ -490,25 +492,45 @@ class Tensor(Traced):
     that says the coordinate of each element along it, and has one element along the others.
     """
 
-    __slots__ = ("_of", "_text")
+    __slots__ = ("_of", "_text", "_layout", "_is_read", "_is_written")
     _called = "a tensor of a tile program"
     _instead = _refusals("it", "tiles of it, x.load(shape, at)", "say tw.tile.where(a < b, x, y) of tiles that are loaded")
 
-    def __init__(self, of: Text, name: str) -> None:
+    def __init__(self, of: Text, name: str, layout: Any) -> None:
         self._of = of
         self._text = name
+        self._layout = layout
+        self._is_read = self._is_written = False
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The extents: integers, or numbers of the launch, which loops, the grid and `tw.tile.size`
+        take: ``tw.tile.range(tw.ceil_div(x.shape[1], 32))``.
+        """
+        shape = _native.Layout(str(self._layout)).shape
+        return shape if isinstance(shape, tuple) else (shape,)
+
+    @property
+    def role(self) -> str:
+        """What the language calls a tensor with which this was done."""
+        return "input" if not self._is_written else "inout" if self._is_read else "output"
 
     def load(self, shape: tuple[int, ...], at: tuple[Any, ...], other: float | None = None) -> Value:
         """Tile ``at`` of the tensor. Elements past its edges are 0, or this number."""
+        self._is_read = True
         return self._of.called("load", (self, shape, at) if other is None else (self, shape, at, other))
 
     def stage(self, shape: tuple[int, ...], at: tuple[Any, ...], modes: tuple[int, int]) -> Value:
         """A matrix in a tile of the tensor by way of shared memory, for ``dot``; ``modes`` are
         those of its rows and columns.
         """
+        self._is_read = True
         return self._of.called("stage", (self, shape, at, modes))
 
     def _changed(self, statement: str, at: tuple[Any, ...], value: Any) -> None:
+        self._is_written = True
+        # Elements that are replaced one by one stay where none comes.
+        self._is_read |= statement != "store" or any(isinstance(own, Value) for own in at)
         self._of.line(f"{statement}({self._text}, {self._of.written(at)}, {self._of.operand(value)})")
 
     def store(self, at: tuple[Any, ...], value: Any) -> None:

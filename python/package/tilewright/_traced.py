@@ -96,7 +96,10 @@ def refusal(value: object, operation: str) -> TypeError:
     name = type(value).__name__
     called = getattr(type(value), "_called", None) or _CALLED.get(name, f"a {name.lower()}")
     own: dict[str, str] = getattr(type(value), "_instead", {})
-    return TypeError(f"{called} {own.get(operation) or _INSTEAD.get((name, operation)) or RULES[operation]}")
+    error = TypeError(f"{called} {own.get(operation) or _INSTEAD.get((name, operation)) or RULES[operation]}")
+    # The sizes of which a constant was asked: a kernel may be traced for them.
+    setattr(error, "sizes", _native.sizes_in(value))
+    return error
 
 
 def _refused(operation: str) -> Callable[..., Any]:
@@ -150,7 +153,9 @@ del _own
 # being traced; what it is no operand of is refused in both cases.
 for _operation in (
     "__bool__", "__int__", "__float__", "__complex__", "__index__", "__round__", "__trunc__", "__floor__", "__ceil__",
-    "__iter__", "__array__", "__contains__",
+    "__iter__", "__array__", "__contains__", "__truediv__", "__rtruediv__", "__pow__", "__rpow__", "__divmod__", "__rdivmod__",
+    "__lshift__", "__rlshift__", "__rshift__", "__rrshift__", "__and__", "__rand__", "__or__", "__ror__", "__xor__", "__rxor__",
+    "__pos__", "__abs__", "__invert__",
 ):  # fmt: skip
     setattr(Expr, _operation, _refused(_operation))
 setattr(Expr, "__array_ufunc__", None)

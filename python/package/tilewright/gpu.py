@@ -35,7 +35,7 @@ from typing import Any
 
 from . import _native
 from ._arrays import Maker, empty, fill, made, maker, result_type, zeros_like
-from ._jit import interpret
+from ._interpret import interpret
 from ._native import Layout
 
 __all__ = ["device_count", "device_name", "gemm", "layer_norm", "plan", "reduce", "relayout", "rms_norm", "softmax"]
@@ -518,6 +518,10 @@ def gemm(
     >>> gemm(a, b, function="x / 2", on="interpreter").tolist()
     [[4.0, 4.0, 4.0], [4.0, 4.0, 4.0]]
     """
+    for what, text in (("function", function), ("pairs", pairs)):
+        if text is not None and not isinstance(text, str):
+            example = 'function="max(x, 0)"' if what == "function" else 'pairs="halves"'
+            raise TypeError(f"{what} is a text, as in {example}, not {type(text).__name__}")
     tensors = (a, b, *inputs.values(), *(scales or ()))
     kinds = None if keep is None else keep if isinstance(keep, str) else tuple(keep) if isinstance(keep, (list, tuple)) else None
     call = ("gemm", function, pairs, tf32, fast, scales is None, kinds, *inputs)

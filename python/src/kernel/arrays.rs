@@ -5,7 +5,8 @@
 //! strides.
 
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyTuple};
+use smallvec::SmallVec;
 use tilewright_kernel::Element;
 use tilewright_kernel::program::memory::{Buffer, Role};
 use tilewright_layout::symbolic::{Expr, Parameter, Symbolic};
@@ -205,6 +206,26 @@ pub fn array_axes<'py>(array: &Bound<'py, PyAny>) -> PyResult<Axes<'py>> {
 #[pyfunction]
 pub fn is_empty(array: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(Array::of(array)?.is_empty())
+}
+
+/// What tells arrays apart for a kernel: the types of their elements, extents and strides, as bytes.
+#[pyfunction]
+pub fn array_key<'py>(py: Python<'py>, arrays: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyBytes>> {
+    let mut key: SmallVec<[u8; 256]> = SmallVec::new();
+    for array in arrays.iter_borrowed() {
+        let read = Array::of(&array)?;
+        key.push(read.element as u8);
+        key.push(u8::try_from(read.shape.len()).unwrap_or(u8::MAX));
+        for number in read.shape.iter().chain(&read.strides) {
+            key.extend(number.to_le_bytes());
+        }
+        if let Some(layout) = &read.layout {
+            let text = layout.to_string();
+            key.extend(text.len().to_le_bytes());
+            key.extend(text.bytes());
+        }
+    }
+    Ok(PyBytes::new(py, &key))
 }
 
 /// The type of the elements of an array, and the layout that it has.

@@ -9,7 +9,7 @@ use tilewright_layout::{Extent, LayoutError, Stride, Truth};
 use tilewright_notation::Value;
 
 use super::operand::{self, Operand};
-use super::trace::{Handle, Refused, Room, Thing, run, shown};
+use super::trace::{self, Handle, Refused, Room, Thing, run, shown};
 use super::traced::{self, Traced};
 use crate::convert;
 use crate::object::Object;
@@ -335,6 +335,11 @@ pub fn compared<'py>(
         )));
     };
     let known = truth(&a, &b, comparison);
+    if trace::is_writing_tiles() && !trace::is_tracing() {
+        // Sizes are no tiles.
+        let truth = known.ok_or_else(|| refusal::of_traced(own, "__bool__"))?;
+        return Ok(PyBool::new(py, truth).to_owned().into_any());
+    }
     let made = run(py, move |room| {
         let number = |operand: &Operand| match operand {
             Operand::Of(handle) => room.number(*handle).map(Some),
@@ -356,7 +361,9 @@ pub fn compared<'py>(
             CompareOp::Ne => a.eq(b).not(),
         })))
     })?;
-    Ok(traced::object(py, Flag { handle: made, known })?.into_any())
+    let of = |side: &Bound<'py, PyAny>| side.cast::<Object>().map_or(Vec::new(), |known| known.get().sizes());
+    let sizes = [of(own), of(other)].concat();
+    Ok(traced::object(py, Flag { handle: made, known, sizes })?.into_any())
 }
 
 /// What is known of a comparison of indices for all their values.
@@ -429,6 +436,8 @@ pub struct Flag {
     pub handle: Handle,
     /// What it is in every thread of every launch, where that is known.
     pub known: Option<bool>,
+    /// The names of the sizes that are compared.
+    pub sizes: Vec<String>,
 }
 
 /// A condition as an argument: one of the kernel, or a constant.
@@ -479,13 +488,17 @@ impl Flag {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, own) = (other.py(), self.handle);
         let Some(with) = Condition::of(other) else { return Ok(py.NotImplemented().into_bound(py)) };
+        let mut sizes = self.sizes.clone();
         let of_other = match (&with, other.cast::<Flag>()) {
             (Condition::Known(truth), _) => Some(*truth),
-            (_, Ok(flag)) => flag.get().known,
+            (_, Ok(flag)) => {
+                sizes.extend_from_slice(&flag.get().sizes);
+                flag.get().known
+            }
             _ => None,
         };
         let made = run(py, move |room| Ok(room.keep(Thing::Flag(join(room.flag(own)?, with.flag(room)?)))))?;
-        Ok(traced::object(py, Flag { handle: made, known: known(self.known, of_other) })?.into_any())
+        Ok(traced::object(py, Flag { handle: made, known: known(self.known, of_other), sizes })?.into_any())
     }
 
     fn and<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -546,7 +559,8 @@ impl Flag {
     fn __invert__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
         let made = run(py, move |room| Ok(room.keep(Thing::Flag(room.flag(own)?.not()))))?;
-        Ok(traced::object(py, Flag { handle: made, known: self.known.map(|known| !known) })?.into_any())
+        Ok(traced::object(py, Flag { handle: made, known: self.known.map(|known| !known), sizes: self.sizes.clone() })?
+            .into_any())
     }
 
     /// Conditions are compared with conditions: `a == b` where both hold or neither.

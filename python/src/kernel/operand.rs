@@ -31,7 +31,7 @@ pub fn object(py: Python<'_>, handle: Handle) -> PyResult<Bound<'_, PyAny>> {
         Kind::View => traced::object(py, View { handle })?.into_any(),
         Kind::Fragment => traced::object(py, Fragment { handle })?.into_any(),
         Kind::Number => traced::object(py, Number { handle })?.into_any(),
-        Kind::Flag => traced::object(py, Flag { handle, known: None })?.into_any(),
+        Kind::Flag => traced::object(py, Flag { handle, known: None, sizes: Vec::new() })?.into_any(),
         Kind::Tile => traced::object(py, Tile { handle })?.into_any(),
         Kind::Pipeline => traced::object(py, Pipeline { handle })?.into_any(),
         Kind::Cursor => traced::object(py, Cursor { handle })?.into_any(),
@@ -245,21 +245,30 @@ pub fn known_coordinate(object: &Bound<'_, PyAny>) -> PyResult<Coord> {
     }
 }
 
+/// That a value is not known while a kernel is traced; the error has the names of its sizes, which a
+/// kernel may be traced for.
+fn unknown(py: Python<'_>, what: &str, value: &Value) -> PyErr {
+    let error =
+        PyTypeError::new_err(format!("expected {what} whose numbers are known, not the {} {value}", value.kind()));
+    let parameters = value.parameters();
+    let names: Vec<&str> = parameters.iter().filter_map(|parameter| parameter.name()).collect();
+    match error.value(py).setattr("sizes", names) {
+        Ok(()) => error,
+        Err(failed) => failed,
+    }
+}
+
 /// A layout whose numbers are known.
 pub fn layout(object: &Bound<'_, PyAny>) -> PyResult<Layout> {
     let value = convert::value(object)?;
     let layout = value.operand_layout();
-    layout.and_then(|layout| layout.integer().cloned()).ok_or_else(|| {
-        PyTypeError::new_err(format!("expected a layout whose numbers are known, not the {} {value}", value.kind()))
-    })
+    layout.and_then(|layout| layout.integer().cloned()).ok_or_else(|| unknown(object.py(), "a layout", &value))
 }
 
 /// A shape whose numbers are known.
 pub fn shape(object: &Bound<'_, PyAny>) -> PyResult<Tree<i64>> {
     let value = convert::value(object)?;
-    value.integer_tree().ok_or_else(|| {
-        PyTypeError::new_err(format!("expected a shape whose numbers are known, not the {} {value}", value.kind()))
-    })
+    value.integer_tree().ok_or_else(|| unknown(object.py(), "a shape", &value))
 }
 
 /// A tiler whose numbers are known.

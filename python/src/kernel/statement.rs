@@ -46,6 +46,12 @@ pub fn launch_number<'py>(element: &Bound<'py, PyAny>, name: String) -> PyResult
     operand::object(py, made)
 }
 
+/// A number that is known at launch, by its name and what is known of it.
+#[pyfunction]
+pub fn launch_size<'py>(py: Python<'py>, text: String) -> PyResult<Bound<'py, PyAny>> {
+    python(py, Value::from(AnyTree::from(run(py, move |room| Ok(room.build.size(&text)?))?)))
+}
+
 /// An array in the shared memory of the block; a swizzle in front of its layout permutes the banks.
 #[pyfunction]
 pub fn shared<'py>(element: &Bound<'py, PyAny>, layout: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -67,7 +73,7 @@ pub fn fragment<'py>(element: &Bound<'py, PyAny>, shape: &Bound<'py, PyAny>) -> 
     operand::object(py, made)
 }
 
-/// A constant of a type, rounded to it; or the value of an index, as i32.
+/// A constant of a type, rounded to it; or the value of an index, which an integer is, as i32.
 #[pyfunction]
 #[pyo3(signature = (value, element = None))]
 pub fn number<'py>(value: &Bound<'py, PyAny>, element: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
@@ -75,7 +81,7 @@ pub fn number<'py>(value: &Bound<'py, PyAny>, element: Option<&Bound<'py, PyAny>
     let element = element.map(operand::element).transpose()?;
     let made = run(py, move |room| {
         let number = match (&of, element) {
-            (operand::Operand::Value(_) | operand::Operand::Whole(_), None) => {
+            (operand::Operand::Value(_), None) => {
                 return Err(Refused::here("a constant has a type", "say it: `tw.number(0.5, \"f32\")`"));
             }
             (of, element) => {

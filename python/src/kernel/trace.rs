@@ -440,6 +440,22 @@ pub fn current() -> u64 {
     TRACES.with_borrow(|traces| traces.last().map_or(OUTSIDE, |trace| trace.number))
 }
 
+thread_local! {
+    /// How many tile programs this thread is writing, each within the one before.
+    static TILES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Says that this thread begins to write a tile program, or that it is written.
+#[pyfunction]
+pub fn writes_tiles(begins: bool) {
+    TILES.with(|tiles| tiles.set(if begins { tiles.get() + 1 } else { tiles.get().saturating_sub(1) }));
+}
+
+/// Whether this thread is writing a tile program.
+pub fn is_writing_tiles() -> bool {
+    TILES.with(Cell::get) > 0
+}
+
 /// Whether this thread is writing a kernel.
 #[pyfunction]
 pub fn is_tracing() -> bool {

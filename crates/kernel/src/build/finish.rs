@@ -6,10 +6,33 @@
 
 use std::collections::HashMap;
 
+use tilewright_layout::symbolic::{Parameter, Symbolic};
+
+use super::core::Core;
 use crate::program::memory::BufferId;
 use crate::program::operation::Effect;
 use crate::program::register::Register;
+use crate::program::scalar::Scalar;
 use crate::program::{Instruction, Step};
+
+/// The numbers of the launch: those of the layouts of tensors, and those that stand in no layout and
+/// are computed with, or say how many blocks there are.
+pub(super) fn sizes(core: &Core) -> Vec<Parameter> {
+    let of_scalar = |scalar: &Scalar| match scalar {
+        Scalar::Size { value, .. } => value.parameters(),
+        Scalar::Multiplier { divisor } | Scalar::Shift { divisor } => divisor.parameters(),
+        Scalar::Count | Scalar::Given { .. } => Vec::new(),
+    };
+    let computed = core.scalars.iter().flat_map(of_scalar);
+    let counts = core.grid.iter().flatten().flat_map(Symbolic::parameters);
+    let mut found = core.sizes.clone();
+    for parameter in computed.chain(counts).filter(|parameter| parameter.name().is_some()) {
+        if !found.iter().any(|own| own.stands_for(&parameter)) {
+            found.push(parameter);
+        }
+    }
+    found
+}
 
 /// Replaces registers by those that they stand for.
 pub(super) fn replace(steps: &mut [Step], aliases: &HashMap<Register, Register>) {

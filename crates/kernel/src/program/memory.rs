@@ -50,6 +50,20 @@ pub enum Role {
     Both,
 }
 
+/// What the instructions of a program do with a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Use {
+    /// Whether one reads it.
+    pub read: bool,
+    /// Whether one writes it.
+    pub written: bool,
+    /// The fewest bytes that one takes of it; 0 where none does.
+    pub fewest_bytes: u32,
+}
+
+/// The bytes of a chunk, of which bulk copies take whole ones.
+pub(crate) const CHUNK: u32 = 16;
+
 /// A tensor in global memory, or an array in shared memory.
 #[derive(Debug, Clone)]
 pub struct Buffer {

@@ -1,0 +1,56 @@
+//! What a function of Python reads that is not given to it.
+//!
+//! Law: a kernel that was traced with some globals and closures is that of a later call as long as
+//! each name is bound to the same object. A name is looked up where the function would find it, so
+//! this costs some nanoseconds a name.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+/// Where a name is bound.
+enum Place {
+    /// In the globals of a module.
+    Dict(Py<PyDict>),
+    /// In a closure.
+    Cell(Py<PyAny>),
+}
+
+/// Names outside of a function, and what each was bound to.
+#[pyclass(frozen, module = "tilewright")]
+pub struct Captured {
+    names: Vec<(Place, Py<PyString>, Py<PyAny>)>,
+}
+
+#[pymethods]
+impl Captured {
+    /// Names, each with a dict or a cell, and its object.
+    #[new]
+    fn new(names: Vec<(Bound<'_, PyAny>, Bound<'_, PyString>, Bound<'_, PyAny>)>) -> Captured {
+        let names = names.into_iter().map(|(place, name, value)| {
+            let place = match place.cast_into::<PyDict>() {
+                Ok(dict) => Place::Dict(dict.unbind()),
+                Err(cell) => Place::Cell(cell.into_inner().unbind()),
+            };
+            (place, name.unbind(), value.unbind())
+        });
+        Captured { names: names.collect() }
+    }
+
+    /// Whether each name is bound to the same object.
+    fn unchanged(&self, py: Python<'_>) -> PyResult<bool> {
+        for (place, name, value) in &self.names {
+            let same = match place {
+                Place::Dict(dict) => dict.bind(py).get_item(name)?.is_some_and(|now| now.is(value)),
+                Place::Cell(cell) => {
+                    let now = cell.bind(py).getattr(intern!(py, "cell_contents"));
+                    now.is_ok_and(|now| now.is(value))
+                }
+            };
+            if !same {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
