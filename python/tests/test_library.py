@@ -296,6 +296,18 @@ def test_pairs_of_columns(pairs):
             refused()
 
 
+@pytest.mark.parametrize("pairs", ["halves", "neighbours"])
+@pytest.mark.parametrize("k", [2, 6, 7, 12, 18])
+def test_pairs_of_any_alignment(pairs, k):
+    """Operands whose rows begin at no multiples of 16 bytes are moved, several elements as one number."""
+    source = np.random.default_rng(k)
+    a, b = whole(source, 8, k), whole(source, 48, k)
+    sums = wide(a) @ wide(b).T
+    first, second = (sums[:, :24], sums[:, 24:]) if pairs == "halves" else (sums[:, ::2], sums[:, 1::2])
+    found = tw.gpu.gemm(a, b, pairs=pairs, function="x - 2 * y", out=np.empty((8, 24), np.float32), **HERE)
+    assert np.array_equal(found, first - 2 * second)
+
+
 def test_what_is_kept_of_rows_and_columns():
     source = np.random.default_rng(15)
     a, b = whole(source, 150, 40), whole(source, 136, 40)
