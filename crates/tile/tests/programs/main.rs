@@ -167,3 +167,12 @@ fn attention_is_that_of_heads() {
     let sizes = [("S", length as i64), ("G", group as i64), ("H", heads as i64)];
     agrees(&program("attention"), &Case::new(&sizes, &[("q", q), ("k", k), ("v", v)]), &wanted, 1.0 / 64.0);
 }
+
+#[test]
+fn programs_of_the_library_are_what_they_mean_at_their_own_sizes() {
+    for entry in &LIBRARY {
+        let compiled = program(entry.name).compile().unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+        let report = compiled.check(entry.sizes).unwrap_or_else(|wrong| panic!("{}: {wrong}", entry.name));
+        assert!(report.outputs.iter().all(|own| own.compared > 0), "{}: {:?}", entry.name, report.outputs);
+    }
+}
