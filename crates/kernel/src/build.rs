@@ -361,6 +361,22 @@ impl Build {
         read.map_err(|refusal| refusal.at("size", location))
     }
 
+    /// A number of the launch that stands in no layout of a tensor, by its name and what is known of
+    /// it: `k.launched("N{max=1000}")?`.
+    ///
+    /// Errors: the text is no expression.
+    #[track_caller]
+    pub fn launched(&self, text: &str) -> Result<Expr, KernelError> {
+        let size = self.size(text)?;
+        let mut core = self.core();
+        for parameter in tilewright_layout::symbolic::Symbolic::parameters(&size) {
+            if !core.sizes.iter().any(|own| own.stands_for(&parameter)) {
+                core.sizes.push(parameter);
+            }
+        }
+        Ok(size)
+    }
+
     /// The coordinate of an index in a shape, first mode fastest. The last number has no end: it is
     /// at least the extent of the last mode where the index is past the shape, so that predicated
     /// accesses leave it out.

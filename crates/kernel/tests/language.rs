@@ -30,10 +30,12 @@ fn sizes_of_no_layout_are_sizes() {
         let x = k.input::<i32>("x", "32:1")?;
         let y = k.tensor_of(Element::I32, "y", "32:1", Role::Both)?;
         k.threads(32)?;
+        let by = k.launched("N{max=1000}")?;
+        k.launched("G")?;
         k.grid(Axis::X, "G")?;
         let parts = [&x, &y].map(|tensor| tensor.compose("(32,1):(1,0)")?.thread_part());
         let [x, y] = parts;
-        let (x, y, by) = (x?, y?, k.index(&k.size("N{min=0,max=1000}")?)?);
+        let (x, y, by) = (x?, y?, k.index(&by)?);
         let sum = x.load()?.map(|x| Ok(x + by))?;
         let block = k.index(&k.block_number(Axis::X))?;
         k.when(block.eq(k.number_of(Element::I32, 0.0)), || y.store(&sum))
@@ -42,7 +44,7 @@ fn sizes_of_no_layout_are_sizes() {
     let names: Vec<&str> = kernel.program().sizes.iter().filter_map(|size| size.name()).collect();
     assert_eq!(names, ["N", "G"]);
     let x: Vec<i32> = (0..32).collect();
-    for by in [0, 7, 1000] {
+    for by in [1, 7, 1000] {
         let mut interpreter =
             Interpreter::new(kernel.program(), &[("N", by), ("G", 3)]).expect("the sizes are admitted");
         interpreter.tensor(0, &x).expect("the input fits");

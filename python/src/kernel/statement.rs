@@ -49,7 +49,7 @@ pub fn launch_number<'py>(element: &Bound<'py, PyAny>, name: String) -> PyResult
 /// A number that is known at launch, by its name and what is known of it.
 #[pyfunction]
 pub fn launch_size<'py>(py: Python<'py>, text: String) -> PyResult<Bound<'py, PyAny>> {
-    python(py, Value::from(AnyTree::from(run(py, move |room| Ok(room.build.size(&text)?))?)))
+    python(py, Value::from(AnyTree::from(run(py, move |room| Ok(room.build.launched(&text)?))?)))
 }
 
 /// An array in the shared memory of the block; a swizzle in front of its layout permutes the banks.
