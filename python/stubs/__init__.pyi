@@ -80,6 +80,8 @@ from ._native import warp_barrier as warp_barrier
 from ._native import when as when
 from ._native import where as where
 from ._native import zeros as zeros
+from ._notes import OutsideDomain as OutsideDomain
+from ._notes import strict as strict
 from ._study import Access as Access
 from ._study import Advice as Advice
 from ._study import Banks as Banks

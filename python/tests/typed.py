@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tilewright as tw
 
 layout: tw.Layout = tw.Layout((4, 8), (8, 1))

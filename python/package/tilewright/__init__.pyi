@@ -81,6 +81,8 @@ from ._native import warp_barrier as warp_barrier
 from ._native import when as when
 from ._native import where as where
 from ._native import zeros as zeros
+from ._notes import OutsideDomain as OutsideDomain
+from ._notes import strict as strict
 from ._study import Access as Access
 from ._study import Advice as Advice
 from ._study import Banks as Banks
@@ -136,6 +138,7 @@ __all__ = [
     "Number",
     "Operation",
     "Output",
+    "OutsideDomain",
     "Param",
     "Picture",
     "Program",
@@ -369,6 +372,7 @@ __all__ = [
     "standard_form",
     "static",
     "store_bulk",
+    "strict",
     "stride",
     "substitute",
     "suggest",
@@ -402,6 +406,7 @@ __all__ = [
     "weakly_congruent",
     "when",
     "where",
+    "with_shape",
     "zeros",
     "zipped_divide",
     "zipped_product",
@@ -544,6 +549,7 @@ def make_layout_like(A: Argument) -> Layout: ...
 def make_fragment_like(A: View) -> Fragment: ...
 @overload
 def make_fragment_like(A: LayoutLike) -> Layout: ...
+def with_shape(A: LayoutLike, shape: Argument) -> Layout: ...
 def substitute(*arguments: Argument, **named: Argument) -> Any: ...
 def make_identity_layout(shape: Argument) -> Layout: ...
 def crd2idx(*arguments: Argument, **named: Argument) -> Any: ...
