@@ -89,7 +89,8 @@ def test_a_grid_beside_a_slice_decides():
         tw.grid("x", "W/32")
         tw.grid("y", "H")
         i, j = tw.block("y"), tw.block("x") * 32 + tw.thread()
-        y[i, j] = sum(x[i + a, j + b] for a in (0, 1, 2) for b in (0, 1, 2))
+        first, *others = [x[i + a, j + b].load() for a in (0, 1, 2) for b in (0, 1, 2)]
+        y[i, j].store(sum(others, first))
 
     x = np.random.default_rng(1).integers(-9, 9, (5, 66)).astype(np.float32)
     y = np.empty((3, 64), np.float32)
@@ -104,8 +105,8 @@ def test_both_edges_are_left_out():
         tw.threads(32)
         tw.grid("x", "ceil(N/32)")
         i = tw.block("x") * 32 + tw.thread()
-        before, own, after = (x[i + a,].load(predicated=True) for a in (-1, 0, 1))
-        y[i,].store(before - 2.0 * own + after, predicated=True)
+        before, own, after = (x[i + a].load(predicated=True) for a in (-1, 0, 1))
+        y[i].store(before - 2.0 * own + after, predicated=True)
 
     x = np.random.default_rng(2).integers(-9, 9, 70).astype(np.float32)
     y = np.empty_like(x)
