@@ -159,7 +159,9 @@ def native() -> str:
 
 def module() -> str:
     text = (HERE / "stubs" / "__init__.pyi").read_text()
-    own = {"make_layout"}
+    from tilewright import _cute
+
+    own = {"make_layout", *_cute.__all__}
     stubs = [function_stub(f) for f in tw.functions() if f.__name__ not in own]
     names = {f.__name__: f for f in tw.functions()}
     from tilewright._more import aliases

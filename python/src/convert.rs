@@ -15,6 +15,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{AnyCoord, AnyTree, Coord, Layout, LayoutError, Leaf, Limit, MAX_DEPTH, Profile, Slot, Tree};
 use tilewright_notation::{Environment, Value, evaluate};
 
+use crate::kernel::tiled::{TiledCopy, TiledMma};
 use crate::object::{self, Object};
 use crate::{notes, refusal};
 
@@ -53,6 +54,12 @@ fn nested(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     if let Ok(known) = object.cast::<Object>() {
         known.get().check_owner(py)?;
         return Ok(known.get().value.clone());
+    }
+    if let Ok(tiled) = object.cast::<TiledCopy>() {
+        return tiled.get().value(py);
+    }
+    if let Ok(tiled) = object.cast::<TiledMma>() {
+        return tiled.get().value(py);
     }
     if let Ok(items) = object.cast::<PyTuple>() {
         // Most tuples hold integers.

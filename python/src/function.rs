@@ -14,6 +14,7 @@ use tilewright_layout::symbolic::Values;
 use tilewright_notation::{self as notation, Value};
 
 use crate::convert::{self, python};
+use crate::kernel::coordinates::Coordinates;
 use crate::kernel::view::View;
 use crate::layout::Layout;
 use crate::maps::{BitMatrix, LinearLayout, Morphism, Swizzle};
@@ -145,9 +146,9 @@ impl Function {
             }
         }
         if let Some(first) = arguments.iter_borrowed().next()
-            && let Ok(view) = first.cast::<View>()
+            && (first.is_instance_of::<View>() || first.is_instance_of::<Coordinates>())
         {
-            return self.of_view(&view, arguments, named);
+            return self.of_view(&first, arguments, named);
         }
         let (least, most) = self.row.arity();
         let mut given = Vec::with_capacity(arguments.len());
@@ -268,7 +269,7 @@ impl Function {
     /// The function of a tensor of a kernel.
     fn of_view<'py>(
         &self,
-        view: &Bound<'py, View>,
+        view: &Bound<'py, PyAny>,
         arguments: &Bound<'py, PyTuple>,
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -279,7 +280,9 @@ impl Function {
             return view.call_method(*method, &others, named);
         }
         if TELLS.contains(&name) {
-            let layout = view.getattr("layout")?;
+            // Coordinates have a shape and no memory.
+            let told = if view.is_instance_of::<View>() { "layout" } else { "shape" };
+            let layout = view.getattr(told)?;
             let others = arguments.iter().skip(1);
             let all: Vec<Bound<'py, PyAny>> = std::iter::once(layout).chain(others).collect();
             return self.__call__(&PyTuple::new(py, all)?, named);

@@ -8,6 +8,7 @@
 //! * `traced`: the base class of what Python holds of it
 //! * `place`: where in the text of Python a statement stands
 //! * `operand`: arguments of statements: types of elements, coordinates, numbers
+//! * `coordinates`, `predicates`: identity tensors, and what copies take of them
 //! * `view`, `fragment`, `number`, `tile`, `pipeline`, `tiled`: the classes
 //! * `captured`: what a traced function reads from outside
 //! * `statement`, `body`: statements that are functions, and bodies of loops and conditions
@@ -21,6 +22,7 @@
 pub mod arrays;
 pub mod body;
 pub mod captured;
+pub mod coordinates;
 pub mod drawing;
 pub mod fragment;
 pub mod library;
@@ -29,6 +31,7 @@ pub mod number;
 pub mod operand;
 pub mod pipeline;
 pub mod place;
+pub mod predicates;
 pub mod program;
 pub mod statement;
 pub mod tile;

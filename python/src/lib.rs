@@ -61,6 +61,8 @@ mod _native {
     #[pymodule_export]
     use super::kernel::captured::Captured;
     #[pymodule_export]
+    use super::kernel::coordinates::{Coordinates, coordinates, elem_less};
+    #[pymodule_export]
     use super::kernel::fragment::Fragment;
     #[pymodule_export]
     use super::kernel::library::{
@@ -73,6 +75,8 @@ mod _native {
     #[pymodule_export]
     use super::kernel::pipeline::{Cursor, Pipeline, Stage, pipeline};
     #[pymodule_export]
+    use super::kernel::predicates::{Predicates, predicates};
+    #[pymodule_export]
     use super::kernel::program::{Program, write_kernel};
     #[pymodule_export]
     use super::kernel::statement::{
@@ -83,7 +87,7 @@ mod _native {
     #[pymodule_export]
     use super::kernel::tile::{Distribution, Tile};
     #[pymodule_export]
-    use super::kernel::tiled::{TiledCopy, TiledMma};
+    use super::kernel::tiled::{CopyAtom, TiledCopy, TiledMma};
     #[pymodule_export]
     use super::kernel::tiles::{TileProgram, element_name, read_tiles};
     #[pymodule_export]

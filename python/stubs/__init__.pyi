@@ -1,8 +1,37 @@
 from typing import Any, overload
 
+from . import arch as arch
 from . import gpu as gpu
 from . import kernels as kernels
 from . import mesh as mesh
+from . import nvgpu as nvgpu
+from ._cute import BFloat16 as BFloat16
+from ._cute import Boolean as Boolean
+from ._cute import ElementType as ElementType
+from ._cute import Float16 as Float16
+from ._cute import Float32 as Float32
+from ._cute import Float64 as Float64
+from ._cute import Float8E4M3FN as Float8E4M3FN
+from ._cute import Float8E5M2 as Float8E5M2
+from ._cute import Int16 as Int16
+from ._cute import Int32 as Int32
+from ._cute import Int64 as Int64
+from ._cute import Int8 as Int8
+from ._cute import Uint16 as Uint16
+from ._cute import Uint32 as Uint32
+from ._cute import Uint64 as Uint64
+from ._cute import Uint8 as Uint8
+from ._cute import elem_less as elem_less
+from ._cute import make_copy_atom as make_copy_atom
+from ._cute import make_identity_tensor as make_identity_tensor
+from ._cute import make_rmem_tensor as make_rmem_tensor
+from ._cute import make_rmem_tensor_like as make_rmem_tensor_like
+from ._cute import make_tiled_copy_A as make_tiled_copy_A
+from ._cute import make_tiled_copy_B as make_tiled_copy_B
+from ._cute import make_tiled_copy_C as make_tiled_copy_C
+from ._cute import make_tiled_copy_tv as make_tiled_copy_tv
+from ._cute import make_tiled_mma as make_tiled_mma
+from ._cute import range_constexpr as range_constexpr
 from ._errors import GpuError as GpuError
 from ._errors import KernelError as KernelError
 from ._errors import LayoutError as LayoutError
@@ -23,6 +52,8 @@ from ._more import Param as Param
 from ._more import make_composed_layout as make_composed_layout
 from ._more import make_layout as make_layout
 from ._native import BitMatrix as BitMatrix
+from ._native import Coordinates as Coordinates
+from ._native import CopyAtom as CopyAtom
 from ._native import Distribution as Distribution
 from ._native import Expr as Expr
 from ._native import Flag as Flag
@@ -33,6 +64,7 @@ from ._native import LinearLayout as LinearLayout
 from ._native import Morphism as Morphism
 from ._native import Number as Number
 from ._native import Picture as Picture
+from ._native import Predicates as Predicates
 from ._native import Program as Program
 from ._native import Step as Step
 from ._native import Swizzle as Swizzle

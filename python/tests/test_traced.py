@@ -93,7 +93,9 @@ INDEX = {f"__{side}{name}__" for side in ("", "r", "i") for name in ("add", "sub
 #: What each class means by an operation: other traced values, or what is known while the kernel is written.
 MEANT = {
     "Number": ARITHMETIC | ORDER,
-    "Fragment": ARITHMETIC | SHOWN | {"__len__", "__getitem__"},
+    "Fragment": ARITHMETIC | SHOWN | {"__len__", "__getitem__", "__setitem__"},
+    "Coordinates": SHOWN | {"__getitem__"},
+    "Predicates": SHOWN | {"__len__", "__getitem__", "__setitem__"},
     "Tile": ARITHMETIC | SHOWN,
     "Flag": {"__invert__", "__eq__", "__ne__"} | {f"__{side}{name}__" for side in ("", "r", "i") for name in ("and", "or", "xor")},
     "View": SHOWN | {"__len__", "__getitem__"},
@@ -131,15 +133,17 @@ def objects_of_kernels():
         made.update(
             Fragment=fragment, Number=number, Flag=number < 1.0, View=x, Pipeline=pipeline, Cursor=cursor, Stage=cursor.stage(),
             Tile=block.load_tile(held, predicated=True), Thread=tw.thread, Body=tw.when(number < 1.0),
-            Range=tw.range(4), Expr=tw.thread(),
+            Range=tw.range(4), Expr=tw.thread(), Coordinates=tw.make_identity_tensor((4, 32)),
+            Predicates=tw.make_rmem_tensor((2, 2), tw.Boolean),
         )  # fmt: skip
+        made["Predicates"].fill(True)
 
     return body, made
 
 
 def operands(name, own):
     """What stands on the other side: the like of it where the class has no numbers beside it."""
-    return own if name in ("Flag", "Condition") else 2
+    return True if name == "Predicates" else own if name in ("Flag", "Condition") else 2
 
 
 def outcome(made, name, operation):
@@ -156,7 +160,8 @@ TRACED_RESULTS = tuple(_traced.TRACED)
 #: What is known while a kernel is written, and no number of it.
 KNOWN = {
     ("Fragment", "__len__"): int, ("View", "__len__"): int, ("Body", "__enter__"): type(None),
-    
+    ("Fragment", "__setitem__"): type(None), ("Predicates", "__setitem__"): type(None),
+    ("Predicates", "__len__"): int, ("Coordinates", "__getitem__"): tuple,
 }  # fmt: skip
 
 

@@ -419,6 +419,7 @@ impl Build {
         let values = coverage::thread_values(&core, &body, threads);
         finish::replace(&mut body, &core.aliases);
         finish::sweep(&mut body, core.widths.len());
+        core.says_blocks(&body).map_err(|refusal| refusal.at("kernel", location))?;
         // Global tensors come first, in the order in which they were declared.
         let mut order: Vec<usize> = (0..core.buffers.len()).collect();
         order.sort_by_key(|at| core.buffers[*at].space == Space::Shared);

@@ -331,6 +331,10 @@ impl KernelError {
                 near if !near.is_empty() => format!("did you mean {}?", near[0]),
                 _ => "use a name that stands in the layout of a tensor, as M in `(M,64):(64,1)`".to_string(),
             },
+            // What is known is a multiple of nothing else.
+            Reason::Outside { extent, .. } if extent.parse::<i64>().is_ok() => {
+                format!("cut tiles whose extents divide {extent}, or use the predicated form of the statement")
+            }
             Reason::Outside { extent, .. } => {
                 format!(
                     "declare what {extent} is a multiple of, as in `M{{div=64}}`, or use the predicated form of the statement"

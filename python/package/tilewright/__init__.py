@@ -24,6 +24,8 @@ from ._kernel import copy, gemm
 from ._more import E, Param, aliases, make_composed_layout, make_layout
 from ._native import (
     BitMatrix,
+    CopyAtom,
+    Coordinates,
     Distribution,
     Expr,
     Flag,
@@ -34,6 +36,7 @@ from ._native import (
     Morphism,
     Number,
     Picture,
+    Predicates,
     Program,
     Step,
     Swizzle,
@@ -91,6 +94,7 @@ __version__: str = _native.__version__
 
 globals().update({function.__name__: function for function in functions() if function.__name__ != "make_layout"})
 globals().update(aliases)
+globals().update({name: getattr(_cute, name) for name in _cute.__all__})
 
 # Only who asks for these pays for them: their dataclasses would take a good part of an import.
 _studied = {
@@ -112,6 +116,8 @@ _studied = {
     "suggest",
 }
 
+_modules = {"arch", "gpu", "kernels", "mesh", "nvgpu"}
+
 # What hides a builtin is asked for by name.
 _builtins = {"filter", "max", "min", "range", "slice", "sum", "zip"}
 __all__ = sorted(
@@ -122,7 +128,7 @@ __all__ = sorted(
 
 
 def __getattr__(name: str) -> object:
-    if name in _studied or name in ("gpu", "kernels", "mesh"):
+    if name in _studied or name in _modules:
         from importlib import import_module
 
         if name not in _studied:
@@ -136,4 +142,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_studied, "gpu", "kernels", "mesh"} - {"aliases", "annotations"})
+    return sorted({*globals(), *_studied, *_modules} - {"aliases", "annotations"})

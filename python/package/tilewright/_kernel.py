@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _native
-from ._native import TiledCopy, TiledMma, View
+from ._native import CopyAtom, TiledCopy, TiledMma
 
 
 def _tensors(name: str, arguments: tuple[Any, ...]) -> None:
@@ -18,11 +18,14 @@ def _tensors(name: str, arguments: tuple[Any, ...]) -> None:
 def copy(*arguments: Any, **named: Any) -> None:
     """``copy(src, dst)`` copies the elements of a tensor to those of another.
 
-    ``copy(tiled_copy, src, dst, predicated=False)`` is a statement of a kernel: each thread copies
-    what the tiled copy gives it. ``predicated``: past the edges of a tensor, reads give 0 and
-    writes do nothing.
+    ``copy(tiled_copy, src, dst, predicated=False, pred=None)`` is a statement of a kernel. Of two
+    tiles each thread copies what the tiled copy gives it; of two parts, which ``partition_S`` and
+    ``partition_D`` gave a thread, it copies just those. ``copy(copy_atom, src, dst)`` copies parts.
+    ``predicated``: past the edges of a tensor, reads give 0 and writes do nothing. ``pred``: the
+    elements whose condition is true; ``cp.async`` writes zeros for the others, and any other
+    instruction leaves them as they are.
     """
-    if arguments and isinstance(arguments[0], TiledCopy):
+    if arguments and isinstance(arguments[0], (TiledCopy, CopyAtom)):
         _native.copy_tile(*arguments, **named)
     else:
         _tensors("copy", arguments)
@@ -33,12 +36,10 @@ def gemm(*arguments: Any, **named: Any) -> Any:
     """``gemm(a, b, c=None)`` multiplies matrices of the host, B having N before K.
 
     ``gemm(tiled_mma, d, a, b, c)`` is a statement of a kernel, ``D = A B + C`` of parts of one
-    tiled product, each loaded if it is in memory.
+    tiled product. A and B may be in memory, as tiles or as ``partition_A`` and ``partition_B``.
     """
     if not arguments or not isinstance(arguments[0], TiledMma):
         _tensors("gemm", arguments)
         return _native.gemm(*arguments, **named)
-    tiled_mma, d, a, b, c = arguments
-    a, b = (part.load() if isinstance(part, View) else part for part in (a, b))
-    _native.mma(tiled_mma, d, a, b, c)
+    _native.mma(*arguments, **named)
     return None

@@ -17,7 +17,6 @@ others = {
     "dice_modes": "dice",
     "functionally_equal": "equivalent",
     "tensor_zipped_divide": "zipped_divide",
-    "make_identity_tensor": "make_identity_layout",
     "identity_tensor": "make_identity_layout",
     "cdiv": "ceil_div",
     "leaves": "flatten",
@@ -34,7 +33,7 @@ elsewhere = {
     # Tensors and memory.
     "from_dlpack": "Tensor(array)",
     "make_tensor": "Tensor(array, layout)",
-    "make_fragment": "zeros(layout, dtype)",
+    "make_fragment": "make_rmem_tensor(layout, dtype) in a kernel, zeros(layout, dtype) outside",
     "empty": "zeros(layout, dtype)",
     "ones": "zeros(layout, dtype), and tensor.fill(1)",
     "full": "zeros(layout, dtype), and tensor.fill(value)",
@@ -123,7 +122,7 @@ elsewhere = {
     "is_static": "not layout.parameters",
     "register_integer_type": "nothing: whatever has __index__ is an integer",
     # Instructions.
-    "make_tiled_copy": "TiledCopy(atom, element, threads, values)",
+    "make_tiled_copy": "make_tiled_copy_tv(atom, thr_layout, val_layout), or TiledCopy(name, element, threads, values)",
     "CopyAtom": "draw('SM75_U32x4_LDSM_N'): instructions go by their names",
     "MMAAtom": "draw('SM80_16x8x16_F32F16F16F32_TN'): instructions go by their names",
     "atoms": "draw('SM80_16x8x16_F32F16F16F32_TN'): instructions go by their names",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _native
-from ._native import Body, Cursor, Expr, Flag, Fragment, Number, Pipeline, Range, Stage, Thread, Tile, View
+from ._native import Body, Coordinates, Cursor, Expr, Flag, Fragment, Number, Pipeline, Predicates, Range, Stage, Thread, Tile, View
 
 _TRUTH = (
     "has no truth value while the kernel is written, so `if`, `while`, `assert`, `and`, `or`, `not` and `in` do not take it: "
@@ -40,7 +40,7 @@ _ARRAY = (
     "is no array while the kernel is written, so functions of NumPy and PyTorch do not take it: write operators, tw.maximum(x, y), "
     "x.exp() or x.map(lambda x: ..)"
 )
-_WRITE = "is not written by `x[..] = y`: write x[..].store(y) for a tensor, x[..].set(y) for a fragment"
+_WRITE = "is not written by `x[..] = y`: write x[..].store(y) for a tensor in memory"
 _OPERATOR = {
     "matmul": "products are tw.gemm(tiled_mma, d, a, b, c)",
     "pow": "there is no power: write x * x, or (y * x.log2()).exp2() of what is positive",
@@ -79,6 +79,8 @@ _CALLED: dict[str, str] = {
     "Flag": "a condition of a thread",
     "Fragment": "a fragment",
     "View": "a tensor of a kernel",
+    "Coordinates": "an identity tensor",
+    "Predicates": "a tensor of predicates",
     "Thread": "tw.thread, which is called, `tw.thread()`,",
     "Body": "`tw.when` and its like, which open a body, `with tw.when(condition):`,",
     "Range": "tw.range, which goes right behind `for`,",
@@ -144,7 +146,7 @@ class Traced(_native.Traced):
 
 
 _NUMBERS: tuple[type, ...] = Number, Flag
-_OTHERS: tuple[type, ...] = Fragment, View, Tile, Pipeline, Cursor, Stage, Thread, Body, Range
+_OTHERS: tuple[type, ...] = Fragment, View, Coordinates, Predicates, Tile, Pipeline, Cursor, Stage, Thread, Body, Range
 for _own in _NUMBERS + _OTHERS:
     _traced(_own, _own in _NUMBERS)
 del _own

@@ -10,7 +10,7 @@ use super::number::{self, arithmetic};
 use super::operand::{self, Operand};
 use super::tile;
 use super::tiled;
-use super::trace::{Handle, Refused, Thing, run, shown};
+use super::trace::{Handle, Kind, Refused, Thing, run, shown};
 use super::traced::Traced;
 use crate::convert::python;
 
@@ -83,6 +83,19 @@ arithmetic! { Fragment {
         let (py, own, at) = (at.py(), self.handle, operand::known_coordinate(at)?);
         let made = run(py, move |room| Ok(room.keep(Thing::Fragment(room.fragment(own)?.slice(at)?))))?;
         operand::object(py, made)
+    }
+
+    /// Writes a number, or the elements of a fragment, to those at a coordinate or of an index.
+    fn __setitem__(&self, at: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (py, own, at, with) =
+            (at.py(), self.handle, operand::known_coordinate(at)?, operand::operand(value)?);
+        run(py, move |room| {
+            let part = room.fragment(own)?.slice(at)?;
+            match &with {
+                Operand::Of(handle) if handle.kind() == Kind::Fragment => Ok(part.assign(&room.fragment(*handle)?)?),
+                with => Ok(part.fill(with.number(room, part.element())?)?),
+            }
+        })
     }
 
     /// The numbers of the elements, by index.

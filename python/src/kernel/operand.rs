@@ -8,15 +8,17 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
 use tilewright_kernel::{Element, Num, Reduction};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{AnyTree, Coord, Layout, Slot, Tiler, Tree};
 use tilewright_notation::Value;
 
+use super::coordinates::Coordinates;
 use super::fragment::Fragment;
 use super::number::{Flag, Number};
 use super::pipeline::{Cursor, Pipeline, Stage};
+use super::predicates::Predicates;
 use super::tile::Tile;
 use super::trace::{Handle, Kind, Refused, Room};
 use super::traced;
@@ -30,6 +32,8 @@ pub fn object(py: Python<'_>, handle: Handle) -> PyResult<Bound<'_, PyAny>> {
     Ok(match handle.kind() {
         Kind::View => traced::object(py, View { handle })?.into_any(),
         Kind::Fragment => traced::object(py, Fragment { handle })?.into_any(),
+        Kind::Coordinates => traced::object(py, Coordinates { handle })?.into_any(),
+        Kind::Predicates => traced::object(py, Predicates { handle })?.into_any(),
         Kind::Number => traced::object(py, Number { handle })?.into_any(),
         Kind::Flag => traced::object(py, Flag { handle, known: None, sizes: Vec::new() })?.into_any(),
         Kind::Tile => traced::object(py, Tile { handle })?.into_any(),
@@ -256,6 +260,37 @@ fn unknown(py: Python<'_>, what: &str, value: &Value) -> PyErr {
         Ok(()) => error,
         Err(failed) => failed,
     }
+}
+
+/// A shape of numbers that are known, or become known at launch.
+pub fn launch_tree(object: &Bound<'_, PyAny>) -> PyResult<Tree<Expr>> {
+    let value = convert::value(object)?;
+    let tree = match &value {
+        Value::Int(number) => Some(Tree::leaf(Expr::from(*number))),
+        Value::Tree(tree) => tree.launch(),
+        _ => None,
+    };
+    tree.ok_or_else(|| PyTypeError::new_err(format!("expected numbers, or tuples of them, not {value}")))
+}
+
+/// The modes of a tiler and of a coordinate of tiles that are those of a tensor: all, or those for
+/// which a projection has 1 and not None.
+pub fn projected<'py>(
+    tiler: &Bound<'py, PyAny>,
+    coord: &Bound<'py, PyAny>,
+    proj: Option<&Bound<'py, PyTuple>>,
+) -> PyResult<(String, Coord<Expr>)> {
+    let py = tiler.py();
+    let Some(proj) = proj else { return Ok((text(tiler)?, coordinate(coord)?)) };
+    let kept = |of: &Bound<'py, PyAny>, what: &str| -> PyResult<Bound<'py, PyAny>> {
+        let of = of.cast::<PyTuple>().map_err(|_| PyTypeError::new_err(format!("with proj, {what} is a tuple")))?;
+        if of.len() != proj.len() {
+            return Err(PyValueError::new_err(format!("proj and {what} have as many modes each")));
+        }
+        let modes = of.iter().zip(proj.iter()).filter(|(_, keep)| !keep.is_none());
+        Ok(PyTuple::new(py, modes.map(|(mode, _)| mode).collect::<Vec<_>>())?.into_any())
+    };
+    Ok((text(&kept(tiler, "the tiler")?)?, coordinate(&kept(coord, "the coordinate")?)?))
 }
 
 /// A layout whose numbers are known.

@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::{CopyBy, Fragment as KernelFragment, Tensor as KernelTensor, View as KernelView};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{AnyCoord, AnyTree, Slot, Tree};
 use tilewright_notation::Value;
@@ -11,8 +12,9 @@ use tilewright_notation::Value;
 use super::fragment::Fragment;
 use super::number::Number;
 use super::operand;
-use super::tiled::{TiledCopy, TiledMma};
-use super::trace::{Handle, Refused, Thing, run};
+use super::predicates::Predicates;
+use super::tiled::{CopyAtom, TiledCopy, TiledMma};
+use super::trace::{Handle, Refused, Room, Thing, run};
 use super::traced::Traced;
 use super::view::View;
 use crate::convert::python;
@@ -187,39 +189,97 @@ fn tensor(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Handle> {
     Err(PyTypeError::new_err(format!("{what} is a tensor of the kernel or a fragment, not {kind}")))
 }
 
-/// Copies a tile: each thread what the tiled copy gives it. `predicated`: past the edges of a
-/// tensor, reads give 0 and writes do nothing.
+/// What a copy is made by: a tiled copy, or an instruction alone.
+enum By {
+    Tiled(tilewright_atoms::TiledCopy),
+    Alone(tilewright_atoms::CopyAtom),
+}
+
+impl CopyBy for By {
+    fn instruction(&self) -> &tilewright_atoms::CopyAtom {
+        match self {
+            By::Tiled(copy) => copy.atom(),
+            By::Alone(atom) => atom,
+        }
+    }
+
+    fn tiling(&self) -> Option<&tilewright_atoms::TiledCopy> {
+        match self {
+            By::Tiled(copy) => Some(copy),
+            By::Alone(_) => None,
+        }
+    }
+}
+
+/// A tensor in memory, or a fragment.
+enum End<'k> {
+    View(KernelView<'k>),
+    Fragment(KernelFragment<'k>),
+}
+
+impl<'k> End<'k> {
+    fn of(room: &Room<'k>, handle: Handle) -> Result<End<'k>, Refused> {
+        match room.thing(handle)? {
+            Thing::View(view) => Ok(End::View(view)),
+            _ => Ok(End::Fragment(room.fragment(handle)?)),
+        }
+    }
+}
+
+impl<'k> KernelTensor<'k> for End<'k> {
+    fn as_view(&self) -> Option<&KernelView<'k>> {
+        match self {
+            End::View(view) => Some(view),
+            End::Fragment(_) => None,
+        }
+    }
+
+    fn as_fragment(&self) -> Option<&KernelFragment<'k>> {
+        match self {
+            End::View(_) => None,
+            End::Fragment(fragment) => Some(fragment),
+        }
+    }
+}
+
+/// Copies tiles, each thread what the tiled copy gives it; or parts, element for element.
+/// `predicated`: past the edges of a tensor, reads give 0 and writes do nothing. `pred`: the
+/// elements whose condition is true.
 #[pyfunction]
-#[pyo3(signature = (tiled_copy, source, destination, *, predicated = false))]
+#[pyo3(signature = (copy, source, destination, *, predicated = false, pred = None))]
 pub fn copy_tile(
-    tiled_copy: &Bound<'_, TiledCopy>,
+    copy: &Bound<'_, PyAny>,
     source: &Bound<'_, PyAny>,
     destination: &Bound<'_, PyAny>,
     predicated: bool,
+    pred: Option<&Bound<'_, Predicates>>,
 ) -> PyResult<()> {
-    let (by, from, to) =
-        (tiled_copy.get().copy.clone(), tensor(source, "the source")?, tensor(destination, "the destination")?);
-    run(tiled_copy.py(), move |room| {
-        macro_rules! copied {
-            ($from:expr, $to:expr) => {
-                if predicated {
-                    room.build.copy_predicated(&by, $from, $to)?
-                } else {
-                    room.build.copy(&by, $from, $to)?
-                }
-            };
+    let by = match (copy.cast::<TiledCopy>(), copy.cast::<CopyAtom>()) {
+        (Ok(tiled), _) => By::Tiled(tiled.get().copy.clone()),
+        (_, Ok(atom)) => By::Alone(atom.get().atom.clone()),
+        _ => {
+            let kind = copy.get_type();
+            return Err(PyTypeError::new_err(format!("expected a tiled copy or a copy atom, not {}", kind.name()?)));
         }
-        match (room.thing(from)?, room.thing(to)?) {
-            (Thing::View(from), Thing::View(to)) => copied!(&from, &to),
-            (Thing::View(from), Thing::Fragment(to)) => copied!(&from, &to),
-            (Thing::Fragment(from), Thing::View(to)) => copied!(&from, &to),
-            _ => return Err(Refused::here("both are fragments", "write to a fragment with `set`")),
+    };
+    let (from, to) = (tensor(source, "the source")?, tensor(destination, "the destination")?);
+    let pred = pred.map(|pred| pred.get().handle);
+    run(copy.py(), move |room| {
+        let (from, to) = (End::of(room, from)?, End::of(room, to)?);
+        if let (End::Fragment(from), End::Fragment(to), None) = (&from, &to, pred) {
+            return Ok(to.assign(from)?);
+        }
+        match (pred, predicated) {
+            (Some(pred), _) => room.build.copy_if(&by, &room.predicates(pred)?, &from, &to)?,
+            (None, true) => room.build.copy_predicated(&by, &from, &to)?,
+            (None, false) => room.build.copy(&by, &from, &to)?,
         }
         Ok(())
     })
 }
 
-/// `D = A B + C` of parts of one tiled product, D and C possibly the same. B has N before K.
+/// `D = A B + C` of parts of one tiled product, D and C possibly the same. B has N before K. A and B
+/// may be in memory.
 #[pyfunction]
 pub fn mma(
     tiled_mma: &Bound<'_, TiledMma>,
@@ -232,13 +292,7 @@ pub fn mma(
     let (a, b) = (tensor(a, "A")?, tensor(b, "B")?);
     run(tiled_mma.py(), move |room| {
         let (d, c) = (room.fragment(d)?, room.fragment(c)?);
-        let multiplied = match (room.thing(a)?, room.thing(b)?) {
-            (Thing::Fragment(a), Thing::Fragment(b)) => room.build.mma(&by, &d, &a, &b, &c),
-            (Thing::View(a), Thing::View(b)) => room.build.mma(&by, &d, &a, &b, &c),
-            (Thing::Fragment(a), Thing::View(b)) => room.build.mma(&by, &d, &a, &b, &c),
-            _ => return Err(Refused::here("B is in registers and A is not", "load A too")),
-        };
-        Ok(multiplied?)
+        Ok(room.build.mma(&by, &d, &End::of(room, a)?, &End::of(room, b)?, &c)?)
     })
 }
 

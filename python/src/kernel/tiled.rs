@@ -1,20 +1,107 @@
 //! Tiled copies and tiled products: instructions over threads and tiles.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use tilewright_atoms::{self as atoms, CopyAtom, MmaAtom};
-use tilewright_layout::{AnyLayout, Tiler};
+use pyo3::types::PyInt;
+use tilewright_atoms as atoms;
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{AnyLayout, AnyTree, Tiler};
 use tilewright_notation::Value;
 
+use super::coordinates::Coordinates;
+use super::fragment::Fragment;
 use super::operand;
+use super::statement::Thread;
 use super::view::{View, factor};
-use crate::convert::python;
-use crate::refusal;
+use crate::convert::{self, python};
+use crate::{function, refusal};
+
+/// An instruction that copies, for elements of a type: what `make_tiled_copy_tv` repeats over
+/// threads and values, and what copies parts.
+#[pyclass(frozen, module = "tilewright")]
+pub struct CopyAtom {
+    pub atom: atoms::CopyAtom,
+    /// The bits of an element, where they were said.
+    bits: Option<i64>,
+}
+
+#[pymethods]
+impl CopyAtom {
+    #[new]
+    #[pyo3(signature = (instruction, element = None))]
+    fn new(py: Python<'_>, instruction: &str, element: Option<&Bound<'_, PyAny>>) -> PyResult<CopyAtom> {
+        let atom = atoms::CopyAtom::named(instruction).map_err(|error| refusal::of(py, &error))?;
+        Ok(CopyAtom { atom, bits: element.map(bits_of).transpose()? })
+    }
+
+    /// The name of the instruction.
+    #[getter]
+    fn instruction(&self) -> String {
+        self.atom.name().to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<copy atom {}>", self.atom.name())
+    }
+}
+
+/// The bits of an element: of a type, or as an integer.
+fn bits_of(element: &Bound<'_, PyAny>) -> PyResult<i64> {
+    match element.cast_exact::<PyInt>() {
+        Ok(bits) => bits.extract(),
+        Err(_) => Ok(i64::from(operand::element(element)?.bits())),
+    }
+}
+
+/// The instruction that a name or a copy atom is, and the bits of its elements, if they were said.
+fn instruction_of(object: &Bound<'_, PyAny>) -> PyResult<(atoms::CopyAtom, Option<i64>)> {
+    if let Ok(atom) = object.cast::<CopyAtom>() {
+        return Ok((atom.get().atom.clone(), atom.get().bits));
+    }
+    let name = object.extract::<String>()?;
+    let atom = atoms::CopyAtom::named(&name).map_err(|error| refusal::of(object.py(), &error))?;
+    Ok((atom, None))
+}
+
+/// Which thread of an instruction a slice is: none where it is the one that runs.
+fn thread_of(thread: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Expr>> {
+    match thread {
+        None => Ok(None),
+        Some(thread) if thread.is_none() || thread.is_instance_of::<Thread>() => Ok(None),
+        Some(thread) => operand::index(thread).map(Some),
+    }
+}
+
+/// The function of the package of the same name, of a value of the language.
+fn in_the_language<'py>(name: &str, own: &Bound<'py, PyAny>, of: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    own.py().import("tilewright")?.getattr(name)?.call1((own, of))
+}
+
+/// The value of a program, and of a thread of it.
+fn value_of(py: Python<'_>, program: &str, thread: Option<&Expr>) -> PyResult<Value> {
+    let tiled = convert::program(py, program)?;
+    match thread {
+        None => Ok(tiled),
+        Some(thread) => function::value(py, "get_slice", &[tiled, Value::from(AnyTree::from(thread.clone()))]),
+    }
+}
 
 /// A copy of tiles by many threads: an instruction by its name, the layout of threads, and that of
 /// the values of each.
 #[pyclass(frozen, module = "tilewright")]
 pub struct TiledCopy {
     pub copy: atoms::TiledCopy,
+    /// Of which thread partitions are; none for the one that runs.
+    pub thread: Option<Expr>,
+    /// The program of the language that makes it.
+    program: String,
+}
+
+impl TiledCopy {
+    /// What it is in the language.
+    pub fn value(&self, py: Python<'_>) -> PyResult<Value> {
+        value_of(py, &self.program, self.thread.as_ref())
+    }
 }
 
 #[pymethods]
@@ -22,25 +109,37 @@ impl TiledCopy {
     #[new]
     fn new(
         py: Python<'_>,
-        instruction: &str,
+        instruction: &Bound<'_, PyAny>,
         element: &Bound<'_, PyAny>,
         threads: &Bound<'_, PyAny>,
         values: &Bound<'_, PyAny>,
     ) -> PyResult<TiledCopy> {
-        let bits = i64::from(operand::element(element)?.bits());
+        let (atom, said) = instruction_of(instruction)?;
+        let bits = match (element.is_none(), said) {
+            (true, Some(bits)) => bits,
+            (true, None) => return Err(PyTypeError::new_err("a tiled copy is of elements of a type: say it")),
+            (false, _) => bits_of(element)?,
+        };
         let (threads, values) = (operand::layout(threads)?, operand::layout(values)?);
-        let made = CopyAtom::named(instruction).and_then(|atom| atoms::TiledCopy::new(atom, bits, &threads, &values));
-        Ok(TiledCopy { copy: made.map_err(|error| refusal::of(py, &error))? })
+        let program = format!("make_tiled_copy_tv({}, {bits}, {threads}, {values})", atoms::word(atom.name()));
+        let copy = atoms::TiledCopy::new(atom, bits, &threads, &values).map_err(|error| refusal::of(py, &error))?;
+        Ok(TiledCopy { copy, thread: None, program })
     }
 
     /// The copy of an operand, "A", "B" or "C", of a tiled product, in which each thread has what
     /// it has there.
     #[staticmethod]
-    fn of_operand(py: Python<'_>, instruction: &str, mma: &Bound<'_, TiledMma>, operand: &str) -> PyResult<TiledCopy> {
-        let operand = factor(operand)?;
-        let made =
-            CopyAtom::named(instruction).and_then(|atom| atoms::TiledCopy::of_operand(atom, &mma.get().mma, operand));
-        Ok(TiledCopy { copy: made.map_err(|error| refusal::of(py, &error))? })
+    fn of_operand(
+        py: Python<'_>,
+        instruction: &Bound<'_, PyAny>,
+        mma: &Bound<'_, TiledMma>,
+        operand: &str,
+    ) -> PyResult<TiledCopy> {
+        let (atom, _) = instruction_of(instruction)?;
+        let letter = if operand == "D" { "C" } else { operand };
+        let program = format!("make_tiled_copy_{letter}({}, {})", atoms::word(atom.name()), mma.get().program);
+        let made = atoms::TiledCopy::of_operand(atom, &mma.get().mma, factor(operand)?);
+        Ok(TiledCopy { copy: made.map_err(|error| refusal::of(py, &error))?, thread: None, program })
     }
 
     /// The name of the instruction.
@@ -61,23 +160,46 @@ impl TiledCopy {
         self.copy.tile_shape()
     }
 
-    /// What this thread reads of a tensor.
+    /// What a thread reads of a tensor.
     #[pyo3(name = "partition_S")]
-    fn partition_source<'py>(slf: &Bound<'py, Self>, view: &Bound<'py, View>) -> PyResult<Bound<'py, PyAny>> {
-        view.call_method1("partition_source", (slf,))
+    fn partition_source<'py>(slf: &Bound<'py, Self>, tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if tensor.is_instance_of::<View>() || tensor.is_instance_of::<Coordinates>() {
+            return tensor.call_method1("partition_source", (slf,));
+        }
+        in_the_language("partition_S", slf.as_any(), tensor)
     }
 
-    /// What this thread writes of a tensor.
+    /// What a thread writes of a tensor.
     #[pyo3(name = "partition_D")]
-    fn partition_destination<'py>(slf: &Bound<'py, Self>, view: &Bound<'py, View>) -> PyResult<Bound<'py, PyAny>> {
-        view.call_method1("partition_destination", (slf,))
+    fn partition_destination<'py>(slf: &Bound<'py, Self>, tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if tensor.is_instance_of::<View>() || tensor.is_instance_of::<Coordinates>() {
+            return tensor.call_method1("partition_destination", (slf,));
+        }
+        in_the_language("partition_D", slf.as_any(), tensor)
     }
 
-    /// The copy itself: what a thread has of it is found by its number in the kernel.
+    /// The registers of a fragment in the modes of what a thread reads.
+    #[pyo3(name = "retile_S")]
+    fn retile_source<'py>(slf: &Bound<'py, Self>, fragment: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if fragment.is_instance_of::<Fragment>() {
+            return fragment.call_method1("retile_source", (slf,));
+        }
+        in_the_language("retile_S", slf.as_any(), fragment)
+    }
+
+    /// The registers of a fragment in the modes of what a thread writes.
+    #[pyo3(name = "retile_D")]
+    fn retile_destination<'py>(slf: &Bound<'py, Self>, fragment: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if fragment.is_instance_of::<Fragment>() {
+            return fragment.call_method1("retile_destination", (slf,));
+        }
+        in_the_language("retile_D", slf.as_any(), fragment)
+    }
+
+    /// The copy for a thread: that which runs, where none is named or `tw.thread` is.
     #[pyo3(signature = (thread = None))]
-    fn get_slice<'py>(slf: &Bound<'py, Self>, thread: Option<&Bound<'py, PyAny>>) -> Bound<'py, Self> {
-        let _ = thread;
-        slf.clone()
+    fn get_slice(&self, thread: Option<&Bound<'_, PyAny>>) -> PyResult<TiledCopy> {
+        Ok(TiledCopy { copy: self.copy.clone(), thread: thread_of(thread)?, program: self.program.clone() })
     }
 
     fn __repr__(&self) -> String {
@@ -96,6 +218,44 @@ impl TiledCopy {
 #[pyclass(frozen, module = "tilewright")]
 pub struct TiledMma {
     pub mma: atoms::TiledMma,
+    /// Of which thread partitions are; none for the one that runs.
+    pub thread: Option<Expr>,
+    /// The program of the language that makes it.
+    program: String,
+}
+
+impl TiledMma {
+    /// What it is in the language.
+    pub fn value(&self, py: Python<'_>) -> PyResult<Value> {
+        value_of(py, &self.program, self.thread.as_ref())
+    }
+
+    fn part<'py>(slf: &Bound<'py, Self>, tensor: &Bound<'py, PyAny>, operand: &str) -> PyResult<Bound<'py, PyAny>> {
+        if tensor.is_instance_of::<View>() || tensor.is_instance_of::<Coordinates>() {
+            return tensor.call_method1("partition_mma", (slf, operand));
+        }
+        in_the_language(&format!("partition_{operand}"), slf.as_any(), tensor)
+    }
+
+    /// A fragment for a part of an operand: a warpgroup reads tiles from where they are.
+    fn made<'py>(
+        slf: &Bound<'py, Self>,
+        part: &Bound<'py, PyAny>,
+        operand: &str,
+        value: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if !part.is_instance_of::<View>() {
+            return in_the_language(&format!("make_fragment_{operand}"), slf.as_any(), part);
+        }
+        let name = slf.get().mma.atom().name();
+        if name.starts_with("SM90_64x") && (operand == "B" || (operand == "A" && !name.contains("_RS"))) {
+            return Ok(part.clone());
+        }
+        match operand::named_element(&value.to_lowercase()) {
+            Some(element) => part.call_method1("fragment", (element.name(),)),
+            None => part.call_method0("fragment"),
+        }
+    }
 }
 
 #[pymethods]
@@ -114,8 +274,10 @@ impl TiledMma {
             None => "(1,1,1)".parse().map_err(|error| refusal::of_layout(py, error))?,
         };
         let permutation = permutation.map_or(Ok(Tiler::Keep), operand::tiler)?;
-        let atom = MmaAtom::named(instruction).map_err(refuse)?;
-        Ok(TiledMma { mma: atoms::TiledMma::new(atom, &layout, &permutation).map_err(refuse)? })
+        let atom = atoms::MmaAtom::named(instruction).map_err(refuse)?;
+        let program = format!("make_tiled_mma({}, {layout}, {permutation})", atoms::word(atom.name()));
+        let mma = atoms::TiledMma::new(atom, &layout, &permutation).map_err(refuse)?;
+        Ok(TiledMma { mma, thread: None, program })
     }
 
     /// The name of the instruction.
@@ -142,39 +304,49 @@ impl TiledMma {
         python(py, Value::Layout(AnyLayout::from(layout)))
     }
 
-    /// What this thread has of the first factor, (M,K).
+    /// What a thread has of operand A, (M,K).
     #[pyo3(name = "partition_A")]
-    fn partition_a<'py>(slf: &Bound<'py, Self>, view: &Bound<'py, View>) -> PyResult<Bound<'py, PyAny>> {
-        view.call_method1("partition_mma", (slf, "A"))
+    fn partition_a<'py>(slf: &Bound<'py, Self>, tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        TiledMma::part(slf, tensor, "A")
     }
 
-    /// What this thread has of the second factor, (N,K).
+    /// What a thread has of operand B, (N,K).
     #[pyo3(name = "partition_B")]
-    fn partition_b<'py>(slf: &Bound<'py, Self>, view: &Bound<'py, View>) -> PyResult<Bound<'py, PyAny>> {
-        view.call_method1("partition_mma", (slf, "B"))
+    fn partition_b<'py>(slf: &Bound<'py, Self>, tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        TiledMma::part(slf, tensor, "B")
     }
 
-    /// What this thread has of the result, (M,N).
+    /// What a thread has of the result, (M,N).
     #[pyo3(name = "partition_C")]
-    fn partition_c<'py>(slf: &Bound<'py, Self>, view: &Bound<'py, View>) -> PyResult<Bound<'py, PyAny>> {
-        view.call_method1("partition_mma", (slf, "C"))
+    fn partition_c<'py>(slf: &Bound<'py, Self>, tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        TiledMma::part(slf, tensor, "C")
     }
 
-    /// A fragment of the sums for a part of the result, in the type of the sums.
+    /// A fragment for a part of operand A; the part itself, where the instruction reads memory.
+    #[pyo3(name = "make_fragment_A")]
+    fn make_fragment_a<'py>(slf: &Bound<'py, Self>, part: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let types = slf.get().mma.atom().types();
+        TiledMma::made(slf, part, "A", &types.a.to_string())
+    }
+
+    /// A fragment for a part of operand B; the part itself, where the instruction reads memory.
+    #[pyo3(name = "make_fragment_B")]
+    fn make_fragment_b<'py>(slf: &Bound<'py, Self>, part: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let types = slf.get().mma.atom().types();
+        TiledMma::made(slf, part, "B", &types.b.to_string())
+    }
+
+    /// An accumulator for a part of the result, in the type of the accumulator.
     #[pyo3(name = "make_fragment_C")]
-    fn make_fragment_c<'py>(&self, view: &Bound<'py, View>) -> PyResult<Bound<'py, PyAny>> {
-        let name = self.mma.atom().types().c.to_string();
-        match operand::named_element(&name.to_lowercase()) {
-            Some(element) => view.call_method1("fragment", (element.name(),)),
-            None => view.call_method0("fragment"),
-        }
+    fn make_fragment_c<'py>(slf: &Bound<'py, Self>, part: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let types = slf.get().mma.atom().types();
+        TiledMma::made(slf, part, "C", &types.c.to_string())
     }
 
-    /// The product itself: what a thread has of it is found by its number in the kernel.
+    /// The product for a thread: that which runs, where none is named or `tw.thread` is.
     #[pyo3(signature = (thread = None))]
-    fn get_slice<'py>(slf: &Bound<'py, Self>, thread: Option<&Bound<'py, PyAny>>) -> Bound<'py, Self> {
-        let _ = thread;
-        slf.clone()
+    fn get_slice(&self, thread: Option<&Bound<'_, PyAny>>) -> PyResult<TiledMma> {
+        Ok(TiledMma { mma: self.mma.clone(), thread: thread_of(thread)?, program: self.program.clone() })
     }
 
     fn __repr__(&self) -> String {

@@ -24,7 +24,10 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use tilewright_kernel::program::Location;
-use tilewright_kernel::{Build, Cursor, Distributed, Flag, Fragment, Kernel, KernelError, Num, Pipeline, Stage, View};
+use tilewright_kernel::{
+    Build, Coordinates, Cursor, Distributed, Flag, Fragment, Kernel, KernelError, Num, Pipeline, Predicates, Stage,
+    View,
+};
 use tilewright_layout::LayoutError;
 use tilewright_layout::symbolic::Expr;
 
@@ -84,6 +87,8 @@ impl Handle {
 pub enum Kind {
     View,
     Fragment,
+    Coordinates,
+    Predicates,
     Number,
     Flag,
     Tile,
@@ -98,6 +103,8 @@ pub enum Kind {
 pub enum Thing<'k> {
     View(View<'k>),
     Fragment(Fragment<'k>),
+    Coordinates(Coordinates<'k>),
+    Predicates(Predicates<'k>),
     Number(Num<'k>),
     Flag(Flag<'k>),
     Tile(Distributed<'k>),
@@ -145,6 +152,8 @@ impl<'k> Room<'k> {
         let kind = match thing {
             Thing::View(_) => Kind::View,
             Thing::Fragment(_) => Kind::Fragment,
+            Thing::Coordinates(_) => Kind::Coordinates,
+            Thing::Predicates(_) => Kind::Predicates,
             Thing::Number(_) => Kind::Number,
             Thing::Flag(_) => Kind::Flag,
             Thing::Tile(_) => Kind::Tile,
@@ -178,6 +187,8 @@ impl<'k> Room<'k> {
     things! {
         view View View<'k>, "tensor in memory";
         fragment Fragment Fragment<'k>, "fragment";
+        coordinates Coordinates Coordinates<'k>, "identity tensor";
+        predicates Predicates Predicates<'k>, "predicate";
         number Number Num<'k>, "number";
         flag Flag Flag<'k>, "condition";
         tile Tile Distributed<'k>, "tile";

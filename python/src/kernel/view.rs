@@ -48,9 +48,19 @@ impl View {
     }
 }
 
+impl View {
+    fn partition<'py>(&self, copy: &Bound<'py, TiledCopy>, end: CopyEnd) -> PyResult<Bound<'py, PyAny>> {
+        let (by, thread) = (copy.get().copy.clone(), copy.get().thread.clone());
+        self.cut(copy.py(), move |_, view| match &thread {
+            None => Ok(view.partition(&by, end)?),
+            Some(thread) => Ok(view.partition_at(&by, end, thread)?),
+        })
+    }
+}
+
 /// The coordinate with an index in place of each mode that is nested: the digits of the number that
 /// stands there.
-fn digits(build: &Build, shape: &Tree<Expr>, at: &Coord<Expr>) -> Result<Coord<Expr>, Refused> {
+pub fn digits(build: &Build, shape: &Tree<Expr>, at: &Coord<Expr>) -> Result<Coord<Expr>, Refused> {
     if at.is_leaf() {
         let [Slot::At(index)] = at.leaves() else { return Ok(at.clone()) };
         if shape.is_leaf() || index.known().is_some() {
@@ -132,23 +142,7 @@ impl View {
         coord: &Bound<'py, PyAny>,
         proj: Option<&Bound<'py, PyTuple>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let py = tiler.py();
-        let (tiler, coord) = match proj {
-            None => (operand::text(tiler)?, operand::coordinate(coord)?),
-            Some(proj) => {
-                let kept = |of: &Bound<'py, PyAny>, what: &str| -> PyResult<Bound<'py, PyAny>> {
-                    let of = of
-                        .cast::<PyTuple>()
-                        .map_err(|_| PyTypeError::new_err(format!("with proj, {what} is a tuple")))?;
-                    if of.len() != proj.len() {
-                        return Err(PyValueError::new_err(format!("proj and {what} have as many modes each")));
-                    }
-                    let modes = of.iter().zip(proj.iter()).filter(|(_, keep)| !keep.is_none());
-                    Ok(PyTuple::new(py, modes.map(|(mode, _)| mode).collect::<Vec<_>>())?.into_any())
-                };
-                (operand::text(&kept(tiler, "the tiler")?)?, operand::coordinate(&kept(coord, "the coordinate")?)?)
-            }
-        };
+        let (py, (tiler, coord)) = (tiler.py(), operand::projected(tiler, coord, proj)?);
         self.cut(py, move |_, view| Ok(view.local_tile(&tiler, coord)?))
     }
 
@@ -196,23 +190,23 @@ impl View {
         self.cut(py, move |_, view| Ok(view.recast(element, &layout)?))
     }
 
-    /// What this thread reads by a tiled copy.
+    /// What a thread reads by a tiled copy: this one, or that of the copy's slice.
     fn partition_source<'py>(&self, copy: &Bound<'py, TiledCopy>) -> PyResult<Bound<'py, PyAny>> {
-        let by = copy.get().copy.clone();
-        self.cut(copy.py(), move |_, view| Ok(view.partition(&by, CopyEnd::Source)?))
+        self.partition(copy, CopyEnd::Source)
     }
 
-    /// What this thread writes by a tiled copy.
+    /// What a thread writes by a tiled copy.
     fn partition_destination<'py>(&self, copy: &Bound<'py, TiledCopy>) -> PyResult<Bound<'py, PyAny>> {
-        let by = copy.get().copy.clone();
-        self.cut(copy.py(), move |_, view| Ok(view.partition(&by, CopyEnd::Destination)?))
+        self.partition(copy, CopyEnd::Destination)
     }
 
-    /// What this thread has of an operand, "A", "B" or "C", of a tiled product.
+    /// What a thread has of an operand, "A", "B" or "C", of a tiled product.
     fn partition_mma<'py>(&self, mma: &Bound<'py, TiledMma>, operand: &str) -> PyResult<Bound<'py, PyAny>> {
-        let by = mma.get().mma.clone();
-        let operand = factor(operand)?;
-        self.cut(mma.py(), move |_, view| Ok(view.partition_mma(&by, operand)?))
+        let (by, thread, operand) = (mma.get().mma.clone(), mma.get().thread.clone(), factor(operand)?);
+        self.cut(mma.py(), move |_, view| match &thread {
+            None => Ok(view.partition_mma(&by, operand)?),
+            Some(thread) => Ok(view.partition_mma_at(&by, operand, thread)?),
+        })
     }
 
     /// Mode 0 at this thread, the others left.

@@ -182,16 +182,20 @@ impl Core {
         }
     }
 
-    /// The number of threads, where that and the number of blocks were said.
-    pub(crate) fn is_said(&self) -> Result<u32, Reason> {
-        for (axis, block) in Axis::ALL.iter().zip(self.blocks) {
-            if block.is_some() && self.grid[*axis as usize].is_none() {
-                return Err(Reason::Unsaid {
-                    what: "the number of blocks",
-                    help: "cut a tensor at the block with `local_tile`, or say it with `k.grid`",
-                });
-            }
+    /// That the number of blocks was said along each axis whose blocks a program tells apart.
+    pub(crate) fn says_blocks(&self, body: &[Step]) -> Result<(), Reason> {
+        let unsaid = |axis: &&Axis| self.blocks[**axis as usize].is_some() && self.grid[**axis as usize].is_none();
+        match Axis::ALL.iter().filter(unsaid).any(|axis| super::finish::tells_blocks(body, *axis)) {
+            true => Err(Reason::Unsaid {
+                what: "the number of blocks",
+                help: "cut a tensor at the block with `local_tile`, or say it with `k.grid`",
+            }),
+            false => Ok(()),
         }
+    }
+
+    /// The number of threads, where it was said.
+    pub(crate) fn is_said(&self) -> Result<u32, Reason> {
         self.threads.ok_or(Reason::Unsaid {
             what: "the number of threads",
             help: "say it with `k.threads(256)`, or use a tiled copy or product",

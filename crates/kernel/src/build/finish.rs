@@ -10,7 +10,7 @@ use tilewright_layout::symbolic::{Parameter, Symbolic};
 
 use super::core::Core;
 use crate::program::memory::BufferId;
-use crate::program::operation::Effect;
+use crate::program::operation::{Axis, Effect, Operation, Special};
 use crate::program::register::Register;
 use crate::program::scalar::Scalar;
 use crate::program::{Instruction, Step};
@@ -81,6 +81,15 @@ pub(super) fn rename(steps: &mut [Step], numbers: &HashMap<BufferId, BufferId>) 
             }
         }
     }
+}
+
+/// Whether a program that was swept reads the number of the block along an axis.
+pub(super) fn tells_blocks(steps: &[Step], axis: Axis) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Instruction(instruction) => instruction.operation == Operation::Special(Special::Block(axis)),
+        Step::Loop(turns) => tells_blocks(&turns.body, axis),
+        Step::Branch(branch) => tells_blocks(&branch.then, axis) || tells_blocks(&branch.otherwise, axis),
+    })
 }
 
 /// Whether an instruction must remain, whoever reads its results.
