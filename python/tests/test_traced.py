@@ -150,8 +150,10 @@ def outcome(made, name, operation):
     """What an operation gives, and what it raises."""
     if operation == "__reversed__":
         pass
+    # A predicate is written by a condition, and read by an index.
+    other = 0 if (name, operation) == ("Predicates", "__getitem__") else operands(name, made[name])
     try:
-        return OPERATIONS[operation](made[name], operands(name, made[name])), None
+        return OPERATIONS[operation](made[name], other), None
     except Exception as error:
         return None, error
 

@@ -218,6 +218,15 @@ impl Access {
         Ok(Access { lanes: self.lanes, ..changed })
     }
 
+    /// The name of the access to matrices along the other mode; none of other accesses.
+    pub(crate) fn along_the_other(&self) -> Option<String> {
+        let matrices = self.name.starts_with("ldmatrix") || self.name.starts_with("stmatrix");
+        match self.name.strip_suffix(".trans") {
+            Some(stem) => Some(stem.to_owned()),
+            None => matches!((self.fixed, matrices), (true, true)).then(|| format!("{}.trans", self.name)),
+        }
+    }
+
     /// Whether the instruction says which lane takes what.
     pub fn is_fixed(&self) -> bool {
         self.fixed

@@ -31,6 +31,8 @@ pub enum AnalysisError {
         offset: Box<str>,
         /// How many elements are taken together.
         vector: i64,
+        /// The access of the other direction, where elements do lie side by side along it.
+        other: Option<Box<str>>,
     },
     /// E0603: a load or store does not begin at a multiple of its width.
     Misaligned {
@@ -141,6 +143,9 @@ impl AnalysisError {
     pub fn help(&self) -> Option<String> {
         let help = match self {
             AnalysisError::Width { .. } => "take a vector of 1, 2, 4, 8 or 16 bytes",
+            AnalysisError::Split { other: Some(other), .. } => {
+                return Some(format!("elements lie side by side along the other mode: take `{other}`"));
+            }
             AnalysisError::Split { .. } => {
                 "take fewer elements at once, or let the values of a thread lie side by side"
             }
@@ -177,7 +182,7 @@ impl fmt::Display for AnalysisError {
             AnalysisError::Width { bits, vector } => {
                 write!(f, "no load or store takes {vector} elements of {bits} bits")
             }
-            AnalysisError::Split { thread, value, start, offset, vector } => write!(
+            AnalysisError::Split { thread, value, start, offset, vector, .. } => write!(
                 f,
                 "thread {thread} takes {vector} elements from offset {start} on, but its value {value} is at {offset}"
             ),

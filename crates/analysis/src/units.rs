@@ -101,9 +101,12 @@ impl<N: Number, F: Fn(i64) -> Result<N, LayoutError>> Units<'_, F> {
             match offset.same(&wanted) {
                 Truth::Proved => {}
                 Truth::Refuted => {
-                    let (start, offset) = (start.to_string().into(), offset.to_string().into());
-                    let split = (thread, first + value);
-                    return Err(AnalysisError::Split { thread: split.0, value: split.1, start, offset, vector });
+                    let (base, start) = (start.clone(), start.to_string().into());
+                    let offset = offset.to_string().into();
+                    // Lanes are neighbours across the rows of a matrix.
+                    let across = || Some(self.offset(thread + 1, first).ok()?.minus(&base)? == N::from(1));
+                    let other = self.access.along_the_other().filter(|_| across() == Some(true)).map(String::into);
+                    return Err(AnalysisError::Split { thread, value: first + value, start, offset, vector, other });
                 }
                 Truth::Open => {
                     let question = Box::new(Question::new(Condition::Equal, &offset, &wanted));

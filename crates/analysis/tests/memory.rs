@@ -250,6 +250,23 @@ fn what_no_lane_takes_is_refused() {
     let down: Layout = "(8,32):(1,8)".parse().unwrap();
     let split = Access::thread_values(&down.shape(), 32, 4).unwrap();
     assert_eq!(bank_conflicts(&Storage::from(&down), &split, Banks::NVIDIA).unwrap_err().code(), "E0602");
+    // Matrices whose rows lie along the other mode are read by the other form of the instruction.
+    for (layout, asked, meant) in [
+        ("(64,64):(1,64)", "ldmatrix.x4", Some("ldmatrix.x4.trans")),
+        ("(64,64):(64,1)", "stmatrix.trans", Some("stmatrix")),
+        ("(64,64):(2,128)", "ldmatrix.x2", None),
+    ] {
+        let tile: Layout = layout.parse().unwrap();
+        let of = |name: &str| {
+            let access = Access::of_name(name, &tile.shape(), 16, 1).unwrap().unwrap();
+            bank_conflicts(&Storage::from(&tile), &access, Banks::NVIDIA)
+        };
+        let refused = of(asked).unwrap_err();
+        assert_eq!(refused.code(), "E0602");
+        assert_eq!(refused.help().unwrap().contains(&format!("take `{}`", meant.unwrap_or("?"))), meant.is_some());
+        // What is advised was tried.
+        assert!(meant.is_none_or(|meant| of(meant).is_ok()));
+    }
     let far: Layout = "(8,2):(1,4611686018427387904)".parse().unwrap();
     let apart = Access::thread_values(&far.shape(), 8, 1).unwrap();
     assert!(bank_conflicts(&Storage::from(&far), &apart, Banks::NVIDIA).is_ok());

@@ -17,7 +17,7 @@ tuples, ``None`` is ``_``, and text is read as a program of the language.
 
 from __future__ import annotations
 
-from . import _native, _traced  # noqa: F401
+from . import _cute, _native, _traced  # noqa: F401
 from ._errors import GpuError, KernelError, LayoutError
 from ._jit import Array, InOut, Input, Kernel, Output, Scalar, dynamic, jit, spec, static
 from ._kernel import copy, gemm

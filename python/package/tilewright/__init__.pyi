@@ -1,9 +1,38 @@
 # Written by stubs.py; change stubs/ or the table of functions.
 from typing import Any, overload
 
+from . import arch as arch
 from . import gpu as gpu
 from . import kernels as kernels
 from . import mesh as mesh
+from . import nvgpu as nvgpu
+from ._cute import BFloat16 as BFloat16
+from ._cute import Boolean as Boolean
+from ._cute import ElementType as ElementType
+from ._cute import Float16 as Float16
+from ._cute import Float32 as Float32
+from ._cute import Float64 as Float64
+from ._cute import Float8E4M3FN as Float8E4M3FN
+from ._cute import Float8E5M2 as Float8E5M2
+from ._cute import Int16 as Int16
+from ._cute import Int32 as Int32
+from ._cute import Int64 as Int64
+from ._cute import Int8 as Int8
+from ._cute import Uint16 as Uint16
+from ._cute import Uint32 as Uint32
+from ._cute import Uint64 as Uint64
+from ._cute import Uint8 as Uint8
+from ._cute import elem_less as elem_less
+from ._cute import make_copy_atom as make_copy_atom
+from ._cute import make_identity_tensor as make_identity_tensor
+from ._cute import make_rmem_tensor as make_rmem_tensor
+from ._cute import make_rmem_tensor_like as make_rmem_tensor_like
+from ._cute import make_tiled_copy_A as make_tiled_copy_A
+from ._cute import make_tiled_copy_B as make_tiled_copy_B
+from ._cute import make_tiled_copy_C as make_tiled_copy_C
+from ._cute import make_tiled_copy_tv as make_tiled_copy_tv
+from ._cute import make_tiled_mma as make_tiled_mma
+from ._cute import range_constexpr as range_constexpr
 from ._errors import GpuError as GpuError
 from ._errors import KernelError as KernelError
 from ._errors import LayoutError as LayoutError
@@ -24,6 +53,8 @@ from ._more import Param as Param
 from ._more import make_composed_layout as make_composed_layout
 from ._more import make_layout as make_layout
 from ._native import BitMatrix as BitMatrix
+from ._native import Coordinates as Coordinates
+from ._native import CopyAtom as CopyAtom
 from ._native import Distribution as Distribution
 from ._native import Expr as Expr
 from ._native import Flag as Flag
@@ -34,6 +65,7 @@ from ._native import LinearLayout as LinearLayout
 from ._native import Morphism as Morphism
 from ._native import Number as Number
 from ._native import Picture as Picture
+from ._native import Predicates as Predicates
 from ._native import Program as Program
 from ._native import Step as Step
 from ._native import Swizzle as Swizzle
@@ -113,20 +145,34 @@ __all__ = [
     "Advice",
     "Argument",
     "Array",
+    "BFloat16",
     "Banks",
     "BitMatrix",
+    "Boolean",
     "Claim",
+    "Coordinates",
+    "CopyAtom",
     "Derivation",
     "Distribution",
     "E",
+    "ElementType",
     "Expr",
     "Flag",
+    "Float16",
+    "Float32",
+    "Float64",
+    "Float8E4M3FN",
+    "Float8E5M2",
     "Footprint",
     "Fragment",
     "Function",
     "GpuError",
     "InOut",
     "Input",
+    "Int16",
+    "Int32",
+    "Int64",
+    "Int8",
     "IntTuple",
     "Kernel",
     "KernelError",
@@ -141,6 +187,7 @@ __all__ = [
     "OutsideDomain",
     "Param",
     "Picture",
+    "Predicates",
     "Program",
     "Scalar",
     "Step",
@@ -151,6 +198,10 @@ __all__ = [
     "TiledCopy",
     "TiledMma",
     "Tiler",
+    "Uint16",
+    "Uint32",
+    "Uint64",
+    "Uint8",
     "Value",
     "View",
     "Xor",
@@ -292,6 +343,7 @@ __all__ = [
     "logical_divide",
     "logical_product",
     "make_composed_layout",
+    "make_copy_atom",
     "make_fragment_A",
     "make_fragment_B",
     "make_fragment_C",
@@ -302,6 +354,8 @@ __all__ = [
     "make_layout_like",
     "make_layout_tv",
     "make_ordered_layout",
+    "make_rmem_tensor",
+    "make_rmem_tensor_like",
     "make_tiled_copy_A",
     "make_tiled_copy_B",
     "make_tiled_copy_C",
@@ -334,6 +388,7 @@ __all__ = [
     "pullback",
     "pushforward",
     "raked_product",
+    "range_constexpr",
     "rank",
     "recast_layout",
     "reduce",
@@ -647,11 +702,6 @@ def tile_to_shape(A: Argument, shape: Argument, order: Argument = None) -> Layou
 def make_layout_tv(threads: Argument, values: Argument) -> tuple[IntTuple, Layout]: ...
 def max_common_layout(A: Argument, B: Argument) -> Layout: ...
 def max_common_vector(A: Argument, B: Argument) -> int: ...
-def make_tiled_mma(atom: Argument, atom_layout_mnk: Argument = None, permutation_mnk: Argument = None) -> tuple[Any, ...]: ...
-def make_tiled_copy_tv(atom: Argument, bits: Argument, thr_layout: Argument, val_layout: Argument) -> tuple[Any, ...]: ...
-def make_tiled_copy_A(atom: Argument, mma: Argument) -> tuple[Any, ...]: ...
-def make_tiled_copy_B(atom: Argument, mma: Argument) -> tuple[Any, ...]: ...
-def make_tiled_copy_C(atom: Argument, mma: Argument) -> tuple[Any, ...]: ...
 def get_slice(tiled: Argument, thread: Argument) -> tuple[Any, ...]: ...
 def layoutA_TV(mma: Argument) -> Layout: ...
 def layoutB_TV(mma: Argument) -> Layout: ...
@@ -724,7 +774,6 @@ def congruent(a: Argument, b: Argument) -> bool: ...
 def weakly_congruent(a: Argument, b: Argument) -> bool: ...
 def compatible(a: Argument, b: Argument) -> bool: ...
 def evenly_divides(a: Argument, tiler: Argument) -> bool: ...
-def elem_less(a: Argument, b: Argument) -> bool: ...
 def elem_leq(a: Argument, b: Argument) -> bool: ...
 def elem_gtr(a: Argument, b: Argument) -> bool: ...
 def elem_geq(a: Argument, b: Argument) -> bool: ...
@@ -791,7 +840,6 @@ dice_ = dice
 dice_modes = dice
 functionally_equal = equivalent
 tensor_zipped_divide = zipped_divide
-make_identity_tensor = make_identity_layout
 identity_tensor = make_identity_layout
 cdiv = ceil_div
 leaves = flatten

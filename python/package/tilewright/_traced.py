@@ -145,6 +145,10 @@ class Traced(_native.Traced):
         _traced(cls, True)
 
 
+# What is written by index is not deleted by it.
+for _own in (Fragment, Predicates):
+    setattr(_own, "__delitem__", _refused("__delitem__"))
+
 _NUMBERS: tuple[type, ...] = Number, Flag
 _OTHERS: tuple[type, ...] = Fragment, View, Coordinates, Predicates, Tile, Pipeline, Cursor, Stage, Thread, Body, Range
 for _own in _NUMBERS + _OTHERS:
