@@ -14,9 +14,9 @@ use crate::guarded::{Guarded, Outcome};
 /// How far the device may be from the interpreter, which adds up in another order.
 const RELATIVE: f64 = 0.03;
 const ABSOLUTE: f64 = 0.03;
-/// The same where a factor is rounded to 8 bits on the way: a number near 1 moves by 1/16 where the
-/// exponential is off in its last bit, times an element of the other factor.
-const ABSOLUTE_OF_8_BITS: f64 = 0.25;
+/// The same where an operand is rounded to e4m3 on the way: its numbers below 1 are 1/16 apart, so one
+/// that lies halfway between two moves by 1/16 if the exponential differs in its last bit.
+const ABSOLUTE_OF_8_BITS: f64 = 0.03 + 1.0 / 16.0;
 
 /// A product of bf16 whose rows lie so many elements apart: bulk stores leave where they may.
 fn product(chance: &mut Chance) -> String {
