@@ -191,7 +191,7 @@ fn tensor(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Handle> {
 
 /// What a copy is made by: a tiled copy, or an instruction alone.
 enum By {
-    Tiled(tilewright_atoms::TiledCopy),
+    Tiled(Box<tilewright_atoms::TiledCopy>),
     Alone(tilewright_atoms::CopyAtom),
 }
 
@@ -213,14 +213,14 @@ impl CopyBy for By {
 
 /// A tensor in memory, or a fragment.
 enum End<'k> {
-    View(KernelView<'k>),
+    View(Box<KernelView<'k>>),
     Fragment(KernelFragment<'k>),
 }
 
 impl<'k> End<'k> {
     fn of(room: &Room<'k>, handle: Handle) -> Result<End<'k>, Refused> {
         match room.thing(handle)? {
-            Thing::View(view) => Ok(End::View(view)),
+            Thing::View(view) => Ok(End::View(Box::new(view))),
             _ => Ok(End::Fragment(room.fragment(handle)?)),
         }
     }
@@ -255,7 +255,7 @@ pub fn copy_tile(
     pred: Option<&Bound<'_, Predicates>>,
 ) -> PyResult<()> {
     let by = match (copy.cast::<TiledCopy>(), copy.cast::<CopyAtom>()) {
-        (Ok(tiled), _) => By::Tiled(tiled.get().copy.clone()),
+        (Ok(tiled), _) => By::Tiled(Box::new(tiled.get().copy.clone())),
         (_, Ok(atom)) => By::Alone(atom.get().atom.clone()),
         _ => {
             let kind = copy.get_type();
