@@ -192,7 +192,7 @@ fn tensor(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Handle> {
 /// What a copy is made by: a tiled copy, or an instruction alone.
 enum By {
     Tiled(Box<tilewright_atoms::TiledCopy>),
-    Alone(tilewright_atoms::CopyAtom),
+    Alone(Box<tilewright_atoms::CopyAtom>),
 }
 
 impl CopyBy for By {
@@ -214,14 +214,14 @@ impl CopyBy for By {
 /// A tensor in memory, or a fragment.
 enum End<'k> {
     View(Box<KernelView<'k>>),
-    Fragment(KernelFragment<'k>),
+    Fragment(Box<KernelFragment<'k>>),
 }
 
 impl<'k> End<'k> {
     fn of(room: &Room<'k>, handle: Handle) -> Result<End<'k>, Refused> {
         match room.thing(handle)? {
             Thing::View(view) => Ok(End::View(Box::new(view))),
-            _ => Ok(End::Fragment(room.fragment(handle)?)),
+            _ => Ok(End::Fragment(Box::new(room.fragment(handle)?))),
         }
     }
 }
@@ -256,7 +256,7 @@ pub fn copy_tile(
 ) -> PyResult<()> {
     let by = match (copy.cast::<TiledCopy>(), copy.cast::<CopyAtom>()) {
         (Ok(tiled), _) => By::Tiled(Box::new(tiled.get().copy.clone())),
-        (_, Ok(atom)) => By::Alone(atom.get().atom.clone()),
+        (_, Ok(atom)) => By::Alone(Box::new(atom.get().atom.clone())),
         _ => {
             let kind = copy.get_type();
             return Err(PyTypeError::new_err(format!("expected a tiled copy or a copy atom, not {}", kind.name()?)));
