@@ -48,7 +48,7 @@ class Tensor:
         for extent in reversed(shape[1:]):
             steps.insert(0, steps[0] * extent)
         self.device = f"cuda:{device}"
-        self.shape, self.dtype, self.steps, self.address, self.device_number = shape, dtype, strides or tuple(steps), address, device
+        self.shape, self.dtype, self.steps, self.address, self.device_number = shape, dtype, strides or tuple(steps[: len(shape)]), address, device
 
     def size(self):
         return self.shape
@@ -179,6 +179,42 @@ def without_out(tw, torch, last, driver):
     d, row = tw.gpu.gemm(a, b, keep="row sum"), tw.gpu.gemm(a, b, keep="row sum")
     assert d[0].shape == row[0].shape == (128, 64) and d[1].shape == row[1].shape == (128,)
     torch.empty = before
+
+
+def without_dispatcher(tw, torch, last, driver):
+    """Where PyTorch has the function of its compiler, results are made by it, on the current device alone."""
+    MiB, made, current = 1 << 20, [], [0]
+
+    def note(how, shape, steps, dtype, device):
+        assert type(shape) is type(steps) is tuple
+        made.append((how, Tensor(shape, dtype, steps, address=(100 + len(made)) * MiB, device=device)))
+        return made[-1][1]
+
+    torch._C._cuda_getDevice = lambda: current[0]
+    empty_strided = lambda shape, steps, dtype: note("quick", shape, steps, dtype, current[0])  # noqa: E731
+    torch._C._dynamo = types.SimpleNamespace(guards=types.SimpleNamespace(_empty_strided_cuda=empty_strided))
+    torch.empty_strided = lambda shape, steps, dtype, device: note("usual", shape, steps, dtype, int(str(device)[-1]))
+    half, torch.int32 = torch.float16, Dtype("int32")
+    for device in (0, 1):
+        x = Tensor((6, 2, 304), device=device, address=MiB)
+        factors = [Tensor((64, 8192), half, device=device, address=at * MiB) for at in (1, 2)]
+        for work, wanted, workspaces in [
+            (lambda: tw.gpu.softmax(x), ((6, 2, 304), (608, 304, 1), F32), 0),
+            (lambda: tw.gpu.softmax(Tensor((6, 2, 304), strides=(304, 1824, 1), device=device)), ((6, 2, 304), (304, 1824, 1), F32), 0),
+            (lambda: tw.gpu.reduce(x, "argmax"), ((6, 2), (2, 1), torch.int32), 0),
+            (lambda: tw.gpu.reduce(x, axis=None), ((), (), F32), 0),
+            (lambda: tw.gpu.gemm(*factors), ((64, 64), (64, 1), half), 1),
+        ]:
+            # The current device changes between calls that are made again.
+            for current[0] in (0, 1, 0):
+                del made[:]
+                before = driver.all_launches()
+                result = work()
+                assert driver.all_launches() > before
+                assert [how for how, _ in made] == ["quick" if current[0] == device else "usual"] * (1 + workspaces)
+                assert result is made[0][1] and {tensor.device_number for _, tensor in made} == {device}
+                assert (result.shape, result.steps, result.dtype) == wanted, (result.shape, result.steps, result.dtype)
+    del torch._C._cuda_getDevice, torch._C._dynamo, torch.empty_strided
 
 
 def gradients(tw, torch, kernel, driver):
@@ -318,6 +354,7 @@ def main(library):
     assert last(2)[8:10] == [MiB, 5 * MiB]
     again(tw, Tensor, last, driver, stream)
     without_out(tw, torch, last, driver)
+    without_dispatcher(tw, torch, last, driver)
     gradients(tw, torch, tiled_add, driver)
     # Products with pairs, with what is kept, with scales.
     half, e4m3 = Dtype("float16"), Dtype("float8_e4m3fn")

@@ -34,7 +34,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _native
-from ._arrays import Maker, empty, fill, made, maker, result_type, zeros_like
+from ._arrays import Maker, compact, empty, fill, made, maker, result_type, zeros_like
 from ._interpret import interpret
 from ._native import Layout
 
@@ -59,7 +59,15 @@ _kept: dict[tuple[Any, ...], _Kept] = {}
 _lock = threading.Lock()
 # A plan is small; what a program would have to hold on to for ever is not.
 _MOST = 1024
-_local = threading.local()
+
+
+class _Local(threading.local):
+    # Where `plan` gathers plans. It is a default of the class, because a missing attribute of a
+    # thread takes a microsecond: it is an exception that is caught.
+    asked: list[_native.Plan] | None = None
+
+
+_local = _Local()
 
 
 def _planned(make: Callable[..., _native.Plan], *key: Any) -> _Kept:
@@ -95,7 +103,7 @@ def _again(call: tuple[Any, ...], inputs: tuple[Any, ...], outs: tuple[Any, ...]
     these; None where there was none.
     """
     known = _calls.get(call)
-    if known is None or getattr(_local, "asked", None) is not None:
+    if known is None or _local.asked is not None:
         return None
     return known.call(inputs, outs)
 
@@ -115,7 +123,7 @@ def _run(
     kernels know each tensor. ``call`` is what the launches are kept for, for ``_again``; the
     results were given, or made by ``makers``.
     """
-    asked = getattr(_local, "asked", None)
+    asked = _local.asked
     if asked is not None:
         asked.append(kept.plan)
         return
@@ -175,7 +183,7 @@ def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> _native
 
 def _check(inputs: Sequence[Any], outs: Sequence[Any]) -> None:
     """Refuses arrays that may not be read, or not be written, whether or not they have elements."""
-    if getattr(_local, "asked", None) is None:
+    if _local.asked is None:
         _native.check_arrays([*inputs, *outs], [False] * len(inputs) + [True] * len(outs))
 
 
@@ -215,17 +223,6 @@ def _relayout(
     if not shape:
         shape, strides, into = (1,), (1,), (1,)
     return _native.plan_relayout((of, Layout(shape, strides), before), (to, Layout(shape, into), skipped), target)
-
-
-def _compact(shape: Sequence[int], order: Sequence[int] | None = None) -> tuple[int, ...]:
-    """The strides of an array without gaps, of whose axes the last is the fastest, or the last of
-    an order.
-    """
-    strides, step = [1] * len(shape), 1
-    for axis in reversed(range(len(shape)) if order is None else order):
-        strides[axis] = step
-        step *= max(shape[axis], 1)
-    return tuple(strides)
 
 
 def _about(rows: int) -> int:
@@ -281,8 +278,8 @@ def _rows(
     makers = None
     if out is None:
         # Axes lie in the order of those of x, if all its elements lie without gaps.
-        dense = _compact(shape, [*order, along])
-        makers = [maker(x, given, strides=dense if strides == dense and dense != _compact(shape) else None)]
+        dense = compact(shape, [*order, along])
+        makers = [maker(x, given, strides=dense if strides == dense and dense != compact(shape) else None)]
         out = made(makers[0], x)
         into = _native.array_axes(out)
     else:
@@ -304,7 +301,7 @@ def _rows(
         raise ValueError(f"the rows of out overlap: it lies as {shape}:{to}")
     axes_x: Axes = (element, shape, strides, device, before)
     axes_out: Axes = (element, shape, to, into[3], into[4])
-    packed: Axes = (element, shape, _compact(shape, [*order, along]), device, 0)
+    packed: Axes = (element, shape, compact(shape, [*order, along]), device, 0)
 
     def moved(array: Any, axes: Axes, into: Axes) -> Any:
         room = empty(x, (math.prod(axes[1]),), element)
@@ -430,7 +427,7 @@ def reduce(x: Any, statistic: str = "sum", *, axis: int | Sequence[int] | None =
             fill(out, value)
         return out
     # Results lie in the order of the elements that they are made of.
-    lies = _compact(extents, sorted(range(len(left)), key=lambda at: (-strides[left[at]], at)))
+    lies = compact(extents, sorted(range(len(left)), key=lambda at: (-strides[left[at]], at)))
     settled = tuple(step if extent > 1 else own for extent, step, own in zip(extents, into[2], lies))
     room = out if settled == lies else empty(x, (math.prod(extents),), result)
     ahead = before | (into[4] if room is out else 0)
@@ -524,7 +521,7 @@ def gemm(
             raise TypeError(f"{what} is a text, as in {example}, not {type(text).__name__}")
     tensors = (a, b, *inputs.values(), *(scales or ()))
     kinds = None if keep is None else keep if isinstance(keep, str) else tuple(keep) if isinstance(keep, (list, tuple)) else None
-    call = ("gemm", function, pairs, tf32, fast, scales is None, kinds, *inputs)
+    call: tuple[Any, ...] | None = ("gemm", function, pairs, tf32, fast, scales is None, kinds, *inputs)
     if on is None and (keep is None or kinds is not None):
         written = None if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
         if (found := _again(call, tensors, written)) is not None:
@@ -558,7 +555,7 @@ def gemm(
         axes = _native.array_axes(array)
         if axes[:2] != ("f32", _kept_shape(what, shape)):
             raise ValueError(f"'{what}' is {_kept_shape(what, shape)} of f32, and its tensor {axes[1]} of {axes[0]}")
-        if any(extent > 1 and own != step for extent, own, step in zip(axes[1], axes[2], _compact(axes[1]))):
+        if any(extent > 1 and own != step for extent, own, step in zip(axes[1], axes[2], compact(axes[1]))):
             raise ValueError(f"the numbers of '{what}' lie one after another, and its tensor as {axes[1]}:{axes[2]}")
     further = tuple((name, _native.array_axes(tensor)) for name, tensor in inputs.items())
     if further and function is None:
