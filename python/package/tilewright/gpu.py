@@ -521,7 +521,7 @@ def gemm(
             raise TypeError(f"{what} is a text, as in {example}, not {type(text).__name__}")
     tensors = (a, b, *inputs.values(), *(scales or ()))
     kinds = None if keep is None else keep if isinstance(keep, str) else tuple(keep) if isinstance(keep, (list, tuple)) else None
-    call: tuple[Any, ...] | None = ("gemm", function, pairs, tf32, fast, scales is None, kinds, *inputs)
+    call = ("gemm", function, pairs, tf32, fast, scales is None, kinds, *inputs)
     if on is None and (keep is None or kinds is not None):
         written = None if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
         if (found := _again(call, tensors, written)) is not None:
@@ -570,17 +570,18 @@ def gemm(
             if 0 not in _kept_shape(what, shape):
                 fill(array, 0.0 if what.split()[1:2] == ["sum"] else -math.inf)
         return outs[0] if keep is None else outs
+    kept_for: tuple[Any, ...] | None = call
     if shape_a[-1] == 0:
         # Sums of products of zeros are sums of nothing.
         depth = 16
         a, b = (zeros_like(array, (*extents[:-1], depth)) for array, extents in ((a, shape_a), (b, shape_b)))
-        tensors, call, of_blocks = (a, b, *inputs.values()), None, ()
+        tensors, kept_for, of_blocks = (a, b, *inputs.values()), None, ()
         (_, shape_a, strides_a, _, before_a), (_, shape_b, strides_b, _, before_b) = map(_native.array_axes, (a, b))
     matrices = ((of, shape_a, strides_a, before_a), (other, shape_b, strides_b, before_b), (to, shape, strides_d, before_d))
     planned = _planned(_product, *matrices, function, further, pairs, of_blocks, kept, bool(tf32), bool(fast), _target(device))
     # Kernels know tensors from a multiple of 16 bytes on.
     befores = [before_a, before_b, *(axes[4] for _, axes in further), *(axes[4] for axes in of_blocks), before_d]
-    _run(planned, tensors, outs, {}, on, befores=befores, call=call, makers=makers)
+    _run(planned, tensors, outs, {}, on, befores=befores, call=kept_for, makers=makers)
     return outs[0] if keep is None else outs
 
 
