@@ -100,8 +100,7 @@ fn relayout<T: npy::Element>(file: NpyFile, options: &Options, terminal: &mut Te
     let shape = file.header().shape().to_string();
     let to = place(&options.to, "--to")?;
     let from = options.from.as_ref().map(|from| place(from, "--from")).transpose()?;
-    if let Some(done) = streamed::<T>(&file, from.as_ref(), &to, options)? {
-        let (stream, output, shape) = done;
+    if let Some(Streamed { stream, output, shape }) = streamed::<T>(&file, from.as_ref(), &to, options)? {
         let mut bar = Progress::new("moved", 1000);
         let mut told = 0;
         let moved = stream.run::<T>(file, output, &shape, |done, all| {
@@ -126,14 +125,21 @@ fn relayout<T: npy::Element>(file: NpyFile, options: &Options, terminal: &mut Te
 /// if that is possible.
 const MAX_HELD: u64 = 1 << 28;
 
-/// How a large file is moved in pieces, where to, and in which shape; none where it is moved at
-/// once. What is wrong with the layouts is said there.
+/// How a large file is moved in pieces, where to, and the shape that the file has there.
+struct Streamed<'o> {
+    stream: Stream,
+    output: &'o Path,
+    shape: Tree<i64>,
+}
+
+/// How a large file is moved in pieces; none where it is moved at once, which says what is wrong
+/// with the layouts.
 fn streamed<'o, T: npy::Element>(
     file: &NpyFile,
     from: Option<&AnyOffsets>,
     to: &AnyOffsets,
     options: &'o Options,
-) -> Result<Option<(Stream, &'o Path, Tree<i64>)>, Failure> {
+) -> Result<Option<Streamed<'o>>, Failure> {
     let Some(output) = options.output.as_deref().filter(|_| !options.device && !options.explain) else {
         return Ok(None);
     };
@@ -166,7 +172,7 @@ fn streamed<'o, T: npy::Element>(
         return Ok(None);
     }
     let elements = usize::try_from(MAX_HELD).unwrap_or(usize::MAX) / size_of::<T>().max(1);
-    Ok(Stream::new(source, to, elements).map(|stream| (stream, output, shape)))
+    Ok(Stream::new(source, to, elements).map(|stream| Streamed { stream, output, shape }))
 }
 
 fn copy_to<T: npy::Element>(

@@ -281,13 +281,14 @@ impl Build {
     ///     let (x, y) = (k.input::<f32>("x", "(H+1,32):(32,1)")?, k.output::<f32>("y", "(H,32):(32,1)")?);
     ///     k.threads(32)?;
     ///     k.grid(Axis::X, "H")?;
-    ///     let row = |view: &tilewright_kernel::View<'_>, from: i64| {
-    ///         view.domain_offset(&[from.into(), 0.into()])?.slice(k.block("(x,_)")?)
+    ///     let row = |from: i64| {
+    ///         let rows = x.domain_offset(&[from.into(), 0.into()])?;
+    ///         rows.slice(k.block("(x,_)")?)?.at(&k.thread()?)?.load()
     ///     };
-    ///     let (above, below) = (row(&x, 0)?.at(&k.thread()?)?.load()?, row(&x, 1)?.at(&k.thread()?)?.load()?);
+    ///     let (above, below) = (row(0)?, row(1)?);
     ///     let sum = below.numbers()?[0] + above.numbers()?[0];
     ///     above.set(&[sum])?;
-    ///     row(&y, 0)?.at(&k.thread()?)?.store(&above)
+    ///     y.slice(k.block("(x,_)")?)?.at(&k.thread()?)?.store(&above)
     /// })?;
     /// interpret::check(kernel.program(), &[("H", 5)])?;
     /// # Ok(())
@@ -367,6 +368,9 @@ impl Build {
     /// Errors: the text is no expression.
     #[track_caller]
     pub fn launched(&self, text: &str) -> Result<Expr, KernelError> {
+        let location = Location::caller();
+        let gathered = self.core().names.gather(text).map_err(Reason::Layout);
+        gathered.map_err(|refusal| refusal.at("launched", location))?;
         let size = self.size(text)?;
         let mut core = self.core();
         for parameter in tilewright_layout::symbolic::Symbolic::parameters(&size) {

@@ -155,7 +155,7 @@ fn strided_and_dilated_convolutions_step_over_both_edges() {
             k.grid(Axis::X, "ceil(M/32)")?;
             let m = column(k)?;
             let parts = (0..3).map(|a| read(&x, &[plus(&times(&m, step), a * apart - before)], true));
-            write(k, &y, &[m.clone()], sum(parts)?, true)
+            write(k, &y, std::slice::from_ref(&m), sum(parts)?, true)
         })
         .unwrap();
         for (n, m) in [(1, 1), (100, 50), (70, 90)] {
@@ -176,7 +176,7 @@ fn offsets_of_rows_have_one_more_element_than_there_are_rows() {
         k.threads(1)?;
         k.grid(Axis::X, "S")?;
         let s = k.block_number(Axis::X);
-        let (from, to) = (read(&offsets, &[s.clone()], false)?, read(&offsets, &[plus(&s, 1)], false)?);
+        let (from, to) = (read(&offsets, std::slice::from_ref(&s), false)?, read(&offsets, &[plus(&s, 1)], false)?);
         let (first, count) = (k.index_of(from)?, k.index_of(to - from)?);
         let total = k.register(Element::F32, "1")?;
         total.clear();
@@ -238,7 +238,7 @@ fn a_store_before_the_first_element_is_left_out() {
         k.threads(32)?;
         k.grid(Axis::X, "ceil(N/32)")?;
         let j = column(k)?;
-        let value = read(&x, &[j.clone()], true)?;
+        let value = read(&x, std::slice::from_ref(&j), true)?;
         write(k, &y, &[plus(&j, -5)], value, true)
     })
     .unwrap();
@@ -270,7 +270,7 @@ fn sums_are_scattered_past_both_edges() {
         k.grid(Axis::X, "ceil(N/32)")?;
         let j = column(k)?;
         let value = k.register(Element::F32, "1")?;
-        value.set(&[read(&x, &[j.clone()], true)?])?;
+        value.set(&[read(&x, std::slice::from_ref(&j), true)?])?;
         for by in [-1, 0, 1] {
             y.slice(coordinate(&[plus(&j, by)]))?.accumulate(&value, Reduction::Sum)?;
         }
@@ -304,7 +304,7 @@ fn asynchronous_copies_bring_zeros_before_the_first_element() {
         k.barrier();
         for part in 0..4 {
             let j = plus(&k.thread()?, 32 * part);
-            let value = read(&tile, &[j.clone()], false)?;
+            let value = read(&tile, std::slice::from_ref(&j), false)?;
             write(k, &y, &[b.clone(), j], value, false)?;
         }
         Ok(())

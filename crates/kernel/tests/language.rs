@@ -48,7 +48,7 @@ fn sizes_of_no_layout_are_sizes() {
         let mut interpreter =
             Interpreter::new(kernel.program(), &[("N", by), ("G", 3)]).expect("the sizes are admitted");
         interpreter.tensor(0, &x).expect("the input fits");
-        interpreter.tensor(1, &vec![0_i32; 32]).expect("the output fits");
+        interpreter.tensor(1, &[0_i32; 32]).expect("the output fits");
         let checked = interpreter.check().expect("nothing is found");
         let left: Vec<i32> = checked.run.tensor(1).expect("the output has this type");
         assert_eq!(left, x.iter().map(|x| x + by as i32).collect::<Vec<i32>>());

@@ -99,6 +99,9 @@ impl From<CheckError> for Unchecked {
     }
 }
 
+/// The bytes of tensors, by their names.
+pub type Contents = Vec<(String, Vec<u8>)>;
+
 impl Compiled {
     /// Runs the kernel on the interpreter at sizes, and compares what it leaves with what the
     /// program means.
@@ -149,15 +152,11 @@ impl Compiled {
     /// ```
     ///
     /// Errors: a size is missing or not admitted; there is too much to do.
-    pub fn meant(&self, sizes: &[(&str, i64)]) -> Result<(Vec<(String, Vec<u8>)>, Meant), Unchecked> {
+    pub fn meant(&self, sizes: &[(&str, i64)]) -> Result<(Contents, Meant), Unchecked> {
         self.meant_on(sizes, &[])
     }
 
-    fn meant_on(
-        &self,
-        sizes: &[(&str, i64)],
-        given: &[(&str, &[u8])],
-    ) -> Result<(Vec<(String, Vec<u8>)>, Meant), Unchecked> {
+    fn meant_on(&self, sizes: &[(&str, i64)], given: &[(&str, &[u8])]) -> Result<(Contents, Meant), Unchecked> {
         let setup = |error| Unchecked::Interpreter(CheckError::Setup(error));
         let interpreter = Interpreter::new(self.kernel().program(), sizes).map_err(setup)?;
         let (mut inputs, mut contents) = (Vec::new(), Vec::new());

@@ -64,7 +64,7 @@ mod top;
 mod weights;
 
 pub use build::{Build, Mask, TensorId, Value};
-pub use check::{Compared, Meant, Report, Unchecked};
+pub use check::{Compared, Contents, Meant, Report, Unchecked};
 pub use compile::Compiled;
 pub use error::{Reason, Taker, TileError};
 pub use explain::{Choice, Conversion, Explanation, NextBest, Staged, Taken};

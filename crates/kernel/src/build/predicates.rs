@@ -36,8 +36,9 @@ use crate::program::{Location, Source};
 ///     let at = k.coordinates("(16,4)")?.partition(&copy, CopyEnd::Source)?;
 ///     let (from, to) = (x.partition(&copy, CopyEnd::Source)?, y.partition(&copy, CopyEnd::Destination)?);
 ///     let inside = k.predicates(&"(1,2,1)".parse()?)?;
+///     let end = "(10,3)".parse::<tilewright_layout::Tree<i64>>()?.map(|n| (*n).into());
 ///     for index in 0..2 {
-///         inside.set_at(index, k.elem_less(&at.at(index)?, &"(10,3)".parse::<tilewright_layout::Tree>()?.map(|n| (*n).into()))?)?;
+///         inside.set_at(index, k.elem_less(&at.at(index)?, &end)?)?;
 ///     }
 ///     k.copy_if(&copy, &inside, &from, &to)
 /// })?;

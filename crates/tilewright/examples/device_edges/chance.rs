@@ -60,7 +60,7 @@ enum Places {
     /// One after another.
     Dense,
     /// Where a layout says.
-    Of(Place),
+    Of(Box<Place>),
     /// Where the definition says: rows that numbers name.
     Named,
 }
@@ -221,7 +221,7 @@ fn outcome(device: &Device, number: u64) -> (String, Outcome<String>) {
             };
             match run(chance) {
                 Err(error) => ("a relayout".into(), Err(error)),
-                Ok((words, plan, to)) => (words, planned(device, plan, &Places::Of(to))),
+                Ok((words, plan, to)) => (words, planned(device, plan, &Places::Of(Box::new(to)))),
             }
         }
         6 => {
