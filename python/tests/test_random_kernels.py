@@ -95,8 +95,21 @@ def enter(source: random.Random, value: object, pool: list, own: tuple | None, l
             random_statements(source, [*pool, index], own, min(left - 1, 3), count)
 
 
+class Drawn:
+    """Draws the statements of a body. A method: what a function reads is a constant of the kernel, and
+    the arguments that are drawn are none.
+    """
+
+    def __init__(self, source: random.Random, count: Count) -> None:
+        self.source, self.count = source, count
+
+    def statements(self, parts: list, own: tuple | None, left: int) -> None:
+        random_statements(self.source, parts, own, left, self.count)
+
+
 def test_random_statements() -> None:
     source, count = random.Random(21), Count()
+    drawn = Drawn(source, count)
     while count.answered + count.refused < CALLS:
 
         @tw.jit(
@@ -112,7 +125,7 @@ def test_random_statements() -> None:
                 part = z.compose("(32,128):(1,32)")[tw.thread, None]
                 own = part, part.load()
                 parts += own
-            random_statements(source, parts, own, source.randrange(1, 8), count)
+            drawn.statements(parts, own, source.randrange(1, 8))
 
         try:
             program = kernel.program()

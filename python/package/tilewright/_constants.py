@@ -110,6 +110,9 @@ class _Keys:
         if kind.__module__.partition(".")[0] in ("numpy", "torch", "ml_dtypes") and _by_value(kind) and not hasattr(value, "__dict__"):
             # Types of elements, devices and the like.
             return kind, value
+        if kind.__module__ == "tilewright" and not hasattr(kind, "__dlpack__"):
+            # Values of this package do not change; only the memory of tensors does.
+            return Is(value)
         # What consists of other things says of which, for it to be made again elsewhere.
         try:
             if hasattr(value, "data_ptr"):
