@@ -602,10 +602,10 @@ class Turns(Traced):
         number, begun = self._begun
         self._begun = None
         of.loops.remove(number)
-        of.gone.update(re.findall(r"^(v\d+) =", "\n".join(of.lines[number + 1 :]), re.MULTILINE))
         ends = [of.name("r") for _ in self._carried]
         following = ", ".join(of.written(own) for own in self._carried)
         of.line(f"next {following} }} -> {', '.join(ends)}" if ends else "}", self._place)
+        of.gone.update(re.findall(r"^(v\d+) =", "\n".join(of.lines[number + 1 :]), re.MULTILINE))
         for own, name in zip(self._carried, ends):
             own._text = name
         _bodies.end(begun, "tw.tile.range", "carry a tile: `total = tw.tile.carry(x)`, `for k in tw.tile.range(n, total):`, `total.set(y)`")
