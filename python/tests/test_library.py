@@ -379,12 +379,15 @@ def test_plans_are_for_the_device():
     """Long rows are held by clusters, and products made by four warps, on Hopper alone."""
     from tilewright import _native
 
-    for target, cluster in [("sm_90a", True), ("sm_80", False)]:
-        long = _native.plan_softmax((131072, "bf16", 16, 4096, 131072, 131072), target)
+    for target, cluster, row in [("sm_90a", True, 131072), ("sm_80", False, 32768)]:
+        long = _native.plan_softmax((row, "bf16", 16, 4096, row, row), target)
         assert (".reqnctapercluster" in long.launches[0][0].ptx(target)) == cluster
         matrix = ("bf16", [256, 256, 1], [256, 1, 0], 0)
         product = _native.plan_product(matrix, matrix, matrix, PLAIN, target)
         assert ("wgmma" in product.launches[0][0].ptx(target)) == cluster
+    # No block of an A100 holds such a row, so nothing is written.
+    with pytest.raises(tw.LayoutError, match="E0926.*of sm_80 has 166912"):
+        _native.plan_softmax((131072, "bf16", 16, 4096, 131072, 131072), "sm_80").launches[0][0].ptx("sm_80")
     batch = ("bf16", [256, 256, 2], [256, 1, 65536], 0)
     with pytest.raises(ValueError, match="needs sm_90a"):
         _native.plan_product(batch, batch, batch, PLAIN, "sm_80")

@@ -80,15 +80,28 @@ def random_tiles(source: random.Random, x, y, pool: list, left: int, count: Coun
             pool.append(value)
 
 
+class Drawn:
+    """Draws the statements of a program. A method: what a function reads is a constant of the
+    program, and the arguments that are drawn are none.
+    """
+
+    def __init__(self, source: random.Random, count: Count) -> None:
+        self.source, self.count = source, count
+
+    def tiles(self, x, y, pool: list, left: int) -> None:
+        random_tiles(self.source, x, y, pool, left, self.count)
+
+
 def test_random_tile_programs() -> None:
     source, count = random.Random(24), Count()
+    drawn = Drawn(source, count)
     while count.answered + count.refused < CALLS:
 
         def program(x: tw.Input("f32", "(M,32):(32,1)"), y: tw.InOut("f32", "(M,32):(32,1)"), z: tw.InOut("i32", "16:1")):
             at = (tile.block.x, 0)
             first = x.load((4, 32), at)
             pool = [x, y, z, tile.block.x, first]
-            random_tiles(source, x, y, pool, source.randrange(1, 6), count)
+            drawn.tiles(x, y, pool, source.randrange(1, 6))
             tiles = [own for own in pool if type(own).__name__ == "Value"]
             y.store(at, tiles[-1])
             if source.random() < 0.2:

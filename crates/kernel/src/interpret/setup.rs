@@ -91,6 +91,9 @@ impl Setup {
         }
         let grid = grid_of(program, number)?;
         let blocks = grid.iter().map(|count| u64::from(*count)).product();
+        // Sizes that no launch takes are said before those that take too much memory here.
+        let maps = maps_of(program, &number)?;
+        let scalars = scalars_of(program, &number)?;
         let (shifts, shared_shift) = shifts(program, code);
         let mut extents = Vec::new();
         let mut kept = 0_u64;
@@ -126,8 +129,6 @@ impl Setup {
             };
             extents.push(Extent { bytes, shift, elements });
         }
-        let maps = maps_of(program, &number)?;
-        let scalars = scalars_of(program, &number)?;
         let background = program_has_background(code);
         let shared_bytes = (program.shared_bytes as usize).next_multiple_of(1 << shared_shift);
         let reads =
