@@ -245,3 +245,25 @@ def test_sizes_that_do_not_fit_are_refused_by_name():
         with pytest.raises(tw.KernelError, match="32 bits with a sign") as error:
             numbered.check(M=large)
         assert error.value.code == "E1002"
+
+
+def test_help_is_written_in_python():
+    with pytest.raises(tw.LayoutError) as unknown:
+        tw.evaluate("qwertyuiop(3)")
+    assert unknown.value.help == "tw.functions() lists them" and unknown.value.help in str(unknown.value)
+
+    def no_threads(x: tw.Input("f32", "32:1")):
+        tw.thread()
+
+    def no_grid(x: tw.Input("f32", "32:1"), y: tw.Output("f32", "32:1")):
+        tw.threads(32)
+        y.compose("(32,1):(1,0)")[tw.thread, None].store(tw.number(tw.block("x")).to("f32"))
+
+    for body in (no_threads, no_grid):
+        with pytest.raises(tw.KernelError) as refused:
+            tw.jit(body).program()
+        assert "`k." not in str(refused.value) and "tw." in refused.value.help, refused.value.help
+    for odd in (3, ["x"], b"x"):
+        for named in ({"function": odd}, {"pairs": odd}):
+            with pytest.raises(TypeError, match="is a text, as in"):
+                tw.gpu.gemm(np.ones((8, 8), np.float16), np.ones((8, 8), np.float16), on="interpreter", **named)

@@ -179,7 +179,8 @@ class _Local:
         self.is_there = all(run[0] > 0 for _, runs in modes for run in runs)
         if not self.is_there:
             return
-        kept, reduced, weight, self.first = [], [], 1, 0
+        kept: list[Any] = []
+        reduced, weight, self.first = [], 1, 0
         sizes = _sizes(at)
         # Indices count along the last mode fastest, as those of arrays do.
         for mode, (first, runs) in reversed(list(enumerate(modes))):

@@ -146,7 +146,8 @@ class Traced(_native.Traced):
 
 
 # What is written by index is not deleted by it.
-for _own in (Fragment, Predicates):
+_WRITTEN: tuple[type, ...] = Fragment, Predicates
+for _own in _WRITTEN:
     setattr(_own, "__delitem__", _refused("__delitem__"))
 
 _NUMBERS: tuple[type, ...] = Number, Flag
