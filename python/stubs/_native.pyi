@@ -110,6 +110,7 @@ __all__ = [
     "plan_relayout",
     "plan_rms_norm",
     "plan_softmax",
+    "predicates",
     "range",
     "read_tiles",
     "resident",
