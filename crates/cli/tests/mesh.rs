@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 const TILEWRIGHT: &str = env!("CARGO_BIN_EXE_tilewright");
 const PATIENCE: u64 = 2;
+/// What the processes of one job prove to each other at the rendezvous.
+const TOKEN: &str = "token-of-the-tests";
 /// Twice the patience and two seconds, as promised, and what a busy machine needs to start.
 const BOUND: Duration = Duration::from_secs(2 * PATIENCE + 2 + 10);
 
@@ -22,7 +24,7 @@ fn start(rank: usize, ranks: usize, port: u16, arguments: &[&str]) -> Child {
     command.args(["mesh", "run"]).args(arguments).arg(format!("--patience={PATIENCE}"));
     command.env("RANK", rank.to_string()).env("WORLD_SIZE", ranks.to_string());
     command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", port.to_string());
-    command.env("TILEWRIGHT_TOKEN", "token-of-the-tests");
+    command.env("TILEWRIGHT_TOKEN", TOKEN);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -119,7 +121,7 @@ fn a_rank_that_dies_in_an_operation_is_named_by_all_others() {
             command.arg(format!("--patience={PATIENCE}"));
             command.env("RANK", rank.to_string()).env("WORLD_SIZE", ranks.to_string());
             command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", port.to_string());
-            command.env("TILEWRIGHT_TOKEN", "token-of-the-tests");
+            command.env("TILEWRIGHT_TOKEN", TOKEN);
             (rank, command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
         };
         let mut children: Vec<_> = (0..ranks).map(process).collect();
@@ -220,6 +222,7 @@ fn processes_that_mpirun_starts_find_each_other_and_name_one_that_dies() {
     let mpirun = || {
         let mut command = Command::new("mpirun");
         command.args(["--allow-run-as-root", "--oversubscribe", "--enable-recovery", "-n", "3"]);
+        command.env("TILEWRIGHT_TOKEN", TOKEN);
         command
     };
     if mpirun().arg("true").output().is_err() {
