@@ -45,7 +45,7 @@
 //! # }
 //! ```
 
-mod build;
+mod builder;
 pub mod cost;
 mod distribution;
 mod element;
@@ -56,7 +56,7 @@ mod launch;
 pub mod program;
 pub mod ptx;
 
-pub use build::{
+pub use builder::{
     Build, Coordinates, CopyBy, Coverage, Cursor, Deal, Distributed, Drawn, Flag, Fragment, Kernel, Meeting, Num,
     Pipeline, Predicates, Reduction, Route, Stage, Tensor, View, Written,
 };

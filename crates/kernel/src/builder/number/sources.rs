@@ -4,7 +4,7 @@
 use tilewright_layout::symbolic::Expr;
 
 use super::{Flag, Num, width_of};
-use crate::build::Build;
+use crate::builder::Build;
 use crate::element::{Element, ElementType};
 use crate::error::{KernelError, Reason};
 use crate::program::operation::{Binary, Number, Operation};

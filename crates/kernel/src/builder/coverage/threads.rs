@@ -13,7 +13,7 @@ use crate::program::register::{Register, Width};
 use crate::program::{Instruction, Step};
 
 /// The values of registers, for each thread; none of those that follow from anything else.
-pub(in crate::build) struct ThreadValues {
+pub(in crate::builder) struct ThreadValues {
     values: HashMap<Register, Vec<i64>>,
     threads: usize,
 }

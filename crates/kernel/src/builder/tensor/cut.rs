@@ -22,8 +22,8 @@ pub(crate) trait Cut {
     }
 }
 
-pub(in crate::build) struct ByTile<'a> {
-    pub(in crate::build) tiler: &'a Tiler<Expr>,
+pub(in crate::builder) struct ByTile<'a> {
+    pub(in crate::builder) tiler: &'a Tiler<Expr>,
 }
 
 impl Cut for ByTile<'_> {
@@ -66,7 +66,7 @@ fn with_steps<D: Stride<Extent = Expr>>(
     }
 }
 
-pub(in crate::build) struct ByTiler<'a>(pub(in crate::build) &'a Tiler<Expr>);
+pub(in crate::builder) struct ByTiler<'a>(pub(in crate::builder) &'a Tiler<Expr>);
 
 impl Cut for ByTiler<'_> {
     fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
@@ -74,7 +74,7 @@ impl Cut for ByTiler<'_> {
     }
 }
 
-pub(in crate::build) struct ByLayout<'a>(pub(in crate::build) &'a Layout<Expr>);
+pub(in crate::builder) struct ByLayout<'a>(pub(in crate::builder) &'a Layout<Expr>);
 
 impl Cut for ByLayout<'_> {
     fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
@@ -82,7 +82,7 @@ impl Cut for ByLayout<'_> {
     }
 }
 
-pub(in crate::build) struct BySlice<'a>(pub(in crate::build) &'a Coord<Expr>);
+pub(in crate::builder) struct BySlice<'a>(pub(in crate::builder) &'a Coord<Expr>);
 
 impl Cut for BySlice<'_> {
     fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {

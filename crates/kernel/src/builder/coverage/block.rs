@@ -9,7 +9,7 @@ use tilewright_layout::symbolic::{Expr, Parameter};
 
 use super::threads::ThreadValues;
 use super::{Along, Doubt, Write, real, undecided};
-use crate::build::core::Core;
+use crate::builder::core::Core;
 use crate::program::Program;
 use crate::program::register::Register;
 

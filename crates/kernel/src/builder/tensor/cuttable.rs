@@ -9,9 +9,9 @@ use tilewright_layout::{Coord, Coordinate, Extent, Layout, LayoutError, Slot, St
 
 use super::cut::{ByCopy, ByMma, BySlice, ByThread, ByTile, Cut};
 use super::{Place, View, known_shape};
-use crate::build::Build;
-use crate::build::core::Core;
-use crate::build::part::Part;
+use crate::builder::Build;
+use crate::builder::core::Core;
+use crate::builder::part::Part;
 use crate::error::Reason;
 
 /// What is cut by tiles, coordinates, copies and products.
