@@ -2,7 +2,7 @@
 //! summary, every link leads somewhere. The README shows pictures of the book, so they are drawn by
 //! these commands too.
 //!
-//! `TRYCMD=overwrite cargo test -p tilewright-cli --test book` draws the pictures anew.
+//! `TRYCMD=overwrite cargo test -p tilewright-cli --test suite book` draws the pictures anew.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -2,7 +2,7 @@
 //! command computes stands a link with the same program and the same choices, and the page of
 //! errors has every error with links for its examples.
 //!
-//! `TRYCMD=overwrite cargo test -p tilewright-cli --test book_links` writes the links anew. That
+//! `TRYCMD=overwrite cargo test -p tilewright-cli --test suite book_links` writes the links anew. That
 //! the playground answers them, and draws the pictures of the book byte for byte, is asked by
 //! `playground/tests/engine.test.mjs`.
 
