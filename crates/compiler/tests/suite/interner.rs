@@ -1,12 +1,9 @@
 //! The laws of the interner: unique, faithful, memoised, never confused.
 
-#[path = "../../layout/tests/random/mod.rs"]
-mod random;
-
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use random::Random;
+use crate::random::Random;
 use tilewright_compiler::{Handle, InternError, Interner};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{

@@ -4,12 +4,10 @@ mod congruence;
 mod division;
 mod equality;
 mod questions;
-#[path = "../../../layout/tests/random/mod.rs"]
-mod random;
 
 use std::collections::HashMap;
 
-use random::Random;
+use crate::random::Random;
 use tilewright_compiler::verify::{self, Indivisible, MissingMode, Rounding, Verdict};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Coordinate, Layout, LayoutError, Profile, Tiler, Tree, Truth, Xor, coordinates};
