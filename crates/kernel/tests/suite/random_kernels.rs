@@ -2,7 +2,7 @@
 //! outside a tensor or breaks a rule of programs. And a tile has the elements that its index says,
 //! none of them where it is past the end.
 //!
-//! `KERNELS=100000 cargo test -p tilewright-kernel --test random_kernels` tries more of them.
+//! `KERNELS=100000 cargo test -p tilewright-kernel --test suite random_kernels` tries more of them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -4,9 +4,7 @@
 //! `(VM,VN)` gives element `(m,n)` of a tile to thread `thr(m / VM, n / VN)`, and tiles follow one
 //! another. They share no code with the library.
 
-#[path = "parts/kernels.rs"]
 mod kernels;
-#[path = "parts/refused.rs"]
 mod refused;
 
 use tilewright_atoms::{CopyAtom, MmaAtom, TiledCopy, TiledMma};

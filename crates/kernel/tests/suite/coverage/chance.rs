@@ -1,7 +1,7 @@
 //! Kernels that are put together by chance: stores at blocks, turns, digits of threads and of
 //! numbers that blocks have in turn, sometimes with something left out, twice or elsewhere.
 //!
-//! `KERNELS=20000 cargo test -p tilewright-kernel --test coverage` tries more of them.
+//! `KERNELS=20000 cargo test -p tilewright-kernel --test suite coverage` tries more of them.
 
 use super::*;
 

@@ -12,11 +12,8 @@ use tilewright_kernel::{Build, Element, Kernel, KernelError, Num, Reason, View, 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Extent, Slot, Stride, Tree};
 
-#[path = "coverage/cases.rs"]
 mod cases;
-#[path = "coverage/chance.rs"]
 mod chance;
-#[path = "coverage/quotients.rs"]
 mod quotients;
 
 const VALUE: f32 = 7.0;

@@ -2,7 +2,6 @@
 //! value of every thread, beside the definition. The tables of who holds what are computed here,
 //! digit by digit.
 
-#[path = "distributions/wavefronts.rs"]
 mod wavefronts;
 
 use std::cell::Cell;
