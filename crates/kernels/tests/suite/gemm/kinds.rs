@@ -4,7 +4,7 @@
 use tilewright_kernel::Element;
 use tilewright_kernels::gemm::{Matrix, Pairs, Plan, Problem, Product, ProductTensor};
 
-use crate::{BF16, checked, function, matrix, plan};
+use crate::gemm::{BF16, checked, function, matrix, plan};
 
 fn of(element: Element, [a, b, d]: [&str; 3], result: Element) -> Problem {
     Problem::of(matrix(element, a), matrix(element, b), matrix(result, d)).unwrap()

@@ -4,7 +4,7 @@
 use tilewright_kernel::Element;
 use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product};
 
-use crate::{BF16, checked, function, matrix, plan};
+use crate::gemm::{BF16, checked, function, matrix, plan};
 
 /// Runs a plan that one kernel carries out.
 fn right(problem: &Problem, plan: &Plan) {

@@ -5,7 +5,7 @@ use tilewright_kernel::Element;
 use tilewright_kernel::ptx::{self, Target};
 use tilewright_kernels::gemm::{Matrix, Pairs, Plan, Problem, Problems, Products, Window};
 
-use crate::{BF16, function, matrix, plan};
+use crate::gemm::{BF16, function, matrix, plan};
 
 fn problem(element: Element, result: Element, [m, n, k]: [i64; 3]) -> Problem {
     let rows = |element, extents| Matrix::rows(element, extents).unwrap();

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use tilewright_kernel::Element;
 use tilewright_kernels::gemm::{Matrix, Pairs, Plan, Problem, Product, Scales, Window};
 
-use crate::{BF16, function, matrix};
+use crate::gemm::{BF16, function, matrix};
 
 /// Kinds of which one is run.
 const TURNS: usize = 12;

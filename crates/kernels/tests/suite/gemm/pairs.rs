@@ -5,7 +5,7 @@ use tilewright_kernel::Element;
 use tilewright_kernels::gemm::{ByProduct, Each, Matrix, Pairs, Plan, Problem, Product, ProductTensor, Scales};
 use tilewright_kernels::{Expression, Statistic};
 
-use crate::{BF16, checked, function, matrix, plan};
+use crate::gemm::{BF16, checked, function, matrix, plan};
 
 #[test]
 fn pairs_of_columns_make_one() {

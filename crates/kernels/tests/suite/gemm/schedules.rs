@@ -7,7 +7,7 @@ use tilewright_kernel::interpret::{Checked, Interpreter};
 use tilewright_kernel::{Element, ptx};
 use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product, Tile};
 
-use crate::checked;
+use crate::gemm::checked;
 
 /// Runs a kernel on bytes for its inputs, and gives what it leaves in its last tensor.
 fn run(product: &Product, number: usize, given: &[Vec<u8>]) -> Vec<u8> {
@@ -55,9 +55,9 @@ fn multiplied(problem: &Problem, plan: &Plan) {
     }
 }
 
-/// As [`crate::plan`], with two tiles along the rows one after the other.
+/// As [`crate::gemm::plan`], with two tiles along the rows one after the other.
 fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
-    Plan { group: 2, ..crate::plan(rows, columns, groups) }
+    Plan { group: 2, ..crate::gemm::plan(rows, columns, groups) }
 }
 
 fn problem(sizes: [i64; 3]) -> Problem {
@@ -387,7 +387,7 @@ fn few_last_tiles_are_shared_after_many_turns() {
 fn blocks_share_the_last_tiles() {
     // Tiles of whole turns have a block each; those that are left are shared, in the order of the
     // steps along K.
-    let plan = crate::plan;
+    let plan = crate::gemm::plan;
     let right = |problem: &Problem, plan: &Plan| {
         let (product, compared) = checked(problem, plan);
         assert_eq!(product.kernels().len(), 2);

@@ -5,7 +5,7 @@ use tilewright_kernel::Element;
 use tilewright_kernels::any_numbers;
 use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product, ProductTensor, Window};
 
-use crate::{BF16, function, matrix, plan};
+use crate::gemm::{BF16, function, matrix, plan};
 
 /// Images of channels, columns, rows and a number, with the channels contiguous.
 fn channels_last(element: Element, [c, w, h, l]: [i64; 4]) -> Matrix {

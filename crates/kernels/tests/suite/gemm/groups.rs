@@ -4,7 +4,7 @@
 use tilewright_kernel::Element;
 use tilewright_kernels::gemm::{Matrix, Pairs, Plan, Problem, Product, ProductTensor, Scales};
 
-use crate::{BF16, function, matrix, plan};
+use crate::gemm::{BF16, function, matrix, plan};
 
 /// Runs a plan with groups that end at these rows.
 fn right(problem: &Problem, plan: &Plan, ends: &[i32]) {

@@ -7,7 +7,7 @@ use tilewright_kernel::Element;
 use tilewright_kernel::program::Program;
 use tilewright_kernels::gemm::{Matrix, Pairs, Plan, Problem, Problems, Product, Products, Window};
 
-use crate::{BF16, checked, function, matrix, plan};
+use crate::gemm::{BF16, checked, function, matrix, plan};
 
 fn problem(element: Element, [a, b]: [&str; 2], result: Element, d: &str) -> Problem {
     Problem::of(matrix(element, a), matrix(element, b), matrix(result, d)).unwrap()

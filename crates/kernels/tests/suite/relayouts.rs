@@ -1,7 +1,7 @@
 //! Relayouts of pairs of layouts by chance, executed by the interpreter under every schedule, and
 //! compared with the definition at every index.
 //!
-//! `TILEWRIGHT_RELAYOUTS=2000 cargo test --release -p tilewright-kernels --test relayouts` draws
+//! `TILEWRIGHT_RELAYOUTS=2000 cargo test --release -p tilewright-kernels --test suite relayouts` draws
 //! more pairs than CI does.
 
 use half::{bf16, f16};
