@@ -8,13 +8,9 @@ mod known;
 mod large;
 mod limits;
 mod modes;
-#[path = "../oracle/mod.rs"]
-mod oracle;
 mod order;
 mod predicate;
 mod print;
-#[path = "../random/mod.rs"]
-mod random;
 mod recast;
 mod shape;
 mod slice;

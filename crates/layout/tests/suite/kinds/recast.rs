@@ -6,7 +6,7 @@
 
 use tilewright_layout::{AnyLayout, Composed, Layout, OuterMap, Tree, Xor};
 
-use super::random::Random;
+use crate::random::Random;
 
 /// The values of a layout at all coordinates, first mode fastest.
 fn values(layout: &AnyLayout) -> Vec<i64> {

@@ -3,7 +3,7 @@
 
 use tilewright_layout::{Composed, Coord, Coordinate, Layout, LayoutError, OuterMap, Swizzle, Tiler, Tree};
 
-use crate::composed_values::{composed, values};
+use crate::kinds::composed_values::{composed, values};
 
 fn layout(text: &str) -> Layout {
     text.parse().unwrap()

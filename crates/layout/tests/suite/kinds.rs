@@ -14,8 +14,6 @@ mod coordinate_text;
 mod coordinates;
 mod descriptor;
 mod linear;
-#[path = "../random/mod.rs"]
-mod random;
 mod recast;
 mod static_layout;
 mod swizzle;

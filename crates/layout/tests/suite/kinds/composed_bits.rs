@@ -3,7 +3,7 @@
 
 use tilewright_layout::{BitMatrix, Composed, Layout, LayoutError, OuterMap, Swizzle, Tree};
 
-use crate::composed_values::{assert_sends_back, composed, image, reached, values};
+use crate::kinds::composed_values::{assert_sends_back, composed, image, reached, values};
 use crate::random::Random;
 
 /// A layout whose offsets are sums without carries: every bit of the index goes to a bit of its

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use tilewright_layout::{Composed, Coordinate, Layout, LayoutError, OuterMap, Tree};
 
-use crate::composed_values::values;
+use crate::kinds::composed_values::values;
 use crate::random::Random;
 
 fn pick<'a>(random: &mut Random, of: &[&'a str]) -> &'a str {

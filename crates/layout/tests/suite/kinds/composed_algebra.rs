@@ -3,7 +3,7 @@
 
 use tilewright_layout::{Composed, Coord, Layout, LayoutError, OuterMap, Swizzle, Tree, max_common_vector};
 
-use crate::composed_values::{assert_sends_back, composed, image, reached, values};
+use crate::kinds::composed_values::{assert_sends_back, composed, image, reached, values};
 use crate::random::Random;
 
 fn layout(text: &str) -> Layout {

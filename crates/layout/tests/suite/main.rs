@@ -1,0 +1,11 @@
+//! All tests of the crate, in one program: it is linked once.
+
+mod algebra;
+mod kinds;
+mod launch;
+#[path = "../oracle/mod.rs"]
+mod oracle;
+#[path = "../random/mod.rs"]
+mod random;
+#[cfg(feature = "serde")]
+mod serialise;
