@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use tilewright_mesh::{Machine, Mesh, Plan, ShardedLayout, reshard};
 
-const PAGE: &str = include_str!("../../../docs/book/src/mesh.md");
+const PAGE: &str = include_str!("../../../../docs/book/src/mesh.md");
 
 /// Two sides of a move of a matrix of `n` by `n` elements over `p` devices.
 fn moves(n: i64, p: i64) -> [(&'static str, String, String); 4] {

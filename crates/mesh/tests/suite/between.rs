@@ -2,8 +2,8 @@
 //! sockets connect. What they hold is what the simulation says, to the bit; other tests compare
 //! that with the definition. Products are compared with the sums that define them.
 
-mod oracle;
-mod processes;
+use crate::oracle;
+use crate::processes;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -4,7 +4,7 @@
 //! The oracle knows a layout as a list of modes that the generator made; the library reads it from
 //! its text. They share no code.
 
-mod oracle;
+use crate::oracle;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,7 +2,7 @@
 //! simulated devices, compared with what defines them. The oracle knows layouts as lists of modes
 //! that the generator made, and computes on whole tensors.
 
-mod oracle;
+use crate::oracle;
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
 //! Parts of unequal sizes, as `torch.chunk` and DTensor cut them, against lists of indices that the
 //! definition gives: who holds what and where, and what moves and operations come to.
 
-mod oracle;
-mod processes;
+use crate::oracle;
+use crate::processes;
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Plans between processes, here threads, of which one cannot go on: every one ends with the same
 //! kind of error, which names that one and the step, and none has a result.
 
-mod processes;
+use crate::processes;
 
 use std::thread;
 use std::time::{Duration, Instant};
