@@ -1,7 +1,7 @@
 //! What errors look like: every file in `diagnostics/` is programs, each on lines that start with
 //! `> `, and below each what is shown for it.
 //!
-//! `TILEWRIGHT_UPDATE=1 cargo test -p tilewright-notation --test diagnostics` rewrites the files;
+//! `TILEWRIGHT_UPDATE=1 cargo test -p tilewright-notation --test suite diagnostics` rewrites the files;
 //! read the difference before you keep it.
 
 use std::fmt::Write as _;

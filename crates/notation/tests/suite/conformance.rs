@@ -11,10 +11,10 @@ use tilewright_layout::{AnyLayout, AnyTree, Coordinate, Extent, Layout, OuterMap
 use tilewright_notation::{Environment, Value, evaluate};
 
 const FILES: [(&str, &str); 4] = [
-    ("algebra.tsv", include_str!("conformance/algebra.tsv")),
-    ("documents.tsv", include_str!("conformance/documents.tsv")),
-    ("dialect-static.tsv", include_str!("conformance/dialect-static.tsv")),
-    ("dialect-dynamic.tsv", include_str!("conformance/dialect-dynamic.tsv")),
+    ("algebra.tsv", include_str!("../conformance/algebra.tsv")),
+    ("documents.tsv", include_str!("../conformance/documents.tsv")),
+    ("dialect-static.tsv", include_str!("../conformance/dialect-static.tsv")),
+    ("dialect-dynamic.tsv", include_str!("../conformance/dialect-dynamic.tsv")),
 ];
 
 fn rows(text: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -154,7 +154,7 @@ fn flat(coordinate: &Tree<Expr>) -> Vec<Expr> {
 
 /// Checks a file; returns how many lines there are.
 fn check(name: &str, text: &str) -> usize {
-    let corrections: HashMap<&str, &str> = rows(include_str!("conformance/corrections.tsv")).collect();
+    let corrections: HashMap<&str, &str> = rows(include_str!("../conformance/corrections.tsv")).collect();
     let (mut passed, mut failures) = (0, Vec::new());
     for (expression, written) in rows(text) {
         let written = corrections.get(expression).copied().unwrap_or(written);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use tilewright_notation::{Diagnostic, Environment, evaluate, is_incomplete, run_batch};
 
-use crate::explanations::explanation;
+use crate::programs::explanations::explanation;
 
 /// The error of a text, after checking that it is well formed and that the answer took bounded
 /// time.
