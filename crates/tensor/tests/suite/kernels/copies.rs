@@ -5,7 +5,7 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use tilewright_layout::{Composed, Layout, Leaf, StaticLayout, Swizzle, Tree, Xor};
 use tilewright_tensor::{CopyOptions, Instructions, Offsets, Plan, TensorView, TensorViewMut, copy, fill};
 
-use crate::random::{Random, flat, memory};
+use crate::kernels::random::{Random, flat, memory};
 
 fn all_options() -> Vec<CopyOptions> {
     let mut all = vec![CopyOptions::default()];

@@ -14,7 +14,7 @@ use tilewright_tensor::{
 };
 
 use self::law::{Summed, Tested, check, some_layout};
-use crate::random::Random;
+use crate::kernels::random::Random;
 
 /// Small shapes, all of them up to a bound, each with layouts of some kinds, on all micro-kernels.
 fn small_shapes<S: Tested>(bound: i64, step: usize)

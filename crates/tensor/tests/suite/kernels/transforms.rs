@@ -7,7 +7,7 @@ use tilewright_tensor::{
     update,
 };
 
-use crate::random::{Random, flat, memory};
+use crate::kernels::random::{Random, flat, memory};
 
 /// Layouts of these extents: orders, padding, and a swizzle.
 fn layouts(extents: &[i64]) -> Vec<Layout> {

@@ -5,7 +5,7 @@ use tilewright_atoms::TiledMma;
 use tilewright_layout::Layout;
 use tilewright_tensor::{Numbers, Offsets, TensorView, TensorViewMut, gemm};
 
-use crate::random::Random;
+use crate::kernels::random::Random;
 
 /// What is tested about a type.
 pub trait Tested: Numbers<Sum: Summed> + PartialEq + std::fmt::Debug {

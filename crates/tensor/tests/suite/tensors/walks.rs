@@ -7,9 +7,7 @@ use tilewright_layout::{BitMatrix, Composed, Layout, Leaf, OuterMap, Profile, St
 use tilewright_tensor::{AnyOffsets, CoordinateTensor, Offsets, TensorView, TensorViewMut, Zipped};
 
 #[allow(dead_code)]
-#[path = "../kernels/random.rs"]
-mod random;
-use random::Random;
+use crate::kernels::random::Random;
 
 impl Random {
     fn within(&mut self, least: i64, most: i64) -> i64 {

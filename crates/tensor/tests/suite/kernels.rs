@@ -2,5 +2,5 @@
 
 mod copies;
 mod gemm;
-mod random;
+pub mod random;
 mod transforms;
