@@ -3,7 +3,7 @@
 use tilewright_tile::{Element, Reduction};
 
 use super::{Body, EXACT, One, WHOLE};
-use crate::chance::Chance;
+use crate::random::chance::Chance;
 
 /// Numbers of four bits become eight times as many.
 const WORDS: i64 = 256;

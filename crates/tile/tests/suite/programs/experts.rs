@@ -2,8 +2,8 @@
 //! where its rows go, what each expert makes of its rows, and what comes back.
 
 use super::{compare, numbers};
-use crate::places::{exactly, with};
-use crate::run::{Case, kernel};
+use crate::programs::places::{exactly, with};
+use crate::programs::run::{Case, kernel};
 use half::bf16;
 use tilewright_kernel::ptx::Target;
 use tilewright_tile::{Program, interpret};

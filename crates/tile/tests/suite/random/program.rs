@@ -4,8 +4,8 @@ use tilewright_tile::{
     Axis, Build, Count, Element, Index, Program, Reduction, Role, Statement, TensorId, TileError, Value,
 };
 
-use crate::body::{Body, Known};
-use crate::chance::Chance;
+use crate::random::body::{Body, Known};
+use crate::random::chance::Chance;
 
 /// Layouts of what is read, and how many of their extents are multiples of 8.
 pub const LAYOUTS: [(&str, usize); 4] =

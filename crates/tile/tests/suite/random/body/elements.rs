@@ -3,7 +3,7 @@
 use tilewright_tile::{Axis, Binary, Element, Index, Unary};
 
 use super::{Body, LARGE, One, WHOLE};
-use crate::chance::Chance;
+use crate::random::chance::Chance;
 
 impl<'t> Body<'t> {
     pub(super) fn elements(&mut self, one: &One<'t>, chance: &mut Chance) {

@@ -4,7 +4,7 @@
 use tilewright_tile::{Axis, Binary, Element, Index, Value};
 
 use super::{Body, One, WHOLE};
-use crate::chance::Chance;
+use crate::random::chance::Chance;
 
 /// What lies past the edges.
 const PAST: [f64; 3] = [2.0, 0.0, 7.0];

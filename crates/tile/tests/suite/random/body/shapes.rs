@@ -3,8 +3,8 @@
 use tilewright_tile::Element;
 
 use super::{Body, LARGE, One};
-use crate::chance::Chance;
-use crate::layout::held;
+use crate::random::chance::Chance;
+use crate::random::layout::held;
 
 impl<'t> Body<'t> {
     pub(super) fn shapes(&mut self, one: &One<'t>, chance: &mut Chance) {

@@ -3,7 +3,7 @@
 use tilewright_tile::{Element, Reduction};
 
 use super::{Body, LARGE, One, WHOLE};
-use crate::chance::Chance;
+use crate::random::chance::Chance;
 
 impl<'t> Body<'t> {
     pub(super) fn wholes(&mut self, one: &One<'t>, chance: &mut Chance) {

@@ -1,7 +1,7 @@
 //! Programs that move rows, count, sort and sum, beside plain loops.
 
 use super::{agrees, compare, numbers};
-use crate::run::{Case, kernel};
+use crate::programs::run::{Case, kernel};
 use tilewright_kernel::{Route, ptx};
 use tilewright_tile::{Program, interpret};
 

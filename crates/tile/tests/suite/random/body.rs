@@ -8,7 +8,7 @@ mod wholes;
 
 use tilewright_tile::{Build, Element, TensorId, Type, Value};
 
-use crate::chance::Chance;
+use crate::random::chance::Chance;
 
 /// A value, and the greatest magnitude that it may have.
 #[derive(Clone, Copy)]

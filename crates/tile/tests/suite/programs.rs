@@ -6,7 +6,7 @@ mod experts;
 mod halos;
 mod places;
 mod roles;
-mod run;
+pub mod run;
 mod stages;
 
 use half::bf16;

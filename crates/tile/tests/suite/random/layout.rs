@@ -2,7 +2,7 @@
 
 use tilewright_tile::Held;
 
-use crate::chance::Chance;
+use crate::random::chance::Chance;
 
 /// A layout of a tile; none where a thread would have more than 64 elements.
 pub fn held(shape: &[i64], warps: u32, chance: &mut Chance) -> Option<Held> {

@@ -8,12 +8,10 @@ mod body;
 mod chance;
 mod layout;
 mod program;
-#[path = "../programs/run.rs"]
-mod run;
 
+use crate::programs::run::{Case, kernel};
 use chance::Chance;
 use program::{LAYOUTS, SEVERAL, any, stored};
-use run::{Case, kernel};
 use tilewright_tile::{Element, Program, interpret};
 
 /// What stands in some of the programs at least.
