@@ -142,7 +142,7 @@ fn child(work: &str, devices: usize, alone: bool) -> (Output, String) {
     let log = folder().join(format!("{work}-{devices}-{alone}.log"));
     std::fs::write(&log, "").unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([work, "--exact", "--ignored", "--nocapture"]).env("LD_LIBRARY_PATH", folder());
+    command.args([&format!("order::{work}"), "--exact", "--ignored", "--nocapture"]).env("LD_LIBRARY_PATH", folder());
     command.env("ORDER_LOG", &log).env("ORDER_DEVICES", devices.to_string()).env("TILEWRIGHT_CACHE_DIR", "");
     if alone {
         command.env("ORDER_ALONE", "1");

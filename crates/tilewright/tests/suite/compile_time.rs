@@ -10,7 +10,6 @@
 //! names the line and the column of the literal. They must not be wrapped or reworded.
 #![cfg(feature = "macros")]
 
-#[path = "compile_time/assembly.rs"]
 mod assembly;
 
 use std::fs;
