@@ -71,10 +71,10 @@ pub enum Action {
     Cost {
         #[command(flatten)]
         kernel: Choice,
-        /// The machine: H200, H100 or A100, or `device` for the first GPU, as its driver describes
-        /// it.
-        #[arg(long, value_name = "MACHINE", default_value = "H200")]
-        target: String,
+        /// The machine: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or `device`
+        /// for the first GPU.
+        #[arg(long, alias = "target", value_name = "NAME", default_value = "H200")]
+        machine: String,
     },
     /// A tile program: the layout that each value has, what the next best would have cost, and the
     /// conversions between. -o FILE.ptx writes the kernel, -o FILE.html a page with pictures,
@@ -174,12 +174,12 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
             Some(tile) => tiles::check(&tile, &kernel.sizes, terminal),
             None => check(kernel, terminal),
         },
-        Action::Cost { kernel, target } => {
+        Action::Cost { kernel, machine } => {
             if let Some(tile) = Tile::chosen(kernel)? {
-                return tiles::cost(&tile, &kernel.sizes, target, terminal);
+                return tiles::cost(&tile, &kernel.sizes, machine, terminal);
             }
             let (entry, planned) = kernel.planned(true)?;
-            cost::run(entry, &planned, target, terminal)
+            cost::run(entry, &planned, machine, terminal)
         }
         Action::Explain { file, sizes, arch, options } => explain::run(file, sizes, *arch, options, terminal),
         Action::Bench { kernel, turns } => {

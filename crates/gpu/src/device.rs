@@ -6,6 +6,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tilewright_kernel::machine::{Machine, Multiprocessor, Rates};
+
 use crate::attributes::Attributes;
 use crate::context::Context;
 use crate::driver::Driver;
@@ -84,6 +86,37 @@ impl Device {
     /// The compute capability: 9 and 0 of a device for `sm_90`.
     pub fn capability(&self) -> (u32, u32) {
         self.attributes().capability()
+    }
+
+    /// The machine for which kernels are planned here: the card of the table with its name
+    /// ([`Machine::named`]), if the driver gives it the same multiprocessors; else what the driver
+    /// says, with the rates of its compute capability.
+    ///
+    /// Errors: the device is older than any target (E0804).
+    pub fn machine(&self) -> Result<Machine, GpuError> {
+        let (has, target) = (self.attributes(), self.target()?);
+        let clock = f64::from(has.clock_khz.max(1)) * 1e3;
+        Ok(Machine::described(Machine {
+            name: self.name().to_owned(),
+            capability: self.capability(),
+            target,
+            multiprocessors: has.multiprocessors,
+            multiprocessor: Multiprocessor {
+                threads: has.multiprocessor_threads,
+                blocks: has.multiprocessor_blocks,
+                registers: has.multiprocessor_registers,
+                shared_bytes: has.multiprocessor_shared_bytes,
+                block_shared_bytes: has.block_shared_bytes,
+                reserved_bytes: has.reserved_shared_bytes,
+            },
+            l2_bytes: has.l2_bytes.into(),
+            clock,
+            // Two transfers a cycle.
+            bandwidth: 2.0 * f64::from(has.memory_clock_khz.max(1)) * 1e3 * f64::from(has.memory_bus_bits.max(8)) / 8.0,
+            // No driver tells it.
+            latency: None,
+            rates: Rates::of(self.capability(), has.multiprocessors, clock),
+        }))
     }
 
     /// The version of CUDA that the driver was made for, as the driver counts: 13000 is 13.0.

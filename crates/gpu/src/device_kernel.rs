@@ -98,13 +98,7 @@ impl Device {
     /// Errors: the device is older than any (E0804).
     pub fn target(&self) -> Result<Target, GpuError> {
         let own = self.capability();
-        // A target that ends in `a` runs on its own capability alone.
-        let runs = |target: &Target| match target {
-            Target::Sm90a => own == target.capability(),
-            _ => own >= target.capability(),
-        };
-        let latest = Target::ALL.into_iter().filter(runs).max_by_key(|target| target.capability());
-        latest.ok_or_else(|| GpuError::Architecture {
+        Target::latest(own).ok_or_else(|| GpuError::Architecture {
             target: Some(Target::Sm80.name().into()),
             device: self.name().into(),
             capability: own,

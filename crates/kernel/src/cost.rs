@@ -16,7 +16,6 @@
 
 mod count;
 mod in_flight;
-mod machine;
 mod occupancy;
 mod registers;
 mod report;
@@ -29,10 +28,10 @@ mod walk;
 use std::fmt;
 
 pub use in_flight::InFlight;
-pub(crate) use machine::MAX_SHARED;
-pub use machine::{Machine, Multiprocessor, Rates};
 pub use occupancy::{Limit, Occupancy};
 pub use requests::{Phase, Request};
+
+pub use crate::machine::{Machine, Multiprocessor, Rates};
 
 use crate::interpret::code::{Code, Node};
 use crate::interpret::{AccessCount, Class, SetupError};

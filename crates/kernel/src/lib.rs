@@ -53,6 +53,7 @@ mod error;
 mod explanation;
 pub mod interpret;
 mod launch;
+pub mod machine;
 pub mod program;
 pub mod ptx;
 

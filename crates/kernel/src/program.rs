@@ -23,6 +23,8 @@ use std::fmt;
 use smallvec::SmallVec;
 use tilewright_layout::symbolic::{Expr, Parameter};
 
+use crate::machine::Multiprocessor;
+use crate::ptx::Target;
 pub use location::Location;
 use memory::{Buffer, BufferId, MapId, TensorMap, Use};
 use operation::Operation;
@@ -238,8 +240,8 @@ pub struct Program {
     pub sources: Vec<Source>,
 }
 
-/// Registers of a processor.
-const REGISTERS: u32 = 65_536;
+/// Registers of a multiprocessor that can move them between its warps, which is new in `sm_90a`.
+const REGISTERS: u32 = Multiprocessor::of(Target::Sm90a).registers;
 /// The most of a thread, of multiples of 8.
 const THREAD_REGISTERS: u32 = 248;
 

@@ -20,7 +20,7 @@ mod writer;
 use std::error::Error;
 use std::fmt;
 
-use crate::cost::Multiprocessor;
+use crate::machine::Multiprocessor;
 use crate::program::Program;
 use writer::Writer;
 
@@ -58,6 +58,24 @@ impl Target {
     /// ```
     pub fn named(name: &str) -> Option<Target> {
         Target::ALL.into_iter().find(|target| target.name() == name)
+    }
+
+    /// The latest target that runs on a compute capability; none if it is older than every target.
+    ///
+    /// ```
+    /// use tilewright_kernel::ptx::Target;
+    ///
+    /// assert_eq!(Target::latest((9, 0)), Some(Target::Sm90a));
+    /// // A target that ends in `a` runs on its own capability alone.
+    /// assert_eq!(Target::latest((10, 0)), Some(Target::Sm89));
+    /// assert_eq!(Target::latest((7, 5)), None);
+    /// ```
+    pub fn latest(capability: (u32, u32)) -> Option<Target> {
+        let runs = |target: &Target| match target {
+            Target::Sm90a => capability == target.capability(),
+            Target::Sm80 | Target::Sm89 => capability >= target.capability(),
+        };
+        Target::ALL.into_iter().filter(runs).max()
     }
 
     /// The compute capability, as major and minor number.

@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 use tilewright_draw::Theme;
-use tilewright_kernel::cost::Machine;
 use tilewright_kernel::interpret::{AccessCount, CheckError, Class};
+use tilewright_kernel::machine::{Machine, UnknownMachine};
 use tilewright_kernel::program::Program;
 use tilewright_kernel::program::memory::Space;
 use tilewright_kernel::{Element, ptx};
@@ -164,9 +164,7 @@ fn text(program: &Program, target: &str) -> Result<Json, Failure> {
 
 fn cost(planned: &Planned, machine: &str) -> Result<Json, Failure> {
     let name = if machine.is_empty() { "H200" } else { machine };
-    let machine = Machine::named(name).ok_or_else(|| {
-        Failure::choice(format!("there is no machine '{name}'; the machines are {}", Machine::NAMES.join(", ")))
-    })?;
+    let machine: Machine = name.parse().map_err(|unknown: UnknownMachine| Failure::choice(unknown.to_string()))?;
     let cost = planned.kernel().program().cost(&machine, planned.sizes())?;
     let accesses = match &cost.counted {
         Ok(counted) => AccessCount::by_statement(&counted.accesses).iter().map(access).collect::<Vec<_>>(),

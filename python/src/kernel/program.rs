@@ -4,8 +4,9 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use tilewright_kernel::cost::{Cost, Machine};
+use tilewright_kernel::cost::Cost;
 use tilewright_kernel::interpret::{CheckError, Findings, Interpreter, Schedule, SetupError};
+use tilewright_kernel::machine::{Machine, UnknownMachine};
 use tilewright_kernel::program::Location;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::scalar::Scalar;
@@ -234,7 +235,7 @@ impl Program {
         ptx::write(self.kernel.program(), target).map_err(|error| refusal::of(py, &error))
     }
 
-    /// What a launch at sizes costs on a machine, "H200", "H100" or "A100": as text, and as numbers
+    /// What a launch at sizes costs on a machine, as "H200" or "RTX 4090": as text, and as numbers
     /// by their names.
     #[pyo3(signature = (sizes, machine = "H200"))]
     fn cost<'py>(
@@ -243,9 +244,7 @@ impl Program {
         sizes: &Bound<'py, PyDict>,
         machine: &str,
     ) -> PyResult<(String, Bound<'py, PyDict>)> {
-        let known = || Machine::NAMES.join(", ");
-        let machine = Machine::named(machine)
-            .ok_or_else(|| PyValueError::new_err(format!("there is no machine '{machine}'; there are {}", known())))?;
+        let machine: Machine = machine.parse().map_err(|error: UnknownMachine| PyValueError::new_err(error.to_string()))?;
         let sizes = self.with_fixed(sizes_of(sizes)?);
         let cost = interruptible(py, || self.kernel.program().cost(&machine, &borrowed(&sizes)))?;
         let cost = cost.map_err(|error| of_setup(py, &error))?;

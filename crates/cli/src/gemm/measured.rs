@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 use tilewright::gpu::{Cublas, CublasError, CublasMatrix, CublasProduct, Device, GpuError, Memory, Stream};
 use tilewright::kernel::Element;
-use tilewright::kernel::cost::Rates;
+use tilewright::kernel::machine::Rates;
 use tilewright::kernels::gemm::{Matrix, Problem, Product, ProductTensor};
 
 use super::tensors::{CHECKED, Tensors, compare, compare_kept, of_block, ready, wanted};
@@ -147,7 +147,8 @@ pub(super) fn measured(
     let rates = Rates::of(device.capability(), has.multiprocessors, f64::from(has.clock_khz) * 1e3);
     let peak = match problem.factors() {
         Element::F32 => rates.matrix_tf32,
-        element if element.bytes() == 1 => rates.matrix_8,
+        Element::I8 | Element::U8 => rates.matrix_i8,
+        element if element.bytes() == 1 => rates.matrix_f8,
         _ => rates.matrix_16,
     };
     Ok(Measured {

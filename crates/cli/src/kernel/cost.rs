@@ -2,9 +2,10 @@
 
 use serde_json::json;
 use tilewright::gpu::Device;
-use tilewright::kernel::cost::{Cost, Machine, Multiprocessor, Rates};
+use tilewright::kernel::cost::Cost;
 use tilewright::kernel::interpret::AccessCount;
-use tilewright::kernel::ptx::{self, Target};
+use tilewright::kernel::machine::Machine;
+use tilewright::kernel::ptx;
 use tilewright::kernels::{Entry, PlanError, Planned};
 
 use super::object_of;
@@ -12,53 +13,24 @@ use crate::json::Json;
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
-/// The machine of this name, and what kernels are compiled for there.
-pub(super) fn machine(name: &str) -> Result<(Machine, Target), Failure> {
+/// The machine of this name; `device` is the first GPU.
+pub(super) fn machine(name: &str) -> Result<Machine, Failure> {
     if name.eq_ignore_ascii_case("device") {
-        let device = Device::open(0)?;
-        return Ok((described(&device), device.target()?));
+        return Ok(Device::open(0)?.machine()?);
     }
-    let target = if name.eq_ignore_ascii_case("A100") { Target::Sm80 } else { Target::Sm90a };
-    Machine::named(name).map(|machine| (machine, target)).ok_or_else(|| {
+    Machine::named(name).ok_or_else(|| {
         let known = format!("{}, device", Machine::NAMES.join(", "));
         PlanError::Unknown { what: "machine", given: name.to_owned(), known }.into()
     })
 }
 
-/// A device as its driver describes it.
-fn described(device: &Device) -> Machine {
-    let has = device.attributes();
-    let clock = f64::from(has.clock_khz) * 1e3;
-    Machine {
-        name: device.name().to_owned(),
-        multiprocessors: has.multiprocessors,
-        multiprocessor: Multiprocessor {
-            threads: has.multiprocessor_threads,
-            blocks: has.multiprocessor_blocks,
-            registers: has.multiprocessor_registers,
-            shared_bytes: has.multiprocessor_shared_bytes,
-            block_shared_bytes: has.block_shared_bytes,
-            reserved_bytes: has.reserved_shared_bytes,
-        },
-        clock,
-        // Two transfers a cycle.
-        bandwidth: 2.0 * f64::from(has.memory_clock_khz) * 1e3 * f64::from(has.memory_bus_bits) / 8.0,
-        // No driver tells it.
-        latency: Machine::NAMES
-            .iter()
-            .find(|name| device.name().contains(*name))
-            .and_then(|name| Machine::named(name)?.latency),
-        rates: Rates::of(device.capability(), has.multiprocessors, clock),
-    }
-}
-
-pub fn run(entry: &Entry, planned: &Planned, target: &str, terminal: &mut Terminal) -> Result<(), Failure> {
-    let (machine, target) = machine(target)?;
+pub fn run(entry: &Entry, planned: &Planned, machine: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+    let machine = self::machine(machine)?;
     // What the machine does not have is planned otherwise, where it can be.
-    let planned = &planned.clone().on(target);
+    let planned = &planned.clone().on(machine.target);
     // What the machine cannot run has no cost there.
     for kernel in planned.launches() {
-        ptx::write(kernel.program(), target)?;
+        ptx::write(kernel.program(), machine.target)?;
     }
     let costs = planned.launches().map(|kernel| kernel.program().cost(&machine, planned.sizes()));
     let costs = costs.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::refused(&error))?;

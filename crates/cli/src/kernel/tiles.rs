@@ -215,10 +215,10 @@ pub(super) fn cost(
     machine: &str,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let (machine, target) = cost::machine(machine)?;
-    let compiled = tile.compile(target)?;
+    let machine = cost::machine(machine)?;
+    let compiled = tile.compile(machine.target)?;
     let program = compiled.kernel().program();
-    ptx::write(program, target)?;
+    ptx::write(program, machine.target)?;
     let sizes = tile.sizes(given, true);
     let cost = program.cost(&machine, &borrowed(&sizes)).map_err(|error| Failure::refused(&error))?;
     let plan = compiled.explain()?.roles;

@@ -8,9 +8,9 @@ use tilewright_layout::{Extent, Layout, LayoutError, Stride, Swizzle};
 
 use super::core::Core;
 use super::{Build, View, tensor};
-use crate::cost::MAX_SHARED;
 use crate::element::{Element, ElementType};
 use crate::error::{KernelError, Reason};
+use crate::machine::MAX_SHARED;
 use crate::program::memory::{Buffer, BufferId, Cache, Role, Space};
 use crate::program::{Location, Source};
 

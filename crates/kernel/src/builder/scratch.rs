@@ -91,8 +91,8 @@ impl Core {
         }
         let base = self.shared_bytes.next_multiple_of(self.scratch.alignment);
         let end = base + self.scratch.bytes;
-        if u64::from(end) > crate::cost::MAX_SHARED {
-            let (asked, limit) = (end.into(), crate::cost::MAX_SHARED);
+        if u64::from(end) > crate::machine::MAX_SHARED {
+            let (asked, limit) = (end.into(), crate::machine::MAX_SHARED);
             return Err(Reason::TooMuch { what: "bytes of shared memory", asked, limit });
         }
         for (buffer, begin) in &self.scratch.placed {

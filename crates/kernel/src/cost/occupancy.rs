@@ -4,7 +4,7 @@
 //! given to warps, in units of 8 a thread, from four parts of the register file; shared memory is
 //! given to blocks in units of 128 bytes, with what is reserved beside.
 
-use super::machine::Multiprocessor;
+use crate::machine::Multiprocessor;
 
 /// What decides how many blocks there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,286 @@
+//! What a GPU has, as far as plans and costs depend on it.
+//!
+//! Law: each number of a card of the [table](Machine::all) is that of the document named beside it.
+//! A card that is not in the table has the numbers that its driver gives, and rates that follow
+//! from its compute capability, its multiprocessors and its clock. What no document says is `None`
+//! unless it was measured, and the measurement is described where its number stands.
+//!
+//! Nothing outside of this module names a number of a card.
+
+mod table;
+
+use std::error::Error;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::program::group::GroupFactors;
+use crate::program::operation::Matrix;
+use crate::ptx::Target;
+
+/// A GPU.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// The compute capability: 9 and 0 of an H200.
+    pub capability: (u32, u32),
+    /// What kernels are compiled for on it: the latest target that runs there.
+    pub target: Target,
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// What a multiprocessor has.
+    pub multiprocessor: Multiprocessor,
+    /// Bytes of the L2 cache.
+    pub l2_bytes: u64,
+    /// The boost clock, in cycles a second.
+    pub clock: f64,
+    /// Bytes a second from and to device memory.
+    pub bandwidth: f64,
+    /// Seconds from a load to its value, out of idle device memory; none where nobody has measured
+    /// it.
+    pub latency: Option<f64>,
+    /// Operations a second; a multiplication and an addition are two.
+    pub rates: Rates,
+}
+
+/// What a multiprocessor has for the blocks that are resident on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Multiprocessor {
+    /// The most threads.
+    pub threads: u32,
+    /// The most blocks.
+    pub blocks: u32,
+    /// Registers of 32 bits.
+    pub registers: u32,
+    /// Bytes of shared memory.
+    pub shared_bytes: u32,
+    /// The most bytes of shared memory of a block.
+    pub block_shared_bytes: u32,
+    /// Bytes of shared memory that are reserved for each block.
+    pub reserved_bytes: u32,
+}
+
+/// Operations a second. A multiplication and an addition are two operations.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// On f32, by ordinary instructions.
+    pub f32: f64,
+    /// On f64, by ordinary instructions.
+    pub f64: f64,
+    /// Matrix instructions on f16 and bf16 with f32 accumulators.
+    pub matrix_16: f64,
+    /// Matrix instructions on f16 with f16 accumulators: twice `matrix_16` on GeForce cards.
+    pub matrix_16_in_16: f64,
+    /// Matrix instructions on tf32.
+    pub matrix_tf32: f64,
+    /// Matrix instructions on 8-bit integers.
+    pub matrix_i8: f64,
+    /// Matrix instructions on 8-bit floats with f32 accumulators; 0 where there are none.
+    pub matrix_f8: f64,
+    /// Matrix instructions on f64.
+    pub matrix_f64: f64,
+}
+
+impl Rates {
+    /// The rate of a matrix instruction of a warp.
+    pub fn matrix(&self, matrix: Matrix) -> f64 {
+        match matrix {
+            Matrix::F16F32 | Matrix::Bf16F32 => self.matrix_16,
+            Matrix::F16F16 => self.matrix_16_in_16,
+            Matrix::Tf32F32 => self.matrix_tf32,
+            Matrix::F64 => self.matrix_f64,
+            Matrix::I8I32 | Matrix::U8I32 => self.matrix_i8,
+            Matrix::E4M3F32 | Matrix::E5M2F32 => self.matrix_f8,
+        }
+    }
+
+    /// The rate of a matrix instruction of a warpgroup.
+    pub fn group(&self, factors: GroupFactors) -> f64 {
+        match factors {
+            GroupFactors::F16 | GroupFactors::Bf16 => self.matrix_16,
+            GroupFactors::Tf32 => self.matrix_tf32,
+            GroupFactors::I8 | GroupFactors::U8 => self.matrix_i8,
+            GroupFactors::E4M3 | GroupFactors::E5M2 => self.matrix_f8,
+        }
+    }
+
+    /// The rates of a number of multiprocessors of a compute capability at a clock: for a card that
+    /// is not in the table.
+    ///
+    /// Where cards of one capability differ, these are the rates of the fastest, so that a bound
+    /// that follows from them holds for all. A capability that is not known here has the rates of
+    /// the greatest one below it.
+    ///
+    /// ```
+    /// use tilewright_kernel::machine::Rates;
+    ///
+    /// let rates = Rates::of((9, 0), 114, 1.755e9);
+    /// assert_eq!(rates.matrix_16, 4096.0 * 114.0 * 1.755e9);
+    /// assert_eq!(rates.matrix_16_in_16, rates.matrix_16);
+    /// assert_eq!(Rates::of((9, 9), 114, 1.755e9), rates);
+    /// ```
+    pub fn of(capability: (u32, u32), multiprocessors: u32, clock: f64) -> Rates {
+        let all = f64::from(multiprocessors) * clock;
+        let own = table::cycle(capability);
+        Rates {
+            f32: own.f32 * all,
+            f64: own.f64 * all,
+            matrix_16: own.matrix_16 * all,
+            matrix_16_in_16: own.matrix_16_in_16 * all,
+            matrix_tf32: own.matrix_tf32 * all,
+            matrix_i8: own.matrix_i8 * all,
+            matrix_f8: own.matrix_f8 * all,
+            matrix_f64: own.matrix_f64 * all,
+        }
+    }
+}
+
+/// The most shared memory of a block, in bytes, that any target has.
+pub(crate) const MAX_SHARED: u64 = table::HOPPER.block_shared_bytes as u64;
+
+impl Multiprocessor {
+    /// What a multiprocessor of a target has. Text for `sm_80` runs on later GPUs too, of which some
+    /// have less shared memory: the device refuses a launch there.
+    ///
+    /// ```
+    /// use tilewright_kernel::machine::Multiprocessor;
+    /// use tilewright_kernel::ptx::Target;
+    ///
+    /// let bytes = Target::ALL.map(|target| Multiprocessor::of(target).block_shared_bytes);
+    /// assert_eq!(bytes, [163 << 10, 99 << 10, 227 << 10]);
+    /// ```
+    pub const fn of(target: Target) -> Multiprocessor {
+        match target {
+            Target::Sm80 => table::AMPERE,
+            Target::Sm89 => table::ADA,
+            Target::Sm90a => table::HOPPER,
+        }
+    }
+}
+
+impl Machine {
+    /// The names of the cards of the table.
+    pub const NAMES: [&'static str; 9] =
+        ["A100", "RTX 3090", "A10", "RTX 4090", "L4", "H100", "H200", "B200", "RTX 5090"];
+
+    /// The cards of the table.
+    ///
+    /// ```
+    /// use tilewright_kernel::machine::Machine;
+    ///
+    /// let names: Vec<String> = Machine::all().map(|machine| machine.name).collect();
+    /// assert_eq!(names, Machine::NAMES);
+    /// ```
+    pub fn all() -> impl Iterator<Item = Machine> {
+        table::CARDS.iter().map(table::Card::machine)
+    }
+
+    /// The card of this name: in upper or lower case, with or without spaces, `-`, `_` and the
+    /// words NVIDIA and GeForce.
+    ///
+    /// ```
+    /// use tilewright_kernel::machine::Machine;
+    ///
+    /// assert_eq!(Machine::named("h200").unwrap().multiprocessors, 132);
+    /// assert_eq!(Machine::named("rtx-4090"), Machine::named("NVIDIA GeForce RTX 4090"));
+    /// assert_eq!(Machine::named("TPU"), None);
+    /// ```
+    pub fn named(name: &str) -> Option<Machine> {
+        let plain = |text: &str| {
+            let kept = text.chars().filter(|letter| !matches!(letter, ' ' | '-' | '_'));
+            kept.flat_map(char::to_lowercase).collect::<String>()
+        };
+        let own = plain(name);
+        let own = own.strip_prefix("nvidia").unwrap_or(&own);
+        let own = own.strip_prefix("geforce").unwrap_or(own);
+        table::CARDS.iter().find(|card| plain(card.name) == own).map(table::Card::machine)
+    }
+
+    /// The card for which plans are made where a target is all that is known.
+    ///
+    /// ```
+    /// use tilewright_kernel::machine::Machine;
+    /// use tilewright_kernel::ptx::Target;
+    ///
+    /// let names = Target::ALL.map(|target| Machine::of_target(target).name);
+    /// assert_eq!(names, ["A100", "RTX 4090", "H200"]);
+    /// ```
+    pub fn of_target(target: Target) -> Machine {
+        match target {
+            Target::Sm80 => table::A100.machine(),
+            Target::Sm89 => table::RTX_4090.machine(),
+            Target::Sm90a => table::H200.machine(),
+        }
+    }
+
+    /// The machine that a driver describes: the card of the table with its name, if the driver gives
+    /// it the same multiprocessors; else what the driver says.
+    ///
+    /// ```
+    /// use tilewright_kernel::machine::Machine;
+    ///
+    /// let has = Machine::named("H200").unwrap();
+    /// let described = |name, multiprocessors| {
+    ///     let name = String::from(name);
+    ///     Machine::described(Machine { name, multiprocessors, latency: None, clock: 1.98e9, ..has.clone() })
+    /// };
+    /// assert_eq!(described("NVIDIA H200", 132), has);
+    /// // A part of the card is another machine, and so is a card whose name goes on.
+    /// assert_eq!(described("NVIDIA H200 MIG 1g.18gb", 16).multiprocessors, 16);
+    /// assert_eq!(described("NVIDIA H2000", 132).name, "NVIDIA H2000");
+    /// ```
+    pub fn described(driver: Machine) -> Machine {
+        let words = |text: &'static str| text.split(' ').collect::<Vec<_>>();
+        let own: Vec<&str> = driver.name.split([' ', '-']).collect();
+        let same = |card: &&table::Card| {
+            let name = words(card.name);
+            let named = own.windows(name.len()).any(|part| part == name);
+            let machine = card.machine();
+            named
+                && driver.capability == machine.capability
+                && driver.multiprocessors == machine.multiprocessors
+                && driver.multiprocessor == machine.multiprocessor
+        };
+        table::CARDS.iter().find(same).map_or(driver.clone(), table::Card::machine)
+    }
+
+    /// How many bytes of loads a multiprocessor must have in flight to keep device memory busy by
+    /// loads alone, by Little's law: the bandwidth times the latency, shared by all
+    /// multiprocessors. It takes more where many loads wait for each other, and less where a part of
+    /// the traffic is stores. None where the latency is not known.
+    ///
+    /// ```
+    /// use tilewright_kernel::machine::Machine;
+    ///
+    /// let h200 = Machine::named("H200").unwrap();
+    /// // 4.8 TB/s for 354 ns, shared by 132.
+    /// assert_eq!(h200.in_flight(), Some(12_873));
+    /// ```
+    pub fn in_flight(&self) -> Option<u64> {
+        let bytes = self.bandwidth * self.latency? / f64::from(self.multiprocessors.max(1));
+        Some(bytes.ceil() as u64)
+    }
+}
+
+/// A name that no card of the table has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownMachine {
+    /// The name.
+    pub given: String,
+}
+
+impl fmt::Display for UnknownMachine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no machine '{}'; the machines are {}", self.given, Machine::NAMES.join(", "))
+    }
+}
+
+impl Error for UnknownMachine {}
+
+impl FromStr for Machine {
+    type Err = UnknownMachine;
+
+    fn from_str(name: &str) -> Result<Machine, UnknownMachine> {
+        Machine::named(name).ok_or_else(|| UnknownMachine { given: name.into() })
+    }
+}
