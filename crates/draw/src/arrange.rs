@@ -38,6 +38,10 @@ pub const MAX_LINE: f64 = 1600.0;
 const HEADING_LINES: usize = 4;
 /// The longest side of an image.
 const IMAGE_SIDE: f64 = 512.0;
+/// How many ticks a side of an image has, and how far apart those of columns are at least: of a
+/// narrower image the first column alone has one.
+const IMAGE_TICKS: usize = 4;
+const TICK_ROOM: f64 = 24.0;
 /// The width to which captions are wrapped, at least.
 const CAPTION_WIDTH: f64 = 360.0;
 /// The height of a line of ticks, and of a line of text.
@@ -60,12 +64,23 @@ fn limits(rows: i64, columns: i64) -> [usize; 2] {
 }
 
 impl Figure<'_> {
+    /// The side of a pixel of the images, which have one scale: so images that share an axis are
+    /// aligned.
+    fn pixel(&self) -> f64 {
+        let sides = self.panels().filter_map(|panel| match &panel.body {
+            Body::Image { image, .. } => Some(image.width().max(image.height()) as f64),
+            _ => None,
+        });
+        (IMAGE_SIDE / sides.fold(1.0, f64::max)).floor().max(1.0)
+    }
+
     /// The figure as a scene.
     pub fn scene(&self) -> Scene {
         let mut scene = Scene::new();
         let mut panels: Vec<Vec<Option<Drawn<'_>>>> = Vec::with_capacity(self.table.len());
+        let pixel = self.pixel();
         for row in &self.table {
-            let row = row.iter().map(|panel| panel.as_ref().map(|panel| Drawn::new(panel, &mut scene)));
+            let row = row.iter().map(|panel| panel.as_ref().map(|panel| Drawn::new(panel, pixel, &mut scene)));
             panels.push(row.collect());
         }
         align(&mut panels);
@@ -258,7 +273,7 @@ enum Shown<'a> {
 }
 
 impl<'a> Drawn<'a> {
-    fn new(panel: &'a Panel<'_>, scene: &mut Scene) -> Drawn<'a> {
+    fn new(panel: &'a Panel<'_>, pixel: f64, scene: &mut Scene) -> Drawn<'a> {
         let (body, left, above, width, height) = match &panel.body {
             Body::Grid(grid) => {
                 let cells = Cells::of(grid, scene);
@@ -267,7 +282,6 @@ impl<'a> Drawn<'a> {
             }
             Body::Image { image, block } => {
                 let (columns, rows) = (image.width() as f64, image.height() as f64);
-                let pixel = (IMAGE_SIDE / columns.max(rows)).floor().max(1.0);
                 let widest = image_ticks(image.height(), block.0).map(|(_, tick)| tick).last().unwrap_or_default();
                 let left = text_width(&widest, theme::SMALL_TEXT, false) + theme::STEP + 2.0;
                 (Shown::Image(image, *block), left, TICK_LINE, columns * pixel, rows * pixel)
@@ -324,7 +338,9 @@ impl<'a> Drawn<'a> {
                 let frame = Frame::new(at.x, at.y, self.width, self.height);
                 scene.image(frame, (*image).clone());
                 border(scene, frame, line_of(1));
-                for (place, tick) in image_ticks(image.width(), *right) {
+                let apart = self.width / IMAGE_TICKS as f64;
+                let room = if apart < TICK_ROOM { 1 } else { IMAGE_TICKS };
+                for (place, tick) in image_ticks(image.width(), *right).take(room) {
                     let x = at.x + place * self.width;
                     let style = TextStyle::small().anchored(Anchor::Middle);
                     scene.text(Point::new(x, at.y - TICK_LINE / 2.0), &tick, style);
@@ -373,8 +389,8 @@ fn headed(heading: &str, room: f64) -> Vec<String> {
 /// Ticks at the quarters of a side of an image: where, as a part of the side, and which cell begins
 /// there.
 fn image_ticks(pixels: usize, block: i64) -> impl Iterator<Item = (f64, String)> {
-    (0..4).map(move |quarter| {
-        let pixel = pixels * quarter / 4;
+    (0..IMAGE_TICKS).map(move |number| {
+        let pixel = pixels * number / IMAGE_TICKS;
         let cell = i64::try_from(pixel).unwrap_or(0).saturating_mul(block);
         (pixel as f64 / pixels.max(1) as f64, cell.to_string())
     })

@@ -103,25 +103,35 @@ impl Owners {
     }
 }
 
+/// How a tile is drawn.
+#[derive(Debug, Clone, Copy, Default)]
+struct Shown {
+    /// Rows are its mode 1, not its mode 0.
+    transposed: bool,
+    /// The most rows and columns: of a larger tile, the first ones.
+    most: Option<[i64; 2]>,
+    /// A pixel for a place, even where there is room for words.
+    coarse: bool,
+}
+
 /// The panel of one of several operands, named in the tooltips of its cells.
 fn operand<'a>(
     side: &'static str,
     tv: &Map,
     tile: &Tree<i64>,
-    transposed: bool,
+    shown: Shown,
     style: Style,
 ) -> Result<Panel<'a>, DrawError> {
-    panel(side, side, tv, tile, (transposed, None), style)
+    panel(side, side, tv, tile, shown, style)
 }
 
-/// The panel of a tile: rows are its mode 0, or mode 1 if it is `transposed`. Of a tile larger than
-/// `most`, the first rows and columns.
+/// The panel of a tile.
 fn panel<'a>(
     heading: &str,
     side: &'static str,
     tv: &Map,
     tile: &Tree<i64>,
-    (transposed, most): (bool, Option<[i64; 2]>),
+    Shown { transposed, most, coarse }: Shown,
     style: Style,
 ) -> Result<Panel<'a>, DrawError> {
     let owners = Owners::of(tv, tile)?;
@@ -146,12 +156,12 @@ fn panel<'a>(
     let part = [rows.len(), columns.len()];
     let shown = (part != whole)
         .then(|| format!("the first {} × {} of {} × {}; {counts}", part[0], part[1], whole[0], whole[1]));
-    if !fits(rows.len(), columns.len()) && style.medium == Medium::Page {
+    if (coarse || !fits(rows.len(), columns.len())) && style.medium == Medium::Page {
         // One colour for each thread would be noise at this size.
-        let coarse = style.palette == Palette::Distinct && owners.threads > WARP;
-        let style = if coarse { Style { palette: Palette::Warp, ..style } } else { style };
+        let by_warp = style.palette == Palette::Distinct && owners.threads > WARP;
+        let style = if by_warp { Style { palette: Palette::Warp, ..style } } else { style };
         let colours = "; too many places to name: each warp has a hue, each eight of its lanes a tone";
-        let note = if coarse { format!("{counts}{colours}") } else { counts };
+        let note = if by_warp { format!("{counts}{colours}") } else { counts };
         return Ok(Panel::new(heading, image(&owners, &rows, &columns, &place, style)).noted(note));
     }
     let notes: Vec<String> = shown.into_iter().chain(owners.shared()).collect();
@@ -230,7 +240,7 @@ fn image<'a>(owners: &Owners, rows: &Axis, columns: &Axis, place: &dyn Fn(i64, i
 /// assert!(svg.contains("thread 31, value 3 at (15,7)"));
 /// ```
 pub fn thread_value<'a>(heading: &str, tv: &Map, tile: &Tree<i64>, style: Style) -> Result<Figure<'a>, DrawError> {
-    Ok(Figure::row([panel(heading, "", tv, tile, (false, None), style)?]))
+    Ok(Figure::row([panel(heading, "", tv, tile, Shown::default(), style)?]))
 }
 
 /// As [`thread_value`], but of a tile with more rows or columns than `most` these first ones alone,
@@ -258,7 +268,7 @@ pub fn thread_value_corner<'a>(
     style: Style,
 ) -> Result<Figure<'a>, DrawError> {
     let most = most.map(|side| side.max(1));
-    Ok(Figure::row([panel(heading, "", tv, tile, (false, Some(most)), style)?]))
+    Ok(Figure::row([panel(heading, "", tv, tile, Shown { most: Some(most), ..Shown::default() }, style)?]))
 }
 
 /// The two sides of a copy: who reads which place of the source, and who writes which place of the
@@ -266,15 +276,16 @@ pub fn thread_value_corner<'a>(
 ///
 /// Errors: as [`thread_value`].
 pub fn copy<'a>(source: &Map, target: &Map, tile: &Tree<i64>, style: Style) -> Result<Figure<'a>, DrawError> {
-    let from = Figure::row([operand("source", source, tile, false, style)?]);
-    Ok(from.followed_by(Figure::row([operand("target", target, tile, false, style)?])))
+    let from = Figure::row([operand("source", source, tile, Shown::default(), style)?]);
+    Ok(from.followed_by(Figure::row([operand("target", target, tile, Shown::default(), style)?])))
 }
 
 /// A matrix product in the standard arrangement: B (k by n) at the top right, A (m by k) at the
 /// bottom left, C (m by n) at the bottom right, so that the axes they share are aligned.
 ///
 /// `operands` are the thread-value layouts of A over `(m,k)`, B over `(n,k)` and C over `(m,n)`, as
-/// CuTe's; `extents` are m, n and k.
+/// CuTe's; `extents` are m, n and k. If one tile has too many places to name, all three are images
+/// at one scale.
 ///
 /// Errors: as [`thread_value`]; an extent is not positive.
 pub fn mma<'a>(operands: [&Map; 3], extents: [i64; 3], style: Style) -> Result<Figure<'a>, DrawError> {
@@ -284,8 +295,11 @@ pub fn mma<'a>(operands: [&Map; 3], extents: [i64; 3], style: Style) -> Result<F
         let shape = Tree::flat([rows, columns])?;
         tilewright_layout::Layout::compact(&shape).map(|layout| layout.shape())
     };
-    let top = operand("B", b, &tile(n, k)?, true, style)?;
-    let left = operand("A", a, &tile(m, k)?, false, style)?;
-    let right = operand("C", c, &tile(m, n)?, false, style)?;
+    // If one tile has too many places to name, all are images: at one scale, the axes are aligned.
+    let coarse = ![(k, n), (m, k), (m, n)].into_iter().all(|(rows, columns)| fits(rows, columns));
+    let shown = Shown { coarse, ..Shown::default() };
+    let top = operand("B", b, &tile(n, k)?, Shown { transposed: true, ..shown }, style)?;
+    let left = operand("A", a, &tile(m, k)?, shown, style)?;
+    let right = operand("C", c, &tile(m, n)?, shown, style)?;
     Ok(Figure { table: vec![vec![None, Some(top)], vec![Some(left), Some(right)]], ..Figure::default() })
 }

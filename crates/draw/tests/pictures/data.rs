@@ -181,6 +181,39 @@ fn operands_stand_in_the_standard_arrangement() {
     assert!(left.0 < right.0 && top.1 < right.1);
 }
 
+/// Where one operand has too many places for words, all are images at one scale, so that the axes
+/// that they share are aligned, and the picture is one that can be looked at.
+#[test]
+fn large_operands_are_images_at_one_scale() {
+    let [m, n, k] = [128, 256, 16];
+    // 128 threads, each with a row of A and of C, and with two columns of B.
+    let (a, b, c) = (map("(128,16):(1,128)"), map("(128,(2,16)):(2,(1,256))"), map("(128,256):(1,128)"));
+    let figure = mma([&a, &b, &c], [m, n, k], Style::default()).unwrap();
+    for panel in figure.panels() {
+        assert!(matches!(panel.body, Body::Image { .. }), "{} is drawn cell by cell", panel.heading);
+    }
+    let scene = figure.scene();
+    let images = scene.items().iter().filter_map(|item| match item {
+        Item::Image { frame, image } => {
+            let image = &scene.images()[*image];
+            Some((*frame, image.width() as i64, image.height() as i64))
+        }
+        _ => None,
+    });
+    let images: Vec<_> = images.collect();
+    let [(top, ..), (left, ..), (right, ..)] = images[..] else { panic!("three images: {images:?}") };
+    assert_eq!(images.iter().map(|(_, width, height)| [*height, *width]).collect::<Vec<_>>(), [[k, n], [m, k], [m, n]]);
+    let pixels: Vec<f64> = images.iter().map(|(frame, width, _)| frame.width / *width as f64).collect();
+    assert!(pixels.iter().all(|pixel| *pixel == pixels[0] && *pixel >= 2.0), "{pixels:?}");
+    assert_eq!((top.x, top.width, left.y, left.height), (right.x, right.width, right.y, right.height));
+    // A tile that has room keeps its words.
+    let figure =
+        mma([&map("(32,4):(1,32)"), &map("(32,2):(1,32)"), &map("(32,4):(1,32)")], [16, 8, 8], Style::default());
+    assert_eq!(grids(&figure.unwrap()).len(), 3);
+    let scene_bounds = scene.bounds();
+    assert!(scene_bounds.width < 1200.0 && scene_bounds.height < 800.0, "{scene_bounds:?}");
+}
+
 #[test]
 fn both_sides_of_a_copy_have_the_colours_of_their_threads() {
     let (source, target) = (map("(8,4):(4,1)"), map("(8,4):(1,8)"));
