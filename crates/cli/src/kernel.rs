@@ -353,7 +353,7 @@ fn object_of(access: &AccessCount) -> Json {
         "bytes": access.bytes,
         "wavefronts": access.wavefronts,
         "least_wavefronts": access.least_wavefronts,
-        // Those of what the copy engine moves are not counted.
+        // Those of what TMA copies are not counted.
         "sectors": (access.class != Class::Bulk).then_some(access.sectors),
         "at_most": access.at_most,
     })

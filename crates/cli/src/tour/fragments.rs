@@ -101,7 +101,7 @@ pub fn accumulators(tour: &mut Tour) -> Result<(), Stop> {
 
 pub fn operands(tour: &mut Tour) -> Result<(), Stop> {
     tour.say(
-        "The blocks of A and B are dealt out the same way. Warps that differ only along n need the same rows of A, so for A \
+        "The tiles of A and B are partitioned the same way. Warps that differ only along n need the same rows of A, so for A \
          that mode has stride 0; for B it is the mode along m.",
     );
     tour.layout("piecesA", "zipped_divide((128,64), [16:1;16:1])")?;
