@@ -11,8 +11,8 @@ pub mod suggest;
 use serde_json::json;
 use tilewright::analysis::{Access, Storage};
 use tilewright::draw::Touched;
-use tilewright::explain::requests::bytes_or_elements;
-use tilewright::layout::{AnyLayout, Composed, Kind, nearest};
+use tilewright::explain::requests::{bytes_or_elements, no_access};
+use tilewright::layout::{AnyLayout, Composed, Kind};
 use tilewright::{Tree, Value};
 
 use options::Lanes;
@@ -73,19 +73,8 @@ fn access(spec: &str, shape: &Tree<i64>, [bits, vector]: [i64; 2], reader: &mut 
     if let Some(access) = Access::of_name(spec, shape, bits, vector)? {
         return Ok(access);
     }
-    // A word, with or without the elements of a load, is the name of an access, and no expression.
-    let name = spec.split_once(':').filter(|(_, own)| own.parse::<i64>().is_ok()).map_or(spec, |(name, _)| name);
-    let word = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_');
-    if word {
-        if name.starts_with("ldmatrix") || name.starts_with("stmatrix") {
-            let known = "after `ldmatrix` and `stmatrix` stands .x1, .x2 or .x4, then .trans";
-            return Err(Failure::Usage(format!("there is no access `{name}`: {known}")));
-        }
-        let meant = nearest(name, Access::NAMES, 1);
-        let meant = meant.first().map_or(String::new(), |near| format!(" (`{near}` is near)"));
-        let known = "threads, rows, columns, ldmatrix.x1 and the like, or a layout from (thread, value) to an index";
-        return Err(Failure::Usage(format!("there is no access `{name}`{meant}: write {known}")));
+    if let Some(why) = no_access(spec) {
+        return Err(Failure::Usage(why));
     }
     Ok(Access::new(spec, &reader.layout(spec)?, bits, vector)?)
 }

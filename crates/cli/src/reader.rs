@@ -3,11 +3,11 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tilewright::layout::symbolic::Parameter;
 use tilewright::layout::{AnyTree, Coord, Tiler};
 use tilewright::notation::{Call, Note, call};
 use tilewright::{Environment, Layout, LayoutError, Tree, Value, evaluate};
 
+pub use tilewright::explain::launch::unknown;
 pub use tilewright::explain::map::plain;
 
 use crate::output::Failure;
@@ -118,30 +118,4 @@ impl Reader {
             None => Err(Failure::not(source, &value, "a tiler")),
         }
     }
-}
-
-/// That the numbers of a value must be known first, and how they become so:
-/// `substitute((M,4):(4,1), M, 8)`.
-///
-/// None where they are known.
-pub fn unknown(source: &str, value: &Value) -> Option<String> {
-    let parameters = value.parameters();
-    let (named, unnamed): (Vec<_>, Vec<_>) = parameters.iter().partition(|parameter| parameter.name().is_some());
-    let number = |parameter: &Parameter| {
-        let numbers = tilewright::explain::launch::admissible(parameter);
-        numbers.iter().copied().find(|number| *number >= 8).or_else(|| numbers.first().copied()).unwrap_or(8)
-    };
-    let names: Vec<String> = named.iter().map(ToString::to_string).collect();
-    let all = match names.split_last() {
-        Some((last, front)) if !front.is_empty() => format!("{} and {last} are", front.join(", ")),
-        Some((only, _)) => format!("{only} is"),
-        None => return (!unnamed.is_empty()).then(|| "once a number stands in place of each `?`".to_owned()),
-    };
-    if !unnamed.is_empty() {
-        return Some(format!("once {all} known, and a number stands in place of each `?`"));
-    }
-    // A program of several statements is no argument; its last expression is, where it stands.
-    let source = if source.contains([';', '\n']) { "..." } else { source.trim() };
-    let pairs: String = named.iter().map(|parameter| format!(", {parameter}, {}", number(parameter))).collect();
-    Some(format!("once {all} known: substitute({source}{pairs})"))
 }

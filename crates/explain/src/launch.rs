@@ -53,3 +53,39 @@ pub fn named(values: &[&Value], choice: &Values) -> String {
     let named = parameters.iter().filter_map(|parameter| Some(format!("{parameter} = {}", choice.get(parameter)?)));
     named.collect::<Vec<_>>().join(", ")
 }
+
+/// That the numbers of a value must be known first, and how they become so:
+/// `substitute((M,4):(4,1), M, 8)`.
+///
+/// None where they are known.
+///
+/// ```
+/// use tilewright_explain::launch::unknown;
+/// use tilewright_notation::{Environment, evaluate};
+///
+/// let advice = |source: &str| unknown(source, &evaluate(source, &mut Environment::new()).unwrap());
+/// assert_eq!(advice("(M,4):(4,1)").unwrap(), "once M is known: substitute((M,4):(4,1), M, 8)");
+/// assert_eq!(advice("(?,4):(4,1)").unwrap(), "once a number stands in place of each `?`");
+/// assert_eq!(advice("(8,4):(4,1)"), None);
+/// ```
+pub fn unknown(source: &str, value: &Value) -> Option<String> {
+    let parameters = value.parameters();
+    let (named, unnamed): (Vec<_>, Vec<_>) = parameters.iter().partition(|parameter| parameter.name().is_some());
+    let number = |parameter: &Parameter| {
+        let numbers = admissible(parameter);
+        numbers.iter().copied().find(|number| *number >= 8).or_else(|| numbers.first().copied()).unwrap_or(8)
+    };
+    let names: Vec<String> = named.iter().map(ToString::to_string).collect();
+    let all = match names.split_last() {
+        Some((last, front)) if !front.is_empty() => format!("{} and {last} are", front.join(", ")),
+        Some((only, _)) => format!("{only} is"),
+        None => return (!unnamed.is_empty()).then(|| "once a number stands in place of each `?`".to_owned()),
+    };
+    if !unnamed.is_empty() {
+        return Some(format!("once {all} known, and a number stands in place of each `?`"));
+    }
+    // A program of several statements is no argument; its last expression is, where it stands.
+    let source = if source.contains([';', '\n']) { "..." } else { source.trim() };
+    let pairs: String = named.iter().map(|parameter| format!(", {parameter}, {}", number(parameter))).collect();
+    Some(format!("once {all} known: substitute({source}{pairs})"))
+}

@@ -11,7 +11,7 @@ use tilewright_analysis::{
     Access, BankReport, Banks, GlobalReport, LINE_BYTES, Phase, PhaseHits, RequestUnits, SECTOR_BYTES,
 };
 use tilewright_draw::{self as draw, Figure, Style, Touch, Touched};
-use tilewright_layout::{AnyLayout, OuterMap};
+use tilewright_layout::{AnyLayout, OuterMap, nearest};
 
 /// A number and its noun: `1 wavefront`, `3 copies`.
 pub fn count(number: i64, noun: &str) -> String {
@@ -51,6 +51,33 @@ pub fn bytes_or_elements(layout: &AnyLayout, bits: i64) -> Option<String> {
     Some(format!(
         "{swizzle} counts elements of {bits} bits here; if it is that of a pointer, which counts bytes, write {written}"
     ))
+}
+
+/// Why a word is no access; none where the text is no word and may be an expression.
+///
+/// ```
+/// use tilewright_explain::requests::no_access;
+///
+/// assert!(no_access("ldmatrix.x3").unwrap().contains(".x1, .x2 or .x4"));
+/// assert!(no_access("colums").unwrap().contains("`columns` is near"));
+/// assert_eq!(no_access("(32,4):(4,1)"), None);
+/// ```
+pub fn no_access(spec: &str) -> Option<String> {
+    // A word, with or without the elements of a load, is the name of an access, and no expression.
+    let name = spec.split_once(':').filter(|(_, own)| own.parse::<i64>().is_ok()).map_or(spec, |(name, _)| name);
+    let word = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_');
+    if !word {
+        return None;
+    }
+    if name.starts_with("ldmatrix") || name.starts_with("stmatrix") {
+        let known = "after `ldmatrix` and `stmatrix` stands .x1, .x2 or .x4, then .trans";
+        return Some(format!("there is no access `{name}`: {known}"));
+    }
+    let meant = nearest(name, Access::NAMES, 1);
+    let meant = meant.first().map_or(String::new(), |near| format!(" (`{near}` is near)"));
+    let known = "threads, rows, columns, ldmatrix.x1 and the like, or a layout from (thread, value) to an index";
+    Some(format!("there is no access `{name}`{meant}: write {known}"))
 }
 
 /// An access in words: `rows: 512 threads, 16 bytes each`.
