@@ -265,6 +265,91 @@ fn what_cannot_be_written_is_said() {
     assert!(text(&output.stderr).starts_with("error: No space left on device"));
 }
 
+/// What is asked of the command itself is answered as everything else is: as objects with `--json`,
+/// and a full disk is a failure.
+#[test]
+fn help_and_version_are_answers() {
+    let version = |arguments: &[&str]| {
+        let output = run(arguments);
+        assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)), "{arguments:?}");
+        serde_json::from_str::<serde_json::Value>(text(&output.stdout)).unwrap_or_else(|error| panic!("{error}"))
+    };
+    for arguments in [&["--json", "--version"][..], &["--version", "--json"]] {
+        let wanted = serde_json::json!({ "name": "tilewright", "version": env!("CARGO_PKG_VERSION") });
+        assert_eq!(version(arguments), wanted);
+    }
+    for arguments in
+        [&["--json", "help"][..], &["--json", "--help"], &["--json", "help", "eval"], &["eval", "--help", "--json"]]
+    {
+        let object = version(arguments);
+        assert!(object["text"].as_str().is_some_and(|text| text.contains("Usage:")), "{arguments:?}: {object}");
+    }
+    for arguments in [&["--help"][..], &["help"], &["--version"], &["eval", "--help"], &["--json", "--version"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = tilewright(arguments).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert!(text(&output.stderr).contains("No space left on device"), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
+/// A link stays a link, and what it names is written, whether or not it was there; the command says
+/// which file that is.
+#[cfg(unix)]
+#[test]
+fn what_a_link_names_is_written() {
+    let folder = std::env::temp_dir().join(format!("tilewright-links-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("far")).unwrap();
+    let (file, link, second) = (folder.join("far/picture.svg"), folder.join("link.svg"), folder.join("second.svg"));
+    std::os::unix::fs::symlink("far/picture.svg", &link).unwrap();
+    std::os::unix::fs::symlink(&link, &second).unwrap();
+    for (layout, name) in [("4:1", &link), ("8:1", &link), ("2:1", &second)] {
+        let output = run(&["draw", layout, "-o", name.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let said = text(&output.stderr);
+        assert!(said.contains("is a link") && said.contains("far/picture.svg"), "{said}");
+        assert!([&link, &second].iter().all(|name| std::fs::symlink_metadata(name).unwrap().is_symlink()));
+        let drawn = std::fs::read_to_string(&file).unwrap();
+        assert!(drawn.contains(layout), "{layout} is not what {} shows", file.display());
+    }
+    // A link to itself, and one into a directory that is not there.
+    for (name, to) in [("ring.svg", "ring.svg"), ("lost.svg", "nowhere/picture.svg")] {
+        let link = folder.join(name);
+        std::os::unix::fs::symlink(to, &link).unwrap();
+        let output = run(&["draw", "4:1", "-o", link.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(1), "{name}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).starts_with("error: "), "{}", text(&output.stderr));
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink(), "{name} was replaced");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Work that takes long shows on a terminal how far it has come; `script` gives the command one.
+#[cfg(target_os = "linux")]
+#[test]
+fn long_work_shows_how_far_it_has_come() {
+    if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
+        return;
+    }
+    let line = format!("'{}' mesh scale --devices 8,64,512,4096", env!("CARGO_BIN_EXE_tilewright"));
+    let mut child = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (mut shown, mut some) = (Vec::new(), [0; 256]);
+    let mut out = child.stdout.take().unwrap();
+    while !String::from_utf8_lossy(&shown).contains(" %") {
+        let count = out.read(&mut some).unwrap();
+        assert!(count > 0, "it ended without a word: {}", String::from_utf8_lossy(&shown));
+        shown.extend_from_slice(&some[..count]);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(String::from_utf8_lossy(&shown).contains('['), "{}", String::from_utf8_lossy(&shown));
+}
+
 #[test]
 fn bad_input_is_an_error_and_nothing_worse() {
     let deep = "(".repeat(100_000) + &")".repeat(100_000);
