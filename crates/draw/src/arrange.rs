@@ -38,8 +38,8 @@ pub const MAX_LINE: f64 = 1600.0;
 const HEADING_LINES: usize = 4;
 /// The longest side of an image.
 const IMAGE_SIDE: f64 = 512.0;
-/// How many ticks a side of an image has, and how far apart those of columns are at least: of a
-/// narrower image the first column alone has one.
+/// How many ticks a side of an image has, and how far apart those of columns are at least: on a
+/// side that is too short for them the first alone stands.
 const IMAGE_TICKS: usize = 4;
 const TICK_ROOM: f64 = 24.0;
 /// The width to which captions are wrapped, at least.
@@ -338,14 +338,13 @@ impl<'a> Drawn<'a> {
                 let frame = Frame::new(at.x, at.y, self.width, self.height);
                 scene.image(frame, (*image).clone());
                 border(scene, frame, line_of(1));
-                let apart = self.width / IMAGE_TICKS as f64;
-                let room = if apart < TICK_ROOM { 1 } else { IMAGE_TICKS };
-                for (place, tick) in image_ticks(image.width(), *right).take(room) {
+                let room = |side: f64, least: f64| if side < least * IMAGE_TICKS as f64 { 1 } else { IMAGE_TICKS };
+                for (place, tick) in image_ticks(image.width(), *right).take(room(self.width, TICK_ROOM)) {
                     let x = at.x + place * self.width;
                     let style = TextStyle::small().anchored(Anchor::Middle);
                     scene.text(Point::new(x, at.y - TICK_LINE / 2.0), &tick, style);
                 }
-                for (place, tick) in image_ticks(image.height(), *down) {
+                for (place, tick) in image_ticks(image.height(), *down).take(room(self.height, TICK_LINE)) {
                     let y = at.y + place * self.height;
                     scene.text(Point::new(at.x - theme::STEP, y), &tick, TextStyle::small().anchored(Anchor::End));
                 }

@@ -206,6 +206,12 @@ fn large_operands_are_images_at_one_scale() {
     let pixels: Vec<f64> = images.iter().map(|(frame, width, _)| frame.width / *width as f64).collect();
     assert!(pixels.iter().all(|pixel| *pixel == pixels[0] && *pixel >= 2.0), "{pixels:?}");
     assert_eq!((top.x, top.width, left.y, left.height), (right.x, right.width, right.y, right.height));
+    // Ticks that would meet are left out: of the 16 rows of B and the 16 columns of A.
+    let ticks = |wanted: &str| {
+        let is = |item: &&Item| matches!(item, Item::Text { text, .. } if scene.text_of(*text) == wanted);
+        scene.items().iter().filter(is).count()
+    };
+    assert_eq!((ticks("0"), ticks("64"), ticks("32"), ticks("4")), (6, 4, 2, 0));
     // A tile that has room keeps its words.
     let figure =
         mma([&map("(32,4):(1,32)"), &map("(32,2):(1,32)"), &map("(32,4):(1,32)")], [16, 8, 8], Style::default());
