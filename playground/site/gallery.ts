@@ -91,7 +91,7 @@ export const GALLERY: readonly { section: string; problems: readonly Problem[] }
       },
       {
         title: "6. 128 threads share a tile",
-        says: "Pieces of 16 by 8 through the instruction's layout, dealt to 2 by 2 warps.",
+        says: "Tiles of 16 by 8 through the instruction's layout, over 2 by 2 warps.",
         source: [
           "fC = ((4,8),(2,2)):((32,1),(16,8))",
           "tile = (128,128):(1,128)",
@@ -188,7 +188,7 @@ export const KERNELS: readonly { title: string; says: string; fragment: string }
   { title: "A sum of matrices", says: "Each thread loads, adds and stores its part of a tile.", fragment: "kernel=tiled_add&pane=steps&access=1" },
   { title: "A transposition", says: "Through shared memory: who reads rows, who writes columns, and at what cost in wavefronts.", fragment: "kernel=transpose&pane=steps&access=4" },
   { title: "A product of matrices", says: "Copies behind the threads' backs, a ring of stages, matrix instructions.", fragment: "kernel=product&pane=steps&access=1" },
-  { title: "A product for Hopper", says: "One warp lets the copy engine load, four multiply.", fragment: "kernel=group_product&pane=steps&access=2" },
+  { title: "A GEMM for Hopper", says: "A producer warp issues TMA loads; consumer warpgroups multiply.", fragment: "kernel=group_product&pane=steps&access=2" },
   { title: "A softmax", says: "Rows in registers; lanes exchange maxima and sums.", fragment: "kernel=softmax&pane=steps&access=1" },
   { title: "What a product costs", says: "Counted before it runs: registers, occupancy, sectors, wavefronts, bounds of its time.", fragment: "kernel=product&pane=cost" },
 ];

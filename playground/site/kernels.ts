@@ -51,7 +51,8 @@ interface Answer {
   threads?: number;
   shared_bytes?: number;
   outputs?: string[];
-  outline?: [number, string, number][];
+  outline?: [number, string][];
+  tiles?: boolean;
   findings?: { code: string; message: string }[];
   schedules?: number;
   instructions?: number;
@@ -256,7 +257,10 @@ export class KernelPage {
       );
     });
     const heads = ["tensor", "type", "memory", "layout", "look"].map((head) => make("th", { scope: "col" }, head));
-    const outline = (answer.outline ?? []).map(([indent, text, count]) => `${"  ".repeat(indent)}${text}${count > 1 ? `  (${count} instructions)` : ""}`);
+    const outline = (answer.outline ?? []).map(([indent, text]) => `${"  ".repeat(indent)}${text}`);
+    const tiles = answer.tiles
+      ? "Tiles, as a[0:128, 0:64] for rows 0 to 127 and columns 0 to 63, and threads are those of block (0,0,0) when it comes to a statement for the first time."
+      : "At these sizes a run takes too long here: choose smaller ones to see the tile that each statement reads or writes, and which threads do so.";
     return [
       make("ul", {}, ...(answer.plan ?? []).map((line) => this.planned(tab, line))),
       make("p", {}, `A grid of (${(answer.grid ?? []).join(", ")}) blocks of ${answer.threads} threads; ${answer.shared_bytes} bytes of shared memory a block.`),
@@ -264,6 +268,7 @@ export class KernelPage {
       make("p", {}, "Shown for all sizes when the kernel was built: no access outside a tensor."),
       make("ul", {}, ...(answer.outputs ?? []).map((line) => make("li", {}, line))),
       make("h2", {}, "Its statements, in order"),
+      make("p", { class: "quiet" }, tiles),
       make("pre", { tabindex: "0" }, outline.join("\n")),
     ];
   }

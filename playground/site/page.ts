@@ -27,6 +27,7 @@ interface Answer {
   table?: Table | null;
   picture?: string;
   told?: string[];
+  notes?: string[];
   proposed?: { what: string; cost: string; program: string | null }[];
   unseen?: Problem;
 }
@@ -155,6 +156,7 @@ function show(found: Answer, source: string): void {
   byId("kind").textContent = found.kind ?? "";
   facts.replaceChildren(...(found.facts ?? []).map((line) => make("li", {}, line)));
   byId("told").replaceChildren(
+    ...(found.notes ?? []).map((line) => make("p", { class: "note" }, make("strong", {}, "note: "), line)),
     ...(found.told ?? []).map((line) => make("p", {}, line)),
     ...(found.proposed ?? []).map((one) => {
       const source = one.program;

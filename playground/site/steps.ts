@@ -187,7 +187,7 @@ export class StepsPane {
             "span",
             { class: `what${wavefronts > least ? " conflict" : ""}${read + written === 0 ? " still" : ""}` },
             make("strong", {}, name),
-            make("small", {}, `${warps === "" ? "copy engine" : /[-,]/.test(warps) ? `warps ${warps}` : `warp ${warps}`} · ${place.split("/").at(-1) ?? place}`),
+            make("small", {}, `${warps === "" ? "TMA" : /[-,]/.test(warps) ? `warps ${warps}` : `warp ${warps}`} · ${place.split("/").at(-1) ?? place}`),
             more !== "" && make("small", { class: "does" }, more),
           );
         });

@@ -88,6 +88,40 @@ test("pictures in every format", beside, () => {
   console.log(`${cases.length} pictures are the command's in 6 formats, byte for byte`);
 });
 
+test("notes beside answers, and the pictures of banks and sectors", beside, () => {
+  const sources = [
+    "(4,8):(8,1)(9,9)", "tile_to_shape((8,8):(8,1),(4,64))", "logical_product((4,4),(2,2))",
+    "local_tile((10,64):(64,1),(16,32),(7,_))", "(4,8):(8,1)", "x = (4,8):(8,1); x(40)", "Sw<3,4,3> o smem_ptr o (8,64):(64,1)",
+  ];
+  let noted = 0;
+  for (const source of sources) {
+    const there = JSON.parse(spawnSync(command, ["eval", "--json", source]).stdout.toString());
+    assert.deepEqual(object({ ask: "program", source }).notes ?? [], there.notes ?? [], source);
+    noted += there.notes?.length ?? 0;
+  }
+  assert.ok(noted >= 4, `${noted} notes`);
+
+  const work = mkdtempSync(join(tmpdir(), "banks-"));
+  // The page names its program as the source, besides the accesses.
+  const bare = (svg) => svg.replace(/<!--.*?-->\n?/gs, "");
+  for (const [layout, kind, view, options] of [
+    ["S<3,4,3> o 0 o (8,64):(64,1)", "banks", { vector: 8 }, ["--vector", "8"]],
+    ["(32,32):(32,1)", "banks", { "element-bits": 32, access: ["columns"] }, ["--width", "32", "--access", "columns"]],
+    ["(32,32):(32,1)", "banks", { "element-bits": 32, access: ["columns", "rows"], phase: 1 }, ["--width", "32", "--access", "columns", "--access", "rows", "--phase", "1"]],
+    ["(64,64):(64,1)", "sectors", { access: ["columns"] }, ["--access", "columns"]],
+  ]) {
+    const file = join(work, "picture.svg");
+    const name = kind === "banks" ? "banks" : "access";
+    const { status, stderr } = spawnSync(command, [name, layout, ...(view["element-bits"] ? [] : ["--width", "16"]), ...options, "-o", file]);
+    assert.equal(status, 0, stderr.toString());
+    const here = object({ ask: "program", source: layout, view: { ...view, kind } }, "workshop");
+    assert.ok(bare(here.picture) === bare(readFileSync(file).toString()), `${kind} of ${layout} is not what the command draws`);
+    const told = spawnSync(command, [name, layout, ...(view["element-bits"] ? [] : ["--width", "16"]), ...options]);
+    const said = told.stderr.toString().split("\n").filter((line) => line.startsWith("note: ")).map((line) => line.slice(6));
+    assert.deepEqual(here.notes, said, layout);
+  }
+});
+
 test("index arithmetic, PTX and derivations", beside, () => {
   const said = (...options) => execFileSync(command, options).toString();
   const source = "zipped_divide((M{div=128},K):(K,1), [128:1;64:1])";
@@ -114,6 +148,55 @@ test("kernels: a check, a plan, a cost", () => {
   assert.match(of("check", { sizes: [["M", 100_000], ["N", 100_000]] }).error.message, /too long/);
   assert.match(of("plan", { sizes: [["X", 1]] }).error.message, /X/);
   assert.match(of("plan", { element: "f99" }).error.message, /f99/);
+});
+
+const outline = (name, more = {}) => {
+  const found = object({ ask: "kernel", name, want: "plan", ...more }, "workshop");
+  assert.equal(found.error, undefined, name);
+  return { ...found, lines: found.outline.map(([indent, text]) => `${"  ".repeat(indent)}${text}`) };
+};
+// The sides of a tile in a line: `a[0:128, 0:32]` is [128, 32].
+const sides = (line, tensor) => {
+  const ranges = new RegExp(`\\b${tensor}\\[([^\\]]*)\\]`).exec(line)?.[1];
+  return ranges?.split(", ").map((range) => range.split(":").map(Number)).map(([from, to]) => (to === undefined ? 1 : to - from));
+};
+const product = (numbers) => numbers.reduce((a, b) => a * b, 1);
+
+test("a kernel is a program that can be read: operands, tiles, threads", () => {
+  // Each copy moves as many bytes as its threads take together: an element of bf16 has 2.
+  const multiply = outline("product", { sizes: [["M", 256], ["N", 256], ["K", 128]] });
+  const copies = multiply.lines.filter((line) => line.includes("cp.async ") && line.includes("bytes each"));
+  assert.ok(copies.length >= 2);
+  for (const line of copies) {
+    const [, threads, times = "1", bytes] = /all (\d+) threads, (?:(\d+) x )?(\d+) bytes each/.exec(line) ?? assert.fail(line);
+    const [from, to] = [/[ab](?=\[)/.exec(line)[0], /shared\d+/.exec(line)[0]].map((tensor) => sides(line, tensor));
+    assert.equal(product(from) * 2, threads * times * bytes, line);
+    assert.equal(product(to), product(from), line);
+  }
+  const warp = multiply.lines.find((line) => line.includes("mma "));
+  assert.match(warp, /\d+ x mma 16x8x16 of a warp: accumulators \+= a x b$/);
+  assert.ok(multiply.lines.some((line) => /store accumulators to /.test(line)), multiply.lines.join("\n"));
+  assert.ok(multiply.lines.some((line) => /^for i0 in 0 \.\. /.test(line)));
+
+  // On Hopper one warp loads boxes, and others multiply them.
+  const hopper = outline("group_product").lines.join("\n");
+  assert.match(hopper, /TMA load a\[0:64, 0:64\] to shared\d+\[0:64, 0:64, 0\], box 64 x 64, mbarrier \w+: thread \d+/);
+  assert.match(hopper, /wgmma 64x16x16: accumulators \+= a in shared\d+\[0:64, 0:64, 0\] x b in shared\d+\[0:16, 0:64, 0\]: warps 0-3/);
+  assert.match(hopper, /TMA store shared\d+\[0:64, 0:16\] to d\[0:64, 0:16\]/);
+  // Barriers that are prepared one after the other stand once.
+  assert.match(hopper, /\d+ times:\n +mbarrier \w+: init with 1 arrivals\n +mbarrier \w+: init with \d+ arrivals/);
+
+  const soft = outline("softmax").lines.join("\n");
+  for (const word of [/load x\[0:4, 0:1000\] to registers: all 128 threads, 3 x 16 bytes each/, /exp2 f32/, /shuffle x between the lanes of a warp/, /store x to y/]) {
+    assert.match(soft, word);
+  }
+  // No line is a statement's name alone.
+  for (const text of [hopper, soft, multiply.lines.join("\n")]) assert.doesNotMatch(text, /load_where|unless_less|clamped|\bwhere 1\b|4294967/);
+
+  // Where a run takes too long for a page, the tiles are left out, and that is said.
+  const large = outline("product", { sizes: [["M", 8192], ["N", 8192], ["K", 8192]] });
+  assert.equal(large.tiles, false);
+  assert.match(large.lines.join("\n"), /cp\.async a to shared\d+/);
 });
 
 test("every kernel of the library: planned, checked, counted, written", () => {
@@ -333,7 +416,7 @@ test("every problem of the gallery has an answer and a picture", async () => {
   // Two of them show what has no answer, or no picture yet.
   assert.deepEqual(refused.sort(), [
     "A composition that does not exist: E0107",
-    "Numbers known at launch: this is drawn once M is known: end with substitute(.., M, 8)",
+    "Numbers known at launch: this is drawn once M is known: substitute(..., M, 64)",
   ]);
 });
 

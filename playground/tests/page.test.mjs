@@ -79,6 +79,17 @@ test("an error is told at its place while it is typed", async () => {
   clean();
 });
 
+test("what an answer has beyond what was asked is noted beside it", async () => {
+  await typed(page, "(4,8):(8,1)(9,9)");
+  await shows("81");
+  await page.waitForSelector("#told .note");
+  assert.match(await page.locator("#told .note").innerText(), /^note: the coordinate \(9,9\) is outside the shape \(4,8\)/);
+  await typed(page, "(4,8):(8,1)(3,7)");
+  await shows("31");
+  assert.equal(await page.locator("#told .note").count(), 0);
+  clean();
+});
+
 test("functions are completed, and helped with", async () => {
   await typed(page, "");
   await page.locator(".cm-content").click();
@@ -362,6 +373,10 @@ test("a kernel: its plan, check, cost and text", async () => {
   await page.click("#add-kernel");
   await page.waitForSelector("#kernel-pane table");
   assert.match(await page.locator("#kernel-pane").innerText(), /shared/);
+  // Its program, with operands, tiles and threads, and what these are.
+  const statements = page.locator("#kernel-pane pre");
+  assert.match(await statements.innerText(), /load source\[[^\]]*\] to registers: .*threads/);
+  assert.match(await page.locator("#kernel-pane").innerText(), /those of block \(0,0,0\)/);
   await page.locator("#kernel label:has(> span:text-is(\"M\")) input").fill("40");
   await page.locator("#kernel label:has(> span:text-is(\"N\")) input").fill("24");
   await page.getByRole("tab", { name: "Check on the interpreter" }).click();

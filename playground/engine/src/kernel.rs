@@ -10,7 +10,7 @@ use tilewright_kernel::{Element, ptx};
 use tilewright_kernels::{Entry, PlanError, Planned, Unchecked};
 
 use crate::failure::Failure;
-use crate::outline;
+use crate::outline::{self, tiles::Tiles};
 use crate::request::{At, Wanted};
 use crate::steps;
 
@@ -55,7 +55,7 @@ pub fn of(
     };
     let planned = entry.plan(&sizes, element)?;
     match want {
-        Wanted::Plan => Ok(plan(entry, &planned)),
+        Wanted::Plan => plan(entry, &planned),
         Wanted::Check => check(&planned),
         Wanted::Ptx => text(planned.kernel().program(), target),
         Wanted::Cost => cost(&planned, target),
@@ -66,8 +66,13 @@ pub fn of(
     }
 }
 
-fn plan(entry: &Entry, planned: &Planned) -> Json {
+fn plan(entry: &Entry, planned: &Planned) -> Result<Json, Failure> {
     let program = planned.kernel().program();
+    // The tiles of statements are those of a run.
+    let tiles = match small(planned, "a run") {
+        Ok(()) => Tiles::of(planned)?,
+        Err(_) => Tiles::default(),
+    };
     let buffers: Vec<Json> = program
         .buffers
         .iter()
@@ -85,7 +90,7 @@ fn plan(entry: &Entry, planned: &Planned) -> Json {
     let grid: Vec<String> = program.grid.iter().map(ToString::to_string).collect();
     let outputs: Vec<String> =
         planned.kernel().outputs().iter().map(|output| format!("{}: {}", output.tensor, output.written)).collect();
-    json!({
+    Ok(json!({
         "summary": entry.summary,
         "plan": planned.plan(),
         "buffers": buffers,
@@ -93,8 +98,9 @@ fn plan(entry: &Entry, planned: &Planned) -> Json {
         "threads": program.threads,
         "shared_bytes": program.shared_bytes,
         "outputs": outputs,
-        "outline": outline::of(program),
-    })
+        "outline": outline::of(program, &tiles),
+        "tiles": !tiles.is_empty(),
+    }))
 }
 
 fn access(count: &AccessCount) -> Json {

@@ -154,14 +154,17 @@ fn program(source: &str, view: &request::View, theme: Theme, also: Also) -> Resu
         Shown::Product(atom) => json!({ "text": atom.name(), "kind": "matrix instruction", "facts": [] }),
         Shown::Copy(atom) => json!({ "text": atom.name(), "kind": "copy instruction", "facts": [] }),
     };
+    let mut notes = Vec::new();
     match picture::of(&mut read, view, Medium::Page, also.more) {
         Ok(drawn) => {
             object["picture"] = Json::from(drawn.figure.svg(theme));
             object["told"] = json!(drawn.told);
             object["proposed"] = json!(drawn.proposed);
+            notes = drawn.notes;
         }
         Err(failure) => object["unseen"] = failure.json(),
     }
+    object["notes"] = json!([read.notes(), notes].concat());
     Ok(object)
 }
 

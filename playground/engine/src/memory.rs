@@ -2,11 +2,13 @@
 
 use serde_json::{Value as Json, json};
 use tilewright_analysis::{
-    Access, Banks, LINE_BYTES, Proof, Remedy, SECTOR_BYTES, Storage, bank_conflicts, global_access, phase_hits,
-    request_units,
+    Access, Banks, Proof, Remedy, Storage, bank_conflicts, global_access, phase_hits, request_units,
 };
-use tilewright_draw::{self as draw, Figure, Style, Touch, Touched};
+use tilewright_draw::{Figure, Style};
 use tilewright_explain::map::plain;
+use tilewright_explain::requests::{
+    self, access_text, bytes_or_elements, conflicts, conflicts_text, count, no_access, sectors_text,
+};
 use tilewright_layout::{AnyLayout, Composed, Kind, Tree};
 use tilewright_notation::Value;
 
@@ -58,10 +60,8 @@ fn accesses(read: &mut Read, view: &View, shape: &Tree<i64>) -> Result<Vec<Acces
         all.push(match Access::of_name(spec, shape, bits, vector)? {
             Some(access) => access,
             None => {
-                let word = spec.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_' || c == ':');
-                if word && spec.starts_with(|c: char| c.is_ascii_alphabetic()) {
-                    let known = "threads, rows, columns, rows:8, ldmatrix.x4, or a layout from (thread, value)";
-                    return Err(Failure::choice(format!("there is no access '{spec}': write {known}")));
+                if let Some(why) = no_access(spec) {
+                    return Err(Failure::choice(why));
                 }
                 Access::new(spec, &read.layout("the access", spec)?, bits, vector)?
             }
@@ -70,45 +70,31 @@ fn accesses(read: &mut Read, view: &View, shape: &Tree<i64>) -> Result<Vec<Acces
     Ok(all)
 }
 
-/// A number and its noun.
-fn count(number: i64, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+/// What is said of a swizzle whose numbers may count bytes.
+fn bytes_note(value: &Value, bits: i64) -> Vec<String> {
+    let Value::Layout(layout) = value else { return Vec::new() };
+    bytes_or_elements(layout, bits).into_iter().collect()
 }
 
-/// An access in words.
-fn describe(access: &Access) -> String {
-    let (threads, bytes) = (count(access.threads(), "thread"), count(access.bytes(), "byte"));
-    match access.instructions() {
-        1 => format!("{}: {threads}, {bytes} each", access.name()),
-        times => format!("{}: {threads}, {times} times {bytes} each", access.name()),
-    }
-}
-
-/// A remark below the last panel.
-fn noted(mut figure: Figure<'static>, note: String) -> Figure<'static> {
-    if let Some(Some(panel)) = figure.table.last_mut().and_then(|row| row.first_mut()) {
-        panel.note = note;
-    }
-    figure
+/// Figures below each other, with the caption of the first.
+fn stacked(figures: Vec<Figure<'static>>) -> Figure<'static> {
+    figures.into_iter().reduce(Figure::above).unwrap_or_default()
 }
 
 /// Which lanes touch which banks, in the worst phase or the one that is asked for.
 pub fn banks(read: &mut Read, view: &View, style: Style) -> Result<Picture, Failure> {
-    let storage = storage(read.value()?)?;
+    let value = read.value()?.clone();
+    let storage = storage(&value)?;
     let accesses = accesses(read, view, storage.shape())?;
     let mut picture = Picture::from(Figure::default());
-    for access in accesses {
-        let figure = conflicts(&storage, &access, view.phase, style, &mut picture.told)?;
-        picture.figure = picture.figure.above(figure);
-    }
+    picture.notes = bytes_note(&value, view.element_bits);
+    let figures = accesses.iter().map(|access| phase_of(&storage, access, view.phase, style, &mut picture.told));
+    picture.figure = stacked(figures.collect::<Result<_, _>>()?);
     picture.figure.title = storage.text().to_owned();
-    picture.figure.caption =
-        "Rows are lines of memory by their first byte, columns are banks; below, the words that each bank gives."
-            .to_owned();
     Ok(picture)
 }
 
-fn conflicts(
+fn phase_of(
     storage: &Storage,
     access: &Access,
     phase: Option<usize>,
@@ -121,89 +107,48 @@ fn conflicts(
         return Err(Failure::choice(format!("phase {number}: there are {} phases, from 0", report.phases().len())));
     }
     let hits = phase_hits(storage, access, Banks::NVIDIA, number)?;
-    let wavefronts = count(report.wavefronts(), "wavefront");
-    let verdict = match report.is_conflict_free() {
-        true => format!("no conflicts: {wavefronts}, and no fewer would do"),
-        false => format!("{}-way conflicts: {wavefronts}, where {} would do", report.degree(), report.ideal()),
-    };
-    let phase = &hits.phase;
-    let heading = format!(
-        "phase {number} of {}: warp {}, load {}, lanes {}-{}: {} for {}",
-        report.phases().len(),
-        phase.group,
-        phase.instruction,
-        phase.first,
-        phase.first + phase.lanes - 1,
-        count(phase.degree, "wavefront"),
-        count(phase.words, "word")
-    );
-    let note = format!("{}: {verdict}", describe(access));
-    lines.push(note.clone());
-    let touches = hits.hits.iter().map(|hit| Touch { line: hit.line, column: hit.bank, lane: hit.lane });
-    let words = Banks::NVIDIA.count();
-    let touched = Touched { lines: hits.lines.clone(), words, group: words, banks: true, touches: touches.collect() };
-    Ok(noted(draw::request(&heading, &touched, style), note))
+    lines.push(format!("{}: {}", access_text(access), conflicts_text(&report)));
+    Ok(conflicts(access, &report, number, &hits, Banks::NVIDIA, style))
 }
 
 /// Which lanes touch which sectors, in the worst request or the one that is asked for.
 pub fn sectors(read: &mut Read, view: &View, style: Style) -> Result<Picture, Failure> {
-    const WORD: i64 = 4;
     let storage = storage(read.value()?)?;
     let accesses = accesses(read, view, storage.shape())?;
     let mut picture = Picture::from(Figure::default());
+    let mut figures = Vec::new();
     for access in accesses {
         let report = global_access(&storage, &access)?;
         let number = view.phase.unwrap_or_else(|| report.worst());
-        let Some(request) = report.requests().get(number) else {
+        if number >= report.requests().len() {
             let there = report.requests().len();
             return Err(Failure::choice(format!("request {number}: there are {there} requests, from 0")));
-        };
-        let heading = format!(
-            "request {number} of {}: warp {}, load {}: {} in {}",
-            report.requests().len(),
-            request.group,
-            request.instruction,
-            count(request.sectors, "sector"),
-            count(request.lines, "line")
-        );
-        let percent = (report.efficiency() * 1000.0).round() / 10.0;
-        let would = if report.sectors() == report.ideal() {
-            String::new()
-        } else {
-            format!(" where {} would do,", report.ideal())
-        };
-        let sectors = count(report.sectors(), "sector");
-        let note = format!("{}: {sectors},{would} {percent}% of their bytes are asked for", describe(&access));
-        picture.told.push(note.clone());
+        }
         let units = request_units(&storage, &access, number)?;
-        let touches = units.units.iter().flat_map(|unit| {
-            let words = unit.byte / WORD..(unit.byte + access.bytes() + WORD - 1) / WORD;
-            words.map(|column| Touch { line: unit.line, column, lane: unit.lane })
-        });
-        let (words, group) = (LINE_BYTES / WORD, SECTOR_BYTES / WORD);
-        let touched = Touched { lines: units.lines.clone(), words, group, banks: false, touches: touches.collect() };
-        picture.figure = picture.figure.above(noted(draw::request(&heading, &touched, style), note));
+        picture.told.push(format!("{}: {}", access_text(&access), sectors_text(&report)));
+        figures.push(requests::sectors(&access, &report, number, &units, style));
     }
+    picture.figure = stacked(figures);
     picture.figure.title = storage.text().to_owned();
-    picture.figure.caption =
-        "Rows are lines of 128 bytes by their first byte, columns their words of 4 bytes, in sectors of 32.".to_owned();
     Ok(picture)
 }
 
 /// The change that costs least, before and after, and all others as programs.
 pub fn suggest(read: &mut Read, view: &View, style: Style) -> Result<Picture, Failure> {
-    let tile = tile(read.value()?)?;
+    let value = read.value()?.clone();
+    let tile = tile(&value)?;
     let before = Storage::from(&tile);
     let accesses = accesses(read, view, before.shape())?;
     let advice = tilewright_analysis::suggest(tile, &accesses, Banks::NVIDIA)?;
     let mut picture = Picture::from(Figure::default());
+    picture.notes = bytes_note(&value, view.element_bits);
     let ideal = advice.ideal();
     let Some(access) =
         accesses.iter().enumerate().max_by_key(|(at, _)| advice.before.get(*at).map_or(0, |r| r.degree()))
     else {
         return Err(Failure::choice("there is no access"));
     };
-    picture.figure = conflicts(&before, access.1, None, style, &mut picture.told)?;
+    picture.figure = phase_of(&before, access.1, None, style, &mut picture.told)?;
     if advice.suggestions.is_empty() {
         picture.told.push(match advice.wavefronts() <= ideal {
             true => "nothing to gain: no phase takes more wavefronts than it must".to_owned(),
@@ -233,7 +178,7 @@ pub fn suggest(read: &mut Read, view: &View, style: Style) -> Result<Picture, Fa
     let best = advice.suggestions.iter().find(|suggestion| !matches!(suggestion.remedy, Remedy::Threads { .. }));
     if let Some(best) = best {
         let after = Storage::from(&best.layout);
-        let figure = conflicts(&after, access.1, None, style, &mut picture.told)?;
+        let figure = phase_of(&after, access.1, None, style, &mut picture.told)?;
         picture.figure = picture.figure.above(figure);
         picture.figure.title = format!("Before, and as {}", best.text());
     }

@@ -1,27 +1,51 @@
 //! A kernel as a program that can be read.
 //!
-//! Law: a line for what moves data, multiplies, waits or decides, with the memory that it touches
-//! and the bytes of a thread. What a thread computes in between, indices and conditions, is told by
-//! its number of instructions; conditions and loops say what they compare, as far as it is short.
+//! Law: a line for what moves data, multiplies, waits or decides, with its operands: the tile of a
+//! tensor that it reads or writes, the threads that do so, and the bytes of each (`tiles`). What
+//! registers and shared memory hold is told by the tensors that it came from. Arithmetic on data is
+//! counted by operation; that on indices and conditions is left out. Equal lines, and equal groups of
+//! lines, that follow each other stand once, with their number.
 
-use std::collections::HashMap;
+pub mod tiles;
+mod words;
+
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value as Json, json};
-use tilewright_kernel::program::memory::{Access, BufferId, MapId};
-use tilewright_kernel::program::operation::{Binary, Comparison, Operation};
-use tilewright_kernel::program::register::Register;
+use tilewright_kernel::interpret::AccessKind::{self, Atomic, Read, Write};
+use tilewright_kernel::program::memory::{Access, BufferId, MapId, Space};
+use tilewright_kernel::program::operation::{Matrix, Operation};
+use tilewright_kernel::program::register::{Register, Width};
 use tilewright_kernel::program::scalar::Scalar;
-use tilewright_kernel::program::{Instruction, Program, Step};
+use tilewright_kernel::program::{Branch, Instruction, Loop, Program, Source, Step};
+
+use self::tiles::{Tile, Tiles};
 
 /// The most characters of a condition; of longer ones only that there is one is said.
 const MAX_CONDITION: usize = 60;
+/// What stands for a value that is not told.
+const UNTOLD: &str = "..";
+/// The most tensors of which what registers hold is told to come.
+const ORIGINS: usize = 3;
+/// What a matrix instruction adds to.
+const ACCUMULATORS: &str = "accumulators";
+/// The most lines of a group that stands once for all that equal it.
+const GROUP: usize = 12;
 
-/// The lines of a kernel: how deep each stands, its text, and how many instructions it stands for.
-pub fn of(program: &Program) -> Vec<Json> {
-    let mut outline = Outline { program, values: HashMap::new(), lines: Vec::new() };
+/// The lines of a kernel: how deep each stands, and its text.
+pub fn of(program: &Program, tiles: &Tiles) -> Vec<Json> {
+    let mut outline = Outline {
+        program,
+        tiles,
+        values: HashMap::new(),
+        origins: HashMap::new(),
+        contents: HashMap::new(),
+        lines: Vec::new(),
+    };
+    outline.copied(&program.body);
     outline.body(&program.body, 0);
-    let lines = outline.lines.into_iter();
-    lines.map(|line| json!([line.indent, line.text(), line.instructions])).collect()
+    let lines = outline.lines.iter().map(|line| (line.indent, outline.text(line))).collect();
+    grouped(lines).into_iter().map(|(indent, text)| json!([indent, text])).collect()
 }
 
 /// A line, and how often what it says is done.
@@ -29,253 +53,464 @@ struct Line {
     indent: usize,
     what: What,
     times: usize,
-    instructions: usize,
 }
 
 #[derive(Debug, PartialEq)]
 enum What {
-    /// Indices, conditions, numbers.
-    Computes,
-    Does(String),
+    /// Arithmetic on data: how often each operation.
+    Data(BTreeMap<String, usize>),
+    Deed(Deed),
+    /// The head of a loop or of a condition.
+    Head(String),
 }
 
-impl Line {
-    fn text(&self) -> String {
-        match &self.what {
-            What::Computes => "compute indices, conditions and values".to_owned(),
-            What::Does(text) if self.times > 1 => format!("{} x {text}", self.times),
-            What::Does(text) => text.clone(),
+/// What an instruction does to memory, to other threads or with tensor cores.
+#[derive(Debug, PartialEq)]
+struct Deed {
+    parts: Vec<Part>,
+    source: Source,
+    /// The access by which who does it is told.
+    by: Option<(BufferId, AccessKind)>,
+    /// How many bytes a thread moves at a time; none where warps do it, or one thread for all.
+    bytes: Option<u32>,
+    whole_warps: bool,
+    condition: Option<String>,
+    /// Whether it gives registers, so that arithmetic on them comes after it.
+    gives: bool,
+}
+
+#[derive(Debug, PartialEq)]
+enum Part {
+    Text(String),
+    /// The tile that is touched of a buffer.
+    Place(BufferId, AccessKind),
+}
+
+/// Groups of lines that equal those before them, once, below their number.
+fn grouped(lines: Vec<(usize, String)>) -> Vec<(usize, String)> {
+    let mut out = Vec::new();
+    let mut rest = lines.as_slice();
+    while let Some((indent, _)) = rest.first() {
+        let of = |size: usize| {
+            let group = rest.get(..size)?;
+            let whole = group.iter().all(|(own, _)| own >= indent);
+            let times = rest.chunks(size).take_while(|other| *other == group).count();
+            // What follows is no part of the last group.
+            let ends = rest.get(size * times).is_none_or(|(own, _)| own <= indent);
+            (whole && ends && times > 1).then_some((group, times))
+        };
+        match (2..=GROUP.min(rest.len() / 2)).find_map(of) {
+            Some((group, times)) => {
+                out.push((*indent, format!("{times} times:")));
+                out.extend(group.iter().map(|(own, text)| (own + 1, text.clone())));
+                rest = rest.get(group.len() * times..).unwrap_or_default();
+            }
+            None => {
+                out.extend(rest.first().cloned());
+                rest = rest.get(1..).unwrap_or_default();
+            }
         }
     }
+    out
 }
 
 struct Outline<'p> {
     program: &'p Program,
+    tiles: &'p Tiles,
     /// What registers hold, as text, where it is short.
     values: HashMap<Register, String>,
+    /// The tensors that what registers hold came from.
+    origins: HashMap<Register, Vec<String>>,
+    /// The same of shared memory.
+    contents: HashMap<BufferId, Vec<String>>,
     lines: Vec<Line>,
 }
 
 impl Outline<'_> {
+    /// Notes what asynchronous copies bring to shared memory, wherever they stand.
+    fn copied(&mut self, body: &[Step]) {
+        for step in body {
+            match step {
+                Step::Instruction(instruction) => match &instruction.operation {
+                    Operation::CopyAsync { to, from, .. } => self.fill(to.buffer, vec![self.name(from.buffer)]),
+                    Operation::BulkLoad { map, to, .. } => {
+                        self.fill(to.buffer, vec![self.name(self.program.map(*map).buffer)]);
+                    }
+                    _ => {}
+                },
+                Step::Loop(turns) => self.copied(&turns.body),
+                Step::Branch(branch) => {
+                    self.copied(&branch.then);
+                    self.copied(&branch.otherwise);
+                }
+            }
+        }
+    }
+
+    fn fill(&mut self, buffer: BufferId, origins: Vec<String>) {
+        if self.program.buffer(buffer).space == Space::Shared {
+            let held = self.contents.entry(buffer).or_default();
+            origins.into_iter().filter(|name| !held.contains(name)).collect::<Vec<_>>().into_iter().for_each(|name| {
+                if held.len() < ORIGINS {
+                    held.push(name);
+                }
+            });
+        }
+    }
+
     fn body(&mut self, body: &[Step], indent: usize) {
-        // Arithmetic between equal lines, which counts for the line.
-        let mut between = 0;
         let first = self.lines.len();
+        let mut pending = BTreeMap::new();
         for step in body {
             match step {
                 Step::Instruction(instruction) => {
                     self.note(instruction);
-                    let Some(text) = self.does(instruction) else {
-                        between += 1;
-                        continue;
-                    };
-                    let what = What::Does(text);
-                    let is_own = self.lines.len() > first;
-                    match self.lines.last_mut() {
-                        Some(last) if is_own && last.indent == indent && last.what == what => {
-                            last.times += 1;
-                            last.instructions += 1 + between;
-                        }
-                        _ => {
-                            self.computes(between, indent);
-                            self.lines.push(Line { indent, what, times: 1, instructions: 1 });
-                        }
+                    let data = !self.origins_of(&instruction.inputs).is_empty();
+                    match (self.deed(instruction), words::arithmetic(&instruction.operation, data)) {
+                        (Some(deed), _) => self.add(deed, &mut pending, (first, indent)),
+                        (None, Some(name)) => *pending.entry(name).or_default() += 1,
+                        (None, None) => {}
                     }
-                    between = 0;
                 }
                 Step::Loop(turns) => {
-                    self.computes(between, indent);
-                    between = 0;
-                    let index = format!("i{indent}");
-                    let (from, to) = (self.value(turns.from), self.value(turns.to));
-                    let step = if turns.step == 1 { String::new() } else { format!(" step {}", turns.step) };
-                    let head = format!("for {index} in {from} .. {to}{step}");
-                    self.values.insert(turns.index, index);
-                    self.lines.push(Line { indent, what: What::Does(head), times: 1, instructions: 1 });
-                    self.body(&turns.body, indent + 1);
+                    self.flush(&mut pending, indent);
+                    self.turns(turns, indent);
                 }
                 Step::Branch(branch) => {
-                    self.computes(between, indent);
-                    between = 0;
-                    let head = format!("if {}", self.value(branch.condition));
-                    self.lines.push(Line { indent, what: What::Does(head), times: 1, instructions: 1 });
-                    self.body(&branch.then, indent + 1);
-                    if !branch.otherwise.is_empty() {
-                        self.lines.push(Line {
-                            indent,
-                            what: What::Does("else".to_owned()),
-                            times: 1,
-                            instructions: 1,
-                        });
-                        self.body(&branch.otherwise, indent + 1);
-                    }
+                    self.flush(&mut pending, indent);
+                    self.branch(branch, indent);
                 }
             }
         }
-        self.computes(between, indent);
+        self.flush(&mut pending, indent);
     }
 
-    fn computes(&mut self, instructions: usize, indent: usize) {
-        if instructions > 0 {
-            self.lines.push(Line { indent, what: What::Computes, times: 1, instructions });
+    /// A deed: the same as that before it, or one more line.
+    fn add(&mut self, deed: Deed, pending: &mut BTreeMap<String, usize>, (first, indent): (usize, usize)) {
+        let (gives, what) = (deed.gives, What::Deed(deed));
+        let own = self.lines.get_mut(first..).unwrap_or_default();
+        let same = own.last().is_some_and(|last| last.indent == indent && last.what == what);
+        // Arithmetic between equal deeds goes before them where they take what it gives, and after
+        // them where it takes what they give.
+        match own {
+            [.., last] if same && (pending.is_empty() || gives) => last.times += 1,
+            [.., Line { what: What::Data(counts), .. }, last] if same => {
+                std::mem::take(pending).into_iter().for_each(|(name, count)| *counts.entry(name).or_default() += count);
+                last.times += 1;
+            }
+            _ => {
+                self.flush(pending, indent);
+                self.lines.push(Line { indent, what, times: 1 });
+            }
+        }
+    }
+
+    /// A line for the arithmetic since the last deed.
+    fn flush(&mut self, pending: &mut BTreeMap<String, usize>, indent: usize) {
+        let data = std::mem::take(pending);
+        if !data.is_empty() {
+            self.lines.push(Line { indent, what: What::Data(data), times: 1 });
+        }
+    }
+
+    /// Lines below a head; neither where there are no lines.
+    fn below(&mut self, head: String, body: &[Step], indent: usize) {
+        self.lines.push(Line { indent, what: What::Head(head), times: 1 });
+        let before = self.lines.len();
+        self.body(body, indent + 1);
+        if self.lines.len() == before {
+            self.lines.pop();
+        }
+    }
+
+    fn turns(&mut self, turns: &Loop, indent: usize) {
+        let index = format!("i{indent}");
+        let (from, to) = (self.value(turns.from), self.value(turns.to));
+        let step = if turns.step == 1 { String::new() } else { format!(" step {}", turns.step) };
+        let until = if turns.until.is_some() { ", until a condition holds" } else { "" };
+        let range = match [&from, &to].contains(&&UNTOLD.to_owned()) {
+            true => "a range that is computed".to_owned(),
+            false => format!("{from} .. {to}"),
+        };
+        let head = format!("for {index} in {range}{step}{until}");
+        self.values.insert(turns.index, index);
+        for carried in &turns.carried {
+            self.inherit(carried.current, &[carried.initial]);
+        }
+        self.below(head, &turns.body, indent);
+        for carried in &turns.carried {
+            self.inherit(carried.result, &[carried.next, carried.initial]);
+        }
+    }
+
+    fn branch(&mut self, branch: &Branch, indent: usize) {
+        let condition = match self.value(branch.condition) {
+            untold if untold == UNTOLD => "a condition on indices".to_owned(),
+            condition => condition,
+        };
+        let before = self.lines.len();
+        self.below(format!("if {condition}"), &branch.then, indent);
+        let otherwise = if self.lines.len() == before { format!("if not ({condition})") } else { "else".to_owned() };
+        self.below(otherwise, &branch.otherwise, indent);
+        for chosen in &branch.chosen {
+            self.inherit(chosen.result, &[chosen.then, chosen.otherwise]);
         }
     }
 
     /// What a register holds, as text.
     fn value(&self, register: Register) -> String {
-        self.values.get(&register).cloned().unwrap_or_else(|| "..".to_owned())
+        self.values.get(&register).cloned().unwrap_or_else(|| UNTOLD.to_owned())
     }
 
-    /// Notes what an instruction computes, if that is short.
+    /// That a register holds what comes of others.
+    fn inherit(&mut self, register: Register, from: &[Register]) {
+        let origins = self.origins_of(from);
+        if !origins.is_empty() {
+            self.origins.insert(register, origins);
+        }
+    }
+
+    fn origins_of(&self, registers: &[Register]) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for name in registers.iter().filter_map(|register| self.origins.get(register)).flatten() {
+            if !names.contains(name) && names.len() < ORIGINS {
+                names.push(name.clone());
+            }
+        }
+        names
+    }
+
+    /// Registers by the tensors that they came from.
+    fn held(&self, registers: &[Register]) -> String {
+        match self.origins_of(registers) {
+            names if names.is_empty() => "registers".to_owned(),
+            names => names.join(" and "),
+        }
+    }
+
+    /// Notes what an instruction computes, if that is short, and where its operands came from.
     fn note(&mut self, instruction: &Instruction) {
+        let operation = &instruction.operation;
+        let origins = match operation {
+            Operation::Load(access) | Operation::RemoteLoad(access) | Operation::LoadMatrix { access, .. } => {
+                match self.contents.get(&access.buffer) {
+                    Some(origins) => origins.clone(),
+                    None => vec![self.name(access.buffer)],
+                }
+            }
+            Operation::Multiply(_) | Operation::MultiplyGroup { .. } => vec![ACCUMULATORS.to_owned()],
+            _ => self.origins_of(&instruction.inputs),
+        };
+        if let Operation::Store(access) | Operation::StoreMatrix { access, .. } = operation {
+            self.fill(access.buffer, self.origins_of(given(instruction, access, 0)));
+        }
+        for output in &instruction.outputs {
+            // A predicate is a condition, whatever it compares.
+            if !origins.is_empty() && self.program.width(*output) != Width::Predicate {
+                self.origins.insert(*output, origins.clone());
+            }
+        }
         let [output] = instruction.outputs[..] else { return };
         let inputs: Vec<String> = instruction.inputs.iter().map(|input| self.value(*input)).collect();
-        let text = match (&instruction.operation, inputs.as_slice()) {
-            (Operation::Constant(bits), _) => (*bits as i64).to_string(),
-            (Operation::Special(special), _) => named(&format!("{special:?}")),
-            (Operation::Scalar(at), _) => match self.program.scalars.get(*at) {
-                Some(Scalar::Size { value, .. }) => value.to_string(),
-                _ => return,
-            },
-            (Operation::Binary(binary, _), [a, b]) => match sign(binary) {
-                Some(sign) => format!("({a} {sign} {b})"),
-                None => return,
-            },
-            (Operation::Compare(comparison, _), [a, b]) => format!("{a} {} {b}", compared(comparison)),
-            (Operation::MultiplyAdd(_) | Operation::MultiplyAddWide(_), [a, b, c]) => format!("({a} * {b} + {c})"),
-            (Operation::Convert { .. } | Operation::Move, [a]) => a.clone(),
-            (Operation::Elect, _) => "one lane of the warp".to_owned(),
-            _ => return,
+        let size = |at: usize| match self.program.scalars.get(at) {
+            Some(Scalar::Size { value, .. }) => Some(value.to_string()),
+            Some(Scalar::Given { name, .. }) => Some(name.clone()),
+            _ => None,
         };
-        if text.len() <= MAX_CONDITION && text != ".." {
+        let wide = self.program.width(output) == Width::Bits64;
+        if let Some(text) = words::value(operation, &inputs, wide, size)
+            && text.len() <= MAX_CONDITION
+            && !text.contains(UNTOLD)
+        {
             self.values.insert(output, text);
         }
     }
 
-    fn buffer(&self, id: BufferId) -> String {
-        self.program.buffer(id).name.to_string()
+    fn name(&self, id: BufferId) -> String {
+        self.program.buffer(id).name.clone()
     }
 
-    fn of(&self, access: &Access) -> String {
-        self.buffer(access.buffer)
-    }
-
-    /// The box of a tensor map: its extents, and the tensor.
+    /// The box of a tensor map: its extents.
     fn boxed(&self, map: &MapId) -> String {
-        let Some(map) = self.program.maps.get(map.index()) else { return "a box".to_owned() };
-        let extents: Vec<String> = map.dimensions.iter().map(|dimension| dimension.boxed.to_string()).collect();
-        format!("a box of {} of {}", extents.join(" x "), self.buffer(map.buffer))
+        let extents: Vec<String> =
+            self.program.map(*map).dimensions.iter().rev().map(|dimension| dimension.boxed.to_string()).collect();
+        format!("box {}", extents.join(" x "))
+    }
+
+    fn tile(&self, source: &Source, (buffer, kind): (BufferId, AccessKind)) -> Option<&Tile> {
+        self.tiles.tile(source, buffer.index(), kind)
+    }
+
+    fn text(&self, line: &Line) -> String {
+        match &line.what {
+            What::Data(counts) => {
+                let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} x {name}")).collect();
+                format!("compute {}", counts.join(", "))
+            }
+            What::Head(text) => text.clone(),
+            What::Deed(deed) => self.told(deed, line.times),
+        }
+    }
+
+    /// The text of a deed that is done so many times.
+    fn told(&self, deed: &Deed, times: usize) -> String {
+        let mut text = if times > 1 && deed.bytes.is_none() { format!("{times} x ") } else { String::new() };
+        let mut first = false;
+        for part in &deed.parts {
+            match part {
+                Part::Text(own) => text.push_str(own),
+                Part::Place(buffer, kind) => match self.tile(&deed.source, (*buffer, *kind)) {
+                    Some(tile) => {
+                        text.push_str(&tile.place);
+                        first |= tile.instructions < times;
+                    }
+                    None => text.push_str(&self.name(*buffer)),
+                },
+            }
+        }
+        if first {
+            text.push_str(" (the first)");
+        }
+        let who = deed.by.and_then(|by| self.tile(&deed.source, by));
+        let who = who.map(|tile| if deed.whole_warps { tile.warps.clone() } else { tile.threads.clone() });
+        let each = match (deed.bytes, times) {
+            (None, _) => None,
+            (Some(bytes), 1) => Some(format!("{bytes} bytes each")),
+            (Some(bytes), times) => Some(format!("{times} x {bytes} bytes each")),
+        };
+        let tail: Vec<String> = [who, each].into_iter().flatten().collect();
+        if !tail.is_empty() {
+            text.push_str(&format!(": {}", tail.join(", ")));
+        }
+        match deed.condition.as_deref() {
+            Some(UNTOLD) => text.push_str(", predicated"),
+            Some(condition) => text.push_str(&format!(", where {condition}")),
+            None => {}
+        }
+        text
     }
 
     /// What an instruction does to memory, to other threads or with tensor cores; none where it
     /// computes alone.
-    fn does(&self, instruction: &Instruction) -> Option<String> {
-        let text = match &instruction.operation {
-            Operation::Load(access) => format!("load {} bytes of {} into registers", access.bytes(), self.of(access)),
-            Operation::Store(access) => format!("store {} bytes of registers to {}", access.bytes(), self.of(access)),
-            Operation::Atomic(_, _, access) | Operation::Reduce(_, _, access) => {
-                format!("combine {} bytes with {} by an atomic operation", access.bytes(), self.of(access))
+    fn deed(&self, instruction: &Instruction) -> Option<Deed> {
+        let of = |access: &Access| self.name(access.buffer);
+        let condition = instruction.guard.map(|guard| self.value(guard)).filter(|condition| condition != "1");
+        let does = |parts: Vec<Part>, by: Option<(BufferId, AccessKind)>| Deed {
+            parts,
+            source: *self.program.source(instruction.source),
+            by,
+            bytes: None,
+            whole_warps: false,
+            condition: condition.clone(),
+            gives: !instruction.outputs.is_empty(),
+        };
+        let moves = |parts: Vec<Part>, access: &Access, kind| Deed {
+            bytes: Some(access.bytes()),
+            ..does(parts, Some((access.buffer, kind)))
+        };
+        let text = |text: &str| Part::Text(text.to_owned());
+        let held = |access: &Access, more: usize| Part::Text(self.held(given(instruction, access, more)));
+        let there = |access: &Access, kind| Part::Place(access.buffer, kind);
+        Some(match &instruction.operation {
+            Operation::Load(access) => {
+                moves(vec![text("load "), there(access, Read), text(" to registers")], access, Read)
+            }
+            Operation::Store(access) => {
+                moves(vec![text("store "), held(access, 0), text(" to "), there(access, Write)], access, Write)
+            }
+            Operation::Atomic(operation, _, access) | Operation::Reduce(operation, _, access) => {
+                let head = Part::Text(format!("atomic {} of ", words::atomic(*operation)));
+                moves(vec![head, held(access, 0), text(" to "), there(access, Atomic)], access, Atomic)
             }
             Operation::CopyAsync { to, from, .. } => {
-                format!("copy {} bytes of {} to {} (cp.async)", to.bytes(), self.of(from), self.of(to))
+                moves(vec![text("cp.async "), there(from, Read), text(" to "), there(to, Write)], to, Write)
             }
-            Operation::CommitAsync => "commit the copies since the last commit as a group (cp.async)".to_owned(),
-            Operation::WaitAsync(groups) => format!("wait until at most {groups} groups of copies are in flight"),
-            Operation::LoadMatrix { access, .. } => format!("ldmatrix: fragments of a warp from {}", self.of(access)),
-            Operation::StoreMatrix { access, .. } => format!("stmatrix: fragments of a warp to {}", self.of(access)),
-            Operation::Multiply(_) => "mma of a warp: D = A B + C in registers".to_owned(),
-            Operation::MultiplyGroup { columns, a, b, .. } => {
-                let a = a.as_ref().map_or_else(|| "registers".to_owned(), |a| self.of(&a.access));
-                format!("wgmma of a warpgroup, 64 x {columns}: A from {a}, B from {}", self.of(&b.access))
+            Operation::LoadMatrix { access, transposed } => {
+                let head = text(if *transposed { "ldmatrix.trans " } else { "ldmatrix " });
+                let by = Some((access.buffer, Read));
+                Deed { whole_warps: true, ..does(vec![head, there(access, Read), text(" to registers")], by) }
             }
-            Operation::FenceRegisters => "fence the registers of the products (wgmma.fence)".to_owned(),
-            Operation::CommitMultiply => "commit the products as a group (wgmma)".to_owned(),
-            Operation::WaitMultiply(groups) => format!("wait until at most {groups} groups of products are in flight"),
-            Operation::Barrier => "barrier: wait for all threads of the block".to_owned(),
-            Operation::NamedBarrier { number, threads } => format!("barrier {number}: wait for {threads} threads"),
-            Operation::NamedArrive { number, threads } => format!("barrier {number} of {threads} threads: arrive"),
-            Operation::WarpBarrier => "wait for the lanes of the warp".to_owned(),
-            Operation::ClusterArrive => "arrive at the barrier of the cluster".to_owned(),
-            Operation::ClusterWait => "wait for the threads of the cluster".to_owned(),
-            Operation::BarrierInit { access, count } => {
-                format!("mbarrier {}: init with {count} arrivals", self.of(access))
+            Operation::StoreMatrix { access, transposed } => {
+                let head = text(if *transposed { "stmatrix.trans " } else { "stmatrix " });
+                let parts = vec![head, held(access, 0), text(" to "), there(access, Write)];
+                Deed { whole_warps: true, ..does(parts, Some((access.buffer, Write))) }
             }
-            Operation::BarrierArrive { access, expect: 0 } => format!("mbarrier {}: arrive", self.of(access)),
-            Operation::BarrierArrive { access, expect } => {
-                format!("mbarrier {}: arrive, and expect {expect} bytes", self.of(access))
+            Operation::Multiply(matrix) => does(vec![Part::Text(self.multiplied(*matrix, instruction))], None),
+            Operation::MultiplyGroup { factors, columns, a, b, adds } => {
+                let (sign, depth) = (if *adds { "+=" } else { "=" }, factors.depth());
+                let mut parts = vec![Part::Text(format!("wgmma 64x{columns}x{depth}: {ACCUMULATORS} {sign} "))];
+                match a {
+                    Some(a) => parts.extend(self.operand(a.access.buffer)),
+                    None => parts.push(Part::Text(self.held(instruction.inputs.get(..4).unwrap_or_default()))),
+                }
+                parts.push(text(" x "));
+                parts.extend(self.operand(b.access.buffer));
+                Deed { whole_warps: true, gives: false, ..does(parts, Some((b.access.buffer, Read))) }
             }
-            Operation::BarrierWait { access } => format!("mbarrier {}: wait for the phase", self.of(access)),
-            Operation::RemoteArrive { access, .. } => format!("mbarrier {} of another block: arrive", self.of(access)),
             Operation::RemoteLoad(access) => {
-                format!("load {} bytes of {} of another block", access.bytes(), self.of(access))
+                moves(vec![text("load "), there(access, Read), text(" of another block to registers")], access, Read)
             }
-            Operation::RemoteStore(access) | Operation::RemoteReduce(_, _, access) => {
-                format!("store {} bytes to {} of another block", access.bytes(), self.of(access))
+            Operation::RemoteStore(access) => {
+                let tail = text(" of another block");
+                moves(vec![text("store "), held(access, 1), text(" to "), there(access, Write), tail], access, Write)
             }
-            Operation::BulkLoad { map, to, barrier, .. } => {
-                format!("TMA load: {} to {}, counted by mbarrier {}", self.boxed(map), self.of(to), self.of(barrier))
+            Operation::RemoteReduce(operation, _, access) => {
+                let head = Part::Text(format!("atomic {} of ", words::atomic(*operation)));
+                let parts = vec![head, held(access, 1), text(" to "), there(access, Atomic), text(" of another block")];
+                moves(parts, access, Atomic)
             }
-            Operation::BulkStore { map, from } => format!("TMA store: {} from {}", self.boxed(map), self.of(from)),
-            Operation::BulkSend { to, from, bytes, .. } => {
-                format!("copy {bytes} bytes of {} to {} of another block (bulk)", self.of(from), self.of(to))
+            Operation::BulkLoad { map, to, barrier, multicast } => {
+                let from = Part::Place(self.program.map(*map).buffer, Read);
+                let every = if *multicast { " of several blocks" } else { "" };
+                let tail = Part::Text(format!("{every}, {}, mbarrier {}", self.boxed(map), of(barrier)));
+                let parts = vec![text("TMA load "), from, text(" to "), there(to, Write), tail];
+                does(parts, Some((to.buffer, Write)))
             }
-            Operation::CommitBulk => "commit the bulk stores as a group".to_owned(),
-            Operation::WaitBulk { groups, .. } => {
-                format!("wait until at most {groups} groups of bulk stores are in flight")
+            Operation::BulkStore { map, from } => {
+                let to = Part::Place(self.program.map(*map).buffer, Write);
+                let tail = Part::Text(format!(", {}", self.boxed(map)));
+                does(vec![text("TMA store "), there(from, Read), text(" to "), to, tail], Some((from.buffer, Read)))
             }
-            Operation::Fence(_) => "fence: order accesses".to_owned(),
-            Operation::Shuffle(_) => "shuffle a value between lanes".to_owned(),
-            Operation::SetRegisters { count, .. } => format!("set the registers of a thread to {count} (setmaxnreg)"),
-            Operation::Claim => "claim the next tile from the counter".to_owned(),
-            Operation::CountBlock => "count this block".to_owned(),
-            Operation::WaitLaunches => "wait for the launches before this one".to_owned(),
-            Operation::LaunchNext => "let the next launch begin".to_owned(),
-            Operation::Trap => "trap".to_owned(),
-            _ => return None,
-        };
-        Some(match instruction.guard.map(|guard| self.value(guard)) {
-            None => text,
-            Some(condition) if condition == ".." => format!("{text}, where inside"),
-            Some(condition) => format!("{text}, where {condition}"),
+            Operation::BulkSend { to, from, bytes, barrier } => {
+                let (other, barrier) = (of(to), of(barrier));
+                let tail = Part::Text(format!(" to {other} of another block, {bytes} bytes, mbarrier {barrier}"));
+                does(vec![text("bulk copy "), there(from, Read), tail], Some((from.buffer, Read)))
+            }
+            Operation::Shuffle(_) => {
+                let from = self.origins_of(instruction.inputs.get(..1)?);
+                // That of a warp's number makes it the same in all lanes.
+                if from.is_empty() {
+                    return None;
+                }
+                does(vec![Part::Text(format!("shuffle {} between the lanes of a warp", from.join(" and ")))], None)
+            }
+            other => does(vec![Part::Text(words::orders(other, &of)?)], None),
         })
     }
-}
 
-/// A name in lower case, its words apart.
-fn named(name: &str) -> String {
-    let mut text = String::new();
-    for c in name.chars() {
-        if c.is_ascii_uppercase() && !text.is_empty() && !text.ends_with(['(', ' ']) {
-            text.push(' ');
+    /// An operand in shared memory, with the tensors that it came from.
+    fn operand(&self, buffer: BufferId) -> Vec<Part> {
+        let place = Part::Place(buffer, Read);
+        match self.contents.get(&buffer) {
+            Some(origins) => {
+                vec![Part::Text(format!("{} in ", origins.join(" and "))), place]
+            }
+            None => vec![place],
         }
-        text.push(c.to_ascii_lowercase());
     }
-    text
+
+    /// A product of a warp, by the tensors that its operands came from.
+    fn multiplied(&self, matrix: Matrix, instruction: &Instruction) -> String {
+        let [m, n, k] = matrix.shape();
+        let [a, b, _] = matrix.registers();
+        let (first, second) = (instruction.inputs.get(..a), instruction.inputs.get(a..a + b));
+        let (first, second) = (self.held(first.unwrap_or_default()), self.held(second.unwrap_or_default()));
+        format!("mma {m}x{n}x{k} of a warp: {ACCUMULATORS} += {first} x {second}")
+    }
 }
 
-fn sign(binary: &Binary) -> Option<&'static str> {
-    Some(match binary {
-        Binary::Add => "+",
-        Binary::Subtract => "-",
-        Binary::Multiply | Binary::MultiplyWide => "*",
-        Binary::Divide => "/",
-        Binary::Remainder => "%",
-        Binary::And => "&",
-        Binary::Or => "|",
-        Binary::Xor => "^",
-        Binary::ShiftLeft => "<<",
-        Binary::ShiftRight => ">>",
-        _ => return None,
-    })
-}
-
-fn compared(comparison: &Comparison) -> &'static str {
-    match comparison {
-        Comparison::Equal => "==",
-        Comparison::NotEqual => "!=",
-        Comparison::Less => "<",
-        Comparison::LessEqual => "<=",
-        Comparison::Greater => ">",
-        Comparison::GreaterEqual => ">=",
-    }
+/// The registers that an access takes: an address comes first where there is one, then so many
+/// others.
+fn given<'i>(instruction: &'i Instruction, access: &Access, more: usize) -> &'i [Register] {
+    instruction.inputs.get(usize::from(access.addressed) + more..).unwrap_or_default()
 }

@@ -4,14 +4,14 @@ use serde_json::{Value as Json, json};
 use tilewright_atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_draw::{self as draw, Banks, DrawError, Figure, Label, Map, Medium, Palette, Shade, Style, Theme};
 use tilewright_explain::figures;
-use tilewright_explain::map::plain;
+use tilewright_explain::map::{self, plain};
 use tilewright_layout::{AnyLayout, Layout, Tiler, Tree};
 use tilewright_morphism::{NestMorphism, Span, WorkedComposition, standard_representation};
 use tilewright_notation::{Call, Value};
 
 use crate::More;
 use crate::failure::Failure;
-use crate::read::{Read, Shown, drawable, map_of};
+use crate::read::{Read, Shown, drawable};
 use crate::request::{Kind, ThemeName, View};
 
 /// A figure, and what is said beside it.
@@ -21,13 +21,15 @@ pub struct Picture {
     pub figure: Figure<'static>,
     /// Lines of text, where the view counts something.
     pub told: Vec<String>,
+    /// What the view may have read otherwise than was meant.
+    pub notes: Vec<String>,
     /// Programs that the view proposes: what each is, and its text.
     pub proposed: Vec<Json>,
 }
 
 impl From<Figure<'static>> for Picture {
     fn from(figure: Figure<'static>) -> Picture {
-        Picture { figure, told: Vec::new(), proposed: Vec::new() }
+        Picture { figure, told: Vec::new(), notes: Vec::new(), proposed: Vec::new() }
     }
 }
 
@@ -109,14 +111,14 @@ fn drawn(read: &mut Read, view: &View, style: Style, more: Option<More>) -> Resu
         (Kind::Auto, false, _) => Kind::ThreadValue,
         (kind, ..) => kind,
     };
-    let maps = |values: &[Value]| values.iter().map(map_of).collect::<Result<Vec<Map>, _>>();
+    let maps = |read: &Read| values.iter().map(|value| read.map_of(value)).collect::<Result<Vec<Map>, _>>();
     match kind {
         Kind::Mma => {
             if view.tile.is_empty() {
                 return Err(Failure::choice("a matrix product needs a tile: its extents (m,n,k)"));
             }
             let tile = read.shape("the tile", &view.tile)?;
-            match (maps(&values)?.as_slice(), tile.leaves()) {
+            match (maps(read)?.as_slice(), tile.leaves()) {
                 ([a, b, c], &[m, n, k]) => Ok(draw::mma([a, b, c], [m, n, k], style)?.into()),
                 (maps, _) => {
                     let wanted = "three operands (A, B, C) and extents (m,n,k)";
@@ -125,7 +127,7 @@ fn drawn(read: &mut Read, view: &View, style: Style, more: Option<More>) -> Resu
             }
         }
         Kind::Copy => {
-            let maps = maps(&values)?;
+            let maps = maps(read)?;
             let [source, target] = maps.as_slice() else {
                 let wanted = "a source and a target, as (S, D)";
                 return Err(DrawError::Rank { what: "a copy", rank: maps.len(), wanted }.into());
@@ -158,31 +160,31 @@ fn one(
 ) -> Result<Figure<'static>, Failure> {
     let (text, banks) = (value.to_string(), Banks::of_elements(view.element_bits));
     if kind == Kind::ThreadValue {
-        let map = map_of(value)?;
+        let map = read.map_of(value)?;
         let tile = tile_of(read, &view.tile, &map)?;
         return Ok(draw::thread_value(&text, &map, &tile, style)?);
     }
     if !view.slice.is_empty() {
         let slices = view.slice.iter().map(|slice| read.coordinate("the slice", slice));
         let slices = slices.collect::<Result<Vec<_>, _>>()?;
-        return Ok(draw::slices(&text, &map_of(value)?, &slices, style)?);
+        return Ok(draw::slices(&text, &read.map_of(value)?, &slices, style)?);
     }
     if !view.tiler.is_empty() {
         let tiler = read.tiler("the tiler", &view.tiler)?;
-        return Ok(draw::tiles(&text, &map_of(value)?, &tiler, &view.tile_number, style)?);
+        return Ok(draw::tiles(&text, &read.map_of(value)?, &tiler, &view.tile_number, style)?);
     }
     match (kind, value) {
         (Kind::Morphism, _) => Ok(draw::morphism(&morphism_of(value)?)?),
         (Kind::Span, _) => Ok(draw::span(&Span::of_modes(&morphism_of(value)?)?)?),
-        (Kind::Memory, _) => Ok(draw::memory(&text, &map_of(value)?, view.width, style)?),
+        (Kind::Memory, _) => Ok(draw::memory(&text, &read.map_of(value)?, view.width, style)?),
         (Kind::Swizzle, Value::Layout(AnyLayout::Composed(map))) => Ok(draw::swizzle(map, banks, style)),
         (Kind::Swizzle, Value::Swizzle(swizzle)) => Ok(draw::swizzle(&swizzle.layout()?, banks, style)),
         (Kind::Swizzle, other) => Err(Failure::not("the view", other, "a swizzle or a swizzled layout")),
         (Kind::Auto, value) => match figures::of(value, call, style, banks)? {
             Some(figure) => Ok(figure),
-            None => Ok(draw::offsets(&text, &map_of(value)?, style)),
+            None => Ok(draw::offsets(&text, &read.map_of(value)?, style)),
         },
-        _ => Ok(draw::offsets(&text, &map_of(value)?, style)),
+        _ => Ok(draw::offsets(&text, &read.map_of(value)?, style)),
     }
 }
 
@@ -264,7 +266,7 @@ const ROWS: i64 = 4096;
 
 /// The table of a layout: for each index its coordinate, its value, and the bank of an offset.
 pub fn table(value: &Value, bits: i64) -> Option<Json> {
-    let map = map_of(&drawable(value.clone())).ok()?;
+    let map = map::of_operand(&drawable(value.clone()))?;
     let words = Banks::of_elements(bits.clamp(1, 1024));
     let rows: Vec<Json> = (0..map.size().min(ROWS))
         .map(|index| {

@@ -3,6 +3,7 @@
 //! Law: the fields see the names that the program binds.
 
 use tilewright_atoms::{CopyAtom, MmaAtom};
+use tilewright_explain::launch::unknown;
 use tilewright_explain::map::{self, plain};
 use tilewright_layout::{AnyTree, Coord, Layout, LayoutError, Tiler, Tree};
 use tilewright_notation::{Call, Environment, Value, call, evaluate};
@@ -36,6 +37,7 @@ impl Read {
     /// Errors: what is wrong with the program.
     pub fn of(source: &str) -> Result<Read, Failure> {
         let mut environment = Environment::new();
+        environment.keep_notes();
         let told = |error| Failure::of_program(&error, source);
         if let Some(atom) = instruction(source) {
             return Ok(Read { source: source.to_owned(), shown: atom, environment });
@@ -47,6 +49,18 @@ impl Read {
         };
         let shown = Shown::Value(Box::new(value), call.map(Box::new));
         Ok(Read { source: source.to_owned(), shown, environment })
+    }
+
+    /// What is to be said beside the answers so far, of the program and of the fields, each once:
+    /// a program that is no call is evaluated twice.
+    pub fn notes(&mut self) -> Vec<String> {
+        let mut said: Vec<String> = Vec::new();
+        for note in self.environment.take_notes() {
+            if !said.contains(&note.message) {
+                said.push(note.message);
+            }
+        }
+        said
     }
 
     /// The value of the program.
@@ -66,6 +80,20 @@ impl Read {
         Ok(match self.value()? {
             Value::List(items) => items.iter().cloned().map(drawable).collect(),
             value => vec![drawable(value.clone())],
+        })
+    }
+
+    /// What is drawn of a value of the program.
+    ///
+    /// Errors: it is no layout, or its numbers are not known yet.
+    pub fn map_of(&self, value: &Value) -> Result<map::Map, Failure> {
+        let source = match &self.shown {
+            Shown::Value(shown, _) if !matches!(**shown, Value::List(_)) => self.source.clone(),
+            _ => value.to_string(),
+        };
+        map::of_operand(value).ok_or_else(|| match unknown(&source, value) {
+            Some(advice) => Failure::choice(format!("this is drawn {advice}")),
+            None => Failure::not("the picture", value, "a layout"),
         })
     }
 
@@ -142,17 +170,4 @@ pub fn drawable(value: Value) -> Value {
         Value::Tree(AnyTree::Integer(shape)) => Layout::compact(shape).map_or(value, Value::from),
         _ => value,
     }
-}
-
-/// What is drawn of a value.
-///
-/// Errors: it is no layout, or its numbers are not known yet.
-pub fn map_of(value: &Value) -> Result<map::Map, Failure> {
-    map::of_operand(value).ok_or_else(|| match value.parameters().first() {
-        Some(name) => {
-            let advice = format!("this is drawn once {name} is known: end with substitute(.., {name}, 8)");
-            Failure::choice(advice)
-        }
-        None => Failure::not("the picture", value, "a layout"),
-    })
 }

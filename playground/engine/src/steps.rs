@@ -114,7 +114,7 @@ fn place(source: Source) -> String {
 }
 
 /// Runs of numbers: `0-3, 8`.
-fn runs(numbers: &[u32]) -> String {
+pub fn runs(numbers: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
         match runs.last_mut() {
@@ -141,7 +141,7 @@ fn listed(step: &Step, sources: &mut Sources) -> Json {
         let waves = (executed.wavefronts, executed.least_wavefronts);
         lines.push(json!([sources.number(source), warps, read, written, waves.0, waves.1]));
     }
-    // What the copy engine did by itself.
+    // What an asynchronous copy did by itself.
     if lines.is_empty()
         && let Some(first) = step.touched.first()
     {
