@@ -9,15 +9,13 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use serde_json::json;
-use tilewright::gpu::{Argument, Cache, Device, Memory, ModuleOptions};
-use tilewright::kernel::Kernel;
-use tilewright::kernel::interpret::SetupError;
+use tilewright::gpu::Device;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernels;
 use tilewright::layout::nearest;
-use tilewright::tile::{Compared, Compiled, Entry, LIBRARY, Program, Unchecked};
+use tilewright::tile::{Compiled, Entry, LIBRARY, Program, Unchecked};
 
-use super::bench::{self, Timed};
+use super::bench::{self, object_of};
 use super::{Choice, cost, explain, launch, outputs};
 use crate::json::Json;
 use crate::output::{Failure, write_file};
@@ -204,10 +202,6 @@ pub(super) fn check(tile: &Tile, given: &[(String, i64)], terminal: &mut Termina
     Ok(terminal.text(&format!("{} {}{}", tile.program.name(), sizes.join(" "), explain::findings(&report)))?)
 }
 
-fn object_of(sizes: &Sizes) -> Json {
-    Json::Object(sizes.iter().map(|(name, size)| (name.clone(), Json::from(*size))).collect())
-}
-
 /// What a launch costs on a machine.
 pub(super) fn cost(
     tile: &Tile,
@@ -233,111 +227,9 @@ pub(super) fn cost(
 /// program means, and at those that are timed beside the driver's copy of as many bytes.
 pub(super) fn bench(tile: &Tile, given: &[(String, i64)], turns: u16, terminal: &mut Terminal) -> Result<(), Failure> {
     let device = Device::open(0)?;
-    let compiled = tile.compile(device.target()?)?;
     let small = tile.sizes(&[], false);
     let small = if small.is_empty() { given.to_vec() } else { small };
-    let compared = on_device(&device, &compiled, &small)?;
     let sizes = tile.sizes(given, true);
-    let (bytes, timed) = timed(&device, compiled.kernel(), &sizes, turns)?;
-    let rate = |seconds: f64| bytes as f64 / seconds / 1e12;
-    let elements: u64 = compared.iter().map(|own| own.compared).sum();
-    let farthest = compared.iter().map(|own| own.farthest).fold(0.0, f64::max);
-    if terminal.json {
-        let object = json!({
-            "name": tile.program.name(),
-            "device": device.name(),
-            "arch": device.target()?.name(),
-            "sizes": object_of(&sizes),
-            "bytes": bytes,
-            "median_us": timed.seconds * 1e6,
-            "tb_per_s": rate(timed.seconds),
-            "copy_tb_per_s": rate(timed.copy_seconds),
-            "recorded": timed.recorded,
-            "checked": true,
-            "checked_at": object_of(&small),
-            "compared": elements,
-            "farthest": farthest,
-        });
-        return Ok(terminal.object(&object)?);
-    }
-    let words = |sizes: &Sizes| sizes.iter().map(|(name, size)| format!("{name}={size}")).collect::<Vec<_>>().join(" ");
-    let mut text = String::new();
-    let _ = writeln!(text, "{} {}", tile.program.name(), words(&sizes));
-    let _ = writeln!(text, "  {}, {}", device.name(), device.target()?.name());
-    let _ = writeln!(text, "  {:.1} us, the median of {turns} turns{}", timed.seconds * 1e6, timed.graphs());
-    let _ = writeln!(
-        text,
-        "  {:.2} TB/s of {bytes} bytes; the driver's copy of as many {:.2} TB/s: {:.3}",
-        rate(timed.seconds),
-        rate(timed.copy_seconds),
-        timed.copy_seconds / timed.seconds
-    );
-    let _ = writeln!(
-        text,
-        "  {elements} elements compared with what the program means at {}; the farthest by {farthest:.1e} of the greatest",
-        words(&small)
-    );
-    Ok(terminal.text(&text)?)
-}
-
-/// Runs a kernel with the contents of a check, and compares what it leaves.
-fn on_device(device: &Device, compiled: &Compiled, sizes: &Sizes) -> Result<Vec<Compared>, Failure> {
-    let sizes = borrowed(sizes);
-    let (inputs, meant) = compiled.meant(&sizes).map_err(unchecked)?;
-    let options = ModuleOptions::default().cache(Cache::none());
-    let loaded = device.compile(compiled.kernel(), &options)?;
-    let program = compiled.kernel().program();
-    let bytes = program.launch(&sizes).map_err(|error: SetupError| Failure::refused(&error))?.bytes;
-    let stream = device.stream()?;
-    let mut memories = Vec::new();
-    for (buffer, bytes) in program.tensors().zip(&bytes) {
-        let mut memory = device.allocate(*bytes)?;
-        match inputs.iter().find(|(name, _)| *name == buffer.name) {
-            Some((_, contents)) if !contents.is_empty() => memory.write(&stream, 0, contents)?,
-            _ => memory.fill_bytes(&stream, 0xa5)?,
-        }
-        memories.push(memory);
-    }
-    loaded.at(&sizes)?.launch(&stream, &memories.iter_mut().map(Argument::from).collect::<Vec<_>>())?;
-    stream.synchronize()?;
-    meant.compared(|tensor| {
-        let at = program.tensors().position(|buffer| buffer.name == tensor).unwrap_or(0);
-        let mut left = vec![0; bytes.get(at).map_or(0, |bytes| usize::try_from(*bytes).unwrap_or(0))];
-        memories[at].read(&stream, 0, &mut left)?;
-        Ok(left)
-    })
-}
-
-impl From<Unchecked> for Failure {
-    fn from(wrong: Unchecked) -> Failure {
-        unchecked(wrong)
-    }
-}
-
-fn unchecked(wrong: Unchecked) -> Failure {
-    match wrong {
-        Unchecked::Program(error) => error.into(),
-        wrong => Failure::Value(wrong.to_string()),
-    }
-}
-
-/// How many bytes the tensors have together, and how long a launch takes beside a copy of as many.
-fn timed(device: &Device, kernel: &Kernel, sizes: &Sizes, turns: u16) -> Result<(i64, Timed), Failure> {
-    let sizes = borrowed(sizes);
-    let loaded = device.compile(kernel, &ModuleOptions::default().cache(Cache::none()))?;
-    let bytes = kernel.program().launch(&sizes).map_err(|error: SetupError| Failure::refused(&error))?.bytes;
-    let stream = device.stream()?;
-    let mut memories: Vec<Memory> = Vec::new();
-    for bytes in &bytes {
-        let mut memory = device.allocate(*bytes)?;
-        // Zeros are numbers of every type, and places in every tensor.
-        memory.fill_bytes(&stream, 0)?;
-        memories.push(memory);
-    }
-    let launched = loaded.at(&sizes)?;
-    let all = bytes.iter().fold(0_i64, |sum, bytes| sum.saturating_add_unsigned(*bytes));
-    let timed = bench::in_turns(device, &stream, (all, turns), || {
-        launched.launch(&stream, &memories.iter_mut().map(Argument::from).collect::<Vec<_>>())
-    })?;
-    Ok((all, timed))
+    let measured = tilewright::bench::tile(&device, &tile.program, &borrowed(&small), &borrowed(&sizes), turns)?;
+    bench::print(tile.program.name(), &measured, terminal)
 }

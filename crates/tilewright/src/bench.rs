@@ -1,0 +1,407 @@
+//! Kernels of the library and tile programs, run on a device, checked, and timed.
+//!
+//! Law: what is returned was measured in this call. The outputs are poisoned before the kernel runs
+//! and compared with the definition; how many elements were compared is said. Where an element is
+//! another one, there is an error and no time.
+//!
+//! ```
+//! use tilewright::{bench, gpu::Device, kernel::Element, kernels};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let planned = kernels::named("softmax")?.plan_large(&[("M", 4096)], Some(Element::F32))?;
+//! // On a machine with a GPU.
+//! if let Ok(device) = Device::open(0) {
+//!     let measured = bench::kernel(&device, &planned, bench::REPEATS)?;
+//!     println!("{measured}");
+//!     assert!(measured.compared > 0);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod timing;
+
+use std::fmt;
+
+use tilewright_gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, Stream};
+use tilewright_kernel::interpret::SetupError;
+use tilewright_kernel::ptx::Target;
+use tilewright_kernels::{self as kernels, Planned, bits_at};
+use tilewright_layout::LayoutError;
+use tilewright_tile::{self as tile, Compiled, Program};
+
+pub use timing::{LASTING, REPEATS, Timing, copied, median, timed};
+
+/// How many elements are compared with the definition at most.
+const COMPARED: usize = 1 << 20;
+/// How many numbers of the inputs the definition reads for that, about.
+const READ: usize = 1 << 25;
+/// Inputs repeat after so many elements: a prime, so that no row is like the next.
+const PERIOD: usize = 1_048_573;
+
+/// Sizes by their names.
+pub type Sizes = Vec<(String, i64)>;
+
+/// What a run on a device gave. It prints as the command prints it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Measured {
+    /// The name of the device.
+    pub device: String,
+    /// What the kernel was compiled for.
+    pub target: Target,
+    /// What was planned for the device, a line for each decision.
+    pub plan: Vec<String>,
+    /// The sizes that were timed.
+    pub sizes: Sizes,
+    /// How many bytes must be read and written at these sizes: each element once.
+    pub bytes: i64,
+    /// How many additions and multiplications the result takes; 0 where memory alone decides.
+    pub operations: i64,
+    /// The times.
+    pub timing: Timing,
+    /// How many elements of the outputs were compared.
+    pub compared: u64,
+    /// Of how many, and how far the farthest is from what it should be.
+    pub against: Against,
+}
+
+/// What elements were compared with.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Against {
+    /// The definition of a kernel, at the sizes that were timed.
+    Definition {
+        /// How many elements the definition says something of.
+        defined: u64,
+        /// The greatest difference, in units of the bound that rounding gives; 0 where all bits
+        /// agree.
+        worst: f64,
+    },
+    /// What a tile program means.
+    Meaning {
+        /// The sizes at which it was compared.
+        sizes: Sizes,
+        /// The greatest difference, as a part of the greatest element.
+        farthest: f64,
+    },
+}
+
+impl Measured {
+    /// How many bytes a second the kernel moves: those that must be moved, by its time.
+    pub fn bandwidth(&self) -> f64 {
+        self.bytes as f64 / self.timing.seconds
+    }
+
+    /// How many bytes a second the driver's copy moves.
+    pub fn copy_bandwidth(&self) -> f64 {
+        self.bytes as f64 / self.timing.copy_seconds
+    }
+}
+
+/// Sizes as the command takes them.
+fn words(sizes: &Sizes) -> String {
+    sizes.iter().map(|(name, size)| format!("{name}={size}")).collect::<Vec<_>>().join(" ")
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
+        writeln!(f, "  {}, {}", self.device, self.target.name())?;
+        let Timing { seconds, recorded, repeats, .. } = self.timing;
+        let graphs = if recorded > 0 { format!(", replayed from graphs of {recorded}") } else { String::new() };
+        writeln!(f, "  {:.1} us, the median of {repeats} times{graphs}", seconds * 1e6)?;
+        let (kernel, copy) = (self.bandwidth(), self.copy_bandwidth());
+        writeln!(
+            f,
+            "  {:.2} TB/s of {} bytes; the driver's copy of as many {:.2} TB/s: {:.3}",
+            kernel / 1e12,
+            self.bytes,
+            copy / 1e12,
+            kernel / copy
+        )?;
+        if self.operations > 0 {
+            writeln!(f, "  {:.1} TFLOP/s", self.operations as f64 / seconds / 1e12)?;
+        }
+        match &self.against {
+            Against::Definition { defined, worst } => {
+                write!(f, "  {} of {defined} elements compared with the definition; ", self.compared)?;
+                match *worst {
+                    0.0 => write!(f, "all equal"),
+                    worst => write!(f, "the farthest at {worst:.3} of the bound that rounding gives"),
+                }
+            }
+            Against::Meaning { sizes, farthest } => write!(
+                f,
+                "  {} elements compared with what the program means at {}; the farthest by {farthest:.1e} of the \
+                 greatest",
+                self.compared,
+                words(sizes)
+            ),
+        }
+    }
+}
+
+/// Why nothing was measured.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// The driver, or a launch.
+    Gpu(GpuError),
+    /// Sizes that the kernel does not take.
+    Setup(SetupError),
+    /// A kernel of the library left what its definition does not say.
+    Kernel(kernels::Unchecked),
+    /// A tile program is refused, or left what it does not mean.
+    Tile(tile::Unchecked),
+}
+
+impl fmt::Display for BenchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BenchError::Gpu(error) => error.fmt(f),
+            BenchError::Setup(error) => error.fmt(f),
+            BenchError::Kernel(wrong) => wrong.fmt(f),
+            BenchError::Tile(wrong) => wrong.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BenchError {}
+
+impl From<GpuError> for BenchError {
+    fn from(error: GpuError) -> BenchError {
+        BenchError::Gpu(error)
+    }
+}
+
+impl From<SetupError> for BenchError {
+    fn from(error: SetupError) -> BenchError {
+        BenchError::Setup(error)
+    }
+}
+
+impl From<kernels::Unchecked> for BenchError {
+    fn from(wrong: kernels::Unchecked) -> BenchError {
+        BenchError::Kernel(wrong)
+    }
+}
+
+impl From<LayoutError> for BenchError {
+    fn from(error: LayoutError) -> BenchError {
+        BenchError::Kernel(kernels::Unchecked::Layout(error))
+    }
+}
+
+impl From<tile::Unchecked> for BenchError {
+    fn from(wrong: tile::Unchecked) -> BenchError {
+        BenchError::Tile(wrong)
+    }
+}
+
+/// The linker, from which machine code comes that can be kept, leaves threads other registers.
+fn options() -> ModuleOptions {
+    ModuleOptions::default().cache(Cache::none())
+}
+
+/// The arguments of a launch: inputs, then outputs.
+fn arguments<'a>(inputs: &'a [Memory], outputs: impl IntoIterator<Item = &'a mut Memory>) -> Vec<Argument<'a>> {
+    inputs.iter().map(Argument::from).chain(outputs.into_iter().map(Argument::from)).collect()
+}
+
+fn owned(sizes: &[(&str, i64)]) -> Sizes {
+    sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect()
+}
+
+/// Runs a kernel of the library on a device, as it is planned there, compares its output with the
+/// definition, and times it `repeats` times beside a copy of as many bytes. See the
+/// [module](self) for an example.
+///
+/// Errors: the device; an element is another one than the definition says.
+pub fn kernel(device: &Device, planned: &Planned, repeats: u16) -> Result<Measured, BenchError> {
+    let planned = &planned.clone().on(device.target()?);
+    let stream = device.stream()?;
+    let compiled = device.compile(planned.kernel(), &options())?;
+    let kernel = compiled.at(planned.sizes())?;
+    let second = planned.second().map(|second| device.compile(second, &options())).transpose()?;
+    let second = second.as_ref().map(|second| second.at(planned.sizes())).transpose()?;
+    let bytes = compiled.program().launch(planned.sizes())?.bytes;
+
+    // Inputs repeat a block of numbers; the output is poisoned.
+    let types = planned.inputs();
+    let mut blocks = Vec::new();
+    let mut inputs = Vec::new();
+    for (index, element) in types.iter().enumerate() {
+        let block = planned.numbers(index, *element, PERIOD);
+        let bytes = bytes[index];
+        let mut memory = device.allocate(bytes)?;
+        memory.repeat(&stream, bytes, &block)?;
+        blocks.push(block);
+        inputs.push(memory);
+    }
+    // What blocks leave for the last one, or for a second launch, is poisoned, too.
+    let mut left = Vec::new();
+    for bytes in &bytes[planned.between()] {
+        let mut memory = device.allocate(*bytes)?;
+        memory.fill_bytes(&stream, 0xa5)?;
+        left.push(memory);
+    }
+    let last = bytes.len() - 1;
+    let result = match planned.second() {
+        None => bytes[last],
+        Some(second) => second.program().launch(planned.sizes())?.bytes.last().copied().unwrap_or(0),
+    };
+    let mut output = device.allocate(result)?;
+    output.fill_bytes(&stream, 0xa5)?;
+    let mut launch = |output: &mut Memory| -> Result<(), GpuError> {
+        match &second {
+            None => kernel.launch(&stream, &arguments(&inputs, left.iter_mut().chain([output]))),
+            Some(second) => {
+                kernel.launch(&stream, &arguments(&inputs, &mut left))?;
+                second.launch(&stream, &arguments(&left, [output]))
+            }
+        }
+    };
+    launch(&mut output)?;
+    stream.synchronize()?;
+    let (compared, worst) = compare(planned, &stream, &blocks, &output)?;
+
+    let timing = timing::beside_copy(device, &stream, (planned.bytes(), repeats), || launch(&mut output))?;
+    Ok(Measured {
+        device: device.name().to_owned(),
+        target: compiled.target(),
+        plan: planned.plan().to_vec(),
+        sizes: owned(planned.sizes()),
+        bytes: planned.bytes(),
+        operations: planned.operations(),
+        timing,
+        compared,
+        against: Against::Definition { defined: planned.defined() as u64, worst },
+    })
+}
+
+/// Compares elements of the output, spread over all of it, with the definition.
+fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memory) -> Result<(u64, f64), BenchError> {
+    let types = planned.inputs();
+    let input = |tensor: usize, at: usize| bits_at(&blocks[tensor], types[tensor].bytes() as usize, at % PERIOD);
+    let mut left = vec![0; usize::try_from(output.bytes()).unwrap_or(0)];
+    output.read(stream, 0, &mut left)?;
+    let (defined, together) = (planned.defined(), planned.together());
+    // Whole rows, where those are said together; as many numbers are read at most.
+    let runs = defined.div_ceil(together);
+    let most = (READ / planned.effort()).clamp(64, COMPARED);
+    let taken = runs.min(most.div_ceil(together));
+    let mut definition = planned.definition(&input);
+    let (mut worst, mut count) = (0.0_f64, 0);
+    for number in 0..taken {
+        // The first, the last, and steps of equal length between; all, where they are few.
+        let run = if taken == runs || taken < 2 { number } else { number * ((runs - 1) / (taken - 1)) };
+        let run = if number + 1 == taken { runs - 1 } else { run };
+        for index in run * together..((run + 1) * together).min(defined) {
+            let wanted = definition.wanted(index)?;
+            let found = bits_at(&left, wanted.element.bytes() as usize, wanted.at);
+            worst = worst.max(wanted.distance(found)?);
+            count += 1;
+        }
+    }
+    Ok((count, worst))
+}
+
+/// Runs a tile program on a device, for which it is compiled: at the sizes `checked`, where what it
+/// leaves is compared with what the program means, and at `sizes`, which are timed `repeats` times
+/// beside a copy of as many bytes.
+///
+/// ```
+/// use tilewright::{bench, gpu::Device, tile};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let entry = tile::LIBRARY[0];
+/// let program = tile::Program::read(entry.name, entry.text)?;
+/// // On a machine with a GPU.
+/// if let Ok(device) = Device::open(0) {
+///     let measured = bench::tile(&device, &program, entry.sizes, entry.large, bench::REPEATS)?;
+///     println!("{:.2e} bytes a second", measured.bandwidth());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Errors: the program is refused for this device; sizes are missing or not admitted; the device;
+/// an element is another one than the program means.
+pub fn tile(
+    device: &Device,
+    program: &Program,
+    checked: &[(&str, i64)],
+    sizes: &[(&str, i64)],
+    repeats: u16,
+) -> Result<Measured, BenchError> {
+    let target = device.target()?;
+    let compiled = program.compile_for(target).map_err(tile::Unchecked::Program)?;
+    let compared = on_device(device, &compiled, checked)?;
+    let (bytes, timing) = at_sizes(device, &compiled, sizes, repeats)?;
+    Ok(Measured {
+        device: device.name().to_owned(),
+        target,
+        plan: Vec::new(),
+        sizes: owned(sizes),
+        bytes,
+        operations: 0,
+        timing,
+        compared: compared.iter().map(|own| own.compared).sum(),
+        against: Against::Meaning {
+            sizes: owned(checked),
+            farthest: compared.iter().map(|own| own.farthest).fold(0.0, f64::max),
+        },
+    })
+}
+
+/// Runs a kernel with the contents of a check, and compares what it leaves.
+fn on_device(device: &Device, compiled: &Compiled, sizes: &[(&str, i64)]) -> Result<Vec<tile::Compared>, BenchError> {
+    let (inputs, meant) = compiled.meant(sizes)?;
+    let loaded = device.compile(compiled.kernel(), &options())?;
+    let program = compiled.kernel().program();
+    let bytes = program.launch(sizes)?.bytes;
+    let stream = device.stream()?;
+    let mut memories = Vec::new();
+    for (buffer, bytes) in program.tensors().zip(&bytes) {
+        let mut memory = device.allocate(*bytes)?;
+        match inputs.iter().find(|(name, _)| *name == buffer.name) {
+            Some((_, contents)) if !contents.is_empty() => memory.write(&stream, 0, contents)?,
+            _ => memory.fill_bytes(&stream, 0xa5)?,
+        }
+        memories.push(memory);
+    }
+    loaded.at(sizes)?.launch(&stream, &memories.iter_mut().map(Argument::from).collect::<Vec<_>>())?;
+    stream.synchronize()?;
+    meant.compared(|tensor| {
+        let at = program.tensors().position(|buffer| buffer.name == tensor).unwrap_or(0);
+        let mut left = vec![0; bytes.get(at).map_or(0, |bytes| usize::try_from(*bytes).unwrap_or(0))];
+        memories[at].read(&stream, 0, &mut left)?;
+        Ok(left)
+    })
+}
+
+/// How many bytes the tensors have together, and how long a launch takes beside a copy of as many.
+fn at_sizes(
+    device: &Device,
+    compiled: &Compiled,
+    sizes: &[(&str, i64)],
+    repeats: u16,
+) -> Result<(i64, Timing), BenchError> {
+    let loaded = device.compile(compiled.kernel(), &options())?;
+    let bytes = compiled.kernel().program().launch(sizes)?.bytes;
+    let stream = device.stream()?;
+    let mut memories: Vec<Memory> = Vec::new();
+    for bytes in &bytes {
+        let mut memory = device.allocate(*bytes)?;
+        // Zeros are numbers of every type, and places in every tensor.
+        memory.fill_bytes(&stream, 0)?;
+        memories.push(memory);
+    }
+    let launched = loaded.at(sizes)?;
+    let all = bytes.iter().fold(0_i64, |sum, bytes| sum.saturating_add_unsigned(*bytes));
+    let timing = timing::beside_copy(device, &stream, (all, repeats), || {
+        launched.launch(&stream, &memories.iter_mut().map(Argument::from).collect::<Vec<_>>())
+    })?;
+    Ok((all, timing))
+}
