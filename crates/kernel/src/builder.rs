@@ -352,6 +352,60 @@ impl Build {
         self.core().thread().map_err(|refusal| refusal.at("thread", location))
     }
 
+    /// How many blocks the grid has along an axis, for the loops of a block that takes each so many
+    /// tiles. Where [`Build::grid`] has said the number before, it is that expression.
+    ///
+    /// ```
+    /// use tilewright_kernel::interpret::Interpreter;
+    /// use tilewright_kernel::program::operation::Axis;
+    /// use tilewright_kernel::{Kernel, KernelError};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let kernel = Kernel::build("counted", |k| {
+    ///     let y = k.output::<i32>("y", "(B,1):(1,1)")?;
+    ///     k.threads(1)?;
+    ///     let blocks = k.index(&k.grid_size(Axis::X))?;
+    ///     let cell = k.register(blocks.element(), "1")?;
+    ///     cell.set(&[blocks])?;
+    ///     y.slice(k.block("(x,_)")?)?.store(&cell)
+    /// })?;
+    /// let run = Interpreter::new(kernel.program(), &[("B", 3)])?.check()?.run;
+    /// assert_eq!(run.tensor::<i32>("y")?, [3, 3, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn grid_size(&self, axis: Axis) -> Expr {
+        let mut core = self.core();
+        core.begin(Source { statement: "grid_size", location: Location::caller() });
+        core.grid_size(axis)
+    }
+
+    /// How many threads a block has.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, KernelError};
+    ///
+    /// # fn main() -> Result<(), KernelError> {
+    /// Kernel::build("empty", |k| {
+    ///     assert!(k.block_size().is_err());
+    ///     k.threads(96)?;
+    ///     assert_eq!(k.block_size()?, 96);
+    ///     Ok(())
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: nobody said it so far.
+    #[track_caller]
+    pub fn block_size(&self) -> Result<u32, KernelError> {
+        let location = Location::caller();
+        let help = "say how many threads a block has: `k.threads(256)`, or use a tiled copy or product first";
+        let unsaid = Reason::Unsaid { what: "the number of threads", help };
+        self.core().threads.ok_or_else(|| unsaid.at("block_size", location))
+    }
+
     /// An expression over the sizes: `k.size("ceil(K/64)")?`.
     ///
     /// Errors: the text is no expression.

@@ -11,6 +11,7 @@ use super::Build;
 use super::access::Piece;
 use super::fragment::Fragment;
 use super::load_store::Edge;
+use super::number::Flag;
 use super::part::{CopyBy, End, same_modes};
 use super::predicates::{Conditions, Predicates};
 use super::tensor::{Cuttable, View};
@@ -104,6 +105,8 @@ enum Taken<'p, 'k> {
     Existing,
     /// Those whose predicate is true, and that exist.
     Where(&'p Predicates<'k>),
+    /// Those that exist, where a condition of this thread is true.
+    When(Flag<'k>),
 }
 
 impl Taken<'_, '_> {
@@ -186,6 +189,42 @@ impl Build {
         self.copied("copy_if", by, (source, destination), Taken::Where(predicates), Location::caller())
     }
 
+    /// As [`Build::copy_if`], with one condition for all elements that this thread copies.
+    ///
+    /// ```
+    /// use tilewright_atoms::{CopyAtom, TiledCopy};
+    /// use tilewright_kernel::{Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let atom = CopyAtom::named("UniversalCopy<uint32_t>")?;
+    /// let copy = TiledCopy::new(atom, 32, &"(8,4):(4,1)".parse()?, &"(1,2)".parse()?)?;
+    /// // Threads 0 to 9 copy, and the others leave what is there.
+    /// let kernel = Kernel::build("some", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(8,8):(8,1)")?, k.tensor::<f32>("y", "(8,8):(8,1)")?);
+    ///     k.threads(32)?;
+    ///     let first = k.index(&k.thread()?)?.lt(k.number(10));
+    ///     k.copy_when(&copy, first, &x, &y)
+    /// })?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
+    /// interpreter.tensor(0, &[2.0_f32; 64])?.tensor(1, &[-1.0_f32; 64])?;
+    /// let y = interpreter.check()?.run.tensor::<f32>(1)?;
+    /// assert_eq!(y.iter().filter(|y| **y == 2.0).count(), 20);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: as [`Build::copy_predicated`].
+    #[track_caller]
+    pub fn copy_when<'k>(
+        &'k self,
+        by: &impl CopyBy,
+        condition: Flag<'k>,
+        source: &impl Tensor<'k>,
+        destination: &impl Tensor<'k>,
+    ) -> Result<(), KernelError> {
+        self.copied("copy_when", by, (source, destination), Taken::When(condition), Location::caller())
+    }
+
     fn copied<'k>(
         &'k self,
         statement: &'static str,
@@ -225,6 +264,7 @@ impl Build {
         };
         let conditions = |view: &View<'k>| match taken {
             Taken::Where(predicates) => Conditions::of(predicates, view, values(view)).map(Some),
+            Taken::When(condition) => Conditions::one(condition, view).map(Some),
             _ => Ok(None),
         };
         let edge = taken.edge();

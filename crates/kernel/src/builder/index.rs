@@ -77,6 +77,23 @@ impl Core {
         block
     }
 
+    /// How many blocks the grid has along an axis: what the author has said. Else the launch says it,
+    /// for a view that is cut at the block later may tell another number than one before.
+    pub(crate) fn grid_size(&mut self, axis: Axis) -> Expr {
+        let said = self.said[axis as usize];
+        if let Some(count) = self.grid[axis as usize].clone().filter(|_| said) {
+            return count;
+        }
+        let register = self.special(Special::Blocks(axis));
+        if let Some(known) = self.variables.iter().find(|variable| variable.register == register) {
+            return Expr::from(known.parameter.clone());
+        }
+        let facts = Facts::integer().at_least(1).and_then(|facts| facts.at_most(i64::from(i32::MAX)));
+        let parameter = Parameter::labelled(&format!("grid.{axis}"), facts.unwrap_or(Facts::integer()));
+        self.variables.push(Variable { parameter: parameter.clone(), below: None, register });
+        Expr::from(parameter)
+    }
+
     /// An expression of sizes, which tensors declare before or after it.
     pub(crate) fn expression(&mut self, what: &'static str, text: &str, source: Source) -> Result<Expr, Reason> {
         let refused = |error| Reason::Expression { what, text: text.to_string(), error };

@@ -242,6 +242,13 @@ impl Conditions {
         Ok(Conditions((0..count).map(register).collect::<Result<_, _>>()?))
     }
 
+    /// The same condition for all elements of a view.
+    ///
+    /// Errors: it is not known how many there are.
+    pub(super) fn one(condition: Flag<'_>, view: &View<'_>) -> Result<Conditions, Reason> {
+        Ok(Conditions(vec![condition.register; view.count()?]))
+    }
+
     /// The condition of an access, if all of its elements have one.
     pub(super) fn of_piece(&self, piece: &Piece) -> Option<Register> {
         let mut all = piece.elements.iter().map(|element| self.0[*element]);

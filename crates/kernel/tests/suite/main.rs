@@ -5,6 +5,7 @@ mod coverage;
 mod deals;
 mod defects;
 mod distributions;
+mod grids;
 mod group_products;
 mod halos;
 mod language;
