@@ -431,3 +431,39 @@ fn what_is_declared_of_sizes_leads_to_no_other_error() {
     let compiled = Program::read("t.tile", text).unwrap().compile().unwrap_or_else(|error| panic!("{error}"));
     compiled.check(&[("A", 5), ("B", 2), ("C", 2), ("D", 1), ("E", 3)]).unwrap();
 }
+
+#[test]
+fn memory_that_goes_backwards_is_refused_by_its_layout() {
+    // Offsets count from a first element, which this memory does not have at 0.
+    let matrix = ("4,8", "(4,8):(8,1)", "0, 0");
+    for ((shape, forwards, place), layout) in
+        [(("4", "4:1", "0"), "4:-1"), (matrix, "(4,8):(-8,1)"), (matrix, "(4,8):(1,-4)")]
+    {
+        let of_input = format!(
+            "tile t {{\ninput x: f32 {layout}\noutput y: f32 {forwards}\ngrid 1\n\
+             store(y, ({place}), load(x, ({shape}), ({place})))\n}}"
+        );
+        let of_output =
+            format!("tile t {{\noutput y: f32 {layout}\ngrid 1\nstore(y, ({place}), full(({shape}), 1.0))\n}}");
+        for text in [of_input, of_output] {
+            let error = match Program::read("t.tile", &text).and_then(|program| program.compile()) {
+                Err(error) => error,
+                Ok(_) => panic!("{text} is taken"),
+            };
+            assert!(error.to_string().contains(layout), "{text}: {error}");
+            // What the program means has no first element either.
+            if let Ok(program) = Program::read("t.tile", &text) {
+                let error = interpret::run(&program, &[], &[("x", vec![0.0; 32])]).expect_err(&text);
+                assert!(error.to_string().contains(layout), "{text}: {error}");
+            }
+        }
+    }
+    // A stride that becomes known at launch is none below 1.
+    let text = "tile t {\ninput x: f32 (4,S):(S,1)\noutput y: f32 4:1\ngrid 1\n\
+                store(y, (0), reshape(load(x, (4,1), (0, 0)), (4)))\n}";
+    let compiled = Program::read("t.tile", text).unwrap().compile().unwrap_or_else(|error| panic!("{error}"));
+    compiled.check(&[("S", 3)]).unwrap();
+    for size in [-1, -3] {
+        assert!(compiled.check(&[("S", size)]).is_err(), "S={size}");
+    }
+}
