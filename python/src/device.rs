@@ -51,6 +51,13 @@ fn opened(py: Python<'_>, ordinal: usize) -> PyResult<Arc<Opened>> {
     Ok(locked(devices).entry(ordinal).or_insert(opened).clone())
 }
 
+/// The device of a number.
+///
+/// Errors: there is no driver (E0801), or no such device (E0803).
+pub fn device(py: Python<'_>, ordinal: usize) -> PyResult<Device> {
+    opened(py, ordinal).map(|opened| opened.device.clone())
+}
+
 impl Opened {
     /// The stream of a handle.
     fn stream(&self, handle: usize) -> Arc<Stream> {
@@ -345,7 +352,12 @@ pub fn device_target(py: Python<'_>, ordinal: usize) -> PyResult<&'static str> {
 }
 
 /// How many devices there are: 0 where there is no driver.
+///
+/// Errors: the process was forked after the driver was opened (E0821).
 #[pyfunction]
-pub fn device_count() -> usize {
-    Device::count().unwrap_or(0)
+pub fn device_count(py: Python<'_>) -> PyResult<usize> {
+    match Device::count() {
+        Err(error @ GpuError::Forked) => Err(refusal::of_gpu(py, &error)),
+        count => Ok(count.unwrap_or(0)),
+    }
 }

@@ -231,7 +231,9 @@ fn plain<'a, 'py>(
     let mut layouts = [const { None }; FEW];
     for ((argument, layout), own) in arguments.iter_borrowed().zip(&mut layouts).zip(own) {
         match argument.cast_exact::<Layout>() {
-            Ok(found) => *layout = Some(found),
+            Ok(found) if found.as_super().get().is_own() => *layout = Some(found),
+            // It is refused where its value is asked for.
+            Ok(_) => return None,
             Err(_) => *own = convert::plain(&argument)?,
         }
     }

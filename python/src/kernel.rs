@@ -17,9 +17,11 @@
 //! * `drawing`: what their lanes reach, as pictures
 //! * `library`: those that are planned from layouts
 //! * `named`: kernels and tile programs of the libraries, by their names
+//! * `bench`: what is measured of them on a device
 //! * `tiles`: tile programs, whose layouts are assigned
 
 pub mod arrays;
+pub mod bench;
 pub mod body;
 pub mod captured;
 pub mod coordinates;

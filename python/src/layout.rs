@@ -21,7 +21,7 @@ pub struct Layout;
 
 impl Layout {
     fn of<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a AnyLayout> {
-        match &slf.as_super().get().value {
+        match slf.as_super().get().own(slf.py())? {
             Value::Layout(layout) => Ok(layout),
             _ => Err(PyTypeError::new_err("this is no layout")),
         }

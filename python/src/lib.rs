@@ -80,9 +80,9 @@ mod _native {
     use super::kernel::program::{Program, write_kernel};
     #[pymodule_export]
     use super::kernel::statement::{
-        Thread, barrier, block, commit_async, commit_bulk, copy_tile, fence_async, fence_async_global, fragment,
-        global_tensor, grid, index_of, launch_number, launch_size, mma, number, resident, shared, shuffle_xor,
-        store_bulk, threads, wait_async, wait_bulk, wait_bulk_written, wait_mma, warp_barrier,
+        Thread, barrier, block, block_dim, commit_async, commit_bulk, copy_tile, fence_async, fence_async_global,
+        fragment, global_tensor, grid, grid_dim, index_of, launch_number, launch_size, mma, number, resident, shared,
+        shuffle_xor, store_bulk, threads, wait_async, wait_bulk, wait_bulk_written, wait_mma, warp_barrier,
     };
     #[pymodule_export]
     use super::kernel::tile::{Distribution, Tile};
@@ -105,7 +105,7 @@ mod _native {
     #[pymodule_export]
     use super::numbers::{Expr, Step, Xor};
     #[pymodule_export]
-    use super::object::{Object, evaluate, is_index, sizes_in};
+    use super::object::{Object, evaluate, is_index, own_text, sizes_in};
     #[pymodule_export]
     use super::picture::{Picture, picture};
     #[pymodule_export]

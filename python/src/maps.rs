@@ -300,7 +300,7 @@ impl Morphism {
 
 /// The value of a map at a coordinate.
 pub fn applied<'py>(map: &Bound<'py, Object>, indices: &[Value]) -> PyResult<Bound<'py, PyAny>> {
-    let (py, own) = (map.py(), &map.get().value);
+    let (py, own) = (map.py(), map.get().own(map.py())?);
     let value = apply(own, indices).map_err(|refused| refusal::of_call(py, &refused))?;
     let place = match indices {
         [only] => Ok(only.clone()),

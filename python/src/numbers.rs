@@ -166,7 +166,7 @@ fn step(value: &Value) -> Option<layout::Step> {
 fn sum<'py>(object: &Bound<'py, Object>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     let other = convert::value(other)?;
-    match (step(&object.get().value), step(&other)) {
+    match (step(object.get().own(py)?), step(&other)) {
         (Some(a), Some(b)) => stepped(py, a.plus(&b)),
         _ => Ok(py.NotImplemented().into_bound(py)),
     }
@@ -180,7 +180,7 @@ fn multiple<'py>(object: &Bound<'py, Object>, count: &Bound<'py, PyAny>) -> PyRe
         Value::Tree(tree) if tree.is_leaf() => tree.number().map(|number| number.into_owned()),
         _ => None,
     };
-    match (step(&object.get().value), count) {
+    match (step(object.get().own(py)?), count) {
         (Some(step), Some(count)) => stepped(py, step.times(&count)),
         _ => Ok(py.NotImplemented().into_bound(py)),
     }

@@ -16,7 +16,7 @@ use tilewright_notation::Value;
 use crate::convert::{self, program, program_with, python};
 use crate::function;
 use crate::kernel::number::Flag;
-use crate::kernel::trace::{self, Refused};
+use crate::kernel::trace;
 use crate::layout::Layout;
 use crate::maps::{BitMatrix, LinearLayout, Morphism, Swizzle, Tiler};
 use crate::numbers::{Expr, Step, Xor};
@@ -29,25 +29,26 @@ use crate::refusal;
 pub struct Object {
     /// The value.
     pub value: Value,
-    /// The kernel that it is a number of: `trace::OUTSIDE` for values of the algebra.
+    /// The kernel that it depends on: `trace::OUTSIDE` for values of the algebra.
     trace: u64,
 }
 
 impl From<Value> for Object {
-    /// While a kernel is traced, a number known at launch and whatever depends on an index of the
-    /// kernel belong to that kernel.
+    /// While a kernel is traced, a number known at launch and whatever depends on one, or on an
+    /// index, belong to that kernel: another kernel may have a size of the same name.
     fn from(value: Value) -> Object {
-        let is_own = || match &value {
-            Value::Tree(AnyTree::Launch(_)) => true,
-            other => has_index(other),
-        };
-        let trace = match trace::current() {
+        let trace = match trace::owner() {
             trace::OUTSIDE => trace::OUTSIDE,
-            current if is_own() => current,
+            own if is_number(&value) || !value.parameters().is_empty() => own,
             _ => trace::OUTSIDE,
         };
         Object { value, trace }
     }
+}
+
+/// Whether a value is a number that is no integer of Python.
+fn is_number(value: &Value) -> bool {
+    matches!(value, Value::Tree(AnyTree::Launch(_)))
 }
 
 /// Whether a value depends on a number without a name: of a thread, a block or an iteration.
@@ -62,16 +63,24 @@ impl Object {
         self.trace != trace::OUTSIDE || trace::is_tracing() || trace::is_writing_tiles()
     }
 
-    /// Refuses a number of a kernel outside of that kernel.
+    /// Whether it may be used here: what depends on the numbers of a kernel, in that kernel alone.
+    pub fn is_own(&self) -> bool {
+        self.trace == trace::OUTSIDE || self.trace == trace::owner()
+    }
+
+    /// Refuses what depends on the numbers of a kernel outside of that kernel.
     pub fn check_owner(&self, py: Python<'_>) -> PyResult<()> {
-        if self.trace == trace::OUTSIDE || self.trace == trace::current() {
-            return Ok(());
+        match self.is_own() {
+            true => Ok(()),
+            false => Err(refusal::of_kernel(py, &trace::of_another(self.trace, trace::owner()))),
         }
-        let (what, help) = match trace::is_tracing() {
-            true => ("this belongs to another kernel", "use tensors and numbers of the kernel that is being traced"),
-            false => ("this belongs to a kernel that is not being traced", "use it within that kernel"),
-        };
-        Err(refusal::of_kernel(py, &Refused::here(what, help)))
+    }
+
+    /// The value, for what is computed of it.
+    ///
+    /// Errors: it depends on the numbers of a kernel that is not the one that is traced.
+    pub fn own(&self, py: Python<'_>) -> PyResult<&Value> {
+        self.check_owner(py).map(|()| &self.value)
     }
 }
 
@@ -133,17 +142,17 @@ impl Object {
 
     /// The composition: `(a @ b)(c) == a(b(c))`.
     fn __matmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        composed(slf.py(), slf.get().value.clone(), convert::value(other)?)
+        composed(slf.py(), slf.get().own(slf.py())?.clone(), convert::value(other)?)
     }
 
     fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        composed(slf.py(), convert::value(other)?, slf.get().value.clone())
+        composed(slf.py(), convert::value(other)?, slf.get().own(slf.py())?.clone())
     }
 
     /// The numbers that become known at launch, each once.
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let parameters = self.value.parameters().into_iter();
+        let parameters = self.own(py)?.parameters().into_iter();
         let parameters = parameters.map(|parameter| {
             let number: tilewright_layout::symbolic::Expr = parameter.into();
             python(py, Value::from(number))
@@ -154,7 +163,7 @@ impl Object {
     /// The value with numbers in place of names that become known at launch: `L.substitute(M=64)`.
     #[pyo3(signature = (**numbers))]
     fn substitute<'py>(&self, py: Python<'py>, numbers: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
-        python(py, function::substituted(py, &self.value, numbers)?)
+        python(py, function::substituted(py, self.own(py)?, numbers)?)
     }
 }
 
@@ -162,6 +171,14 @@ impl Object {
 #[pyfunction]
 pub fn is_index(value: &Bound<'_, Object>) -> bool {
     value.get().trace != trace::OUTSIDE && has_index(&value.get().value)
+}
+
+/// The text of a value, for the kernel or the tile program that is being traced.
+///
+/// Errors: it depends on the numbers of another one.
+#[pyfunction]
+pub fn own_text(value: &Bound<'_, Object>) -> PyResult<String> {
+    Ok(value.get().own(value.py())?.to_string())
 }
 
 /// The names of the numbers known at launch that a value depends on, or a condition of them.

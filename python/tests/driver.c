@@ -42,6 +42,13 @@ code cuDeviceGetAttribute(int *value, int attribute, int device) {
 code cuDevicePrimaryCtxRetain(void **made, int device) { *made = (char *)&context + device; return SUCCESS; }
 code cuCtxGetCurrent(void **current) { *current = &context; return SUCCESS; }
 code cuMemGetInfo_v2(size_t *left, size_t *all) { *left = *all = (size_t)1 << 37; return SUCCESS; }
+/* Addresses of their own, of memory that nobody reads or writes. */
+code cuMemAlloc_v2(uint64_t *at, size_t bytes) {
+    static uint64_t next = (uint64_t)1 << 40;
+    *at = next;
+    next += (bytes + 511) / 512 * 512;
+    return SUCCESS;
+}
 code cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) { *stream = &context; return SUCCESS; }
 code cuLinkCreate_v2(unsigned n, int *options, void **values, void **link) { return NOT_SUPPORTED; }
 code cuModuleLoadDataEx(void **module, const void *image, unsigned n, int *options, void **values) {
@@ -89,7 +96,7 @@ uint64_t all_launches(void) { return launches; }
 
 #define DONE(name) code name(void) { return SUCCESS; }
 DONE(cuDevicePrimaryCtxRelease_v2) DONE(cuCtxSetCurrent) DONE(cuCtxPushCurrent_v2) DONE(cuCtxPopCurrent_v2)
-DONE(cuCtxSynchronize) DONE(cuCtxEnablePeerAccess) DONE(cuMemAlloc_v2) DONE(cuMemFree_v2)
+DONE(cuCtxSynchronize) DONE(cuCtxEnablePeerAccess) DONE(cuMemFree_v2)
 DONE(cuMemcpyHtoDAsync_v2) DONE(cuMemcpyDtoHAsync_v2)
 DONE(cuMemcpyDtoDAsync_v2) DONE(cuMemcpy2DAsync_v2) DONE(cuMemsetD8Async) DONE(cuMemsetD16Async) DONE(cuMemsetD32Async)
 DONE(cuStreamDestroy_v2) DONE(cuStreamSynchronize) DONE(cuStreamQuery) DONE(cuStreamWaitEvent)

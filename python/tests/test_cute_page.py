@@ -150,3 +150,93 @@ def test_operations_are_instructions():
         atom(nvgpu.cpasync.CopyG2SOp(), tw.Float16)
     for name in ("CopyUniversalOp", "MmaUniversalOp", "cpasync", "warp"):
         assert hasattr(nvgpu, name)
+
+
+def test_how_many_blocks_and_threads_there_are():
+    @tw.jit(threads=32)
+    def counted(y: tw.Output("i32", "(A,B,32):(B*32,32,1)")):
+        blocks, threads = tw.arch.grid_dim(), tw.arch.block_dim()
+        assert threads == (32, 1, 1) and tw.block_dim() == 32
+        x, down, _ = tw.arch.block_idx()
+        own = y[x, down, None].compose("(32,1):(1,0)")[tw.thread, None]
+        number = tw.number(x) + tw.number(down) * tw.number(blocks[0])
+        own.store(number * 1000 + tw.number(tw.grid_dim("y")) * 10 + tw.number(blocks[2]))
+
+    for a, b in [(1, 1), (3, 2), (2, 5)]:
+        y = np.zeros((a, b, 32), np.int32)
+        counted(y)
+        assert (y[:, :, 0] == np.arange(a)[:, None] * 1000 + np.arange(b) * a * 1000 + b * 10 + 1).all() and (y == y[..., :1]).all()
+    counted.check(A=3, B=2)
+    assert "%nctaid.x" in counted.ptx("sm_80")
+
+    # A number that is said is that number; threads that nobody said are refused.
+    @tw.jit(threads=32)
+    def said(y: tw.InOut("i32", "32:1")):
+        tw.grid("x", 3)
+        assert tw.grid_dim("x") == 3
+
+    said.program()
+
+    def unsaid(y: tw.Output("i32", "32:1")):
+        tw.block_dim()
+
+    with pytest.raises(tw.KernelError, match="number of threads"):
+        tw.jit(unsaid).program()
+    with pytest.raises(ValueError, match="not 'w'"):
+        tw.jit(lambda y: tw.grid_dim("w"), y=tw.Output("i32", "32:1")).program()
+
+
+@pytest.mark.parametrize("atom", ["UniversalCopy<uint32_t>", "SM80_CP_ASYNC_CACHEALWAYS_uint32_t"])
+def test_one_condition_for_a_copy(atom):
+    copy = tw.make_tiled_copy_tv(atom, 32, tw.make_layout((8, 4), stride=(4, 1)), (1, 2))
+
+    def kernel(pred):
+        @tw.jit(threads=32)
+        def some(x: tw.Input("f32", "(8,8):(8,1)"), y: tw.InOut("f32", "(8,8):(8,1)")):
+            held = tw.shared("f32", "(8,8):(8,1)")
+            plain = tw.make_tiled_copy_tv("UniversalCopy<uint32_t>", 32, tw.make_layout((8, 4), stride=(4, 1)), (1, 2))
+            tw.copy(plain, y, held)
+            tw.barrier()
+            tw.copy(copy, x, held, pred=pred())
+            tw.commit_async()
+            tw.wait_async(0)
+            tw.barrier()
+            tw.copy(plain, held, y)
+
+        return some
+
+    x = np.arange(1, 65, dtype=np.float32).reshape(8, 8)
+    # `cp.async` writes zeros where the condition is false, and other instructions leave what is there.
+    left = 0.0 if "ASYNC" in atom else -1.0
+    for pred, taken in [
+        (lambda: tw.thread() < 10, np.repeat(np.arange(32) < 10, 2).reshape(8, 8)),
+        (lambda: (tw.thread() >= 4) & ~(tw.thread() == 5), np.repeat((np.arange(32) >= 4) & (np.arange(32) != 5), 2).reshape(8, 8)),
+        (lambda: tw.thread() < 32, np.ones((8, 8), bool)),
+        (lambda: False, np.zeros((8, 8), bool)),
+        (lambda: True, np.ones((8, 8), bool)),
+    ]:
+        y = np.full((8, 8), -1.0, np.float32)
+        kernel(pred)(x, y)
+        assert (y == np.where(taken, x, left)).all()
+    for wrong in (1, "x", [True]):
+        with pytest.raises(TypeError, match="pred is a tensor of predicates"):
+            kernel(lambda: wrong).program()
+
+
+def test_memory_that_goes_backwards_is_refused():
+    @tw.jit(threads=32)
+    def kernel(x, y):
+        y.compose("(32,1):(1,0)")[tw.thread, None].store(x.compose("(32,1):(1,0)")[tw.thread, None].load())
+
+    @tw.tile(grid="1")
+    def program(x, y):
+        y.store((0,), x.load((32,), (0,)))
+
+    x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    for call in (kernel, program):
+        call(x, y)
+        assert (x == y).all()
+        for own in [(x[::-1], y), (x, y[::-1])]:
+            with pytest.raises((tw.KernelError, tw.LayoutError, ValueError)) as refused:
+                call(*own)
+            assert "-1" in str(refused.value) or "backwards" in str(refused.value), refused.value

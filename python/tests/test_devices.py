@@ -277,6 +277,28 @@ def gradients(tw, torch, kernel, driver):
     assert driver.all_launches() == before
 
 
+def forked(tw, kernel, arrays):
+    """The driver does not work in a process that is forked after it was opened; the parent goes on."""
+    calls = [lambda: kernel(*arrays), tw.gpu.device_count, lambda: tw.kernels.named("softmax").bench(M=8)]
+    child = os.fork()
+    if child == 0:
+        codes = []
+        for call in calls:
+            try:
+                call()
+            except tw.GpuError as error:
+                codes.append((error.code, "spawn" in (error.help or "")))
+            except BaseException as error:
+                codes.append(error)
+            else:
+                codes.append(None)
+        print([str(code) for code in codes], flush=True)
+        os._exit(0 if codes == [("E0821", True)] * len(calls) else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    kernel(*arrays)
+
+
 def main(library):
     stream = threading.local()
     torch = types.ModuleType("torch")
@@ -370,6 +392,7 @@ def main(library):
     assert driver.all_launches() == before + kept + 2
     a, b, c = (Tensor((50, 260), address=at * MiB) for at in (1, 2, 3))
     assert tw.gpu.device_name(1) == "imitation 1"
+    forked(tw, tiled_add, (a, b, c))
 
     before = driver.all_launches()
     for what, raised, told in [

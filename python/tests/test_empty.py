@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 
 import numpy as np
@@ -172,6 +173,32 @@ def test_strides_of_axes_of_one_element(bytes_):
     a = odd(np.ones((1, 16), np.float16), 0, bytes_)
     assert (tw.gpu.gemm(a, np.ones((3, 16), np.float16), **HERE) == 16).all()
     assert tw.gpu.reduce(x, axis=1, **HERE)[0] == x.sum()
+
+
+class Exchanged(ctypes.Structure):
+    """The beginning of DLPack's `DLManagedTensor`, of its header `dlpack.h`."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (1, 3, 1, 4, 1), (3, 1), (1, 3), (2, 1, 5), (0, 1, 3), (1, 0), ()])
+def test_strides_as_the_exchange_has_them(shape):
+    """Not as NumPy reads them: the numbers in the structure, which other packages check."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    capsule = tw.Tensor(np.zeros(shape, np.float32)).__dlpack__()
+    found = Exchanged.from_address(pointer(capsule, b"dltensor"))
+    assert (found.ndim, found.bits, found.shape[: len(shape)]) == (len(shape), 32, list(shape))
+    wanted = [1]
+    for extent in reversed(shape[1:]):
+        wanted.insert(0, wanted[0] * max(extent, 1))
+    if found.strides and 0 not in shape:
+        assert found.strides[: len(shape)] == wanted[: len(shape)]
+    assert not found.strides or all(stride > 0 for stride in found.strides[: len(shape)] if 0 not in shape)
 
 
 def test_strides_that_other_packages_take():

@@ -170,7 +170,7 @@ def test_things_of_another_kernel_are_refused():
     def second(x: tw.Input("f32", "32:1")):
         kept[0].load()
 
-    with pytest.raises(tw.KernelError, match="another kernel"):
+    with pytest.raises(tw.KernelError, match="belongs to the kernel `first`, and `second` is being traced"):
         tw.jit(second).program()
     with pytest.raises(tw.KernelError, match="no kernel is being written"):
         kept[0].load()

@@ -403,8 +403,110 @@ def test_a_value_is_used_in_its_kernel_alone():
 
     for own in kept[:3]:
         for use in (lambda own: own + 1, lambda own: tw.thread() + own, lambda own: tw.range(own), lambda own: tw.number(own), lambda own: own == tw.thread()):
-            with pytest.raises(tw.KernelError, match="another kernel"):
+            with pytest.raises(tw.KernelError, match="belongs to the kernel `first`, and `second` is being traced"):
                 tw.jit(second).program()
+
+
+#: What is computed of a layout.
+OF_LAYOUTS = {
+    "shape": lambda own: own.shape,
+    "stride": lambda own: own.stride,
+    "a mode": lambda own: own[0],
+    "modes": list,
+    "a value": lambda own: own(0, 1),
+    "a function": tw.size,
+    "a method": lambda own: own.coalesce(),
+    "composed": lambda own: own @ tw.Layout((2, 2)),
+    "composed with": lambda own: tw.Layout((4, 8)) @ own,
+    "numbers for names": lambda own: own.substitute(M=4),
+    "names": lambda own: own.parameters,
+    "in a tuple": lambda own: tw.Layout((own.shape, 2)),
+    "shared": lambda own: tw.shared("f32", own),
+}
+
+
+@pytest.mark.parametrize("use", OF_LAYOUTS)
+def test_a_layout_that_has_sizes_is_used_in_its_kernel_alone(use):
+    kept = {}
+
+    def first(x: tw.Input("f32", "(M,32):(32,1)")):
+        tw.threads(32)
+        kept["layout"], kept["tiler"] = x.layout, tw.make_layout((x.shape[0], 4))
+        # Here it is what it is.
+        assert str(tw.size(x.layout)) == "M*32" or tw.size(x.layout) is not None
+
+    def second(x: tw.Input("f32", "(M,32):(32,1)")):
+        tw.threads(32)
+        OF_LAYOUTS[use](kept[which])
+
+    # Another kernel has a size of the same name, which is another number.
+    for which in ("layout", "tiler"):
+        tw.jit(first).program()
+        with pytest.raises(tw.KernelError, match="belongs to the kernel `first`, and `second` is being traced"):
+            tw.jit(second).program()
+
+        def program(x: tw.Input("f32", "M:1"), y: tw.Output("f32", "M:1")):
+            OF_LAYOUTS[use](kept[which])
+
+        with pytest.raises(tw.KernelError, match="belongs to the kernel `first`, and `program` is being traced"):
+            tw.tile(grid="1")(program).program()
+    with pytest.raises(tw.KernelError, match="kernel `first`, which is not being traced"):
+        tw.size(kept["layout"])
+    assert "M" in repr(kept["layout"])
+
+    # One that is made outside of all is one for all, and so is one without sizes.
+    everywhere, kept = tw.Layout("(M,32):(32,1)"), {}
+
+    def third(x: tw.Input("f32", "(M,32):(32,1)")):
+        tw.threads(32)
+        assert tw.size(everywhere) is not None
+        kept["numbers"] = tw.Layout((4, 8))
+
+    tw.jit(third).program()
+    assert tw.size(kept["numbers"]) == 32 and tw.size(everywhere) is not None
+
+
+def test_what_belongs_to_a_tile_program_is_used_in_it_alone():
+    kept = {}
+
+    def first(x: tw.Input("f32", "M:1"), y: tw.Output("f32", "M:1")):
+        a = x.load((32,), (tile.block.x,))
+        kept.update(tile=a, index=tile.block.x, tensor=x, out=y, size=x.shape[0], condition=a < 1.0)
+        y.store((tile.block.x,), a)
+
+    uses = {
+        "tile": [lambda own: own + 1.0, lambda own: own.exp(), lambda own: own.reduce_sum(0), lambda own: 2.0 * own],
+        "index": [lambda own: tile.full((4,), 1.0) + own, lambda own: own < 3],
+        "tensor": [lambda own: own.load((32,), (0,)), lambda own: own.shape],
+        "out": [lambda own: own.store((0,), 1.0)],
+        "size": [lambda own: own + 1, lambda own: tile.range(own), lambda own: tile.size(own)],
+        "condition": [lambda own: tile.where(own, 1.0, 2.0)],
+    }
+
+    def second(x: tw.Input("f32", "M:1"), y: tw.Output("f32", "M:1")):
+        use(kept[what])
+        y.store((tile.block.x,), x.load((32,), (tile.block.x,)))
+
+    tw.tile(grid="ceil(M/32)")(first).program()
+    for what, own in uses.items():
+        for use in own:
+            with pytest.raises(tw.KernelError, match="belongs to the (program|kernel) `first`, and `second` is being traced"):
+                tw.tile(grid="ceil(M/32)")(second).program()
+
+
+def test_what_a_kernel_keeps_from_its_last_trace_is_not_used_again():
+    kept = []
+
+    @tw.jit(threads=32)
+    def kernel(x, y, factor):
+        kept.append(x.layout)
+        y[tw.thread, None].store(x[tw.thread, None].load() * factor)
+        assert tw.size(kept[0]) is not None
+
+    x, y = np.ones((32, 1), np.float32), np.zeros((32, 1), np.float32)
+    with pytest.raises((tw.KernelError, TypeError)):
+        kernel(x, y, 2.0)
+        kernel(np.ones((32, 2), np.float32), np.zeros((32, 2), np.float32), 3.0)
 
 
 def test_conditions_may_be_constants():
@@ -522,6 +624,217 @@ def test_a_name_that_a_body_binds_anew_is_not_read_again(body):
     with pytest.raises(tw.KernelError, match=f"binds `{NAMES[body]}` to something else") as raised:
         tw.jit(kernel).program()
     assert raised.value.filename == __file__ and raised.value.help
+
+
+class State:
+    def __init__(self, value):
+        self.value = value
+
+
+class Slots:
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+
+class Nested:
+    def __init__(self, value):
+        self.within = [{"state": State(value)}]
+
+
+LOG = []
+
+
+def a_list_grows(x, y):
+    terms = []
+    for k in tw.range(3):
+        terms.append(1.0)
+    part(y).store(float(len(terms)))
+
+
+def an_element_is_another(x, y):
+    last = [part(x).load()]
+    for k in tw.range(3):
+        part(y).store(last[0])
+        last[0] = part(x, k).load(predicated=True)
+
+
+def a_dict_has_another_item(x, y):
+    last = {"x": part(x).load()}
+    for k in tw.range(3):
+        part(y).store(last["x"])
+        last["x"] = part(x, k).load(predicated=True)
+
+
+def a_dict_remembers_a_traced_value(x, y):
+    known = {}
+    for k in tw.range(3):
+        if "x" not in known:
+            known["x"] = part(x, k).load(predicated=True)
+        part(y).store(known["x"])
+
+
+def an_attribute_is_another(x, y):
+    state = State(0.0)
+    for _ in tw.range(3):
+        state.value += 1.0
+    part(y).store(state.value)
+
+
+def an_attribute_by_slots_is_another(x, y):
+    state = Slots(0.0)
+    for _ in tw.range(3):
+        state.value += 1.0
+    part(y).store(state.value)
+
+
+def something_within_is_another(x, y):
+    nested = Nested(0.0)
+    for _ in tw.range(3):
+        nested.within[0]["state"].value += 1.0
+    part(y).store(nested.within[0]["state"].value)
+
+
+def a_list_of_a_closure_grows(x, y):
+    terms = []
+
+    def add(term):
+        terms.append(term)
+        return len(terms)
+
+    for _ in tw.range(3):
+        add(1.0)
+    part(y).store(float(add(1.0)))
+
+
+def a_global_list_grows(x, y):
+    for k in tw.range(3):
+        LOG.append(k)
+
+
+def an_array_is_changed(x, y):
+    counts = np.zeros(2, np.float32)
+    for _ in tw.range(3):
+        counts[0] += 1.0
+    part(y).store(float(counts[0]))
+
+
+def a_set_loses_an_element(x, y):
+    left = {1, 2}
+    with tw.when(tw.thread() < 4):
+        left.discard(1)
+    part(y).store(float(len(left)))
+
+
+def a_list_is_changed_by_some_threads(x, y):
+    own = [0.0]
+    with tw.when(tw.thread() < 4):
+        own[0] = 1.0
+    part(y).store(own[0])
+
+
+def a_list_is_changed_by_a_role(x, y):
+    own = [0.0]
+    with tw.single():
+        own[0] = 1.0
+    part(y).store(own[0])
+
+
+HELD = {
+    a_list_grows: "the elements of `terms`", an_element_is_another: "the elements of `last`",
+    a_dict_has_another_item: "the items of `last`", a_dict_remembers_a_traced_value: "the items of `known`",
+    an_attribute_is_another: "the attributes of `state`", an_attribute_by_slots_is_another: "the attributes of `state`",
+    something_within_is_another: "the attributes of `nested`", a_list_of_a_closure_grows: "the elements of `(add|terms)`",
+    a_global_list_grows: "the elements of `LOG`", an_array_is_changed: "the elements of `counts`",
+    a_set_loses_an_element: "the elements of `left`", a_list_is_changed_by_some_threads: "the elements of `own`",
+    a_list_is_changed_by_a_role: "the elements of `own`",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", HELD, ids=lambda body: body.__name__)
+def test_an_object_that_a_body_changes_is_not_read_again(body):
+    def kernel(x: tw.Input("f32", "(32,K):(1,32)"), y: tw.InOut("f32", "(32,1):(1,32)")):
+        tw.threads(32)
+        body(x, y)
+
+    with pytest.raises(tw.KernelError, match=f"changes {HELD[body]}, which is read again") as raised:
+        tw.jit(kernel).program()
+    assert raised.value.filename == __file__ and raised.value.help
+
+
+def test_what_a_body_made_is_not_used_behind_it():
+    """By whichever way it got out."""
+    ways = {
+        "a list that is new": lambda kept, own: kept.__setitem__("new", [own]),
+        "an item": lambda kept, own: kept.__setitem__("own", own),
+        "an attribute of a function": lambda kept, own: setattr(test_what_a_body_made_is_not_used_behind_it, "own", own),
+    }
+    things = {
+        "a fragment": (lambda x, k: part(x, k).load(predicated=True), lambda own, y: part(y).store(own)),
+        "a number": (lambda x, k: part(x, k).load(predicated=True).numbers()[0], lambda own, y: own + 1.0),
+        "a condition": (lambda x, k: part(x, k).load(predicated=True).numbers()[0] > 0.0, lambda own, y: tw.when(own).__enter__()),
+        "a view": (lambda x, k: x[None, k], lambda own, y: own[tw.thread(),].load(predicated=True)),
+        "an index": (lambda x, k: k, lambda own, y: part(y).store(tw.number(own).to("f32"))),
+        "predicates": (lambda x, k: tw.make_rmem_tensor((4,), tw.Boolean), lambda own, y: own.fill(True)),
+    }
+    found = {"new": lambda kept: kept["new"][0], "own": lambda kept: kept["own"]}
+    for make, use in things.values():
+        for way in ways.values():
+            kept = {}
+
+            def kernel(x: tw.Input("f32", "(32,K):(1,32)"), y: tw.Output("f32", "(32,1):(1,32)")):
+                tw.threads(32)
+                for k in tw.range(3):
+                    way(kept, make(x, k))
+                name = next(iter(kept), None)
+                use(found[name](kept) if name else test_what_a_body_made_is_not_used_behind_it.own, y)
+
+            with pytest.raises((tw.KernelError, TypeError)) as raised:
+                tw.jit(kernel).program()
+            assert "body" in str(raised.value), raised.value
+
+
+def test_what_bodies_change_and_read_themselves():
+    names = {}
+
+    def named(k):
+        # It remembers constants.
+        return names.setdefault(k, tw.Layout((32, 1), (1, 0)))
+
+    @tw.jit(x=tw.Input("f32", "(32,4):(1,32)"), y=tw.Output("f32", "(32,1):(1,32)"), threads=32)
+    def kernel(x, y):
+        sums = [part(y).fragment()]
+        sums[0].clear()
+        state = State(2.0)
+        for k in tw.range(4):
+            terms = []
+            for i in range(2):
+                terms.append(x[None, k].compose(named(i))[tw.thread, None].load() * float(i))
+            own = State(terms[1])
+            own.value = own.value * state.value
+            sums[0] += own.value
+        done = []
+        for k in tw.range(4):
+            done = [part(x, k).load(predicated=True)]
+            sums[0] += done[0]
+        part(y).store(sums[0])
+
+    x, y = np.arange(128, dtype=np.float32).reshape(4, 32).T, np.zeros((1, 32), np.float32).T
+    kernel(x, y)
+    assert np.array_equal(y[:, 0], 3 * x.sum(1))
+
+
+def test_an_object_that_a_loop_of_a_tile_program_changes():
+    def program(x: tw.Input("f32", "64:1"), y: tw.Output("f32", "32:1")):
+        last = [tile.full((32,), 0.0)]
+        for k in tile.range(2):
+            last[0] = last[0] + x.load((32,), (k,))
+        y.store((0,), last[0])
+
+    with pytest.raises(tw.KernelError, match="changes the elements of `last`") as raised:
+        tw.tile(grid="1")(program).program()
+    assert "tw.tile.carry" in raised.value.help
 
 
 def test_names_that_bodies_bind_and_read_themselves():

@@ -209,6 +209,37 @@ def test_what_cannot_change_is_looked_at_by_name():
     assert kernel.versions.traced == 2
 
 
+def test_a_global_that_hides_a_function_of_python_is_seen():
+    names = {"tw": tw}
+    exec(
+        "def kernel(x, y):\n"
+        "    part = x.compose('(32,1):(1,0)')[tw.thread, None].load()\n"
+        "    y.compose('(32,1):(1,0)')[tw.thread, None].store(part * float(max(2, 3)) + helper(1.0))\n"
+        "def helper(value):\n"
+        "    return abs(value)\n",
+        names,
+    )
+    kernel = tw.jit(x=tw.Input("f32", "32:1"), y=tw.Output("f32", "32:1"), threads=32)(names["kernel"])
+    x, y = np.ones(32, np.float32), np.zeros(32, np.float32)
+
+    def found():
+        for _ in range(3):
+            kernel(x, y)
+        assert kernel._launch is not None
+        return float(y[0])
+
+    assert found() == 4.0
+    names["max"] = min
+    assert found() == 3.0
+    names["abs"] = lambda value: 7.0
+    assert found() == 9.0
+    # Without it, it is Python's own again.
+    del names["max"]
+    assert found() == 10.0
+    del names["abs"]
+    assert found() == 4.0
+
+
 def test_versions_are_kept_up_to_a_number():
     kernel, value = filled(lambda x: x)
     kernel.most_versions = 4

@@ -79,6 +79,7 @@ from ._native import View as View
 from ._native import Xor as Xor
 from ._native import barrier as barrier
 from ._native import block as block
+from ._native import block_dim as block_dim
 from ._native import commit_async as commit_async
 from ._native import commit_bulk as commit_bulk
 from ._native import evaluate as evaluate
@@ -87,6 +88,7 @@ from ._native import fence_async_global as fence_async_global
 from ._native import fragment as fragment
 from ._native import functions as functions
 from ._native import grid as grid
+from ._native import grid_dim as grid_dim
 from ._native import index_of as index_of
 from ._native import fmax as fmax
 from ._native import fmin as fmin
@@ -217,6 +219,7 @@ __all__ = [
     "bit_rank",
     "bit_xor",
     "block",
+    "block_dim",
     "blocked_product",
     "cdiv",
     "ceil_div",
@@ -293,6 +296,7 @@ __all__ = [
     "graft",
     "greatest_common_domain",
     "grid",
+    "grid_dim",
     "group",
     "group_modes",
     "hier_unzip",

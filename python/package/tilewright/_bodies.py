@@ -1,24 +1,27 @@
-"""Names of Python that a body of a kernel binds anew.
+"""Names of Python that a body of a kernel binds anew, and objects that it changes.
 
 Law: a body of a loop or a condition is traced once. A name that the body binds to another object
 would be, wherever it is read after that, what that one trace made of it: in every iteration the
 object of the first, and behind a condition that of the threads for which it holds. So a name that
 is read again, by the next iteration or behind the body, is refused when the body has bound it to
 something else. Which names are read again is what the bytecode of the function says: those that
-are live, in the sense of compilers, where the body ends.
+are live, in the sense of compilers, where the body ends. What such a name holds counts as well: the
+elements of a list, the items of a dict, the attributes of an object, and what a function has in its
+closure (`_held`).
 """
 
 from __future__ import annotations
 
 import dis
+import functools
 import re
 import sys
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from . import _place
+from . import _held, _place
 from ._errors import KernelError
-from ._native import Value, is_index
+from ._same import same
 
 _ACCESS = re.compile(r"(LOAD|STORE|DELETE)_(?:FAST_CHECK|FAST_BORROW|FAST|DEREF|CLASSDEREF|NAME|GLOBAL|CLOSURE)(?!_AND_CLEAR)")
 _ENDS = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"}
@@ -87,6 +90,7 @@ class Begun(NamedTuple):
 
     code: CodeType
     names: dict[str, Any]
+    held: _held.Held
 
 
 def _frame() -> FrameType | None:
@@ -103,10 +107,20 @@ def _names(frame: FrameType) -> dict[str, Any]:
     return {**globals_, **frame.f_locals}
 
 
+@functools.lru_cache(_KEPT)
+def _globals(code: CodeType) -> tuple[str, ...]:
+    """The names of the module that a function reads."""
+    return tuple({own.argval: None for own in dis.get_instructions(code) if own.opname in ("LOAD_GLOBAL", "LOAD_NAME")})
+
+
 def begin() -> Begun | None:
     """What is known where a body begins."""
     frame = _frame()
-    return None if frame is None else Begun(frame.f_code, _names(frame))
+    if frame is None:
+        return None
+    names = _names(frame)
+    read = {name: frame.f_globals[name] for name in _globals(frame.f_code) if name in frame.f_globals}
+    return Begun(frame.f_code, names, _held.held({**read, **names}))
 
 
 def iterates() -> bool:
@@ -117,21 +131,10 @@ def iterates() -> bool:
     return frame is None or dis.opname[frame.f_code.co_code[frame.f_lasti]] == "GET_ITER"
 
 
-def _same(a: Any, b: Any) -> bool:
-    """Whether a name that was bound to the one may be bound to the other."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
-    if isinstance(a, (int, float, complex, str, bytes)):
-        return repr(a) == repr(b)
-    return isinstance(a, Value) and not is_index(a) and not is_index(b) and bool(a == b)
-
-
 def end(begun: Begun | None, statement: str, instead: str) -> None:
-    """Refuses a body that ends here, if a name was bound to something else in it and is read again."""
+    """Refuses a body that ends here, if a name was bound to something else in it, or an object was
+    changed, and is read again.
+    """
     frame = _frame()
     if begun is None or frame is None or frame.f_code is not begun.code:
         return
@@ -139,11 +142,23 @@ def end(begun: Begun | None, statement: str, instead: str) -> None:
     # A loop ends where it asks for the next iteration, a `with` where its last call is over.
     read = live.get(frame.f_lasti, frozenset())
     now = _names(frame)
+
+    def is_read(name: str) -> bool:
+        return name in read or name not in bound
+
     for name, before in begun.names.items():
-        if name in now and (name in read or name not in bound) and not _same(before, now[name]):
+        if name in now and is_read(name) and not same(before, now[name]):
             raise KernelError(
                 f"the body of `{statement}` binds `{name}` to something else, and it is read again: a body is traced once, so it "
                 "would be the same in every iteration and every thread",
                 help=f"{instead}; another name is free for what the body alone reads",
+                place=_place.place(),
+            )
+    for name, what in begun.held.changed():
+        if is_read(name):
+            raise KernelError(
+                f"the body of `{statement}` changes {what} of `{name}`, which is read again: a body is traced once, so it would be "
+                "the same in every iteration and every thread",
+                help=f"{instead}; a list or an object that the body alone reads is made in the body",
                 place=_place.place(),
             )

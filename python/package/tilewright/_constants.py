@@ -241,6 +241,16 @@ def _read(function: types.FunctionType) -> Iterator[tuple[str, Any, tuple[Any, s
         yield called, value, where
 
 
+def _unbound(function: types.FunctionType) -> Iterator[tuple[dict[str, Any], str]]:
+    """The names that a function reads and that its module does not have: those of Python's own
+    functions. A global of the name would hide them.
+    """
+    bound = function.__globals__
+    for name, *_ in _paths(function.__code__):
+        if name not in function.__code__.co_freevars and name not in bound:
+            yield bound, name
+
+
 class Reads:
     """What a function reads that is not given to it, and is a constant of its kernels."""
 
@@ -263,12 +273,14 @@ class Reads:
         keys = _Keys()
         self.key = keys.of_function(self._function)
         found: list[tuple[Any, str, Any]] = []
+        unbound: list[tuple[dict[str, Any], str]] = []
         seen: list[Any] = []
 
         def watch(function: types.FunctionType) -> None:
             if function in seen or function.__code__.co_filename.startswith(_LIBRARIES):
                 return
             seen.append(function)
+            unbound.extend(_unbound(function))
             for _, value, where in _read(function):
                 if where is not None:
                     found.append((*where, value))
@@ -278,5 +290,5 @@ class Reads:
 
         watch(self._function)
         # What can change in itself is looked at anew.
-        self._watched = None if keys.changes else Captured(found)
+        self._watched = None if keys.changes else Captured(found, unbound)
         return self.key

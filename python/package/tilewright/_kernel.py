@@ -22,8 +22,8 @@ def copy(*arguments: Any, **named: Any) -> None:
     tiles each thread copies what the tiled copy gives it; of two parts, which ``partition_S`` and
     ``partition_D`` gave a thread, it copies just those. ``copy(copy_atom, src, dst)`` copies parts.
     ``predicated``: past the edges of a tensor, reads give 0 and writes do nothing. ``pred``: the
-    elements whose condition is true; ``cp.async`` writes zeros for the others, and any other
-    instruction leaves them as they are.
+    elements whose condition is true, or one condition for all that the thread copies; ``cp.async``
+    writes zeros for the others, and any other instruction leaves them as they are.
     """
     if arguments and isinstance(arguments[0], (TiledCopy, CopyAtom)):
         _native.copy_tile(*arguments, **named)

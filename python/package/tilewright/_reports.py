@@ -1,4 +1,4 @@
-"""What a check found in order, and what a launch costs."""
+"""What a check found in order, what a launch costs, and what it took on a device."""
 
 from __future__ import annotations
 
@@ -47,6 +47,40 @@ class Cost(str):
         cost = super().__new__(cls, text)
         cost.__dict__.update(numbers)
         return cost
+
+
+class Measured(str):
+    """What a kernel took on a device, beside the driver's copy of as many bytes: a text, whose
+    numbers are attributes. Its outputs were compared in the same run.
+    """
+
+    #: The name of the device, and what the kernel was compiled for.
+    device: str
+    target: str
+    #: What was planned for the device, a line for each decision.
+    plan: list[str]
+    #: The sizes that were timed, and those at which outputs were compared.
+    sizes: dict[str, int]
+    checked_sizes: dict[str, int]
+    #: How many elements were compared.
+    compared: int
+    #: The time of a launch, and of a copy of as many bytes, in seconds: medians of ``repeats``.
+    seconds: float
+    copy_seconds: float
+    repeats: int
+    #: How many launches were replayed from one graph; 0 where they were launched one by one.
+    graph_launches: int
+    #: Bytes that must be read and written, and bytes a second, of the kernel and of the copy.
+    bytes: int
+    bandwidth: float
+    copy_bandwidth: float
+    #: Additions and multiplications; 0 where memory alone decides.
+    operations: int
+
+    def __new__(cls, text: str, numbers: dict[str, Any]) -> Measured:
+        measured = super().__new__(cls, text)
+        measured.__dict__.update(numbers)
+        return measured
 
 
 @dataclass(frozen=True)

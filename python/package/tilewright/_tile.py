@@ -16,7 +16,7 @@ from ._errors import KernelError
 from ._jit import Array, Kernel, Scalar, _def_line
 from ._native import Picture
 from ._parameters import Placed
-from ._reports import Checked, Compared
+from ._reports import Checked, Compared, Measured
 from ._tile_values import MEANT, Block, Carried, Condition, Index, Tensor, Text, Turns, Value, now, writing
 from ._versions import Given, Version
 
@@ -42,6 +42,11 @@ class Explanation(str):
         for names, picture in self.pictures.items():
             parts.append(f"<div><pre>{escape(names)}</pre>{picture._repr_html_()}</div>")
         return "".join(parts)
+
+
+def _size(count: Any) -> str:
+    """An expression of sizes as the language writes it."""
+    return _native.own_text(count) if isinstance(count, _native.Value) else str(count)
 
 
 class TileKernel(Kernel):
@@ -89,6 +94,29 @@ class TileKernel(Kernel):
         schedules, instructions, outputs = tiles.check(sizes, contents)
         return Checked(sizes, schedules, instructions, tuple(Compared(*output) for output in outputs))
 
+    def bench(
+        self,
+        *arguments: Any,
+        device: int = 0,
+        repeats: int = 9,
+        checked: dict[str, int] | None = None,
+        **named: Any,
+    ) -> Measured:
+        """Runs the program on a GPU, for which it is compiled, with contents of a check: at the sizes
+        ``checked``, where what it leaves is compared with what it means, and at those of the arrays
+        or keywords, which are timed beside the driver's copy of as many bytes. Without ``checked``
+        it is compared at the sizes that are timed.
+
+        Errors: there is no driver or no such device (``GpuError``); an element is another one than
+        the program means, or that would be too much to compute (``KernelError``).
+        """
+        version, sizes, _ = self._asked(arguments, named)
+        tiles = version.explained
+        assert tiles is not None
+        text, numbers = tiles.bench(sizes if checked is None else checked, sizes, device, repeats)
+        told = " ".join(f"{name}={size}" for name, size in sizes.items())
+        return Measured(f"{self.__name__} {told}\n{text}", numbers)
+
     def explain(self, *arguments: Any, **named: Any) -> Explanation:
         """The program with the layout of each value, what the next best would have cost, and the
         conversions; in a notebook with pictures.
@@ -114,7 +142,7 @@ class TileKernel(Kernel):
 
     def _written(self, given: Given) -> Version:
         place = _def_line(self.function)
-        own = Text(place)
+        own = Text(self.__name__, place)
         own.line(f"tile {self.__name__} {{", place)
         declared: list[tuple[int, Tensor, str, str]] = []
         arguments: list[Any] = []
@@ -128,18 +156,18 @@ class TileKernel(Kernel):
             own.line("", place)
             arguments.append(tensor)
         before, writing.program = writing.program, own
-        _native.writes_tiles(True)
+        _native.writes_tiles(self.__name__)
         try:
             grid = self._grid(*arguments) if callable(self._grid) else self._grid
             counts = grid if isinstance(grid, tuple) else (grid,)
             if counts:
-                own.line(f"grid {', '.join(map(str, counts))}", place)
+                own.line(f"grid {', '.join(map(_size, counts))}", place)
             if self._warps is not None:
                 own.line(f"warps {self._warps}", place)
             self.function(*arguments)
         finally:
             writing.program = before
-            _native.writes_tiles(False)
+            _native.writes_tiles(None)
         if own.loops:
             raise KernelError("a loop of a tile program is left before its end: every turn goes to the end of the body", code="E1204")
         own.line("}", place)
@@ -215,7 +243,7 @@ class Language:
 
     def size(self, size: str) -> Value:
         """An expression of sizes as a tile of one i32: ``tw.tile.size("ceil(M/4)")``."""
-        return now("tw.tile.size").value(f"size({size})")
+        return now("tw.tile.size").value(f"size({_size(size)})")
 
     def where(self, condition: Condition, yes: Any, no: Any) -> Value:
         """The one tile where a comparison holds, the other elsewhere."""
@@ -237,7 +265,7 @@ class Language:
         of = now("tw.tile.range")
         if not all(isinstance(own, Carried) for own in carried):
             raise TypeError("what goes from turn to turn is tw.tile.carry(x)")
-        text = f"[{of.written(count)}]" if isinstance(count, (Index, Value)) else str(count)
+        text = f"[{of.written(count)}]" if isinstance(count, (Index, Value)) else _size(count)
         return Turns(of, text, carried)
 
     def __getattr__(self, function: str) -> Callable[..., Value]:

@@ -35,7 +35,9 @@ def now(what: str) -> Text:
 class Text:
     """The lines of a program, and where each comes from."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, program: str, place: Place) -> None:
+        #: The name of the program.
+        self.program = program
         self.lines: list[str] = []
         self.places: list[Place] = []
         self.begun = place
@@ -48,7 +50,25 @@ class Text:
         self.names += 1
         return f"{letter}{self.names}"
 
+    def check(self) -> None:
+        """Refuses what belongs to this program where another one is traced, or none."""
+        here = writing.program
+        if here is self:
+            return
+        what = f"this belongs to the program `{self.program}`"
+        if here is None:
+            what += ", which is not being traced"
+        elif here.program == self.program:
+            what = f"this belongs to an earlier trace of the program `{self.program}`"
+        else:
+            what += f", and `{here.program}` is being traced"
+        help = "use tensors, tiles and indices of the program that is being traced, while it is traced"
+        raise KernelError(what, code="E1203", help=help, place=_place.place())
+
     def line(self, text: str, place: Place | None = None) -> None:
+        if place is None:
+            # What is done with a tile or a tensor of it.
+            self.check()
         self.lines.append(text)
         self.places.append(_place.place() if place is None else place)
 
@@ -62,8 +82,7 @@ class Text:
         if isinstance(argument, Condition):
             raise TypeError("a comparison is no tile: tw.tile.where(a < b, x, y) chooses by it")
         if isinstance(argument, (Value, Index, Tensor)):
-            if argument._of is not self:
-                raise KernelError("this belongs to another program, or to one that is written already", code="E1203")
+            argument._of.check()
             if argument._text in self.gone:
                 what = "a tile that the body of a loop makes is used behind the loop"
                 raise KernelError(what, code="E1203", help=CARRY, place=_place.place())
@@ -71,9 +90,9 @@ class Text:
         if isinstance(argument, (tuple, list)):
             return f"({', '.join(map(self.written, argument))})"
         if isinstance(argument, _native.Expr):
-            return f"size({argument})"
+            return f"size({_native.own_text(argument)})"
         if isinstance(argument, (str, _native.Layout)):
-            return f'"{argument}"'
+            return f'"{argument if isinstance(argument, str) else _native.own_text(argument)}"'
         if isinstance(argument, (bool, Traced)) or not hasattr(argument, "__float__") or getattr(argument, "ndim", False):
             raise TypeError(f"{type(argument).__name__} is nothing that a tile program computes with: tiles, numbers, indices, tuples of them")
         if hasattr(argument, "__index__"):
@@ -507,6 +526,7 @@ class Tensor(Traced):
         """The extents: integers, or numbers of the launch, which loops, the grid and `tw.tile.size`
         take: ``tw.tile.range(tw.ceil_div(x.shape[1], 32))``.
         """
+        self._of.check()
         shape = _native.Layout(str(self._layout)).shape
         return shape if isinstance(shape, tuple) else (shape,)
 

@@ -26,6 +26,18 @@ def thread_idx() -> tuple[Any, int, int]:
     return _native.thread(), 0, 0
 
 
+def grid_dim() -> tuple[Any, Any, Any]:
+    """How many blocks the grid has along its axes. Where `tw.grid` has said a number before, it is
+    that number; else the launch tells it.
+    """
+    return _native.grid_dim("x"), _native.grid_dim("y"), _native.grid_dim("z")
+
+
+def block_dim() -> tuple[int, int, int]:
+    """How many threads a block has. Blocks have one axis of threads: ``@tw.jit(threads=256)``."""
+    return _native.block_dim(), 1, 1
+
+
 def lane_idx() -> Any:
     """The number of this thread in its warp."""
     return _native.thread() % _LANES
@@ -43,9 +55,11 @@ def barrier() -> None:
 
 __all__ = [
     "barrier",
+    "block_dim",
     "block_idx",
     "cp_async_commit_group",
     "cp_async_wait_group",
+    "grid_dim",
     "lane_idx",
     "sync_threads",
     "sync_warp",

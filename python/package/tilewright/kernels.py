@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _native
 from ._native import Picture, Program
-from ._reports import Checked, Compared, Cost
+from ._reports import Checked, Compared, Cost, Measured
 from ._tile import Explanation
 
 
@@ -88,6 +88,22 @@ class LibraryKernel:
             raise ValueError(f"{self.name} has launches 1 to {len(programs)}, not {launch}")
         return Cost(*programs[launch - 1].cost(of, machine))
 
+    def bench(self, *, device: int = 0, repeats: int = 9, type: Any = None, **sizes: int) -> Measured:
+        """Runs it on a GPU, compares its output with its definition, and times it beside the driver's
+        copy of as many bytes: the medians of ``repeats`` times. A tile program is compared at its
+        ``sizes``, and timed at those that are given, or at ``large``.
+
+        Errors: there is no driver or no such device (``GpuError``); an element is another one than
+        the definition says (``KernelError``).
+        """
+        self._without_type(type)
+        if tiles := self._kernel.tiles(None):
+            text, numbers = tiles.bench(self.sizes, sizes or self.large, device, repeats)
+        else:
+            text, numbers = self._kernel.bench(sizes, type, device, repeats)
+        told = " ".join(f"{name}={size}" for name, size in numbers["sizes"].items())
+        return Measured(f"{self.name} {told}\n{text}", numbers)
+
     def explain(self, target: str = "sm_80") -> Explanation:
         """Of a tile program, the layout of each value, and why."""
         tiles = self._kernel.tiles(target)
@@ -157,4 +173,4 @@ def named(name: str) -> LibraryKernel:
     raise ValueError(f"there is no kernel '{name}'" + (f": did you mean '{near[0]}'?" if near else "; tw.kernels.names() lists them"))
 
 
-__all__ = ["Checked", "Compared", "Cost", "LibraryKernel", "listed", "named", "names"]
+__all__ = ["Checked", "Compared", "Cost", "LibraryKernel", "Measured", "listed", "named", "names"]

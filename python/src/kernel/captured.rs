@@ -1,8 +1,9 @@
 //! What a function of Python reads that is not given to it.
 //!
 //! Law: a kernel that was traced with some globals and closures is that of a later call as long as
-//! each name is bound to the same object. A name is looked up where the function would find it, so
-//! this costs some nanoseconds a name.
+//! each name is bound to the same object, and the names of Python's own functions are hidden by
+//! none. A name is looked up where the function would find it, so this costs some nanoseconds a
+//! name.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -20,13 +21,18 @@ enum Place {
 #[pyclass(frozen, module = "tilewright")]
 pub struct Captured {
     names: Vec<(Place, Py<PyString>, Py<PyAny>)>,
+    /// Names that no global has.
+    unbound: Vec<(Py<PyDict>, Py<PyString>)>,
 }
 
 #[pymethods]
 impl Captured {
-    /// Names, each with a dict or a cell, and its object.
+    /// Names, each with a dict or a cell, and its object; and names that a dict does not have.
     #[new]
-    fn new(names: Vec<(Bound<'_, PyAny>, Bound<'_, PyString>, Bound<'_, PyAny>)>) -> Captured {
+    fn new(
+        names: Vec<(Bound<'_, PyAny>, Bound<'_, PyString>, Bound<'_, PyAny>)>,
+        unbound: Vec<(Bound<'_, PyDict>, Bound<'_, PyString>)>,
+    ) -> Captured {
         let names = names.into_iter().map(|(place, name, value)| {
             let place = match place.cast_into::<PyDict>() {
                 Ok(dict) => Place::Dict(dict.unbind()),
@@ -34,7 +40,8 @@ impl Captured {
             };
             (place, name.unbind(), value.unbind())
         });
-        Captured { names: names.collect() }
+        let unbound = unbound.into_iter().map(|(dict, name)| (dict.unbind(), name.unbind()));
+        Captured { names: names.collect(), unbound: unbound.collect() }
     }
 
     /// Whether each name is bound to the same object.
@@ -48,6 +55,11 @@ impl Captured {
                 }
             };
             if !same {
+                return Ok(false);
+            }
+        }
+        for (dict, name) in &self.unbound {
+            if dict.bind(py).contains(name)? {
                 return Ok(false);
             }
         }

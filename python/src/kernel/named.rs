@@ -1,7 +1,7 @@
 //! Kernels and tile programs of the libraries, by their names.
 //!
-//! Law: what the command `tilewright kernel` lists, shows, writes, checks and costs is the same
-//! here, under the same names and at the same sizes.
+//! Law: what the command `tilewright kernel` lists, shows, writes, checks, costs and times is the
+//! same here, under the same names and at the same sizes.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,6 +10,7 @@ use tilewright_kernel::ptx::Target;
 use tilewright_kernels::{self as kernels, Entry, PlanError, Planned, Unchecked};
 use tilewright_tile::{self as tile, LIBRARY};
 
+use super::bench;
 use super::library;
 use super::operand;
 use super::program::{Program, borrowed, of_check, sizes_of};
@@ -136,6 +137,19 @@ impl NamedKernel {
             Err(Unchecked::Interpreter(error)) => Err(of_check(py, &error)),
             Err(wrong) => Err(refusal::of_run(py, "", &wrong.to_string(), None, None)),
         }
+    }
+
+    /// Runs a planned kernel on a device, compares what it leaves with its definition, and times it.
+    fn bench<'py>(
+        &self,
+        py: Python<'py>,
+        sizes: &Bound<'py, PyDict>,
+        element: Option<Bound<'py, PyAny>>,
+        device: usize,
+        repeats: i64,
+    ) -> PyResult<(String, Bound<'py, PyDict>)> {
+        let planned = self.plan(py, sizes, element, true)?;
+        bench::on_device(py, device, repeats, |device, repeats| tilewright::bench::kernel(device, &planned, repeats))
     }
 
     fn __repr__(&self) -> String {

@@ -449,7 +449,7 @@ pub enum Condition {
 
 impl Condition {
     /// What an object is as a condition; none where it is none.
-    fn of(object: &Bound<'_, PyAny>) -> Option<Condition> {
+    pub fn of(object: &Bound<'_, PyAny>) -> Option<Condition> {
         match object.cast::<Flag>() {
             Ok(flag) => Some(Condition::Of(flag.get().handle)),
             Err(_) => object.cast_exact::<PyBool>().ok().map(|truth| Condition::Known(truth.is_true())),

@@ -244,7 +244,8 @@ impl Program {
         sizes: &Bound<'py, PyDict>,
         machine: &str,
     ) -> PyResult<(String, Bound<'py, PyDict>)> {
-        let machine: Machine = machine.parse().map_err(|error: UnknownMachine| PyValueError::new_err(error.to_string()))?;
+        let machine: Machine =
+            machine.parse().map_err(|error: UnknownMachine| PyValueError::new_err(error.to_string()))?;
         let sizes = self.with_fixed(sizes_of(sizes)?);
         let cost = interruptible(py, || self.kernel.program().cost(&machine, &borrowed(&sizes)))?;
         let cost = cost.map_err(|error| of_setup(py, &error))?;

@@ -10,7 +10,7 @@ use tilewright_layout::{AnyCoord, AnyTree, Slot, Tree};
 use tilewright_notation::Value;
 
 use super::fragment::Fragment;
-use super::number::Number;
+use super::number::{Condition, Number};
 use super::operand;
 use super::predicates::Predicates;
 use super::tiled::{CopyAtom, TiledCopy, TiledMma};
@@ -163,6 +163,19 @@ pub fn grid(axis: &str, count: &Bound<'_, PyAny>) -> PyResult<()> {
     run(py, move |room| Ok(room.build.grid(axis, &count)?))
 }
 
+/// How many blocks the grid has along an axis, "x", "y" or "z".
+#[pyfunction]
+pub fn grid_dim<'py>(py: Python<'py>, axis: &str) -> PyResult<Bound<'py, PyAny>> {
+    let axis = named_axis(axis)?;
+    python(py, Value::from(AnyTree::from(run(py, move |room| Ok(room.build.grid_size(axis)))?)))
+}
+
+/// How many threads a block has.
+#[pyfunction]
+pub fn block_dim(py: Python<'_>) -> PyResult<u32> {
+    run(py, |room| Ok(room.build.block_size()?))
+}
+
 /// How many threads a block has, where no tiled copy or product says it.
 #[pyfunction]
 pub fn threads(py: Python<'_>, count: i64) -> PyResult<()> {
@@ -242,9 +255,33 @@ impl<'k> KernelTensor<'k> for End<'k> {
     }
 }
 
+/// Which elements a copy takes.
+#[derive(Clone, Copy)]
+enum Pred {
+    /// Those whose condition is true.
+    Each(Handle),
+    /// All, where this condition is true.
+    All(Condition),
+}
+
+impl Pred {
+    fn of(object: &Bound<'_, PyAny>) -> PyResult<Pred> {
+        if let Ok(pred) = object.cast::<Predicates>() {
+            return Ok(Pred::Each(pred.get().handle));
+        }
+        match Condition::of(object) {
+            Some(condition) => Ok(Pred::All(condition)),
+            None => Err(PyTypeError::new_err(format!(
+                "pred is a tensor of predicates, `tw.make_rmem_tensor(layout, tw.Boolean)`, or a condition, such as `i < n`, not {}",
+                object.get_type().name()?
+            ))),
+        }
+    }
+}
+
 /// Copies tiles, each thread what the tiled copy gives it; or parts, element for element.
 /// `predicated`: past the edges of a tensor, reads give 0 and writes do nothing. `pred`: the
-/// elements whose condition is true.
+/// elements whose condition is true, or one condition for all that this thread copies.
 #[pyfunction]
 #[pyo3(signature = (copy, source, destination, *, predicated = false, pred = None))]
 pub fn copy_tile(
@@ -252,7 +289,7 @@ pub fn copy_tile(
     source: &Bound<'_, PyAny>,
     destination: &Bound<'_, PyAny>,
     predicated: bool,
-    pred: Option<&Bound<'_, Predicates>>,
+    pred: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let by = match (copy.cast::<TiledCopy>(), copy.cast::<CopyAtom>()) {
         (Ok(tiled), _) => By::Tiled(Box::new(tiled.get().copy.clone())),
@@ -263,14 +300,15 @@ pub fn copy_tile(
         }
     };
     let (from, to) = (tensor(source, "the source")?, tensor(destination, "the destination")?);
-    let pred = pred.map(|pred| pred.get().handle);
+    let pred = pred.map(Pred::of).transpose()?;
     run(copy.py(), move |room| {
         let (from, to) = (End::of(room, from)?, End::of(room, to)?);
         if let (End::Fragment(from), End::Fragment(to), None) = (&from, &to, pred) {
             return Ok(to.assign(from)?);
         }
         match (pred, predicated) {
-            (Some(pred), _) => room.build.copy_if(&by, &room.predicates(pred)?, &from, &to)?,
+            (Some(Pred::Each(pred)), _) => room.build.copy_if(&by, &room.predicates(pred)?, &from, &to)?,
+            (Some(Pred::All(pred)), _) => room.build.copy_when(&by, pred.flag(room)?, &from, &to)?,
             (None, true) => room.build.copy_predicated(&by, &from, &to)?,
             (None, false) => room.build.copy(&by, &from, &to)?,
         }

@@ -16,7 +16,7 @@ use tilewright_tile::{self as tile, Compiled, Explanation, Reason, TileError, Un
 
 use super::named::Found;
 use super::program::{Program, borrowed, of_check, sizes_of};
-use super::{library, operand};
+use super::{bench, library, operand};
 use crate::interrupt::interruptible;
 use crate::picture::Picture;
 use crate::refusal;
@@ -30,7 +30,8 @@ pub struct TileProgram {
     program: Py<Program>,
 }
 
-fn refused(py: Python<'_>, error: &TileError) -> PyErr {
+/// The exception of what the language refuses.
+pub fn refused(py: Python<'_>, error: &TileError) -> PyErr {
     let help = in_python(error.reason()).map(str::to_string).or_else(|| error.help());
     refusal::of_run(py, error.code(), &error.reason().to_string(), help.as_deref(), error.place())
 }
@@ -161,6 +162,23 @@ impl TileProgram {
             Err(Unchecked::Interpreter(error)) => Err(of_check(py, &error)),
             Err(wrong) => Err(refusal::of_run(py, "", &wrong.to_string(), None, None)),
         }
+    }
+
+    /// Runs the program on a device, for which it is compiled: at the sizes `checked`, where what it
+    /// leaves is compared with what it means, and at those that are timed.
+    fn bench<'py>(
+        &self,
+        py: Python<'py>,
+        checked: &Bound<'py, PyDict>,
+        sizes: &Bound<'py, PyDict>,
+        device: usize,
+        repeats: i64,
+    ) -> PyResult<(String, Bound<'py, PyDict>)> {
+        let (checked, sizes) = (sizes_of(checked)?, sizes_of(sizes)?);
+        let program = self.compiled.source();
+        bench::on_device(py, device, repeats, |device, repeats| {
+            tilewright::bench::tile(device, program, &borrowed(&checked), &borrowed(&sizes), repeats)
+        })
     }
 
     /// The layout of each value, what the next best would have cost, and the conversions; and the

@@ -15,9 +15,11 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -170,10 +172,7 @@ impl<'k> Room<'k> {
     pub fn thing(&self, handle: Handle) -> Result<Thing<'k>, Refused> {
         let things = self.things.borrow();
         let Some((body, thing)) = things.get(handle.number).filter(|_| handle.trace == self.trace) else {
-            return Err(Refused::here(
-                "this belongs to another kernel",
-                "use tensors and numbers of the kernel that is being written",
-            ));
+            return Err(of_another(handle.trace, self.trace));
         };
         if !self.open.borrow().iter().any(|open| open.number == *body) {
             return Err(Refused::here(
@@ -388,9 +387,59 @@ thread_local! {
     static TRACES: RefCell<Vec<Trace>> = const { RefCell::new(Vec::new()) };
 }
 
-fn started(name: String, place: Location) -> PyResult<Trace> {
+/// How many kernels messages know by their names: those that were traced last.
+const NAMED: usize = 1024;
+
+/// The numbers of kernels that were traced, and their names.
+static NAMES: Mutex<VecDeque<(u64, String)>> = Mutex::new(VecDeque::new());
+
+/// The number of a kernel or of a tile program that begins to be traced.
+fn numbered(name: &str) -> u64 {
     static NUMBERS: AtomicU64 = AtomicU64::new(OUTSIDE + 1);
-    let trace = NUMBERS.fetch_add(1, Ordering::Relaxed);
+    let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    names.push_back((number, name.to_owned()));
+    if names.len() > NAMED {
+        names.pop_front();
+    }
+    number
+}
+
+/// The name of a kernel by its number; none where it was traced long ago.
+fn name_of(number: u64) -> Option<String> {
+    let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    names.iter().rev().find(|(own, _)| *own == number).map(|(_, name)| name.clone())
+}
+
+/// That something belongs to the kernel of the first number, and the second is the one that is
+/// traced.
+pub fn of_another(number: u64, here: u64) -> Refused {
+    let other = name_of(number).map_or("another kernel".to_owned(), |name| format!("the kernel `{name}`"));
+    match here {
+        OUTSIDE => Refused::here(
+            format!("this belongs to {other}, which is not being traced"),
+            "use it within that kernel, while that is traced",
+        ),
+        here => {
+            let here = name_of(here);
+            let what = match &here {
+                Some(here) if name_of(number) == Some(here.clone()) => {
+                    format!("this belongs to an earlier trace of {other}, whose sizes were others")
+                }
+                Some(here) => format!("this belongs to {other}, and `{here}` is being traced"),
+                None => format!("this belongs to {other}"),
+            };
+            Refused::here(
+                what,
+                "use tensors, layouts and numbers of the kernel that is being traced; a layout for several kernels is made \
+                 outside of all: `tw.Layout(\"(M,8):(8,1)\")`",
+            )
+        }
+    }
+}
+
+fn started(name: String, place: Location) -> PyResult<Trace> {
+    let trace = numbered(&name);
     let stack = DefaultStack::new(STACK).map_err(|error| PyMemoryError::new_err(error.to_string()))?;
     let coroutine = Coroutine::with_stack(stack, move |yielder, first| {
         let talk = Talk { yielder, next: RefCell::new(Some(first)), abandoned: Cell::new(false) };
@@ -452,19 +501,31 @@ pub fn current() -> u64 {
 }
 
 thread_local! {
-    /// How many tile programs this thread is writing, each within the one before.
-    static TILES: Cell<usize> = const { Cell::new(0) };
+    /// The tile programs that this thread is writing, each within the one before.
+    static TILES: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Says that this thread begins to write a tile program, or that it is written.
+/// Says that this thread begins to write a tile program of a name; without one, that the last one is
+/// written.
 #[pyfunction]
-pub fn writes_tiles(begins: bool) {
-    TILES.with(|tiles| tiles.set(if begins { tiles.get() + 1 } else { tiles.get().saturating_sub(1) }));
+#[pyo3(signature = (begins))]
+pub fn writes_tiles(begins: Option<&str>) {
+    let begun = begins.map(numbered);
+    TILES.with_borrow_mut(|tiles| match begun {
+        Some(number) => tiles.push(number),
+        None => drop(tiles.pop()),
+    });
 }
 
 /// Whether this thread is writing a tile program.
 pub fn is_writing_tiles() -> bool {
-    TILES.with(Cell::get) > 0
+    TILES.with_borrow(|tiles| !tiles.is_empty())
+}
+
+/// The number of the kernel or the tile program that this thread is writing, the inner one of both;
+/// [`OUTSIDE`] where it writes none.
+pub fn owner() -> u64 {
+    current().max(TILES.with_borrow(|tiles| tiles.last().copied().unwrap_or(OUTSIDE)))
 }
 
 /// Whether this thread is writing a kernel.
