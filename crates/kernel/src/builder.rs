@@ -11,6 +11,7 @@
 mod access;
 mod address;
 mod aligned;
+mod arguments;
 mod atomic;
 mod bits;
 mod bounds;
@@ -57,8 +58,10 @@ use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
 
 use tilewright_layout::symbolic::{Expr, Parameter};
-use tilewright_layout::{Coord, Slot, Tree};
+use tilewright_layout::{Coord, Slot, Tiler, Tree};
 
+pub use arguments::{IntoCoord, IntoShape, IntoTile, TileArgument};
+pub use control::{OpenBody, OpenLoop};
 pub use conversion::Route;
 pub use coordinates::Coordinates;
 pub use copy::Tensor;
@@ -113,17 +116,9 @@ impl Kernel {
     /// Errors: a statement is refused; the grid or the number of threads was never said.
     #[track_caller]
     pub fn build(name: &str, write: impl FnOnce(&Build) -> Result<(), KernelError>) -> Result<Kernel, KernelError> {
-        let location = Location::caller();
-        let build = Build {
-            core: RefCell::new(Core::new(Source { statement: "kernel", location })),
-            complaint: RefCell::new(None),
-        };
+        let build = Build::open(name);
         write(&build)?;
-        if let Some(complaint) = build.complaint.take() {
-            return Err(complaint);
-        }
-        let (program, outputs) = build.finish(name, location)?;
-        Ok(Kernel { program, outputs })
+        build.close()
     }
 
     /// What a thread does.
@@ -193,6 +188,7 @@ fn elements_of_thread(count: i64) -> Result<usize, Reason> {
 /// # }
 /// ```
 pub struct Build {
+    name: String,
     core: RefCell<Core>,
     /// The first refusal of an operator, which has no result to refuse with.
     complaint: RefCell<Option<KernelError>>,
@@ -205,6 +201,47 @@ impl std::fmt::Debug for Build {
 }
 
 impl Build {
+    /// Opens a kernel that is written statement by statement, where no function is at hand that
+    /// writes all of it: see [`Kernel::build`].
+    ///
+    /// ```
+    /// use tilewright_kernel::Build;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let k = Build::open("copy");
+    /// {
+    ///     let (x, y) = (k.input::<f32>("x", "32:1")?, k.output::<f32>("y", "32:1")?);
+    ///     k.threads(32)?;
+    ///     y.thread_part()?.store(&x.thread_part()?.load()?)?;
+    /// }
+    /// assert_eq!(k.close()?.name(), "copy");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn open(name: &str) -> Build {
+        let begun = Source { statement: "kernel", location: Location::caller() };
+        Build { name: name.to_string(), core: RefCell::new(Core::new(begun)), complaint: RefCell::new(None) }
+    }
+
+    /// Ends the kernel.
+    ///
+    /// Errors: an operator was refused; the grid or the number of threads was never said; a body was
+    /// never closed (E0927).
+    pub fn close(self) -> Result<Kernel, KernelError> {
+        self.complaint()?;
+        let (program, outputs) = self.finish()?;
+        Ok(Kernel { program, outputs })
+    }
+
+    /// The tiler that an argument of a statement is.
+    fn tiler(&self, tile: impl IntoTile) -> Result<Tiler<Expr>, Reason> {
+        match tile.into_tile()? {
+            TileArgument::Text(text) => Ok(self.core().names.tiler(&text)?),
+            TileArgument::Tiler(tiler) => Ok(tiler),
+        }
+    }
+
     fn core(&self) -> RefMut<'_, Core> {
         self.core.borrow_mut()
     }
@@ -467,8 +504,12 @@ impl Build {
     }
 
     /// The program, and what is shown of its outputs.
-    fn finish(self, name: &str, location: Location) -> Result<(Program, Vec<Coverage>), KernelError> {
+    fn finish(self) -> Result<(Program, Vec<Coverage>), KernelError> {
         let mut core = self.core.into_inner();
+        let location = core.sources[0].location;
+        if core.depth() != 0 {
+            return Err(Reason::OpenBody.at("kernel", location));
+        }
         let threads = core.is_said().map_err(|refusal| refusal.at("kernel", location))?;
         core.knows_sizes()?;
         core.settle_registers(threads).map_err(|refusal| refusal.at("registers", location))?;
@@ -490,7 +531,7 @@ impl Build {
         }
         let declared = |own: &Parameter| core.names.parameter(own.name().unwrap_or("")).unwrap_or(own.clone());
         let program = Program {
-            name: name.to_string(),
+            name: self.name,
             sizes: finish::sizes(&core).iter().map(declared).collect(),
             buffers: order.iter().map(|at| core.buffers[*at].clone()).collect(),
             scalars: core.scalars.clone(),

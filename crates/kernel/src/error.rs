@@ -235,6 +235,8 @@ pub enum Reason {
         /// Which.
         what: String,
     },
+    /// E0927: a body is open where one around it, or the kernel, ends.
+    OpenBody,
 }
 
 impl From<LayoutError> for Reason {
@@ -313,6 +315,7 @@ impl KernelError {
             Reason::Overlap { .. } => "E0915",
             Reason::WrittenTwice { .. } => "E0916",
             Reason::NeverWritten { .. } => "E0917",
+            Reason::OpenBody => "E0927",
             Reason::Over { .. } => "E0918",
             Reason::Distribution { .. } => "E0919",
             Reason::Parts { .. } => "E0924",
@@ -383,6 +386,9 @@ impl KernelError {
             Reason::WrittenTwice { .. } => {
                 "let one thread write it, under a condition or at its own coordinate; or declare the tensor as both"
                     .to_string()
+            }
+            Reason::OpenBody => {
+                "close the guards of bodies innermost first, before what they stand in".to_string()
             }
             Reason::NeverWritten { .. } => {
                 "cover the whole tensor: a block for each tile, or a loop over what a block leaves out".to_string()
@@ -474,6 +480,7 @@ impl fmt::Display for Reason {
             }
             Reason::Overlap { layout, .. } => write!(f, "two elements of {layout} have one place"),
             Reason::WrittenTwice { tensor, by } => write!(f, "elements of the output {tensor} may be written by {by}"),
+            Reason::OpenBody => f.write_str("a body within it is still open"),
             Reason::NeverWritten { tensor, what } => {
                 write!(f, "elements of the output {tensor} stay unwritten: {what}")
             }

@@ -430,7 +430,7 @@ fn band(program: &Program, seen: &Seen<'_>) -> i64 {
 }
 
 impl Roles {
-    /// What each warp does, as lines.
+    /// The roles of the warps, the pipelines and the schedule, one line each.
     pub(crate) fn lines(&self, program: &Program) -> Vec<String> {
         let groups = self.groups;
         let name = |brought: &Brought| {
@@ -438,47 +438,43 @@ impl Roles {
             format!("{} {tile}", program.tensors[brought.tensor].name)
         };
         let mut lines = vec![format!(
-            "{groups} group{} of four warps multiply (wgmma) and do all else; one thread of four more warps starts the copies of tiles",
+            "{groups} consumer warpgroup{} (wgmma); one thread of a producer warpgroup issues the TMA loads",
             if groups == 1 { "" } else { "s" }
         )];
         for ring in &self.rings {
             let parts: Vec<String> = ring.parts.iter().map(name).collect();
             let stages = if ring.stages == 1 { "one stage".to_string() } else { format!("{} stages", ring.stages) };
-            lines.push(format!("{} by bulk copies, {stages}", parts.join(" and ")));
+            lines.push(format!("{}: TMA loads, {stages}", parts.join(" and ")));
         }
         if self.leaves {
-            lines.push(
-                "results leave through shared memory, by bulk stores, while the next block is computed".to_string(),
-            );
+            lines.push("results: staged in shared memory; TMA stores overlap the next tile of the grid".to_string());
         }
         lines.push(match (self.band, self.longest) {
             (1, Some(longest)) => {
-                let each = if longest == Longest::Near { "for each y and z " } else { "" };
-                format!(
-                    "blocks stay, and take those of the grid forwards and backwards in turn, {each}those of most turns first"
-                )
+                let each = if longest == Longest::Near { " for each y and z" } else { "" };
+                format!("persistent grid: waves in alternating order, tiles with most iterations first{each}")
             }
-            (1, None) => "blocks stay, and take those of the grid in turn".to_string(),
-            (band, _) => format!("blocks stay, and take those of the grid in turn, {band} along x side by side"),
+            (1, None) => "persistent grid".to_string(),
+            (band, _) => format!("persistent grid, in bands of {band} tiles along x"),
         });
         let overlaps = overlaps(program, self);
         let mut turns: Vec<(&u32, &Overlap)> = overlaps.iter().collect();
         turns.sort_by_key(|own| own.0);
         for (turn, own) in turns {
-            lines.push(format!("loop i{turn}: the last product of a turn goes on while the next one begins"));
+            lines.push(format!("loop i{turn}: the last product of an iteration overlaps the next iteration"));
             if !own.masks.early.is_empty() {
                 let first = own.masks.first;
                 lines.push(format!(
-                    "loop i{turn}: a mask is shown to be whole from turn {first} on, and left out there"
+                    "loop i{turn}: a mask is true everywhere from iteration {first} on, and left out there"
                 ));
             }
             if !own.masks.late.is_empty() {
                 let last = match own.masks.last {
-                    1 => "turn".to_string(),
-                    last => format!("{last} turns"),
+                    1 => "iteration".to_string(),
+                    last => format!("{last} iterations"),
                 };
                 lines.push(format!(
-                    "loop i{turn}: a mask is shown to be whole but in the last {last}, and left out there"
+                    "loop i{turn}: a mask is true everywhere before the last {last}, and left out there"
                 ));
             }
         }

@@ -1,9 +1,9 @@
-//! A product of matrices in six steps, from a thread for each element to the tensor cores fed by
-//! the copy engine: `D(m,n) = sum over k of A(m,k) * B(n,k)`, bf16 with sums in f32, for any M and
-//! N, and K and N multiples of 8. The book's chapter "A product, step by step" explains it.
+//! A GEMM in six steps, from one thread per element to a warp-specialized kernel with TMA and wgmma:
+//! `D(m,n) = sum over k of A(m,k) * B(n,k)`, bf16 with f32 accumulators, for any M, and for K and N
+//! that are multiples of 8. The book's chapter "A GEMM, step by step" explains it.
 //!
-//! Every step is checked in the interpreter. On a machine with a Hopper GPU each is timed there at
-//! a size that is given, and compared with sums in f64.
+//! The interpreter checks every step. On a machine with a Hopper GPU the program also times each
+//! step at the given size, and compares elements of D with sums in f64.
 //!
 //! ```text
 //! cargo run --release --example product_steps            # checks, at 150 x 136 x 72
@@ -19,8 +19,7 @@ use tilewright::kernel::interpret::Interpreter;
 use tilewright::kernel::program::memory::Role;
 use tilewright::kernel::{Build, Element, Kernel, KernelError, View};
 use tilewright::kernels::gemm::{Problem, Product};
-use tilewright::layout::symbolic::Expr;
-use tilewright::layout::{Coord, Slot, Tiler, Tree};
+use tilewright::layout::Tiler;
 
 type Built = Result<Kernel, Box<dyn Error>>;
 
@@ -33,29 +32,24 @@ fn tensors(k: &Build) -> Result<[View<'_>; 3], KernelError> {
     ])
 }
 
-/// `(_,_,index)`.
-fn at(index: &Expr) -> Result<Coord<Expr>, KernelError> {
-    Ok(Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())])?)
-}
-
 // step 1
 fn elements() -> Built {
-    // 16 x 16 threads, each with an element of D; neighbouring threads have neighbours in a row.
+    // 16 x 16 threads, each with one element of D; neighbouring threads write neighbours of a row.
     let fma = MmaAtom::named("UniversalFMA<F32,F32,F32,F32>")?;
     let mma = TiledMma::new(fma, &"(16,16,1):(16,1,0)".parse()?, &Tiler::Keep)?;
     Ok(Kernel::build("elements", |k| {
         let [a, b, d] = tensors(k)?;
-        let tiles_a = a.local_tile("(16,1)", k.block("(y,_)")?)?;
-        let tiles_b = b.local_tile("(16,1)", k.block("(x,_)")?)?;
-        let part = d.local_tile("(16,16)", k.block("(y,x)")?)?.partition_mma(&mma, Operand::C)?;
-        let sums = part.fragment_of(Element::F32)?;
-        sums.clear();
-        k.range(k.size("K")?, |step| {
-            let x = tiles_a.slice(at(&step)?)?.partition_mma(&mma, Operand::A)?.load_predicated()?;
-            let y = tiles_b.slice(at(&step)?)?.partition_mma(&mma, Operand::B)?.load_predicated()?;
-            k.mma(&mma, &sums, &x.to(Element::F32)?, &y.to(Element::F32)?, &sums)
+        let tiles_a = a.local_tile((16, 1), k.block("(y,_)")?)?;
+        let tiles_b = b.local_tile((16, 1), k.block("(x,_)")?)?;
+        let part = d.local_tile((16, 16), k.block("(y,x)")?)?.partition_mma(&mma, Operand::C)?;
+        let accumulator = part.fragment_of(Element::F32)?;
+        accumulator.clear();
+        k.range(k.size("K")?, |k_tile| {
+            let x = tiles_a.slice((.., .., &k_tile))?.partition_mma(&mma, Operand::A)?.load_predicated()?;
+            let y = tiles_b.slice((.., .., &k_tile))?.partition_mma(&mma, Operand::B)?.load_predicated()?;
+            k.mma(&mma, &accumulator, &x.to(Element::F32)?, &y.to(Element::F32)?, &accumulator)
         })?;
-        part.store_predicated(&sums.to(Element::Bf16)?)
+        part.store_predicated(&accumulator.to(Element::Bf16)?)
     })?)
 }
 
@@ -64,35 +58,34 @@ fn shared() -> Built {
     // 16 x 16 threads, each with 8 x 8 elements of a tile of 128 x 128.
     let fma = MmaAtom::named("UniversalFMA<F32,F32,F32,F32>")?;
     let mma = TiledMma::new(fma, &"(16,16,1):(16,1,0)".parse()?, &Tiler::Keep)?;
-    // 128 rows of 16, two threads a row, each with 16 bytes.
+    // 128 rows of 16 elements; two threads copy a row, 16 bytes each.
     let vectors = CopyAtom::named("UniversalCopy<uint128_t>")?;
     let copy = TiledCopy::new(vectors, 16, &"(128,2):(2,1)".parse()?, &"(1,8)".parse()?)?;
     Ok(Kernel::build("shared", |k| {
         let [a, b, d] = tensors(k)?;
-        let tiles_a = a.local_tile("(128,16)", k.block("(y,_)")?)?;
-        let tiles_b = b.local_tile("(128,16)", k.block("(x,_)")?)?;
-        let part = d.local_tile("(128,128)", k.block("(y,x)")?)?.partition_mma(&mma, Operand::C)?;
+        let tiles_a = a.local_tile((128, 16), k.block("(y,_)")?)?;
+        let tiles_b = b.local_tile((128, 16), k.block("(x,_)")?)?;
+        let part = d.local_tile((128, 128), k.block("(y,x)")?)?.partition_mma(&mma, Operand::C)?;
         let tile = "(128,16):(16,1)";
-        let (left, right) = (k.shared_of(Element::Bf16, tile)?, k.shared_of(Element::Bf16, tile)?);
-        let sums = part.fragment_of(Element::F32)?;
-        sums.clear();
-        k.range(k.size("ceil(K/16)")?, |step| {
-            k.copy_predicated(&copy, &tiles_a.slice(at(&step)?)?, &left)?;
-            k.copy_predicated(&copy, &tiles_b.slice(at(&step)?)?, &right)?;
+        let (shared_a, shared_b) = (k.shared_of(Element::Bf16, tile)?, k.shared_of(Element::Bf16, tile)?);
+        let accumulator = part.fragment_of(Element::F32)?;
+        accumulator.clear();
+        k.range(k.size("ceil(K/16)")?, |k_tile| {
+            k.copy_predicated(&copy, &tiles_a.slice((.., .., &k_tile))?, &shared_a)?;
+            k.copy_predicated(&copy, &tiles_b.slice((.., .., &k_tile))?, &shared_b)?;
             k.barrier();
             let (x, y) =
-                (left.partition_mma(&mma, Operand::A)?.load()?, right.partition_mma(&mma, Operand::B)?.load()?);
-            k.mma(&mma, &sums, &x.to(Element::F32)?, &y.to(Element::F32)?, &sums)?;
-            // Nobody overwrites a tile that another thread still reads.
+                (shared_a.partition_mma(&mma, Operand::A)?.load()?, shared_b.partition_mma(&mma, Operand::B)?.load()?);
+            k.mma(&mma, &accumulator, &x.to(Element::F32)?, &y.to(Element::F32)?, &accumulator)?;
+            // No thread overwrites a tile that another thread still reads.
             k.barrier();
             Ok(())
         })?;
-        part.store_predicated(&sums.to(Element::Bf16)?)
+        part.store_predicated(&accumulator.to(Element::Bf16)?)
     })?)
 }
 
-/// Four warps, 2 x 2, and the copies that bring tiles of 128 x 32 to shared memory and from there
-/// to registers.
+/// Four warps, 2 x 2, and the `ldmatrix` copies of their operands from shared memory to registers.
 struct Warps {
     mma: TiledMma,
     loads: [TiledCopy; 2],
@@ -108,21 +101,21 @@ impl Warps {
         Ok(Warps { mma, loads })
     }
 
-    /// Multiplies tiles of 128 x 32 that lie in shared memory.
+    /// Multiplies tiles of 128 x 32 in shared memory.
     fn multiply<'k>(
         &self,
         k: &'k Build,
-        [left, right]: [&View<'k>; 2],
-        sums: &tilewright::kernel::Fragment<'k>,
+        [shared_a, shared_b]: [&View<'k>; 2],
+        accumulator: &tilewright::kernel::Fragment<'k>,
     ) -> Result<(), KernelError> {
-        let factor = |tile: &View<'k>, operand, load: &TiledCopy| {
+        let operand_of = |tile: &View<'k>, operand, load: &TiledCopy| {
             let fragment = tile.partition_mma(&self.mma, operand)?.fragment()?;
             k.copy(load, tile, &fragment.retile(load, CopyEnd::Destination)?)?;
             Ok::<_, KernelError>(fragment)
         };
-        let x = factor(left, Operand::A, &self.loads[0])?;
-        let y = factor(right, Operand::B, &self.loads[1])?;
-        k.mma(&self.mma, sums, &x, &y, sums)
+        let x = operand_of(shared_a, Operand::A, &self.loads[0])?;
+        let y = operand_of(shared_b, Operand::B, &self.loads[1])?;
+        k.mma(&self.mma, accumulator, &x, &y, accumulator)
     }
 }
 
@@ -133,23 +126,23 @@ fn warps() -> Built {
     let copy = TiledCopy::new(vectors, 16, &"(32,4):(4,1)".parse()?, &"(1,8)".parse()?)?;
     Ok(Kernel::build("warps", |k| {
         let [a, b, d] = tensors(k)?;
-        let tiles_a = a.local_tile("(128,32)", k.block("(y,_)")?)?;
-        let tiles_b = b.local_tile("(128,32)", k.block("(x,_)")?)?;
-        let part = d.local_tile("(128,128)", k.block("(y,x)")?)?.partition_mma(&warps.mma, Operand::C)?;
-        // Chunks of 16 bytes change places by the row, so that eight rows are in separate banks.
+        let tiles_a = a.local_tile((128, 32), k.block("(y,_)")?)?;
+        let tiles_b = b.local_tile((128, 32), k.block("(x,_)")?)?;
+        let part = d.local_tile((128, 128), k.block("(y,x)")?)?.partition_mma(&warps.mma, Operand::C)?;
+        // The swizzle permutes chunks of 16 bytes by row, so that eight rows are in different banks.
         let tile = "S<2,3,3> o 0 o (128,32):(32,1)";
-        let (left, right) = (k.shared_of(Element::Bf16, tile)?, k.shared_of(Element::Bf16, tile)?);
-        let sums = part.fragment_of(Element::F32)?;
-        sums.clear();
-        k.range(k.size("ceil(K/32)")?, |step| {
-            k.copy_predicated(&copy, &tiles_a.slice(at(&step)?)?, &left)?;
-            k.copy_predicated(&copy, &tiles_b.slice(at(&step)?)?, &right)?;
+        let (shared_a, shared_b) = (k.shared_of(Element::Bf16, tile)?, k.shared_of(Element::Bf16, tile)?);
+        let accumulator = part.fragment_of(Element::F32)?;
+        accumulator.clear();
+        k.range(k.size("ceil(K/32)")?, |k_tile| {
+            k.copy_predicated(&copy, &tiles_a.slice((.., .., &k_tile))?, &shared_a)?;
+            k.copy_predicated(&copy, &tiles_b.slice((.., .., &k_tile))?, &shared_b)?;
             k.barrier();
-            warps.multiply(k, [&left, &right], &sums)?;
+            warps.multiply(k, [&shared_a, &shared_b], &accumulator)?;
             k.barrier();
             Ok(())
         })?;
-        part.store_predicated(&sums.to(Element::Bf16)?)
+        part.store_predicated(&accumulator.to(Element::Bf16)?)
     })?)
 }
 
@@ -160,50 +153,52 @@ fn ahead() -> Built {
     let copy = TiledCopy::new(vectors, 16, &"(32,4):(4,1)".parse()?, &"(1,8)".parse()?)?;
     Ok(Kernel::build("ahead", |k| {
         let [a, b, d] = tensors(k)?;
-        let tiles_a = a.local_tile("(128,32)", k.block("(y,_)")?)?;
-        let tiles_b = b.local_tile("(128,32)", k.block("(x,_)")?)?;
-        let part = d.local_tile("(128,128)", k.block("(y,x)")?)?.partition_mma(&warps.mma, Operand::C)?;
+        let tiles_a = a.local_tile((128, 32), k.block("(y,_)")?)?;
+        let tiles_b = b.local_tile((128, 32), k.block("(x,_)")?)?;
+        let part = d.local_tile((128, 128), k.block("(y,x)")?)?.partition_mma(&warps.mma, Operand::C)?;
         let ring = "S<2,3,3> o 0 o (128,32,4):(32,1,4096)";
-        let (left, right) = (k.shared_of(Element::Bf16, ring)?, k.shared_of(Element::Bf16, ring)?);
-        let sums = part.fragment_of(Element::F32)?;
-        sums.clear();
-        // Four stages: the copies of three steps are under way while one is multiplied.
+        let (shared_a, shared_b) = (k.shared_of(Element::Bf16, ring)?, k.shared_of(Element::Bf16, ring)?);
+        let accumulator = part.fragment_of(Element::F32)?;
+        accumulator.clear();
+        // Four stages: the copies of three k-tiles are in flight while one is multiplied.
         k.staged(
             4,
             k.size("ceil(K/32)")?,
-            |step, stage| {
-                k.copy_predicated(&copy, &tiles_a.slice(at(step)?)?, &left.slice(at(stage)?)?)?;
-                k.copy_predicated(&copy, &tiles_b.slice(at(step)?)?, &right.slice(at(stage)?)?)
+            |k_tile, stage| {
+                k.copy_predicated(&copy, &tiles_a.slice((.., .., k_tile))?, &shared_a.slice((.., .., stage))?)?;
+                k.copy_predicated(&copy, &tiles_b.slice((.., .., k_tile))?, &shared_b.slice((.., .., stage))?)
             },
-            |_, stage| warps.multiply(k, [&left.slice(at(stage)?)?, &right.slice(at(stage)?)?], &sums),
+            |_, stage| {
+                warps.multiply(k, [&shared_a.slice((.., .., stage))?, &shared_b.slice((.., .., stage))?], &accumulator)
+            },
         )?;
-        part.store_predicated(&sums.to(Element::Bf16)?)
+        part.store_predicated(&accumulator.to(Element::Bf16)?)
     })?)
 }
 
 // step 5
 fn roles() -> Built {
-    // Two groups of four warps, each 64 rows of a tile of 128 x 256; one more warp copies.
+    // Two consumer warpgroups with 64 rows each of a tile of 128 x 256, and one producer warp.
     let atom = MmaAtom::named("SM90_64x256x16_F32BF16BF16_SS")?;
     let mma = TiledMma::new(atom, &"(2,1,1)".parse()?, &"[128:1;256:1;16:1]".parse()?)?;
     Ok(Kernel::build("roles", |k| {
         let [a, b, d] = tensors(k)?;
         k.threads(288)?;
-        let tiles_a = a.local_tile("(128,64)", k.block("(y,_)")?)?;
-        let tiles_b = b.local_tile("(256,64)", k.block("(x,_)")?)?;
-        let tile = d.local_tile("(128,256)", k.block("(y,x)")?)?;
-        let left = k.shared_of(Element::Bf16, "S<3,3,3> o 0 o (128,64,4):(64,1,8192)")?;
-        let right = k.shared_of(Element::Bf16, "S<3,3,3> o 0 o (256,64,4):(64,1,16384)")?;
+        let tiles_a = a.local_tile((128, 64), k.block("(y,_)")?)?;
+        let tiles_b = b.local_tile((256, 64), k.block("(x,_)")?)?;
+        let tile = d.local_tile((128, 256), k.block("(y,x)")?)?;
+        let shared_a = k.shared_of(Element::Bf16, "S<3,3,3> o 0 o (128,64,4):(64,1,8192)")?;
+        let shared_b = k.shared_of(Element::Bf16, "S<3,3,3> o 0 o (256,64,4):(64,1,16384)")?;
         let pipeline = k.pipeline(4, 8)?;
-        let steps = k.size("ceil(K/64)")?;
+        let k_tiles = k.size("ceil(K/64)")?;
         k.role(8..9, || {
             k.single(|| {
                 let cursor = pipeline.cursor()?;
-                k.range(steps.clone(), |step| {
+                k.range(k_tiles.clone(), |k_tile| {
                     let stage = cursor.stage()?;
                     stage.acquire()?;
-                    stage.load(&tiles_a.slice(at(&step)?)?, &left.slice(at(stage.index())?)?)?;
-                    stage.load(&tiles_b.slice(at(&step)?)?, &right.slice(at(stage.index())?)?)?;
+                    stage.load(&tiles_a.slice((.., .., &k_tile))?, &shared_a.slice((.., .., stage.index()))?)?;
+                    stage.load(&tiles_b.slice((.., .., &k_tile))?, &shared_b.slice((.., .., stage.index()))?)?;
                     stage.publish()?;
                     cursor.advance()
                 })
@@ -211,19 +206,19 @@ fn roles() -> Built {
         })?;
         k.role(0..8, || {
             let part = tile.partition_mma(&mma, Operand::C)?;
-            let sums = part.fragment_of(Element::F32)?;
-            sums.clear();
+            let accumulator = part.fragment_of(Element::F32)?;
+            accumulator.clear();
             let cursor = pipeline.cursor()?;
-            k.range(steps.clone(), |_| {
+            k.range(k_tiles.clone(), |_| {
                 let stage = cursor.stage()?;
                 stage.wait()?;
-                let here = at(stage.index())?;
-                k.mma(&mma, &sums, &left.slice(here.clone())?, &right.slice(here)?, &sums)?;
+                let here = (.., .., stage.index());
+                k.mma(&mma, &accumulator, &shared_a.slice(here)?, &shared_b.slice(here)?, &accumulator)?;
                 k.wait_mma(0);
                 stage.release()?;
                 cursor.advance()
             })?;
-            part.store_predicated(&sums.to(Element::Bf16)?)
+            part.store_predicated(&accumulator.to(Element::Bf16)?)
         })
     })?)
 }
@@ -238,7 +233,7 @@ fn planned([m, n, k]: [i64; 3]) -> Built {
     }
 }
 
-/// A kernel, and the sizes of its launch by name: none where it knows them.
+/// A kernel, and the sizes of its launch by name; none if the plan fixes them.
 type Step = (Kernel, Vec<(&'static str, i64)>);
 
 /// The steps in their order, at some sizes.
@@ -248,7 +243,7 @@ fn steps([m, n, k]: [i64; 3]) -> Result<Vec<Step>, Box<dyn Error>> {
     Ok(named.chain([(planned([m, n, k])?, Vec::new())]).collect())
 }
 
-/// Whole numbers of which no row is like another; their sums are exact in f32.
+/// Integers that differ from row to row; their sums are exact in f32.
 fn number(at: usize, by: usize) -> bf16 {
     bf16::from_f32((at * by % 13) as f32 - 6.0)
 }
@@ -278,7 +273,7 @@ fn compare(found: bf16, place: [usize; 2], k: usize) -> Result<(), Box<dyn Error
     if found == wanted { Ok(()) } else { Err(format!("D{place:?} is {found}, and should be {wanted}").into()) }
 }
 
-/// Numbers in the memory of a device: a block of them again and again, since they repeat after 13.
+/// Fills device memory with the numbers, which repeat after 13: one block is copied repeatedly.
 fn filled(stream: &Stream, count: i64, by: usize) -> Result<Memory, Box<dyn Error>> {
     let block: Vec<u8> = (0..13 << 15).flat_map(|at| number(at, by).to_bits().to_le_bytes()).collect();
     let bytes = 2 * count as u64;
@@ -289,13 +284,13 @@ fn filled(stream: &Stream, count: i64, by: usize) -> Result<Memory, Box<dyn Erro
     Ok(memory)
 }
 
-/// Launches a kernel on a GPU, compares some of D, and takes the seconds of a launch: the least of
-/// five turns.
+/// Launches a kernel on a GPU, compares 500 elements of D, and returns the seconds of a launch: the
+/// minimum of five repetitions.
 fn time(stream: &Stream, (kernel, named): &Step, sizes: [i64; 3]) -> Result<f64, Box<dyn Error>> {
     let (device, [m, n, k]) = (stream.device(), sizes);
     let (a, b) = (filled(stream, m * k, 7)?, filled(stream, n * k, 5)?);
     let mut d = device.allocate(2 * (m * n) as u64)?;
-    // NaN: what is not written is found.
+    // NaN, so that an element that is not written is found.
     d.fill_bytes(stream, 0xff)?;
     let ready = device.compile(kernel, &ModuleOptions::default())?.at(named)?;
     let mut best = f64::INFINITY;
@@ -312,7 +307,7 @@ fn time(stream: &Stream, (kernel, named): &Step, sizes: [i64; 3]) -> Result<f64,
     let mut found = vec![0; 2 * (m * n) as usize];
     d.read(stream, 0, &mut found)?;
     for at in 0..500 {
-        // Places that are spread over all of D.
+        // Places spread over all of D.
         let [row, column] = [(at * 7919) % m as usize, (at * 104_729) % n as usize];
         let place = 2 * (row * n as usize + column);
         compare(bf16::from_le_bytes([found[place], found[place + 1]]), [row, column], k as usize)?;

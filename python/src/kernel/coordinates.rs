@@ -122,8 +122,8 @@ impl Coordinates {
         })
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
+    fn __repr__(&self) -> String {
         let own = self.handle;
-        shown(py, own, move |room| Ok(format!("<identity tensor {}>", room.coordinates(own)?.shape())))
+        shown(own, move |room| Ok(format!("<identity tensor {}>", room.coordinates(own)?.shape())))
     }
 }

@@ -209,9 +209,9 @@ arithmetic! { Fragment {
         operand::object(py, made)
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
+    fn __repr__(&self) -> String {
         let own = self.handle;
-        shown(py, own, move |room| {
+        shown(own, move |room| {
             let fragment = room.fragment(own)?;
             Ok(format!("<fragment {} of {}>", fragment.layout(), fragment.element()))
         })

@@ -399,9 +399,9 @@ arithmetic! { Number {
         compared(slf.as_any(), other, comparison)
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
+    fn __repr__(&self) -> String {
         let own = self.handle;
-        shown(py, own, move |room| Ok(format!("<number of a thread, of type {}>", room.number(own)?.element())))
+        shown(own, move |room| Ok(format!("<number of a thread, of type {}>", room.number(own)?.element())))
     }
 
     /// The type.

@@ -71,8 +71,8 @@ impl Predicates {
         run(value.py(), move |room| Ok(room.predicates(own)?.fill(condition.flag(room)?)?))
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
+    fn __repr__(&self) -> String {
         let own = self.handle;
-        shown(py, own, move |room| Ok(format!("<predicate {}>", room.predicates(own)?.layout())))
+        shown(own, move |room| Ok(format!("<predicate {}>", room.predicates(own)?.layout())))
     }
 }

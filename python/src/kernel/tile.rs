@@ -174,9 +174,9 @@ arithmetic! { Tile {
         operand::object(py, made)
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
+    fn __repr__(&self) -> String {
         let own = self.handle;
-        shown(py, own, move |room| {
+        shown(own, move |room| {
             let tile = room.tile(own)?;
             let held = tile.distribution();
             Ok(format!("<tile {} of {}, held as {}>", held.tile(), tile.element(), held.layout()))

@@ -1,19 +1,15 @@
 //! The kernel that a thread is writing.
 //!
-//! Law: a kernel is written by one call of [`Kernel::build`], as in Rust. That call runs as a
-//! coroutine on a stack of its own: it waits for the next statement, does it, and hands back what
-//! came of it. A loop, a condition or a role is a call within the call, whose body ends with the
-//! statement that says so. So the builder sees the nesting that it asks for, and Python's `for` and
-//! `with` come out of it one statement at a time.
+//! Law: a statement of Python is a statement of the builder, done when it is called. The bodies of
+//! `for` and `with` are guards of the builder ([`OpenLoop`], [`OpenBody`]), which are held here in
+//! the order in which they were opened.
 //!
-//! No code of Python runs on the coroutine's stack, and nothing that belongs to it leaves it: what
-//! Python holds are numbers of places in a list ([`Handle`]). A handle is good as long as its
-//! kernel is being written, in the thread that writes it, and until the body in which it was made
-//! is over.
+//! The builder, and what belongs to it, stay here: what Python holds are places in a list
+//! ([`Handle`]). A handle is good as long as its kernel is being written, in the thread that writes
+//! it, and until the body in which it was made is over.
 //!
 //! After a refusal nothing more is written: whatever follows is refused for the same reason.
 
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::panic::{self, AssertUnwindSafe};
@@ -21,14 +17,13 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use corosensei::stack::DefaultStack;
-use corosensei::{Coroutine, CoroutineResult, Yielder};
-use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use self_cell::self_cell;
 use tilewright_kernel::program::Location;
 use tilewright_kernel::{
-    Build, Coordinates, Cursor, Distributed, Flag, Fragment, Kernel, KernelError, Num, Pipeline, Predicates, Stage,
-    View,
+    Build, Coordinates, Cursor, Distributed, Flag, Fragment, Kernel, KernelError, Num, OpenBody, OpenLoop, Pipeline,
+    Predicates, Stage, View,
 };
 use tilewright_layout::LayoutError;
 use tilewright_layout::symbolic::Expr;
@@ -36,9 +31,6 @@ use tilewright_layout::symbolic::Expr;
 use super::number::Condition;
 use super::place;
 use crate::refusal;
-
-/// Bytes of the stack on which the builder runs; only what is touched is taken.
-const STACK: usize = 8 << 20;
 
 /// Why a statement is refused.
 #[derive(Debug, Clone)]
@@ -115,11 +107,28 @@ pub enum Thing<'k> {
     Stage(Rc<Stage<'k>>),
 }
 
+/// What ends a body.
+enum Guard<'k> {
+    Loop(OpenLoop<'k>),
+    Body(OpenBody<'k>),
+}
+
+impl Guard<'_> {
+    fn close(self) -> Result<(), KernelError> {
+        match self {
+            Guard::Loop(guard) => guard.close(),
+            Guard::Body(guard) => guard.close(),
+        }
+    }
+}
+
 /// A body that is being written.
-struct Open {
+struct Open<'k> {
     number: u32,
-    /// What it is the body of, and where that is written; none of the kernel itself.
-    of: Option<(&'static str, Location)>,
+    /// The statement that opened it, and where that is written.
+    statement: &'static str,
+    place: Location,
+    guard: Guard<'k>,
 }
 
 /// The builder, and what Python holds of the kernel.
@@ -127,11 +136,16 @@ pub struct Room<'k> {
     pub build: &'k Build,
     trace: u64,
     things: RefCell<Vec<(u32, Thing<'k>)>>,
-    open: RefCell<Vec<Open>>,
+    open: RefCell<Vec<Open<'k>>>,
+    /// The body of a `when` that is over, as long as its `otherwise` may follow.
+    condition: RefCell<Option<OpenBody<'k>>>,
     bodies: Cell<u32>,
     /// The first refusal.
-    failed: Rc<RefCell<Option<Refused>>>,
+    failed: RefCell<Option<Refused>>,
 }
+
+/// The number of what is written outside of all bodies.
+const KERNEL: u32 = 0;
 
 macro_rules! things {
     ($($method:ident $variant:ident $type:ty, $name:literal;)*) => {
@@ -150,7 +164,7 @@ macro_rules! things {
 impl<'k> Room<'k> {
     /// Keeps something for Python.
     pub fn keep(&self, thing: Thing<'k>) -> Handle {
-        let body = self.open.borrow().last().map_or(0, |open| open.number);
+        let body = self.open.borrow().last().map_or(KERNEL, |open| open.number);
         let kind = match thing {
             Thing::View(_) => Kind::View,
             Thing::Fragment(_) => Kind::Fragment,
@@ -174,7 +188,7 @@ impl<'k> Room<'k> {
         let Some((body, thing)) = things.get(handle.number).filter(|_| handle.trace == self.trace) else {
             return Err(of_another(handle.trace, self.trace));
         };
-        if !self.open.borrow().iter().any(|open| open.number == *body) {
+        if *body != KERNEL && !self.open.borrow().iter().any(|open| open.number == *body) {
             return Err(Refused::here(
                 "this was made in a body that is over: of a loop, a condition or a role",
                 "make a fragment before the body, and write to it there: `sums.set(..)`, `sums += ..`",
@@ -196,27 +210,90 @@ impl<'k> Room<'k> {
         stage Stage Rc<Stage<'k>>, "stage";
     }
 
-    /// What a statement gives; the first refusal is remembered. An operator has no result to refuse
-    /// with, so the builder is asked whether it did.
-    fn answer<R>(&self, answer: Result<R, Refused>) -> Result<R, Refused> {
-        let answer = answer.and_then(|answer| self.build.complaint().map(|()| answer).map_err(Refused::from));
-        answer.inspect_err(|refused| {
-            self.failed.borrow_mut().get_or_insert_with(|| refused.clone());
-        })
+    /// Does a statement; the first refusal is remembered, and refuses all that follows. An operator
+    /// has no result to refuse with, so the builder is asked whether it did.
+    fn does<R>(&self, statement: impl FnOnce() -> Result<R, Refused>) -> Result<R, Refused> {
+        if let Some(refused) = &*self.failed.borrow() {
+            return Err(refused.clone());
+        }
+        // Until the statement is done: if it panics, the kernel is given up.
+        self.failed.replace(Some(Refused::here("the kernel is given up", "")));
+        let answer = statement().and_then(|answer| self.build.complaint().map(|()| answer).map_err(Refused::from));
+        self.failed.replace(answer.as_ref().err().cloned());
+        answer
     }
 
-    fn first_refusal(&self) -> Result<(), Refused> {
-        self.failed.borrow().clone().map_or(Ok(()), Err)
+    /// Ends a condition whose `otherwise` did not follow.
+    fn settle(&self) -> Result<(), Refused> {
+        self.condition.take().map_or(Ok(()), |body| body.close().map_err(Refused::from))
+    }
+
+    /// That a body was left before its end.
+    fn left(&self) -> Refused {
+        let open = self.open.borrow();
+        let (statement, place) = open.last().map_or(("body", None), |open| (open.statement, Some(open.place)));
+        let what = format!("the body of this `{statement}` was left before its end");
+        let help = "a body has no `break` and no `return`: put what is left out under `tw.when`";
+        Refused::Here(what, help.into(), place)
+    }
+
+    fn open(&self, place: Location, opened: Opened) -> Result<Begun, Refused> {
+        let condition = match opened {
+            Opened::Otherwise => self.condition.take(),
+            _ => {
+                self.settle()?;
+                None
+            }
+        };
+        let build = self.build;
+        let (statement, guard) = place.during(|| {
+            Ok(match opened {
+                Opened::Range(count) => ("range", Guard::Loop(build.open_loop(count)?)),
+                Opened::Role(from, to) => ("role", Guard::Body(build.open_role(from..to)?)),
+                Opened::Single => ("single", Guard::Body(build.open_single()?)),
+                Opened::When(flag) => ("when", Guard::Body(build.open_when(flag.flag(self)?)?)),
+                Opened::Otherwise => match condition {
+                    Some(body) => ("otherwise", Guard::Body(body.otherwise()?)),
+                    None => {
+                        let help = "write it behind the body of `tw.when`, with nothing between";
+                        return Err(Refused::here("there is no condition before", help));
+                    }
+                },
+            })
+        })?;
+        let variable = match &guard {
+            Guard::Loop(guard) => Some(guard.index()),
+            Guard::Body(_) => None,
+        };
+        let number = self.bodies.get() + 1;
+        self.bodies.set(number);
+        self.open.borrow_mut().push(Open { number, statement, place, guard });
+        Ok(Begun { body: number, variable })
+    }
+
+    fn close(&self, body: u32) -> Result<(), Refused> {
+        if self.open.borrow().last().map(|open| open.number) != Some(body) {
+            return Err(self.left());
+        }
+        self.settle()?;
+        match self.open.borrow_mut().pop() {
+            Some(Open { statement: "when", guard: Guard::Body(guard), .. }) => {
+                self.condition.replace(Some(guard));
+                Ok(())
+            }
+            Some(Open { place, guard, .. }) => place.during(|| guard.close()).map_err(Refused::from),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(&self) -> Result<(), Refused> {
+        self.does(|| if self.open.borrow().is_empty() { self.settle() } else { Err(self.left()) })
     }
 }
 
-/// What a statement does, and what it gives.
-type Work = Box<dyn for<'k> FnOnce(&Room<'k>) -> Result<Box<dyn Any>, Refused>>;
-type Answer = Result<Box<dyn Any>, Refused>;
-
 /// The body that a statement opens.
 pub enum Opened {
-    /// Turns of a loop.
+    /// The iterations of a loop.
     Range(Expr),
     /// What threads do where a condition is true.
     When(Condition),
@@ -228,145 +305,6 @@ pub enum Opened {
     Single,
 }
 
-/// What the coroutine receives.
-enum Order {
-    Do(Location, Work),
-    Open(Location, Opened),
-    /// The end of the body of this number.
-    Close(u32),
-    Finish,
-    /// Nothing more comes.
-    Abandon,
-}
-
-/// The conversation as the coroutine sees it.
-struct Talk<'y> {
-    yielder: &'y Yielder<Order, Answer>,
-    /// An order that was received and is not done.
-    next: RefCell<Option<Order>>,
-    /// Whether nothing more comes.
-    abandoned: Cell<bool>,
-}
-
-impl Talk<'_> {
-    fn order(&self) -> Order {
-        self.next.borrow_mut().take().unwrap_or(Order::Abandon)
-    }
-
-    /// Answers, and waits for the next order.
-    fn answer(&self, answer: Answer) {
-        let next = self.yielder.suspend(answer);
-        *self.next.borrow_mut() = Some(next);
-    }
-
-    fn done(&self) {
-        self.answer(Ok(Box::new(())));
-    }
-
-    /// Leaves the kernel as it is.
-    fn abandon(&self) -> Result<(), KernelError> {
-        self.abandoned.set(true);
-        // Nobody reads it.
-        Err(LayoutError::Overflow { op: "a kernel that is abandoned" }.into())
-    }
-
-    /// Does what is ordered until the body is over.
-    fn serve(&self, room: &Room<'_>) -> Result<(), KernelError> {
-        loop {
-            let order = self.order();
-            let depth = room.open.borrow().len();
-            match (order, room.first_refusal()) {
-                (Order::Abandon, _) => return self.abandon(),
-                (Order::Finish, Err(_)) => return self.abandon(),
-                (_, Err(refused)) => self.answer(Err(refused)),
-                (Order::Do(place, work), Ok(())) => {
-                    let answer = place.during(|| work(room));
-                    self.answer(room.answer(answer));
-                }
-                (Order::Open(place, opened), Ok(())) => self.open(room, place, opened)?,
-                (Order::Close(body), Ok(())) => {
-                    let own = room.open.borrow().last().map(|open| open.number);
-                    if own == Some(body) {
-                        return Ok(());
-                    }
-                    self.answer(room.answer(Err(self.left(room))));
-                }
-                (Order::Finish, Ok(())) if depth == 1 => return Ok(()),
-                (Order::Finish, Ok(())) => {
-                    let refused = self.left(room);
-                    room.failed.borrow_mut().get_or_insert(refused);
-                    return self.abandon();
-                }
-            }
-        }
-    }
-
-    /// That a body was left before its end.
-    fn left(&self, room: &Room<'_>) -> Refused {
-        let open = room.open.borrow();
-        let (what, at) = open.last().and_then(|open| open.of).map_or(("body", None), |(what, at)| (what, Some(at)));
-        let what = format!("the body of this `{what}` was left before its end");
-        Refused::Here(what, "a body has no `break` and no `return`: put what is left out under `tw.when`".into(), at)
-    }
-
-    /// A body, to its end. The statement is answered when the body begins, with its number and the
-    /// variable of the loop, and the end of the body when that is done.
-    fn open(&self, room: &Room<'_>, place: Location, opened: Opened) -> Result<(), KernelError> {
-        let body = |name: &'static str, variable: Option<Expr>| {
-            Location::elsewhere(|| {
-                let number = room.bodies.get() + 1;
-                room.bodies.set(number);
-                room.open.borrow_mut().push(Open { number, of: Some((name, place)) });
-                self.answer(Ok(Box::new(Begun { body: number, variable })));
-                let served = self.serve(room);
-                room.open.borrow_mut().pop();
-                served
-            })
-        };
-        // Whether the order that waits is the next one, and no longer the end of the body.
-        let answered = Cell::new(false);
-        let done = match opened {
-            Opened::Range(count) => place.during(|| room.build.range(count, |turn| body("range", Some(turn)))),
-            Opened::Role(from, to) => place.during(|| room.build.role(from..to, || body("role", None))),
-            Opened::Single => place.during(|| room.build.single(|| body("single", None))),
-            Opened::When(flag) => {
-                let otherwise = || {
-                    // Whether there is another body is seen by what comes next.
-                    Location::elsewhere(|| self.done());
-                    if matches!(&*self.next.borrow(), Some(Order::Open(_, Opened::Otherwise))) {
-                        self.order();
-                        return body("otherwise", None);
-                    }
-                    answered.set(true);
-                    Ok(())
-                };
-                match flag.flag(room) {
-                    Ok(flag) => place.during(|| room.build.choose(flag, || body("when", None), otherwise)),
-                    Err(refused) => {
-                        self.answer(room.answer(Err(refused)));
-                        return Ok(());
-                    }
-                }
-            }
-            Opened::Otherwise => {
-                let help = "write it behind the body of `tw.when`, with nothing between";
-                self.answer(room.answer(Err(Refused::here("there is no condition before", help))));
-                return Ok(());
-            }
-        };
-        if self.abandoned.get() {
-            return done;
-        }
-        match room.answer(done.map_err(Refused::from)) {
-            // The order that waits is refused for this reason.
-            _ if answered.get() => {}
-            Ok(()) => self.done(),
-            Err(refused) => self.answer(Err(refused)),
-        }
-        Ok(())
-    }
-}
-
 /// What is known of a body at its beginning.
 pub struct Begun {
     /// Its number.
@@ -375,11 +313,41 @@ pub struct Begun {
     pub variable: Option<Expr>,
 }
 
+self_cell!(
+    /// The builder, and what refers to it.
+    struct Written {
+        owner: Build,
+        #[not_covariant]
+        dependent: Room,
+    }
+);
+
 /// A kernel that is being written.
 struct Trace {
     /// Its number; they begin at 1.
     number: u64,
-    coroutine: Coroutine<Order, Answer, Result<Kernel, Refused>>,
+    written: Written,
+}
+
+impl Trace {
+    fn begin(name: &str, place: Location) -> Trace {
+        let number = numbered(name);
+        let written = Written::new(place.during(|| Build::open(name)), |build| Room {
+            build,
+            trace: number,
+            things: RefCell::default(),
+            open: RefCell::default(),
+            condition: RefCell::default(),
+            bodies: Cell::new(KERNEL),
+            failed: RefCell::default(),
+        });
+        Trace { number, written }
+    }
+
+    fn end(self) -> Result<Kernel, Refused> {
+        self.written.with_dependent(|_, room| room.finish())?;
+        Ok(self.written.into_owner().close()?)
+    }
 }
 
 thread_local! {
@@ -438,58 +406,17 @@ pub fn of_another(number: u64, here: u64) -> Refused {
     }
 }
 
-fn started(name: String, place: Location) -> PyResult<Trace> {
-    let trace = numbered(&name);
-    let stack = DefaultStack::new(STACK).map_err(|error| PyMemoryError::new_err(error.to_string()))?;
-    let coroutine = Coroutine::with_stack(stack, move |yielder, first| {
-        let talk = Talk { yielder, next: RefCell::new(Some(first)), abandoned: Cell::new(false) };
-        let failed = Rc::new(RefCell::new(None));
-        let write = |build: &Build| {
-            let open = RefCell::new(vec![Open { number: 0, of: None }]);
-            let (things, bodies) = (RefCell::new(Vec::new()), Cell::new(0));
-            let room = Room { build, trace, things, open, bodies, failed: failed.clone() };
-            Location::elsewhere(|| talk.serve(&room))
-        };
-        let written = place.during(|| Kernel::build(&name, write));
-        match failed.take() {
-            Some(refused) => Err(refused),
-            None => written.map_err(Refused::from),
-        }
-    });
-    Ok(Trace { number: trace, coroutine })
-}
-
 /// The kernel that a function of Python writes, which is called once, without arguments.
 ///
 /// Errors: what the function raises; what is refused.
 pub fn written(py: Python<'_>, name: &str, function: &Bound<'_, PyAny>, place: Location) -> PyResult<Kernel> {
-    let trace = started(name.to_owned(), place)?;
-    TRACES.with_borrow_mut(|traces| traces.push(trace));
-    // A panic goes on when the kernel is given up: else the thread would go on writing it.
+    TRACES.with_borrow_mut(|traces| traces.push(Trace::begin(name, place)));
     let called = panic::catch_unwind(AssertUnwindSafe(|| function.call0()));
-    let Some(mut trace) = TRACES.with_borrow_mut(Vec::pop) else {
-        return Err(PyRuntimeError::new_err("the kernel that is being written is gone"));
-    };
-    let called = called.unwrap_or_else(|payload| {
-        if !trace.coroutine.done() {
-            trace.coroutine.resume(Order::Abandon);
-        }
-        panic::resume_unwind(payload)
-    });
-    if trace.coroutine.done() {
-        // It has panicked, and the exception of that was raised.
-        return Err(called.err().unwrap_or_else(|| PyRuntimeError::new_err("the kernel ended before its function")));
-    }
-    let last = if called.is_ok() { Order::Finish } else { Order::Abandon };
-    let ended = trace.coroutine.resume(last);
-    called?;
-    match ended {
-        CoroutineResult::Return(written) => written.map_err(|refused| refusal::of_kernel(py, &refused)),
-        CoroutineResult::Yield(answer) => Err(match answer {
-            Err(refused) => refusal::of_kernel(py, &refused),
-            Ok(_) => PyRuntimeError::new_err("the kernel did not end"),
-        }),
-    }
+    // A panic goes on when the kernel is taken back: else the thread would go on writing it.
+    let trace = TRACES.with_borrow_mut(Vec::pop);
+    called.unwrap_or_else(|payload| panic::resume_unwind(payload))?;
+    let trace = trace.ok_or_else(|| PyRuntimeError::new_err("the kernel that is being written is gone"))?;
+    trace.end().map_err(|refused| refusal::of_kernel(py, &refused))
 }
 
 /// The number of no kernel.
@@ -534,49 +461,36 @@ pub fn is_tracing() -> bool {
     TRACES.with_borrow(|traces| !traces.is_empty())
 }
 
-/// Gives an order to the kernel that is being written.
-fn order<R: 'static>(py: Python<'_>, order: Order) -> PyResult<R> {
-    let answer = TRACES.with_borrow_mut(|traces| {
-        let trace = traces.last_mut().ok_or_else(|| {
+/// Does something with the kernel that is being written.
+fn with_room<R>(py: Python<'_>, work: impl for<'k> FnOnce(&Room<'k>) -> Result<R, Refused>) -> PyResult<R> {
+    let answer = TRACES.with_borrow(|traces| {
+        let Some(trace) = traces.last() else {
             let help = "call it in a function under `@tw.jit`, in the thread that traces it";
-            Refused::here("no kernel is being written here", help)
-        })?;
-        if trace.coroutine.done() {
-            return Err(Refused::here("the kernel is given up", ""));
-        }
-        match trace.coroutine.resume(order) {
-            CoroutineResult::Yield(answer) => answer,
-            CoroutineResult::Return(Ok(_)) => Err(Refused::here("the kernel is written already", "")),
-            CoroutineResult::Return(Err(refused)) => Err(refused),
-        }
+            return Err(Refused::here("no kernel is being written here", help));
+        };
+        trace.written.with_dependent(|_, room| room.does(|| work(room)))
     });
-    let answer = answer.map_err(|refused| refusal::of_kernel(py, &refused))?;
-    match answer.downcast::<R>() {
-        Ok(answer) => Ok(*answer),
-        Err(_) => Err(PyRuntimeError::new_err("a statement was answered as another")),
-    }
+    answer.map_err(|refused| refusal::of_kernel(py, &refused))
 }
 
 /// Does a statement, at the line of Python that calls it.
 ///
 /// Errors: it is refused; no kernel is being written.
-pub fn run<R: 'static>(
-    py: Python<'_>,
-    work: impl for<'k> FnOnce(&Room<'k>) -> Result<R, Refused> + 'static,
-) -> PyResult<R> {
+pub fn run<R>(py: Python<'_>, work: impl for<'k> FnOnce(&Room<'k>) -> Result<R, Refused>) -> PyResult<R> {
     let place = place::caller(py)?;
-    let work: Work = Box::new(|room| Ok(Box::new(work(room)?)));
-    order(py, Order::Do(place, work))
+    with_room(py, |room| {
+        room.settle()?;
+        place.during(|| work(room))
+    })
 }
 
-/// What something of the kernel is, for `repr`, which never fails: text of a statement that changes
-/// nothing, or that there is no such thing here.
-pub fn shown(
-    py: Python<'_>,
-    of: Handle,
-    work: impl for<'k> FnOnce(&Room<'k>) -> Result<String, Refused> + 'static,
-) -> String {
-    let told = if of.trace == current() { run(py, work).ok() } else { None };
+/// What something of the kernel is, for `repr`, which never fails: text that needs no statement, or
+/// that there is no such thing here.
+pub fn shown(of: Handle, work: impl for<'k> FnOnce(&Room<'k>) -> Result<String, Refused>) -> String {
+    let told = TRACES.with_borrow(|traces| {
+        let trace = traces.last().filter(|trace| trace.number == of.trace)?;
+        trace.written.with_dependent(|_, room| work(room).ok())
+    });
     told.unwrap_or_else(|| format!("<{:?} of a kernel that is not written here>", of.kind))
 }
 
@@ -584,12 +498,12 @@ pub fn shown(
 ///
 /// Errors: as [`run`].
 pub fn open(py: Python<'_>, place: Location, opened: Opened) -> PyResult<Begun> {
-    order(py, Order::Open(place, opened))
+    with_room(py, |room| room.open(place, opened))
 }
 
 /// Ends the body of this number.
 ///
 /// Errors: as [`run`]; a body within it was left before its end.
 pub fn close(py: Python<'_>, body: u32) -> PyResult<()> {
-    order(py, Order::Close(body))
+    with_room(py, |room| room.close(body))
 }

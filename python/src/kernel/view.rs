@@ -304,9 +304,9 @@ impl View {
         })
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
+    fn __repr__(&self) -> String {
         let own = self.handle;
-        shown(py, own, move |room| {
+        shown(own, move |room| {
             let view = room.view(own)?;
             Ok(format!("<tensor {} of {}>", view.text(), view.element()))
         })

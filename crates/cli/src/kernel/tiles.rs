@@ -153,7 +153,7 @@ pub(super) fn show(tile: &Tile, terminal: &mut Terminal) -> Result<(), Failure> 
     let (kernel, explained) = (compiled.kernel(), compiled.explain()?);
     let program = kernel.program();
     let plan = [
-        format!("{} warps; about {:.0} cycles of a multiprocessor a block", explained.warps, explained.cycles),
+        format!("{} warps; estimated {:.0} cycles of a multiprocessor per block", explained.warps, explained.cycles),
         format!("`tilewright kernel explain {}` says which layouts its tiles have, and why", tile.program.name()),
     ];
     if terminal.json {

@@ -13,18 +13,10 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Reduction};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Layout, Slot, Tree};
+use tilewright_layout::{Layout, Slot, Tree};
 
 use crate::agreement::both;
 use crate::{Outcome, ensure, neighbours, uncached};
-
-fn at(index: &Expr) -> Result<Coord<Expr>, KernelError> {
-    Ok(Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())])?)
-}
-
-fn tile(row: impl Into<Expr>) -> Result<Coord<Expr>, KernelError> {
-    Ok(Tree::flat([Slot::At(row.into()), Slot::At(Expr::from(0))])?)
-}
 
 /// Blocks of clusters take numbers from the next block, and give them to the one after that.
 fn exchanged(blocks: u32, clusters: u32) -> Result<Kernel, KernelError> {
@@ -37,13 +29,13 @@ fn exchanged(blocks: u32, clusters: u32) -> Result<Kernel, KernelError> {
         k.cluster(blocks)?;
         let (own, given) = (k.shared::<f32>("(64,1):(1,1)")?, k.shared::<f32>("(64,1):(1,1)")?);
         let block = k.block_number(Axis::X);
-        own.thread_part()?.store(&x.slice(at(&block)?)?.thread_part()?.load()?)?;
+        own.thread_part()?.store(&x.slice((.., .., &block))?.thread_part()?.load()?)?;
         k.cluster_barrier();
         let taken = own.of_block(k.rank_after(1)?)?.thread_part()?.load()?;
         let negated = taken.map(|value| Ok(value * -1.0))?;
         given.of_block(k.rank_after(2 % blocks)?)?.thread_part()?.store(&negated)?;
         k.cluster_barrier();
-        y.slice(at(&block)?)?.thread_part()?.store(&given.thread_part()?.load()?)
+        y.slice((.., .., &block))?.thread_part()?.store(&given.thread_part()?.load()?)
     })
 }
 
@@ -65,8 +57,8 @@ fn spread(blocks: u32, stages: i64) -> Result<Kernel, KernelError> {
                 k.range(turns, |turn| {
                     let stage = cursor.stage()?;
                     stage.acquire()?;
-                    let from = source.slice(at(&turn)?)?.local_tile(&part, tile(k.rank())?)?;
-                    let to = ring.slice(at(stage.index())?)?.local_tile(&part, tile(k.rank())?)?;
+                    let from = source.slice((.., .., &turn))?.local_tile(&part, (k.rank(), 0))?;
+                    let to = ring.slice((.., .., stage.index()))?.local_tile(&part, (k.rank(), 0))?;
                     stage.load_multicast(&from, &to, &all, 0)?;
                     stage.publish()?;
                     cursor.advance()
@@ -80,8 +72,8 @@ fn spread(blocks: u32, stages: i64) -> Result<Kernel, KernelError> {
             k.range(turns, |turn| {
                 let stage = cursor.stage()?;
                 stage.wait()?;
-                let values = ring.slice(at(stage.index())?)?.thread_part()?.load()?;
-                own.slice(at(&turn)?)?.thread_part()?.store(&values)?;
+                let values = ring.slice((.., .., stage.index()))?.thread_part()?.load()?;
+                own.slice((.., .., &turn))?.thread_part()?.store(&values)?;
                 stage.release_to(&all, 0)?;
                 cursor.advance()
             })
@@ -103,7 +95,7 @@ fn around(blocks: u32) -> Result<Kernel, KernelError> {
         let gets = k.shared::<f32>(&format!("(64,1,{}):(1,64,64)", blocks - 1))?;
         let pipeline = k.pipeline(i64::from(blocks) - 1, 2)?;
         let block = k.block_number(Axis::X);
-        let values = source.slice(at(&block)?)?.thread_part()?.load()?;
+        let values = source.slice((.., .., &block))?.thread_part()?.load()?;
         own.thread_part()?.store(&values)?;
         k.fence_async();
         k.cluster_barrier();
@@ -115,7 +107,7 @@ fn around(blocks: u32) -> Result<Kernel, KernelError> {
         to(0)?.store(&values)?;
         for step in 1..blocks {
             let stage = cursor.stage()?;
-            let place = gets.slice(at(&Expr::from(i64::from(step) - 1))?)?;
+            let place = gets.slice((.., .., i64::from(step) - 1))?;
             k.single(|| {
                 stage.send(&own, &place, k.rank_after(step)?)?;
                 stage.publish()
@@ -146,7 +138,7 @@ fn product(rows: i64, depth: i64) -> Result<Kernel, Box<dyn Error>> {
         let block = k.block_number(Axis::X);
         let tiles_a = a.local_tile("(64,64)", Tree::flat([Slot::At(block.clone()), Slot::All])?)?;
         let tiles_b = b.local_tile("(32,64)", Tree::flat([Slot::At(k.rank()), Slot::All])?)?;
-        let tile_c = c.local_tile("(64,64)", tile(block)?)?;
+        let tile_c = c.local_tile("(64,64)", (block, 0))?;
         let ring = format!("S<3,3,3> o 0 o (64,64,{stages}):(64,1,4096)");
         let (left, right) = (k.shared_of(Element::Bf16, &ring)?, k.shared_of(Element::Bf16, &ring)?);
         let result = k.shared::<f32>("(64,64):(64,1)")?;
@@ -159,9 +151,9 @@ fn product(rows: i64, depth: i64) -> Result<Kernel, Box<dyn Error>> {
                 k.range(turns, |turn| {
                     let stage = cursor.stage()?;
                     stage.acquire()?;
-                    stage.load(&tiles_a.slice(at(&turn)?)?, &left.slice(at(stage.index())?)?)?;
-                    let half = right.slice(at(stage.index())?)?.local_tile("(32,64)", tile(k.rank())?)?;
-                    stage.load_multicast(&tiles_b.slice(at(&turn)?)?, &half, "2:1", 0)?;
+                    stage.load(&tiles_a.slice((.., .., &turn))?, &left.slice((.., .., stage.index()))?)?;
+                    let half = right.slice((.., .., stage.index()))?.local_tile("(32,64)", (k.rank(), 0))?;
+                    stage.load_multicast(&tiles_b.slice((.., .., &turn))?, &half, "2:1", 0)?;
                     stage.publish()?;
                     cursor.advance()
                 })
@@ -176,7 +168,13 @@ fn product(rows: i64, depth: i64) -> Result<Kernel, Box<dyn Error>> {
             k.range(turns, |_| {
                 let stage = cursor.stage()?;
                 stage.wait()?;
-                k.mma(&mma, &sums, &left.slice(at(stage.index())?)?, &right.slice(at(stage.index())?)?, &sums)?;
+                k.mma(
+                    &mma,
+                    &sums,
+                    &left.slice((.., .., stage.index()))?,
+                    &right.slice((.., .., stage.index()))?,
+                    &sums,
+                )?;
                 k.wait_mma(0);
                 stage.release_to("2:1", 0)?;
                 cursor.advance()
@@ -213,9 +211,9 @@ fn summed(stages: i64) -> Result<Kernel, Box<dyn Error>> {
         k.staged(
             stages,
             11,
-            |turn, stage| k.copy(&copy, &source.slice(at(turn)?)?, &held.slice(at(stage)?)?),
+            |turn, stage| k.copy(&copy, &source.slice((.., .., turn))?, &held.slice((.., .., stage))?),
             |_, stage| {
-                let values = held.slice(at(stage)?)?.compose(others)?.thread_part()?.load()?;
+                let values = held.slice((.., .., stage))?.compose(others)?.thread_part()?.load()?;
                 sums.set(&sums.zip(&values, |a, b| Ok(a + b))?.numbers()?)
             },
         )?;
@@ -233,8 +231,8 @@ fn handed() -> Result<Kernel, KernelError> {
         let filled = k.meeting(128)?;
         for half in 0..2_u32 {
             k.role(half..half + 1, || {
-                let half = at(&Expr::from(i64::from(half)))?;
-                held.slice(half.clone())?.thread_part()?.store(&x.slice(half)?.thread_part()?.load()?)?;
+                let half = (.., .., i64::from(half));
+                held.slice(half)?.thread_part()?.store(&x.slice(half)?.thread_part()?.load()?)?;
                 filled.arrive();
                 Ok(())
             })?;
@@ -242,8 +240,8 @@ fn handed() -> Result<Kernel, KernelError> {
         for half in 0..2_u32 {
             k.role(2 + half..3 + half, || {
                 filled.wait();
-                let other = at(&Expr::from(1 - i64::from(half)))?;
-                let factor = factors.slice(at(&Expr::from(i64::from(half)))?)?;
+                let other = (.., .., 1 - i64::from(half));
+                let factor = factors.slice((.., .., i64::from(half)))?;
                 k.elected(|| {
                     let number = factor.fragment()?;
                     number.fill(k.number(2.5_f32))?;
@@ -252,7 +250,7 @@ fn handed() -> Result<Kernel, KernelError> {
                 k.warp_barrier();
                 let by = factor.load()?.numbers()?[0];
                 let values = held.slice(other)?.thread_part()?.load()?.map(|value| Ok(value * by))?;
-                y.slice(at(&Expr::from(i64::from(half)))?)?.thread_part()?.store(&values)
+                y.slice((.., .., i64::from(half)))?.thread_part()?.store(&values)
             })?;
         }
         Ok(())

@@ -1,8 +1,12 @@
 //! Loops and conditions.
 //!
-//! Law: a fragment is a variable: after a loop it has what the last turn left in it, and after a
-//! condition what the chosen body left. In the program these are values that the loop carries, or
-//! the condition chooses; those that the body does not change stay what they were.
+//! Law: a fragment is a variable. After a loop it holds what the last iteration left in it, and
+//! after a condition what the chosen body left. In the program these are values that the loop
+//! carries, or that the condition chooses; a value that the body does not change stays what it was.
+//!
+//! A body is opened and closed. [`Build::open_loop`] and its like give a guard, and what is written
+//! until the guard is closed or dropped belongs to the body. A method that takes a closure opens the
+//! body, calls the closure and closes the body.
 
 use tilewright_layout::symbolic::{Expr, Facts, Parameter, Symbolic};
 
@@ -11,7 +15,7 @@ use super::core::{Core, Scope, Slot};
 use super::number::Flag;
 use crate::error::{KernelError, Reason};
 use crate::program::register::{Register, Width};
-use crate::program::{Branch, Carried, Chosen, Location, Loop, Source, Step};
+use crate::program::{Branch, Carried, Chosen, Location, Loop, Source, SourceId, Step};
 
 /// Elements of a fragment that one register holds.
 struct Unit {
@@ -86,9 +90,344 @@ impl Core {
     }
 }
 
+/// A loop whose body is being written.
+pub(super) struct LoopBody {
+    begun: Source,
+    source: SourceId,
+    from: Register,
+    to: Register,
+    index: Register,
+    /// What the fragments hold before the loop, and at the beginning of an iteration.
+    carried: Vec<(Unit, Register, Register)>,
+    /// How many loops were open before this one.
+    around: usize,
+    depth: usize,
+}
+
+/// A condition of which a body is being written.
+pub(super) struct BranchBody {
+    begun: Source,
+    source: SourceId,
+    condition: Register,
+    units: Vec<(Unit, Register)>,
+    before: Vec<Vec<Slot>>,
+    /// The steps of the threads in which the condition is true, and what they leave in the
+    /// fragments, once that body is over.
+    then: Option<(Vec<Step>, Vec<Register>)>,
+    depth: usize,
+}
+
+impl Core {
+    /// Refuses to close a body while another one within it is open.
+    fn closes(&self, depth: usize) -> Result<(), Reason> {
+        if self.scopes.len() == depth + 2 { Ok(()) } else { Err(Reason::OpenBody) }
+    }
+
+    /// Opens a loop for an index from 0 to below what is in a register, at most `count`; also the
+    /// index.
+    fn open_loop(
+        &mut self,
+        begun: Source,
+        count: &Expr,
+        to: impl FnOnce(&mut Core) -> Result<Register, Reason>,
+    ) -> Result<(LoopBody, Expr), Reason> {
+        self.begin(begun);
+        let source = self.source;
+        let depth = self.depth();
+        let units = self.units()?;
+        let to = to(self)?;
+        let from = self.constant(0, Width::Bits32);
+        self.scopes.push(Scope::default());
+        let mut carried = Vec::new();
+        for (unit, initial) in units {
+            let current = self.register_at(self.width(initial), depth + 1);
+            // What a loop carries has a register of its own.
+            self.sums.insert(current);
+            self.set_unit(&unit, current);
+            carried.push((unit, initial, current));
+        }
+        let index = self.register_at(Width::Bits32, depth + 1);
+        let greatest = count.range().1.unwrap_or(i64::MAX).min(i64::from(i32::MAX)) - 1;
+        let variable = self.variable_of("turn", index, greatest, Some(count.clone()));
+        let around = self.turns.len();
+        Ok((LoopBody { begun, source, from, to, index, carried, around, depth }, variable))
+    }
+
+    /// Closes a loop; `until` is true in its last iteration.
+    fn close_loop(&mut self, body: LoopBody, until: Option<Register>) -> Result<(), Reason> {
+        let LoopBody { begun, source, from, to, index, carried: units, around, depth } = body;
+        self.closes(depth)?;
+        self.turns.truncate(around);
+        self.begin(begun);
+        let mut ends = Vec::new();
+        for (unit, initial, _) in &units {
+            let width = self.width(*initial);
+            ends.push(self.unit_register(unit, width)?);
+        }
+        let scope = self.scopes.pop().unwrap_or_default();
+        // What only the body wrote has no value where there is no iteration.
+        let known: Vec<(usize, usize)> =
+            units.iter().flat_map(|(unit, ..)| unit.slots.iter().map(|slot| (unit.cell, *slot))).collect();
+        for cell in 0..self.cells.len() {
+            for slot in 0..self.cells[cell].slots.len() {
+                if !known.contains(&(cell, slot)) {
+                    self.cells[cell].slots[slot] = Slot::Empty;
+                }
+            }
+        }
+        let mut carried = Vec::new();
+        for ((unit, initial, current), next) in units.iter().zip(ends) {
+            if next == *current {
+                self.aliases.insert(*current, *initial);
+                self.set_unit(unit, *initial);
+                continue;
+            }
+            let result = self.register_at(self.width(*initial), depth);
+            self.set_unit(unit, result);
+            carried.push(Carried { initial: *initial, current: *current, next, result });
+        }
+        let step = Step::Loop(Loop { index, from, to, step: 1, carried, body: scope.steps, until, source });
+        self.scopes[depth].steps.push(step);
+        Ok(())
+    }
+
+    /// Opens the body of the threads in which a condition is true.
+    fn open_branch(&mut self, begun: Source, condition: Register) -> Result<BranchBody, Reason> {
+        self.begin(begun);
+        let units = self.units()?;
+        let source = self.source;
+        for (unit, register) in &units {
+            self.set_unit(unit, *register);
+        }
+        let (before, depth) = (self.snapshot(), self.depth());
+        self.scopes.push(Scope::default());
+        self.conditions.push((condition, true));
+        Ok(BranchBody { begun, source, condition, units, before, then: None, depth })
+    }
+
+    /// Ends a body of a condition: its steps, and what it leaves in the fragments.
+    fn end_side(&mut self, body: &BranchBody) -> Result<(Vec<Step>, Vec<Register>), Reason> {
+        self.closes(body.depth)?;
+        self.conditions.pop();
+        let mut ends = Vec::new();
+        for (unit, initial) in &body.units {
+            let width = self.width(*initial);
+            ends.push(self.unit_register(unit, width)?);
+        }
+        Ok((self.scopes.pop().unwrap_or_default().steps, ends))
+    }
+
+    /// Ends the first body of a condition and opens that of the other threads.
+    fn open_otherwise(&mut self, body: &mut BranchBody) -> Result<(), Reason> {
+        body.then = Some(self.end_side(body)?);
+        self.restore(&body.before);
+        self.scopes.push(Scope::default());
+        self.conditions.push((body.condition, false));
+        Ok(())
+    }
+
+    /// Closes a condition.
+    fn close_branch(&mut self, mut body: BranchBody) -> Result<(), Reason> {
+        if body.then.is_none() {
+            self.open_otherwise(&mut body)?;
+        }
+        let (otherwise, no) = self.end_side(&body)?;
+        let BranchBody { source, condition, units, before, then, depth, .. } = body;
+        let (then, yes) = then.unwrap_or_default();
+        self.restore(&before);
+        for cell in before.len()..self.cells.len() {
+            self.cells[cell].slots.fill(Slot::Empty);
+        }
+        let mut chosen = Vec::new();
+        for (((unit, initial), then), otherwise) in units.iter().zip(yes).zip(no) {
+            if then == *initial && otherwise == *initial {
+                continue;
+            }
+            let result = self.register_at(self.width(*initial), depth);
+            self.set_unit(unit, result);
+            chosen.push(Chosen { then, otherwise, result });
+        }
+        let step = Step::Branch(Branch { condition, then, otherwise, chosen, source });
+        self.scopes[depth].steps.push(step);
+        Ok(())
+    }
+}
+
+impl Source {
+    /// A refusal of this statement.
+    pub(super) fn refuses(self, reason: Reason) -> KernelError {
+        reason.at(self.statement, self.location)
+    }
+}
+
+/// The body of a loop that is being written: see [`Build::open_loop`]. The loop ends where this is
+/// closed or dropped.
+#[must_use = "the loop ends where this is dropped"]
+pub struct OpenLoop<'k> {
+    build: &'k Build,
+    index: Expr,
+    body: Option<LoopBody>,
+}
+
+impl std::fmt::Debug for OpenLoop<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OpenLoop({})", self.index)
+    }
+}
+
+impl OpenLoop<'_> {
+    /// The index, from 0 to below the count.
+    pub fn index(&self) -> Expr {
+        self.index.clone()
+    }
+
+    /// Ends the loop.
+    ///
+    /// Errors: a body within it is open (E0927).
+    pub fn close(mut self) -> Result<(), KernelError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), KernelError> {
+        let Some(body) = self.body.take() else { return Ok(()) };
+        let begun = body.begun;
+        self.build.core().close_loop(body, None).map_err(|reason| begun.refuses(reason))
+    }
+}
+
+impl Drop for OpenLoop<'_> {
+    fn drop(&mut self) {
+        // A kernel whose author panics is never finished.
+        if !std::thread::panicking()
+            && let Err(error) = self.end()
+        {
+            self.build.complain(error);
+        }
+    }
+}
+
+/// The body of a condition, of a role or of one thread that is being written: see
+/// [`Build::open_when`] and [`Build::open_role`]. The body ends where this is closed or dropped.
+#[must_use = "the body ends where this is dropped"]
+pub struct OpenBody<'k> {
+    build: &'k Build,
+    body: Option<BranchBody>,
+    /// Whether it is a role, in which threads are counted anew.
+    is_role: bool,
+}
+
+impl std::fmt::Debug for OpenBody<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let statement = self.body.as_ref().map_or("", |body| body.begun.statement);
+        write!(f, "OpenBody({statement})")
+    }
+}
+
+impl<'k> OpenBody<'k> {
+    /// Ends the body of [`Build::open_when`], and opens one for the threads in which the condition
+    /// is false.
+    ///
+    /// Errors: it is no body of `open_when`, or has another one already (E0910); a body within it is
+    /// open (E0927).
+    pub fn otherwise(mut self) -> Result<OpenBody<'k>, KernelError> {
+        let Some(mut body) = self.body.take() else { return Ok(self) };
+        if body.then.is_some() || !matches!(body.begun.statement, "when" | "choose") {
+            let because = "there is no condition before whose other threads this could be".to_string();
+            return Err(body.begun.refuses(Reason::Instruction { name: "otherwise".to_string(), because }));
+        }
+        self.build.core().open_otherwise(&mut body).map_err(|reason| body.begun.refuses(reason))?;
+        Ok(OpenBody { build: self.build, body: Some(body), is_role: false })
+    }
+
+    /// Ends the body.
+    ///
+    /// Errors: a body within it is open (E0927).
+    pub fn close(mut self) -> Result<(), KernelError> {
+        self.end()
+    }
+
+    /// Has a closure write the body, and ends it.
+    pub(super) fn holds(mut self, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
+        if let Err(refused) = body() {
+            // The kernel is refused: what is written of it does not matter.
+            self.body = None;
+            return Err(refused);
+        }
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), KernelError> {
+        let Some(body) = self.body.take() else { return Ok(()) };
+        let begun = body.begun;
+        let mut core = self.build.core();
+        let done = core.close_branch(body);
+        if self.is_role {
+            core.team = None;
+        }
+        done.map_err(|reason| begun.refuses(reason))
+    }
+}
+
+impl Drop for OpenBody<'_> {
+    fn drop(&mut self) {
+        // A kernel whose author panics is never finished.
+        if !std::thread::panicking()
+            && let Err(error) = self.end()
+        {
+            self.build.complain(error);
+        }
+    }
+}
+
 impl Build {
-    /// Turns of a body for `index` from 0 to below `count`; `count` may be known at launch, and is
-    /// the same in all threads.
+    /// Opens a loop for an index from 0 to below `count`, which may be known at launch and is the
+    /// same in all threads. What is written until the guard is closed or dropped is the body.
+    /// [`Build::range`] does the same with a closure.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // Each thread sums a row of 8 elements, and doubles the sum if it is negative.
+    /// let kernel = Kernel::build("sums", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(32,8):(8,1)")?, k.output::<f32>("y", "32:1")?);
+    ///     k.threads(32)?;
+    ///     let y = y.slice(k.thread()?)?;
+    ///     let sum = y.fragment()?;
+    ///     sum.clear();
+    ///
+    ///     let columns = k.open_loop(8)?;
+    ///     let element = x.slice((k.thread()?, columns.index()))?.load()?;
+    ///     sum.fill(sum.numbers()?[0] + element.numbers()?[0])?;
+    ///     columns.close()?;
+    ///
+    ///     let value = sum.numbers()?[0];
+    ///     let negative = k.open_when(value.lt(value.like(0.0)))?;
+    ///     sum.fill(value * 2.0)?;
+    ///     negative.close()?;
+    ///     y.store(&sum)
+    /// })?;
+    /// interpret::check(kernel.program(), &[])?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: the count has too many terms.
+    #[track_caller]
+    pub fn open_loop(&self, count: impl Into<Expr>) -> Result<OpenLoop<'_>, KernelError> {
+        let begun = Source { statement: "range", location: Location::caller() };
+        let count = count.into();
+        let mut core = self.core();
+        let to = |core: &mut Core| core.lower(&count, Width::Bits32);
+        let (body, index) = core.open_loop(begun, &count, to).map_err(|reason| begun.refuses(reason))?;
+        // An index that is always 0 is no variable, but there may be no iteration.
+        let none = || Facts::integer().at_least(0).and_then(|facts| facts.at_most(0)).map(Parameter::anonymous);
+        let own = index.parameters().into_iter().next().or_else(|| none().ok());
+        core.turns.extend(own.map(|own| (own, count)));
+        Ok(OpenLoop { build: self, index, body: Some(body) })
+    }
+
+    /// A loop whose body a closure writes: see [`Build::open_loop`].
     ///
     /// Errors: what the body refuses; the count has too many terms.
     #[track_caller]
@@ -97,22 +436,18 @@ impl Build {
         count: impl Into<Expr>,
         body: impl FnOnce(Expr) -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
-        let source = Source { statement: "range", location: Location::caller() };
-        let count = count.into();
-        let to = |core: &mut Core| core.lower(&count, Width::Bits32);
-        self.repeated(source, &count, to, |turn| {
-            // A turn that is always 0 is no variable, but may be none.
-            let none = || Facts::integer().at_least(0).and_then(|facts| facts.at_most(0)).map(Parameter::anonymous);
-            let own = turn.parameters().into_iter().next().or_else(|| none().ok());
-            self.core().turns.extend(own.map(|own| (own, count.clone())));
-            body(turn)?;
-            Ok(None)
-        })
+        let mut open = self.open_loop(count)?;
+        if let Err(refused) = body(open.index()) {
+            // The kernel is refused: what is written of it does not matter.
+            open.body = None;
+            return Err(refused);
+        }
+        open.end()
     }
 
-    /// Turns of a body for an index from 0 to below what is in a register, at most `count`; the
-    /// body may give a predicate that is true in the last turn. What the turns count, the body
-    /// says.
+    /// Iterations of a body for an index from 0 to below what is in a register, at most `count`;
+    /// the body may give a predicate that is true in the last iteration. Which coordinates the
+    /// iterations count, the body says.
     pub(super) fn repeated(
         &self,
         begun: Source,
@@ -120,73 +455,9 @@ impl Build {
         to: impl FnOnce(&mut Core) -> Result<Register, Reason>,
         body: impl FnOnce(Expr) -> Result<Option<Register>, KernelError>,
     ) -> Result<(), KernelError> {
-        let refuse = |refusal: Reason| refusal.at(begun.statement, begun.location);
-        let (units, from, to, index, source) = {
-            let mut core = self.core();
-            core.begin(begun);
-            let source = core.source;
-            let units = core.units().map_err(refuse)?;
-            let to = to(&mut core).map_err(refuse)?;
-            let from = core.constant(0, Width::Bits32);
-            core.scopes.push(Scope::default());
-            let depth = core.depth();
-            let mut carried = Vec::new();
-            for (unit, initial) in units {
-                let width = core.width(initial);
-                let current = core.register_at(width, depth);
-                // What a loop carries has a register of its own.
-                core.sums.insert(current);
-                core.set_unit(&unit, current);
-                carried.push((unit, initial, current));
-            }
-            let index = core.register_at(Width::Bits32, depth);
-            (carried, from, to, index, source)
-        };
-        let variable = {
-            let greatest = match count.range().1 {
-                Some(greatest) => greatest.min(i64::from(i32::MAX)) - 1,
-                None => i64::from(i32::MAX) - 1,
-            };
-            self.core().variable_of("turn", index, greatest, Some(count.clone()))
-        };
-        let around = self.core().turns.len();
-        let until = body(variable)?;
-        let mut core = self.core();
-        core.turns.truncate(around);
-        core.begin(begun);
-        let mut ends = Vec::new();
-        for (unit, initial, current) in &units {
-            let width = core.width(*initial);
-            ends.push(core.unit_register(unit, width).map_err(refuse)?);
-            let _ = current;
-        }
-        let scope = core.scopes.pop().unwrap_or_default();
-        let depth = core.depth();
-        // What only the body wrote has no value where there is no turn.
-        let known: Vec<(usize, usize)> =
-            units.iter().flat_map(|(unit, ..)| unit.slots.iter().map(|slot| (unit.cell, *slot))).collect();
-        for cell in 0..core.cells.len() {
-            for slot in 0..core.cells[cell].slots.len() {
-                if !known.contains(&(cell, slot)) {
-                    core.cells[cell].slots[slot] = Slot::Empty;
-                }
-            }
-        }
-        let mut carried = Vec::new();
-        for ((unit, initial, current), next) in units.iter().zip(ends) {
-            if next == *current {
-                core.aliases.insert(*current, *initial);
-                core.set_unit(unit, *initial);
-                continue;
-            }
-            let width = core.width(*initial);
-            let result = core.register_at(width, depth);
-            core.set_unit(unit, result);
-            carried.push(Carried { initial: *initial, current: *current, next, result });
-        }
-        let step = Step::Loop(Loop { index, from, to, step: 1, carried, body: scope.steps, until, source });
-        core.scopes[depth].steps.push(step);
-        Ok(())
+        let (open, index) = self.core().open_loop(begun, count, to).map_err(|reason| begun.refuses(reason))?;
+        let until = body(index)?;
+        self.core().close_loop(open, until).map_err(|reason| begun.refuses(reason))
     }
 
     /// What `body` computes stands in the body that is being written. Elsewhere what does not
@@ -236,7 +507,39 @@ impl Build {
         done
     }
 
-    /// A body for the threads in which a condition is true.
+    /// Opens a body for the threads in which a condition is true; [`OpenBody::otherwise`] opens one
+    /// for the others. What is written until the guard is closed or dropped is the body.
+    /// [`Build::when`] and [`Build::choose`] do the same with closures.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let kernel = Kernel::build("absolute", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "32:1")?, k.output::<f32>("y", "32:1")?);
+    ///     k.threads(32)?;
+    ///     let (value, y) = (x.thread_part()?.load()?, y.thread_part()?);
+    ///     let number = value.numbers()?[0];
+    ///     let negative = k.open_when(number.lt(number.like(0.0)))?;
+    ///     y.store(&value.map(|x| Ok(x * -1.0))?)?;
+    ///     let others = negative.otherwise()?;
+    ///     y.store(&value)?;
+    ///     others.close()
+    /// })?;
+    /// let run = interpret::check(kernel.program(), &[])?.run;
+    /// let (x, y) = (run.tensor::<f32>(0)?, run.tensor::<f32>(1)?);
+    /// assert!(x.iter().zip(&y).all(|(x, y)| x.abs() == *y));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: a fragment is partly without values where it must be whole.
+    #[track_caller]
+    pub fn open_when<'k>(&'k self, condition: Flag<'k>) -> Result<OpenBody<'k>, KernelError> {
+        self.open_branch(Source { statement: "when", location: Location::caller() }, condition)
+    }
+
+    /// A body for the threads in which a condition is true: see [`Build::open_when`].
     ///
     /// Errors: what the body refuses.
     #[track_caller]
@@ -248,7 +551,8 @@ impl Build {
         self.branch("when", condition, body, || Ok(()), Location::caller())
     }
 
-    /// One body for the threads in which a condition is true, another for the others.
+    /// One body for the threads in which a condition is true, another for the others: see
+    /// [`Build::open_when`].
     ///
     /// Errors: what the bodies refuse.
     #[track_caller]
@@ -269,58 +573,25 @@ impl Build {
         otherwise: impl FnOnce() -> Result<(), KernelError>,
         location: Location,
     ) -> Result<(), KernelError> {
-        let refuse = |refusal: Reason| refusal.at(statement, location);
-        let (units, source) = {
-            let mut core = self.core();
-            core.begin(Source { statement, location });
-            (core.units().map_err(refuse)?, core.source)
-        };
-        let before = {
-            let mut core = self.core();
-            for (unit, register) in &units {
-                core.set_unit(unit, *register);
-            }
-            core.snapshot()
-        };
-        let one = |side: bool, body: &mut dyn FnMut() -> Result<(), KernelError>| {
-            {
-                let mut core = self.core();
-                core.restore(&before);
-                core.scopes.push(Scope::default());
-                core.conditions.push((condition.register, side));
-            }
-            body()?;
-            let mut core = self.core();
-            core.conditions.pop();
-            let mut ends = Vec::new();
-            for (unit, initial) in &units {
-                let width = core.width(*initial);
-                ends.push(core.unit_register(unit, width).map_err(refuse)?);
-            }
-            let scope = core.scopes.pop().unwrap_or_default();
-            Ok::<_, KernelError>((scope.steps, ends))
-        };
-        let (mut then, mut otherwise) = (Some(then), Some(otherwise));
-        let (then, yes) = one(true, &mut || then.take().map_or(Ok(()), |body| body()))?;
-        let (otherwise, no) = one(false, &mut || otherwise.take().map_or(Ok(()), |body| body()))?;
-        let mut core = self.core();
-        core.restore(&before);
-        for cell in before.len()..core.cells.len() {
-            core.cells[cell].slots.fill(Slot::Empty);
-        }
-        let depth = core.depth();
-        let mut chosen = Vec::new();
-        for (((unit, initial), then), otherwise) in units.iter().zip(yes).zip(no) {
-            if then == *initial && otherwise == *initial {
-                continue;
-            }
-            let width = core.width(*initial);
-            let result = core.register_at(width, depth);
-            core.set_unit(unit, result);
-            chosen.push(Chosen { then, otherwise, result });
-        }
-        let step = Step::Branch(Branch { condition: condition.register, then, otherwise, chosen, source });
-        core.scopes[depth].steps.push(step);
-        Ok(())
+        let begun = Source { statement, location };
+        let refuse = |reason| begun.refuses(reason);
+        let mut body = self.core().open_branch(begun, condition.register).map_err(refuse)?;
+        then()?;
+        self.core().open_otherwise(&mut body).map_err(refuse)?;
+        otherwise()?;
+        self.core().close_branch(body).map_err(refuse)
+    }
+
+    /// Opens the body of a condition for a statement.
+    pub(super) fn open_branch<'k>(&'k self, begun: Source, condition: Flag<'k>) -> Result<OpenBody<'k>, KernelError> {
+        let body = self.core().open_branch(begun, condition.register).map_err(|reason| begun.refuses(reason))?;
+        Ok(OpenBody { build: self, body: Some(body), is_role: false })
+    }
+
+    /// The same for a role, in which threads are counted anew.
+    pub(super) fn open_team<'k>(&'k self, begun: Source, inside: Flag<'k>) -> Result<OpenBody<'k>, KernelError> {
+        let mut open = self.open_branch(begun, inside)?;
+        open.is_role = true;
+        Ok(open)
     }
 }

@@ -9,9 +9,10 @@ use std::fmt;
 
 use tilewright_atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Coordinate, Layout, LayoutError, Stride, Tiler, Tree};
+use tilewright_layout::{Coordinate, Layout, LayoutError, Stride, Tiler, Tree};
 
 use super::Build;
+use super::arguments::{IntoCoord, IntoTile};
 use super::part::Part;
 use super::tensor::{self, Cut, Cuttable, Place};
 use crate::error::{KernelError, Reason};
@@ -118,8 +119,7 @@ impl<'k> Coordinates<'k> {
     ///
     /// Errors: as there.
     #[track_caller]
-    pub fn local_tile(&self, tile: &str, at: impl Into<Coord<Expr>>) -> Result<Coordinates<'k>, KernelError> {
-        let at = at.into();
+    pub fn local_tile(&self, tile: impl IntoTile, at: impl IntoCoord) -> Result<Coordinates<'k>, KernelError> {
         self.done("local_tile", Location::caller(), || self.tile_at(tile, at))
     }
 
@@ -127,8 +127,8 @@ impl<'k> Coordinates<'k> {
     ///
     /// Errors: as there.
     #[track_caller]
-    pub fn zipped_divide(&self, tiler: &str) -> Result<Coordinates<'k>, KernelError> {
-        let cut = || self.cut(&tensor::ByTile { tiler: &self.build.core().names.tiler(tiler)? });
+    pub fn zipped_divide(&self, tiler: impl IntoTile) -> Result<Coordinates<'k>, KernelError> {
+        let cut = || self.cut(&tensor::ByTile { tiler: &self.build.tiler(tiler)? });
         self.done("zipped_divide", Location::caller(), cut)
     }
 
@@ -136,9 +136,9 @@ impl<'k> Coordinates<'k> {
     ///
     /// Errors: as there.
     #[track_caller]
-    pub fn compose(&self, by: &str) -> Result<Coordinates<'k>, KernelError> {
+    pub fn compose(&self, by: impl IntoTile) -> Result<Coordinates<'k>, KernelError> {
         let cut = || {
-            let tiler = self.build.core().names.tiler(by)?;
+            let tiler = self.build.tiler(by)?;
             match tiler {
                 Tiler::Layout(layout) => self.cut(&tensor::ByLayout(&layout)),
                 tiler => self.cut(&tensor::ByTiler(&tiler)),
@@ -151,9 +151,8 @@ impl<'k> Coordinates<'k> {
     ///
     /// Errors: as there.
     #[track_caller]
-    pub fn slice(&self, at: impl Into<Coord<Expr>>) -> Result<Coordinates<'k>, KernelError> {
-        let at = at.into();
-        self.done("slice", Location::caller(), || self.sliced(&at))
+    pub fn slice(&self, at: impl IntoCoord) -> Result<Coordinates<'k>, KernelError> {
+        self.done("slice", Location::caller(), || self.slice_at(at))
     }
 
     /// As [`View::thread_part`](crate::View::thread_part).

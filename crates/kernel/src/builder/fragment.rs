@@ -11,6 +11,7 @@ use tilewright_layout::symbolic::{Symbolic, Values};
 use tilewright_layout::{Coord, Layout, Slot as At, Tree};
 
 use super::Build;
+use super::arguments::IntoShape;
 use super::core::{Core, Slot};
 use super::number::Num;
 use super::part::Part;
@@ -540,12 +541,9 @@ impl Build {
     ///
     /// Errors: the shape is not one.
     #[track_caller]
-    pub fn register(&self, element: Element, shape: &str) -> Result<Fragment<'_>, KernelError> {
+    pub fn register(&self, element: Element, shape: impl IntoShape) -> Result<Fragment<'_>, KernelError> {
         let location = Location::caller();
-        let make = || {
-            let shape: Tree<i64> = shape.parse()?;
-            self.fragment_of(element, &shape)
-        };
+        let make = || self.fragment_of(element, &shape.into_shape()?);
         make().map_err(|refusal: Reason| refusal.at("register", location))
     }
 }

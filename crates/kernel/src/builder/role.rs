@@ -10,6 +10,7 @@ use std::ops::Range;
 use tilewright_layout::symbolic::Expr;
 
 use super::Build;
+use super::control::OpenBody;
 use super::core::Core;
 use super::number::Flag;
 use crate::error::{KernelError, Reason};
@@ -124,10 +125,20 @@ impl Build {
     /// ranges; the number of threads was not said; a role inside a role.
     #[track_caller]
     pub fn role(&self, warps: Range<u32>, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
-        let location = Location::caller();
+        self.open_role(warps)?.holds(body)
+    }
+
+    /// Opens a role: what is written until the guard is closed or dropped is what the warps of a
+    /// range do. [`Build::role`] does the same with a closure.
+    ///
+    /// Errors: there are not so many warps, or roles of more than 15 ranges; the number of threads
+    /// was not said; a role inside a role.
+    #[track_caller]
+    pub fn open_role(&self, warps: Range<u32>) -> Result<OpenBody<'_>, KernelError> {
+        let begun = Source { statement: "role", location: Location::caller() };
         let begin = || {
             let mut core = self.core();
-            core.begin(Source { statement: "role", location });
+            core.begin(begun);
             if core.team.is_some() {
                 let because = "a role stands outside all others".to_string();
                 return Err(Reason::Instruction { name: "role".to_string(), because });
@@ -136,10 +147,8 @@ impl Build {
             core.team = Some(team);
             Ok(inside)
         };
-        let register = begin().map_err(|refusal: Reason| refusal.at("role", location))?;
-        let done = self.branch("role", Flag { build: self, register }, body, || Ok(()), location);
-        self.core().team = None;
-        done
+        let register = begin().map_err(|reason| begun.refuses(reason))?;
+        self.open_team(begun, Flag { build: self, register })
     }
 
     /// What the first thread does: of the role, or of the block outside of roles. One thread sets
@@ -148,17 +157,26 @@ impl Build {
     /// Errors: what the body refuses; the number of threads was not said.
     #[track_caller]
     pub fn single(&self, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
-        let location = Location::caller();
+        self.open_single()?.holds(body)
+    }
+
+    /// Opens a body for the first thread: of the role, or of the block outside of roles.
+    /// [`Build::single`] does the same with a closure.
+    ///
+    /// Errors: the number of threads was not said.
+    #[track_caller]
+    pub fn open_single(&self) -> Result<OpenBody<'_>, KernelError> {
+        let begun = Source { statement: "single", location: Location::caller() };
         let begin = || {
             let mut core = self.core();
-            core.begin(Source { statement: "single", location });
+            core.begin(begun);
             let thread = core.thread()?;
             let thread = core.lower(&thread, Width::Bits32)?;
             let zero = core.constant(0, Width::Bits32);
             Ok(core.pure(Operation::Compare(Comparison::Equal, Number::I32), [thread, zero], Width::Predicate))
         };
-        let register = begin().map_err(|refusal: Reason| refusal.at("single", location))?;
-        self.branch("single", Flag { build: self, register }, body, || Ok(()), location)
+        let register = begin().map_err(|reason| begun.refuses(reason))?;
+        self.open_branch(begun, Flag { build: self, register })
     }
 }
 

@@ -12,9 +12,7 @@ use std::fmt;
 
 use tilewright_atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::{Expr, Symbolic};
-use tilewright_layout::{
-    Composed, Coord, Coordinate, Extent, Layout, ModePath, OuterMap, Stride, Swizzle, Tiler, Tree,
-};
+use tilewright_layout::{Composed, Coordinate, Extent, Layout, ModePath, OuterMap, Stride, Swizzle, Tiler, Tree};
 
 pub(super) use self::cut::BySlice;
 pub(crate) use self::cut::Cut;
@@ -22,6 +20,7 @@ use self::cut::{ByGroup, ByModes};
 pub(super) use self::cut::{ByLayout, ByTile, ByTiler};
 pub(crate) use self::cuttable::Cuttable;
 use super::Build;
+use super::arguments::{IntoCoord, IntoTile};
 use super::part::Part;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
@@ -132,10 +131,10 @@ impl<'k> View<'k> {
     /// Errors: tile or coordinate do not fit the shape; another view has another number of tiles,
     /// and no grid is said.
     #[track_caller]
-    pub fn local_tile(&self, tile: &str, at: impl Into<Coord<Expr>>) -> Result<View<'k>, KernelError> {
+    pub fn local_tile(&self, tile: impl IntoTile, at: impl IntoCoord) -> Result<View<'k>, KernelError> {
         let location = Location::caller();
         self.statement("local_tile", location);
-        self.tile_at(tile, at.into()).map_err(|refusal| refusal.at("local_tile", location))
+        self.tile_at(tile, at).map_err(|refusal| refusal.at("local_tile", location))
     }
 
     /// Tiles and rests, as `((tile),(rest))` (CuTe `zipped_divide`; `tensor_zipped_divide` of the
@@ -143,10 +142,10 @@ impl<'k> View<'k> {
     ///
     /// Errors: the tiler does not fit.
     #[track_caller]
-    pub fn zipped_divide(&self, tiler: &str) -> Result<View<'k>, KernelError> {
+    pub fn zipped_divide(&self, tiler: impl IntoTile) -> Result<View<'k>, KernelError> {
         let location = Location::caller();
         self.statement("zipped_divide", location);
-        let cut = || self.cut(&ByTile { tiler: &self.build.core().names.tiler(tiler)? });
+        let cut = || self.cut(&ByTile { tiler: &self.build.tiler(tiler)? });
         cut().map_err(|refusal| refusal.at("zipped_divide", location))
     }
 
@@ -155,11 +154,11 @@ impl<'k> View<'k> {
     ///
     /// Errors: the composite does not exist.
     #[track_caller]
-    pub fn compose(&self, by: &str) -> Result<View<'k>, KernelError> {
+    pub fn compose(&self, by: impl IntoTile) -> Result<View<'k>, KernelError> {
         let location = Location::caller();
         self.statement("compose", location);
         let cut = || {
-            let tiler = self.build.core().names.tiler(by)?;
+            let tiler = self.build.tiler(by)?;
             match tiler {
                 Tiler::Layout(layout) => self.cut(&ByLayout(&layout)),
                 tiler => self.cut(&ByTiler(&tiler)),
@@ -172,10 +171,10 @@ impl<'k> View<'k> {
     ///
     /// Errors: the coordinate does not fit the shape.
     #[track_caller]
-    pub fn slice(&self, at: impl Into<Coord<Expr>>) -> Result<View<'k>, KernelError> {
+    pub fn slice(&self, at: impl IntoCoord) -> Result<View<'k>, KernelError> {
         let location = Location::caller();
         self.statement("slice", location);
-        self.sliced(&at.into()).map_err(|refusal| refusal.at("slice", location))
+        self.slice_at(at).map_err(|refusal| refusal.at("slice", location))
     }
 
     /// The view after a layout of its indices that is a value: what `make_layout_tv` gave, for

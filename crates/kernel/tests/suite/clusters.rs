@@ -27,14 +27,6 @@ enum Defect {
     Count,
 }
 
-fn at(index: &Expr) -> Coord<Expr> {
-    Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())]).unwrap()
-}
-
-fn tile(row: impl Into<Expr>) -> Coord<Expr> {
-    Tree::flat([Slot::At(row.into()), Slot::At(Expr::from(0))]).unwrap()
-}
-
 /// Each block of a cluster stores the whole of a matrix (64, 32 K); each loads a part of the rows
 /// of each step for all.
 fn spread(blocks: u32, stages: i64, defect: Defect) -> Result<Kernel, KernelError> {
@@ -58,8 +50,8 @@ fn spread(blocks: u32, stages: i64, defect: Defect) -> Result<Kernel, KernelErro
                     if defect != Defect::Acquire {
                         stage.acquire()?;
                     }
-                    let from = source.slice(at(&turn))?.local_tile(&part, tile(k.rank()))?;
-                    let to = ring.slice(at(stage.index()))?.local_tile(&part, tile(k.rank()))?;
+                    let from = source.slice((.., .., &turn))?.local_tile(&part, (k.rank(), 0))?;
+                    let to = ring.slice((.., .., stage.index()))?.local_tile(&part, (k.rank(), 0))?;
                     stage.load_multicast(&from, &to, &all, 0)?;
                     stage.publish()?;
                     cursor.advance()
@@ -80,7 +72,7 @@ fn spread(blocks: u32, stages: i64, defect: Defect) -> Result<Kernel, KernelErro
                     },
                     _ => hears()?,
                 }
-                let read: View<'_> = ring.slice(at(stage.index()))?;
+                let read: View<'_> = ring.slice((.., .., stage.index()))?;
                 let release = || if defect == Defect::OwnRelease { stage.release() } else { stage.release_to(&all, 0) };
                 if defect == Defect::Early {
                     release()?;
@@ -89,7 +81,7 @@ fn spread(blocks: u32, stages: i64, defect: Defect) -> Result<Kernel, KernelErro
                 if defect == Defect::Written {
                     read.thread_part()?.store(&values)?;
                 }
-                own.slice(at(&turn))?.thread_part()?.store(&values)?;
+                own.slice((.., .., &turn))?.thread_part()?.store(&values)?;
                 if defect != Defect::Early {
                     release()?;
                 }
@@ -164,7 +156,7 @@ fn around(blocks: u32) -> Result<Kernel, KernelError> {
         let gets = k.shared::<f32>(&format!("(64,1,{}):(1,64,64)", blocks - 1))?;
         let pipeline = k.pipeline(i64::from(blocks) - 1, 2)?;
         let block = k.block_number(Axis::X);
-        let values = source.slice(at(&block))?.thread_part()?.load()?;
+        let values = source.slice((.., .., &block))?.thread_part()?.load()?;
         own.thread_part()?.store(&values)?;
         k.fence_async();
         k.cluster_barrier();
@@ -176,7 +168,7 @@ fn around(blocks: u32) -> Result<Kernel, KernelError> {
         to(0)?.store(&values)?;
         for step in 1..blocks {
             let stage = cursor.stage()?;
-            let place = gets.slice(at(&Expr::from(i64::from(step) - 1)))?;
+            let place = gets.slice((.., .., i64::from(step) - 1))?;
             k.single(|| {
                 stage.send(&own, &place, k.rank_after(step)?)?;
                 stage.publish()
@@ -437,9 +429,9 @@ fn given(turns: i64, passes: bool) -> Kernel {
             let place = Tree::flat([Slot::At(turn.clone()), Slot::At(k.block_number(Axis::X))])?;
             let all = Tree::leaf(Slot::All);
             let own: Coord<Expr> = Tree::tuple([&all, &all, &place])?;
-            let slot = at(&k.coordinate(&turn, &[2, turns])?[0]);
+            let slot = (.., .., &k.coordinate(&turn, &[2, turns])?[0]);
             let given = x.slice(own.clone())?.thread_part()?.load()?;
-            taken.slice(slot.clone())?.of_block(other.clone())?.thread_part()?.store(&given)?;
+            taken.slice(slot)?.of_block(other.clone())?.thread_part()?.store(&given)?;
             let stage = gives.stage()?;
             if passes {
                 stage.give_to("1:0", other.clone())?

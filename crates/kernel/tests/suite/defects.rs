@@ -9,16 +9,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::{Axis, Fence, Operation};
 use tilewright_kernel::program::{Instruction, Step};
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Program, ptx};
-use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Tree};
-
-fn at(index: &Expr) -> Coord<Expr> {
-    Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())]).unwrap()
-}
-
-fn tile(row: impl Into<Expr>) -> Coord<Expr> {
-    Tree::flat([Slot::At(row.into()), Slot::At(Expr::from(0))]).unwrap()
-}
+use tilewright_layout::{Slot, Tree};
 
 /// `C = A B^T` for tiles of 64 x 64: two blocks of a cluster, four warps that multiply and four of
 /// which one thread loads, the rows of B a half each for both blocks, C by bulk stores.
@@ -38,7 +29,7 @@ fn product() -> Result<Kernel, Box<dyn std::error::Error>> {
         let whole = Tree::flat([Slot::At(block.clone()), Slot::All])?;
         let tiles_a = a.local_tile("(64,64)", whole)?;
         let tiles_b = b.local_tile("(32,64)", Tree::flat([Slot::At(k.rank()), Slot::All])?)?;
-        let tile_c = c.local_tile("(64,64)", tile(block))?;
+        let tile_c = c.local_tile("(64,64)", (block, 0))?;
         let ring = format!("S<3,3,3> o 0 o (64,64,{stages}):(64,1,4096)");
         let (left, right) = (k.shared_of(Element::Bf16, &ring)?, k.shared_of(Element::Bf16, &ring)?);
         let result = k.shared::<f32>("(64,64):(64,1)")?;
@@ -53,9 +44,9 @@ fn product() -> Result<Kernel, Box<dyn std::error::Error>> {
                 k.range(turns.clone(), |turn| {
                     let stage = cursor.stage()?;
                     stage.acquire()?;
-                    stage.load(&tiles_a.slice(at(&turn))?, &left.slice(at(stage.index()))?)?;
-                    let half = right.slice(at(stage.index()))?.local_tile("(32,64)", tile(k.rank()))?;
-                    stage.load_multicast(&tiles_b.slice(at(&turn))?, &half, "2:1", 0)?;
+                    stage.load(&tiles_a.slice((.., .., &turn))?, &left.slice((.., .., stage.index()))?)?;
+                    let half = right.slice((.., .., stage.index()))?.local_tile("(32,64)", (k.rank(), 0))?;
+                    stage.load_multicast(&tiles_b.slice((.., .., &turn))?, &half, "2:1", 0)?;
                     stage.publish()?;
                     cursor.advance()
                 })
@@ -70,7 +61,13 @@ fn product() -> Result<Kernel, Box<dyn std::error::Error>> {
             k.range(turns.clone(), |_| {
                 let stage = cursor.stage()?;
                 stage.wait()?;
-                k.mma(&mma, &sums, &left.slice(at(stage.index()))?, &right.slice(at(stage.index()))?, &sums)?;
+                k.mma(
+                    &mma,
+                    &sums,
+                    &left.slice((.., .., stage.index()))?,
+                    &right.slice((.., .., stage.index()))?,
+                    &sums,
+                )?;
                 k.wait_mma(0);
                 stage.release_to("2:1", 0)?;
                 cursor.advance()

@@ -9,11 +9,7 @@ use tilewright_kernel::interpret::{Interpreter, Schedule};
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Kernel, KernelError, Stage};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Tree};
-
-fn at(index: &Expr) -> Coord<Expr> {
-    Tree::flat([Slot::All, Slot::At(index.clone())]).unwrap()
-}
+use tilewright_layout::{Slot, Tree};
 
 /// What is wrong with a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +45,7 @@ fn ring(stages: i64, what: Ring, work: usize) -> Result<Kernel, KernelError> {
                 k.range(turns()?, |turn| {
                     let stage = cursor.stage()?;
                     stage.acquire()?;
-                    stage.load(&x.slice(at(&turn))?, &array.slice(at(stage.index()))?)?;
+                    stage.load(&x.slice((.., &turn))?, &array.slice((.., stage.index()))?)?;
                     stage.publish()?;
                     cursor.advance()
                 })
@@ -60,7 +56,9 @@ fn ring(stages: i64, what: Ring, work: usize) -> Result<Kernel, KernelError> {
             k.range(turns()?, |turn| {
                 let stage = cursor.stage()?;
                 stage.wait()?;
-                y.slice(at(&turn))?.thread_part()?.store(&array.slice(at(stage.index()))?.thread_part()?.load()?)?;
+                y.slice((.., &turn))?
+                    .thread_part()?
+                    .store(&array.slice((.., stage.index()))?.thread_part()?.load()?)?;
                 stage.release()?;
                 cursor.advance()
             })
@@ -188,7 +186,7 @@ fn turns(stages: i64) -> Kernel {
                         let stage = cursor.stage()?;
                         stage.acquire()?;
                         let from = Tree::flat([Slot::All, Slot::At(half.into()), Slot::At(turn.clone())])?;
-                        stage.load(&x.slice(from)?, &array.slice(at(stage.index()))?)?;
+                        stage.load(&x.slice(from)?, &array.slice((.., stage.index()))?)?;
                         stage.publish()?;
                         cursor.advance()?;
                     }
@@ -204,7 +202,7 @@ fn turns(stages: i64) -> Kernel {
                     let stage = cursor.stage()?;
                     stage.wait()?;
                     let to = Tree::flat([Slot::All, Slot::At(i64::from(warp).into()), Slot::At(turn)])?;
-                    y.slice(to)?.thread_part()?.store(&array.slice(at(stage.index()))?.thread_part()?.load()?)?;
+                    y.slice(to)?.thread_part()?.store(&array.slice((.., stage.index()))?.thread_part()?.load()?)?;
                     stage.release()?;
                     cursor.advance_by(2)
                 })

@@ -6,7 +6,7 @@ use tilewright_kernel::interpret::{CheckError, Interpreter, check};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Stage, ptx};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Tree};
+use tilewright_layout::{Slot, Tree};
 
 /// What one of the kernels below leaves out or does too early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +28,6 @@ enum Defect {
     Bytes,
     /// Stages count a release more than there is.
     Count,
-}
-
-/// `(_,_,index)`.
-fn at(index: &Expr) -> Coord<Expr> {
-    Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())]).unwrap()
 }
 
 /// Copies a matrix of 16-bit elements: a warp loads tiles of `rows` x `columns`, two others store.
@@ -59,7 +54,7 @@ fn copied(rows: i64, columns: i64, swizzle: &str, stages: i64, defect: Defect) -
                     if defect == Defect::Bytes {
                         stage.publish()?;
                     }
-                    stage.load(&from.slice(at(&turn))?, &ring.slice(at(stage.index()))?)?;
+                    stage.load(&from.slice((.., .., &turn))?, &ring.slice((.., .., stage.index()))?)?;
                     if !matches!(defect, Defect::Publish | Defect::Bytes) {
                         stage.publish()?;
                     }
@@ -83,7 +78,7 @@ fn copied(rows: i64, columns: i64, swizzle: &str, stages: i64, defect: Defect) -
                 if defect == Defect::Early {
                     stage.release()?;
                 }
-                k.copy_predicated(&copy, &ring.slice(at(stage.index()))?, &to.slice(at(&turn))?)?;
+                k.copy_predicated(&copy, &ring.slice((.., .., stage.index()))?, &to.slice((.., .., &turn))?)?;
                 if !matches!(defect, Defect::Early | Defect::Release) {
                     stage.release()?;
                 }
@@ -182,7 +177,7 @@ fn stored(rows: i64, columns: i64, swizzle: &str, missing: Missing) -> Result<Ke
                 })?;
             }
             k.barrier();
-            k.copy_predicated(&copy, &from.slice(at(&turn))?, &staged)?;
+            k.copy_predicated(&copy, &from.slice((.., .., &turn))?, &staged)?;
             if missing != Missing::Fence {
                 k.fence_async();
             }
@@ -190,7 +185,7 @@ fn stored(rows: i64, columns: i64, swizzle: &str, missing: Missing) -> Result<Ke
                 k.barrier();
             }
             k.single(|| {
-                k.store_bulk(&staged, &to.slice(at(&turn))?)?;
+                k.store_bulk(&staged, &to.slice((.., .., &turn))?)?;
                 if missing != Missing::Commit {
                     k.commit_bulk();
                 }
@@ -274,7 +269,7 @@ fn what_cannot_be_is_refused() {
         let tile = source.local_tile("(16,64)", k.block("(x,y)")?)?;
         let ring = k.shared::<u16>("S<3,3,3> o 0 o (16,64,2):(64,1,1056)")?;
         let stage = k.pipeline(2, 1)?.cursor()?.stage()?;
-        stage.load(&tile, &ring.slice(at(&Expr::from(1)))?)
+        stage.load(&tile, &ring.slice((.., .., 1))?)
     });
     assert!(apart.unwrap_err().to_string().contains("at a multiple of 128 bytes"));
 

@@ -3,8 +3,6 @@
 use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::interpret::{Interpreter, check};
 use tilewright_kernel::{Build, Kernel, KernelError, ptx};
-use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Tree};
 
 /// Roles of four warps with so many registers each; 0 says nothing.
 fn shares(threads: i64, resident: u32, counts: &[u32]) -> Result<Kernel, KernelError> {
@@ -65,10 +63,6 @@ fn roles_share_the_registers_of_a_block() {
     assert_eq!(refused(&|k| (0..16).try_for_each(|_| k.meeting(64).map(|_| ()))), "E0911");
 }
 
-fn at(index: &Expr) -> Coord<Expr> {
-    Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())]).unwrap()
-}
-
 /// Adds what turns bring, of which copies run ahead.
 fn summed(stages: i64) -> Result<Kernel, KernelError> {
     Kernel::build("summed", |k: &Build| {
@@ -86,9 +80,9 @@ fn summed(stages: i64) -> Result<Kernel, KernelError> {
         k.staged(
             stages,
             k.size("K")?,
-            |turn, stage| k.copy(&copy, &source.slice(at(turn))?, &held.slice(at(stage))?),
+            |turn, stage| k.copy(&copy, &source.slice((.., .., turn))?, &held.slice((.., .., stage))?),
             |_, stage| {
-                let values = held.slice(at(stage))?.compose(others)?.thread_part()?.load()?;
+                let values = held.slice((.., .., stage))?.compose(others)?.thread_part()?.load()?;
                 let sum = sums.zip(&values, |a, b| Ok(a + b))?;
                 sums.set(&sum.numbers()?)
             },

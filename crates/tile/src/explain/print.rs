@@ -6,24 +6,31 @@ use tilewright_kernel::Route;
 
 use super::{Choice, Explanation};
 
-/// Registers that a thread may have.
+/// The most registers of a thread.
 const REGISTERS: i64 = 255;
-/// How many reasons and values are listed.
+/// The number of reasons and values that are listed.
 const LISTED: usize = 4;
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.program)?;
-        writeln!(f, "\n{} warps of 32 threads; a value `t (m,n) by (threads,values):(..)` is held so", self.warps)?;
+        writeln!(
+            f,
+            "\n{} warps of 32 threads; a value is shown with its type, its shape and its thread-value layout",
+            self.warps
+        )?;
         self.roles.iter().try_for_each(|line| writeln!(f, "{line}"))?;
-        writeln!(f, "about {:.0} cycles of a multiprocessor a block, by what is counted", self.cycles)?;
+        writeln!(f, "estimated {:.0} cycles of a multiprocessor per block", self.cycles)?;
         match self.bound == self.cycles {
-            true => writeln!(f, "no assignment of the layouts that were weighed costs less")?,
-            false => writeln!(f, "the best assignment costs at least {:.0}", self.bound)?,
+            true => writeln!(f, "no other assignment of the candidate layouts costs less")?,
+            false => writeln!(f, "the best assignment costs at least {:.0} cycles", self.bound)?,
         }
         self.assumed.iter().try_for_each(|line| writeln!(f, "{line}"))?;
         self.registers(f)?;
-        writeln!(f, "\nwhat asked for each layout, and what the best costs where a value has another one:")?;
+        writeln!(
+            f,
+            "\norigin of each layout, and the cost of the best assignment with another layout for that value:"
+        )?;
         let width = self.choices.iter().map(|own| own.origin.len()).max().unwrap_or(0);
         self.choices.iter().try_for_each(|own| self.choice(own, width, f))?;
         self.changes(f)?;
@@ -35,7 +42,7 @@ impl fmt::Display for Explanation {
 impl Explanation {
     fn changes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.conversions.is_empty() {
-            return writeln!(f, "\nno tile changes its layout");
+            return writeln!(f, "\nno layout conversions");
         }
         writeln!(f, "\nconversions:")?;
         for own in &self.conversions {
@@ -60,10 +67,10 @@ impl Explanation {
         if self.taken.len() > LISTED {
             list.push("..".to_string());
         }
-        write!(f, "whole tiles take up to {sum} registers of a thread at once, at line {}: ", widest.line())?;
+        write!(f, "live tiles take up to {sum} registers per thread, at line {}: ", widest.line())?;
         writeln!(f, "{}", list.join(", "))?;
         if sum > REGISTERS {
-            let rest = "the assembler makes some later or keeps them in local memory";
+            let rest = "the assembler recomputes or spills the rest";
             writeln!(f, "a thread has {REGISTERS}: {rest}; smaller tiles or more warps help")?;
         }
         Ok(())
@@ -71,14 +78,14 @@ impl Explanation {
 
     fn choice(&self, choice: &Choice, width: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "  {:<4} {:<width$}", choice.name, choice.origin)?;
-        let Some(next) = &choice.next else { return writeln!(f, "  no choice") };
+        let Some(next) = &choice.next else { return writeln!(f, "  the only candidate") };
         let more = 100.0 * (next.cycles / self.cycles.max(1.0) - 1.0);
         match next.cycles > self.cycles {
             true if next.bound < next.cycles => write!(f, "  at most {more:.1} % more")?,
             true => write!(f, "  {more:>5.1} % more")?,
-            false => write!(f, "  {:>12}", "as much")?,
+            false => write!(f, "  {:>12}", "the same")?,
         }
-        write!(f, " by {}, of {}", next.held, choice.weighed)?;
+        write!(f, " with {}; {} candidates", next.held, choice.weighed)?;
         let one = |(what, more): &(String, f64)| format!("{what} {more:+.0}");
         let because: Vec<String> = next.because.iter().filter(|own| own.1.abs() >= 0.5).take(LISTED).map(one).collect();
         if because.is_empty() { writeln!(f) } else { writeln!(f, ": {}", because.join(", ")) }

@@ -59,7 +59,7 @@ fn more(next: &NextBest, explained: &Explanation) -> String {
     // Where the search could not show that there is no cheaper one.
     let at_most = if next.bound < next.cycles { "at most " } else { "" };
     match (next.cycles > explained.cycles, because.is_empty()) {
-        (false, _) => "as much".to_string(),
+        (false, _) => "the same".to_string(),
         (true, true) => format!("{at_most}{share:.1} % more"),
         (true, false) => format!("{at_most}{share:.1} % more cycles: {}", because.join(", ")),
     }

@@ -10,6 +10,7 @@ use tilewright_layout::{Coord, Coordinate, Extent, Layout, LayoutError, Slot, St
 use super::cut::{ByCopy, ByMma, BySlice, ByThread, ByTile, Cut};
 use super::{Place, View, known_shape};
 use crate::builder::Build;
+use crate::builder::arguments::{IntoCoord, IntoTile};
 use crate::builder::core::Core;
 use crate::builder::part::Part;
 use crate::error::Reason;
@@ -29,8 +30,12 @@ pub(crate) trait Cuttable<'k>: Sized {
 
     fn cut(&self, by: &impl Cut) -> Result<Self, Reason>;
 
-    fn tile_at(&self, tile: &str, at: Coord<Expr>) -> Result<Self, Reason> {
-        let tiler = self.build().core().names.tiler(tile)?;
+    fn slice_at(&self, at: impl IntoCoord) -> Result<Self, Reason> {
+        self.sliced(&at.into_coord()?)
+    }
+
+    fn tile_at(&self, tile: impl IntoTile, at: impl IntoCoord) -> Result<Self, Reason> {
+        let (tiler, at) = (self.build().tiler(tile)?, at.into_coord()?);
         let divided = self.cut(&ByTile { tiler: &tiler })?;
         // One tile index may be written as a tuple of one.
         let layout = &divided.place().layout;

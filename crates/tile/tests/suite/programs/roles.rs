@@ -207,7 +207,7 @@ fn groups_attend() {
         let sizes = [("S", length as i64), ("H", heads as i64)];
         let case = Case::new(&sizes, &[("q", q), ("k", k), ("v", v)]);
         let roles = agrees(&attention(head, keys, order), &case, &wanted, 1.0 / 64.0);
-        assert!(says(&roles, "wgmma") && says(&roles, "goes on while the next one begins"));
+        assert!(says(&roles, "wgmma") && says(&roles, "overlaps the next iteration"));
         let words = match order {
             Order::Down => "whole from turn 2 on",
             // The greatest difference counts: half a turn less, and two turns would do.
@@ -265,7 +265,7 @@ fn groups_attend_in_eight_bits() {
         let case = Case::new(&[("S", length as i64), ("H", 1)], &[("q", q), ("k", k), ("v", v)]);
         let text = narrow(&attention(head, keys, order), head);
         let roles = agrees(&text, &case, &wanted, most);
-        assert!(most < 1.0 / 8.0 && says(&roles, "wgmma") && says(&roles, "goes on while the next one begins"));
+        assert!(most < 1.0 / 8.0 && says(&roles, "wgmma") && says(&roles, "overlaps the next iteration"));
         // The powers are a factor where they are: no lane gives any to another, but sums of rows.
         let compiled = text.parse::<Program>().unwrap().compile_for(Target::Sm90a).unwrap();
         assert!(compiled.explain().unwrap().conversions.iter().all(|own| own.instructions == 0), "{head}");
@@ -348,7 +348,7 @@ tile twice {
     }
     let case = Case::new(&[("M", m as i64), ("K", k as i64)], &[("a", a), ("b", b)]);
     let roles = agrees(text, &case, &wanted, 0.0);
-    assert!(says(&roles, "wgmma") && !says(&roles, "goes on while the next one begins"), "{roles:?}");
+    assert!(says(&roles, "wgmma") && !says(&roles, "overlaps the next iteration"), "{roles:?}");
 }
 
 /// Blocks with more turns behind along x: all of them are taken, in whole rounds and in a last one
@@ -434,7 +434,7 @@ fn what_is_open_is_printed_as_a_bound() {
     let says = |explained: &tilewright_tile::Explanation, words: &str| explained.to_string().matches(words).count();
     assert_eq!(says(&explained, &format!("at most {more}")), 1, "{explained}");
     assert_eq!(says(&explained, "at most"), 1, "{explained}");
-    assert_eq!(says(&explained, "no assignment of the layouts that were weighed costs less"), 1);
+    assert_eq!(says(&explained, "no other assignment of the candidate layouts costs less"), 1);
     explained.bound = 1000.0;
     assert_eq!(says(&explained, "the best assignment costs at least 1000"), 1, "{explained}");
     assert_eq!(says(&explained, "no assignment"), 0, "{explained}");

@@ -1,0 +1,236 @@
+//! What statements take: coordinates, tiles and shapes, as the tuples of a Rust program.
+//!
+//! Text is for layouts whose sizes have names. Everything else is a value: `(64, 64)` is a tile, and
+//! `(.., .., k_tile)` is a coordinate of which the first two modes stay.
+
+use std::ops::RangeFull;
+
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, LayoutError, Slot, Tiler, Tree};
+
+/// A coordinate of a statement: an index, `..` for a mode that stays, or a tuple of these.
+///
+/// ```
+/// use tilewright_kernel::{Kernel, interpret};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // Each thread sums a column of a tile of 8 x 32.
+/// let kernel = Kernel::build("columns", |k| {
+///     let (x, y) = (k.input::<i32>("x", "(8,32):(32,1)")?, k.output::<i32>("y", "32:1")?);
+///     k.threads(32)?;
+///     let column = x.slice((.., k.thread()?))?.load()?;
+///     let sum = column.numbers()?.into_iter().reduce(|a, b| a + b).expect("there are eight rows");
+///     let own = y.slice(k.thread()?)?;
+///     let result = own.fragment()?;
+///     result.fill(sum)?;
+///     own.store(&result)
+/// })?;
+/// interpret::check(kernel.program(), &[])?;
+/// # Ok(())
+/// # }
+/// ```
+pub trait IntoCoord {
+    /// The coordinate.
+    ///
+    /// Errors: a tuple is too deep.
+    fn into_coord(self) -> Result<Coord<Expr>, LayoutError>;
+}
+
+impl IntoCoord for Coord<Expr> {
+    fn into_coord(self) -> Result<Coord<Expr>, LayoutError> {
+        Ok(self)
+    }
+}
+
+impl IntoCoord for &Coord<Expr> {
+    fn into_coord(self) -> Result<Coord<Expr>, LayoutError> {
+        Ok(self.clone())
+    }
+}
+
+impl IntoCoord for Slot<Expr> {
+    fn into_coord(self) -> Result<Coord<Expr>, LayoutError> {
+        Ok(Tree::leaf(self))
+    }
+}
+
+/// A mode that stays, as `_` in text.
+impl IntoCoord for RangeFull {
+    fn into_coord(self) -> Result<Coord<Expr>, LayoutError> {
+        Ok(Tree::leaf(Slot::All))
+    }
+}
+
+impl IntoCoord for Expr {
+    fn into_coord(self) -> Result<Coord<Expr>, LayoutError> {
+        Ok(Tree::leaf(Slot::At(self)))
+    }
+}
+
+impl IntoCoord for &Expr {
+    fn into_coord(self) -> Result<Coord<Expr>, LayoutError> {
+        self.clone().into_coord()
+    }
+}
+
+impl IntoCoord for i64 {
+    fn into_coord(self) -> Result<Coord<Expr>, LayoutError> {
+        Expr::from(self).into_coord()
+    }
+}
+
+impl IntoCoord for i32 {
+    fn into_coord(self) -> Result<Coord<Expr>, LayoutError> {
+        i64::from(self).into_coord()
+    }
+}
+
+/// The shape of a fragment or a tile: a number, or a tuple of shapes; text as well, `"(8,(2,4))"`.
+pub trait IntoShape {
+    /// The shape.
+    ///
+    /// Errors: the text is no shape; a tuple is too deep.
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError>;
+}
+
+impl IntoShape for Tree<i64> {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        Ok(self)
+    }
+}
+
+impl IntoShape for &Tree<i64> {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        Ok(self.clone())
+    }
+}
+
+impl IntoShape for i64 {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        Ok(Tree::from(self))
+    }
+}
+
+impl IntoShape for i32 {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        i64::from(self).into_shape()
+    }
+}
+
+impl IntoShape for &str {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        self.parse()
+    }
+}
+
+impl IntoShape for &String {
+    fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+        self.parse()
+    }
+}
+
+/// How a tensor is cut: text of a shape, a layout or a tiler, in which sizes may have names, or a
+/// shape as a tuple.
+#[derive(Debug, Clone)]
+pub enum TileArgument {
+    /// Text, which is read with the names that the kernel has declared.
+    Text(String),
+    /// A tiler.
+    Tiler(Tiler<Expr>),
+}
+
+/// What a statement takes as a tile: see [`TileArgument`].
+///
+/// ```
+/// use tilewright_kernel::Kernel;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // The same tile, as a tuple and as text.
+/// for by_tuple in [false, true] {
+///     Kernel::build("copy", |k| {
+///         let (x, y) = (k.input::<f32>("x", "(64,64):(64,1)")?, k.output::<f32>("y", "(64,64):(64,1)")?);
+///         k.threads(32)?;
+///         let block = k.block("(x,y)")?;
+///         let tile = if by_tuple { x.local_tile((32, 8), &block)? } else { x.local_tile("(32,8)", &block)? };
+///         y.local_tile((32, 8), block)?.thread_part()?.store(&tile.thread_part()?.load()?)
+///     })?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub trait IntoTile {
+    /// The tile.
+    ///
+    /// Errors: a tuple is too deep; an extent is not positive.
+    fn into_tile(self) -> Result<TileArgument, LayoutError>;
+}
+
+impl IntoTile for &str {
+    fn into_tile(self) -> Result<TileArgument, LayoutError> {
+        Ok(TileArgument::Text(self.to_string()))
+    }
+}
+
+impl IntoTile for &String {
+    fn into_tile(self) -> Result<TileArgument, LayoutError> {
+        Ok(TileArgument::Text(self.clone()))
+    }
+}
+
+impl IntoTile for Tiler<Expr> {
+    fn into_tile(self) -> Result<TileArgument, LayoutError> {
+        Ok(TileArgument::Tiler(self))
+    }
+}
+
+impl IntoTile for Tree<i64> {
+    fn into_tile(self) -> Result<TileArgument, LayoutError> {
+        Tiler::from_shape(&self.map(|extent| Expr::from(*extent))).map(TileArgument::Tiler)
+    }
+}
+
+impl IntoTile for &Tree<i64> {
+    fn into_tile(self) -> Result<TileArgument, LayoutError> {
+        self.clone().into_tile()
+    }
+}
+
+impl IntoTile for i64 {
+    fn into_tile(self) -> Result<TileArgument, LayoutError> {
+        self.into_shape()?.into_tile()
+    }
+}
+
+impl IntoTile for i32 {
+    fn into_tile(self) -> Result<TileArgument, LayoutError> {
+        self.into_shape()?.into_tile()
+    }
+}
+
+macro_rules! tuples {
+    ($(($($part:ident)+))+) => {$(
+        impl<$($part: IntoCoord),+> IntoCoord for ($($part,)+) {
+            fn into_coord(self) -> Result<Coord<Expr>, LayoutError> {
+                #[expect(non_snake_case, reason = "a variable has the name of its type")]
+                let ($($part,)+) = self;
+                Tree::tuple([$(&$part.into_coord()?),+])
+            }
+        }
+
+        impl<$($part: IntoShape),+> IntoShape for ($($part,)+) {
+            fn into_shape(self) -> Result<Tree<i64>, LayoutError> {
+                #[expect(non_snake_case, reason = "a variable has the name of its type")]
+                let ($($part,)+) = self;
+                Tree::tuple([$(&$part.into_shape()?),+])
+            }
+        }
+
+        impl<$($part: IntoShape),+> IntoTile for ($($part,)+) {
+            fn into_tile(self) -> Result<TileArgument, LayoutError> {
+                self.into_shape()?.into_tile()
+            }
+        }
+    )+};
+}
+
+tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
