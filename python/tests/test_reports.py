@@ -68,7 +68,7 @@ def test_what_the_command_does_with_a_kernel_python_does(name, sizes):
     assert kernel.cost("A100", **sizes).machine == "A100" and kernel.cost(**sizes).sectors > 0
     assert str(kernel.draw(**sizes))
     if kernel.is_tile:
-        assert "what asked for each layout" in kernel.explain()
+        assert "origin of each layout" in kernel.explain()
     else:
         with pytest.raises(TypeError, match="no tile program"):
             kernel.explain()

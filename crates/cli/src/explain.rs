@@ -33,10 +33,12 @@ pub struct Options {
 
 pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let environment = &mut reader::environment();
-    match &options.output {
+    let told = match &options.output {
         Some(file) => derivation::write(&options.subject, file, options.theme.into(), environment, terminal),
         None => tell(&options.subject, options.brief, environment, terminal),
-    }
+    };
+    reader::note(environment);
+    told
 }
 
 /// Where the pages about codes are: each crate has those of its own refusals.

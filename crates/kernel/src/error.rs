@@ -261,6 +261,10 @@ impl Reason {
     }
 }
 
+fn is_number(text: &str) -> bool {
+    text.parse::<i64>().is_ok()
+}
+
 /// A refused kernel: why, at which statement, and on which line of its author's text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelError(Box<(Reason, Source)>);
@@ -335,7 +339,10 @@ impl KernelError {
                 _ => "use a name that stands in the layout of a tensor, as M in `(M,64):(64,1)`".to_string(),
             },
             // What is known is a multiple of nothing else.
-            Reason::Outside { extent, .. } if extent.parse::<i64>().is_ok() => {
+            Reason::Outside { coordinate, extent, .. } if is_number(coordinate) && is_number(extent) => {
+                format!("take an index below {extent}")
+            }
+            Reason::Outside { extent, .. } if is_number(extent) => {
                 format!("cut tiles whose extents divide {extent}, or use the predicated form of the statement")
             }
             Reason::Outside { extent, .. } => {
@@ -418,6 +425,9 @@ impl fmt::Display for Reason {
             }
             Reason::Size { name, known } => {
                 write!(f, "the size {name} is in no layout of a tensor; the sizes are {}", known.join(", "))
+            }
+            Reason::Outside { tensor, coordinate, mode, extent } if is_number(coordinate) && is_number(extent) => {
+                write!(f, "mode {mode} of {tensor} has {extent} indices from 0 on, and {coordinate} is none of them")
             }
             Reason::Outside { tensor, coordinate, mode, extent } => {
                 write!(

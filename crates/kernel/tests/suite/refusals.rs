@@ -43,6 +43,31 @@ fn the_line_is_that_of_the_statement() {
 }
 
 #[test]
+fn a_constant_index_past_the_end_is_named_with_the_extent() {
+    let at = |index: i64| {
+        move |k: &Build| -> Outcome {
+            let (x, y) = (k.input::<f32>("x", "(8,4):(4,1)")?, k.output::<f32>("y", "(8,4):(4,1)")?);
+            k.threads(32)?;
+            y.slice((7, ..))?.store(&x.slice((index, ..))?.load()?)
+        }
+    };
+    for index in [8, 9] {
+        let error = refused(at(index));
+        assert_eq!(error.code(), "E0903");
+        assert!(error.to_string().contains(&format!("has 8 indices from 0 on, and {index} is none")), "{error}");
+        assert_eq!(error.help().as_deref(), Some("take an index below 8"));
+    }
+    assert!(!Kernel::build("k", at(7)).is_err_and(|error| error.code() == "E0903"));
+}
+
+#[test]
+fn memory_that_begins_at_its_last_element_is_no_view_of_a_tensor() {
+    let error = refused(|k| k.input::<f32>("x", "8:1")?.recast(Element::I32, "8:-1").map(drop));
+    assert_eq!(error.code(), "E0903");
+    assert!(error.to_string().contains("may lead back before it"), "{error}");
+}
+
+#[test]
 fn elements_that_may_not_exist_are_refused_and_predicated_ones_are_not() {
     let write = |layout: &'static str, predicated: bool| {
         move |k: &Build| -> Outcome {
