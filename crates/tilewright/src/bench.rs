@@ -319,7 +319,9 @@ fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memo
 /// let program = tile::Program::read(entry.name, entry.text)?;
 /// // On a machine with a GPU.
 /// if let Ok(device) = Device::open(0) {
-///     let measured = bench::tile(&device, &program, entry.sizes, entry.large, bench::REPEATS)?;
+///     let names = entry.sizes.iter().map(|(name, _)| *name);
+///     let large: Vec<(&str, i64)> = names.zip(entry.large.iter().copied()).collect();
+///     let measured = bench::tile(&device, &program, entry.sizes, &large, bench::REPEATS)?;
 ///     println!("{:.2e} bytes a second", measured.bandwidth());
 /// }
 /// # Ok(())

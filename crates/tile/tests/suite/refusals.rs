@@ -444,7 +444,7 @@ fn memory_that_goes_backwards_is_refused_by_its_layout() {
              store(y, ({place}), load(x, ({shape}), ({place})))\n}}"
         );
         let of_output =
-            format!("tile t {{\noutput y: f32 {layout}\ngrid 1\nstore(y, ({place}), full(({shape}), 1.0))\n}}");
+            format!("tile t {{\noutput y: f32 {layout}\ngrid 1\nstore(y, ({place}), broadcast(f32(1), ({shape})))\n}}");
         for text in [of_input, of_output] {
             let error = match Program::read("t.tile", &text).and_then(|program| program.compile()) {
                 Err(error) => error,

@@ -64,13 +64,13 @@ fn groups_multiply_matrices() {
         let case = Case::new(&sizes, &[("a", a), ("b", b), ("bias", bias)]);
         let text = product(tile, "product").replace("    grid", &format!("    warps {}\n    grid", 4 * groups));
         let roles = agrees(&text, &case, &wanted, 1.0 / 16.0);
-        assert!(says(&roles, &format!("{groups} group")), "{roles:?}");
+        assert!(says(&roles, &format!("{groups} consumer warpgroup")), "{roles:?}");
         // Those who bring leave their registers to the others, as many as a multiprocessor has.
         let kernel = text.parse::<Program>().unwrap().compile_for(Target::Sm90a).unwrap();
         let text = ptx::write(kernel.kernel().program(), Target::Sm90a).unwrap();
         let many = [240, 240, 0, 112][groups - 1];
         assert!(text.contains(&format!(".sync.aligned.u32 {many};")), "{groups} groups");
-        assert!(says(&roles, "wgmma") && says(&roles, "bulk stores") && says(&roles, "8 along x side by side"));
+        assert!(says(&roles, "wgmma") && says(&roles, "TMA stores") && says(&roles, "bands of 8 tiles along x"));
     }
 }
 
@@ -107,7 +107,7 @@ tile product {{
         let case = Case::new(&sizes, &[("a", a.clone()), ("b", b.clone())]);
         let roles = agrees(&text, &case, &wanted, 1.0 / 16.0);
         assert!(says(&roles, "wgmma"), "{roles:?}");
-        assert_eq!(says(&roles, "bulk stores"), in_bulk, "{columns} {line}: {roles:?}");
+        assert_eq!(says(&roles, "TMA stores"), in_bulk, "{columns} {line}: {roles:?}");
         let kernel = text.parse::<Program>().unwrap().compile_for(Target::Sm90a).unwrap();
         let text = ptx::write(kernel.kernel().program(), Target::Sm90a).unwrap();
         assert_eq!(text.contains(".bulk_group"), in_bulk, "{columns} {line}");
@@ -209,10 +209,10 @@ fn groups_attend() {
         let roles = agrees(&attention(head, keys, order), &case, &wanted, 1.0 / 64.0);
         assert!(says(&roles, "wgmma") && says(&roles, "overlaps the next iteration"));
         let words = match order {
-            Order::Down => "whole from turn 2 on",
-            // The greatest difference counts: half a turn less, and two turns would do.
-            Order::Past(_) => "whole but in the last 3",
-            _ => "whole but in the last turn",
+            Order::Down => "true everywhere from iteration 2 on",
+            // The greatest difference counts: with half an iteration less, two iterations would do.
+            Order::Past(_) => "true everywhere before the last 3",
+            _ => "true everywhere before the last iteration",
         };
         assert!(says(&roles, words), "{roles:?}");
     }
@@ -384,7 +384,7 @@ tile triangles {
         let sizes = [("M", rows as i64), ("K", depth as i64), ("Y", y as i64), ("Z", z as i64)];
         let text = text.replace("PART", &part.to_string());
         let roles = agrees(&text, &Case::new(&sizes, &[("a", a), ("b", b)]), &wanted, 1.0 / 512.0);
-        assert!(says(&roles, "forwards and backwards"), "{roles:?}");
+        assert!(says(&roles, "alternating order"), "{roles:?}");
         assert_eq!(says(&roles, "for each y and z"), part == 64, "{roles:?}");
     }
 }
@@ -437,7 +437,7 @@ fn what_is_open_is_printed_as_a_bound() {
     assert_eq!(says(&explained, "no other assignment of the candidate layouts costs less"), 1);
     explained.bound = 1000.0;
     assert_eq!(says(&explained, "the best assignment costs at least 1000"), 1, "{explained}");
-    assert_eq!(says(&explained, "no assignment"), 0, "{explained}");
+    assert_eq!(says(&explained, "no other assignment"), 0, "{explained}");
 }
 
 /// What an assignment costs is a number of cycles: none that is not possible was taken.
