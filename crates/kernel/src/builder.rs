@@ -212,7 +212,7 @@ impl Build {
     /// {
     ///     let (x, y) = (k.input::<f32>("x", "32:1")?, k.output::<f32>("y", "32:1")?);
     ///     k.threads(32)?;
-    ///     y.thread_part()?.store(&x.thread_part()?.load()?)?;
+    ///     y.slice(k.thread()?)?.store(&x.slice(k.thread()?)?.load()?)?;
     /// }
     /// assert_eq!(k.close()?.name(), "copy");
     /// # Ok(())

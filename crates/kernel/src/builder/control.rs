@@ -518,7 +518,7 @@ impl Build {
     /// let kernel = Kernel::build("absolute", |k| {
     ///     let (x, y) = (k.input::<f32>("x", "32:1")?, k.output::<f32>("y", "32:1")?);
     ///     k.threads(32)?;
-    ///     let (value, y) = (x.thread_part()?.load()?, y.thread_part()?);
+    ///     let (value, y) = (x.slice(k.thread()?)?.load()?, y.slice(k.thread()?)?);
     ///     let number = value.numbers()?[0];
     ///     let negative = k.open_when(number.lt(number.like(0.0)))?;
     ///     y.store(&value.map(|x| Ok(x * -1.0))?)?;
