@@ -132,6 +132,7 @@ impl IntoShape for &String {
 /// How a tensor is cut: text of a shape, a layout or a tiler, in which sizes may have names, or a
 /// shape as a tuple.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "it lives for one statement")]
 pub enum TileArgument {
     /// Text, which is read with the names that the kernel has declared.
     Text(String),
