@@ -16,6 +16,7 @@ pub mod memory;
 pub mod operation;
 pub mod register;
 pub mod scalar;
+mod target;
 pub mod verify;
 
 use std::fmt;

@@ -212,7 +212,7 @@ pub fn write(program: &Program, target: Target) -> Result<String, PtxError> {
 /// Errors: an operation has no instruction on any.
 pub fn least(program: &Program) -> Result<Target, PtxError> {
     let mut last = None;
-    for target in Target::ALL {
+    for target in Target::ALL.into_iter().filter(|target| *target >= program.least_target()) {
         match write(program, target) {
             Ok(_) => return Ok(target),
             Err(error @ (PtxError::Target { .. } | PtxError::Shared { .. })) => last = Some(error),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tilewright_kernel::Kernel;
-use tilewright_kernel::ptx::{self, Target};
+use tilewright_kernel::ptx::Target;
 
 use crate::meaning::Meaning;
 
@@ -87,7 +87,7 @@ impl Planned {
     /// ```
     pub fn on(self, target: Target) -> Planned {
         match self.otherwise {
-            Some(other) if ptx::write(self.kernel.program(), target).is_err() => {
+            Some(other) if !self.kernel.program().runs_on(target) => {
                 let other = Planned { bytes: self.bytes, operations: self.operations, sizes: self.sizes, ..*other };
                 other.on(target)
             }

@@ -1,7 +1,6 @@
 //! Copies behind a thread's back, and the barriers in shared memory that they arrive at.
 
 use super::writer::Writer;
-use super::{PtxError, Target};
 use crate::program::Instruction;
 use crate::program::memory::{Access, Cache, MapId};
 use crate::program::operation::{Number, Operation};
@@ -30,24 +29,16 @@ impl Writer<'_> {
         self.guarded(instruction.guard, &format!("mbarrier.init.shared.b64 {at}, {count};"));
     }
 
-    pub(super) fn barrier_arrive(
-        &mut self,
-        instruction: &Instruction,
-        access: &Access,
-        expect: u32,
-    ) -> Result<(), PtxError> {
-        self.least(Target::Sm90a, "an arrival without a state", instruction.source)?;
+    pub(super) fn barrier_arrive(&mut self, instruction: &Instruction, access: &Access, expect: u32) {
         let at = self.place(access, &mut instruction.inputs.iter().copied());
         let text = match expect {
             0 => format!("mbarrier.arrive.shared::cta.b64 _, {at};"),
             bytes => format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, {at}, {bytes};"),
         };
         self.guarded(instruction.guard, &text);
-        Ok(())
     }
 
-    pub(super) fn barrier_wait(&mut self, instruction: &Instruction, access: &Access) -> Result<(), PtxError> {
-        self.least(Target::Sm90a, "a wait that may sleep", instruction.source)?;
+    pub(super) fn barrier_wait(&mut self, instruction: &Instruction, access: &Access) {
         let mut inputs = instruction.inputs.iter().copied();
         let at = self.place(access, &mut inputs);
         let parity = match inputs.next() {
@@ -63,7 +54,6 @@ impl Writer<'_> {
         self.line(&format!("mbarrier.try_wait.parity{scope}.shared::cta.b64 {done}, {at}, {parity};"));
         self.line(&format!("@!{done} bra WAIT;"));
         self.line("}");
-        Ok(())
     }
 
     pub(super) fn bulk_load(
@@ -72,8 +62,7 @@ impl Writer<'_> {
         map: MapId,
         (to, barrier): (&Access, &Access),
         multicast: bool,
-    ) -> Result<(), PtxError> {
-        self.least(Target::Sm90a, "a bulk copy", instruction.source)?;
+    ) {
         let mut inputs = instruction.inputs.iter().copied();
         let (write, wait) = (self.place(to, &mut inputs), self.place(barrier, &mut inputs));
         let dimensions = self.program.map(map).dimensions.len();
@@ -91,16 +80,9 @@ impl Writer<'_> {
             "cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes{cast}{hint} {write}, {place}, {wait}{mask}{policy};"
         );
         self.guarded(instruction.guard, &text);
-        Ok(())
     }
 
-    pub(super) fn bulk_send(
-        &mut self,
-        instruction: &Instruction,
-        [to, barrier, from]: [&Access; 3],
-        bytes: u32,
-    ) -> Result<(), PtxError> {
-        self.least(Target::Sm90a, "a bulk copy", instruction.source)?;
+    pub(super) fn bulk_send(&mut self, instruction: &Instruction, [to, barrier, from]: [&Access; 3], bytes: u32) {
         let mut inputs = instruction.inputs.iter().copied();
         let [to, barrier, from] = [to, barrier, from].map(|access| {
             let register = access.addressed.then(|| inputs.next()).flatten();
@@ -112,7 +94,6 @@ impl Writer<'_> {
             "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [{to}], [{from}], {bytes}, [{barrier}];"
         );
         self.guarded(instruction.guard, &text);
-        Ok(())
     }
 
     /// The address in a cluster of what is at an address of each block, in the block of a rank.
@@ -124,42 +105,28 @@ impl Writer<'_> {
     }
 
     /// The address of an access in the block whose rank is the next input after its address.
-    pub(super) fn remote(
-        &mut self,
-        instruction: &Instruction,
-        access: &Access,
-        inputs: &mut impl Iterator<Item = Register>,
-    ) -> Result<String, PtxError> {
-        self.least(Target::Sm90a, "shared memory of another block", instruction.source)?;
+    pub(super) fn remote(&mut self, access: &Access, inputs: &mut impl Iterator<Item = Register>) -> String {
         let register = access.addressed.then(|| inputs.next()).flatten();
         let own = self.shared_address(access, register);
         let rank = inputs.next();
-        Ok(self.mapped(&own, rank))
+        self.mapped(&own, rank)
     }
 
-    pub(super) fn remote_arrive(
-        &mut self,
-        instruction: &Instruction,
-        access: &Access,
-        releases: bool,
-    ) -> Result<(), PtxError> {
-        let at = self.remote(instruction, access, &mut instruction.inputs.iter().copied())?;
+    pub(super) fn remote_arrive(&mut self, instruction: &Instruction, access: &Access, releases: bool) {
+        let at = self.remote(access, &mut instruction.inputs.iter().copied());
         // Without a scope where it can be: what was read has been read, and a release in the
         // cluster waits for all stores of the thread.
         let scope = if releases { ".release.cluster" } else { "" };
         self.guarded(instruction.guard, &format!("mbarrier.arrive{scope}.shared::cluster.b64 _, [{at}];"));
-        Ok(())
     }
 
-    pub(super) fn bulk_store(&mut self, instruction: &Instruction, map: MapId, from: &Access) -> Result<(), PtxError> {
-        self.least(Target::Sm90a, "a bulk copy", instruction.source)?;
+    pub(super) fn bulk_store(&mut self, instruction: &Instruction, map: MapId, from: &Access) {
         let mut inputs = instruction.inputs.iter().copied();
         let read = self.place(from, &mut inputs);
         let (rank, place) = self.box_of(map, inputs);
         let (hint, policy) = self.hint_of(from);
         let text = format!("cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group{hint} {place}, {read}{policy};");
         self.guarded(instruction.guard, &text);
-        Ok(())
     }
 
     /// What a bulk copy says to the cache: the name of its hint, and the operand.

@@ -1,7 +1,7 @@
 //! Conversions.
 
 use super::writer::Writer;
-use super::{PtxError, Target, arithmetic};
+use super::{PtxError, arithmetic};
 use crate::program::Instruction;
 use crate::program::operation::{Format, Number, Rounding};
 use crate::program::register::Width;
@@ -80,8 +80,11 @@ impl Writer<'_> {
             Format::Number(Number::F16) => "cvt.rn.f16x2.f32",
             Format::Number(Number::Bf16) => "cvt.rn.bf16x2.f32",
             Format::E4M3 | Format::E5M2 => {
-                self.least(Target::Sm89, "conversion to 8-bit floats", instruction.source)?;
-                if to == Format::E4M3 { "cvt.rn.satfinite.e4m3x2.f32" } else { "cvt.rn.satfinite.e5m2x2.f32" }
+                if to == Format::E4M3 {
+                    "cvt.rn.satfinite.e4m3x2.f32"
+                } else {
+                    "cvt.rn.satfinite.e5m2x2.f32"
+                }
             }
             other => {
                 return Err(PtxError::Operation {
@@ -95,11 +98,9 @@ impl Writer<'_> {
         Ok(())
     }
 
-    pub(super) fn widen_pair(&mut self, instruction: &Instruction, from: Format) -> Result<(), PtxError> {
-        self.least(Target::Sm89, "conversion from 8-bit floats", instruction.source)?;
+    pub(super) fn widen_pair(&mut self, instruction: &Instruction, from: Format) {
         let (input, result) = (self.register(instruction.inputs[0]), self.result(instruction));
         let source = if from == Format::E4M3 { "e4m3x2" } else { "e5m2x2" };
         self.line(&format!("cvt.rn.f16x2.{source} {result}, {input};"));
-        Ok(())
     }
 }

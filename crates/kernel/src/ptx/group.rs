@@ -1,7 +1,6 @@
 //! Products of four warps.
 
 use super::writer::Writer;
-use super::{PtxError, Target};
 use crate::program::Instruction;
 use crate::program::group::{Described, GroupFactors};
 use crate::program::memory::Access;
@@ -16,8 +15,7 @@ impl Writer<'_> {
         (factors, columns): (GroupFactors, u32),
         (a, b): (Option<&Described>, &Described),
         adds: bool,
-    ) -> Result<(), PtxError> {
-        self.least(Target::Sm90a, "a product of four warps", instruction.source)?;
+    ) {
         let mut inputs = instruction.inputs.iter().copied();
         let left = match a {
             Some(a) => {
@@ -50,7 +48,6 @@ impl Writer<'_> {
         self.line(&format!(
             "wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{sum}.{types} {{{sums}}}, {left}, {right}, {adds}{signs}{majors};"
         ));
-        Ok(())
     }
 
     /// A register with the matrix descriptor of a factor.
@@ -75,11 +72,5 @@ impl Writer<'_> {
         let high = u64::from(factor.stride >> 4) | factor.mode.code() << 30;
         self.line(&format!("mov.b64 {wide}, {{{low}, {high:#x}}};"));
         wide
-    }
-
-    pub(super) fn group_line(&mut self, instruction: &Instruction, text: &str) -> Result<(), PtxError> {
-        self.least(Target::Sm90a, "a product of four warps", instruction.source)?;
-        self.line(text);
-        Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! One instruction of a program as one or several of PTX.
 
+use super::PtxError;
 use super::arithmetic::kind;
 use super::writer::Writer;
-use super::{PtxError, Target};
 use crate::program::Instruction;
 use crate::program::operation::{Axis, Comparison, Fence, Matrix, Number, Operation, Shuffle, Special};
 use crate::program::register::Width;
@@ -21,6 +21,9 @@ impl Writer<'_> {
     }
 
     pub(super) fn instruction(&mut self, instruction: &Instruction) -> Result<(), PtxError> {
+        if let Some((least, what)) = instruction.needs() {
+            self.least(least, what, instruction.source)?;
+        }
         let inputs = &instruction.inputs;
         match &instruction.operation {
             Operation::Constant(_) => {}
@@ -31,10 +34,7 @@ impl Writer<'_> {
                     Special::Block(at) => format!("%ctaid.{}", axis(*at)),
                     Special::Blocks(at) => format!("%nctaid.{}", axis(*at)),
                     Special::Lane => "%laneid".to_string(),
-                    Special::ClusterRank => {
-                        self.least(Target::Sm90a, "a cluster", instruction.source)?;
-                        "%cluster_ctarank".to_string()
-                    }
+                    Special::ClusterRank => "%cluster_ctarank".to_string(),
                 };
                 self.line(&format!("mov.u32 {result}, {from};"));
             }
@@ -87,7 +87,7 @@ impl Writer<'_> {
             }
             Operation::Convert { from, to, rounding } => self.convert(instruction, *from, *to, *rounding)?,
             Operation::ConvertPair { to } => self.convert_pair(instruction, *to)?,
-            Operation::WidenPair { from } => self.widen_pair(instruction, *from)?,
+            Operation::WidenPair { from } => self.widen_pair(instruction, *from),
             Operation::Pack => {
                 let result = self.result(instruction);
                 let bits = self.program.width(instruction.outputs[0]).bits();
@@ -135,12 +135,12 @@ impl Writer<'_> {
             Operation::Claim => self.counted(instruction, "atom.global.inc.u32"),
             Operation::CountBlock => self.counted(instruction, "atom.acq_rel.gpu.global.inc.u32"),
             Operation::Atomic(operation, number, access) => self.atomic(instruction, *operation, *number, access),
-            Operation::Reduce(operation, number, access) => self.reduce(instruction, *operation, *number, access)?,
+            Operation::Reduce(operation, number, access) => self.reduce(instruction, *operation, *number, access),
             Operation::CopyAsync { to, from, or_zeros } => self.copy_async(instruction, to, from, *or_zeros),
             Operation::CommitAsync => self.line("cp.async.commit_group;"),
             Operation::WaitAsync(groups) => self.line(&format!("cp.async.wait_group {groups};")),
             Operation::LoadMatrix { access, transposed } => self.load_matrix(instruction, access, *transposed),
-            Operation::StoreMatrix { access, transposed } => self.store_matrix(instruction, access, *transposed)?,
+            Operation::StoreMatrix { access, transposed } => self.store_matrix(instruction, access, *transposed),
             Operation::Multiply(matrix) => self.multiply(instruction, *matrix)?,
             Operation::Move => {
                 for (input, output) in inputs.iter().zip(&instruction.outputs) {
@@ -148,34 +148,32 @@ impl Writer<'_> {
                 }
             }
             Operation::MultiplyGroup { factors, columns, a, b, adds } => {
-                self.multiply_group(instruction, (*factors, *columns), (a.as_ref(), b), *adds)?;
+                self.multiply_group(instruction, (*factors, *columns), (a.as_ref(), b), *adds);
             }
-            Operation::FenceRegisters => self.group_line(instruction, "wgmma.fence.sync.aligned;")?,
-            Operation::CommitMultiply => self.group_line(instruction, "wgmma.commit_group.sync.aligned;")?,
+            Operation::FenceRegisters => self.line("wgmma.fence.sync.aligned;"),
+            Operation::CommitMultiply => self.line("wgmma.commit_group.sync.aligned;"),
             Operation::WaitMultiply(groups) => {
-                self.group_line(instruction, &format!("wgmma.wait_group.sync.aligned {groups};"))?;
+                self.line(&format!("wgmma.wait_group.sync.aligned {groups};"));
             }
             Operation::Barrier => self.line("bar.sync 0;"),
             Operation::NamedBarrier { number, threads } => self.line(&format!("bar.sync {number}, {threads};")),
             Operation::NamedArrive { number, threads } => self.line(&format!("bar.arrive {number}, {threads};")),
             Operation::Elect => {
-                self.least(Target::Sm90a, "an elected lane", instruction.source)?;
                 let result = self.result(instruction);
                 self.line(&format!("elect.sync _|{result}, 0xffffffff;"));
             }
             Operation::SetRegisters { count, more } => {
                 let way = if *more { "inc" } else { "dec" };
-                self.hopper_line(instruction, &format!("setmaxnreg.{way}.sync.aligned.u32 {count};"))?;
+                self.line(&format!("setmaxnreg.{way}.sync.aligned.u32 {count};"));
             }
-            Operation::WaitLaunches => self.hopper_line(instruction, "griddepcontrol.wait;")?,
-            Operation::LaunchNext => self.hopper_line(instruction, "griddepcontrol.launch_dependents;")?,
+            Operation::WaitLaunches => self.line("griddepcontrol.wait;"),
+            Operation::LaunchNext => self.line("griddepcontrol.launch_dependents;"),
             Operation::WarpBarrier => self.line("bar.warp.sync 0xffffffff;"),
             Operation::Fence(fence) => {
                 let text = match fence {
                     Fence::Block => "fence.acq_rel.cta;",
                     Fence::Device => "fence.acq_rel.gpu;",
                     Fence::AsyncShared => {
-                        self.least(Target::Sm90a, "a proxy fence", instruction.source)?;
                         // What was stored may be in another block.
                         match self.program.has(|operation| {
                             matches!(operation, Operation::RemoteStore(_) | Operation::RemoteReduce(..))
@@ -184,52 +182,38 @@ impl Writer<'_> {
                             false => "fence.proxy.async.shared::cta;",
                         }
                     }
-                    Fence::AsyncGlobal => {
-                        self.least(Target::Sm90a, "a proxy fence", instruction.source)?;
-                        "fence.proxy.async.global;"
-                    }
-                    Fence::BarrierInit => {
-                        self.least(Target::Sm90a, "a fence of barriers", instruction.source)?;
-                        "fence.mbarrier_init.release.cluster;"
-                    }
+                    Fence::AsyncGlobal => "fence.proxy.async.global;",
+                    Fence::BarrierInit => "fence.mbarrier_init.release.cluster;",
                 };
                 self.line(text);
             }
             Operation::BarrierInit { access, count } => self.barrier_init(instruction, access, *count),
-            Operation::BarrierArrive { access, expect } => self.barrier_arrive(instruction, access, *expect)?,
-            Operation::BarrierWait { access } => self.barrier_wait(instruction, access)?,
-            Operation::RemoteArrive { access, releases } => self.remote_arrive(instruction, access, *releases)?,
-            Operation::RemoteLoad(access) => self.remote_load(instruction, access)?,
-            Operation::RemoteStore(access) => self.remote_store(instruction, access)?,
+            Operation::BarrierArrive { access, expect } => self.barrier_arrive(instruction, access, *expect),
+            Operation::BarrierWait { access } => self.barrier_wait(instruction, access),
+            Operation::RemoteArrive { access, releases } => self.remote_arrive(instruction, access, *releases),
+            Operation::RemoteLoad(access) => self.remote_load(instruction, access),
+            Operation::RemoteStore(access) => self.remote_store(instruction, access),
             Operation::RemoteReduce(operation, number, access) => {
-                self.remote_reduce(instruction, (*operation, *number), access)?;
+                self.remote_reduce(instruction, (*operation, *number), access);
             }
-            Operation::ClusterArrive => self.hopper_line(instruction, "barrier.cluster.arrive.aligned;")?,
-            Operation::ClusterWait => self.hopper_line(instruction, "barrier.cluster.wait.aligned;")?,
+            Operation::ClusterArrive => self.line("barrier.cluster.arrive.aligned;"),
+            Operation::ClusterWait => self.line("barrier.cluster.wait.aligned;"),
             Operation::BulkLoad { map, to, barrier, multicast } => {
-                self.bulk_load(instruction, *map, (to, barrier), *multicast)?;
+                self.bulk_load(instruction, *map, (to, barrier), *multicast);
             }
             Operation::BulkSend { to, barrier, from, bytes } => {
-                self.bulk_send(instruction, [to, barrier, from], *bytes)?;
+                self.bulk_send(instruction, [to, barrier, from], *bytes);
             }
-            Operation::BulkStore { map, from } => self.bulk_store(instruction, *map, from)?,
+            Operation::BulkStore { map, from } => self.bulk_store(instruction, *map, from),
             Operation::CommitBulk => {
-                self.least(Target::Sm90a, "a bulk copy", instruction.source)?;
                 self.line("cp.async.bulk.commit_group;");
             }
             Operation::WaitBulk { groups, read } => {
-                self.least(Target::Sm90a, "a bulk copy", instruction.source)?;
                 let read = if *read { ".read" } else { "" };
                 self.line(&format!("cp.async.bulk.wait_group{read} {groups};"));
             }
             Operation::Trap => self.line("trap;"),
         }
-        Ok(())
-    }
-
-    fn hopper_line(&mut self, instruction: &Instruction, text: &str) -> Result<(), PtxError> {
-        self.least(Target::Sm90a, "a cluster, a change of registers or a wait for launches", instruction.source)?;
-        self.line(text);
         Ok(())
     }
 
@@ -243,7 +227,6 @@ impl Writer<'_> {
             Matrix::I8I32 => ("m16n8k32", "s32.s8.s8.s32"),
             Matrix::U8I32 => ("m16n8k32", "s32.u8.u8.s32"),
             Matrix::E4M3F32 | Matrix::E5M2F32 => {
-                self.least(Target::Sm89, "a product of 8-bit floats", instruction.source)?;
                 self.needs(8, 4);
                 let types = if matrix == Matrix::E4M3F32 { "f32.e4m3.e4m3.f32" } else { "f32.e5m2.e5m2.f32" };
                 ("m16n8k32", types)

@@ -2,7 +2,6 @@
 
 use super::arithmetic::{is_half, kind};
 use super::writer::Writer;
-use super::{PtxError, Target};
 use crate::program::Instruction;
 use crate::program::memory::{Access, Cache, Space};
 use crate::program::operation::{AtomicOperation, Number};
@@ -58,22 +57,20 @@ impl Writer<'_> {
         self.guarded(instruction.guard, &format!("ld.{space}{cache}.{shape} {registers}, {at};"));
     }
 
-    pub(super) fn remote_load(&mut self, instruction: &Instruction, access: &Access) -> Result<(), PtxError> {
-        let at = self.remote(instruction, access, &mut instruction.inputs.iter().copied())?;
+    pub(super) fn remote_load(&mut self, instruction: &Instruction, access: &Access) {
+        let at = self.remote(access, &mut instruction.inputs.iter().copied());
         let outputs = self.names(instruction.outputs.iter().copied());
         self.zeros(instruction, &outputs);
         let (shape, registers) = Self::shape(access, &outputs);
         self.guarded(instruction.guard, &format!("ld.shared::cluster.{shape} {registers}, [{at}];"));
-        Ok(())
     }
 
-    pub(super) fn remote_store(&mut self, instruction: &Instruction, access: &Access) -> Result<(), PtxError> {
+    pub(super) fn remote_store(&mut self, instruction: &Instruction, access: &Access) {
         let mut inputs = instruction.inputs.iter().copied();
-        let at = self.remote(instruction, access, &mut inputs)?;
+        let at = self.remote(access, &mut inputs);
         let values = self.names(inputs);
         let (shape, registers) = Self::shape(access, &values);
         self.guarded(instruction.guard, &format!("st.shared::cluster.{shape} [{at}], {registers};"));
-        Ok(())
     }
 
     pub(super) fn remote_reduce(
@@ -81,13 +78,12 @@ impl Writer<'_> {
         instruction: &Instruction,
         (operation, number): (AtomicOperation, Number),
         access: &Access,
-    ) -> Result<(), PtxError> {
+    ) {
         let mut inputs = instruction.inputs.iter().copied();
-        let at = self.remote(instruction, access, &mut inputs)?;
+        let at = self.remote(access, &mut inputs);
         let (name, bits) = atomic(operation, number);
         let value = self.names(inputs).join(", ");
         self.guarded(instruction.guard, &format!("red.relaxed.cluster.shared::cluster.{name}.{bits} [{at}], {value};"));
-        Ok(())
     }
 
     /// What a load leaves where its predicate is false.
@@ -154,7 +150,7 @@ impl Writer<'_> {
         operation: AtomicOperation,
         number: Number,
         access: &Access,
-    ) -> Result<(), PtxError> {
+    ) {
         let (name, bits) = atomic(operation, number);
         let mut inputs = instruction.inputs.iter().copied();
         let at = self.place(access, &mut inputs);
@@ -162,14 +158,12 @@ impl Writer<'_> {
         let space = self.space(access);
         let (count, values) = (values.len(), values.join(", "));
         let text = if count > 1 {
-            self.least(Target::Sm90a, "a vector of atomic additions", instruction.source)?;
             self.needs(8, 1);
             format!("red.{space}.{name}.v{count}.{bits} {at}, {{{values}}};")
         } else {
             format!("red.{space}.{name}.{bits} {at}, {values};")
         };
         self.guarded(instruction.guard, &text);
-        Ok(())
     }
 
     pub(super) fn load_matrix(&mut self, instruction: &Instruction, access: &Access, transposed: bool) {
@@ -180,13 +174,7 @@ impl Writer<'_> {
         self.line(&format!("ldmatrix.sync.aligned.m8n8.x{count}{turned}.shared.b16 {{{outputs}}}, {at};"));
     }
 
-    pub(super) fn store_matrix(
-        &mut self,
-        instruction: &Instruction,
-        access: &Access,
-        transposed: bool,
-    ) -> Result<(), PtxError> {
-        self.least(Target::Sm90a, "stmatrix", instruction.source)?;
+    pub(super) fn store_matrix(&mut self, instruction: &Instruction, access: &Access, transposed: bool) {
         self.needs(7, 8);
         let mut inputs = instruction.inputs.iter().copied();
         let at = self.place(access, &mut inputs);
@@ -194,7 +182,6 @@ impl Writer<'_> {
         let values = self.names(inputs);
         let (count, values) = (values.len(), values.join(", "));
         self.line(&format!("stmatrix.sync.aligned.m8n8.x{count}{turned}.shared.b16 {at}, {{{values}}};"));
-        Ok(())
     }
 }
 

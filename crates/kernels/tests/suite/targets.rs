@@ -17,7 +17,16 @@ fn plans_of_the_library_fit_their_targets() {
             for plan in plans {
                 let plan = plan.unwrap_or_else(|error| panic!("{}: {error}", entry.name)).on(target);
                 for kernel in plan.launches() {
-                    if let Err(error) = ptx::write(kernel.program(), target) {
+                    let written = ptx::write(kernel.program(), target);
+                    // What the program says of itself is what its text needs.
+                    assert_eq!(
+                        written.is_ok(),
+                        kernel.program().runs_on(target),
+                        "{} for {}",
+                        entry.name,
+                        target.name()
+                    );
+                    if let Err(error) = written {
                         assert_eq!(error.code(), "E0921", "{} for {}: {error}", entry.name, target.name());
                     }
                 }
