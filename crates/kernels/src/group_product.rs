@@ -4,6 +4,8 @@
 //! in f32, for any M, N and K that are multiples of what the kernel says of them.
 
 use tilewright_kernel::Element;
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::ptx::Target;
 
 use crate::error::PlanError;
 use crate::gemm::{self, Problem};
@@ -30,5 +32,5 @@ use crate::planned::Planned;
 ///
 /// Errors: there is no instruction for this type; K or N is no multiple of 8; a size below 1.
 pub fn group_product(element: Element, sizes: [i64; 3]) -> Result<Planned, PlanError> {
-    gemm::alone("group_product", &Problem::new(element, sizes)?)
+    gemm::alone("group_product", &Problem::new(element, sizes)?, &Machine::of_target(Target::Sm90a))
 }

@@ -16,7 +16,9 @@ use half::bf16;
 use tilewright::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright::gpu::{Device, Memory, ModuleOptions, Stream};
 use tilewright::kernel::interpret::Interpreter;
+use tilewright::kernel::machine::Machine;
 use tilewright::kernel::program::memory::Role;
+use tilewright::kernel::ptx::Target;
 use tilewright::kernel::{Build, Element, Kernel, KernelError, View};
 use tilewright::kernels::gemm::{Problem, Product};
 use tilewright::layout::Tiler;
@@ -225,7 +227,7 @@ fn roles() -> Built {
 
 // step 6
 fn planned([m, n, k]: [i64; 3]) -> Built {
-    let product = Product::new(&Problem::new(Element::Bf16, [m, n, k])?)?;
+    let product = Product::new(&Problem::new(Element::Bf16, [m, n, k])?, &Machine::of_target(Target::Sm90a))?;
     let kernels = product.kernels();
     match kernels[..] {
         [kernel] => Ok(kernel.clone()),

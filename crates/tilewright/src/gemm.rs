@@ -145,7 +145,7 @@ fn argument_of<'a>(
     operand: ProductTensor,
     (given, written): (&[Argument<'a>], &[Argument<'a>]),
 ) -> Option<Argument<'a>> {
-    let inputs = problem.function().map_or(0, |fused| fused.inputs.len());
+    let inputs = problem.epilogue().map_or(0, |fused| fused.inputs.len());
     let ends = inputs + if problem.scales().is_some() { 4 } else { 2 };
     match operand {
         ProductTensor::A => given.first().copied(),
@@ -176,11 +176,12 @@ impl DeviceProduct {
     /// Errors: as [`Product::new`]; there is no memory for the workspace; the driver refuses a
     /// kernel.
     pub fn new(device: &Device, problem: &Problem) -> Result<DeviceProduct, ProductError> {
+        let machine = device.machine()?;
         let kept = TunedPlans::from_environment().find(device, problem);
         // A plan that cannot be carried out is as none.
-        let product = match kept.and_then(|tuned| Product::planned(problem, &tuned.plan).ok()) {
+        let product = match kept.and_then(|tuned| Product::planned(problem, &tuned.plan, &machine).ok()) {
             Some(product) => product,
-            None => Product::new(problem)?,
+            None => Product::new(problem, &machine)?,
         };
         DeviceProduct::of(device, product, &ModuleOptions::default())
     }
@@ -281,7 +282,7 @@ impl DeviceProducts {
     /// Errors: as [`Products::new`]; there is no memory for the workspace; the driver refuses a
     /// kernel.
     pub fn new(device: &Device, problems: &Problems) -> Result<DeviceProducts, ProductError> {
-        DeviceProducts::of(device, Products::new(problems)?, &ModuleOptions::default())
+        DeviceProducts::of(device, Products::new(problems, &device.machine()?)?, &ModuleOptions::default())
     }
 
     /// The products of a plan of one's own.
@@ -428,7 +429,7 @@ pub fn gemm_groups<S: DeviceElement, T: DeviceElement>(
     let [rows, columns, result] =
         [matrix(S::TYPE, a.layout())?, matrix(S::TYPE, b.layout())?, matrix(T::TYPE, d.layout())?];
     let problem = Problem::grouped(rows, columns, result)?;
-    let groups = problem.groups().unwrap_or(0);
+    let groups = problem.row_groups().unwrap_or(0);
     let joined = ends.layout().coalesce().map_err(PlanError::from)?;
     let side_by_side = matches!(joined.leaves(), [leaf] if leaf.extent == groups && (groups == 1 || leaf.stride == 1));
     if !side_by_side {

@@ -3,6 +3,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use tilewright_kernel::Kernel;
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::ptx::Target;
 use tilewright_kernels::gemm::{Fused, Matrix, Pairs, Problem, Product, ProductTensor, Scales};
 use tilewright_kernels::{self as kernels, Expression, Norm, Place, PlanError, Planned, RowMatrix, Statistic};
@@ -274,7 +275,7 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: Asked, 
     if self::target(target)? != Target::Sm90a {
         return before_hopper(py, &problem, target);
     }
-    let product = py.detach(|| Product::new(&problem)).map_err(|error| refusal::of(py, &error))?;
+    let product = py.detach(|| Product::new(&problem, &Machine::of_target(Target::Sm90a))).map_err(|error| refusal::of(py, &error))?;
     let scales = 2 + asked.inputs.len();
     let result = if asked.scales.is_some() { scales + 2 } else { scales };
     let tensors = result + 1 + asked.keep.len();
@@ -307,9 +308,9 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: Asked, 
 fn before_hopper(py: Python<'_>, problem: &Problem, target: &str) -> PyResult<Plan> {
     let [m, n, k] = problem.sizes();
     let plain = Problem::of(
-        Matrix::rows(problem.factors(), [m, k]).map_err(|error| refusal::of(py, &error))?,
-        Matrix::rows(problem.factors(), [n, k]).map_err(|error| refusal::of(py, &error))?,
-        Matrix::rows(problem.result(), [m, n]).map_err(|error| refusal::of(py, &error))?,
+        Matrix::rows(problem.operand_type(), [m, k]).map_err(|error| refusal::of(py, &error))?,
+        Matrix::rows(problem.operand_type(), [n, k]).map_err(|error| refusal::of(py, &error))?,
+        Matrix::rows(problem.result_type(), [m, n]).map_err(|error| refusal::of(py, &error))?,
     );
     if !plain.is_ok_and(|plain| plain == *problem) {
         return Err(PyValueError::new_err(format!(
@@ -317,5 +318,5 @@ fn before_hopper(py: Python<'_>, problem: &Problem, target: &str) -> PyResult<Pl
              {problem} needs sm_90a"
         )));
     }
-    planned(py, kernels::product(problem.factors(), problem.result(), [m, n, k]), target)
+    planned(py, kernels::product(problem.operand_type(), problem.result_type(), [m, n, k]), target)
 }

@@ -5,6 +5,8 @@
 
 use tilewright::gemm::TunedPlans;
 use tilewright::gpu::Device;
+use tilewright::kernel::machine::Machine;
+use tilewright::kernel::ptx::Target;
 use tilewright::kernels::gemm::Product;
 
 use super::chosen::Chosen;
@@ -64,6 +66,14 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
     Ok(terminal.text(&text)?)
 }
 
+/// The machine for which a plan is made: the device, or an H200 without one.
+pub(super) fn planned_for(device: Option<&Device>) -> Result<Machine, Failure> {
+    Ok(match device {
+        Some(device) => device.machine()?,
+        None => Machine::of_target(Target::Sm90a),
+    })
+}
+
 /// The plan of a product: the one that is measured now or was measured before on this device, or
 /// that of the model.
 fn chosen(
@@ -81,10 +91,12 @@ fn chosen(
         (Some(device), None) => TunedPlans::from_environment().find(device, problem),
         (None, _) => None,
     };
-    let kept = tuned.and_then(|tuned| Product::planned(problem, &tuned.plan).ok().map(|product| (product, tuned)));
+    let machine = planned_for(device)?;
+    let kept =
+        tuned.and_then(|tuned| Product::planned(problem, &tuned.plan, &machine).ok().map(|product| (product, tuned)));
     let (product, tuned) = match kept {
         Some((product, tuned)) => (product, Some(tuned)),
-        None => (Product::new(problem).map_err(|error| Failure::refused(&error))?, None),
+        None => (Product::new(problem, &machine).map_err(|error| Failure::refused(&error))?, None),
     };
     Ok(Chosen { task, product, tuned })
 }

@@ -11,6 +11,7 @@ use serde_json::json;
 use tilewright::gpu::Device;
 use tilewright::kernels::gemm::{Problem, Problems, Product, Products};
 
+use super::device::planned_for;
 use super::measured::Rival;
 use super::on_device::Sizes;
 use super::task::{self, Task};
@@ -31,7 +32,8 @@ pub fn run(
     let problems: Vec<Problem> = tasks.into_iter().map(|task| task.problem).collect();
     let refused = |error| Failure::refused(&error);
     let list = Problems::new(problems).map_err(refused)?;
-    let products = Products::new(&list).map_err(refused)?;
+    let machine = planned_for(device)?;
+    let products = Products::new(&list, &machine).map_err(refused)?;
     options.device.write_ptx(&products.kernels())?;
     let measured = device.map(|device| measured(device, &products, rest)).transpose()?;
     if terminal.json {
@@ -76,7 +78,7 @@ struct Measured {
 
 impl Measured {
     fn text(&self, list: &Problems, text: &mut String) {
-        let unit = if list.problems()[0].sums().is_float() { "TFLOP/s" } else { "TOP/s" };
+        let unit = if list.problems()[0].accumulator_type().is_float() { "TFLOP/s" } else { "TOP/s" };
         let rate = list.operations() as f64 / self.list / 1e12;
         let ratio = |seconds: f64| seconds / self.list;
         let _ = writeln!(text, "  {}", self.device);
@@ -112,7 +114,8 @@ fn measured(device: &Device, products: &Products, rest: Option<u32>) -> Result<M
     let stream = device.stream()?;
     let problems = products.problems().problems();
     let kernels = ready(device, products.steps())?;
-    let alone = problems.iter().map(Product::new).collect::<Result<Vec<_>, _>>();
+    let machine = device.machine()?;
+    let alone = problems.iter().map(|problem| Product::new(problem, &machine)).collect::<Result<Vec<_>, _>>();
     let alone = alone.map_err(|error| Failure::refused(&error))?;
     let (mut all, mut elements) = (Vec::new(), Vec::new());
     for (place, problem) in problems.iter().enumerate() {

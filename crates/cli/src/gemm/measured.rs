@@ -43,7 +43,7 @@ impl Measured {
         let problem = product.problem();
         let rate = problem.operations() as f64 / self.seconds;
         let (microseconds, unit) =
-            (self.seconds * 1e6, if problem.sums() == Element::I32 { "TOP/s" } else { "TFLOP/s" });
+            (self.seconds * 1e6, if problem.accumulator_type() == Element::I32 { "TOP/s" } else { "TFLOP/s" });
         let _ = writeln!(text, "  {}", self.device);
         let _ = writeln!(
             text,
@@ -105,10 +105,10 @@ pub(super) fn measured(
     let problem = product.problem();
     let stream = device.stream()?;
     let kernels = ready(device, product.steps())?;
-    let more = problem.function().is_some() || problem.by_products().next().is_some();
+    let more = problem.epilogue().is_some() || problem.by_products().next().is_some();
     let bare = if more && problem.pairs().is_none() {
         let bare = problem.clone().bare();
-        let bare = Product::new(&bare).map_err(|error| Failure::refused(&error))?;
+        let bare = Product::new(&bare, &device.machine()?).map_err(|error| Failure::refused(&error))?;
         // Tensors are shared, and so is a workspace that is large enough.
         let fits = bare.workspaces().iter().zip(product.workspaces()).all(|(own, other)| own <= other);
         let fits = fits && bare.workspaces().len() <= product.workspaces().len();
@@ -145,7 +145,7 @@ pub(super) fn measured(
     };
     let has = device.attributes();
     let rates = Rates::of(device.capability(), has.multiprocessors, f64::from(has.clock_khz) * 1e3);
-    let peak = match problem.factors() {
+    let peak = match problem.operand_type() {
         Element::F32 => rates.matrix_tf32,
         Element::I8 | Element::U8 => rates.matrix_i8,
         element if element.bytes() == 1 => rates.matrix_f8,
@@ -177,7 +177,7 @@ pub(super) struct Rival {
 impl Rival {
     pub(super) fn of(device: &Device, problem: &Problem) -> Result<Rival, String> {
         let library = Cublas::open(device).ok_or("none was found")?;
-        if problem.pairs().is_some() || problem.scales().is_some() || problem.groups().is_some() {
+        if problem.pairs().is_some() || problem.scales().is_some() || problem.row_groups().is_some() {
             return Err("its interface has no pairs, no scales of blocks and no groups".into());
         }
         if problem.window().is_some() {
@@ -201,18 +201,18 @@ impl Rival {
         let product = CublasProduct {
             sizes: problem.sizes(),
             batch: problem.batch(),
-            factors: problem.factors().into(),
+            factors: problem.operand_type().into(),
             tf32: problem.is_tf32(),
-            result: problem.result().into(),
+            result: problem.result_type().into(),
             a: lies(problem.a(), false)?,
             b: lies(problem.b(), true)?,
             d: lies(problem.d(), false)?,
         };
-        if problem.factors().bytes() == 1 && problem.factors() != Element::I8 {
+        if problem.operand_type().bytes() == 1 && problem.operand_type() != Element::I8 {
             return Err("its interface has not these types".into());
         }
         let reach = problem.d().reach().map_err(|error| error.to_string())?;
-        let bytes = reach as u64 * u64::from(problem.result().bytes());
+        let bytes = reach as u64 * u64::from(problem.result_type().bytes());
         let d = device.allocate(bytes + 256).map_err(|error| error.to_string())?;
         Ok(Rival { library, product, d, refused: None })
     }

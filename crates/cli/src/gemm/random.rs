@@ -16,6 +16,8 @@ use std::sync::{Mutex, PoisonError};
 
 use tilewright::gpu::{Device, Memory, Stream};
 use tilewright::kernel::Element;
+use tilewright::kernel::machine::Machine;
+use tilewright::kernel::ptx::Target;
 use tilewright::kernels::gemm::{Matrix, Plan, Problem, Problems, Product, ProductTensor, Products, Step};
 use tilewright::kernels::{PlanError, Unchecked, any_numbers, bits_at};
 
@@ -120,42 +122,48 @@ impl Task {
         format!("{}, {:?} numbers{which}{few}", problems.join("; "), self.numbers)
     }
 
-    fn build(&self) -> Result<Made, PlanError> {
+    fn build(&self, machine: &Machine) -> Result<Made, PlanError> {
         Ok(match &self.work {
-            Work::One(problem) => {
-                Made::One(Box::new(self.by_plan(&**problem, Product::candidates, Product::planned, Product::new)?))
-            }
-            Work::List(list) => {
-                Made::List(Box::new(self.by_plan(list, Products::candidates, Products::planned, Products::new)?))
-            }
+            Work::One(problem) => Made::One(Box::new(self.by_plan(
+                (&**problem, machine),
+                Product::candidates,
+                Product::planned,
+                Product::new,
+            )?)),
+            Work::List(list) => Made::List(Box::new(self.by_plan(
+                (list, machine),
+                Products::candidates,
+                Products::planned,
+                Products::new,
+            )?)),
         })
     }
 
     /// The kernels of the plan that is asked for.
     fn by_plan<W, P>(
         &self,
-        work: &W,
-        candidates: fn(&W) -> Result<Plans, PlanError>,
-        planned: fn(&W, &Plan) -> Result<P, PlanError>,
-        new: fn(&W) -> Result<P, PlanError>,
+        (work, machine): (&W, &Machine),
+        candidates: fn(&W, &Machine) -> Result<Plans, PlanError>,
+        planned: fn(&W, &Plan, &Machine) -> Result<P, PlanError>,
+        new: fn(&W, &Machine) -> Result<P, PlanError>,
     ) -> Result<P, PlanError> {
         if self.plan.is_none() && !self.long {
-            return new(work);
+            return new(work, machine);
         }
-        let mut plans = candidates(work)?;
-        plans.retain(|(_, plan)| !self.long || plan.splits == 1);
+        let mut plans = candidates(work, machine)?;
+        plans.retain(|(_, plan)| !self.long || plan.split_k == 1);
         match plans.get(self.plan.unwrap_or(0) % plans.len().max(1)) {
             Some((_, plan)) if self.long => {
-                planned(work, &Plan { stages: plan.stages.min(FEW_STAGES), ..plan.clone() })
+                planned(work, &Plan { stages: plan.stages.min(FEW_STAGES), ..plan.clone() }, machine)
             }
-            Some((_, plan)) => planned(work, plan),
-            None => new(work),
+            Some((_, plan)) => planned(work, plan, machine),
+            None => new(work, machine),
         }
     }
 
     /// Checks it in the interpreter: how many elements were compared.
     fn interpreted(&self, number: u64) -> Result<u64, Failure> {
-        let report = match self.build().map_err(|error| Failure::refused(&error))? {
+        let report = match self.build(&Machine::of_target(Target::Sm90a)).map_err(|error| Failure::refused(&error))? {
             Made::One(product) => product.check_on(&|operand, element, count| match operand {
                 ProductTensor::Ends => product.problem().any_ends(number),
                 _ => block(self.numbers, operand, element, count),
@@ -172,7 +180,7 @@ impl Task {
 
     /// Checks it on a device: how many elements were compared.
     fn launched(&self, number: u64, device: &Device) -> Result<u64, Failure> {
-        let made = self.build().map_err(|error| Failure::refused(&error))?;
+        let made = self.build(&device.machine()?).map_err(|error| Failure::refused(&error))?;
         let stream = device.stream()?;
         let kernels = ready(device, made.steps())?;
         let problems = self.problems();
@@ -283,7 +291,7 @@ fn compared(
     elements: u64,
 ) -> Result<u64, Failure> {
     let Some(d) = tensors.of(ProductTensor::D) else { return Ok(0) };
-    let width = problem.result().bytes() as usize;
+    let width = problem.result_type().bytes() as usize;
     let mut left = vec![0; usize::try_from(d.bytes()).unwrap_or(0)];
     d.read(stream, 0, &mut left)?;
     beside(&left, problem.d()).map_err(|words| Failure::Value(format!("D: {words}")))?;
@@ -319,7 +327,7 @@ fn compared(
             0 => [m - 1, n - 1, batch - 1],
             _ => [m, n, batch].map(|size| chance.below(size as u64) as i64),
         };
-        let own = if problem.groups().is_some() { group_of(problem, &input, place[0]) } else { Some(place[2]) };
+        let own = if problem.row_groups().is_some() { group_of(problem, &input, place[0]) } else { Some(place[2]) };
         let Some(matrix) = own else {
             // A row of no group is as it was.
             let at = problem.d().place(place)? as usize;

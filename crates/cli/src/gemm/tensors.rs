@@ -135,7 +135,7 @@ pub(super) fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) 
         let index =
             if taken < 2 { 0 } else { (i128::from(number) * i128::from(all - 1) / i128::from(taken - 1)) as i64 };
         let (row, column, matrix) = (index / n % m, index % n, index / (n * m));
-        let own = if problem.groups().is_some() { group_of(problem, &input, row) } else { Some(matrix) };
+        let own = if problem.row_groups().is_some() { group_of(problem, &input, row) } else { Some(matrix) };
         own.map(|matrix| Ok(problem.expected(&input, [row, column, matrix])?)).transpose()
     };
     (0..taken).filter_map(|number| of(number).transpose()).collect()
@@ -143,7 +143,7 @@ pub(super) fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) 
 
 /// The group of a row, if it is in one.
 pub(super) fn group_of(problem: &Problem, input: &dyn Fn(ProductTensor, i64) -> u64, row: i64) -> Option<i64> {
-    problem.group_of(row, |group| i64::from(input(ProductTensor::Ends, group) as u32 as i32))
+    problem.row_group_of(row, |group| i64::from(input(ProductTensor::Ends, group) as u32 as i32))
 }
 
 /// The bits of an element of an input.
@@ -163,7 +163,7 @@ pub(super) fn compare(
     let Some(d) = tensors.of(ProductTensor::D) else { return Ok([0.0; 3]) };
     let mut left = vec![0; usize::try_from(d.bytes()).unwrap_or(0)];
     d.read(stream, 0, &mut left)?;
-    let width = problem.result().bytes() as usize;
+    let width = problem.result_type().bytes() as usize;
     let (mut greatest, mut bound, mut worst) = (0.0_f64, 0.0_f64, 0.0_f64);
     for wanted in wanted {
         let found = bits_at(&left, width, wanted.place as usize);
@@ -193,7 +193,7 @@ pub(super) fn compare_kept(
         memory.read(stream, 0, &mut left)?;
         let (extent, along) = if by.each == Each::Row { (m, n) } else { (n, m) };
         // Of rows in groups there is a number of each column for each group.
-        let matrices = if by.each == Each::Column { problem.groups() } else { None };
+        let matrices = if by.each == Each::Column { problem.row_groups() } else { None };
         let all = extent * matrices.unwrap_or(problem.batch());
         let taken = (CHECKED / (k * along).max(1)).clamp(2, 64).min(all);
         for at in 0..taken {

@@ -32,9 +32,10 @@ pub fn tuned(
     terminal: &mut Terminal,
 ) -> Result<Tuned, Failure> {
     let refused = |error| Failure::refused(&error);
-    let candidates = Product::candidates(problem).map_err(refused)?;
+    let machine = device.machine()?;
+    let candidates = Product::candidates(problem, &machine).map_err(refused)?;
     let products =
-        candidates.iter().take(count).map(|(seconds, plan)| Ok((*seconds, Product::planned(problem, plan)?)));
+        candidates.iter().take(count).map(|(seconds, plan)| Ok((*seconds, Product::planned(problem, plan, &machine)?)));
     let products: Vec<(f64, Product)> = products.collect::<Result<_, _>>().map_err(refused)?;
     // Workspace for the plan that needs the most of each piece.
     let mut workspaces: Vec<i64> = Vec::new();

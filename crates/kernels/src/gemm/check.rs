@@ -1,13 +1,14 @@
-//! Products run by the interpreter, and compared with their definition, every element.
+//! Products run by the interpreter, and compared with their definition in every element.
 
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::{CheckError, Checked, Interpreter, SetupError};
 
-use super::byproduct::{ByProduct, Each};
-use super::definition::Gathered;
-use super::problem::Problem;
-use super::step::{ProductTensor, Step};
-use super::{Product, Products};
+use crate::gemm::definition::Gathered;
+use crate::gemm::problem::Problem;
+use crate::gemm::problem::reductions::{ByProduct, Each};
+use crate::gemm::product::Product;
+use crate::gemm::products::Products;
+use crate::gemm::step::{ProductTensor, Step};
 use crate::meaning::{self, Unchecked, any_numbers, bits_at};
 
 /// What memory of D has before a product of groups, which may leave some of it.
@@ -18,7 +19,7 @@ const POISON: u8 = 0xa5;
 pub struct Report {
     /// What the interpreter executed, kernel by kernel.
     pub checked: Vec<Checked>,
-    /// How many elements of D and of by-products were compared: all.
+    /// How many elements of D and of reductions of rows or columns were compared: all.
     pub compared: usize,
     /// The greatest difference from the definition, in units of the bound that rounding gives.
     pub worst: f64,
@@ -30,10 +31,12 @@ impl Product {
     ///
     /// ```
     /// use tilewright_kernel::Element;
+    /// use tilewright_kernel::machine::Machine;
     /// use tilewright_kernels::gemm::{Matrix, Problem, Product};
     ///
     /// // The copy engine cannot read rows of 9 elements: first they are moved to longer ones.
-    /// let product = Product::new(&Problem::new(Element::Bf16, [10, 16, 9]).unwrap()).unwrap();
+    /// let h200 = Machine::named("H200").unwrap();
+    /// let product = Product::new(&Problem::new(Element::Bf16, [10, 16, 9]).unwrap(), &h200).unwrap();
     /// assert_eq!(product.kernels().len(), 3);
     /// assert_eq!(product.check().unwrap().compared, 160);
     /// ```
@@ -64,7 +67,7 @@ impl Product {
         let mut memory = Memory::default();
         memory.give(0, problem, numbers)?;
         // What a kernel writes a part of keeps the rest: rows of no group, tiles that are shared.
-        let checked = memory.run(self.steps(), problem.groups().is_some() || self.plan().tail > 0)?;
+        let checked = memory.run(self.steps(), problem.row_groups().is_some() || self.plan().tail > 0)?;
         let (compared, worst) = memory.compare(0, problem)?;
         Ok(Report { checked, compared, worst })
     }
@@ -76,11 +79,13 @@ impl Products {
     ///
     /// ```
     /// use tilewright_kernel::Element;
+    /// use tilewright_kernel::machine::Machine;
     /// use tilewright_kernels::gemm::{Problem, Problems, Products};
     ///
     /// let problem = |sizes| Problem::new(Element::Bf16, sizes).unwrap();
     /// let list = Problems::new(vec![problem([10, 16, 72]), problem([70, 8, 200])]).unwrap();
-    /// assert_eq!(Products::new(&list).unwrap().check().unwrap().compared, 10 * 16 + 70 * 8);
+    /// let h200 = Machine::named("H200").unwrap();
+    /// assert_eq!(Products::new(&list, &h200).unwrap().check().unwrap().compared, 10 * 16 + 70 * 8);
     /// ```
     ///
     /// Errors: the interpreter finds a defect; a D is not what the definition says.
@@ -193,8 +198,8 @@ impl Memory {
         Ok(checked)
     }
 
-    /// Compares D and by-products of a problem with the definition: how many numbers, and the
-    /// greatest difference in units of its bound.
+    /// Compares D and reductions of rows or columns of a problem with the definition: how many
+    /// numbers, and the greatest difference in units of its bound.
     fn compare(&self, own: usize, problem: &Problem) -> Result<(usize, f64), Unchecked> {
         let widths: Vec<(ProductTensor, usize)> = problem
             .given()
@@ -209,23 +214,23 @@ impl Memory {
         };
         let (mut worst, mut compared) = (0.0_f64, 0);
         let [m, n, _] = problem.sizes();
-        let width = problem.result().bytes() as usize;
+        let width = problem.result_type().bytes() as usize;
         let Some(left) = self.of(own, ProductTensor::D) else { return Ok((compared, worst)) };
         for matrix in 0..problem.batch() {
-            // Of rows in groups there is a number of each column for each group.
-            let groups = problem.groups();
+            // With row groups there is a number of each column for each group.
+            let groups = problem.row_groups();
             let extent = |by: &ByProduct| if by.each == Each::Row { m } else { n * groups.unwrap_or(1) };
             let kept = problem.by_products().map(|by| (by, vec![Gathered::default(); extent(by) as usize]));
             let mut kept: Vec<(&ByProduct, Vec<Gathered>)> = kept.collect();
             let end = |group: i64| i64::from(input(ProductTensor::Ends, group) as u32 as i32);
             for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
-                let group = if groups.is_some() { problem.group_of(row, end) } else { Some(matrix) };
+                let group = if groups.is_some() { problem.row_group_of(row, end) } else { Some(matrix) };
                 let Some(matrix) = group else {
                     let place = problem.d().place([row, column, 0]).map_err(Unchecked::Layout)? as usize;
                     let poison = vec![POISON; width];
                     if left.get(place * width..(place + 1) * width) != Some(&poison[..]) {
-                        let found = meaning::value(problem.result(), bits_at(left, width, place));
-                        let wanted = meaning::value(problem.result(), bits_at(&poison, width, 0));
+                        let found = meaning::value(problem.result_type(), bits_at(left, width, place));
+                        let wanted = meaning::value(problem.result_type(), bits_at(&poison, width, 0));
                         return Err(Unchecked::Wrong { element: place, found, wanted });
                     }
                     compared += 1;
@@ -246,7 +251,7 @@ impl Memory {
                 for (at, all) in (0..).zip(all) {
                     let place =
                         if groups.is_some() && by.each == Each::Column { [at % n, at / n] } else { [at, matrix] };
-                    let kept = by.each == Each::Row && groups.is_some() && problem.group_of(at, end).is_none();
+                    let kept = by.each == Each::Row && groups.is_some() && problem.row_group_of(at, end).is_none();
                     let wanted = all.expected(problem, number, place).map_err(Unchecked::Layout)?;
                     let Some(wanted) = wanted else { continue };
                     let found = bits_at(left, 4, wanted.place as usize);

@@ -1,4 +1,4 @@
-//! What a product should leave, element by element.
+//! The definition of a GEMM, element by element.
 //!
 //! Law: the loop here knows nothing of tiles, threads or instructions. It evaluates layouts at
 //! indices and adds in f64, and says how far the roundings of the types may move a result.
@@ -6,13 +6,13 @@
 use tilewright_kernel::Element;
 use tilewright_layout::LayoutError;
 
-use super::byproduct::{ByProduct, Each};
-use super::images::Images;
-use super::matrix::Matrix;
-use super::problem::Problem;
-use super::scales::BLOCK;
-use super::step::ProductTensor;
 use crate::extremes::greater;
+use crate::gemm::problem::Problem;
+use crate::gemm::problem::convolution::Images;
+use crate::gemm::problem::matrix::Matrix;
+use crate::gemm::problem::reductions::{ByProduct, Each};
+use crate::gemm::problem::scales::SCALE_BLOCK;
+use crate::gemm::step::ProductTensor;
 use crate::meaning::{self, Unchecked};
 use crate::reduce::Statistic;
 
@@ -53,9 +53,9 @@ impl Problem {
             let bits = input(operand, at);
             // Instructions for tf32 leave out the low bits.
             let bits = if self.is_tf32() { bits & 0xffff_e000 } else { bits };
-            meaning::value(self.factors(), bits)
+            meaning::value(self.operand_type(), bits)
         };
-        let exact = self.factors() == Element::F32 && !self.is_tf32();
+        let exact = self.operand_type() == Element::F32 && !self.is_tf32();
         let (mut sum, mut size, mut greatest) = (0.0, 0.0, 0.0_f64);
         let mut scale = 1.0;
         for k in 0..self.sizes()[2] {
@@ -64,8 +64,8 @@ impl Problem {
             let at = self.images().map_or(Some(at), |images| images.place(at));
             let a = at.map_or(0.0, |at| factor(ProductTensor::A, at));
             let b = factor(ProductTensor::B, self.b().place([column, k, matrix])?);
-            if k % BLOCK == 0 {
-                scale = self.scale(input, [row, column, matrix], k / BLOCK)?;
+            if k % SCALE_BLOCK == 0 {
+                scale = self.scale(input, [row, column, matrix], k / SCALE_BLOCK)?;
             }
             sum += a * b * scale;
             size += (a * b * scale).abs();
@@ -76,7 +76,7 @@ impl Problem {
             }
         }
         let steps = self.sizes()[2] as f64;
-        let off = match self.factors() {
+        let off = match self.operand_type() {
             Element::I8 | Element::U8 => 0.0,
             // Instructions of 32 steps along K keep 13 bits of the greatest of their terms.
             Element::E4M3 | Element::E5M2 if !self.is_promoted() => {
@@ -84,7 +84,7 @@ impl Problem {
             }
             // Of each block; then each block is scaled and added in f32.
             Element::E4M3 | Element::E5M2 => {
-                let blocks = (steps / BLOCK as f64).ceil();
+                let blocks = (steps / SCALE_BLOCK as f64).ceil();
                 size * (5.0 * 2_f64.powi(-12) + (blocks + 3.0) * 2_f64.powi(-24))
             }
             // Six products of parts, without the least.
@@ -100,9 +100,9 @@ impl Problem {
     /// The scales of A and of B of a block along K, multiplied; 1 where there are none.
     fn scale(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3], block: i64) -> Result<f64, LayoutError> {
         let Some(scales) = self.scales() else { return Ok(1.0) };
-        let [m, n, _] = self.multiplied();
+        let [m, n, _] = self.mma_sizes();
         let of = |scales: ProductTensor, matrix_of: &Matrix, at: i64, extent: i64| {
-            let own = if matrix_of.extents()[0] == extent { at } else { at / BLOCK };
+            let own = if matrix_of.extents()[0] == extent { at } else { at / SCALE_BLOCK };
             let bits = input(scales, matrix_of.place([own, block, matrix])?);
             Ok(meaning::value(Element::F32, bits))
         };
@@ -111,14 +111,14 @@ impl Problem {
 
     /// The number of D at a row, a column and a matrix before it is rounded to its type, and how
     /// far roundings may move it.
-    pub(super) fn number(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3]) -> Result<(f64, f64), LayoutError> {
+    pub(crate) fn number(&self, input: &Bits<'_>, [row, column, matrix]: [i64; 3]) -> Result<(f64, f64), LayoutError> {
         let columns = match self.pairs() {
             None => vec![column],
             Some(pairs) => pairs.columns(column, self.sizes()[1]).to_vec(),
         };
         let sums = columns.iter().map(|column| self.sum(input, [row, *column, matrix]));
         let mut elements = sums.collect::<Result<Vec<_>, _>>()?;
-        let Some(fused) = self.function() else { return Ok(elements[0]) };
+        let Some(fused) = self.epilogue() else { return Ok(elements[0]) };
         for (number, matrix_of) in fused.inputs.iter().enumerate() {
             let bits = input(ProductTensor::Input(number), matrix_of.place([row, column, matrix])?);
             elements.push((meaning::value(matrix_of.element(), bits), 0.0));
@@ -128,7 +128,7 @@ impl Problem {
 
     /// What the element of D at a row, a column and a matrix should be, where `input` has the bits
     /// of an element of A, B, scales or an input of the function, counted from the beginning of its
-    /// tensor. Of rows in groups the matrix is that of the group ([`Problem::group_of`]).
+    /// tensor. With row groups the matrix is that of the group ([`Problem::row_group_of`]).
     ///
     /// Errors: an offset is not representable.
     pub fn expected(&self, input: &Bits<'_>, at: [i64; 3]) -> Result<Expected, LayoutError> {
@@ -136,11 +136,11 @@ impl Problem {
         self.rounded((value, bound), at)
     }
 
-    pub(super) fn rounded(&self, (value, bound): (f64, f64), at: [i64; 3]) -> Result<Expected, LayoutError> {
-        let element = self.result();
+    pub(crate) fn rounded(&self, (value, bound): (f64, f64), at: [i64; 3]) -> Result<Expected, LayoutError> {
+        let element = self.result_type();
         let last = if element.is_float() {
             meaning::step(element, value)
-        } else if self.sums() == element && self.function().is_none() {
+        } else if self.accumulator_type() == element && self.epilogue().is_none() {
             0.0
         } else {
             // To an integer, toward zero.
@@ -149,7 +149,7 @@ impl Problem {
         Ok(Expected { place: self.d().place(at)?, value, bound: bound + last, element })
     }
 
-    /// What a number of a by-product should be, of a row or a column of a matrix, or of a group;
+    /// What a number of a reduction should be, of a row or a column of a matrix, or of a group;
     /// none of a row of no group.
     ///
     /// Errors: an offset is not representable.
@@ -161,9 +161,9 @@ impl Problem {
     ) -> Result<Option<Expected>, LayoutError> {
         let Some(by) = self.by_products().nth(number) else { return Ok(None) };
         let [m, n, _] = self.sizes();
-        let group = |row: i64| match self.groups() {
+        let group = |row: i64| match self.row_groups() {
             None => Some(matrix),
-            Some(_) => self.group_of(row, |group| i64::from(input(ProductTensor::Ends, group) as u32 as i32)),
+            Some(_) => self.row_group_of(row, |group| i64::from(input(ProductTensor::Ends, group) as u32 as i32)),
         };
         let mut all = Gathered::default();
         match by.each {
@@ -188,10 +188,10 @@ impl Problem {
             ProductTensor::A => Some(self.images().map_or(self.a(), Images::matrix)),
             ProductTensor::B => Some(self.b()),
             ProductTensor::D => Some(self.d()),
-            ProductTensor::Input(number) => self.function().and_then(|fused| fused.inputs.get(number)),
+            ProductTensor::Input(number) => self.epilogue().and_then(|fused| fused.inputs.get(number)),
             ProductTensor::ScalesA => self.scales().map(|scales| &scales.a),
             ProductTensor::ScalesB => self.scales().map(|scales| &scales.b),
-            ProductTensor::Ends => self.ends(),
+            ProductTensor::Ends => self.group_ends(),
             ProductTensor::ByProduct(number) => self.kept(number),
             ProductTensor::Workspace(_) => None,
         }
@@ -199,10 +199,10 @@ impl Problem {
 
     /// A, B, the inputs of the function, scales, and where groups end.
     pub fn given(&self) -> Vec<ProductTensor> {
-        let inputs = self.function().map_or(0, |fused| fused.inputs.len());
+        let inputs = self.epilogue().map_or(0, |fused| fused.inputs.len());
         let scales = self.scales().map_or(&[][..], |_| &[ProductTensor::ScalesA, ProductTensor::ScalesB]);
         let inputs = (0..inputs).map(ProductTensor::Input);
-        let ends = self.ends().map(|_| ProductTensor::Ends);
+        let ends = self.group_ends().map(|_| ProductTensor::Ends);
         [ProductTensor::A, ProductTensor::B]
             .into_iter()
             .chain(inputs)
@@ -211,7 +211,7 @@ impl Problem {
             .collect()
     }
 
-    /// D and the by-products.
+    /// D and the reductions of rows or columns.
     pub fn written_operands(&self) -> Vec<ProductTensor> {
         let kept = (0..self.by_products().count()).map(ProductTensor::ByProduct);
         [ProductTensor::D].into_iter().chain(kept).collect()
@@ -220,7 +220,7 @@ impl Problem {
 
 /// Numbers of a row or of a column, of which one is made.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Gathered {
+pub(crate) struct Gathered {
     value: f64,
     bound: f64,
     size: f64,
@@ -228,7 +228,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    pub(super) fn add(&mut self, by: &ByProduct, number: (f64, f64)) {
+    pub(crate) fn add(&mut self, by: &ByProduct, number: (f64, f64)) {
         let (value, off) = by.of.value_of(&[number]);
         self.count += 1;
         if by.statistic == Statistic::Sum {
@@ -242,7 +242,7 @@ impl Gathered {
         }
     }
 
-    pub(super) fn expected(
+    pub(crate) fn expected(
         self,
         problem: &Problem,
         number: usize,

@@ -1,41 +1,56 @@
-//! The kernel of a plan: one warp that copies, groups of four that multiply.
+//! The GEMM kernel: a producer warp issues TMA loads, consumer warpgroups issue wgmma.
 //!
-//! One warp sets off bulk copies of tiles of both operands into a ring of stages; the others
-//! multiply what has arrived, 64 rows of a tile at a time. Blocks take tiles in turn, so that the
-//! copies for a tile go on while the one before is written.
+//! The producer loads k-tiles of both operands into a ring of stages. Each stage has an mbarrier
+//! that counts its bytes. Consumers multiply full stages, 64 rows by one instruction, and release
+//! them. The grid is persistent: each block iterates over output tiles, so the loads of a tile
+//! overlap the epilogue of the one before.
 //!
-//! `outline.rs` says what problems and plan make of the kernel, `declared.rs` declares what its
-//! roles share, and `pass.rs` which tiles a block takes; `load.rs` is the role that copies,
-//! `multiply.rs` the one that multiplies, with `promote.rs` where sums are promoted.
+//! `outline.rs` has the decisions of a kernel, `declared.rs` what its roles share, `pass.rs` the
+//! tiles that a block takes. `load.rs` is the producer, `multiply.rs` the consumer, `operand.rs` an
+//! operand in global and shared memory. `promote.rs` and `scales.rs` promote accumulators;
+//! `ping_pong.rs` orders two consumer warpgroups.
 
 mod declared;
 mod load;
 mod multiply;
-mod outline;
+mod operand;
+pub(crate) mod outline;
 mod pass;
+mod ping_pong;
 mod promote;
+mod scales;
 
 use tilewright_kernel::Kernel;
+use tilewright_kernel::machine::Machine;
 
-use self::declared::Declared;
-use self::load::Loader;
-use self::multiply::Multiplier;
-use self::outline::Outline;
-pub(super) use self::outline::atom;
-use super::plan::Plan;
-use super::problem::Problem;
 use crate::error::PlanError;
+use crate::gemm::mainloop::declared::Declared;
+use crate::gemm::mainloop::load::Loader;
+use crate::gemm::mainloop::multiply::Multiplier;
+use crate::gemm::mainloop::outline::Outline;
+use crate::gemm::plan::Plan;
+use crate::gemm::problem::Problem;
 
-/// The kernel that multiplies, into D or into the sums of each range of steps: for the sizes of the
-/// problem, or for all that are multiples of what it says.
-pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) -> Result<Kernel, PlanError> {
-    kernel_of(name, std::slice::from_ref(problem), plan, exact)
+/// The kernel that multiplies, into D or into the accumulators of each split of K: for the sizes of
+/// the problem, or for all that are multiples of what it says.
+pub(crate) fn kernel(
+    name: &str,
+    problem: &Problem,
+    (plan, machine): (&Plan, &Machine),
+    exact: bool,
+) -> Result<Kernel, PlanError> {
+    kernel_of(name, std::slice::from_ref(problem), (plan, machine), exact)
 }
 
 /// The kernel that multiplies all problems of a list, of which the first one says types and how
 /// tensors lie: one problem, or several for their sizes alone.
-pub(super) fn kernel_of(name: &str, problems: &[Problem], plan: &Plan, exact: bool) -> Result<Kernel, PlanError> {
-    let outline = Outline::of(problems, plan, exact)?;
+pub(crate) fn kernel_of(
+    name: &str,
+    problems: &[Problem],
+    (plan, machine): (&Plan, &Machine),
+    exact: bool,
+) -> Result<Kernel, PlanError> {
+    let outline = Outline::of(problems, (plan, machine), exact)?;
     let kernel = Kernel::build(name, |k| {
         let declared = Declared::new(k, &outline)?;
         let multipliers = outline.multipliers();

@@ -1,142 +1,367 @@
 //! How long a plan takes, from sizes and layouts alone.
 //!
-//! Law: a step along K takes as long as its products, or as what a block asks for until it comes,
-//! or as the cache takes for what all blocks ask for, whichever is longest, and longer where two of
-//! these take about as long; and as a step takes at least. A tile takes its steps and what is
-//! written of it. The work takes as many turns as blocks need for it, and as long as device memory
-//! at least. The numbers were fitted to the times of 1,900 plans of 240 products on an H200, cool:
-//! bare products of types of 16 bits. All others keep the law of `others.rs`.
+//! Law: a k-tile takes as long as its MMA instructions, or as its loads, whichever is longer, and
+//! longer than that if both take about as long; it takes a minimum in any case. An output tile
+//! takes its k-tiles and its epilogue. The launch takes as many tiles as the busiest block has, and
+//! at least as long as device memory needs for the tensors. The numbers of the law are in
+//! `fitted.rs`: one set for bare GEMMs of 16-bit types, another for all other kinds.
 
-mod others;
+use tilewright_kernel::machine::Machine;
 
-pub(super) use self::others::seconds_of_list;
-
-use std::cmp::Ordering;
-
-use tilewright_kernel::cost::Machine;
-
-use super::edges::Edges;
-use super::epilogue::width;
-use super::matrix::{Contiguous, Matrix};
-use super::plan::{FEW_PARTS, Plan, SHORT, Tile};
-use super::problem::{LINE_BYTES, Problem};
+use crate::gemm::fitted::{
+    Areas, BARE, ByteLoads, CACHED, Fitted, GENERAL, IDLE_SMS, LineLoads, Loads, PADDED_ROWS, PROMOTION,
+    PROMOTION_SEEN, Reread, SCALE_LOAD, SECOND_KERNEL, SHORT_WORK, TAIL_STORE, THREE_WARPGROUPS, TWO_STAGES,
+    UNPANELED_PART,
+};
+use crate::gemm::implicit;
+use crate::gemm::panel::width;
+use crate::gemm::plan::Plan;
+use crate::gemm::plan::staging::FEW_PARTS;
+use crate::gemm::problem::matrix::{Contiguous, Matrix};
+use crate::gemm::problem::{LINE_BYTES, Problem};
+use crate::gemm::schedule::edges::Edges;
 use crate::product::count;
 
-/// The clock while a processor multiplies, of that of the data sheet.
-const LOADED: f64 = 0.892;
-/// Bytes in a cycle: of what a block asks for itself, of what the blocks of a cluster get together,
-/// and what the cache gives to each processor where all ask.
-const ASKED: f64 = 172.0;
-const RECEIVED: f64 = 110.0;
-const GIVEN: f64 = 84.0;
-/// How much more a request costs that goes on in a second line of the cache: the block that asks,
-/// and the cache.
-const SECOND_ASKED: f64 = 1.5;
-const SECOND_GIVEN: f64 = 1.16;
-/// How much more requests of less than half a line cost than their bytes say.
-const SMALL: f64 = 1.3;
-/// Cycles until the blocks of a cluster are ready for what both get; more where requests go on in a
-/// second line.
-const TOGETHER: f64 = 30.0;
-const TOGETHER_SECOND: f64 = 240.0;
-/// Cycles that the copy engine takes for a line that lies outside of a factor.
-const PAST: f64 = 2.85;
-/// How much of the shorter one of two things is seen beside the longer one, the less the greater:
-/// of products and loads, of a block's work and what is read from memory again and again, and of
-/// all work and what is read from memory once.
-const LOADS: i32 = 5;
-const AGAIN: i32 = 2;
-const ONCE: i32 = 16;
-/// The least cycles of a step along K.
-const STEP: f64 = 195.0;
-/// Cycles for each 64 sums of a tile, and of one that is shared, which are written from registers.
-const SUMS: f64 = 4.2;
-const SHARED: f64 = 18.8;
-/// Cycles for each row of such a tile, whose sums are written piece by piece.
-const SHARED_ROW: f64 = 2.0;
-/// Of long work, in which power decides: how much longer tiles take that read their factors more
-/// often than those of 128 x 256, the widest, and those between; narrow ones where rows begin
-/// within lines.
-const NARROW: f64 = 1.08;
-const NARROW_WITHIN: f64 = 1.015;
-const WIDE: f64 = 1.009;
-const BETWEEN: f64 = 1.035;
-/// The same of three groups.
-const THREE: f64 = 1.003;
-/// The same of groups that take tiles in turn, and of those in short work.
-const IN_TURN: f64 = 1.015;
-const IN_TURN_SHORT: f64 = 0.955;
-/// Cycles until the other group multiplies, where groups take tiles in turn, and of a part or a
-/// panel of a tile that one of them stores.
-const HANDED: f64 = 815.0;
-const PART: f64 = 740.0;
-/// Cycles of each part beyond a few, and of each whose rows lie one behind the other.
-const MORE_PARTS: f64 = 107.0;
-const PLAIN_PART: f64 = 400.0;
-/// How much longer a tile takes with two stages.
-const TWO_STAGES: f64 = 1.45;
-/// How much of the bandwidth rows cost of which most lie outside.
-const OUTSIDE: f64 = 0.01;
-/// The bandwidth that is reached, of that of the data sheet, and how much of it idle processors
-/// cost.
-const REACHED: f64 = 0.854;
-const IDLE: f64 = 0.02;
-/// Bytes of a factor that stay in the cache while all of it is read again, and of all tensors from
-/// one launch to the next; of twice as many nothing does.
-const STAY: f64 = 27e6;
-const STAY_ALL: f64 = 40e6;
-/// Bytes of tensors that come from memory, not from the cache.
-const FROM_MEMORY: i64 = 120 << 20;
-/// The fewest columns of tiles that groups take in turn.
-const ALTERNATING: i64 = 128;
-/// The most turns that tiles are made to fill.
-const TURNS: i64 = 4;
-/// Fewer tiles along the rows one after the other than these may read the factor along the columns
-/// too often.
-const FEW: i64 = 4;
-/// Seconds of a launch, of one that overlaps the one before, and of a second kernel.
-const LAUNCH: f64 = 2.15e-6;
-const OVERLAPPED: f64 = 1.53e-6;
-const SECOND: f64 = 0.9e-6;
-/// The bandwidth at which sums of shared tiles are written and read again, out of the cache, of the
-/// data sheet's of memory.
-const SUMS_REACHED: f64 = 2.375;
+/// The time of a plan for a problem on a machine.
+struct Timed<'a> {
+    plan: &'a Plan,
+    problem: &'a Problem,
+    machine: &'a Machine,
+    fitted: &'static Fitted,
+}
 
-/// How many blocks may share a tile that is left of whole turns.
-const SHARES: [i64; 5] = [2, 3, 4, 5, 6];
+/// Seconds of a GEMM.
+pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 {
+    let fitted = if is_bare(problem) { &BARE } else { &GENERAL };
+    Timed { plan, problem, machine, fitted }.seconds()
+}
 
-/// What a block loads of one factor in a step along K.
+/// Seconds of a list of GEMMs, in the order in which blocks take their tiles.
+pub(crate) fn seconds_of_list(plan: &Plan, problems: &[Problem], machine: &Machine) -> f64 {
+    let fitted = &GENERAL;
+    let plans: Vec<Plan> = problems.iter().map(|problem| plan.of_problem(problem)).collect();
+    let units: Vec<i64> = plans.iter().zip(problems).map(|(plan, problem)| plan.units(problem)).collect();
+    let all = units.iter().fold(0, |sum: i64, own| sum.saturating_add(*own));
+    let sms = f64::from(machine.multiprocessors);
+    let resident = (all as f64 / sms).ceil().min(plan.blocks_per_sm as f64);
+    // In each wave the first block has a tile of the longest problem that is left.
+    let (mut work, mut before) = (0.0, 0_i64);
+    for ((plan, problem), own) in plans.iter().zip(problems).zip(units) {
+        let timed = Timed { plan, problem, machine, fitted };
+        let waves = count(before.saturating_add(own), plan.blocks) - count(before, plan.blocks);
+        before = before.saturating_add(own);
+        let cycles = timed.k_tiles(1) * timed.k_tile(resident) + timed.epilogue() * resident;
+        work += waves as f64 * cycles * timed.longer() / (machine.clock * fitted.loaded_clock);
+    }
+    let bytes = problems.iter().map(|problem| problem.bytes() as f64).sum::<f64>();
+    let memory = bytes / (machine.bandwidth * fitted.bandwidth) * idle(plan, machine);
+    let overlap = match fitted.reread {
+        Reread::Waves { overlap: [_, once], .. } => once,
+        Reread::Columns { overlap, .. } => overlap,
+    };
+    fitted.launch + smooth_max(work, memory, overlap)
+}
+
+/// Whether a problem is of the kinds to which [`BARE`] was fitted.
+pub(crate) fn is_bare(problem: &Problem) -> bool {
+    let halves = problem.operand_type().bytes() == 2 && problem.result_type().bytes() == 2;
+    let more = problem.epilogue().is_some() || problem.pairs().is_some() || problem.by_products().next().is_some();
+    halves && !more && problem.batch() == 1 && problem.row_groups().is_none() && implicit::of(problem).is_none()
+}
+
+/// How long two things take that overlap: neither hides behind the other altogether if both take as
+/// long. A higher exponent means better overlap.
+fn smooth_max(one: f64, other: f64, exponent: i32) -> f64 {
+    (one.powi(exponent) + other.powi(exponent)).powf(1.0 / f64::from(exponent))
+}
+
+/// How much longer memory takes if SMs are idle.
+fn idle(plan: &Plan, machine: &Machine) -> f64 {
+    1.0 + IDLE_SMS * (1.0 - plan.blocks as f64 / f64::from(machine.multiprocessors)).max(0.0)
+}
+
+impl Timed<'_> {
+    fn seconds(&self) -> f64 {
+        let Timed { plan, problem, machine, fitted } = *self;
+        let units = plan.units(problem) as f64;
+        let waves = plan.waves(problem) as f64;
+        let resident = (units / f64::from(machine.multiprocessors)).ceil().min(plan.blocks_per_sm as f64);
+        let (k_tile, epilogue) = (self.k_tile(resident), self.epilogue());
+        let mainloop = self.k_tiles(if plan.tail > 0 { 1 } else { plan.split_k }) * k_tile;
+        let cycles = match plan.ping_pong {
+            // One warpgroup stores while the other one multiplies, except for the last tile.
+            true => {
+                let stored = epilogue + fitted.ping_pong.piece * plan.pieces(problem, machine) as f64;
+                waves * (mainloop + fitted.ping_pong.handover).max((mainloop + stored) / 2.0) + epilogue
+            }
+            false => waves * (mainloop + epilogue * resident),
+        };
+        let work = (cycles + self.tail(k_tile)) * self.longer() / (machine.clock * fitted.loaded_clock);
+        let workspace = match plan.split_k {
+            1 => 0.0,
+            _ => {
+                let bandwidth = machine.bandwidth * fitted.workspace_bandwidth;
+                SECOND_KERNEL + 2.0 * plan.workspace(problem) as f64 / bandwidth
+            }
+        };
+        let launch = if plan.programmatic_launch { fitted.overlapped_launch } else { fitted.launch };
+        launch + self.with_memory(work) + workspace + self.last_wave()
+    }
+
+    /// K-tiles of a block, if so many blocks share those of a tile.
+    fn k_tiles(&self, split_k: i64) -> f64 {
+        count(count(self.plan.extents(self.problem)[2], self.problem.k_tile()), split_k) as f64
+    }
+
+    /// Cycles of the tail, whose tiles several blocks share.
+    fn tail(&self, k_tile: f64) -> f64 {
+        let Timed { plan, fitted, .. } = *self;
+        if plan.tail == 0 {
+            return 0.0;
+        }
+        let waves = count(plan.tail * plan.split_k, plan.blocks) as f64;
+        waves * (self.k_tiles(plan.split_k) * k_tile + fitted.tile + TAIL_STORE * self.accumulators())
+    }
+
+    /// The accumulators of a tile, in units of 64.
+    fn accumulators(&self) -> f64 {
+        (self.plan.rows * self.plan.columns / 64) as f64
+    }
+
+    /// Cycles of a k-tile of the blocks that are resident on one SM.
+    fn k_tile(&self, resident: f64) -> f64 {
+        let multiplied = (self.mma() + self.promotion()) * resident;
+        match &self.fitted.loads {
+            Loads::Lines(loads) => self.loaded_by_lines(loads, multiplied, resident),
+            Loads::Bytes(loads) => self.loaded_by_bytes(loads, multiplied, resident),
+        }
+    }
+
+    /// Cycles in which a block multiplies a k-tile. An instruction of 64 rows reads its operands
+    /// from shared memory, 128 bytes in a cycle.
+    fn mma(&self) -> f64 {
+        let parts = if self.problem.pairs().is_none() { self.plan.halves(self.problem) } else { 1 };
+        let (columns, parts) = (self.plan.columns as f64, parts as f64);
+        let instruction = parts * (columns / parts / 2.0).max(columns / parts / 4.0 + 16.0);
+        (self.plan.rows / 64 * (LINE_BYTES / 32)) as f64 * instruction
+    }
+
+    /// Cycles of a k-tile in which accumulators are promoted and nothing is multiplied.
+    fn promotion(&self) -> f64 {
+        let Timed { plan, problem, .. } = *self;
+        if !problem.is_promoted() {
+            return 0.0;
+        }
+        // The four partitions of an SM issue an instruction for 32 threads each in a cycle.
+        let issued = PROMOTION * (plan.rows * plan.columns) as f64 / 128.0;
+        let loads = plan.scale_loads(problem) as f64 * SCALE_LOAD * plan.warpgroups as f64;
+        let seen = if plan.warpgroups * plan.blocks_per_sm > 1 { PROMOTION_SEEN } else { 1.0 };
+        (issued + loads) * seen
+    }
+
+    /// Cycles of a k-tile with loads that are counted in cache lines.
+    fn loaded_by_lines(&self, loads: &LineLoads, multiplied: f64, resident: f64) -> f64 {
+        let Timed { plan, problem, machine, .. } = *self;
+        let line = LINE_BYTES as f64;
+        let sides = [0, 1].map(|number| Side::of(plan, problem, number, loads.small_request));
+        let all: f64 = sides.iter().map(|side| side.own * side.inside * side.lines(loads.second_line_delivered)).sum();
+        let busy = plan.blocks as f64 / (f64::from(machine.multiprocessors) * plan.blocks_per_sm as f64);
+        let all = all * line / loads.delivered * busy;
+        let second = sides.iter().map(|side| side.second).fold(0.0, f64::max);
+        let ready = loads.cluster_ready + loads.cluster_ready_second_line * second;
+        let of = |outside: [bool; 2]| {
+            let asked = |(side, outside): (&Side, bool)| {
+                let outside = if outside { side.outside } else { 0.0 };
+                let inside = (side.own - outside) * side.lines(loads.second_line_asked) * line / loads.asked;
+                inside + loads.outside_line * outside * side.seen
+            };
+            let asked: f64 = sides.iter().zip(outside).map(asked).sum();
+            let asked = match plan.cluster {
+                1 => asked,
+                _ => asked.max((plan.rows + plan.columns) as f64 * line / loads.received) + ready,
+            };
+            let loaded = smooth_max(asked, all, loads.overlap) * resident;
+            smooth_max(multiplied, loaded, loads.overlap).max(self.fitted.k_tile)
+        };
+        // The slowest block decides. With one tile it may have the last one along both modes; with
+        // several, one in so many of its tiles is at an edge.
+        let waves = plan.waves(problem) as f64;
+        let inside = of([false; 2]);
+        let [rows, columns, both] = [[true, false], [false, true], [true, true]].map(of);
+        if waves <= 1.0 {
+            return inside.max(rows).max(columns).max(both);
+        }
+        let more = |edge: f64, side: &Side| (edge - inside).max(0.0) * (1.0 / side.tiles).max(1.0 / waves);
+        inside + more(rows, &sides[0]) + more(columns, &sides[1])
+    }
+
+    /// Cycles of a k-tile with loads that are counted in bytes.
+    fn loaded_by_bytes(&self, loads: &ByteLoads, multiplied: f64, resident: f64) -> f64 {
+        let Timed { plan, problem, .. } = *self;
+        let unaligned = match problem.begins_at_lines() {
+            true => 1.0,
+            false if is_long_and_unaligned(problem) => loads.unaligned_long,
+            false => loads.unaligned,
+        };
+        let lines = |extent: f64| extent * LINE_BYTES as f64 * unaligned;
+        let (rows, columns, whole) = (plan.rows as f64, plan.columns as f64, (plan.rows + plan.columns) as f64);
+        // The blocks of a cluster ask for half of what they share, and receive all.
+        let shared = if plan.side_by_side() { rows } else { columns };
+        let rate = if problem.operations() < SHORT_WORK { loads.fill } else { loads.fill_long };
+        let fill = match plan.cluster {
+            1 => lines(whole) / rate,
+            _ => (lines(whole - shared / 2.0) / rate).max(lines(whole) / loads.received) + loads.cluster_ready,
+        };
+        let of = |outside: i64| {
+            let fill = (fill + loads.outside_line * outside as f64) * resident;
+            let both = match is_long_and_unaligned(problem) {
+                true => smooth_max(multiplied, fill, loads.overlap),
+                false => multiplied.max(fill),
+            };
+            both.max(self.fitted.k_tile)
+        };
+        if plan.split_k > 1 || !problem.begins_at_lines() {
+            return of(0);
+        }
+        // At least one tile of the slowest block is at an edge. If tails are loaded alone, the
+        // first stages of the tile are loaded whole all the same; boxes of implicit GEMM always
+        // are.
+        let plain = problem.pairs().is_none() && problem.by_products().next().is_none();
+        let alone = plain && implicit::of(problem).is_none();
+        let [m, n, k] = plan.extents(problem);
+        let first = plan.stages as f64 / count(k, problem.k_tile()) as f64;
+        let seen = if alone && first < 1.0 { loads.outside_first * first } else { 1.0 };
+        let edge = |extent: i64, of_tile: i64| {
+            let tiles = count(extent, of_tile);
+            let share = (1.0 / tiles as f64).max(1.0 / plan.waves(problem) as f64);
+            (of(tiles * of_tile - count(extent, 8) * 8) - of(0)) * share * seen
+        };
+        of(0) + edge(m, plan.rows) + edge(n, plan.columns)
+    }
+
+    /// Cycles of a tile in which nothing is multiplied.
+    fn epilogue(&self) -> f64 {
+        let Timed { plan, problem, machine, fitted } = *self;
+        if let Some([accumulators, row]) = fitted.split_k_store.filter(|_| plan.is_shared()) {
+            return accumulators * self.accumulators() + row * plan.rows as f64;
+        }
+        let parts = plan.parts(problem, machine).0;
+        let (longer, each) = match parts {
+            2.. if plan.ping_pong => (1.0, 0.0),
+            2.. if plan.is_plain(problem, machine) => (fitted.parts, UNPANELED_PART * parts as f64),
+            2.. => (fitted.parts, fitted.further_part * (parts - FEW_PARTS).max(0) as f64),
+            _ => (1.0, 0.0),
+        };
+        let stored = fitted.accumulators * self.accumulators() * plan.panels(problem, machine) * longer;
+        fitted.tile + stored + each
+    }
+
+    /// How much longer tiles take than their k-tiles and epilogue say.
+    fn longer(&self) -> f64 {
+        let Timed { plan, problem, fitted, .. } = *self;
+        let long = problem.operations() >= SHORT_WORK;
+        let Areas { long_alone, small, small_unaligned, largest, large } = fitted.areas;
+        let small = if is_long_and_unaligned(problem) { small_unaligned } else { small };
+        let read_often = match plan.rows * plan.columns {
+            // All accumulators of tf32 are stored, so wide tiles took no longer.
+            area if plan.ping_pong && problem.is_tf32() && area > 128 * 128 => 1.0,
+            _ if plan.ping_pong => fitted.ping_pong.longer[usize::from(long)],
+            _ if long_alone && !long => 1.0,
+            area if area < 128 * 256 => small,
+            area if area >= 256 * 192 => largest,
+            area if area > 128 * 256 => large,
+            _ if plan.rows == 256 => small,
+            _ => 1.0,
+        };
+        let waiting = match plan.stages {
+            ..3 if !plan.streams(problem) => TWO_STAGES,
+            3 if plan.cluster > 1 => fitted.three_stages_in_cluster,
+            _ => 1.0,
+        };
+        let three = if plan.warpgroups > 2 { THREE_WARPGROUPS } else { 1.0 };
+        waiting * read_often * three
+    }
+
+    /// Seconds of work that overlaps what device memory does.
+    fn with_memory(&self, work: f64) -> f64 {
+        let Timed { plan, problem, machine, fitted } = *self;
+        let [m, n, k] = plan.extents(problem);
+        let operand = |lines: i64| lines as f64 * k as f64 * f64::from(problem.operand_type().bytes());
+        let bandwidth = machine.bandwidth * fitted.bandwidth;
+        let idle = idle(plan, machine) + if 2 * m <= plan.rows { PADDED_ROWS } else { 0.0 };
+        let bytes = problem.bytes() as f64;
+        match fitted.reread {
+            Reread::Waves { operand_bytes, launch_bytes, overlap: [again, once] } => {
+                let evicted = |bytes: f64, stay: f64| (bytes / stay - 1.0).clamp(0.0, 1.0);
+                let read_once = bytes * evicted(bytes, launch_bytes) * idle / bandwidth;
+                // The tiles of a raster band read the operand along the columns together; so do
+                // those that other blocks take meanwhile.
+                let [along, across] = plan.tiles(problem).map(|tiles| tiles as f64);
+                let meanwhile = plan.blocks as f64 / (plan.blocks_per_sm as f64 * across);
+                let reads = along / along.min(meanwhile.max(plan.raster_band as f64));
+                let columns = operand(n);
+                let band = operand(plan.raster_band * plan.rows);
+                let read_again = columns * (reads - 1.0) * evicted(columns + band, operand_bytes);
+                let read_again = if plan.is_shared() { 0.0 } else { read_again / bandwidth };
+                smooth_max(smooth_max(work, read_again, again), read_once, once)
+            }
+            Reread::Columns { share, columns, overlap } => {
+                let readers = count(n, plan.columns * plan.beside());
+                let read_again = if readers <= columns { share * operand(m) * (readers - 1) as f64 } else { 0.0 };
+                smooth_max(work, (bytes + read_again) / bandwidth * idle, overlap)
+            }
+        }
+    }
+
+    /// Seconds of the stores of the last wave, while nothing else is done.
+    fn last_wave(&self) -> f64 {
+        let Timed { plan, problem, machine, fitted } = *self;
+        let is_seen = plan.split_k == 1 && problem.bytes() > CACHED && problem.operations() < SHORT_WORK;
+        let Some(last) = fitted.last_wave.as_ref().filter(|_| is_seen) else { return 0.0 };
+        let stored = plan.rows * plan.columns * plan.blocks * i64::from(problem.result_type().bytes());
+        (stored - last.cached).max(0) as f64 / (machine.bandwidth * last.bandwidth)
+    }
+}
+
+/// Whether work is long and its rows are not aligned to cache lines. With an epilogue function
+/// other plans were faster than what was fitted without one.
+fn is_long_and_unaligned(problem: &Problem) -> bool {
+    !problem.begins_at_lines() && problem.operations() >= SHORT_WORK && problem.epilogue().is_none()
+}
+
+/// What a block loads of one operand in a k-tile.
 struct Side {
-    /// Lines of a tile that it asks for itself, and requests for each.
+    /// Lines of a tile that it requests itself, and requests for each.
     own: f64,
     pieces: f64,
-    /// How often a request goes on in a second line of the cache.
+    /// How often a request continues in a second cache line.
     second: f64,
-    /// How much of all tiles lies inside of the factor.
+    /// The share of all tiles that lies inside of the operand.
     inside: f64,
-    /// How many tiles there are, lines of the last one that lie outside and are asked for, and in
-    /// how many of the steps.
+    /// The number of tiles, lines of the last one that are outside and requested, and in what share
+    /// of the k-tiles.
     tiles: f64,
     outside: f64,
     seen: f64,
 }
 
 impl Side {
-    /// Of the factor along the rows of tiles, 0, or along the columns, 1.
-    fn of(plan: &Plan, problem: &Problem, number: usize) -> Side {
-        let factor = if plan.swapped == (number == 1) { problem.a() } else { problem.b() };
-        let lies = |factor| problem.readable(factor).unwrap_or(Contiguous::Columns);
+    /// The operand along the rows of tiles, 0, or along the columns, 1.
+    fn of(plan: &Plan, problem: &Problem, number: usize, small_request: f64) -> Side {
+        let operand = if plan.swapped == (number == 1) { problem.a() } else { problem.b() };
+        let major = |operand| problem.readable(operand).unwrap_or(Contiguous::Columns);
         let tile = [plan.rows, plan.columns][number];
         let (extent, all) = (plan.extents(problem)[number], plan.tiles(problem)[number]);
-        // The blocks of a cluster ask for a part each of what they share.
+        // Each block of a cluster requests a part of what both share.
         let shared = plan.cluster > 1 && plan.side_by_side() == (number == 0);
         let own = if shared { tile / plan.cluster } else { tile };
         let tiles = count(extent, tile);
         let outside = if all > tiles { own } else { (tiles * tile - count(extent, 8) * 8).min(own) };
-        let steps = count(plan.extents(problem)[2], problem.depth()) / plan.splits.max(1);
+        let k_tiles = count(plan.extents(problem)[2], problem.k_tile()) / plan.split_k.max(1);
         let along = if plan.swapped { [problem.b(), problem.a()] } else { [problem.a(), problem.b()] };
-        let alone = Edges::of(problem, plan, along.map(lies), plan.side_by_side()).has_tail(number);
-        let (pieces, second) = requests(factor, lies(factor), [64, plan.tile_of_d(problem)[1]][number]);
+        let alone = Edges::of(problem, plan, along.map(major), plan.side_by_side()).has_tail(number);
+        let together = [64, plan.tile_of_d(problem)[1]][number];
+        let (pieces, second) = requests(operand, major(operand), together, small_request);
         Side {
             own: own as f64,
             pieces,
@@ -144,323 +369,29 @@ impl Side {
             inside: extent as f64 / (all * tile) as f64,
             tiles: tiles as f64,
             outside: outside as f64,
-            seen: if alone { plan.stages as f64 / steps as f64 } else { 1.0 },
+            seen: if alone { plan.stages as f64 / k_tiles as f64 } else { 1.0 },
         }
     }
 
-    /// Lines of the cache that answer for a line of a tile, where those count so much in which
-    /// requests go on.
+    /// Cache lines that answer for a line of a tile, if a second line counts so much.
     fn lines(&self, second: f64) -> f64 {
         self.pieces * (1.0 + second * self.second)
     }
 }
 
-/// How many lines of requests a line of 128 bytes of a tile is, and how often a request goes on in
-/// a second line of the cache, where tiles are loaded in panels that divide so many columns.
-fn requests(factor: &Matrix, lies: Contiguous, together: i64) -> (f64, f64) {
-    let bytes = i64::from(factor.element().bytes());
-    let [rows, columns, _] = factor.strides().unwrap_or([0; 3]);
-    let (step, own) = match lies {
+/// How many requests a line of 128 bytes of a tile takes, in units of whole cache lines, and how
+/// often a request continues in a second cache line, if tiles are loaded in panels that divide so
+/// many columns.
+fn requests(operand: &Matrix, major: Contiguous, together: i64, small_request: f64) -> (f64, f64) {
+    let bytes = i64::from(operand.element().bytes());
+    let [rows, columns, _] = operand.strides().unwrap_or([0; 3]);
+    let (step, own) = match major {
         Contiguous::Columns => (rows, LINE_BYTES),
         Contiguous::Rows => (columns, width(together, bytes) * bytes),
     };
-    // Lines begin at multiples of what their step and a line of the cache have in common.
+    // Lines begin at multiples of the greatest power of two in their step, up to a cache line.
     let common = 1 << (step * bytes).trailing_zeros().min(LINE_BYTES.trailing_zeros());
     let share = own as f64 / LINE_BYTES as f64;
-    let pieces = if share < 0.5 { SMALL / share } else { 1.0 / share };
+    let pieces = if share < 0.5 { small_request / share } else { 1.0 / share };
     (pieces, (1.0 - common as f64 / LINE_BYTES as f64) * share)
-}
-
-/// How long two things take that go on at once: neither hides behind the other altogether where
-/// both take as long.
-fn together_of(one: f64, other: f64, sharp: i32) -> f64 {
-    (one.powi(sharp) + other.powi(sharp)).powf(1.0 / f64::from(sharp))
-}
-
-/// Cycles in which a block multiplies the rows of a tile, in a step along K, so many parts of its
-/// columns apart. An instruction of 64 rows reads its factors from shared memory, 128 bytes in a
-/// cycle.
-fn products(plan: &Plan, parts: i64) -> f64 {
-    let (columns, parts) = (plan.columns as f64, parts as f64);
-    let instruction = parts * (columns / parts / 2.0).max(columns / parts / 4.0 + 16.0);
-    (plan.rows / 64 * (LINE_BYTES / 32)) as f64 * instruction
-}
-
-/// How much longer memory takes where processors are idle, or rows lie outside mostly.
-fn idle(plan: &Plan, rows: i64, machine: &Machine) -> f64 {
-    let idle = 1.0 + IDLE * (1.0 - plan.blocks as f64 / f64::from(machine.multiprocessors)).max(0.0);
-    if 2 * rows <= plan.rows { idle + OUTSIDE } else { idle }
-}
-
-/// Cycles of a step along K of the blocks of one processor.
-fn step(plan: &Plan, problem: &Problem, machine: &Machine, together: f64) -> f64 {
-    let multiplied = products(plan, plan.halves(problem)) * together;
-    let line = LINE_BYTES as f64;
-    let sides = [0, 1].map(|number| Side::of(plan, problem, number));
-    let all: f64 = sides.iter().map(|side| side.own * side.inside * side.lines(SECOND_GIVEN)).sum();
-    let others = plan.blocks as f64 / (f64::from(machine.multiprocessors) * plan.resident as f64);
-    let all = all * line / GIVEN * others;
-    let ready = TOGETHER + TOGETHER_SECOND * sides.iter().map(|side| side.second).fold(0.0, f64::max);
-    let of = |outside: [bool; 2]| {
-        let asked = |(side, outside): (&Side, bool)| {
-            let outside = if outside { side.outside } else { 0.0 };
-            (side.own - outside) * side.lines(SECOND_ASKED) * line / ASKED + PAST * outside * side.seen
-        };
-        let asked: f64 = sides.iter().zip(outside).map(asked).sum();
-        let asked = match plan.cluster {
-            1 => asked,
-            _ => asked.max((plan.rows + plan.columns) as f64 * line / RECEIVED) + ready,
-        };
-        together_of(multiplied, together_of(asked, all, LOADS) * together, LOADS).max(STEP)
-    };
-    // The slowest block decides. With one tile it may have the last of both; with several, of one
-    // in so many tiles.
-    let turns = plan.turns(problem) as f64;
-    let inside = of([false; 2]);
-    let [rows, columns, both] = [[true, false], [false, true], [true, true]].map(of);
-    if turns <= 1.0 {
-        return inside.max(rows).max(columns).max(both);
-    }
-    let more = |edge: f64, side: &Side| (edge - inside).max(0.0) * (1.0 / side.tiles).max(1.0 / turns);
-    inside + more(rows, &sides[0]) + more(columns, &sides[1])
-}
-
-/// Cycles of a tile in which nothing is multiplied.
-fn tile(plan: &Plan, problem: &Problem) -> f64 {
-    let sums = (plan.rows * plan.columns / 64) as f64;
-    if plan.is_shared() {
-        return SHARED * sums + SHARED_ROW * plan.rows as f64;
-    }
-    let stored = plan.parts(problem).0;
-    let parts = match stored {
-        2.. if !plan.alternates && plan.is_plain(problem) => PLAIN_PART * stored as f64,
-        2.. if !plan.alternates => MORE_PARTS * (stored - FEW_PARTS).max(0) as f64,
-        _ => 0.0,
-    };
-    SUMS * sums * plan.panels(problem) + parts
-}
-
-/// How much longer tiles take than their steps say: of long work by how often they read their
-/// factors; where groups take tiles in turn; and where few stages are.
-fn longer(plan: &Plan, problem: &Problem) -> f64 {
-    let long = problem.operations() >= SHORT;
-    let narrow = if problem.begins_at_lines() { NARROW } else { NARROW_WITHIN };
-    let read_often = match plan.rows * plan.columns {
-        _ if plan.alternates && !long => IN_TURN_SHORT,
-        _ if plan.alternates => IN_TURN,
-        _ if !long => 1.0,
-        area if area < 128 * 256 => narrow,
-        area if area >= 256 * 192 => WIDE,
-        area if area > 128 * 256 => BETWEEN,
-        _ if plan.rows == 256 => narrow,
-        _ => 1.0,
-    };
-    let waiting = if plan.stages < 3 && !plan.streams(problem) { TWO_STAGES } else { 1.0 };
-    let three = if plan.groups > 2 { THREE } else { 1.0 };
-    waiting * read_often * three
-}
-
-/// Seconds of what is read from memory once, and of what is read again since it does not stay in
-/// the cache.
-fn memory(plan: &Plan, problem: &Problem, machine: &Machine) -> (f64, f64) {
-    let [m, n, k] = plan.extents(problem);
-    let bandwidth = machine.bandwidth * REACHED;
-    let lost = |bytes: f64, stay: f64| (bytes / stay - 1.0).clamp(0.0, 1.0);
-    let all = problem.bytes() as f64;
-    let once = all * lost(all, STAY_ALL) * idle(plan, m, machine) / bandwidth;
-    // The tiles that are taken one after the other along the rows read the factor along the columns
-    // together; so do those that other blocks take meanwhile.
-    let [along, across] = plan.tiles(problem).map(|tiles| tiles as f64);
-    let meanwhile = plan.blocks as f64 / (plan.resident as f64 * across);
-    let reads = along / along.min(meanwhile.max(plan.group as f64));
-    let bytes = |lines: i64| lines as f64 * k as f64 * f64::from(problem.factors().bytes());
-    let columns = bytes(n);
-    let again = columns * (reads - 1.0) * lost(columns + bytes(plan.group * plan.rows), STAY);
-    (once, if plan.is_shared() { 0.0 } else { again / bandwidth })
-}
-
-/// Whether a problem is of those to which the numbers were fitted.
-fn is_bare(problem: &Problem) -> bool {
-    let halves = problem.factors().bytes() == 2 && problem.result().bytes() == 2;
-    let more = problem.function().is_some() || problem.pairs().is_some() || problem.by_products().next().is_some();
-    halves && !more && problem.batch() == 1 && problem.groups().is_none() && problem.fold().is_none()
-}
-
-/// Seconds of a product.
-pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 {
-    if !is_bare(problem) {
-        return others::seconds(plan, problem, machine);
-    }
-    let processors = f64::from(machine.multiprocessors);
-    let alone = if plan.tail > 0 { 1 } else { plan.splits };
-    let units = plan.units(problem) as f64;
-    let turns = plan.turns(problem) as f64;
-    let all = count(plan.extents(problem)[2], problem.depth());
-    let together = (units / processors).ceil().min(plan.resident as f64);
-    let each = step(plan, problem, machine, together);
-    let tile = tile(plan, problem);
-    let multiplied = count(all, alone) as f64 * each;
-    let cycles = match plan.alternates {
-        // One group writes while the other one multiplies, but for the last tile.
-        true => {
-            let written = tile + PART * plan.pieces(problem) as f64;
-            turns * (multiplied + HANDED).max((multiplied + written) / 2.0) + tile
-        }
-        false => turns * (multiplied + tile * together),
-    };
-    // The last tiles, which blocks share.
-    let last_turns = count(plan.tail * plan.splits, plan.blocks) as f64;
-    let sums = (plan.rows * plan.columns / 64) as f64;
-    let last = count(all, plan.splits) as f64 * each + SHARED * sums;
-    let last = if plan.tail > 0 { last_turns * last } else { 0.0 };
-    let work = (cycles + last) * longer(plan, problem) / (machine.clock * LOADED);
-    let (once, again) = memory(plan, problem, machine);
-    let both = together_of(together_of(work, again, AGAIN), once, ONCE);
-    let second = match plan.splits {
-        1 => 0.0,
-        _ => SECOND + 2.0 * plan.workspace(problem) as f64 / (machine.bandwidth * SUMS_REACHED),
-    };
-    let launch = if plan.overlaps { OVERLAPPED } else { LAUNCH };
-    launch + both + second
-}
-
-/// The plan of which the time is least, among those that are admitted.
-pub(super) fn fastest(problem: &Problem, machine: &Machine, admitted: impl Fn(&Plan) -> bool) -> Plan {
-    let first = Tile {
-        swapped: false,
-        rows: 64,
-        columns: 64,
-        groups: 1,
-        splits: 1,
-        cluster: 1,
-        resident: 1,
-        alternates: false,
-    };
-    let plans = plans(problem, machine).into_iter().filter(|(_, plan)| admitted(plan));
-    let least = plans.min_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(Ordering::Equal));
-    least.map_or_else(|| Plan::tiled(problem, machine, first), |(_, plan)| plan)
-}
-
-/// The plans that can be carried out, each with its seconds.
-pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
-    let mut plans = Vec::new();
-    for swapped in [false, true] {
-        let [m, n, k] = problem.multiplied();
-        let [m, n] = if swapped { [n, m] } else { [m, n] };
-        // Three groups have few registers beside their sums, and products of bytes take half the time.
-        let three = problem.pairs().is_none() && !problem.is_promoted() && problem.factors().bytes() > 1;
-        let three = three.then_some((192, 3));
-        for (rows, groups) in [(128, 2), (64, 1), (256, 2), (128, 1)].into_iter().chain(three) {
-            let usual = widths(n);
-            let filling = if problem.begins_at_lines() { Vec::new() } else { filling([m, n], rows, machine) };
-            let others = filling.into_iter().filter(|columns| !usual.contains(columns));
-            let others = others.map(|columns| (columns, false)).collect::<Vec<_>>();
-            for (columns, usual) in usual.iter().map(|columns| (*columns, true)).chain(others) {
-                if usual && (rows, groups) == (128, 2) && columns >= ALTERNATING {
-                    let tile =
-                        Tile { swapped, rows, columns, groups, splits: 1, cluster: 1, resident: 1, alternates: true };
-                    for plan in banded(problem, machine, tile) {
-                        if plan.refusal(problem).is_none() && plan.turns(problem) > 1 {
-                            plans.push((seconds(&plan, problem, machine), plan));
-                        }
-                    }
-                }
-                for resident in 1..=3 {
-                    let tile = |splits, cluster| Tile {
-                        swapped,
-                        rows,
-                        columns,
-                        groups,
-                        splits,
-                        cluster,
-                        resident,
-                        alternates: false,
-                    };
-                    let tiles = count(m, rows).saturating_mul(count(n, columns)).saturating_mul(problem.batch());
-                    let slots = i64::from(machine.multiprocessors) * resident;
-                    for splits in shares(tiles, slots, count(k, problem.depth())) {
-                        // Where rows begin at lines of the cache, clusters pay where they read
-                        // once what two tiles of columns read, from memory; which one of them
-                        // reads after the other otherwise.
-                        let half = columns >= 64 && count(n, columns) == 2;
-                        let once = half && rows > columns && problem.bytes() > FROM_MEMORY;
-                        let clusters: &[i64] = match problem.begins_at_lines() {
-                            _ if !usual => &[2],
-                            true if once => &[2],
-                            true => &[1],
-                            false => &[1, 2],
-                        };
-                        let tiles = clusters.iter().map(|cluster| tile(splits, *cluster));
-                        for plan in tiles.flat_map(|tile| banded(problem, machine, tile)) {
-                            // Fewer blocks on a processor have more stages.
-                            let fewer = plan.blocks <= i64::from(machine.multiprocessors) * (resident - 1);
-                            // Half of the columns alone pays where rows of D are stored as wholes.
-                            let alone = plan.cluster == 1 && half;
-                            let thin = alone && columns % 16 != 0 && plan.panel_bytes(problem) < 64;
-                            if !fewer && !thin && plan.refusal(problem).is_none() {
-                                let lasts = SHARES.iter().filter_map(|own| plan.sharing_last(problem, machine, *own));
-                                plans.extend(lasts.map(|last| (seconds(&last, problem, machine), last)));
-                                plans.push((seconds(&plan, problem, machine), plan));
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-    plans
-}
-
-/// The plan of a tile; and of long work that would take few tiles along the rows one after the
-/// other, since those leave none outside, also the plan that takes several, and reads less again.
-fn banded(problem: &Problem, machine: &Machine, tile: Tile) -> impl Iterator<Item = Plan> {
-    let plan = Plan::tiled(problem, machine, tile);
-    let few = plan.group < FEW && is_bare(problem) && problem.operations() >= SHORT;
-    let other = few.then(|| Plan::in_bands(problem, machine, tile, FEW)).filter(|other| other.group > plan.group);
-    std::iter::once(plan).chain(other)
-}
-
-/// The widths of tiles to try, wide ones first: multiples of 16, the width of a narrow matrix, and
-/// half of that width.
-fn widths(columns: i64) -> Vec<i64> {
-    let whole = |columns: i64| count(columns, 8) * 8;
-    let most = whole(columns).min(256);
-    let mut widths: Vec<i64> = (1..=16).rev().map(|part| 16 * part).filter(|width| *width <= most.max(16)).collect();
-    for width in [8, most, whole(count(columns, 2))] {
-        if width <= most && !widths.contains(&width) {
-            widths.push(width);
-        }
-    }
-    widths
-}
-
-/// Columns with which an odd number of tiles side by side fills whole turns of all processors,
-/// though they are no multiple of 16.
-fn filling([m, n]: [i64; 2], rows: i64, machine: &Machine) -> Vec<i64> {
-    let along = count(m, rows);
-    let columns = (1..=TURNS).filter_map(|turns| {
-        let across = turns * i64::from(machine.multiprocessors) / along;
-        let columns = count(count(n, across.max(1)), 8) * 8;
-        let odd = along % 2 == 0 && count(n, columns) % 2 == 1;
-        (odd && columns < rows && (ALTERNATING..=256).contains(&columns)).then_some(columns)
-    });
-    columns.collect()
-}
-
-/// How many blocks may share a tile: one, and as many as make one or two rounds of all blocks.
-fn shares(tiles: i64, slots: i64, steps: i64) -> Vec<i64> {
-    let mut shares = vec![1];
-    for rounds in 1..=2 {
-        for splits in [slots * rounds / tiles.max(1), slots * rounds / tiles.max(1) / 8 * 8] {
-            if splits > 1 && splits <= steps && splits <= 64 && !shares.contains(&splits) {
-                shares.push(splits);
-            }
-        }
-    }
-    if tiles < slots {
-        shares.extend(
-            [2, 4, 16].into_iter().filter(|splits| *splits <= steps && !shares.contains(splits)).collect::<Vec<_>>(),
-        );
-    }
-    shares
 }

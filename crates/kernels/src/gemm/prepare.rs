@@ -1,72 +1,80 @@
-//! The moves before and after a product, and the product between them.
+//! Moves before and after a GEMM, and the inner problem between them.
 //!
-//! Law: the inner problem has the same D as the problem, and its tensors lie as the copy engine
-//! reads them: where one does not, a kernel before moves it to a workspace, with lines of whole
-//! chunks of 16 bytes, along the mode that was contiguous, or else along K. Factors of f32 become
-//! parts of bf16, side by side along K. A D whose modes are folded is moved from a workspace
-//! afterwards. What lies well is left where it is.
+//! Law: the inner problem computes the same D, and TMA can read its operands. An operand that TMA
+//! cannot read is moved to a workspace before, with lines of whole chunks of 16 bytes, along its
+//! contiguous mode or else along K. Operands of f32 become parts of bf16, side by side along K. A D
+//! with folded modes is moved from a workspace afterwards. Everything else is used in place.
+
+mod borders;
+mod pack;
 
 use tilewright_kernel::Element;
 use tilewright_layout::{Composed, Layout};
 
-use super::matrix::{Contiguous, Matrix};
-use super::pack;
-use super::problem::Problem;
-use super::step::{ProductTensor, Step};
 use crate::error::PlanError;
+use crate::gemm::implicit;
+use crate::gemm::problem::Problem;
+use crate::gemm::problem::matrix::{Contiguous, Matrix, padded};
+use crate::gemm::step::{Operands, ProductTensor, Step, StepKind};
 use crate::relayout::{Place, relayout};
 
 /// How the tensors of a problem have to lie beside those of other problems of a list.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Alike {
+pub(crate) struct Alike {
     /// Whether K has to be contiguous in A, and in B.
-    pub(super) along: [bool; 2],
+    pub(crate) along: [bool; 2],
     /// The mode in which bulk copies have to store D, if they do.
-    pub(super) stored: Option<Contiguous>,
+    pub(crate) stored: Option<Contiguous>,
 }
 
 /// The most matrices, and the most elements of a line, that a kernel moves line by line.
 const MAX_MATRICES: i64 = 65_535;
 const MAX_LENGTH: i64 = 65_535 * 1024;
 
+/// A matrix as the GEMM kernel has it, and the tensor in which it is.
+type Located = (Matrix, ProductTensor);
+
 /// A problem that can be multiplied, and the kernels around it.
 #[derive(Debug, Clone)]
-pub(super) struct Prepared {
-    pub(super) inner: Problem,
-    /// What the tensors of the inner problem are: A, B, the inputs, D.
-    pub(super) operands: Vec<ProductTensor>,
-    pub(super) before: Vec<Step>,
-    pub(super) after: Vec<Step>,
+pub(crate) struct Prepared {
+    pub(crate) inner: Problem,
+    /// What the tensors of the inner problem are.
+    pub(crate) operands: Operands,
+    pub(crate) before: Vec<Step>,
+    pub(crate) after: Vec<Step>,
     /// Bytes of each piece of workspace.
-    pub(super) workspaces: Vec<i64>,
+    pub(crate) workspaces: Vec<i64>,
 }
 
 impl Prepared {
-    pub(super) fn of(problem: &Problem) -> Result<Prepared, PlanError> {
+    pub(crate) fn of(problem: &Problem) -> Result<Prepared, PlanError> {
         Prepared::like(problem, Alike::default())
     }
 
     /// As [`Prepared::of`], for a problem of a list, whose tensors must lie as those of the other
     /// problems do.
-    pub(super) fn like(problem: &Problem, alike: Alike) -> Result<Prepared, PlanError> {
+    pub(crate) fn like(problem: &Problem, alike: Alike) -> Result<Prepared, PlanError> {
         let mut prepared = Prepared {
             inner: problem.clone(),
-            operands: Vec::new(),
+            operands: Operands {
+                a: ProductTensor::A,
+                b: ProductTensor::B,
+                inputs: Vec::new(),
+                scales: Vec::new(),
+                d: ProductTensor::D,
+            },
             before: Vec::new(),
             after: Vec::new(),
             workspaces: Vec::new(),
         };
         let (problem, first) = &prepared.images(problem)?;
-        let exact = problem.factors() == Element::F32 && !problem.is_tf32();
+        let exact = problem.operand_type() == Element::F32 && !problem.is_tf32();
         let mut factor = |matrix: &Matrix, name: &str, operand: ProductTensor, found, along: bool| match found {
             _ if exact => prepared.parted(matrix, operand, name),
             Ok(Contiguous::Rows) if along => {
                 prepared.packed(matrix, operand, &format!("{name} (K is contiguous in that of other problems)"))
             }
-            Ok(_) => {
-                prepared.operands.push(operand);
-                Ok(matrix.clone())
-            }
+            Ok(_) => Ok((matrix.clone(), operand)),
             Err(because) => {
                 let what = format!("{name} ({because})");
                 // Of pairs whole rows are moved, which both columns of a pair are then.
@@ -82,35 +90,36 @@ impl Prepared {
                 }
             }
         };
-        let a = factor(problem.a(), "A", *first, problem.readable_a(), alike.along[0])?;
-        let b = factor(problem.b(), "B", ProductTensor::B, problem.readable_b(), alike.along[1])?;
+        let (a, of_a) = factor(problem.a(), "A", *first, problem.readable_a(), alike.along[0])?;
+        let (b, of_b) = factor(problem.b(), "B", ProductTensor::B, problem.readable_b(), alike.along[1])?;
+        (prepared.operands.a, prepared.operands.b) = (of_a, of_b);
         let mut inputs = Vec::new();
-        for (number, input) in problem.function().iter().flat_map(|fused| &fused.inputs).enumerate() {
+        for (number, input) in problem.epilogue().iter().flat_map(|fused| &fused.inputs).enumerate() {
             let operand = ProductTensor::Input(number);
-            inputs.push(match input.strides() {
-                Some(_) => {
-                    prepared.operands.push(operand);
-                    input.clone()
-                }
+            let (matrix, operand) = match input.strides() {
+                Some(_) => (input.clone(), operand),
                 None => prepared.packed(input, operand, &format!("input {} (its modes are folded)", number + 1))?,
-            });
+            };
+            inputs.push(matrix);
+            prepared.operands.inputs.push(operand);
         }
         if problem.scales().is_some() {
-            prepared.operands.extend([ProductTensor::ScalesA, ProductTensor::ScalesB]);
+            prepared.operands.scales = vec![ProductTensor::ScalesA, ProductTensor::ScalesB];
         }
-        let d = prepared.result(problem, alike.stored)?;
+        let (d, of_d) = prepared.result(problem, alike.stored)?;
+        prepared.operands.d = of_d;
         let inner = problem.moved(a, b, d, inputs)?;
         prepared.inner = inner;
         Ok(prepared)
     }
 
-    /// Images of which the copy engine does not read the windows, in a workspace: with contiguous
+    /// Images of which TMA does not read the windows, in a workspace: with contiguous
     /// channels, and where that is not enough, with their borders. The product of these, and where
     /// they are; both as they were where nothing is to be moved.
     fn images(&mut self, problem: &Problem) -> Result<(Problem, ProductTensor), PlanError> {
         let as_it_was = (problem.clone(), ProductTensor::A);
-        let exact = problem.factors() == Element::F32 && !problem.is_tf32();
-        let Some(images) = problem.images().filter(|_| exact || problem.fold().is_none()) else {
+        let exact = problem.operand_type() == Element::F32 && !problem.is_tf32();
+        let Some(images) = problem.images().filter(|_| exact || implicit::of(problem).is_none()) else {
             return Ok(as_it_was);
         };
         let (element, mut images, mut from) = (images.matrix().element(), images.clone(), ProductTensor::A);
@@ -120,16 +129,16 @@ impl Prepared {
             let kernel = relayout(place(given.layout(), given.offset())?, element, moved.layout(), element)?;
             let to = self.workspace(moved.reach()?, element);
             let does = "moves the images to contiguous channels".to_string();
-            self.before.push(Step::new(kernel.kernel().clone(), vec![from, to], does));
+            self.before.push(Step::new(StepKind::Move, kernel.kernel().clone(), vec![from, to], does));
             (images, from) = (last, to);
-            let inner = images.product(problem)?;
-            if !exact && (inner.fold().is_some() || inner.images().is_none()) {
+            let inner = problem.of_windows(&images)?;
+            if !exact && (implicit::of(&inner).is_some() || inner.images().is_none()) {
                 return Ok((inner, from));
             }
         }
         let to = self.workspace(images.elements(), element);
         let does = "copies the images with their borders".to_string();
-        self.before.push(Step::new(images.border()?, vec![from, to], does));
+        self.before.push(Step::new(StepKind::Move, images.border()?, vec![from, to], does));
         Ok((problem.with_a(problem.a().clone(), None), to))
     }
 
@@ -139,11 +148,11 @@ impl Prepared {
         ProductTensor::Workspace(self.workspaces.len() - 1)
     }
 
-    /// Splits a factor of f32 in parts of bf16, of which the products make those of f32.
-    fn parted(&mut self, matrix: &Matrix, from: ProductTensor, name: &str) -> Result<Matrix, PlanError> {
+    /// Splits an operand of f32 in parts of bf16, of which the products make those of f32.
+    fn parted(&mut self, matrix: &Matrix, from: ProductTensor, name: &str) -> Result<Located, PlanError> {
         let [rows, columns, matrices] = matrix.extents();
         let count = if matrix.is_batch() { matrices } else { 1 };
-        let whole = pack::padded(columns, Element::Bf16);
+        let whole = padded(columns, Element::Bf16);
         if count > MAX_MATRICES || whole > MAX_LENGTH {
             let (asked, limit) = if count > MAX_MATRICES { (count, MAX_MATRICES) } else { (whole, MAX_LENGTH) };
             return Err(PlanError::TooLarge { what: "matrices, or steps along K, of f32", asked, limit });
@@ -152,9 +161,9 @@ impl Prepared {
             Some([line, 1, step]) if line >= 0 && step >= 0 => (from, line, step, matrix.offset()),
             _ => {
                 let what = format!("{name} (its lines are not split as they lie)");
-                let packed = self.packed(matrix, from, &what)?;
+                let (packed, to) = self.packed(matrix, from, &what)?;
                 let strides = packed.strides().unwrap_or([0, 1, 0]);
-                (self.operands.pop().unwrap_or(from), strides[0], strides[2], 0)
+                (to, strides[0], strides[2], 0)
             }
         };
         let parts = pack::PARTS[usize::from(name == "B")];
@@ -162,28 +171,28 @@ impl Prepared {
         let all = whole * parts.len() as i64;
         let apart = rows.saturating_mul(all);
         let to = self.workspace(apart.saturating_mul(count), Element::Bf16);
-        let does = format!("splits {name} in three parts of bf16, of which six products make one of f32");
-        self.before.push(Step::new(kernel, vec![from, to], does));
-        self.operands.push(to);
-        Matrix::strided(Element::Bf16, [rows, all, matrices], [all, 1, if count == matrices { apart } else { 0 }])
+        let does = format!("split_k {name} in three parts of bf16, of which six products make one of f32");
+        self.before.push(Step::new(StepKind::Move, kernel, vec![from, to], does));
+        let strides = [all, 1, if count == matrices { apart } else { 0 }];
+        Ok((Matrix::strided(Element::Bf16, [rows, all, matrices], strides)?, to))
     }
 
     /// Moves a matrix to a workspace, line by line, along the mode that is contiguous; none where
     /// the instructions do not take it so.
-    fn lined(&mut self, matrix: &Matrix, from: ProductTensor, what: &str) -> Result<Option<Matrix>, PlanError> {
+    fn lined(&mut self, matrix: &Matrix, from: ProductTensor, what: &str) -> Result<Option<Located>, PlanError> {
         let element = matrix.element();
         let [rows, columns, matrices] = matrix.extents();
         let Some([down, across, apart]) = matrix.strides() else { return Ok(None) };
         let (lines, length, line, turned) = match (across, down) {
             (1, _) => (rows, columns, down, false),
-            (_, 1) if element.bytes() == 2 && !(from == ProductTensor::A && self.inner.groups().is_some()) => {
+            (_, 1) if element.bytes() == 2 && !(from == ProductTensor::A && self.inner.row_groups().is_some()) => {
                 (columns, rows, across, true)
             }
             _ => return Ok(None),
         };
         // Blocks are counted along three axes, of which two are short.
         let count = if matrix.is_batch() { matrices } else { 1 };
-        let whole = pack::padded(length, element);
+        let whole = padded(length, element);
         if line < 0 || apart < 0 || count > MAX_MATRICES || whole > MAX_LENGTH {
             return Ok(None);
         }
@@ -192,18 +201,17 @@ impl Prepared {
         let step = lines.saturating_mul(whole);
         let to = self.workspace(step.saturating_mul(count), element);
         let does = format!("moves {what} to lines of {whole} elements");
-        self.before.push(Step::new(kernel, vec![from, to], does));
-        self.operands.push(to);
+        self.before.push(Step::new(StepKind::Move, kernel, vec![from, to], does));
         let step = if count == matrices { step } else { 0 };
         let strides = if turned { [1, whole, step] } else { [whole, 1, step] };
-        Matrix::strided(element, [rows, columns, matrices], strides).map(Some)
+        Ok(Some((Matrix::strided(element, [rows, columns, matrices], strides)?, to)))
     }
 
     /// Moves a matrix to a workspace, row by row.
-    fn packed(&mut self, matrix: &Matrix, from: ProductTensor, what: &str) -> Result<Matrix, PlanError> {
+    fn packed(&mut self, matrix: &Matrix, from: ProductTensor, what: &str) -> Result<Located, PlanError> {
         let element = matrix.element();
         let [rows, columns, matrices] = matrix.extents();
-        let line = pack::padded(columns, element);
+        let line = padded(columns, element);
         // One matrix, where all of a batch are the same.
         let count = if matrix.is_batch() { matrices } else { 1 };
         let source = if count == matrices { matrix.layout().clone() } else { matrix.layout().take(0..2)? };
@@ -211,24 +219,22 @@ impl Prepared {
         let moved = relayout(place(&source, matrix.offset())?, element, packed.layout(), element)?;
         let to = self.workspace(packed.reach()?, element);
         let does = format!("moves {what} to rows of {line} elements");
-        self.before.push(Step::new(moved.kernel().clone(), vec![from, to], does));
-        self.operands.push(to);
+        self.before.push(Step::new(StepKind::Move, moved.kernel().clone(), vec![from, to], does));
         let step = if count == matrices { rows.saturating_mul(line) } else { 0 };
-        Matrix::strided(element, [rows, columns, matrices], [line, 1, step])
+        Ok((Matrix::strided(element, [rows, columns, matrices], [line, 1, step])?, to))
     }
 
     /// What is written instead of D, and moved there; `stored` says in which mode bulk copies have
     /// to store it.
-    fn result(&mut self, problem: &Problem, stored: Option<Contiguous>) -> Result<Matrix, PlanError> {
+    fn result(&mut self, problem: &Problem, stored: Option<Contiguous>) -> Result<Located, PlanError> {
         let d = problem.d();
         if d.strides().is_some() && stored.is_none_or(|mode| problem.stored() == Ok(mode)) {
-            self.operands.push(ProductTensor::D);
-            return Ok(d.clone());
+            return Ok((d.clone(), ProductTensor::D));
         }
         let [rows, columns, matrices] = d.extents();
         // Bulk copies store no elements of 8 bits, which are made of those of 32 afterwards.
         let element = if stored.is_some() && d.element().bytes() == 1 { Element::F32 } else { d.element() };
-        let line = pack::padded(columns, element);
+        let line = padded(columns, element);
         // Bulk copies write whole chunks, so its rows are declared whole.
         let plain = Matrix::strided(element, [rows, columns, matrices], [line, 1, rows.saturating_mul(line)])?;
         let plain = plain.in_whole_rows();
@@ -240,9 +246,8 @@ impl Prepared {
             Ok(_) => "bulk copies do not store it so",
         };
         let does = format!("moves D to where it belongs ({because})");
-        self.after.push(Step::new(moved.kernel().clone(), vec![from, ProductTensor::D], does));
-        self.operands.push(from);
-        Ok(plain)
+        self.after.push(Step::new(StepKind::Move, moved.kernel().clone(), vec![from, ProductTensor::D], does));
+        Ok((plain, from))
     }
 }
 

@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 
 use tilewright_kernel::Element;
-use tilewright_kernel::cost::Machine;
 use tilewright_kernel::interpret::{AccessCount, Class, Schedule};
+use tilewright_kernel::machine::Machine;
 use tilewright_kernels::{group_product, library};
 
 #[test]

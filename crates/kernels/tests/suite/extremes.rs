@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tilewright_kernel::cost::Machine;
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::{Element, ptx};
 use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product};
 use tilewright_kernels::{
@@ -153,24 +153,24 @@ fn plans_of_any_numbers_are_carried_out_or_refused() {
     let wild = [i64::MIN, i64::MAX, -1, 0, 1, 2, 3, 5, 100, 576, 1 << 20, 1 << 40, i64::MAX / 64];
     let (mut made, mut refused) = (0, 0);
     for problem in &problems {
-        let plans = Product::candidates(problem).unwrap();
+        let plans = Product::candidates(problem, &Machine::named("H200").unwrap()).unwrap();
         let changes: [fn(&mut Plan) -> &mut i64; 10] = [
             |plan| &mut plan.rows,
             |plan| &mut plan.columns,
-            |plan| &mut plan.groups,
+            |plan| &mut plan.warpgroups,
             |plan| &mut plan.stages,
-            |plan| &mut plan.splits,
+            |plan| &mut plan.split_k,
             |plan| &mut plan.tail,
             |plan| &mut plan.cluster,
-            |plan| &mut plan.group,
-            |plan| &mut plan.resident,
+            |plan| &mut plan.raster_band,
+            |plan| &mut plan.blocks_per_sm,
             |plan| &mut plan.blocks,
         ];
         for (number, change) in changes.into_iter().enumerate() {
             for (at, value) in wild.into_iter().enumerate() {
                 let mut plan = plans[(number * 7 + at * 3) % plans.len()].1.clone();
                 *change(&mut plan) = value;
-                match Product::planned(problem, &plan) {
+                match Product::planned(problem, &plan, &Machine::named("H200").unwrap()) {
                     Ok(_) => made += 1,
                     Err(PlanError::Plan { .. }) => refused += 1,
                     Err(error) => panic!("{problem}, {}: {error}", plan.line()),

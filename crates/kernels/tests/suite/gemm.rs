@@ -3,6 +3,7 @@
 
 mod chunks;
 mod every_plan;
+mod floors;
 mod fold;
 mod groups;
 mod images;
@@ -12,10 +13,16 @@ mod pairs;
 mod schedules;
 
 use tilewright_kernel::Element;
+use tilewright_kernel::machine::Machine;
 use tilewright_kernels::Expression;
 use tilewright_kernels::gemm::{Fused, Matrix, Plan, Problem, Product};
 
 const BF16: Element = Element::Bf16;
+
+/// The machine of all plans here.
+fn h200() -> Machine {
+    Machine::named("H200").unwrap()
+}
 
 /// A matrix of a layout in the language.
 fn matrix(element: Element, layout: &str) -> Matrix {
@@ -28,28 +35,28 @@ fn function(text: &str, names: &[&str], inputs: Vec<Matrix>) -> Fused {
 }
 
 /// A plan with few stages and blocks, so that rings go round and blocks have several tiles.
-fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
+fn plan(rows: i64, columns: i64, warpgroups: i64) -> Plan {
     Plan {
         swapped: false,
         rows,
         columns,
-        groups,
+        warpgroups,
         stages: 3,
-        splits: 1,
+        split_k: 1,
         tail: 0,
         cluster: 1,
-        group: 1,
-        resident: 1,
+        raster_band: 1,
+        blocks_per_sm: 1,
         blocks: 2,
-        overlaps: true,
-        alternates: false,
+        programmatic_launch: true,
+        ping_pong: false,
     }
 }
 
 /// The product of a plan, which computed what a plain loop does, and how many numbers of it were
 /// compared.
 fn checked(problem: &Problem, plan: &Plan) -> (Product, i64) {
-    let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
+    let product = Product::planned(problem, plan, &h200()).unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
     let report = product.check().unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
     (product, report.compared as i64)
 }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use tilewright_kernel::cost::{Cost, Machine};
+use tilewright_kernel::cost::Cost;
 use tilewright_kernel::interpret::{AccessCount, Class, Counts};
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::{Element, Written};
 use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product};
 use tilewright_kernels::{Planned, group_product, library};
@@ -94,8 +95,8 @@ fn products_of_any_sizes_are_shown() {
 #[test]
 fn plans_of_products_are_shown() {
     let kind = |plan: &Plan| {
-        let several = [plan.swapped, plan.splits > 1, plan.tail > 0, plan.alternates];
-        (several, [plan.rows, plan.cluster, plan.group])
+        let several = [plan.swapped, plan.split_k > 1, plan.tail > 0, plan.ping_pong];
+        (several, [plan.rows, plan.cluster, plan.raster_band])
     };
     let (mut kinds, mut shown, mut in_two_orders) = (BTreeSet::new(), 0, 0);
     for [m, n, k, many] in
@@ -107,11 +108,11 @@ fn plans_of_products_are_shown() {
         };
         let [a, b, d] = [[m, k], [n, k], [m, n]].map(matrix);
         let problem = Problem::of(a, b, d).unwrap();
-        for (_, plan) in Product::candidates(&problem).unwrap() {
+        for (_, plan) in Product::candidates(&problem, &Machine::named("H200").unwrap()).unwrap() {
             if !kinds.insert((many, kind(&plan))) {
                 continue;
             }
-            let product = Product::planned(&problem, &plan).unwrap();
+            let product = Product::planned(&problem, &plan, &Machine::named("H200").unwrap()).unwrap();
             // Where clusters have the last of an odd number of columns of tiles one above the
             // other, those come after all others.
             let two_orders = product.lines().iter().any(|line| line.contains("is odd: the last"));

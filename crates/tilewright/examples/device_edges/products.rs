@@ -99,13 +99,14 @@ pub fn one(device: &Device, chance: &mut Chance) -> (String, Outcome<String>) {
     let which = (chance.below(3) == 0).then(|| chance.below(1 << 20) as usize);
     let mut text = words(&problem);
     let mut run = || -> Outcome<String> {
+        let machine = device.machine()?;
         let product = match which {
-            None => Product::new(&problem)?,
+            None => Product::new(&problem, &machine)?,
             Some(which) => {
-                let plans = Product::candidates(&problem)?;
+                let plans = Product::candidates(&problem, &machine)?;
                 let (_, plan) = &plans[which % plans.len()];
                 text = format!("{text}, plan {plan}");
-                Product::planned(&problem, plan)?
+                Product::planned(&problem, plan, &machine)?
             }
         };
         launched(device, std::slice::from_ref(&problem), product.steps(), product.workspaces())
@@ -128,7 +129,8 @@ pub fn list(device: &Device, chance: &mut Chance) -> (String, Outcome<String>) {
     }
     let text = all.iter().map(words).collect::<Vec<_>>().join("; ");
     let run = || -> Outcome<String> {
-        let products = Products::new(&Problems::new(all.clone())?)?;
+        let machine = device.machine()?;
+        let products = Products::new(&Problems::new(all.clone())?, &machine)?;
         launched(device, &all, products.steps(), products.workspaces())
     };
     (text, run())
@@ -221,7 +223,7 @@ fn compared(
         let all = (0..matrices).flat_map(|l| (0..columns).flat_map(move |c| (0..rows).map(move |r| [r, c, l])));
         Ok(all.map(|at| matrix.place(at)).collect::<Result<_, _>>()?)
     };
-    let width = problem.result().bytes() as usize;
+    let width = problem.result_type().bytes() as usize;
     let left = of(ProductTensor::D)?.kept(stream, width, every(problem.d())?.into_iter())?;
     for number in 0..problem.by_products().count() {
         let operand = ProductTensor::ByProduct(number);
@@ -239,9 +241,9 @@ fn compared(
             0 => [m - 1, n - 1, batch - 1],
             _ => [m, n, batch].map(|size| chance.below(size)),
         };
-        let own = match problem.groups() {
+        let own = match problem.row_groups() {
             None => Some(matrix),
-            Some(_) => problem.group_of(row, |group| i64::from(input(ProductTensor::Ends, group) as u32 as i32)),
+            Some(_) => problem.row_group_of(row, |group| i64::from(input(ProductTensor::Ends, group) as u32 as i32)),
         };
         if let Some(own) = own {
             let wanted = problem.expected(&input, [row, column, own])?;

@@ -13,7 +13,7 @@ use tilewright_gpu::Device;
 use tilewright_kernels::gemm::{Plan, Problem};
 
 /// What a file begins with.
-const HEAD: &str = "tilewright plan 1";
+const HEAD: &str = "tilewright plan 2";
 /// The most bytes of a file.
 const MAX_BYTES: u64 = 1 << 16;
 
@@ -144,6 +144,7 @@ fn hash(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use tilewright_kernel::Element;
+    use tilewright_kernel::machine::Machine;
     use tilewright_kernels::gemm::{Problem, Product};
 
     use super::{Tuned, TunedPlans, key};
@@ -152,7 +153,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let plans = TunedPlans::in_folder(folder.path().join("plans"));
         let problem = Problem::new(Element::Bf16, [256, 512, 64]).unwrap();
-        let plan = Product::new(&problem).unwrap().plan().clone();
+        let plan = Product::new(&problem, &Machine::named("H200").unwrap()).unwrap().plan().clone();
         let tuned = Tuned { plan, microseconds: 3.25, candidates: 24 };
         let key = key("a device", 13_000, &problem);
         plans.put(&key, &tuned).unwrap();

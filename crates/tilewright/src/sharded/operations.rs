@@ -4,6 +4,8 @@
 //! on what each device holds, and moves the result to where it belongs.
 
 use tilewright_kernel::Element;
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::ptx::Target;
 use tilewright_kernels::gemm::{Matrix, Problem, Product};
 use tilewright_kernels::{Expression, Indices, Statistic, indices_of_greatest, map_at};
 use tilewright_mesh::{
@@ -253,7 +255,11 @@ impl WorkPlan {
         } else {
             work.target_before(&[d], d.from(), product_type)
         };
-        work.push(WorkStep::Multiply { product: Box::new(Product::new(&problem)?), factors, to: target });
+        work.push(WorkStep::Multiply {
+            product: Box::new(Product::new(&problem, &Machine::of_target(Target::Sm90a))?),
+            factors,
+            to: target,
+        });
         if !narrows {
             work.move_to_result(d, element, target);
             return Ok(work);

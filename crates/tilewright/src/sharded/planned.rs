@@ -9,6 +9,8 @@
 use std::fmt;
 
 use tilewright_kernel::Element;
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::ptx;
 use tilewright_kernels::Expression;
 use tilewright_kernels::gemm::{Fused, Matrix, Problem, Product};
 use tilewright_layout::Layout;
@@ -274,7 +276,12 @@ fn of_piece(
         let inputs = added.iter().map(|_| summand(&piece.d.layout, sums)).collect::<Result<_, _>>()?;
         problem = problem.fused(Fused { expression: sum.unwrap_or(Expression::input(0)), inputs })?;
     }
-    Ok(Some(PieceProduct { product: Product::new(&problem)?, factors, added, target }))
+    Ok(Some(PieceProduct {
+        product: Product::new(&problem, &Machine::of_target(ptx::Target::Sm90a))?,
+        factors,
+        added,
+        target,
+    }))
 }
 
 /// A block as a matrix that begins where kernels are given memory, and the byte of that.

@@ -1,34 +1,35 @@
-//! What the sums of a kernel are written to, and what is read beside them.
+//! Outputs and inputs of an epilogue: declarations and prefetch.
 //!
-//! Law: inputs that come ahead have one stage of their own. Those who write say when it is free;
-//! those who load fill it between the copies of the factors, in pieces where the tile has them, so
-//! that these copies do not wait for all of it.
+//! Law: inputs that are prefetched have one stage of their own. Consumers say when it is free. The
+//! producer fills it between the loads of the operands, in pieces if it is a tile, so that these
+//! loads do not wait for all of it.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Cursor, Element, KernelError, View};
 use tilewright_layout::Extent;
 use tilewright_layout::symbolic::Expr;
 
-use super::cut::Rest;
-use super::teams::{BLOCK, THREADS};
-use super::{Beside, Ends, Epilogue};
-use crate::gemm::fused::{self, Fetch};
-use crate::gemm::matrix::Matrix;
-use crate::gemm::partials;
-use crate::gemm::problem::Written;
-use crate::gemm::schedule::{Unit, minus, overflow, plus, times};
+use crate::gemm::epilogue::cut::Rest;
+use crate::gemm::epilogue::inputs::{self, Fetch};
+use crate::gemm::epilogue::outline::{Beside, Ends, Epilogue};
+use crate::gemm::epilogue::split_k;
+use crate::gemm::index::{minus, overflow, plus, times};
+use crate::gemm::plan::{WARPGROUP_ROWS, WARPGROUP_THREADS};
+use crate::gemm::problem::matrix::Matrix;
+use crate::gemm::problem::text::Written;
+use crate::gemm::schedule::unit::Unit;
 use crate::product::tile_at;
 
 /// The most strips in which a tile of an input comes.
 const STRIPS: i64 = 8;
-/// Steps of a tile until its inputs may come, and until they are set off: so many, or one in so
+/// Steps of a tile until its inputs may come, and until they are issued: so many, or one in so
 /// many of all if that is less.
 const MULTIPLIED: [i64; 2] = [4, 4];
 const LOADED: [i64; 2] = [8, 2];
 
 impl Epilogue {
     /// The tensors of the inputs of the function, and shared memory through which a tile is stored.
-    pub(in crate::gemm) fn inputs<'k>(&self, k: &'k Build) -> Result<Beside<'k>, KernelError> {
+    pub(crate) fn inputs<'k>(&self, k: &'k Build) -> Result<Beside<'k>, KernelError> {
         let buffers = if self.through { self.buffers as usize * self.tiles } else { 0 };
         let (staged, rest) = match &self.rest {
             Some(Rest::Rows(rest)) if buffers > 0 => {
@@ -51,40 +52,40 @@ impl Epilogue {
             }
         };
         let (tile, fetches) = ([self.rows, self.columns], (&self.fetches[..], staged.first()));
-        let mut inputs: Vec<Vec<fused::Input<'k>>> = Vec::new();
+        let mut inputs: Vec<Vec<inputs::Input<'k>>> = Vec::new();
         for (problem, fused) in self.fused.iter().enumerate() {
-            // What comes ahead comes into the same place in all problems of a list.
+            // What is prefetched comes into the same place in all problems of a list.
             let first = inputs.first().map(Vec::as_slice);
             let own = if self.fused.len() > 1 { format!("_{problem}") } else { String::new() };
             let declared = |input: &Matrix| self.declared_of(input);
-            let all = fused::inputs(k, (fused, &own), self.swapped, tile, (fetches.0, fetches.1, first), declared)?;
+            let all = inputs::inputs(k, (fused, &own), self.swapped, tile, (fetches.0, fetches.1, first), declared)?;
             inputs.push(all);
         }
         Ok(Beside { staged, rest, inputs })
     }
 
-    /// How a kernel declares a matrix beside the sums.
+    /// How a kernel declares a matrix beside the accumulators.
     fn declared_of(&self, matrix: &Matrix) -> String {
         self.fold.as_ref().and_then(|fold| fold.beside(matrix)).unwrap_or_else(|| matrix.declared())
     }
 
-    /// What is written: D, or the sums of each range of steps, and what is kept besides.
-    pub(in crate::gemm) fn ends<'k>(
+    /// What is written: D, or the accumulators of each split of K, and what is kept besides.
+    pub(crate) fn ends<'k>(
         &self,
         k: &'k Build,
         written: &[&Written],
         Beside { staged, rest, inputs }: Beside<'k>,
     ) -> Result<Ends<'k>, KernelError> {
-        let declare = |(at, own): (usize, &&Written)| match self.splits {
+        let declare = |(at, own): (usize, &&Written)| match self.split_k {
             1 if written.len() > 1 => k.tensor_of(self.result, &format!("d{at}"), &own.tensors[2], Role::Output),
             // Rows that belong to no group, and tiles that are shared, keep what they have.
             1 if self.grouped || self.before => k.tensor_of(self.result, "d", &own.tensors[2], Role::Both),
             1 => k.tensor_of(self.result, "d", &own.tensors[2], Role::Output),
-            splits if self.tail > 0 => {
-                let layout = partials::lies([self.rows, self.columns], splits, self.tail);
+            split_k if self.tail > 0 => {
+                let layout = split_k::lies([self.rows, self.columns], split_k, self.tail);
                 k.tensor_of(Element::F32, "sums", &layout, Role::Output)
             }
-            splits => k.tensor_of(Element::F32, "sums", &own.sums(splits, self.each), Role::Output),
+            split_k => k.tensor_of(Element::F32, "sums", &own.sums(split_k, self.each), Role::Output),
         };
         let d = written.iter().enumerate().map(declare).collect::<Result<Vec<_>, _>>()?;
         let kept = self.takers.iter().enumerate().map(|(at, taker)| taker.declare(k, &format!("kept{at}")));
@@ -92,15 +93,15 @@ impl Epilogue {
         let warps = (self.part.threads() / 32) as u32;
         let ahead = self.fetches.iter().any(Option::is_some);
         let ahead = if ahead { Some(k.pipeline(1, warps)?) } else { None };
-        let meetings = (0..self.teams).filter(|_| self.teams > 1).map(|_| k.meeting(THREADS as u32));
+        let meetings = (0..self.teams).filter(|_| self.teams > 1).map(|_| k.meeting(WARPGROUP_THREADS as u32));
         let meetings = meetings.collect::<Result<_, _>>()?;
         Ok(Ends { d, kept, staged, rest, inputs, ahead, meetings })
     }
 
-    /// Sets off the inputs of a part of the work of a problem, when those before have been used and
+    /// Issues the inputs of a part of the work of a problem, when those before have been used and
     /// what was written before has left shared memory: in pieces, each after the copies of so many
-    /// steps more, which `copies` sets off, so that these do not wait for all of them.
-    pub(in crate::gemm) fn fetch<'k>(
+    /// steps more, which `copies` issues, so that these do not wait for all of them.
+    pub(crate) fn fetch<'k>(
         &self,
         ends: &Ends<'k>,
         cursor: &Cursor<'k>,
@@ -111,7 +112,7 @@ impl Epilogue {
         // Strips of columns are apart in panels of which the lines go along the rows; so are blocks
         // of rows of a strip that is one panel.
         let apart = !self.along_rows && !self.plain && self.tile_comes() && strips <= STRIPS;
-        let blocks = if self.strip == self.panel { self.rows / BLOCK } else { 1 };
+        let blocks = if self.strip == self.panel { self.rows / WARPGROUP_ROWS } else { 1 };
         let pieces = if apart { [blocks, strips] } else { [1, 1] };
         // The first steps come before; then the place is free.
         let first = beginning(&unit.steps, LOADED)?;
@@ -142,19 +143,19 @@ impl Epilogue {
         Ok(())
     }
 
-    /// How many steps of a tile are multiplied until its inputs may come: by then the tile before
+    /// How many k-tiles of a tile are multiplied until its inputs may come: by then the tile before
     /// has left their place in shared memory, so no warp waits for it.
-    pub(in crate::gemm) fn until_inputs(&self, steps: &Expr) -> Result<Expr, KernelError> {
+    pub(crate) fn until_inputs(&self, steps: &Expr) -> Result<Expr, KernelError> {
         beginning(steps, MULTIPLIED)
     }
 
-    /// Whether a tile of an input comes ahead of the sums, not vectors alone.
-    pub(in crate::gemm) fn tile_comes(&self) -> bool {
+    /// Whether a tile of an input is prefetched, not vectors alone.
+    pub(crate) fn tile_comes(&self) -> bool {
         self.fetches.contains(&Some(Fetch::Tile))
     }
 
     /// Lets the inputs of a part of the work come: by those who write, while it is multiplied.
-    pub(in crate::gemm) fn let_come<'k>(&self, k: &'k Build, cursor: Option<&Cursor<'k>>) -> Result<(), KernelError> {
+    pub(crate) fn let_come<'k>(&self, k: &'k Build, cursor: Option<&Cursor<'k>>) -> Result<(), KernelError> {
         let Some(cursor) = cursor else { return Ok(()) };
         self.single(k, || {
             k.wait_bulk(0);
@@ -163,9 +164,9 @@ impl Epilogue {
         cursor.stage()?.release()
     }
 
-    /// The place of a role in the stage of inputs that come ahead; those who fill it are one turn
-    /// ahead, because its users say when it is free the first time, too.
-    pub(in crate::gemm) fn cursor<'k>(&self, ends: &Ends<'k>, fills: bool) -> Result<Option<Cursor<'k>>, KernelError> {
+    /// The place of a role in the stage of inputs that are prefetched; those who fill it are one
+    /// turn ahead, because its users say when it is free the first time, too.
+    pub(crate) fn cursor<'k>(&self, ends: &Ends<'k>, fills: bool) -> Result<Option<Cursor<'k>>, KernelError> {
         let Some(ahead) = &ends.ahead else { return Ok(None) };
         let cursor = ahead.cursor()?;
         if fills {
@@ -175,7 +176,7 @@ impl Epilogue {
     }
 }
 
-/// The first steps of a tile: so many, or a part of all if that is less.
+/// The first k-tiles of a tile: so many, or a part of all if that is less.
 fn beginning(steps: &Expr, [most, part]: [i64; 2]) -> Result<Expr, KernelError> {
     let part = steps.divide_up(&part.into()).ok_or_else(overflow)?;
     part.minimum(&most.into()).ok_or_else(overflow)

@@ -1,46 +1,48 @@
-//! How a tile of sums is cut: into parts that go through shared memory, and into strips that are
-//! computed.
+//! The shapes of an epilogue: parts that go through shared memory, and strips that are computed.
 
 use tilewright_atoms::{CopyAtom, MmaAtom, TiledCopy, TiledMma};
+use tilewright_kernel::machine::Machine;
 use tilewright_layout::{Layout, Tiler};
 
-use super::teams::BLOCK;
-use super::{STRIP, width};
 use crate::error::PlanError;
-use crate::gemm::matrix::Contiguous;
-use crate::gemm::plan::Plan;
+use crate::gemm::panel::{swizzle, width};
+use crate::gemm::plan::{Plan, WARPGROUP_ROWS};
 use crate::gemm::problem::Problem;
+use crate::gemm::problem::matrix::Contiguous;
+
+/// The most columns of a strip.
+const STRIP: i64 = 64;
 
 /// A tile of D, and its parts and strips.
-pub(super) struct Cut {
-    pub(super) rows: i64,
-    pub(super) columns: i64,
+pub(crate) struct Cut {
+    pub(crate) rows: i64,
+    pub(crate) columns: i64,
     /// Columns of a strip.
-    pub(super) strip: i64,
+    pub(crate) strip: i64,
     /// In how many parts a tile goes through shared memory, through how many buffers in turn, and
     /// how many columns a part has.
-    pub(super) parts: i64,
-    pub(super) buffers: i64,
-    pub(super) part_columns: i64,
+    pub(crate) parts: i64,
+    pub(crate) buffers: i64,
+    pub(crate) part_columns: i64,
     /// Whether rows of a part lie one behind the other, and whether lines of a panel go along the
     /// rows; elements of such a line, and bytes of an element.
-    pub(super) plain: bool,
-    pub(super) along_rows: bool,
-    pub(super) width: i64,
-    pub(super) bytes: i64,
+    pub(crate) plain: bool,
+    pub(crate) along_rows: bool,
+    pub(crate) width: i64,
+    pub(crate) bytes: i64,
 }
 
 impl Cut {
     /// That of a plan, of which D goes through shared memory in this mode, if so.
-    pub(super) fn of(problem: &Problem, plan: &Plan, stored: Option<Contiguous>) -> Cut {
+    pub(crate) fn of(problem: &Problem, (plan, machine): (&Plan, &Machine), stored: Option<Contiguous>) -> Cut {
         let [rows, columns] = plan.tile_of_d(problem);
         // Lines of a panel lie along the contiguous mode of D.
         let along_rows = plan.swapped != (stored == Some(Contiguous::Rows));
         // Elements of 8 bits are stored from registers, in strips like those of 16.
-        let bytes = i64::from(problem.result().bytes().max(2));
-        let plain = stored.is_some() && plan.is_plain(problem);
-        let (parts, buffers) = if stored.is_some() { plan.parts(problem) } else { (1, 1) };
-        let part_columns = if stored.is_some() { plan.part_columns(problem) } else { columns };
+        let bytes = i64::from(problem.result_type().bytes().max(2));
+        let plain = stored.is_some() && plan.is_plain(problem, machine);
+        let (parts, buffers) = if stored.is_some() { plan.parts(problem, machine) } else { (1, 1) };
+        let part_columns = if stored.is_some() { plan.part_columns(problem, machine) } else { columns };
         let width = match plain {
             true => part_columns,
             false => width(if along_rows { rows } else { columns }, bytes),
@@ -52,17 +54,17 @@ impl Cut {
         Cut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes }
     }
 
-    /// The product of which a strip is the result, by so many groups of four warps: sums lie alike
-    /// in all products of four warps, and those of integers have not every number of columns.
-    pub(super) fn product(&self, groups: i64) -> Result<TiledMma, PlanError> {
+    /// The product of which a strip is the result, by so many warpgroups: sums lie alike
+    /// in all wgmma, and those of integers have not every number of columns.
+    pub(crate) fn product(&self, groups: i64) -> Result<TiledMma, PlanError> {
         let order: Tiler = format!("[{}:1;{}:1;16:1]", self.rows, self.strip).parse()?;
         let sums = MmaAtom::named(&format!("SM90_64x{}x16_F32BF16BF16_SS", self.strip))?;
         Ok(TiledMma::new(sums, &format!("({groups},1,1)").parse::<Layout>()?, &order)?)
     }
 
-    /// The copies of matrices of 8 x 8 as the sums lie in the lanes, as many at a time as columns
-    /// allow: to shared memory, and from there.
-    pub(super) fn matrices(&self) -> [&'static str; 2] {
+    /// The copies of matrices of 8 x 8 as the accumulators lie in the lanes, as many at a time as
+    /// columns allow: to shared memory, and from there.
+    pub(crate) fn matrices(&self) -> [&'static str; 2] {
         match (self.along_rows, self.strip % 16) {
             (false, 0) => ["SM90_U32x4_STSM_N", "SM75_U32x4_LDSM_N"],
             (false, _) => ["SM90_U32x2_STSM_N", "SM75_U32x2_LDSM_N"],
@@ -72,17 +74,17 @@ impl Cut {
     }
 
     /// How so many threads write a part from shared memory.
-    pub(super) fn spread(&self, problem: &Problem, threads: i64) -> Result<TiledCopy, PlanError> {
+    pub(crate) fn spread(&self, problem: &Problem, threads: i64) -> Result<TiledCopy, PlanError> {
         let widths = [8, 4, 2, 1].into_iter().filter(|width| *width <= problem.spread());
         let mut found = widths.map(|width| (width, self.neighbours(threads, width)));
         let found = found.find_map(|(width, threads)| Some((width, threads?)));
         let because = "threads that write neighbours do not divide a tile";
         let (width, threads) = found.ok_or(PlanError::Plan { because })?;
-        let bits = width * i64::from(problem.result().bits());
+        let bits = width * i64::from(problem.result_type().bits());
         let one = CopyAtom::named(&format!("UniversalCopy<uint{bits}_t>"))?;
         let own = if self.along_rows { format!("({width},1)") } else { format!("(1,{width})") };
         let (threads, own) = (threads.parse::<Layout>()?, own.parse::<Layout>()?);
-        Ok(TiledCopy::new(one, problem.result().bits().into(), &threads, &own)?)
+        Ok(TiledCopy::new(one, problem.result_type().bits().into(), &threads, &own)?)
     }
 
     /// Threads that write neighbours of a part, so many elements each: 32 side by side, or as many
@@ -97,10 +99,10 @@ impl Cut {
     }
 
     /// A part in shared memory: panels of lines of up to 128 bytes along the contiguous mode of D.
-    pub(super) fn panels(&self) -> String {
+    pub(crate) fn panels(&self) -> String {
         let (rows, columns, width) = (self.rows, self.part_columns, self.width);
         let (along, across) = if self.along_rows { (rows, columns) } else { (columns, rows) };
-        let swizzle = super::swizzle(width, self.bytes);
+        let swizzle = swizzle(width, self.bytes);
         let (along_shape, along_stride) = (format!("({width},{})", along / width), format!("(1,{})", width * across));
         if self.along_rows {
             format!("{swizzle}({along_shape},{across}):({along_stride},{width})")
@@ -111,19 +113,19 @@ impl Cut {
 
     /// The last part in shared memory, where it has fewer columns. Blocks of its rows begin where
     /// they do in other parts, for groups write each on its own.
-    pub(super) fn rest(&self) -> Option<Rest> {
+    pub(crate) fn rest(&self) -> Option<Rest> {
         let rest = Some(self.columns % self.part_columns).filter(|rest| *rest > 0)?;
-        let (blocks, all) = (self.rows / BLOCK, BLOCK * self.part_columns);
+        let (blocks, all) = (self.rows / WARPGROUP_ROWS, WARPGROUP_ROWS * self.part_columns);
         Some(match self.along_rows {
             true => Rest::Columns(rest),
-            false => Rest::Rows(format!("(({BLOCK},{blocks}),{rest}):(({rest},{all}),1)")),
+            false => Rest::Rows(format!("(({WARPGROUP_ROWS},{blocks}),{rest}):(({rest},{all}),1)")),
         })
     }
 }
 
 /// What the last part of a tile has of shared memory where it has fewer columns: so many of the
 /// others, or rows one behind the other, as a layout.
-pub(super) enum Rest {
+pub(crate) enum Rest {
     Columns(i64),
     Rows(String),
 }

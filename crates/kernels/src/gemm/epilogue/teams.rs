@@ -1,32 +1,28 @@
-//! Groups of four warps that write their rows of a tile each on its own.
+//! Warpgroups that store their own rows of a tile.
 //!
-//! Law: a group waits for the copies of its own rows and for its own threads, and stores its rows
-//! itself, so that it begins the next tile while others still write. Where all write together, they
-//! are one such group.
+//! Law: each warpgroup waits for its own threads and for the loads of its own rows, and stores its
+//! rows itself. So it begins the next tile while other warpgroups still store. If all warpgroups
+//! store together, they count as one.
 
 use tilewright_kernel::{Build, Flag, KernelError, Meeting, Num, View};
 use tilewright_layout::symbolic::Expr;
 
-use super::{Ends, Epilogue};
-use crate::gemm::list::each;
-use crate::gemm::plan::WARPS;
-use crate::gemm::schedule::{Unit, plus};
+use crate::gemm::epilogue::outline::{Ends, Epilogue};
+use crate::gemm::index::plus;
+use crate::gemm::plan::{WARPGROUP_ROWS, WARPGROUP_THREADS};
+use crate::gemm::schedule::list::each;
+use crate::gemm::schedule::unit::Unit;
 use crate::product::tile_at;
-
-/// Threads of a group.
-pub(super) const THREADS: i64 = 32 * WARPS;
-/// Rows that a group multiplies at a time.
-pub(super) const BLOCK: i64 = 64;
 
 impl Epilogue {
     /// The number of a thread in its group, and that of the group.
     fn member(&self, k: &Build) -> Result<[Expr; 2], KernelError> {
-        let digits = k.coordinate(&k.thread()?, &[THREADS, self.teams])?;
+        let digits = k.coordinate(&k.thread()?, &[WARPGROUP_THREADS, self.teams])?;
         Ok([digits[0].clone(), digits[1].clone()])
     }
 
     /// What one thread does of those that write together.
-    pub(super) fn single(&self, k: &Build, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
+    pub(crate) fn single(&self, k: &Build, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
         if self.teams == 1 {
             return k.single(body);
         }
@@ -35,7 +31,7 @@ impl Epilogue {
     }
 
     /// Those that write together wait for each other.
-    pub(super) fn meet(&self, k: &Build, ends: &Ends<'_>) -> Result<(), KernelError> {
+    pub(crate) fn meet(&self, k: &Build, ends: &Ends<'_>) -> Result<(), KernelError> {
         if self.teams == 1 {
             k.barrier();
             return Ok(());
@@ -44,10 +40,11 @@ impl Epilogue {
         wait_of(k, k.index(&team)?, (1, &ends.meetings))
     }
 
-    /// Sets off the stores of a part of a tile from shared memory: of the rows of those that write
-    /// together, or of a strip of theirs that is a panel. Of three groups the second one has the
-    /// blocks 1, 4, .. of 64 rows, and the rows of a block lie one behind the other in each panel.
-    pub(super) fn store<'k>(
+    /// Issues the stores of a part of a tile from shared memory: of the rows of those that write
+    /// together, or of a strip of theirs that is a panel. Of three warpgroups the second one has
+    /// the blocks 1, 4, .. of 64 rows, and the rows of a block lie one behind the other in each
+    /// panel.
+    pub(crate) fn store<'k>(
         &self,
         k: &'k Build,
         (staged, columns, strip): (&View<'k>, i64, Option<i64>),
@@ -66,8 +63,8 @@ impl Epilogue {
                 }
                 let [_, team] = self.member(k)?;
                 let panel = if self.along_rows { columns } else { self.panel.min(columns) };
-                let tiler = format!("({BLOCK},{panel})");
-                let blocks = (0..self.rows / BLOCK).step_by(self.teams as usize);
+                let tiler = format!("({WARPGROUP_ROWS},{panel})");
+                let blocks = (0..self.rows / WARPGROUP_ROWS).step_by(self.teams as usize);
                 let panels = strip.map_or(0..columns / panel, |strip| strip..strip + 1);
                 panels.into_iter().try_for_each(|panel| {
                     blocks.clone().try_for_each(|block| {

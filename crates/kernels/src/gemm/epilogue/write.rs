@@ -1,46 +1,48 @@
-//! How the sums of a tile are written, strip by strip.
+//! The epilogue of a tile, strip by strip.
 //!
-//! Law: each strip of a tile is computed, converted and stored once. Its parts take turns in the
-//! buffers of shared memory: a buffer is written when what was in it before has been read.
+//! Law: each strip of a tile is computed, converted and stored once. Parts alternate between the
+//! buffers in shared memory: a buffer is written after the stores of its former part have been read
+//! from it.
 
 use tilewright_atoms::{CopyEnd, Operand};
 use tilewright_kernel::{Build, Cursor, Distributed, Element, Fragment, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Slot, Tree};
 
-use super::{Ends, Epilogue};
-use crate::gemm::fused::{self, Fetch, Input};
-use crate::gemm::list::each;
+use crate::gemm::epilogue::inputs::{self, Fetch, Input};
+use crate::gemm::epilogue::outline::{Ends, Epilogue};
+use crate::gemm::index::{plus, times};
 use crate::gemm::problem::Fused;
-use crate::gemm::schedule::{Unit, plus, times};
+use crate::gemm::schedule::list::each;
+use crate::gemm::schedule::unit::Unit;
 use crate::product::tile_at;
 
 impl Epilogue {
-    /// The sums of a tile, in registers: those of an instruction, and blocks of rows; of pairs
-    /// those of the first columns, and those of the second.
-    pub(in crate::gemm) fn sums<'k>(&self, k: &'k Build) -> Result<Vec<Fragment<'k>>, KernelError> {
-        let blocks = fused::count_of(&self.part, self.rows);
+    /// The accumulators of a tile, in registers: those of an instruction, and blocks of rows; of
+    /// pairs those of the first columns, and those of the second.
+    pub(crate) fn sums<'k>(&self, k: &'k Build) -> Result<Vec<Fragment<'k>>, KernelError> {
+        let blocks = inputs::count_of(&self.part, self.rows);
         let shape = format!("((2,2,{}),{blocks},1)", self.columns / 8);
         (0..self.each).map(|_| k.register(self.sums, &shape)).collect()
     }
 
-    /// The sums of half of the columns of a tile, in registers.
-    pub(in crate::gemm) fn half<'k>(&self, k: &'k Build) -> Result<Fragment<'k>, KernelError> {
-        let blocks = fused::count_of(&self.part, self.rows);
+    /// The accumulators of half of the columns of a tile, in registers.
+    pub(crate) fn half<'k>(&self, k: &'k Build) -> Result<Fragment<'k>, KernelError> {
+        let blocks = inputs::count_of(&self.part, self.rows);
         k.register(self.sums, &format!("((2,2,{}),{blocks},1)", self.columns / 16))
     }
 
-    /// Those of the first or the second half, of the sums of a tile.
-    pub(in crate::gemm) fn half_of<'k>(&self, sums: &Fragment<'k>, number: usize) -> Result<Fragment<'k>, KernelError> {
-        let (blocks, own) = (fused::count_of(&self.part, self.rows), self.columns / 2);
+    /// Those of the first or the second half, of the accumulators of a tile.
+    pub(crate) fn half_of<'k>(&self, sums: &Fragment<'k>, number: usize) -> Result<Fragment<'k>, KernelError> {
+        let (blocks, own) = (inputs::count_of(&self.part, self.rows), self.columns / 2);
         let all: Layout =
             format!("((2,2,{}),{blocks},1,2):((1,2,4),{own},0,{})", self.columns / 16, own / 2).parse()?;
         sums.with_layout(&all)?.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(number as i64)])?)
     }
 
-    /// The sums of a strip.
+    /// The accumulators of a strip.
     fn strip_of<'k>(&self, sums: &Fragment<'k>, number: i64) -> Result<Fragment<'k>, KernelError> {
-        let (blocks, own) = (fused::count_of(&self.part, self.rows), self.columns / 2);
+        let (blocks, own) = (inputs::count_of(&self.part, self.rows), self.columns / 2);
         let (count, held) = (self.columns / self.strip, self.strip / 2);
         let all: Layout = format!("((2,2,{}),{blocks},1,{count}):((1,2,4),{own},0,{held})", self.strip / 8).parse()?;
         sums.with_layout(&all)?.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(number)])?)
@@ -64,7 +66,7 @@ impl Epilogue {
                 plus(&times(&number, &Expr::from(self.each as i64))?, &Expr::from(sum as i64))?
             }
         };
-        let d = match self.splits * self.batch {
+        let d = match self.split_k * self.batch {
             1 => d.clone(),
             _ => d.slice(Tree::flat([Slot::All, Slot::All, Slot::At(number)])?)?,
         };
@@ -93,7 +95,7 @@ impl Epilogue {
         plus(&times(&unit.column, &Expr::from(self.columns / self.strip))?, &Expr::from(number))
     }
 
-    /// What the inputs of the function have beside a strip of the sums.
+    /// What the inputs of the function have beside a strip of the accumulators.
     fn read<'k>(
         &self,
         k: &'k Build,
@@ -127,8 +129,8 @@ impl Epilogue {
         read.collect()
     }
 
-    /// What is written of a strip: the sums, or what the function makes of them and of what was
-    /// read, in the type of D. What is kept of rows and columns is taken meanwhile.
+    /// What is written of a strip: the accumulators, or what the function makes of them and of what
+    /// was read, in the type of D. What is kept of rows and columns is taken meanwhile.
     fn values<'k>(
         &self,
         k: &'k Build,
@@ -152,9 +154,9 @@ impl Epilogue {
         made.to(self.result)
     }
 
-    /// Writes the sums of a part of the work, by the group that has so many tiles of a block before
-    /// its own.
-    pub(in crate::gemm) fn write<'k>(
+    /// Writes the accumulators of a part of the work, by the group that has so many tiles of a
+    /// block before its own.
+    pub(crate) fn write<'k>(
         &self,
         k: &'k Build,
         sums: &[Fragment<'k>],
@@ -179,7 +181,7 @@ impl Epilogue {
         taken: &mut [Option<Distributed<'k>>],
     ) -> Result<(), KernelError> {
         let count = self.columns / self.strip;
-        if self.splits > 1 {
+        if self.split_k > 1 {
             return (0..count).try_for_each(|number| self.write_shared(sums, ends, unit, number));
         }
         let read = |number: i64| self.read(k, sums, &ends.inputs, unit, number);
@@ -194,7 +196,7 @@ impl Epilogue {
             return Ok(());
         }
         for part in 0..self.parts {
-            // Buffers take turns, from the first one on in each tile.
+            // Buffers alternate, from the first one on in each tile.
             let staged = &ends.staged[group * self.buffers as usize + (part % self.buffers) as usize];
             let columns = self.part_columns.min(self.columns - part * self.part_columns);
             let staged = ends.rest.as_ref().filter(|_| columns < self.part_columns).unwrap_or(staged);
@@ -254,7 +256,7 @@ impl Epilogue {
         cursor.map_or(Ok(()), Cursor::advance)
     }
 
-    /// Writes a strip of the sums of a block that shares its tile.
+    /// Writes a strip of the partial accumulators of a block that shares its tile.
     fn write_shared<'k>(
         &self,
         sums: &[Fragment<'k>],
@@ -278,7 +280,7 @@ impl Epilogue {
     }
 
     /// Waits for the last stores.
-    pub(in crate::gemm) fn end(&self, k: &Build) -> Result<(), KernelError> {
+    pub(crate) fn end(&self, k: &Build) -> Result<(), KernelError> {
         if !self.through || self.spread.is_some() {
             return Ok(());
         }
@@ -289,7 +291,7 @@ impl Epilogue {
     }
 }
 
-/// What a function makes of the sums of a strip and of what was read beside them, in f32.
+/// What a function makes of the accumulators of a strip and of what was read beside them, in f32.
 fn computed<'k>(
     k: &'k Build,
     fused: &Fused,

@@ -1,60 +1,63 @@
-//! What a kernel declares for all its roles: tensors, shared memory, barriers, and the work.
+//! What the roles of a kernel share: tensors, shared memory, mbarriers, and the work.
 
+use crate::gemm::mainloop::operand::Factor;
+use crate::gemm::mainloop::outline::Outline;
+use crate::gemm::mainloop::pass::Pass;
+use crate::gemm::mainloop::ping_pong::Order;
+use crate::gemm::mainloop::scales::Scaling;
+use crate::gemm::panel::{swizzle, width};
+use crate::gemm::problem::Problem;
+use crate::gemm::problem::matrix::Contiguous;
+use crate::gemm::problem::text::Written;
+use crate::gemm::schedule::grouped::Tiles;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, KernelError, Pipeline, View};
 use tilewright_layout::symbolic::Expr;
 
-use super::outline::Outline;
-use super::pass::Pass;
-use crate::gemm::epilogue::{swizzle, width};
-use crate::gemm::factor::Factor;
-use crate::gemm::groups::Tiles;
-use crate::gemm::matrix::Contiguous;
-use crate::gemm::order::Order;
-use crate::gemm::problem::{Problem, Written};
-use crate::gemm::scales::Scaling;
-
 /// What the roles of a kernel share.
-pub(super) struct Declared<'a, 'k> {
-    pub(super) k: &'k Build,
-    pub(super) outline: &'a Outline<'a>,
-    /// The factors of each problem, that along the rows of tiles first.
-    pub(super) factors: Vec<[Factor<'k>; 2]>,
+pub(crate) struct Declared<'a, 'k> {
+    pub(crate) k: &'k Build,
+    pub(crate) outline: &'a Outline<'a>,
+    /// The operands of each problem, that along the rows of tiles first.
+    pub(crate) factors: Vec<[Factor<'k>; 2]>,
     /// The stages of shared memory of each.
-    pub(super) rings: [View<'k>; 2],
-    pub(super) scaling: Option<Scaling<'k>>,
+    pub(crate) rings: [View<'k>; 2],
+    pub(crate) scaling: Option<Scaling<'k>>,
     /// Who waits for which stage.
-    pub(super) pipeline: Pipeline<'k>,
+    pub(crate) pipeline: Pipeline<'k>,
     /// Which group multiplies next.
-    pub(super) order: Order<'k>,
+    pub(crate) order: Order<'k>,
     /// The place of a block in its cluster.
-    pub(super) rank: Expr,
+    pub(crate) rank: Expr,
     /// The tiles that blocks take, one pass after the other.
-    pub(super) passes: Vec<Pass<'a, 'k>>,
+    pub(crate) passes: Vec<Pass<'a, 'k>>,
 }
 
 impl<'a, 'k> Declared<'a, 'k> {
-    /// Declares everything, and waits for the launch before, where launches overlap.
-    pub(super) fn new(k: &'k Build, outline: &'a Outline<'a>) -> Result<Declared<'a, 'k>, KernelError> {
+    /// Declares everything, and waits for the previous launch, where launches overlap.
+    pub(crate) fn new(k: &'k Build, outline: &'a Outline<'a>) -> Result<Declared<'a, 'k>, KernelError> {
         let (problem, plan) = (outline.problem, outline.plan);
         let of_problems = outline.written.iter().enumerate();
         let factors = of_problems.map(|(number, written)| declare_factors(k, outline, number, written));
         let factors = factors.collect::<Result<Vec<_>, _>>()?;
         k.threads(i64::from(outline.multipliers() + outline.copiers()) * 32)?;
-        k.resident(plan.resident as u32)?;
+        k.resident(plan.blocks_per_sm as u32)?;
         k.grid(Axis::X, &plan.blocks.to_string())?;
         k.cluster(plan.cluster as u32)?;
         let block = k.block_number(Axis::X);
         let ring = |side: usize, rows: i64| {
             let lies = factors[0][side].lies;
-            k.shared_of(problem.factors(), &ring(problem, lies, [rows, plan.tile_of_d(problem)[side]], plan.stages))
+            k.shared_of(
+                problem.operand_type(),
+                &ring(problem, lies, [rows, plan.tile_of_d(problem)[side]], plan.stages),
+            )
         };
         let rings = [ring(0, plan.rows)?, ring(1, plan.columns)?];
         let beside = outline.epilogue.inputs(k)?;
         let scaling = Scaling::declare(k, problem, plan)?;
         let [_, _, along] = outline.sizes();
-        let steps = k.size(&format!("ceil({along}/{})", problem.depth()))?;
+        let steps = k.size(&format!("ceil({along}/{})", problem.k_tile()))?;
         let groups = Tiles::declare(k, problem, plan, &steps)?;
         let written: Vec<&Written> = outline.written.iter().collect();
         let ends = outline.epilogue.ends(k, &written, beside)?;
@@ -62,8 +65,8 @@ impl<'a, 'k> Declared<'a, 'k> {
         let pipeline = k.pipeline(plan.stages, outline.together() * plan.cluster as u32)?;
         let order = Order::new(k, plan, outline.steps())?;
         let rank = if plan.cluster == 1 { Expr::from(0) } else { k.rank() };
-        if plan.overlaps {
-            // What stands before this may run while the launch before still does.
+        if plan.programmatic_launch {
+            // What stands before this may run while the previous launch still does.
             k.wait_launches();
             k.launch_next();
         }
@@ -72,7 +75,7 @@ impl<'a, 'k> Declared<'a, 'k> {
     }
 }
 
-/// Declares the factors of the problem of a number: that along the rows of tiles, and that along
+/// Declares the operands of the problem of a number: that along the rows of tiles, and that along
 /// the columns.
 fn declare_factors<'k>(
     k: &'k Build,
@@ -84,15 +87,15 @@ fn declare_factors<'k>(
     let named = |name: &str| if outline.problems.len() > 1 { format!("{name}{number}") } else { name.to_string() };
     let [of_a, of_b] = &outline.batched;
     let a = Factor {
-        view: k.tensor_of(problem.factors(), &named("a"), &written.tensors[0], Role::Input)?,
+        view: k.tensor_of(problem.operand_type(), &named("a"), &written.tensors[0], Role::Input)?,
         lies: outline.lies[0],
         batch: *of_a,
         paired: false,
         halved: false,
-        grouped: problem.groups().is_some(),
+        grouped: problem.row_groups().is_some(),
     };
     let b = Factor {
-        view: k.tensor_of(problem.factors(), &named("b"), &written.tensors[1], Role::Input)?,
+        view: k.tensor_of(problem.operand_type(), &named("b"), &written.tensors[1], Role::Input)?,
         lies: outline.lies[1],
         batch: *of_b,
         paired,
@@ -104,12 +107,12 @@ fn declare_factors<'k>(
     Ok([left, right])
 }
 
-/// The shared memory of so many stages of a factor: lines of 128 bytes along K, or of up to 128
+/// The shared memory of so many stages of an operand: lines of 128 bytes along K, or of up to 128
 /// bytes along its rows, which divide the rows that are multiplied together.
 fn ring(problem: &Problem, contiguous: Contiguous, [rows, together]: [i64; 2], stages: i64) -> String {
-    let depth = problem.depth();
+    let depth = problem.k_tile();
     let stage = rows * depth;
-    match (contiguous, problem.factors().bytes()) {
+    match (contiguous, problem.operand_type().bytes()) {
         (Contiguous::Rows, _) => {
             let width = width(together, 2);
             let (swizzle, panels) = (swizzle(width, 2), rows / width);

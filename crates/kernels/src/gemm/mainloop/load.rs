@@ -1,28 +1,28 @@
-//! The role that copies: one thread sets off bulk copies of tiles of both factors, stage after
-//! stage.
+//! The producer: one thread issues the TMA loads of both operands, stage after stage.
 //!
-//! Law: the stages of a tile are filled in the order of its steps along K. Once all stages have
-//! been filled as a whole, of a tile at an edge the tail alone is loaded (`edges.rs`); inputs of
-//! the function come between the copies of the factors (`epilogue/beside.rs`).
+//! Law: the stages of a tile are filled in the order of K. Once every stage has been filled by
+//! whole boxes, tiles at an edge are loaded without the lines outside (`schedule/edges.rs`). Inputs
+//! of the epilogue are loaded between the operands (`epilogue/beside.rs`).
 
 use tilewright_kernel::{Cursor, KernelError, Stage, View};
 use tilewright_layout::Extent;
 use tilewright_layout::symbolic::Expr;
 
-use super::declared::Declared;
-use super::outline::Clusters;
-use super::pass::Pass;
-use crate::gemm::edges::Loaded;
-use crate::gemm::factor::{Factor, part_of};
-use crate::gemm::fold::{Boxed, Fold};
-use crate::gemm::list::each;
-use crate::gemm::schedule::{Unit, minus, plus, times};
+use crate::gemm::implicit::{Boxed, Fold};
+use crate::gemm::index::{minus, plus, times};
+use crate::gemm::mainloop::declared::Declared;
+use crate::gemm::mainloop::operand::{Factor, part_of};
+use crate::gemm::mainloop::outline::Clusters;
+use crate::gemm::mainloop::pass::Pass;
+use crate::gemm::schedule::edges::Loaded;
+use crate::gemm::schedule::list::each;
+use crate::gemm::schedule::unit::Unit;
 use crate::product::at;
 
 /// The role that copies.
-pub(super) struct Loader<'a, 'k> {
+pub(crate) struct Loader<'a, 'k> {
     declared: &'a Declared<'a, 'k>,
-    /// Where it is in the ring of stages, and in the one stage of inputs that come ahead.
+    /// Where it is in the ring of stages, and in the one stage of inputs that are prefetched.
     cursor: Cursor<'k>,
     inputs: Option<Cursor<'k>>,
 }
@@ -32,16 +32,16 @@ struct Tile<'a, 'k> {
     loader: &'a Loader<'a, 'k>,
     unit: &'a Unit,
     factors: &'a [Factor<'k>; 2],
-    /// What is read of each factor: all steps along K; nothing where modes are folded, whose tiles
+    /// What is read of each operand: all k-tiles; nothing where modes are folded, whose tiles
     /// are found at each step.
     from: [Vec<View<'k>>; 2],
 }
 
 impl<'a, 'k> Loader<'a, 'k> {
     /// Loads all tiles of a block.
-    pub(super) fn load(declared: &'a Declared<'a, 'k>) -> Result<(), KernelError> {
+    pub(crate) fn load(declared: &'a Declared<'a, 'k>) -> Result<(), KernelError> {
         let (k, outline) = (declared.k, declared.outline);
-        if let Some([few, _]) = outline.plan.shares(outline.problem) {
+        if let Some([few, _]) = outline.plan.shares(outline.problem, outline.machine) {
             k.registers(few)?;
         }
         k.single(|| {
@@ -83,7 +83,7 @@ impl<'a, 'k> Loader<'a, 'k> {
 
     fn tile<'t>(&'t self, unit: &'t Unit, problem: usize) -> Result<Tile<'t, 'k>, KernelError> {
         let outline = self.declared.outline;
-        let (plan, depth) = (outline.plan, outline.problem.depth());
+        let (plan, depth) = (outline.plan, outline.problem.k_tile());
         let factors = &self.declared.factors[problem];
         let [left, right] = factors;
         let from = match &outline.fold {
@@ -145,18 +145,18 @@ impl<'k> Tile<'_, 'k> {
         self.loader.cursor.advance()
     }
 
-    /// Copies a step of both factors whose modes are folded.
+    /// Copies a step of both operands whose modes are folded.
     fn load_boxes(&self, stage: &Stage<'k>, fold: &Fold, boxed: &Boxed, step: &Expr) -> Result<(), KernelError> {
         let Declared { k, outline, rings: [left, right], .. } = self.loader.declared;
-        let (columns, depth, here) = (outline.plan.columns, outline.problem.depth(), at(stage.index())?);
+        let (columns, depth, here) = (outline.plan.columns, outline.problem.k_tile(), at(stage.index())?);
         let [a, b] = self.factors;
         stage.load(&fold.of_a(k, &a.view, boxed, (step, depth))?, &left.slice(here.clone())?)?;
         let from = fold.of_b(k, &b.view, (columns, &self.unit.column), (step, depth))?;
         stage.load(&from, &right.slice(here)?)
     }
 
-    /// Copies a step of one factor: all its lines, or those of a tail; of a factor that the blocks
-    /// of a cluster share, a part for all of them.
+    /// Copies a step of one operand: all its lines, or those of a tail; of an operand that the
+    /// blocks of a cluster share, a part for all of them.
     fn load_factor(
         &self,
         stage: &Stage<'k>,
@@ -165,7 +165,7 @@ impl<'k> Tile<'_, 'k> {
         (tail, is_shared): (Option<i64>, bool),
     ) -> Result<(), KernelError> {
         let Declared { outline, rings, rank, .. } = self.loader.declared;
-        let (plan, depth) = (outline.plan, outline.problem.depth());
+        let (plan, depth) = (outline.plan, outline.problem.k_tile());
         let (factor, lines) = (&self.factors[side], [plan.rows, plan.columns][side]);
         let (to, step) = (rings[side].slice(at(stage.index())?)?, at(step)?);
         if is_shared && plan.cluster > 1 {

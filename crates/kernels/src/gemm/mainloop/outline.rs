@@ -1,22 +1,25 @@
-//! What problems and a plan make of a kernel, before it is written.
+//! The decisions of a GEMM kernel, before it is written.
 
 use tilewright_atoms::{MmaAtom, TiledMma};
 use tilewright_kernel::Element;
+use tilewright_kernel::machine::Machine;
 use tilewright_layout::{Layout, Tiler};
 
 use crate::error::PlanError;
-use crate::gemm::edges::Edges;
-use crate::gemm::epilogue::Epilogue;
-use crate::gemm::fold::Fold;
-use crate::gemm::list::Listed;
-use crate::gemm::matrix::Contiguous;
+use crate::gemm::epilogue::outline::Epilogue;
+use crate::gemm::implicit;
+use crate::gemm::implicit::Fold;
 use crate::gemm::plan::{Plan, WARPS};
-use crate::gemm::problem::{Problem, Written};
+use crate::gemm::problem::Problem;
+use crate::gemm::problem::matrix::Contiguous;
+use crate::gemm::problem::text::Written;
+use crate::gemm::schedule::edges::Edges;
+use crate::gemm::schedule::list::Listed;
 use crate::product::{count, fact};
 
 /// The instruction of a plan, by name.
-pub(in crate::gemm) fn atom(problem: &Problem, columns: i64) -> String {
-    let types = match problem.factors() {
+pub(crate) fn atom(problem: &Problem, columns: i64) -> String {
+    let types = match problem.operand_type() {
         Element::F16 => "16_F32F16F16_SS",
         Element::F32 => "8_F32TF32TF32_SS_TN",
         Element::E4M3 => "32_F32E4M3E4M3_SS_TN",
@@ -29,46 +32,51 @@ pub(in crate::gemm) fn atom(problem: &Problem, columns: i64) -> String {
 }
 
 /// What is known of a kernel.
-pub(super) struct Outline<'a> {
+pub(crate) struct Outline<'a> {
     /// The problems of a list, or one, and the first one, which says types and how tensors lie.
-    pub(super) problems: &'a [Problem],
-    pub(super) problem: &'a Problem,
-    pub(super) plan: &'a Plan,
+    pub(crate) problems: &'a [Problem],
+    pub(crate) problem: &'a Problem,
+    pub(crate) plan: &'a Plan,
+    pub(crate) machine: &'a Machine,
     /// Whether it is for the sizes of the problems, not for all that are multiples of what they
     /// say.
-    pub(super) exact: bool,
+    pub(crate) exact: bool,
     /// How each problem is declared.
-    pub(super) written: Vec<Written>,
+    pub(crate) written: Vec<Written>,
     /// The tiles of a list of several problems.
-    pub(super) listed: Option<Listed>,
+    pub(crate) listed: Option<Listed>,
     /// The axes of folded modes.
-    pub(super) fold: Option<Fold>,
-    /// In which mode the copy engine reads A and B, and whether there is one matrix for each of the
+    pub(crate) fold: Option<Fold>,
+    /// In which mode TMA reads A and B, and whether there is one matrix for each of the
     /// batch.
-    pub(super) lies: [Contiguous; 2],
-    pub(super) batched: [bool; 2],
+    pub(crate) lies: [Contiguous; 2],
+    pub(crate) batched: [bool; 2],
     /// Whether halves of the columns are multiplied by instructions of their own: where sums are
     /// promoted, or too many for an instruction.
-    pub(super) halved: bool,
+    pub(crate) halved: bool,
     /// What is multiplied together.
-    pub(super) mma: TiledMma,
+    pub(crate) mma: TiledMma,
     /// How tiles are written, and how the last ones, where blocks share them.
-    pub(super) epilogue: Epilogue,
-    pub(super) last: Option<Epilogue>,
+    pub(crate) epilogue: Epilogue,
+    pub(crate) last: Option<Epilogue>,
     /// The kinds of clusters.
-    pub(super) clusters: Vec<Clusters>,
+    pub(crate) clusters: Vec<Clusters>,
 }
 
 /// Clusters of one kind.
-pub(super) struct Clusters {
+pub(crate) struct Clusters {
     /// Whether their tiles are side by side, else one above the other.
-    pub(super) side_by_side: bool,
+    pub(crate) side_by_side: bool,
     /// What they load of tiles at an edge.
-    pub(super) edges: Edges,
+    pub(crate) edges: Edges,
 }
 
 impl<'a> Outline<'a> {
-    pub(super) fn of(problems: &'a [Problem], plan: &'a Plan, exact: bool) -> Result<Outline<'a>, PlanError> {
+    pub(crate) fn of(
+        problems: &'a [Problem],
+        (plan, machine): (&'a Plan, &'a Machine),
+        exact: bool,
+    ) -> Result<Outline<'a>, PlanError> {
         let Some(problem) = problems.first() else {
             return Err(PlanError::Plan { because: "a list has one problem at least" });
         };
@@ -81,7 +89,7 @@ impl<'a> Outline<'a> {
         let lies = [a?, b?];
         let along = if plan.swapped { [lies[1], lies[0]] } else { lies };
         let batched = [problem.a(), problem.b()].map(|factor| !exact || factor.is_batch());
-        let (epilogue, last) = epilogues(problems, plan, exact)?;
+        let (epilogue, last) = epilogues(problems, (plan, machine), exact)?;
         let listed = (problems.len() > 1).then(|| Listed::of(problems, plan));
         let sides = if plan.ends_above(problem) { vec![true, false] } else { vec![plan.side_by_side()] };
         let edges = |side_by_side| match exact && listed.is_none() {
@@ -90,12 +98,13 @@ impl<'a> Outline<'a> {
         };
         let clusters =
             sides.into_iter().map(|side_by_side| Clusters { side_by_side, edges: edges(side_by_side) }).collect();
-        let fold = if exact { problem.fold() } else { None };
+        let fold = if exact { implicit::of(problem) } else { None };
         let written = written(problems, plan, exact, fold.as_ref())?;
         Ok(Outline {
             problems,
             problem,
             plan,
+            machine,
             exact,
             written,
             listed,
@@ -111,48 +120,48 @@ impl<'a> Outline<'a> {
     }
 
     /// Warps that multiply.
-    pub(super) fn multipliers(&self) -> u32 {
-        (WARPS * self.plan.groups) as u32
+    pub(crate) fn multipliers(&self) -> u32 {
+        (WARPS * self.plan.warpgroups) as u32
     }
 
     /// Those of them that multiply a tile together.
-    pub(super) fn together(&self) -> u32 {
+    pub(crate) fn together(&self) -> u32 {
         (WARPS * self.plan.together()) as u32
     }
 
     /// Warps that copy: four where registers are shared out, which four warps do together.
-    pub(super) fn copiers(&self) -> u32 {
-        if self.plan.shares(self.problem).is_some() { WARPS as u32 } else { 1 }
+    pub(crate) fn copiers(&self) -> u32 {
+        if self.plan.shares(self.problem, self.machine).is_some() { WARPS as u32 } else { 1 }
     }
 
-    /// Steps along K.
-    pub(super) fn steps(&self) -> i64 {
-        count(self.problem.sizes()[2], self.problem.depth())
+    /// K-tiles.
+    pub(crate) fn steps(&self) -> i64 {
+        count(self.problem.sizes()[2], self.problem.k_tile())
     }
 
     /// M, N and K as the kernel sees them, in text: the first along the rows of tiles.
-    pub(super) fn sizes(&self) -> [&str; 3] {
+    pub(crate) fn sizes(&self) -> [&str; 3] {
         let [m, n, k] = &self.written[0].sizes;
         if self.plan.swapped { [n, m, k] } else { [m, n, k] }
     }
 
     /// All blocks of a cluster.
-    pub(super) fn all_blocks(&self) -> String {
+    pub(crate) fn all_blocks(&self) -> String {
         format!("{}:1", self.plan.cluster)
     }
 
     /// Whether a stage is released as soon as it has been multiplied, not when the next one is.
-    pub(super) fn releases_at_once(&self) -> bool {
+    pub(crate) fn releases_at_once(&self) -> bool {
         self.plan.releases_at_once(self.problem, self.epilogue.tile_comes())
     }
 
-    /// How much is multiplied of the last step along K, where instructions of it are left out that
+    /// How much is multiplied of the last k-tile, where instructions of it are left out that
     /// have nothing of K.
-    pub(super) fn inside_last_step(&self) -> Option<i64> {
-        let (all, depth) = (self.steps(), self.problem.depth());
+    pub(crate) fn inside_last_step(&self) -> Option<i64> {
+        let (all, depth) = (self.steps(), self.problem.k_tile());
         // The instructions of which a part lies inside.
         let inside = count(self.problem.sizes()[2] - (all - 1) * depth, depth / 4) * (depth / 4);
-        let is_known = self.exact && self.listed.is_none() && self.fold.is_none() && self.plan.splits == 1;
+        let is_known = self.exact && self.listed.is_none() && self.fold.is_none() && self.plan.split_k == 1;
         let leaves_out = is_known && self.releases_at_once() && !self.problem.is_promoted();
         (leaves_out && all > 1 && inside < depth).then_some(inside)
     }
@@ -163,23 +172,27 @@ impl<'a> Outline<'a> {
 fn instruction(problem: &Problem, plan: &Plan, halved: bool) -> Result<TiledMma, PlanError> {
     let [rows, columns] = plan.tile_of_d(problem);
     let together = if halved { columns / 2 } else { columns };
-    let order: Tiler = format!("[{rows}:1;{together}:1;{}:1]", problem.depth() / 4).parse()?;
+    let order: Tiler = format!("[{rows}:1;{together}:1;{}:1]", problem.k_tile() / 4).parse()?;
     let instruction = MmaAtom::named(&atom(problem, together))?;
     Ok(TiledMma::new(instruction, &format!("({},1,1)", plan.together()).parse::<Layout>()?, &order)?)
 }
 
-/// How tiles are written; and the last ones, where the plan says that blocks share the steps of
+/// How tiles are written; and the last ones, where the plan says that blocks share the k-tiles of
 /// these.
-fn epilogues(problems: &[Problem], plan: &Plan, exact: bool) -> Result<(Epilogue, Option<Epilogue>), PlanError> {
+fn epilogues(
+    problems: &[Problem],
+    (plan, machine): (&Plan, &Machine),
+    exact: bool,
+) -> Result<(Epilogue, Option<Epilogue>), PlanError> {
     let problem = &problems[0];
     let bulk = !exact || problem.stored().is_ok();
     let staged = if exact { problem.staged() } else { Some(Contiguous::Columns) }.map(|contiguous| (contiguous, bulk));
     if plan.tail == 0 {
-        return Ok((Epilogue::of(problems, plan, staged)?, None));
+        return Ok((Epilogue::of(problems, (plan, machine), staged)?, None));
     }
     let (whole, last) = plan.parted();
-    let before = Epilogue::of(problems, &whole, staged)?.before_others();
-    Ok((before, Some(Epilogue::of_last(problem, &last, plan.tail)?)))
+    let before = Epilogue::of(problems, (&whole, machine), staged)?.before_others();
+    Ok((before, Some(Epilogue::of_last(problem, (&last, machine), plan.tail)?)))
 }
 
 /// How a kernel declares the problems of a list, of which one alone may have folded modes.
@@ -192,7 +205,7 @@ fn written(problems: &[Problem], plan: &Plan, exact: bool, fold: Option<&Fold>) 
         let d = fold.beside(problem.d()).ok_or(PlanError::Plan { because: "folded modes of D are moved after" })?;
         first.tensors = [a, b, d];
         first.sizes[0] = fold.padded(plan.rows).to_string();
-        first.sizes[2] = (fold.steps(problem.depth()) * problem.depth()).to_string();
+        first.sizes[2] = (fold.steps(problem.k_tile()) * problem.k_tile()).to_string();
     }
     Ok(std::iter::once(first).chain(problems[1..].iter().map(|other| other.written(None))).collect())
 }
@@ -200,8 +213,8 @@ fn written(problems: &[Problem], plan: &Plan, exact: bool, fold: Option<&Fold>) 
 /// What M, N and K are multiples of, where that spares a bound or shows an alignment.
 fn facts(problem: &Problem, plan: &Plan) -> [String; 3] {
     let [m, n, k] = problem.sizes();
-    let (along_m, along_n) = (plan.rows * plan.group, plan.columns);
+    let (along_m, along_n) = (plan.rows * plan.raster_band, plan.columns);
     let (along_m, along_n) = if plan.swapped { (along_n, along_m) } else { (along_m, along_n) };
     let eight = |size: i64| if size % 8 == 0 { size } else { 8 };
-    [fact(m, &[along_m]), fact(eight(n), &[along_n, 8]), fact(eight(k), &[problem.depth(), 8])]
+    [fact(m, &[along_m]), fact(eight(n), &[along_n, 8]), fact(eight(k), &[problem.k_tile(), 8])]
 }

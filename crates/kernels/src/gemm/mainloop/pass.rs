@@ -1,31 +1,31 @@
-//! The tiles that blocks take in turn.
+//! The output tiles that a block takes.
 //!
-//! Law: one pass goes over all tiles. Where blocks share the last ones, one goes over those that a
-//! block has alone, and another one over the rest; stages go on from pass to pass.
+//! Law: one pass covers all tiles. If split-K covers only the tail, a first pass covers the tiles
+//! that a block has alone, and a second pass the tail; stages go on from pass to pass.
 
+use crate::gemm::epilogue::outline::{Ends, Epilogue};
+use crate::gemm::mainloop::outline::Outline;
+use crate::gemm::schedule::grid::Grid;
+use crate::gemm::schedule::grouped::Tiles;
+use crate::gemm::schedule::list::Listed;
+use crate::gemm::schedule::unit::Unit;
 use tilewright_kernel::{Build, KernelError};
 use tilewright_layout::symbolic::Expr;
 
-use super::outline::Outline;
-use crate::gemm::epilogue::{Ends, Epilogue};
-use crate::gemm::groups::Tiles;
-use crate::gemm::list::Listed;
-use crate::gemm::schedule::{Grid, Unit};
-
 /// A pass over tiles.
-pub(super) struct Pass<'a, 'k> {
+pub(crate) struct Pass<'a, 'k> {
     k: &'k Build,
     outline: &'a Outline<'a>,
     block: Expr,
     numbering: Numbering<'a, 'k>,
     /// How tiles are written, and to what.
-    pub(super) epilogue: &'a Epilogue,
-    pub(super) ends: Ends<'k>,
+    pub(crate) epilogue: &'a Epilogue,
+    pub(crate) ends: Ends<'k>,
 }
 
 /// What says which tile has which number.
 enum Numbering<'a, 'k> {
-    /// Of groups of rows, entries that are read.
+    /// With row groups, entries that are read.
     Groups(Box<Tiles<'k>>),
     /// Of several problems, their sizes.
     List(&'a Listed),
@@ -33,9 +33,9 @@ enum Numbering<'a, 'k> {
 }
 
 impl<'a, 'k> Pass<'a, 'k> {
-    /// The passes of a kernel, of so many steps along K: what it writes to in the first one, and in
+    /// The passes of a kernel, of so many k-tiles: what it writes to in the first one, and in
     /// that over shared tiles, if there is one.
-    pub(super) fn all(
+    pub(crate) fn all(
         k: &'k Build,
         outline: &'a Outline<'a>,
         block: &Expr,
@@ -57,12 +57,12 @@ impl<'a, 'k> Pass<'a, 'k> {
         let [along, across] = plan.tiles(outline.problem);
         let alone = along * across - plan.tail;
         let shared = Grid { some: Some([alone, plan.tail]), ..grid.clone() };
-        let grid = Grid { splits: 1, some: Some([0, alone]), ..grid };
+        let grid = Grid { split_k: 1, some: Some([0, alone]), ..grid };
         Ok(vec![pass(Numbering::Grid(grid), &outline.epilogue, ends), pass(Numbering::Grid(shared), last, last_ends)])
     }
 
     /// How many parts of the work a block takes.
-    pub(super) fn own(&self) -> Result<Expr, KernelError> {
+    pub(crate) fn own(&self) -> Result<Expr, KernelError> {
         match &self.numbering {
             Numbering::Groups(tiles) => tiles.own(self.k, &self.block),
             Numbering::List(listed) => listed.own(&self.block),
@@ -70,8 +70,8 @@ impl<'a, 'k> Pass<'a, 'k> {
         }
     }
 
-    /// The part that it takes in a turn.
-    pub(super) fn unit(&self, turn: &Expr) -> Result<Unit, KernelError> {
+    /// The part that it takes in an iteration.
+    pub(crate) fn unit(&self, turn: &Expr) -> Result<Unit, KernelError> {
         let (k, outline) = (self.k, self.outline);
         let mut unit = match &self.numbering {
             Numbering::Groups(tiles) => tiles.unit(k, &self.block, turn)?,
@@ -83,7 +83,7 @@ impl<'a, 'k> Pass<'a, 'k> {
     }
 }
 
-/// All tiles of a problem, of so many steps along K.
+/// All tiles of a problem, of so many k-tiles.
 fn grid(k: &Build, outline: &Outline<'_>, steps: &Expr) -> Result<Grid, KernelError> {
     let (problem, plan) = (outline.problem, outline.plan);
     let ([rows, columns, _], [along, across]) = (outline.sizes(), plan.tiles(problem));
@@ -95,11 +95,11 @@ fn grid(k: &Build, outline: &Outline<'_>, steps: &Expr) -> Result<Grid, KernelEr
             false => k.size(&format!("ceil({columns}/{})", plan.columns * plan.beside()))?,
         },
         beside: plan.beside(),
-        bands: k.size(&format!("ceil({rows}/{})", plan.rows * plan.group))?,
-        group: plan.group,
+        bands: k.size(&format!("ceil({rows}/{})", plan.rows * plan.raster_band))?,
+        band: plan.raster_band,
         batch: if problem.batch() > 1 { Some(k.size(&outline.written[0].batch)?) } else { None },
         steps: steps.clone(),
-        splits: plan.splits,
+        split_k: plan.split_k,
         blocks: plan.blocks,
         some: None,
         above: ends_above.then_some([along * (across - 1), along]),

@@ -1,11 +1,10 @@
-//! A plan as a line, which is kept in a file, and as sentences.
+//! A plan as a line for a file, and as sentences.
 //!
 //! Law: [`Plan::from_line`] reads the line of each plan as that plan, and nothing else.
 
-use std::fmt;
-
-use super::Plan;
+use crate::gemm::plan::Plan;
 use crate::gemm::problem::LINE_BYTES;
+use std::fmt;
 
 impl Plan {
     /// The numbers of a plan, by name.
@@ -13,32 +12,36 @@ impl Plan {
         [
             ("rows", &mut self.rows),
             ("columns", &mut self.columns),
-            ("groups", &mut self.groups),
+            ("warpgroups", &mut self.warpgroups),
             ("stages", &mut self.stages),
-            ("splits", &mut self.splits),
+            ("split_k", &mut self.split_k),
             ("tail", &mut self.tail),
             ("cluster", &mut self.cluster),
-            ("group", &mut self.group),
-            ("resident", &mut self.resident),
+            ("raster_band", &mut self.raster_band),
+            ("blocks_per_sm", &mut self.blocks_per_sm),
             ("blocks", &mut self.blocks),
         ]
     }
 
     /// The choices of the plan that are yes or no, by name.
     fn choices(&mut self) -> [(&'static str, &mut bool); 3] {
-        [("swapped", &mut self.swapped), ("overlaps", &mut self.overlaps), ("alternates", &mut self.alternates)]
+        [
+            ("swapped", &mut self.swapped),
+            ("programmatic_launch", &mut self.programmatic_launch),
+            ("ping_pong", &mut self.ping_pong),
+        ]
     }
 
     /// The plan as one line, which [`Plan::from_line`] reads.
     ///
     /// ```
     /// use tilewright_kernel::Element;
-    /// use tilewright_kernel::cost::Machine;
+    /// use tilewright_kernel::machine::Machine;
     /// use tilewright_kernels::gemm::{Plan, Problem};
     ///
     /// let problem = Problem::new(Element::Bf16, [4096, 4096, 4096]).unwrap();
     /// let plan = Plan::of(&problem, &Machine::named("H200").unwrap());
-    /// assert!(plan.line().starts_with("rows=128 columns=256 groups=2"));
+    /// assert!(plan.line().starts_with("rows=128 columns=256 warpgroups=2"));
     /// assert_eq!(Plan::from_line(&plan.line()), Some(plan));
     /// assert_eq!(Plan::from_line("rows=128"), None);
     /// ```
@@ -62,16 +65,16 @@ impl Plan {
             swapped: false,
             rows: 0,
             columns: 0,
-            groups: 0,
+            warpgroups: 0,
             stages: 0,
-            splits: 0,
+            split_k: 0,
             tail: 0,
             cluster: 0,
-            group: 0,
-            resident: 0,
+            raster_band: 0,
+            blocks_per_sm: 0,
             blocks: 0,
-            overlaps: false,
-            alternates: false,
+            programmatic_launch: false,
+            ping_pong: false,
         };
         for (name, number) in plan.numbers() {
             *number = given.remove(name)?.parse().ok()?;
@@ -85,47 +88,46 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Plan { rows, columns, stages, group, blocks, .. } = self;
+        let Plan { rows, columns, stages, raster_band, blocks, .. } = self;
         let [down, across] = if self.swapped { ["N", "M"] } else { ["M", "N"] };
         writeln!(
             f,
-            "tiles of {rows} along {down} x {columns} along {across}, {LINE_BYTES} bytes along K at a time, {stages} stages"
+            "output tiles of {rows} along {down} x {columns} along {across}, k-tiles of {LINE_BYTES} bytes, {stages} stages"
         )?;
         let clusters = if self.cluster > 1 { format!(" in clusters of {}", self.cluster) } else { String::new() };
-        let resident = if self.resident > 1 { format!(", {} on a processor,", self.resident) } else { String::new() };
-        let order = match group {
-            1 => format!("along {across}, then along {down}"),
-            _ => format!("{group} along {down}, then the {group} beside them along {across}"),
+        let per_sm = match self.blocks_per_sm {
+            1 => String::new(),
+            several => format!(", {several} on each multiprocessor"),
         };
-        match blocks {
-            1 => writeln!(f, "one block takes tiles in turn: {order}")?,
-            _ => writeln!(f, "{blocks} blocks{clusters}{resident} take tiles in turn: {order}")?,
+        let blocks = if *blocks == 1 { "one block".to_string() } else { format!("{blocks} blocks{clusters}{per_sm}") };
+        match raster_band {
+            1 => writeln!(f, "persistent grid of {blocks}; raster order along {across}, then along {down}")?,
+            band => writeln!(
+                f,
+                "persistent grid of {blocks}; raster order in bands of {band} tiles along {down}, then along {across}"
+            )?,
         }
         if self.cluster > 1 {
             let along = if self.side_by_side() { across } else { down };
             writeln!(
                 f,
-                "the tiles of a cluster are neighbours along {along}; each block loads half of what both read"
+                "the tiles of a cluster are neighbours along {along}; each block multicasts half of the operand that both read"
             )?;
         }
-        if self.tail > 0 {
+        let summed = "a second kernel adds the partial accumulators in the order of K";
+        match (self.tail, self.split_k) {
+            (0, 1) => {}
+            (0, split_k) => writeln!(f, "split-K by {split_k}: {summed}")?,
+            (tail, split_k) => writeln!(f, "split-K by {split_k} for the last {tail} tiles: {summed}")?,
+        }
+        if self.ping_pong {
+            writeln!(f, "ping-pong: one consumer warpgroup runs its epilogue while the other one multiplies")?;
+        }
+        if self.programmatic_launch {
             writeln!(
                 f,
-                "{} blocks share the steps along K of each of the last {} tiles; a second kernel adds their sums, in the order of the steps",
-                self.splits, self.tail
+                "programmatic launch: blocks start before the previous launch ends, and wait for it before they read"
             )?;
-        } else if self.splits > 1 {
-            writeln!(
-                f,
-                "{} blocks share the steps along K of each tile; a second kernel adds their sums, in the order of the steps",
-                self.splits
-            )?;
-        }
-        if self.alternates {
-            writeln!(f, "two groups of four warps take tiles in turn: one multiplies while the other one writes D")?;
-        }
-        if self.overlaps {
-            writeln!(f, "blocks begin while the launch before still runs, and wait for it before they read")?;
         }
         Ok(())
     }

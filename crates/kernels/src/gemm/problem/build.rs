@@ -1,18 +1,18 @@
 //! How problems are made, and what is refused.
 //!
 //! Law: a problem has extents that fit each other, types that are multiplied and converted, and no
-//! two elements of D at one place; what is fused, kept or scaled fits its sums.
+//! two elements of D at one place; what is fused, kept or scaled fits its accumulators.
 
 use tilewright_kernel::Element;
 
-use super::{Fused, Problem};
 use crate::error::PlanError;
 use crate::expression::Expression;
-use crate::gemm::byproduct::{ByProduct, Each};
-use crate::gemm::images::Images;
-use crate::gemm::matrix::Matrix;
-use crate::gemm::pairs::Pairs;
-use crate::gemm::scales::{BLOCK, Scales};
+use crate::gemm::problem::convolution::{Images, Window};
+use crate::gemm::problem::gated::Pairs;
+use crate::gemm::problem::matrix::Matrix;
+use crate::gemm::problem::reductions::{ByProduct, Each};
+use crate::gemm::problem::scales::{SCALE_BLOCK, Scales};
+use crate::gemm::problem::{Fused, Problem};
 use crate::reduce::Statistic;
 
 /// The types that are multiplied.
@@ -23,7 +23,7 @@ const FACTORS: [Element; 7] =
 const RESULTS: [Element; 6] = [Element::Bf16, Element::F16, Element::F32, Element::E4M3, Element::E5M2, Element::I32];
 
 impl Problem {
-    /// A product of the sizes `[M, N, K]`, with factors and result of one type: A `(M,K)` and B
+    /// A product of the sizes `[M, N, K]`, with operands and result of one type: A `(M,K)` and B
     /// `(N,K)` with K contiguous, D `(M,N)` with N contiguous.
     ///
     /// ```
@@ -61,9 +61,9 @@ impl Problem {
     /// assert_eq!((problem.sizes(), problem.batch()), ([512, 128, 256], 4));
     /// ```
     ///
-    /// Factors of f32 are split in three parts of bf16 each, of which six products are added in
-    /// f32: that is within 2^-22 of the magnitudes that are added, besides what sums in f32 round.
-    /// What is infinite, or so large that bf16 rounds it to infinity, gives NaN.
+    /// Operands of f32 are split in three parts of bf16 each, of which six products are added in
+    /// f32: that is within 2^-22 of the magnitudes that are added, besides what accumulators in f32
+    /// round. What is infinite, or so large that bf16 rounds it to infinity, gives NaN.
     /// [`Problem::in_tf32`] is faster and less exact.
     ///
     /// Errors: extents that do not fit each other ([`PlanError::Extents`]); types that are not
@@ -74,7 +74,7 @@ impl Problem {
     }
 
     /// The product of A `(M,K)` and pairs of columns of B `(2 N,K)` as D `(M,N)`: a function of
-    /// both sums of a pair, inputs 0 and 1 of its expression.
+    /// both accumulators of a pair, inputs 0 and 1 of its expression.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -120,7 +120,7 @@ impl Problem {
         Ok(Problem { sizes, batch, a, b, d, images, pairs, fused, kept, scales, ends, tf32: false, fast: false })
     }
 
-    /// The product of groups of rows that end where `ends` says, with the matrix of B of each.
+    /// The product of row groups that end where `ends` says, with the matrix of B of each.
     pub(crate) fn checked_groups(
         a: Matrix,
         b: Matrix,
@@ -141,7 +141,7 @@ impl Problem {
 
     /// The same with groups of so many rows each, as a batch.
     pub(crate) fn parted_evenly(&self, rows: i64, a: Matrix, d: Matrix, scales: Option<Scales>) -> Problem {
-        let batch = self.groups().unwrap_or(1);
+        let batch = self.row_groups().unwrap_or(1);
         Problem { sizes: [rows, self.sizes[1], self.sizes[2]], batch, a, d, ends: None, scales, ..self.clone() }
     }
 
@@ -169,7 +169,7 @@ impl Problem {
         }
     }
 
-    /// The same product with a function of its sums.
+    /// The same product with an epilogue function.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -191,7 +191,7 @@ impl Problem {
         for input in &fused.inputs {
             // Each group may have its own.
             let [m, n, _] = self.d.extents();
-            let own = self.groups().map(|groups| [m, n, groups]);
+            let own = self.row_groups().map(|groups| [m, n, groups]);
             if input.extents() != self.d.extents() && Some(input.extents()) != own {
                 let (layout, shape) = (input.layout().to_string(), self.d.layout().shape().to_string());
                 return Err(PlanError::Shape { layout, shape });
@@ -213,8 +213,8 @@ impl Problem {
         Ok(Problem { fused: Some(fused), ..self })
     }
 
-    /// The same product without a function of its sums, and without by-products; of pairs the first
-    /// sum is left.
+    /// The same product without an epilogue function, and without reductions of rows or columns; of
+    /// pairs the first sum is left.
     #[must_use]
     pub fn bare(self) -> Problem {
         let first = || Fused { expression: Expression::input(0), inputs: Vec::new() };
@@ -231,8 +231,8 @@ impl Problem {
             let given = format!("{:?}", by.statistic);
             return Err(PlanError::Unknown { what: "by-product", given, known: "Sum and Maximum".to_string() });
         }
-        if self.sums() != Element::F32 {
-            let (given, known) = (self.factors().to_string(), "factors whose sums are in f32".to_string());
+        if self.accumulator_type() != Element::F32 {
+            let (given, known) = (self.operand_type().to_string(), "factors whose sums are in f32".to_string());
             return Err(PlanError::Unknown { what: "by-product of factors", given, known });
         }
         if by.of.inputs() > 1 {
@@ -241,7 +241,7 @@ impl Problem {
         }
         // Each group has numbers of its columns.
         let matrices = match by.each {
-            Each::Column => self.groups().unwrap_or(self.batch),
+            Each::Column => self.row_groups().unwrap_or(self.batch),
             Each::Row => self.batch,
         };
         let matrix = by.matrix([self.sizes[0], self.sizes[1]], matrices)?;
@@ -249,8 +249,8 @@ impl Problem {
         Ok(self)
     }
 
-    /// The same product, of which each 128 steps along K are multiplied by scales, in f32: of
-    /// factors of 8 bits that are floating-point numbers.
+    /// The same product, of which each 128 elements along K are multiplied by scales, in f32: of
+    /// operands of 8 bits that are floating-point numbers.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -267,17 +267,17 @@ impl Problem {
     /// assert!(problem.to_string().contains("blocks of 128 steps have scales"));
     /// ```
     ///
-    /// Errors: scales that are not in f32, or factors of other types ([`PlanError::Unknown`]);
+    /// Errors: scales that are not in f32, or operands of other types ([`PlanError::Unknown`]);
     /// other extents than those of [`Scales`] ([`PlanError::Shape`]); folded modes of scales
     /// ([`PlanError::Rank`]); a block of columns of both halves of pairs ([`PlanError::Together`]).
     pub fn scaled(self, scales: Scales) -> Result<Problem, PlanError> {
         if !self.is_small() {
-            let (given, known) = (self.factors().to_string(), "e4m3 and e5m2".to_string());
+            let (given, known) = (self.operand_type().to_string(), "e4m3 and e5m2".to_string());
             return Err(PlanError::Unknown { what: "scales of factors", given, known });
         }
-        let ([m, _, k], [_, n, _]) = (self.sizes, self.multiplied());
+        let ([m, _, k], [_, n, _]) = (self.sizes, self.mma_sizes());
         // Each group has scales of its matrix of B, and begins at any row of A.
-        let (of_b, any) = (self.groups().unwrap_or(self.batch), self.ends.is_some());
+        let (of_b, any) = (self.row_groups().unwrap_or(self.batch), self.ends.is_some());
         for (matrix, rows, matrices, each) in [(&scales.a, m, self.batch, any), (&scales.b, n, of_b, false)] {
             if matrix.element() != Element::F32 {
                 let (given, known) = (matrix.element().to_string(), "f32".to_string());
@@ -289,7 +289,7 @@ impl Problem {
             Scales::fit(matrix, [rows, k, matrices], each)?;
         }
         let blocks = scales.b.extents()[0];
-        if self.pairs == Some(Pairs::Halves) && blocks > 1 && blocks < n && n % (2 * BLOCK) != 0 {
+        if self.pairs == Some(Pairs::Halves) && blocks > 1 && blocks < n && n % (2 * SCALE_BLOCK) != 0 {
             return Err(PlanError::Together {
                 what: "scales of 128 columns",
                 with: "pairs of halves of which each has no multiple of 128 columns",
@@ -298,9 +298,9 @@ impl Problem {
         Ok(Problem { scales: Some(scales), ..self })
     }
 
-    /// The same product, whose sums of factors of 8 bits are left to the instructions, which keep
-    /// 13 bits of the greatest of their terms: a little faster, and less exact the longer K is.
-    /// Where blocks have scales their sums are added in f32 as before.
+    /// The same product, whose accumulators of operands of 8 bits are left to the instructions,
+    /// which keep 13 bits of the greatest of their terms: a little faster, and less exact the
+    /// longer K is. Where blocks have scales their accumulators are added in f32 as before.
     #[must_use]
     pub fn fast(self) -> Problem {
         Problem { fast: true, ..self }
@@ -311,7 +311,7 @@ impl Problem {
         Problem { a, images, ..self.clone() }
     }
 
-    /// The same product of tensors that lie elsewhere, perhaps of parts of the factors.
+    /// The same product of tensors that lie elsewhere, perhaps of parts of the operands.
     pub(crate) fn moved(&self, a: Matrix, b: Matrix, d: Matrix, inputs: Vec<Matrix>) -> Result<Problem, PlanError> {
         let fused = self.fused.as_ref().map(|fused| Fused { expression: fused.expression.clone(), inputs });
         let (kept, scales) = (self.kept.clone(), self.scales.clone());
@@ -323,11 +323,59 @@ impl Problem {
         Ok(Problem { images, fused, kept, scales, tf32: self.tf32, fast: self.fast, ..inner })
     }
 
-    /// The same product, of whose factors of f32 only the 19 bits of tf32 count: sign, exponent and
-    /// 10 bits behind the point. Each factor is off by up to 2^-10 of itself.
+    /// The same product, of whose operands of f32 only the 19 bits of tf32 count: sign, exponent
+    /// and 10 bits behind the point. Each operand is off by up to 2^-10 of itself.
     #[must_use]
     pub fn in_tf32(self) -> Problem {
         Problem { tf32: true, ..self }
+    }
+
+    /// The convolution of images `(C,(W,H,L))` by filters `(F,K)`, K being `(C,S,R)` with the
+    /// channels first, as D `(X Y L,F)`: a product whose A has the modes `((X,Y,L),(C,S,R))`, of
+    /// images with borders of zeros.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernel::machine::Machine;
+    /// use tilewright_kernels::gemm::{Matrix, Problem, Product, Window};
+    ///
+    /// // 8 images of 56 x 56 with 64 channels, the channels contiguous; 3 x 3, as large as before.
+    /// let matrix = |text: &str| Matrix::new(Element::Bf16, &text.parse().unwrap()).unwrap();
+    /// let images = matrix("(64,(56,56,8)):(1,(64,3584,200704))");
+    /// let (filters, d) = (matrix("(128,576):(576,1)"), matrix("(25088,128):(128,1)"));
+    /// let window = Window::of([3, 3]).bordered([1, 1]);
+    /// let h200 = Machine::named("H200").unwrap();
+    /// let product = Product::new(&Problem::convolution(images, filters, d, window).unwrap(), &h200).unwrap();
+    /// // The images are read where they lie.
+    /// assert_eq!((product.kernels().len(), product.workspace()), (1, 0));
+    /// ```
+    ///
+    /// `ProductTensor::A` are the images. Those whose rows or columns are contiguous (`NCHW`) are
+    /// moved before, and so are those with borders of which windows go in steps.
+    ///
+    /// Errors: images are no such layout ([`PlanError::Rank`]); a filter that does not fit into an
+    /// image and its borders, or numbers of a window that are out of their range
+    /// ([`PlanError::Window`]); as [`Problem::of`].
+    pub fn convolution(images: Matrix, filters: Matrix, d: Matrix, window: Window) -> Result<Problem, PlanError> {
+        let images = Images::of(images, window)?;
+        let a = images.windows(images.virtual_strides())?;
+        Problem::of(a, filters, d)?.of_windows(&images)
+    }
+
+    /// The window of a convolution whose A is written nowhere; none where images without borders
+    /// are read as they lie, of which A is a matrix like any other.
+    pub fn window(&self) -> Option<Window> {
+        self.images().map(Images::window)
+    }
+
+    /// The product of the windows of images, in place of A. Windows of images without borders are
+    /// read where they lie.
+    pub(crate) fn of_windows(&self, images: &Images) -> Result<Problem, PlanError> {
+        if images.window().has_borders() || !images.has_contiguous_channels() {
+            return Ok(self.with_a(images.windows(images.virtual_strides())?, Some(images.clone())));
+        }
+        let a = images.windows(images.strides())?.at(images.matrix().offset())?;
+        Ok(self.with_a(a, None))
     }
 }
 

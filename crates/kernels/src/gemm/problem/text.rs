@@ -1,9 +1,8 @@
 //! A problem in words, and its sizes and layouts as the text of a kernel has them.
 
+use crate::gemm::problem::Problem;
+use crate::gemm::problem::gated::Pairs;
 use std::fmt;
-
-use super::Problem;
-use crate::gemm::pairs::Pairs;
 
 /// Sizes as a kernel knows them.
 pub(crate) struct Written {
@@ -39,7 +38,7 @@ impl Problem {
         let Some(facts) = facts else {
             let [_, n, _] = self.sizes;
             return Written {
-                sizes: self.multiplied().map(|size| size.to_string()),
+                sizes: self.mma_sizes().map(|size| size.to_string()),
                 batch: self.batch.to_string(),
                 columns: n.to_string(),
                 tensors: [self.a.declared(), self.declared_b(), self.d.declared()],
@@ -60,17 +59,17 @@ impl Problem {
 }
 
 impl Written {
-    /// The layout of the sums of so many ranges of steps along K, so many of each number of D:
-    /// matrices of the same range lie one after the other, and the sums of a matrix.
-    pub(crate) fn sums(&self, splits: i64, each: usize) -> String {
+    /// The layout of the accumulators of so many splits of K, so many of each number of D:
+    /// matrices of the same range lie one after the other, and the accumulators of a matrix.
+    pub(crate) fn sums(&self, split_k: i64, each: usize) -> String {
         let ([m, ..], n) = (&self.sizes, &self.columns);
-        format!("({m},{n},{}*{}):({n},1,{m}*{n})", self.batch, splits * each as i64)
+        format!("({m},{n},{}*{}):({n},1,{m}*{n})", self.batch, split_k * each as i64)
     }
 }
 
 impl Problem {
-    /// The problem in words, with names for the inputs of its function: first the sums, then what
-    /// is read beside them.
+    /// The problem in words, with names for the inputs of its function: first the accumulators,
+    /// then what is read beside them.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -108,8 +107,8 @@ impl fmt::Display for Described<'_> {
         write!(
             f,
             "{} ({m},{k}{batch}) x ({columns},{k}{batch}) -> {} ({m},{n}{batch})",
-            problem.factors(),
-            problem.result()
+            problem.operand_type(),
+            problem.result_type()
         )?;
         if let Some(images) = &problem.images {
             write!(f, ", {images}")?;
@@ -122,7 +121,7 @@ impl fmt::Display for Described<'_> {
             Some(Pairs::Halves) => write!(f, " of columns of both halves")?,
             None => {}
         }
-        if let Some(groups) = problem.groups() {
+        if let Some(groups) = problem.row_groups() {
             write!(f, ", rows in {groups} groups")?;
         }
         if problem.scales.is_some() {

@@ -7,7 +7,7 @@ use tilewright_kernel::Element;
 use tilewright_kernel::program::Program;
 use tilewright_kernels::gemm::{Matrix, Pairs, Plan, Problem, Problems, Product, Products, Window};
 
-use crate::gemm::{BF16, checked, function, matrix, plan};
+use crate::gemm::{BF16, checked, function, h200, matrix, plan};
 
 fn problem(element: Element, [a, b]: [&str; 2], result: Element, d: &str) -> Problem {
     Problem::of(matrix(element, a), matrix(element, b), matrix(result, d)).unwrap()
@@ -100,7 +100,7 @@ fn lists_have_a_workspace_of_whole_chunks() {
         ] {
             let elements: i64 = list.iter().map(|own| own.sizes()[0] * own.sizes()[1]).sum();
             let list = Problems::new(list).unwrap();
-            let products = Products::planned(&list, &plan(64, 32, 1)).unwrap();
+            let products = Products::planned(&list, &plan(64, 32, 1), &h200()).unwrap();
             let report = products.check().unwrap_or_else(|error| panic!("{list}: {error}"));
             assert_eq!(report.compared as i64, elements);
         }
@@ -128,7 +128,7 @@ fn every_width_is_right() {
             let d = Matrix::strided(result, [5, columns, 1], [line, 1, 0]).unwrap();
             let of = |rows| Matrix::rows(BF16, [rows, 16]).unwrap();
             let own = Problem::of(of(5), of(columns), d).unwrap();
-            let product = Product::new(&own).unwrap();
+            let product = Product::new(&own, &h200()).unwrap();
             let report = product.check().unwrap_or_else(|error| panic!("{own}: {error}"));
             assert_eq!(report.compared as i64, 5 * columns);
         }

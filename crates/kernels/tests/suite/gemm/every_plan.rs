@@ -11,24 +11,25 @@ use std::collections::BTreeSet;
 use tilewright_kernel::Element;
 use tilewright_kernels::gemm::{Matrix, Pairs, Plan, Problem, Product, Scales, Window};
 
-use crate::gemm::{BF16, function, matrix};
+use crate::gemm::{BF16, function, h200, matrix};
 
 /// Kinds of which one is run.
 const TURNS: usize = 12;
 
 /// What makes kernels differ besides the columns of a tile and the number of stages.
 fn kind(plan: &Plan) -> ([bool; 5], [i64; 3]) {
-    let several = [plan.swapped, plan.splits > 1, plan.tail > 0, plan.resident > 1, plan.alternates];
-    (several, [plan.rows, plan.groups, plan.cluster])
+    let several = [plan.swapped, plan.split_k > 1, plan.tail > 0, plan.blocks_per_sm > 1, plan.ping_pong];
+    (several, [plan.rows, plan.warpgroups, plan.cluster])
 }
 
 /// Runs the plan of the model, and plans of other kinds; says how many.
 fn right(number: usize, problem: &Problem) -> usize {
     let turns = if std::env::var_os("TILEWRIGHT_EXHAUSTIVE").is_some() { 1 } else { TURNS };
     let (mut kinds, mut run) = (BTreeSet::new(), 0);
-    for (_, plan) in Product::candidates(problem).unwrap() {
+    for (_, plan) in Product::candidates(problem, &h200()).unwrap() {
         if kinds.insert(kind(&plan)) && (kinds.len() == 1 || (kinds.len() + number).is_multiple_of(turns)) {
-            let product = Product::planned(problem, &plan).unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
+            let product =
+                Product::planned(problem, &plan, &h200()).unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
             product.check().unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
             run += 1;
         }

@@ -4,7 +4,7 @@
 use tilewright_kernel::Element;
 use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product};
 
-use crate::gemm::{BF16, checked, function, matrix, plan};
+use crate::gemm::{BF16, checked, function, h200, matrix, plan};
 
 /// Runs a plan that one kernel carries out.
 fn right(problem: &Problem, plan: &Plan) {
@@ -44,7 +44,7 @@ fn convolutions_read_images_where_they_lie() {
     ] {
         let own = convolution(BF16, [images, size[0], size[1]], [channels, filters], filter);
         let group = if filter[0] > 1 { 2 } else { 1 };
-        right(&own, &Plan { group, ..plan(64, 32, 1) });
+        right(&own, &Plan { raster_band: group, ..plan(64, 32, 1) });
         right(&own, &Plan { blocks: 3, ..plan(128, 40, 2) });
     }
     // Steps of two pixels. Channels and columns of the filter are one axis, as they lie.
@@ -91,17 +91,17 @@ fn what_tensor_maps_do_not_take_is_moved_before() {
     ] {
         let (a, b) = (matrix(BF16, a), matrix(BF16, b));
         let d = Matrix::rows(BF16, [32, 24]).unwrap();
-        let product = Product::planned(&Problem::of(a, b, d).unwrap(), &plan(64, 24, 1)).unwrap();
+        let product = Product::planned(&Problem::of(a, b, d).unwrap(), &plan(64, 24, 1), &h200()).unwrap();
         assert!(product.kernels().len() > 1, "{:?}", product.lines());
         product.check().unwrap();
     }
     let own = convolution(BF16, [2, 6, 5], [40, 24], [3, 3]);
-    for refused in [Plan { swapped: true, ..plan(64, 24, 1) }, Plan { splits: 2, ..plan(64, 24, 1) }] {
-        assert_eq!(Product::planned(&own, &refused).unwrap_err().code(), "E0940");
+    for refused in [Plan { swapped: true, ..plan(64, 24, 1) }, Plan { split_k: 2, ..plan(64, 24, 1) }] {
+        assert_eq!(Product::planned(&own, &refused, &h200()).unwrap_err().code(), "E0940");
     }
-    let product = Product::new(&convolution(BF16, [32, 56, 56], [64, 64], [3, 3])).unwrap();
+    let product = Product::new(&convolution(BF16, [32, 56, 56], [64, 64], [3, 3]), &h200()).unwrap();
     assert_eq!(product.kernels().len(), 1);
-    assert!(product.lines().iter().any(|line| line.contains("where they lie")), "{:?}", product.lines());
+    assert!(product.lines().iter().any(|line| line.contains("implicit GEMM")), "{:?}", product.lines());
 }
 
 /// Heads of a batch: matrices along two axes, in the middle of rows. They are moved before.
@@ -112,6 +112,6 @@ fn a_batch_of_several_axes_is_moved_before() {
             .map(|lies| matrix(BF16, lies));
     let own = Problem::of(a, b, d).unwrap();
     assert_eq!(own.batch(), 6);
-    let product = Product::planned(&own, &plan(64, 24, 1)).unwrap();
+    let product = Product::planned(&own, &plan(64, 24, 1), &h200()).unwrap();
     assert_eq!((product.kernels().len(), product.check().unwrap().compared), (4, 40 * 24 * 6));
 }

@@ -4,11 +4,11 @@
 use tilewright_kernel::Element;
 use tilewright_kernels::gemm::{Matrix, Pairs, Plan, Problem, Product, ProductTensor, Scales};
 
-use crate::gemm::{BF16, function, matrix, plan};
+use crate::gemm::{BF16, function, h200, matrix, plan};
 
 /// Runs a plan with groups that end at these rows.
 fn right(problem: &Problem, plan: &Plan, ends: &[i32]) {
-    let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{problem}: {error}"));
+    let product = Product::planned(problem, plan, &h200()).unwrap_or_else(|error| panic!("{problem}: {error}"));
     let numbers = |operand: ProductTensor, element: Element, count: usize| match operand {
         ProductTensor::Ends => ends.iter().flat_map(|end| end.to_le_bytes()).collect(),
         ProductTensor::Input(number) => tilewright_kernels::any_numbers(element, count, number as u64 + 3),
@@ -30,10 +30,10 @@ fn each_group_has_its_matrix() {
     let own = problem(BF16, BF16, [150, 72, 72], 4);
     for ends in [[40, 40, 149, 150], [0, 64, 128, 140], [150, 150, 150, 150], [0, 0, 0, 0], [1, 2, 3, 4]] {
         right(&own, &plan(64, 32, 1), &ends);
-        right(&own, &Plan { group: 2, ..plan(64, 40, 1) }, &ends);
+        right(&own, &Plan { raster_band: 2, ..plan(64, 40, 1) }, &ends);
         right(&own, &Plan { swapped: true, ..plan(64, 24, 1) }, &ends);
     }
-    right(&own, &Plan { group: 2, blocks: 3, ..plan(128, 64, 2) }, &[40, 130, 130, 150]);
+    right(&own, &Plan { raster_band: 2, blocks: 3, ..plan(128, 64, 2) }, &[40, 130, 130, 150]);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn groups_have_scales() {
         right(&own, &Plan { swapped: true, ..plan(64, 16, 1) }, &ends);
         // Lines of 300 bytes are moved before.
         let moved = if k % 16 == 0 { 0 } else { 2 };
-        assert_eq!(Product::new(&own).unwrap().kernels().len(), 2 + moved);
+        assert_eq!(Product::new(&own, &h200()).unwrap().kernels().len(), 2 + moved);
     }
     let wide = problem(Element::E4M3, BF16, [150, 128, 144], 2).scaled(scales([150, 2], [1, 2], 2)).unwrap();
     right(&wide, &plan(128, 128, 2), &[40, 150]);
@@ -122,18 +122,18 @@ fn groups_have_scales() {
 fn plans_are_found_and_refused() {
     for (sizes, groups) in [([4096, 1024, 512], 8), ([64, 2048, 1024], 16), ([100, 64, 64], 1)] {
         let own = problem(BF16, BF16, sizes, groups);
-        let product = Product::new(&own).unwrap();
+        let product = Product::new(&own, &h200()).unwrap();
         assert_eq!(product.kernels().len(), 2);
-        let plans = Product::candidates(&own).unwrap();
-        assert!(plans.len() > 10 && plans.iter().all(|(_, plan)| plan.splits == 1 && plan.cluster == 1));
+        let plans = Product::candidates(&own, &h200()).unwrap();
+        assert!(plans.len() > 10 && plans.iter().all(|(_, plan)| plan.split_k == 1 && plan.cluster == 1));
     }
     // D goes through shared memory, which that of a batch would not, so there are fewer stages.
     let own = problem(BF16, Element::F32, [64, 78, 64], 1);
-    for (_, plan) in Product::candidates(&own).unwrap() {
-        Product::planned(&own, &plan).unwrap_or_else(|error| panic!("{plan}: {error}"));
+    for (_, plan) in Product::candidates(&own, &h200()).unwrap() {
+        Product::planned(&own, &plan, &h200()).unwrap_or_else(|error| panic!("{plan}: {error}"));
     }
     let own = problem(BF16, BF16, [100, 64, 64], 2);
-    assert_eq!(Product::planned(&own, &Plan { splits: 2, ..plan(64, 32, 1) }).unwrap_err().code(), "E0940");
+    assert_eq!(Product::planned(&own, &Plan { split_k: 2, ..plan(64, 32, 1) }, &h200()).unwrap_err().code(), "E0940");
     let [a, b] = [Matrix::rows(BF16, [100, 64]).unwrap(), matrix(BF16, "(64,64,2):(64,1,4096)")];
     let folded = matrix(BF16, "((10,10),64):((64,1280),1)");
     assert_eq!(Problem::grouped(a.clone(), b.clone(), folded).unwrap_err().code(), "E0941");
@@ -151,7 +151,8 @@ fn groups_have_by_products() {
     };
     let texts = ["row sum", "row max abs(d)", "column sum d * d", "column max"];
     let compared = |problem: &Problem, plan: &Plan, ends: &[i32]| {
-        let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
+        let product =
+            Product::planned(problem, plan, &h200()).unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
         let numbers = |operand: ProductTensor, element: Element, count: usize| match operand {
             ProductTensor::Ends => ends.iter().flat_map(|end| end.to_le_bytes()).collect(),
             operand => tilewright_kernels::any_numbers(element, count, 1 + u64::from(operand == ProductTensor::B)),
@@ -165,7 +166,7 @@ fn groups_have_by_products() {
         for ends in [[40, 40, 69], [0, 64, 65], [0, 0, 0], [1, 70, 70]] {
             for plan in [
                 plan(64, 32, 1),
-                Plan { group: 2, ..plan(64, 16, 1) },
+                Plan { raster_band: 2, ..plan(64, 16, 1) },
                 plan(128, 96, 2),
                 Plan { swapped: true, ..plan(64, 16, 1) },
                 Plan { swapped: true, blocks: 5, ..plan(128, 32, 2) },
@@ -182,5 +183,5 @@ fn groups_have_by_products() {
     compared(&kept(pairs, &texts[1..3]), &plan(64, 32, 1), &[30, 30, 97]);
     let small = kept(problem(Element::E4M3, BF16, [100, 64, 272], 2), &texts[..3]);
     compared(&small, &plan(64, 64, 1), &[30, 90]);
-    assert!(Product::new(&small).is_ok());
+    assert!(Product::new(&small, &h200()).is_ok());
 }

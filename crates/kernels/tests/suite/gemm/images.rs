@@ -5,7 +5,7 @@ use tilewright_kernel::Element;
 use tilewright_kernels::any_numbers;
 use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product, ProductTensor, Window};
 
-use crate::gemm::{BF16, function, matrix, plan};
+use crate::gemm::{BF16, function, h200, matrix, plan};
 
 /// Images of channels, columns, rows and a number, with the channels contiguous.
 fn channels_last(element: Element, [c, w, h, l]: [i64; 4]) -> Matrix {
@@ -23,7 +23,7 @@ fn convolution(images: Matrix, extents: [i64; 4], filters: i64, window: Window) 
 
 /// Runs a plan, and says how many kernels it has.
 fn right(problem: &Problem, plan: &Plan) -> usize {
-    let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
+    let product = Product::planned(problem, plan, &h200()).unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
     let report = product.check().unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
     let [m, n, _] = problem.sizes();
     assert_eq!(report.compared as i64, m * n);
@@ -144,7 +144,7 @@ fn filters_may_lie_otherwise() {
     let images = channels_last(BF16, [16, 6, 6, 2]);
     let filter = matrix(BF16, "(8,(16,3,3)):(144,(9,1,3))");
     let problem = Problem::convolution(images, filter, matrix(BF16, "(72,8):(8,1)"), window).unwrap();
-    let product = Product::new(&problem).unwrap();
+    let product = Product::new(&problem, &h200()).unwrap();
     assert_eq!(product.check().unwrap().compared, 72 * 8);
     let numbers = |_: ProductTensor, element: Element, count: usize| any_numbers(element, count, 77);
     assert!(product.check_on(&numbers).is_ok());

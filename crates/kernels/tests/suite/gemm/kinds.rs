@@ -4,7 +4,7 @@
 use tilewright_kernel::Element;
 use tilewright_kernels::gemm::{Matrix, Pairs, Plan, Problem, Product, ProductTensor};
 
-use crate::gemm::{BF16, checked, function, matrix, plan};
+use crate::gemm::{BF16, checked, function, h200, matrix, plan};
 
 fn of(element: Element, [a, b, d]: [&str; 3], result: Element) -> Problem {
     Problem::of(matrix(element, a), matrix(element, b), matrix(result, d)).unwrap()
@@ -47,9 +47,9 @@ fn halves_are_whole_panels() {
     let wide = Plan { stages: 2, ..plan(192, 256, 3) };
     assert_eq!(right(&product([200, 264, 72]), &wide), 1);
     for columns in [208, 224, 240] {
-        assert!(Product::planned(&product([200, 264, 72]), &Plan { columns, ..wide.clone() }).is_err());
+        assert!(Product::planned(&product([200, 264, 72]), &Plan { columns, ..wide.clone() }, &h200()).is_err());
     }
-    assert!(Product::new(&product([3824, 5744, 4392])).is_ok());
+    assert!(Product::new(&product([3824, 5744, 4392]), &h200()).is_ok());
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn inputs_come_in_pieces() {
         right(&fused, &Plan { swapped, ..plan(128, 128, 2) });
         right(&fused, &Plan { swapped, ..plan(64, 72, 1) });
         // Groups that take tiles in turn read them from where they are.
-        right(&fused, &Plan { swapped, alternates: true, stages: 4, ..plan(64, 128, 2) });
+        right(&fused, &Plan { swapped, ping_pong: true, stages: 4, ..plan(64, 128, 2) });
     }
 }
 
@@ -194,7 +194,7 @@ fn groups_write_their_rows_on_their_own() {
 #[test]
 fn halves_have_k_contiguous() {
     let problem = of(BF16, ["(400,200):(200,1)", "(168,200):(1,168)", "(400,168):(168,1)"], BF16);
-    let plan = Plan { cluster: 2, group: 2, stages: 2, ..plan(192, 56, 3) };
+    let plan = Plan { cluster: 2, raster_band: 2, stages: 2, ..plan(192, 56, 3) };
     assert_eq!(right(&problem, &plan), 1);
 }
 
@@ -204,7 +204,7 @@ fn halves_have_k_contiguous() {
 fn rows_lie_one_behind_the_other() {
     for (columns, cluster) in [(72, 1), (136, 1), (152, 2)] {
         let problem = of(BF16, ["(264,72):(72,1)", "(160,72):(72,1)", "(264,160):(168,1)"], BF16);
-        let plan = Plan { cluster, group: cluster, stages: 2, ..plan(256, columns, 2) };
+        let plan = Plan { cluster, raster_band: cluster, stages: 2, ..plan(256, columns, 2) };
         right(&problem, &plan);
         if (columns, cluster) == (152, 2) {
             right(&problem.clone().batched(2).unwrap(), &plan);
@@ -258,7 +258,7 @@ fn functions_of_sums_are_right() {
     for (number, (text, inputs)) in cases.into_iter().enumerate() {
         let problem = dense.clone().fused(function(text, &names[..=inputs.len()], inputs)).unwrap();
         for (swapped, splits) in [(false, 1), (true, 1), (number % 2 == 0, 1 + i64::from(number % 3 == 1))] {
-            right(&problem, &Plan { swapped, splits, ..plan(64, [88, 40, 24][number % 3], 1) });
+            right(&problem, &Plan { swapped, split_k: splits, ..plan(64, [88, 40, 24][number % 3], 1) });
         }
     }
     // A tile of an input comes between those of the factors, in a block that has several.
@@ -276,10 +276,10 @@ fn functions_of_sums_are_right() {
     right(&of(BF16, lies("(200,216):(216,1)"), Element::F32), &three);
     // The second kernel of blocks that share tiles, for a D with columns and a function.
     let long = of(BF16, ["(40,200):(200,1)", "(24,200):(200,1)", "(40,24):(1,48)"], Element::F16);
-    right(&long, &Plan { splits: 3, ..plan(64, 24, 1) });
+    right(&long, &Plan { split_k: 3, ..plan(64, 24, 1) });
     let bias = matrix(BF16, "(40,24):(1,0)").at(7).unwrap();
     let fused = function("relu(x + y)", &["x", "y"], vec![bias]);
-    right(&long.fused(fused).unwrap(), &Plan { splits: 2, ..plan(64, 24, 1) });
+    right(&long.fused(fused).unwrap(), &Plan { split_k: 2, ..plan(64, 24, 1) });
     // A batch: one bias for each matrix, one residual for all.
     let inputs = vec![matrix(BF16, "(40,32,3):(0,1,32)"), matrix(BF16, "(40,32,3):(32,1,0)")];
     let batch = Problem::new(BF16, [40, 32, 24]).unwrap().batched(3).unwrap();
@@ -296,7 +296,7 @@ fn f32_is_multiplied_exactly() {
         ["(16,20,3):(20,1,320)", "(24,20,3):(1,24,0)", "(16,24,3):(24,1,384)"],
     ] {
         let problem = of(Element::F32, layouts, Element::F32);
-        let product = Product::new(&problem).unwrap();
+        let product = Product::new(&problem, &h200()).unwrap();
         // Numbers of all bits, of both signs, from 2^-20 to 2^20.
         let numbers = |operand: ProductTensor, element: Element, count: usize| -> Vec<u8> {
             let mut state = if operand == ProductTensor::A { 7_u64 } else { 11 };

@@ -5,7 +5,7 @@ use tilewright_kernel::Element;
 use tilewright_kernel::ptx::{self, Target};
 use tilewright_kernels::gemm::{Matrix, Pairs, Plan, Problem, Problems, Products, Window};
 
-use crate::gemm::{BF16, function, matrix, plan};
+use crate::gemm::{BF16, function, h200, matrix, plan};
 
 fn problem(element: Element, result: Element, [m, n, k]: [i64; 3]) -> Problem {
     let rows = |element, extents| Matrix::rows(element, extents).unwrap();
@@ -18,7 +18,7 @@ fn list(problems: impl IntoIterator<Item = Problem>) -> Problems {
 
 /// Runs a plan, and says how many kernels it has.
 fn right(list: &Problems, plan: &Plan) -> usize {
-    let products = Products::planned(list, plan).unwrap_or_else(|error| panic!("{list}, {plan}: {error}"));
+    let products = Products::planned(list, plan, &h200()).unwrap_or_else(|error| panic!("{list}, {plan}: {error}"));
     let report = products.check().unwrap_or_else(|error| panic!("{list}, {plan}: {error}"));
     let elements = list.problems().iter().map(|problem| problem.sizes()[0] * problem.sizes()[1]).sum::<i64>();
     assert_eq!(report.compared as i64, elements);
@@ -33,10 +33,10 @@ fn problems_have_their_own_sizes() {
     for own in [
         plan(64, 32, 1),
         plan(128, 64, 2),
-        Plan { group: 8, blocks: 3, ..plan(64, 40, 1) },
+        Plan { raster_band: 8, blocks: 3, ..plan(64, 40, 1) },
         Plan { swapped: true, ..plan(64, 24, 1) },
-        Plan { swapped: true, group: 2, blocks: 7, stages: 2, ..plan(128, 16, 2) },
-        Plan { resident: 2, blocks: 40, ..plan(64, 128, 1) },
+        Plan { swapped: true, raster_band: 2, blocks: 7, stages: 2, ..plan(128, 16, 2) },
+        Plan { blocks_per_sm: 2, blocks: 40, ..plan(64, 128, 1) },
     ] {
         assert_eq!(right(&all, &own), 1);
     }
@@ -44,9 +44,9 @@ fn problems_have_their_own_sizes() {
     assert_eq!(right(&list([problem(BF16, BF16, [72, 40, 136])]), &plan(64, 32, 1)), 1);
     assert_eq!(right(&list([(); 4].map(|()| problem(BF16, BF16, [72, 40, 72]))), &plan(64, 32, 1)), 1);
     // That of the model.
-    let products = Products::new(&all).unwrap();
+    let products = Products::new(&all, &h200()).unwrap();
     assert!(products.check().unwrap().worst <= 1.0);
-    assert!(Products::candidates(&all).unwrap().windows(2).all(|two| two[0].0 <= two[1].0));
+    assert!(Products::candidates(&all, &h200()).unwrap().windows(2).all(|two| two[0].0 <= two[1].0));
 }
 
 /// One problem alone, with fewer tiles than are taken one after the other, and a tail that is loaded
@@ -55,7 +55,7 @@ fn problems_have_their_own_sizes() {
 fn a_list_of_one() {
     let one = list([problem(BF16, BF16, [72, 24, 328])]);
     for swapped in [false, true] {
-        assert_eq!(right(&one, &Plan { group: 8, swapped, ..plan(64, 16, 1) }), 1);
+        assert_eq!(right(&one, &Plan { raster_band: 8, swapped, ..plan(64, 16, 1) }), 1);
     }
 }
 
@@ -69,7 +69,7 @@ fn rings_go_round() {
         for own in [
             plan(64, 16, 1),
             Plan { swapped: true, stages: 2, blocks: 3, ..plan(64, 24, 1) },
-            Plan { group: 8, stages: 4, ..plan(128, 32, 2) },
+            Plan { raster_band: 8, stages: 4, ..plan(128, 32, 2) },
         ] {
             assert_eq!(right(&all, &own), 1);
         }
@@ -161,7 +161,7 @@ fn many_problems() {
     let many = |count: i64| list((0..count).map(|at| problem(BF16, BF16, [8 + at, 8, 8 + 8 * (at % 9)])));
     assert_eq!(right(&many(64), &Plan { blocks: 5, ..plan(64, 16, 1) }), 1);
     for (count, version) in [(8, ".version 8.0"), (64, ".version 8.1")] {
-        let products = Products::new(&many(count)).unwrap();
+        let products = Products::new(&many(count), &h200()).unwrap();
         let text = ptx::write(products.kernels()[0].program(), Target::Sm90a).unwrap();
         assert!(text.starts_with(version), "{count}: {}", text.lines().next().unwrap());
     }
@@ -192,15 +192,15 @@ fn what_is_refused() {
     assert_eq!(code(vec![windows]), "E0943");
     let all = list([own(), own()]);
     for wrong in [
-        Plan { splits: 2, ..plan(64, 32, 1) },
+        Plan { split_k: 2, ..plan(64, 32, 1) },
         Plan { cluster: 2, ..plan(64, 32, 1) },
-        Plan { alternates: true, stages: 4, ..plan(128, 128, 2) },
+        Plan { ping_pong: true, stages: 4, ..plan(128, 128, 2) },
         Plan { stages: 1, ..plan(64, 32, 1) },
     ] {
-        assert_eq!(Products::planned(&all, &wrong).unwrap_err().code(), "E0940", "{wrong}");
+        assert_eq!(Products::planned(&all, &wrong, &h200()).unwrap_err().code(), "E0940", "{wrong}");
     }
     // An input that does not come ahead, of too many problems.
     let fused = || own().fused(function("x + c", &["x", "c"], vec![matrix(Element::F32, "(72,40):(40,1)")])).unwrap();
-    assert!(Products::new(&list(vec![fused(); 8])).is_ok());
-    assert_eq!(Products::new(&list(vec![fused(); 9])).unwrap_err().code(), "E0935");
+    assert!(Products::new(&list(vec![fused(); 8]), &h200()).is_ok());
+    assert_eq!(Products::new(&list(vec![fused(); 9]), &h200()).unwrap_err().code(), "E0935");
 }

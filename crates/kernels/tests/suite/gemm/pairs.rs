@@ -5,7 +5,7 @@ use tilewright_kernel::Element;
 use tilewright_kernels::gemm::{ByProduct, Each, Matrix, Pairs, Plan, Problem, Product, ProductTensor, Scales};
 use tilewright_kernels::{Expression, Statistic};
 
-use crate::gemm::{BF16, checked, function, matrix, plan};
+use crate::gemm::{BF16, checked, function, h200, matrix, plan};
 
 #[test]
 fn pairs_of_columns_make_one() {
@@ -35,7 +35,7 @@ fn pairs_of_columns_make_one() {
     let [a, b, d] = ["(40,24,3):(24,1,960)", "(32,24,3):(24,1,768)", "(40,16,3):(16,1,640)"].map(|of| matrix(BF16, of));
     let batch = Problem::gated(a, b, d, Pairs::Neighbours, silu()).unwrap();
     checked(&batch, &plan(64, 32, 1));
-    checked(&batch, &Plan::of(&batch, &tilewright_kernel::cost::Machine::named("H200").unwrap()));
+    checked(&batch, &Plan::of(&batch, &h200()));
 }
 
 /// Of each range of steps along K both sums go to the workspace, of each matrix.
@@ -47,7 +47,7 @@ fn blocks_share_the_steps_of_pairs() {
         let problem = Problem::gated(a.clone(), b.clone(), d.clone(), pairs, gate()).unwrap();
         for shared in [plan(64, 32, 1), Plan { swapped: true, ..plan(128, 24, 1) }, plan(128, 128, 2)] {
             for splits in [2, 3] {
-                let shared = Plan { splits, ..shared.clone() };
+                let shared = Plan { split_k: splits, ..shared.clone() };
                 let (product, compared) = checked(&problem, &shared);
                 assert_eq!((product.kernels().len(), compared), (2, 72 * 40));
                 assert_eq!(product.workspace(), 72 * 40 * 4 * 2 * splits);
@@ -57,7 +57,7 @@ fn blocks_share_the_steps_of_pairs() {
     let [a, b, d] = ["(40,72,3):(72,1,2880)", "(32,72,3):(72,1,2304)", "(40,16,3):(16,1,640)"];
     let [a, b, d] = [a, b, d].map(|of| matrix(BF16, of));
     let batch = Problem::gated(a, b, d, Pairs::Neighbours, function("x * y", &["x", "y"], vec![])).unwrap();
-    checked(&batch, &Plan { splits: 2, ..plan(64, 32, 1) });
+    checked(&batch, &Plan { split_k: 2, ..plan(64, 32, 1) });
 }
 
 #[test]
@@ -113,9 +113,9 @@ fn blocks_have_scales() {
         let problem = Problem::of(factor(m, k), factor(n, k), Matrix::rows(BF16, [m, n]).unwrap()).unwrap();
         let scaled = problem.clone().scaled(Scales { a, b }).unwrap();
         let fused = scaled.clone().fused(function("relu(x)", &["x"], vec![])).unwrap();
-        let all = [Plan { swapped: true, ..plan(64, 16, 1) }, plan(128, 64, 2), Plan { splits: 2, ..plan(64, 32, 1) }];
+        let all = [Plan { swapped: true, ..plan(64, 16, 1) }, plan(128, 64, 2), Plan { split_k: 2, ..plan(64, 32, 1) }];
         for (problem, plan) in [scaled, fused, problem.clone(), problem.fast()].iter().zip(all.iter().cycle()) {
-            checked(problem, if plan.splits as usize > plans { &all[0] } else { plan });
+            checked(problem, if plan.split_k as usize > plans { &all[0] } else { plan });
         }
     }
     // Halves of a tile of 256 columns one after the other, in registers for one: each half of B has
@@ -137,7 +137,7 @@ fn blocks_have_scales() {
         checked(&scaled, &plan(64, 32, 1));
         checked(&scaled, &Plan { swapped: true, ..plan(64, 16, 1) });
         if k > 500 {
-            checked(&scaled, &Plan { splits: 2, ..plan(64, 32, 1) });
+            checked(&scaled, &Plan { split_k: 2, ..plan(64, 32, 1) });
         }
     }
     // Each matrix of a batch has scales of its own.
@@ -167,7 +167,7 @@ fn pairs_have_scales() {
         let scaled = problem.scaled(Scales { a: scales(40, 3), b: scales(blocks, 3) }).unwrap();
         checked(&scaled, &plan(64, 64, 1));
         checked(&scaled, &Plan { swapped: true, ..plan(128, 16, 1) });
-        checked(&scaled, &Plan { splits: 2, ..plan(64, 32, 1) });
+        checked(&scaled, &Plan { split_k: 2, ..plan(64, 32, 1) });
     }
     let d = Matrix::rows(BF16, [136, 128]).unwrap();
     let wide = Problem::gated(factor(136, 144), factor(256, 144), d, Pairs::Halves, gate()).unwrap();
@@ -203,6 +203,6 @@ fn what_does_not_fit_is_refused() {
     // Plans that do not divide pairs, or share tiles of them.
     let problem = gated(rows(16, 16), gate()).unwrap();
     for plan in [plan(64, 24, 1), Plan { cluster: 2, ..plan(64, 32, 1) }, Plan { swapped: true, ..plan(64, 32, 1) }] {
-        assert_eq!(Product::planned(&problem, &plan).unwrap_err().code(), "E0940");
+        assert_eq!(Product::planned(&problem, &plan, &h200()).unwrap_err().code(), "E0940");
     }
 }

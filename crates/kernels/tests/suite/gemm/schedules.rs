@@ -2,12 +2,12 @@
 //! loops.
 
 use half::bf16;
-use tilewright_kernel::cost::Machine;
 use tilewright_kernel::interpret::{Checked, Interpreter};
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::{Element, ptx};
 use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product, Tile};
 
-use crate::gemm::checked;
+use crate::gemm::{checked, h200};
 
 /// Runs a kernel on bytes for its inputs, and gives what it leaves in its last tensor.
 fn run(product: &Product, number: usize, given: &[Vec<u8>]) -> Vec<u8> {
@@ -31,14 +31,14 @@ fn bytes(numbers: &[bf16]) -> Vec<u8> {
 
 /// Runs a plan at the sizes of its problem, and compares it with the definition.
 fn multiplied(problem: &Problem, plan: &Plan) {
-    let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{error}"));
+    let product = Product::planned(problem, plan, &h200()).unwrap_or_else(|error| panic!("{error}"));
     let [m, n, k] = problem.sizes().map(|size| size as usize);
     let batch = problem.batch() as usize;
     let (a, b) = (numbers(m * k * batch, 37), numbers(n * k * batch, 101));
     let mut left = run(&product, 0, &[bytes(&a), bytes(&b)]);
-    assert_eq!(product.kernels().len(), 1 + usize::from(plan.splits > 1));
-    assert_eq!(product.workspace(), if plan.splits > 1 { left.len() as i64 } else { 0 });
-    if plan.splits > 1 {
+    assert_eq!(product.kernels().len(), 1 + usize::from(plan.split_k > 1));
+    assert_eq!(product.workspace(), if plan.split_k > 1 { left.len() as i64 } else { 0 });
+    if plan.split_k > 1 {
         left = run(&product, 1, &[left]);
     }
     let d: Vec<f64> =
@@ -56,8 +56,8 @@ fn multiplied(problem: &Problem, plan: &Plan) {
 }
 
 /// As [`crate::gemm::plan`], with two tiles along the rows one after the other.
-fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
-    Plan { group: 2, ..crate::gemm::plan(rows, columns, groups) }
+fn plan(rows: i64, columns: i64, warpgroups: i64) -> Plan {
+    Plan { raster_band: 2, ..crate::gemm::plan(rows, columns, warpgroups) }
 }
 
 fn problem(sizes: [i64; 3]) -> Problem {
@@ -69,15 +69,15 @@ fn tiles_of_every_kind_are_right() {
     let product = problem([200, 264, 136]);
     for (rows, columns, groups) in [(64, 64, 1), (64, 136, 1), (128, 96, 2), (128, 208, 2), (192, 64, 1), (128, 72, 1)]
     {
-        multiplied(&product, &Plan { group: 200 / rows.min(200), ..plan(rows, columns, groups) });
+        multiplied(&product, &Plan { raster_band: 200 / rows.min(200), ..plan(rows, columns, groups) });
     }
 }
 
 /// Tiles of which the sums take more registers than threads share alike, stored in parts.
 #[test]
 fn the_widest_tiles_are_right() {
-    let wide = Plan { group: 1, ..plan(256, 160, 2) };
-    let product = Product::planned(&problem([264, 328, 136]), &wide).unwrap();
+    let wide = Plan { raster_band: 1, ..plan(256, 160, 2) };
+    let product = Product::planned(&problem([264, 328, 136]), &wide, &h200()).unwrap();
     assert_eq!(product.kernels()[0].program().threads, 384);
     multiplied(&problem([264, 328, 136]), &wide);
     multiplied(&problem([168, 264, 136]), &Plan { swapped: true, ..wide });
@@ -88,18 +88,18 @@ fn operands_change_places() {
     for (sizes, columns) in [([1, 200, 72], 8), ([17, 264, 136], 24), ([129, 136, 64], 136), ([64, 72, 200], 32)] {
         multiplied(&problem(sizes), &Plan { swapped: true, ..plan(64, columns, 1) });
     }
-    multiplied(&problem([72, 200, 72]), &Plan { swapped: true, group: 1, ..plan(256, 40, 2) });
+    multiplied(&problem([72, 200, 72]), &Plan { swapped: true, raster_band: 1, ..plan(256, 40, 2) });
     multiplied(&problem([40, 200, 72]), &Plan { swapped: true, ..plan(128, 40, 2) });
 }
 
 #[test]
 fn blocks_share_the_steps_of_a_tile() {
     for splits in [2, 3, 5] {
-        multiplied(&problem([72, 136, 320]), &Plan { splits, ..plan(64, 64, 1) });
+        multiplied(&problem([72, 136, 320]), &Plan { split_k: splits, ..plan(64, 64, 1) });
     }
     // D begins a row at any element, since it is not stored by bulk copies.
-    multiplied(&problem([70, 136, 200]), &Plan { splits: 4, group: 1, ..plan(128, 128, 2) });
-    multiplied(&problem([3, 200, 200]), &Plan { splits: 2, swapped: true, ..plan(64, 8, 1) });
+    multiplied(&problem([70, 136, 200]), &Plan { split_k: 4, raster_band: 1, ..plan(128, 128, 2) });
+    multiplied(&problem([3, 200, 200]), &Plan { split_k: 2, swapped: true, ..plan(64, 8, 1) });
 }
 
 #[test]
@@ -112,9 +112,9 @@ fn clusters_load_the_factor_of_the_columns_together() {
     multiplied(&problem([200, 264, 136]), &cluster(128, 128, 2));
     multiplied(&problem([100, 264, 200]), &Plan { swapped: true, ..cluster(64, 64, 1) });
     // The rows' factor, of tiles side by side.
-    multiplied(&problem([264, 200, 136]), &Plan { group: 1, ..cluster(128, 64, 2) });
-    multiplied(&problem([136, 72, 200]), &Plan { swapped: true, group: 1, ..cluster(64, 48, 1) });
-    multiplied(&problem([200, 136, 328]), &Plan { splits: 3, blocks: 6, ..cluster(64, 64, 1) });
+    multiplied(&problem([264, 200, 136]), &Plan { raster_band: 1, ..cluster(128, 64, 2) });
+    multiplied(&problem([136, 72, 200]), &Plan { swapped: true, raster_band: 1, ..cluster(64, 48, 1) });
+    multiplied(&problem([200, 136, 328]), &Plan { split_k: 3, blocks: 6, ..cluster(64, 64, 1) });
     multiplied(&problem([136, 72, 72]).batched(3).unwrap(), &cluster(64, 64, 1));
     // Halves that begin in the middle of the pattern of the swizzle.
     multiplied(&problem([136, 144, 136]), &cluster(64, 72, 1));
@@ -125,19 +125,19 @@ fn clusters_load_the_factor_of_the_columns_together() {
 /// than stages, of blocks with one tile and with several.
 #[test]
 fn the_last_of_an_odd_number_of_columns_is_taken_in_pairs() {
-    let beside = |blocks, group| Plan { cluster: 2, blocks, group, ..plan(128, 64, 2) };
+    let beside = |blocks, group| Plan { cluster: 2, blocks, raster_band: group, ..plan(128, 64, 2) };
     for (sizes, blocks, group) in
         [([264, 136, 328], 4, 2), ([200, 136, 328], 2, 1), ([456, 184, 136], 4, 4), ([200, 264, 264], 6, 2)]
     {
         let (plan, [m, n, k]) = (beside(blocks, group), sizes);
-        let product = Product::planned(&problem(sizes), &plan).unwrap();
+        let product = Product::planned(&problem(sizes), &plan, &h200()).unwrap();
         assert!(product.lines().iter().any(|line| line.contains("the number of tiles along N is odd")), "{plan}");
         multiplied(&problem(sizes), &plan);
         multiplied(&problem([n, m, k]), &Plan { swapped: true, ..plan });
     }
     // Of each matrix of a batch, and of each range of steps.
     multiplied(&problem([200, 136, 136]).batched(3).unwrap(), &beside(4, 2));
-    multiplied(&problem([200, 136, 328]), &Plan { splits: 3, ..beside(6, 2) });
+    multiplied(&problem([200, 136, 328]), &Plan { split_k: 3, ..beside(6, 2) });
     // Rows that make no pairs have a column outside instead.
     multiplied(&problem([264, 136, 136]), &beside(4, 1));
 }
@@ -146,13 +146,13 @@ fn the_last_of_an_odd_number_of_columns_is_taken_in_pairs() {
 /// rows and along its columns; fewer steps than stages, as many, and more.
 #[test]
 fn groups_take_tiles_in_turn() {
-    let turns = |rows, columns| Plan { alternates: true, stages: 4, ..plan(rows, columns, 2) };
+    let turns = |rows, columns| Plan { ping_pong: true, stages: 4, ..plan(rows, columns, 2) };
     for (sizes, blocks) in [([200, 136, 200], 1), ([136, 136, 256], 2), ([136, 72, 328], 4), ([72, 136, 600], 9)] {
         multiplied(&problem(sizes), &Plan { blocks, ..turns(64, 64) });
     }
     multiplied(&problem([264, 264, 72]), &turns(128, 192));
     multiplied(&problem([264, 264, 328]), &Plan { swapped: true, stages: 5, ..turns(128, 208) });
-    multiplied(&problem([72, 72, 72]).batched(3).unwrap(), &Plan { group: 1, ..turns(64, 96) });
+    multiplied(&problem([72, 72, 72]).batched(3).unwrap(), &Plan { raster_band: 1, ..turns(64, 96) });
 }
 
 /// Once all stages were filled as a whole, of the last tiles what lies inside alone is loaded:
@@ -162,16 +162,16 @@ fn groups_take_tiles_in_turn() {
 fn tails_are_loaded_alone() {
     let long = |rows, columns| Plan { blocks: 2, ..plan(rows, columns, 1) };
     for (sizes, swapped) in [([136, 136, 520], false), ([72, 128, 520], false), ([50, 136, 520], true)] {
-        multiplied(&problem(sizes), &Plan { swapped, group: 1, ..long(64, 64) });
+        multiplied(&problem(sizes), &Plan { swapped, raster_band: 1, ..long(64, 64) });
     }
     multiplied(&problem([136, 136, 328]), &Plan { cluster: 2, blocks: 4, ..long(64, 64) });
-    multiplied(&problem([136, 136, 328]), &Plan { cluster: 2, blocks: 4, group: 1, ..plan(128, 64, 2) });
-    multiplied(&problem([136, 136, 520]), &Plan { alternates: true, stages: 4, ..plan(64, 64, 2) });
+    multiplied(&problem([136, 136, 328]), &Plan { cluster: 2, blocks: 4, raster_band: 1, ..plan(128, 64, 2) });
+    multiplied(&problem([136, 136, 520]), &Plan { ping_pong: true, stages: 4, ..plan(64, 64, 2) });
     multiplied(&problem([72, 72, 328]).batched(3).unwrap(), &long(64, 64));
     // Of each range of steps, where blocks share those of a tile.
-    multiplied(&problem([136, 136, 840]), &Plan { splits: 2, blocks: 4, ..long(64, 64) });
-    multiplied(&problem([136, 136, 840]), &Plan { splits: 3, cluster: 2, blocks: 4, ..long(64, 64) });
-    multiplied(&problem([136, 72, 584]), &Plan { splits: 2, swapped: true, group: 1, ..long(64, 64) });
+    multiplied(&problem([136, 136, 840]), &Plan { split_k: 2, blocks: 4, ..long(64, 64) });
+    multiplied(&problem([136, 136, 840]), &Plan { split_k: 3, cluster: 2, blocks: 4, ..long(64, 64) });
+    multiplied(&problem([136, 72, 584]), &Plan { split_k: 2, swapped: true, raster_band: 1, ..long(64, 64) });
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn batches_are_right() {
     let batch = problem([72, 72, 72]).batched(3).unwrap();
     multiplied(&batch, &plan(64, 64, 1));
     multiplied(&batch, &Plan { swapped: true, ..plan(64, 64, 1) });
-    multiplied(&batch, &Plan { splits: 2, ..plan(64, 64, 1) });
+    multiplied(&batch, &Plan { split_k: 2, ..plan(64, 64, 1) });
 }
 
 /// What cannot be carried out says why.
@@ -192,17 +192,17 @@ fn plans_are_refused() {
         (Plan { columns: 208, ..plan(256, 64, 2) }, "registers"),
         (Plan { stages: 2, ..plan(192, 200, 3) }, "by halves"),
         (Plan { stages: 1, ..plan(64, 64, 1) }, "two stages"),
-        (Plan { splits: 3, ..plan(64, 64, 1) }, "a step along K"),
-        (Plan { group: 5, ..plan(64, 64, 1) }, "tiles along the rows"),
+        (Plan { split_k: 3, ..plan(64, 64, 1) }, "number of k-tiles"),
+        (Plan { raster_band: 5, ..plan(64, 64, 1) }, "tiles along the rows"),
         (Plan { cluster: 3, ..plan(64, 64, 1) }, "one block or two"),
         (Plan { cluster: 2, blocks: 3, ..plan(64, 64, 1) }, "even number of blocks"),
         (Plan { blocks: 0, ..plan(64, 64, 1) }, "blocks"),
-        (Plan { alternates: true, stages: 4, ..plan(64, 64, 1) }, "groups that take tiles in turn are two"),
-        (Plan { alternates: true, ..plan(64, 64, 2) }, "four stages"),
-        (Plan { alternates: true, stages: 4, ..plan(128, 256, 2) }, "registers"),
+        (Plan { ping_pong: true, stages: 4, ..plan(64, 64, 1) }, "two consumer warpgroups"),
+        (Plan { ping_pong: true, ..plan(64, 64, 2) }, "four stages"),
+        (Plan { ping_pong: true, stages: 4, ..plan(128, 256, 2) }, "registers"),
     ];
     for (plan, because) in wrong {
-        let error = Product::planned(&product, &plan).unwrap_err();
+        let error = Product::planned(&product, &plan, &h200()).unwrap_err();
         assert!(error.code() == "E0940" && error.to_string().contains(because), "{error}");
     }
 }
@@ -215,7 +215,7 @@ fn an_odd_number_of_tiles_fills_the_turns() {
     let plan = Plan::of(&problem, &Machine::named("H200").unwrap());
     assert_eq!((plan.rows, plan.columns, plan.cluster), (256, 152, 2), "{plan}");
     assert_eq!((plan.blocks, plan.stages), (132, 4), "{plan}");
-    let lines = Product::planned(&problem, &plan).unwrap().lines().join("\n");
+    let lines = Product::planned(&problem, &plan, &h200()).unwrap().lines().join("\n");
     assert!(lines.contains("the last 12 are neighbours along M"), "{lines}");
 }
 
@@ -238,7 +238,7 @@ fn clusters_have_four_stages() {
 #[test]
 fn long_work_reads_little_again() {
     let plan = Plan::of(&problem([7808, 6016, 4096]), &Machine::named("H200").unwrap());
-    assert_eq!((plan.rows, plan.columns, plan.group, plan.alternates), (128, 192, 8, true), "{plan}");
+    assert_eq!((plan.rows, plan.columns, plan.raster_band, plan.ping_pong), (128, 192, 8, true), "{plan}");
 }
 
 /// Where N is contiguous in B, columns of tiles that are of B are loaded in panels of 64 bytes at
@@ -267,13 +267,13 @@ fn what_lies_past_k_is_not_multiplied() {
     let plan = plan(128, 64, 2);
     for (k, expected) in [(328, 4 + 1), (344, 4 + 2), (360, 4 + 3), (376, 4), (40, 4)] {
         let problem = problem([136, 72, k]);
-        assert_eq!(products(&Product::planned(&problem, &plan).unwrap()), expected, "{k}");
+        assert_eq!(products(&Product::planned(&problem, &plan, &h200()).unwrap()), expected, "{k}");
         multiplied(&problem, &plan);
-        multiplied(&problem, &Plan { swapped: true, cluster: 2, blocks: 4, group: 1, ..plan.clone() });
+        multiplied(&problem, &Plan { swapped: true, cluster: 2, blocks: 4, raster_band: 1, ..plan.clone() });
     }
     multiplied(&problem([136, 72, 72]), &plan);
     multiplied(&problem([136, 72, 200]).batched(2).unwrap(), &plan);
-    multiplied(&problem([136, 72, 200]), &Plan { splits: 3, ..plan.clone() });
+    multiplied(&problem([136, 72, 200]), &Plan { split_k: 3, ..plan.clone() });
 }
 
 /// Three stages of the largest tiles are released as soon as they are multiplied, from 16 steps on:
@@ -281,7 +281,7 @@ fn what_lies_past_k_is_not_multiplied() {
 #[test]
 fn few_stages_are_released_at_once() {
     let of = |steps: i64, columns| {
-        products(&Product::planned(&problem([256, 512, 64 * steps]), &plan(128, columns, 2)).unwrap())
+        products(&Product::planned(&problem([256, 512, 64 * steps]), &plan(128, columns, 2), &h200()).unwrap())
     };
     assert_eq!((of(16, 256), of(64, 256)), (4, 4));
     assert_eq!((of(15, 256), of(16, 240)), (8, 8));
@@ -293,10 +293,10 @@ fn few_stages_are_released_at_once() {
 fn three_groups_fill_the_turns() {
     let problem = problem([4902, 3112, 7152]);
     let plan = Plan::of(&problem, &Machine::named("H200").unwrap());
-    assert_eq!((plan.rows, plan.columns, plan.groups, plan.cluster), (192, 208, 3, 2), "{plan}");
+    assert_eq!((plan.rows, plan.columns, plan.warpgroups, plan.cluster), (192, 208, 3, 2), "{plan}");
     // Instructions of 104 columns, and registers that those who copy leave.
-    let lines = Product::planned(&problem, &plan).unwrap().lines().join("\n");
-    assert!(lines.contains("SM90_64x104x16") && lines.contains("160 registers"), "{lines}");
+    let lines = Product::planned(&problem, &plan, &h200()).unwrap().lines().join("\n");
+    assert!(lines.contains("SM90_64x104x16") && lines.contains("160 registers for each consumer"), "{lines}");
 }
 
 /// Three groups, by whole instructions and by halves, in clusters and with B along the rows.
@@ -304,11 +304,11 @@ fn three_groups_fill_the_turns() {
 fn three_groups_are_right() {
     let wide = Plan { stages: 2, ..plan(192, 208, 3) };
     multiplied(&problem([200, 216, 264]), &wide);
-    multiplied(&problem([136, 400, 200]), &Plan { swapped: true, group: 1, ..wide.clone() });
+    multiplied(&problem([136, 400, 200]), &Plan { swapped: true, raster_band: 1, ..wide.clone() });
     // D goes in parts of 56 columns, or of 64, of which the last one has fewer.
     multiplied(&problem([400, 216, 328]), &Plan { cluster: 2, ..wide.clone() });
     multiplied(&problem([216, 400, 328]), &Plan { swapped: true, cluster: 2, ..wide.clone() });
-    multiplied(&problem([200, 200, 200]), &Plan { cluster: 2, group: 1, blocks: 2, ..plan(192, 112, 3) });
+    multiplied(&problem([200, 200, 200]), &Plan { cluster: 2, raster_band: 1, blocks: 2, ..plan(192, 112, 3) });
     // With one step along K all rows are written together, in parts of as many columns.
     multiplied(&problem([216, 400, 24]), &Plan { swapped: true, cluster: 2, ..wide });
 }
@@ -319,9 +319,9 @@ fn three_groups_are_right() {
 fn rasters_follow_lines() {
     let machine = Machine::named("H200").unwrap();
     let group = |sizes, rows, columns| {
-        let Plan { swapped, groups, splits, cluster, resident, alternates, .. } = plan(rows, columns, 2);
-        let tile = Tile { swapped, rows, columns, groups, splits, cluster, resident, alternates };
-        Plan::tiled(&problem(sizes), &machine, tile).group
+        let Plan { swapped, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, .. } = plan(rows, columns, 2);
+        let tile = Tile { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong };
+        Plan::tiled(&problem(sizes), &machine, tile).raster_band
     };
     assert_eq!(group([3072, 5120, 7168], 256, 160), 6);
     assert_eq!(group([3000, 5000, 7000], 256, 160), 12);
@@ -355,11 +355,12 @@ fn the_model_plans_what_fits() {
         let sizes = [1 + chance(5000), 8 * (1 + chance(625)), 8 * (1 + chance(long))];
         let problem = problem(sizes).batched(1 + chance(3)).unwrap();
         let plan = Plan::of(&problem, &machine);
-        let product = Product::planned(&problem, &plan).unwrap_or_else(|error| panic!("{problem}: {error}"));
+        let product = Product::planned(&problem, &plan, &h200()).unwrap_or_else(|error| panic!("{problem}: {error}"));
         let program = product.kernels()[0].program();
-        let room = machine.multiprocessor.shared_bytes / plan.resident as u32 - machine.multiprocessor.reserved_bytes;
+        let room =
+            machine.multiprocessor.shared_bytes / plan.blocks_per_sm as u32 - machine.multiprocessor.reserved_bytes;
         assert!(program.shared_bytes <= room.min(machine.multiprocessor.block_shared_bytes), "{problem}: {plan}");
-        assert!(plan.blocks <= 132 * plan.resident && plan.blocks % plan.cluster == 0, "{problem}: {plan}");
+        assert!(plan.blocks <= 132 * plan.blocks_per_sm && plan.blocks % plan.cluster == 0, "{problem}: {plan}");
         assert_eq!(plan, Plan::candidates(&problem, &machine)[0].1, "{problem}");
     }
 }
@@ -370,7 +371,7 @@ fn few_last_tiles_are_shared_after_many_turns() {
     let machine = Machine::named("H200").unwrap();
     let plan = |element, sizes| Plan::of(&Problem::new(element, sizes).unwrap(), &machine);
     let long = plan(Element::Bf16, [8192, 28672, 8192]);
-    assert!(long.tail == 48 && long.splits == 2 && long.blocks == 132, "{long}");
+    assert!(long.tail == 48 && long.split_k == 2 && long.blocks == 132, "{long}");
     // Few turns; most of the blocks; no tile left; and sums that are promoted.
     for (element, sizes) in [
         (Element::Bf16, [5120, 5120, 8192]),
@@ -391,26 +392,26 @@ fn blocks_share_the_last_tiles() {
     let right = |problem: &Problem, plan: &Plan| {
         let (product, compared) = checked(problem, plan);
         assert_eq!(product.kernels().len(), 2);
-        assert_eq!(product.workspace(), plan.tail * plan.splits * plan.rows * plan.columns * 4);
+        assert_eq!(product.workspace(), plan.tail * plan.split_k * plan.rows * plan.columns * 4);
         let [m, n, _] = problem.sizes();
         assert_eq!(compared, m * n);
     };
     let own = Problem::new(Element::Bf16, [180, 72, 328]).unwrap();
-    right(&own, &Plan { splits: 3, tail: 1, blocks: 4, ..plan(64, 32, 1) });
-    right(&own, &Plan { splits: 2, tail: 3, blocks: 3, group: 3, ..plan(64, 32, 1) });
-    right(&own, &Plan { splits: 6, tail: 1, blocks: 1, ..plan(128, 40, 2) });
+    right(&own, &Plan { split_k: 3, tail: 1, blocks: 4, ..plan(64, 32, 1) });
+    right(&own, &Plan { split_k: 2, tail: 3, blocks: 3, raster_band: 3, ..plan(64, 32, 1) });
+    right(&own, &Plan { split_k: 6, tail: 1, blocks: 1, ..plan(128, 40, 2) });
     right(
         &Problem::new(Element::E4M3, [100, 96, 272]).unwrap(),
-        &Plan { splits: 2, tail: 2, blocks: 2, ..plan(64, 48, 1) },
+        &Plan { split_k: 2, tail: 2, blocks: 2, ..plan(64, 48, 1) },
     );
     for refused in [
-        Plan { splits: 1, tail: 1, blocks: 4, ..plan(64, 32, 1) },
-        Plan { splits: 2, tail: 2, blocks: 4, ..plan(64, 32, 1) },
-        Plan { splits: 2, tail: 9, blocks: 4, ..plan(64, 32, 1) },
-        Plan { splits: 2, tail: -1, blocks: 5, ..plan(64, 32, 1) },
-        Plan { splits: 2, tail: 1, blocks: 4, swapped: true, ..plan(64, 32, 1) },
+        Plan { split_k: 1, tail: 1, blocks: 4, ..plan(64, 32, 1) },
+        Plan { split_k: 2, tail: 2, blocks: 4, ..plan(64, 32, 1) },
+        Plan { split_k: 2, tail: 9, blocks: 4, ..plan(64, 32, 1) },
+        Plan { split_k: 2, tail: -1, blocks: 5, ..plan(64, 32, 1) },
+        Plan { split_k: 2, tail: 1, blocks: 4, swapped: true, ..plan(64, 32, 1) },
     ] {
-        assert_eq!(Product::planned(&own, &refused).unwrap_err().code(), "E0940", "{refused}");
+        assert_eq!(Product::planned(&own, &refused, &h200()).unwrap_err().code(), "E0940", "{refused}");
     }
     assert_eq!(Plan::from_line(&plan(64, 32, 1).line()), Some(plan(64, 32, 1)));
 }

@@ -1,44 +1,46 @@
-//! Tiles at an edge: what is loaded of them.
+//! Tiles at an edge: which lines are loaded.
 //!
-//! Law: a tile at the last rows or columns has a tail, and what lies past it is not written to D.
-//! The copy engine takes some three times longer for a line outside of a tensor, which it fills
-//! with zeros, than for one inside. So of a tile at an edge, once its first stages have been filled
-//! as a whole, the tail alone is loaded; what shared memory has past it is what an earlier copy
-//! left there, and makes rows and columns that nobody stores.
+//! Law: TMA takes some three times longer for a line outside of a tensor, which it fills with
+//! zeros, than for one inside. So for a tile at an edge, after its first stages have been filled
+//! whole, only the lines inside are loaded. The rest of a stage keeps what an earlier load left
+//! there; it makes rows and columns that are not stored.
 
 use tilewright_kernel::KernelError;
 use tilewright_layout::symbolic::Expr;
 
-use super::matrix::Contiguous;
-use super::plan::Plan;
-use super::problem::Problem;
-use super::schedule::{Unit, minus, overflow, plus, times};
+use crate::gemm::implicit;
+use crate::gemm::index::{minus, overflow, plus, times};
+use crate::gemm::plan::Plan;
+use crate::gemm::problem::Problem;
+use crate::gemm::problem::matrix::Contiguous;
+use crate::gemm::schedule::unit::Unit;
 use crate::product::count;
 
 /// Lines outside from which on a tail is loaded alone.
 const LEAST: i64 = 16;
 
 /// The tails of a problem's tiles.
-pub(super) struct Edges {
-    /// Of the factor along the rows of tiles, and of that along the columns: how many tiles there
+pub(crate) struct Edges {
+    /// Of the operand along the rows of tiles, and of that along the columns: how many tiles there
     /// are, and lines that a block loads of the last one, in whole blocks of 8; none where it is
     /// loaded as a whole.
     tails: [Option<(i64, i64)>; 2],
 }
 
-/// What is loaded of both factors: lines of a tail, or whole tiles.
-pub(super) type Loaded = [Option<i64>; 2];
+/// What is loaded of both operands: lines of a tail, or whole tiles.
+pub(crate) type Loaded = [Option<i64>; 2];
 
 impl Edges {
-    /// Those of a plan for the sizes of a problem, of factors that lie so, for clusters whose tiles
-    /// are side by side or not.
-    pub(super) fn of(problem: &Problem, plan: &Plan, lies: [Contiguous; 2], side_by_side: bool) -> Edges {
-        // Of a range of steps along K, where blocks share those of a tile.
-        let steps = count(problem.sizes()[2], problem.depth()) / plan.splits.max(1);
-        // By-products are taken of all columns of a tile, and pairs are loaded in halves.
+    /// Those of a plan for the sizes of a problem, of operands that lie so, for clusters whose
+    /// tiles are side by side or not.
+    pub(crate) fn of(problem: &Problem, plan: &Plan, lies: [Contiguous; 2], side_by_side: bool) -> Edges {
+        // Of a split of K, where blocks share those of a tile.
+        let steps = count(problem.sizes()[2], problem.k_tile()) / plan.split_k.max(1);
+        // Reductions of rows or columns are taken of all columns of a tile, and pairs are loaded in
+        // halves.
         let more = problem.pairs().is_some() || problem.by_products().next().is_some();
         // Tiles of groups begin anywhere, and those of folded modes are boxes.
-        let more = more || problem.groups().is_some() || problem.fold().is_some();
+        let more = more || problem.row_groups().is_some() || implicit::of(problem).is_some();
         if more || plan.tail > 0 || steps <= plan.stages {
             return Edges::none();
         }
@@ -57,22 +59,22 @@ impl Edges {
     }
 
     /// Tiles that are loaded as a whole.
-    pub(super) fn none() -> Edges {
+    pub(crate) fn none() -> Edges {
         Edges { tails: [None; 2] }
     }
 
     /// Whether of the last tiles along the rows, 0, or along the columns, 1, a tail is loaded.
-    pub(super) fn has_tail(&self, side: usize) -> bool {
+    pub(crate) fn has_tail(&self, side: usize) -> bool {
         self.tails[side].is_some()
     }
 
     /// Whether no tile has a tail.
-    pub(super) fn is_none(&self) -> bool {
+    pub(crate) fn is_none(&self) -> bool {
         self.tails == [None; 2]
     }
 
     /// What may be loaded of a part of the work, and for each 1 where it is, else 0.
-    pub(super) fn cases(&self, unit: &Unit) -> Result<Vec<(Loaded, Expr)>, KernelError> {
+    pub(crate) fn cases(&self, unit: &Unit) -> Result<Vec<(Loaded, Expr)>, KernelError> {
         let one = Expr::from(1);
         // 1 at the last tile and past it, where fewer lie than before it (`Plan::refusal`).
         let at_edge = |tail: Option<(i64, i64)>, tile: &Expr| match tail {

@@ -1,22 +1,22 @@
-//! Factors with folded modes, read where they lie.
+//! Implicit GEMM: operands with folded modes, which TMA reads in place.
 //!
-//! Law: the rows of a product are counted along several axes, first axis fastest, and so are its
-//! steps along K. A tile has a box of rows, so many along each axis, and a range of the first axis
-//! of K; what a box has past the end of an axis is read as 0 or multiplied in vain, and not
-//! written. So a convolution is a product: rows are counted along the columns, the rows and the
-//! number of an image, and K along channels and the columns and rows of the filter.
+//! Law: the rows of a GEMM are counted along several axes, the first axis fastest; so is K. A tile
+//! has a box of rows, with an extent along each axis, and a range of the first axis of K. Elements
+//! of a box past the end of an axis are read as 0, or multiplied in vain, and not stored. So a
+//! convolution is a GEMM without im2col in memory: rows are counted along the columns, the rows and
+//! the number of an image, and K along channels and the columns and rows of the filter.
 //!
-//! Axes along which A takes equal steps, one of its rows and one of K, are one dimension of its
-//! tensor: the coordinates add up. A tensor map has five dimensions.
+//! Two axes along which A has equal strides, one of its rows and one of K, are one dimension of the
+//! tensor map: their coordinates add up. A tensor map has five dimensions.
 
 use tilewright_kernel::{Build, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Tree};
 
-use super::images::Images;
-use super::matrix::Matrix;
-use super::problem::Problem;
-use super::schedule::{overflow, plus, times};
+use crate::gemm::index::{overflow, plus, times};
+use crate::gemm::problem::Problem;
+use crate::gemm::problem::convolution::Images;
+use crate::gemm::problem::matrix::Matrix;
 use crate::product::count;
 
 /// Dimensions of a tensor map.
@@ -30,7 +30,7 @@ const WASTE: i64 = 2;
 
 /// The axes of rows and of K, and where A and B lie along them.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Fold {
+pub(crate) struct Fold {
     /// The extents of the axes of rows.
     rows: Vec<i64>,
     /// The extents of the axes of K, the contiguous one first.
@@ -169,60 +169,59 @@ fn windows(images: &Images, rows: &[(i64, i64)], steps: &[(i64, i64)]) -> Option
     Some((dimensions, along, origin))
 }
 
-impl Fold {
-    /// The axes of a problem whose modes are folded; none where they are not, or where tensor maps
-    /// do not take them.
-    pub(super) fn of(problem: &Problem) -> Option<Fold> {
-        let (a, b, d) = (problem.a(), problem.b(), problem.d());
-        let is_plain = problem.pairs().is_none()
-            && problem.groups().is_none()
-            && problem.scales().is_none()
-            && problem.by_products().next().is_none();
-        let is_folded = a.strides().is_none() || b.strides().is_none();
-        if !is_folded || !is_plain || problem.batch() != 1 || a.offset() != 0 || b.offset() != 0 {
-            return None;
-        }
-        if d.strides().is_none_or(|strides| strides[1] != 1) {
-            return None;
-        }
-        // Axes of windows are those of images, even where two of them could be one.
-        let axes = |matrix: &Matrix, mode: usize| match problem.images() {
-            None => leaves(matrix.layout(), mode),
-            Some(_) => given(matrix.layout(), mode),
-        };
-        let [rows, steps_a, columns, steps_b] =
-            [axes(a, 0)?, axes(a, 1)?, leaves(b.layout(), 0)?, leaves(b.layout(), 1)?];
-        let [(_, column)] = columns[..] else { return None };
-        let axes = parted([&rows].into_iter())?;
-        let steps = parted([&steps_a, &steps_b].into_iter())?;
-        let (down, along_a, along_b) = (strides(&rows, &axes)?, strides(&steps_a, &steps)?, strides(&steps_b, &steps)?);
-        if along_a.first() != Some(&1) || along_b.first() != Some(&1) {
-            return None;
-        }
-        let rows: Vec<(i64, i64)> = axes.iter().copied().zip(down).collect();
-        let columns: Vec<(i64, i64)> = steps.iter().copied().zip(along_a).collect();
-        let (dimensions, along, origin) = match problem.images() {
-            None => joined(rows, &columns),
-            Some(images) => windows(images, &rows, &columns)?,
-        };
-        let bytes = i64::from(problem.factors().bytes());
-        let whole = |stride: &i64| *stride > 0 && stride * bytes % UNIT == 0;
-        let of_b: Vec<i64> = std::iter::once(column).chain(along_b).collect();
-        let first = axes.len();
-        let fits = dimensions.len() <= DIMENSIONS
-            && of_b.len() <= DIMENSIONS
-            && dimensions.iter().enumerate().all(|(at, (extent, own))| at == first || *extent == 1 || whole(own))
-            && of_b.iter().enumerate().all(|(at, own)| at == 1 || whole(own));
-        let fold = Fold { rows: axes, steps, a: dimensions, along, origin, b: of_b };
-        // Few boxes would be full, or few steps.
-        let ([m, _, k], depth) = (problem.sizes(), problem.depth());
-        let few = fold.padded(64) > WASTE * count(m, 64) * 64 || fold.steps(depth) > WASTE * count(k, depth);
-        (fits && !few).then_some(fold)
+/// The axes of a problem whose modes are folded; none where they are not, or where tensor maps do
+/// not take them.
+pub(crate) fn of(problem: &Problem) -> Option<Fold> {
+    let (a, b, d) = (problem.a(), problem.b(), problem.d());
+    let is_plain = problem.pairs().is_none()
+        && problem.row_groups().is_none()
+        && problem.scales().is_none()
+        && problem.by_products().next().is_none();
+    let is_folded = a.strides().is_none() || b.strides().is_none();
+    if !is_folded || !is_plain || problem.batch() != 1 || a.offset() != 0 || b.offset() != 0 {
+        return None;
     }
+    if d.strides().is_none_or(|strides| strides[1] != 1) {
+        return None;
+    }
+    // Axes of windows are those of images, even where two of them could be one.
+    let axes = |matrix: &Matrix, mode: usize| match problem.images() {
+        None => leaves(matrix.layout(), mode),
+        Some(_) => given(matrix.layout(), mode),
+    };
+    let [rows, steps_a, columns, steps_b] = [axes(a, 0)?, axes(a, 1)?, leaves(b.layout(), 0)?, leaves(b.layout(), 1)?];
+    let [(_, column)] = columns[..] else { return None };
+    let axes = parted([&rows].into_iter())?;
+    let steps = parted([&steps_a, &steps_b].into_iter())?;
+    let (down, along_a, along_b) = (strides(&rows, &axes)?, strides(&steps_a, &steps)?, strides(&steps_b, &steps)?);
+    if along_a.first() != Some(&1) || along_b.first() != Some(&1) {
+        return None;
+    }
+    let rows: Vec<(i64, i64)> = axes.iter().copied().zip(down).collect();
+    let columns: Vec<(i64, i64)> = steps.iter().copied().zip(along_a).collect();
+    let (dimensions, along, origin) = match problem.images() {
+        None => joined(rows, &columns),
+        Some(images) => windows(images, &rows, &columns)?,
+    };
+    let bytes = i64::from(problem.operand_type().bytes());
+    let whole = |stride: &i64| *stride > 0 && stride * bytes % UNIT == 0;
+    let of_b: Vec<i64> = std::iter::once(column).chain(along_b).collect();
+    let first = axes.len();
+    let fits = dimensions.len() <= DIMENSIONS
+        && of_b.len() <= DIMENSIONS
+        && dimensions.iter().enumerate().all(|(at, (extent, own))| at == first || *extent == 1 || whole(own))
+        && of_b.iter().enumerate().all(|(at, own)| at == 1 || whole(own));
+    let fold = Fold { rows: axes, steps, a: dimensions, along, origin, b: of_b };
+    // Few boxes would be full, or few steps.
+    let ([m, _, k], depth) = (problem.sizes(), problem.k_tile());
+    let few = fold.padded(64) > WASTE * count(m, 64) * 64 || fold.steps(depth) > WASTE * count(k, depth);
+    (fits && !few).then_some(fold)
+}
 
+impl Fold {
     /// The rows of a tile along each axis: of all boxes one with which the fewest tiles cover all
     /// rows.
-    pub(super) fn boxes(&self, rows: i64) -> Vec<i64> {
+    pub(crate) fn boxes(&self, rows: i64) -> Vec<i64> {
         let mut best: (i64, Vec<i64>) = (i64::MAX, vec![1; self.rows.len()]);
         let mut open = vec![(Vec::new(), rows)];
         while let Some((taken, left)) = open.pop() {
@@ -249,12 +248,12 @@ impl Fold {
     }
 
     /// Rows of all tiles of so many rows.
-    pub(super) fn padded(&self, rows: i64) -> i64 {
+    pub(crate) fn padded(&self, rows: i64) -> i64 {
         self.tiles(rows).iter().product::<i64>().saturating_mul(rows)
     }
 
     /// Steps of so many elements along K.
-    pub(super) fn steps(&self, depth: i64) -> i64 {
+    pub(crate) fn steps(&self, depth: i64) -> i64 {
         self.counts(depth).iter().product()
     }
 
@@ -265,7 +264,7 @@ impl Fold {
     }
 
     /// The layouts of A and of B, as a kernel declares them.
-    pub(super) fn factors(&self, columns: i64) -> [String; 2] {
+    pub(crate) fn factors(&self, columns: i64) -> [String; 2] {
         let text = |modes: &[(i64, i64)]| {
             let list = |of: &dyn Fn(&(i64, i64)) -> i64| {
                 modes.iter().map(|mode| of(mode).to_string()).collect::<Vec<_>>().join(",")
@@ -278,12 +277,12 @@ impl Fold {
     }
 
     /// The extent of the first axis of its rows.
-    pub(super) fn first_row(&self) -> Option<i64> {
+    pub(crate) fn first_row(&self) -> Option<i64> {
         self.rows.first().copied()
     }
 
-    /// The layout of a matrix beside the sums, its rows along the axes.
-    pub(super) fn beside(&self, matrix: &Matrix) -> Option<String> {
+    /// The layout of a matrix beside the accumulators, its rows along the axes.
+    pub(crate) fn beside(&self, matrix: &Matrix) -> Option<String> {
         let [down, across, _] = matrix.strides()?;
         let (mut extents, mut steps, mut step) = (String::new(), String::new(), down);
         for extent in &self.rows {
@@ -296,12 +295,12 @@ impl Fold {
     }
 
     /// The box of a tile, by its number.
-    pub(super) fn at(&self, k: &Build, rows: i64, tile: &Expr) -> Result<Boxed, KernelError> {
+    pub(crate) fn at(&self, k: &Build, rows: i64, tile: &Expr) -> Result<Boxed, KernelError> {
         Ok(Boxed { sides: self.boxes(rows), at: k.coordinate(tile, &self.tiles(rows))? })
     }
 
     /// The tile of A of a box and a step along K.
-    pub(super) fn of_a<'k>(
+    pub(crate) fn of_a<'k>(
         &self,
         k: &'k Build,
         a: &View<'k>,
@@ -326,7 +325,7 @@ impl Fold {
     }
 
     /// The tile of B of a column of tiles and a step along K.
-    pub(super) fn of_b<'k>(
+    pub(crate) fn of_b<'k>(
         &self,
         k: &'k Build,
         b: &View<'k>,
@@ -349,14 +348,14 @@ fn slots(at: impl IntoIterator<Item = Expr>) -> Result<Coord<Expr>, KernelError>
 
 /// The rows of a tile along the axes.
 #[derive(Clone)]
-pub(super) struct Boxed {
+pub(crate) struct Boxed {
     sides: Vec<i64>,
     at: Vec<Expr>,
 }
 
 impl Boxed {
-    /// The tile of a matrix beside the sums: its rows as one mode, and so many columns.
-    pub(super) fn of<'k>(&self, matrix: &View<'k>, columns: i64, column: &Expr) -> Result<View<'k>, KernelError> {
+    /// The tile of a matrix beside the accumulators: its rows as one mode, and so many columns.
+    pub(crate) fn of<'k>(&self, matrix: &View<'k>, columns: i64, column: &Expr) -> Result<View<'k>, KernelError> {
         let sides = self.sides.iter().copied().chain([columns]);
         let at = self.at.iter().cloned().chain([column.clone()]);
         matrix.local_tile(&tiler(sides), slots(at)?)?.group(0..self.sides.len())

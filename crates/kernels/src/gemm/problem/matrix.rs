@@ -1,9 +1,9 @@
 //! Where the numbers of a matrix lie.
 //!
 //! Law: element `(r,c,l)` of a batch of matrices is at `offset + layout(r,c,l)` of its tensor,
-//! counted in elements of its type. What the copy engine can read of it follows from that: one mode
+//! counted in elements of its type. What TMA can read of it follows from that: one mode
 //! whose neighbours are neighbours in memory, and all other steps and the beginning multiples of 16
-//! bytes. What the engine can store besides ends at a multiple of 16 bytes, for it writes whole
+//! bytes. What TMA can store besides ends at a multiple of 16 bytes, for it writes whole
 //! chunks.
 
 use std::fmt;
@@ -13,7 +13,7 @@ use tilewright_layout::{Layout, LayoutError};
 
 use crate::error::PlanError;
 
-/// Bytes of which the steps of the copy engine are multiples.
+/// Bytes of which strides of TMA are multiples.
 const UNIT: i64 = 16;
 
 /// A matrix in a tensor, or a batch of them: the type of its elements, and where they lie.
@@ -200,7 +200,7 @@ impl Matrix {
     }
 
     /// The steps that a kernel declares, where no mode is folded: modes of one element have one
-    /// that the copy engine admits.
+    /// that TMA admits.
     pub(crate) fn declared_strides(&self) -> Option<[i64; 3]> {
         let mut strides = self.strides?;
         let [rows, columns, _] = self.extents;
@@ -225,7 +225,7 @@ impl Matrix {
         self.extents[2] > 1 && self.strides.is_none_or(|strides| strides[2] != 0)
     }
 
-    /// In which mode the copy engine reads it, or why it cannot.
+    /// In which mode TMA reads it, or why it cannot.
     pub(crate) fn bulk(&self) -> Result<Contiguous, &'static str> {
         let bytes = i64::from(self.element.bytes());
         let Some([rows, columns, matrices]) = self.strides else { return Err("its modes are folded") };
@@ -270,6 +270,16 @@ impl Matrix {
     pub(crate) fn bytes(&self) -> i64 {
         self.layout.filter_zeros().size().saturating_mul(self.element.bytes().into())
     }
+}
+
+/// Elements of 16 bytes.
+pub(crate) fn unit(element: Element) -> i64 {
+    16 / i64::from(element.bytes())
+}
+
+/// The length of a line of so many elements, where the next one begins at a multiple of 16 bytes.
+pub(crate) fn padded(length: i64, element: Element) -> i64 {
+    (length + unit(element) - 1) / unit(element) * unit(element)
 }
 
 impl fmt::Display for Matrix {

@@ -12,23 +12,8 @@
 
 use std::fmt;
 
-use tilewright_kernel::Kernel;
-use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::program::operation::Axis;
-use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Slot, Tree};
-
-use super::matrix::Matrix;
-use super::pack;
-use super::problem::Problem;
-use super::schedule::{overflow, plus, times};
 use crate::error::PlanError;
-use crate::product::count;
-
-/// Threads of a block that writes borders.
-const THREADS: i64 = 256;
-/// The most rows of images, and images, that the blocks of a launch count along an axis.
-const MOST: i64 = 65_535;
+use crate::gemm::problem::matrix::{Matrix, padded};
 
 /// Which pixels of an image a filter is multiplied with: columns first, then rows.
 ///
@@ -110,7 +95,7 @@ fn modes(matrix: &Matrix) -> Option<[(i64, i64); 4]> {
 }
 
 impl Images {
-    fn of(matrix: Matrix, window: Window) -> Result<Images, PlanError> {
+    pub(crate) fn of(matrix: Matrix, window: Window) -> Result<Images, PlanError> {
         let found = modes(&matrix).ok_or_else(|| PlanError::Rank { layout: matrix.layout().to_string() })?;
         Ok(Images {
             extents: found.map(|(extent, _)| extent),
@@ -121,24 +106,39 @@ impl Images {
     }
 
     /// The images themselves, as `(C,(W,H,L))`.
-    pub(super) fn matrix(&self) -> &Matrix {
+    pub(crate) fn matrix(&self) -> &Matrix {
         &self.matrix
     }
 
+    /// The windows.
+    pub(crate) fn window(&self) -> Window {
+        self.window
+    }
+
+    /// Channels, columns, rows and images, and the steps along them.
+    pub(crate) fn extents(&self) -> [i64; 4] {
+        self.extents
+    }
+
+    /// The steps along channels, columns, rows and images.
+    pub(crate) fn strides(&self) -> [i64; 4] {
+        self.strides
+    }
+
     /// Columns and rows with borders.
-    fn whole(&self) -> [i64; 2] {
+    pub(crate) fn whole(&self) -> [i64; 2] {
         self.window.whole([self.extents[1], self.extents[2]])
     }
 
     /// The steps along channels, columns, rows and images of images that have their borders, with
     /// pixels at multiples of 16 bytes.
-    fn virtual_strides(&self) -> [i64; 4] {
-        let ([columns, rows], pixel) = (self.whole(), pack::padded(self.extents[0], self.matrix.element()));
+    pub(crate) fn virtual_strides(&self) -> [i64; 4] {
+        let ([columns, rows], pixel) = (self.whole(), padded(self.extents[0], self.matrix.element()));
         [1, pixel, pixel.saturating_mul(columns), pixel.saturating_mul(columns).saturating_mul(rows)]
     }
 
     /// A, of images with these steps.
-    fn windows(&self, strides: [i64; 4]) -> Result<Matrix, PlanError> {
+    pub(crate) fn windows(&self, strides: [i64; 4]) -> Result<Matrix, PlanError> {
         let ([channels, columns, rows, images], window) = (self.extents, self.window);
         let Some([x, y]) = window.results([columns, rows]) else {
             return Err(PlanError::Window { window: window.to_string(), image: [columns, rows] });
@@ -156,18 +156,8 @@ impl Images {
         Matrix::new(self.matrix.element(), &text.parse()?)
     }
 
-    /// A product of the windows of the images. Windows of images without borders are read where
-    /// they lie.
-    pub(super) fn product(&self, problem: &Problem) -> Result<Problem, PlanError> {
-        if self.window.has_borders() || !self.has_contiguous_channels() {
-            return Ok(problem.with_a(self.windows(self.virtual_strides())?, Some(self.clone())));
-        }
-        let a = self.windows(self.strides)?.at(self.matrix.offset())?;
-        Ok(problem.with_a(a, None))
-    }
-
     /// Where an element of A is among the images; none where it is a zero of a border.
-    pub(super) fn place(&self, at: i64) -> Option<i64> {
+    pub(crate) fn place(&self, at: i64) -> Option<i64> {
         let ([columns, rows], [_, pixel, line, image]) = (self.whole(), self.virtual_strides());
         let at = [at % pixel, at / pixel % columns, at / line % rows, at / image];
         let [x, y] = [at[1] - self.window.before[0], at[2] - self.window.before[1]];
@@ -178,7 +168,7 @@ impl Images {
 
     /// The mode of the images along which windows take such steps of A, so many of them, and how
     /// many pixels a step is; none where it goes along several.
-    pub(super) fn along(&self, extent: i64, stride: i64) -> Option<(usize, i64)> {
+    pub(crate) fn along(&self, extent: i64, stride: i64) -> Option<(usize, i64)> {
         let [columns, rows] = self.whole();
         let (extents, strides) = ([self.extents[0], columns, rows, self.extents[3]], self.virtual_strides());
         let mode = (0..4).rev().find(|mode| stride % strides[*mode] == 0 && (extents[*mode] > 1 || *mode == 0))?;
@@ -187,85 +177,35 @@ impl Images {
     }
 
     /// Extent and stride of the images along a mode, and how many zeros are before them.
-    pub(super) fn mode(&self, mode: usize) -> (i64, i64, i64) {
+    pub(crate) fn mode(&self, mode: usize) -> (i64, i64, i64) {
         let before = if let 1 | 2 = mode { self.window.before[mode - 1] } else { 0 };
         (self.extents[mode], self.strides[mode], before)
     }
 
     /// The same with contiguous channels, in memory of their own.
-    pub(super) fn channels_last(&self) -> Result<Images, PlanError> {
+    pub(crate) fn channels_last(&self) -> Result<Images, PlanError> {
         let [channels, columns, rows, images] = self.extents;
         let element = self.matrix.element();
-        let pixel = pack::padded(channels, element);
+        let pixel = padded(channels, element);
         let (line, image) = (pixel.saturating_mul(columns), pixel.saturating_mul(columns).saturating_mul(rows));
         let layout = format!("({channels},({columns},{rows},{images})):(1,({pixel},{line},{image}))");
         Images::of(Matrix::new(element, &layout.parse()?)?, self.window)
     }
 
     /// Whether the kernel that writes borders reads them.
-    pub(super) fn has_contiguous_channels(&self) -> bool {
+    pub(crate) fn has_contiguous_channels(&self) -> bool {
         self.extents[0] == 1 || self.strides[0] == 1
     }
 
     /// Elements of images that have their borders.
-    pub(super) fn elements(&self) -> i64 {
+    pub(crate) fn elements(&self) -> i64 {
         self.virtual_strides()[3].saturating_mul(self.extents[3])
-    }
-
-    /// The kernel that copies images with contiguous channels, with their borders.
-    pub(super) fn border(&self) -> Result<Kernel, PlanError> {
-        let ([channels, columns, rows, images], element) = (self.extents, self.matrix.element());
-        let [_, column, row, image] = self.strides;
-        let (whole, [_, pixel, line, apart]) = (self.whole(), self.virtual_strides());
-        let beyond = [("rows of images", whole[1]), ("images", images)].into_iter().find(|(_, count)| *count > MOST);
-        if let Some((what, asked)) = beyond {
-            return Err(PlanError::TooLarge { what, asked, limit: MOST });
-        }
-        // As many channels at once as all steps are multiples of, up to 16 bytes.
-        let steps = [channels, column, row, image, self.matrix.offset()];
-        let once = steps.iter().fold(pack::unit(element), |once, step| once.min(1 << step.trailing_zeros().min(4)));
-        let (own, all) = (channels / once, pixel / once);
-        let from = format!(
-            "S<0,0,0> o {} o ({once},{own},{columns},{rows},{images}):(1,{once},{column},{row},{image})",
-            self.matrix.offset()
-        );
-        let chunks = all * whole[0];
-        let to = format!("({once},{chunks},{},{images}):(1,{once},{line},{apart})", whole[1]);
-        let before = self.window.before;
-        let kernel = Kernel::build("image_borders", |k| {
-            let from = k.tensor_of(element, "from", &from, Role::Input)?;
-            let to = k.tensor_of(element, "to", &to, Role::Output)?;
-            k.threads(THREADS)?;
-            for (axis, blocks) in Axis::ALL.into_iter().zip([count(chunks, THREADS), whole[1], images]) {
-                k.grid(axis, &blocks.to_string())?;
-            }
-            k.wait_launches();
-            k.launch_next();
-            let [part, y, number] = Axis::ALL.map(|axis| k.block_number(axis));
-            let chunk = plus(&times(&part, &Expr::from(THREADS))?, &k.thread()?)?;
-            let digits = k.coordinate(&chunk, &[all, whole[0] + THREADS])?;
-            let [channel, x] = &digits[..] else { return Err(overflow()) };
-            // Of what lies outside the last element is read, and not used.
-            let mut inside = k.flag(true);
-            let mut at = vec![Slot::All];
-            for (index, before, extent) in [(channel, 0, own), (x, before[0], columns), (&y, before[1], rows)] {
-                let index = k.index(index)? - k.number(before as i32);
-                inside = inside.and(k.number(0_i32).le(index)).and(index.lt(k.number(extent as i32)));
-                at.push(Slot::At(k.index_up_to(index, extent - 1)?));
-            }
-            at.push(Slot::At(number.clone()));
-            let zero = k.number_of(element, 0.0);
-            let read = from.slice(Tree::flat(at)?)?.load()?.map(|own| Ok(inside.select(own, zero)))?;
-            let at = [Slot::All, Slot::At(chunk), Slot::At(y), Slot::At(number)];
-            to.slice(Tree::flat(at)?)?.store_predicated(&read)
-        })?;
-        Ok(kernel)
     }
 }
 
 impl Window {
     /// Whether there are zeros around images.
-    fn has_borders(&self) -> bool {
+    pub(crate) fn has_borders(&self) -> bool {
         self.before != [0; 2] || self.after != [0; 2]
     }
 
@@ -297,43 +237,5 @@ impl fmt::Display for Images {
         let ([s, r], [channels, columns, rows, images]) = (self.window.filter, self.extents);
         write!(f, "windows of {s} x {r} of {images} images of {columns} x {rows} with {channels} channels")?;
         self.window.write_rest(f)
-    }
-}
-
-impl Problem {
-    /// The convolution of images `(C,(W,H,L))` by filters `(F,K)`, K being `(C,S,R)` with the
-    /// channels first, as D `(X Y L,F)`: a product whose A has the modes `((X,Y,L),(C,S,R))`, of
-    /// images with borders of zeros.
-    ///
-    /// ```
-    /// use tilewright_kernel::Element;
-    /// use tilewright_kernels::gemm::{Matrix, Problem, Product, Window};
-    ///
-    /// // 8 images of 56 x 56 with 64 channels, the channels contiguous; 3 x 3, as large as before.
-    /// let matrix = |text: &str| Matrix::new(Element::Bf16, &text.parse().unwrap()).unwrap();
-    /// let images = matrix("(64,(56,56,8)):(1,(64,3584,200704))");
-    /// let (filters, d) = (matrix("(128,576):(576,1)"), matrix("(25088,128):(128,1)"));
-    /// let window = Window::of([3, 3]).bordered([1, 1]);
-    /// let product = Product::new(&Problem::convolution(images, filters, d, window).unwrap()).unwrap();
-    /// // The images are read where they lie.
-    /// assert_eq!((product.kernels().len(), product.workspace()), (1, 0));
-    /// ```
-    ///
-    /// `ProductTensor::A` are the images. Those whose rows or columns are contiguous (`NCHW`) are
-    /// moved before, and so are those with borders of which windows go in steps.
-    ///
-    /// Errors: images are no such layout ([`PlanError::Rank`]); a filter that does not fit into an
-    /// image and its borders, or numbers of a window that are out of their range
-    /// ([`PlanError::Window`]); as [`Problem::of`].
-    pub fn convolution(images: Matrix, filters: Matrix, d: Matrix, window: Window) -> Result<Problem, PlanError> {
-        let images = Images::of(images, window)?;
-        let a = images.windows(images.virtual_strides())?;
-        images.product(&Problem::of(a, filters, d)?)
-    }
-
-    /// The window of a convolution whose A is written nowhere; none where images without borders
-    /// are read as they lie, of which A is a matrix like any other.
-    pub fn window(&self) -> Option<Window> {
-        self.images().map(|images| images.window)
     }
 }

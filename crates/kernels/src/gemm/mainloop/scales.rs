@@ -1,15 +1,15 @@
-//! Factors of 8 bits whose blocks have scales, and sums that are promoted.
+//! Scales of 8-bit operands, and the promotion of accumulators.
 //!
 //! Law: `D(m,n) = f(sum over b of s(m,b) * t(n,b) * sum over k in block b of A(m,k) * B(n,k))`,
-//! where a block is 128 steps along K. Instructions for floating-point numbers of 8 bits keep 13
-//! bits of the greatest of their terms; so the sum of each block is added in f32 to what there is
-//! ([`Problem::fast`](super::Problem::fast) leaves that out where there are no scales).
+//! where a block is 128 elements along K. wgmma on 8-bit floats keeps 13 bits of the greatest of
+//! its terms. So the accumulators of each block are promoted: added to totals in f32
+//! ([`Problem::fast`](crate::gemm::Problem::fast) leaves that out if there are no scales).
 //!
-//! A stage has the steps of one block. The columns of a tile are multiplied in two halves: each
-//! into sums of its own, so that while the first is added to what there is, the second is
-//! multiplied; or, where a thread has no registers for both, one after the other into the same,
-//! while other groups multiply. The scales of a block are asked for one block ahead or several,
-//! where they are few ([`Ahead`]); else before its stage is waited for.
+//! A k-tile is one block. The columns of a tile are multiplied in two halves, each with
+//! accumulators of its own, so that one is promoted while the other one is multiplied. If a thread
+//! has no registers for both, they share accumulators, and another warpgroup multiplies meanwhile.
+//! Scales are loaded one block or several ahead if they are few ([`Ahead`]); else before the wait
+//! for their stage.
 
 use tilewright_atoms::TiledMma;
 use tilewright_kernel::program::memory::Role;
@@ -17,107 +17,16 @@ use tilewright_kernel::{Build, Element, Fragment, KernelError, Num};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Slot, Tree};
 
-use super::fused::Input;
-use super::matrix::Matrix;
-use super::pairs::Pairs;
-use super::plan::Plan;
-use super::problem::Problem;
-use super::schedule::{Unit, plus, times};
-use crate::error::PlanError;
-use crate::product::count;
-
-/// Steps along K, and rows or columns, of a block.
-pub(super) const BLOCK: i64 = 128;
-
-/// Scales of the blocks of A and of B, in f32.
-///
-/// Those of A are `(M,K/128)`, one for each row, or `(M/128,K/128)`, one for 128 rows; those of B
-/// likewise. The last blocks may be smaller. Of a batch there is one more mode, the matrix; of
-/// groups of rows those of B have one, the group, and those of A are one for each row.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Scales {
-    /// Those of A.
-    pub a: Matrix,
-    /// Those of B.
-    pub b: Matrix,
-}
-
-impl Scales {
-    /// Whether these are scales for so many rows, steps and matrices: for each row, where that is
-    /// asked for.
-    ///
-    /// Errors: their extents are others.
-    pub(super) fn fit(scales: &Matrix, [rows, k, batch]: [i64; 3], each: bool) -> Result<(), PlanError> {
-        let (steps, few) = (count(k, BLOCK), if each { rows } else { count(rows, BLOCK) });
-        if scales.extents() == [rows, steps, batch] || scales.extents() == [few, steps, batch] {
-            return Ok(());
-        }
-        let batch = if batch > 1 { format!(",{batch}") } else { String::new() };
-        let all = format!("({rows},{steps}{batch})");
-        let shape = if few == rows { all } else { format!("{all} or ({few},{steps}{batch})") };
-        Err(PlanError::Shape { layout: scales.layout().to_string(), shape })
-    }
-
-    /// The same of groups that have so many rows each, as a batch.
-    pub(super) fn parted_evenly(&self, rows: i64, groups: i64) -> Result<Scales, PlanError> {
-        let [_, steps, _] = self.a.extents();
-        let [down, along, _] = self.a.strides().unwrap_or([1, 1, 0]);
-        let a = Matrix::strided(Element::F32, [rows, steps, groups], [down, along, rows * down])?;
-        Ok(Scales { a, b: self.b.clone() })
-    }
-}
-
-/// Where the scales of a factor lie along rows or columns of D.
-struct Along {
-    /// The mode, and its steps.
-    extent: String,
-    stride: String,
-    /// From the scale of the first column of a pair to that of the second.
-    apart: i64,
-    /// Rows or columns that have a scale together.
-    wide: i64,
-}
-
-impl Along {
-    /// Those of so many rows or columns of D; `down` is the step from block to block.
-    fn of(scales: &Matrix, own: i64, pairs: Option<Pairs>) -> Along {
-        let ([blocks, ..], [down, ..]) = (scales.extents(), scales.strides().unwrap_or([0; 3]));
-        let all = if pairs.is_some() { 2 * own } else { own };
-        let each = |stride: i64, apart: i64| Along {
-            extent: own.to_string(),
-            stride: stride.to_string(),
-            apart,
-            wide: if stride == 0 { own } else { 1 },
-        };
-        let blocked = |wide: i64, count: i64, apart: i64| Along {
-            extent: format!("({wide},{count})"),
-            stride: format!("(0,{down})"),
-            apart,
-            wide,
-        };
-        match pairs {
-            _ if blocks == 1 && all > 1 => each(0, 0),
-            None if blocks == all => each(down, 0),
-            Some(Pairs::Neighbours) if blocks == all => each(2 * down, down),
-            Some(Pairs::Halves) if blocks == all => each(down, own * down),
-            None => blocked(BLOCK, blocks, 0),
-            // Both columns of a pair are of one block.
-            Some(Pairs::Neighbours) => blocked(BLOCK / 2, blocks, 0),
-            // Blocks of each half are its own.
-            Some(Pairs::Halves) => blocked(BLOCK, blocks / 2, blocks / 2 * down),
-        }
-    }
-}
-
-/// Rows or columns of D that have a scale of the factor along the columns of tiles together.
-pub(super) fn wide(problem: &Problem, swapped: bool) -> Option<i64> {
-    let (scales, [m, n, _]) = (problem.scales()?, problem.sizes());
-    let along = if swapped { Along::of(&scales.a, m, None) } else { Along::of(&scales.b, n, problem.pairs()) };
-    Some(along.wide)
-}
+use crate::gemm::epilogue::inputs::Input;
+use crate::gemm::index::{plus, times};
+use crate::gemm::plan::{Ahead, Plan};
+use crate::gemm::problem::Problem;
+use crate::gemm::problem::matrix::Matrix;
+use crate::gemm::problem::scales::Along;
+use crate::gemm::schedule::unit::Unit;
 
 /// The scales of both.
-pub(super) struct Scaling<'k> {
+pub(crate) struct Scaling<'k> {
     scales: [Input<'k>; 2],
     swapped: bool,
     /// Whether B has pairs of columns, each of which has scales.
@@ -131,7 +40,7 @@ pub(super) struct Scaling<'k> {
 
 impl<'k> Scaling<'k> {
     /// Declares the scales of a problem that has some: those of A, then those of B.
-    pub(super) fn declare(k: &'k Build, problem: &Problem, plan: &Plan) -> Result<Option<Scaling<'k>>, KernelError> {
+    pub(crate) fn declare(k: &'k Build, problem: &Problem, plan: &Plan) -> Result<Option<Scaling<'k>>, KernelError> {
         let Some(scales) = problem.scales() else { return Ok(None) };
         let [m, n, _] = problem.sizes();
         let (parts, paired) = (plan.halves(problem), problem.pairs().is_some());
@@ -178,7 +87,7 @@ impl<'k> Scaling<'k> {
 
     /// The scales of a block along K that a thread reads: those beside its rows, then those beside
     /// its columns, part after part.
-    pub(super) fn ask(&self, mma: &TiledMma, unit: &Unit, block: &Expr) -> Result<Vec<Vec<Num<'k>>>, KernelError> {
+    pub(crate) fn ask(&self, mma: &TiledMma, unit: &Unit, block: &Expr) -> Result<Vec<Vec<Num<'k>>>, KernelError> {
         let of = |side: usize, part: i64| {
             let (scale, of_b) = (self.sides()[side], (side == 0) == self.swapped);
             let which = (of_b && self.paired).then(|| Slot::At(Expr::from(part)));
@@ -194,8 +103,8 @@ impl<'k> Scaling<'k> {
         rows.map(|part| of(0, part)).chain(columns.map(|part| of(1, part))).collect()
     }
 
-    /// The scale of each sum of a thread, of a part.
-    pub(super) fn of_part(&self, mma: &TiledMma, asked: &[Vec<Num<'k>>], part: usize) -> Vec<Num<'k>> {
+    /// The scale of each accumulator of a thread, of a part.
+    pub(crate) fn of_part(&self, mma: &TiledMma, asked: &[Vec<Num<'k>>], part: usize) -> Vec<Num<'k>> {
         let ([rows, columns], [own, beside]) = (self.sides(), self.counts());
         let asked = (asked.get(part.min(own - 1)), asked.get(own + part.min(beside - 1)));
         let (Some(own), Some(beside)) = asked else { return Vec::new() };
@@ -210,19 +119,6 @@ impl<'k> Scaling<'k> {
     }
 }
 
-/// How far ahead the scales of a block are asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ahead {
-    /// When the block before it begins.
-    One,
-    /// So many steps before, of so many blocks of a tile.
-    Several {
-        /// At least two, and no more than there are blocks.
-        steps: i64,
-        blocks: i64,
-    },
-}
-
 /// Scales of a thread: beside its rows, then beside each part of its columns.
 type Asked<'k> = Vec<Vec<Num<'k>>>;
 
@@ -230,7 +126,7 @@ impl Ahead {
     /// Multiplies all blocks of a tile but one, `left`, and that one: `ask` loads the scales of a
     /// block, by its number, and `block` multiplies the next one with its scales. `begun` is called
     /// when the first scales have been asked for.
-    pub(super) fn multiply<'k>(
+    pub(crate) fn multiply<'k>(
         self,
         k: &'k Build,
         left: Expr,
@@ -307,8 +203,9 @@ impl<'k> Kept<'k> {
     }
 }
 
-/// Adds the sums of a block to what there is, times their scales, where there are some.
-pub(super) fn promote<'k>(total: &Fragment<'k>, sums: &Fragment<'k>, scales: Vec<Num<'k>>) -> Result<(), KernelError> {
+/// Adds the partial accumulators of a block to what there is, times their scales, where there are
+/// some.
+pub(crate) fn promote<'k>(total: &Fragment<'k>, sums: &Fragment<'k>, scales: Vec<Num<'k>>) -> Result<(), KernelError> {
     let both = total.numbers()?.into_iter().zip(sums.numbers()?);
     let added: Vec<Num<'k>> = match scales.is_empty() {
         true => both.map(|(total, sum)| total + sum).collect(),

@@ -1,10 +1,8 @@
-//! The tiles of many problems in one launch, each with its M, N and K.
+//! The tiles of a list of problems in one launch, each with its M, N and K.
 //!
-//! Law: the tiles of all problems are counted one after the other, and blocks take them in turn:
-//! block `b` of `B` takes the numbers `b, b + B, b + 2B, ..`. All tiles have the same rows and
-//! columns, and are multiplied by the same instructions in the same stages. What differs from
-//! problem to problem is chosen by the number of the problem: how many steps along K there are, and
-//! which tensors are read and written.
+//! Law: the tiles of all problems are numbered one after the other, and block `b` of `B` takes the
+//! numbers `b, b + B, b + 2B, ..`. All tiles have the same shape, instructions and stages. The
+//! number of the problem selects the tensors and the number of k-tiles.
 
 use std::ops::Range;
 
@@ -12,13 +10,15 @@ use tilewright_kernel::{Build, Element, KernelError, Num};
 use tilewright_layout::Extent;
 use tilewright_layout::symbolic::Expr;
 
-use super::plan::Plan;
-use super::problem::Problem;
-use super::schedule::{Grid, Unit, minus, overflow, plus, times};
+use crate::gemm::index::{minus, overflow, plus, times};
+use crate::gemm::plan::Plan;
+use crate::gemm::problem::Problem;
+use crate::gemm::schedule::grid::Grid;
+use crate::gemm::schedule::unit::Unit;
 use crate::product::count;
 
 /// The tiles of a list.
-pub(super) struct Listed {
+pub(crate) struct Listed {
     problems: Vec<Tiles>,
     blocks: i64,
 }
@@ -28,28 +28,28 @@ struct Tiles {
     /// The number of the first one, and how many there are.
     first: i64,
     count: i64,
-    /// Steps along K.
+    /// K-tiles.
     steps: i64,
     grid: Grid,
 }
 
 impl Listed {
     /// Those of a plan.
-    pub(super) fn of(problems: &[Problem], plan: &Plan) -> Listed {
+    pub(crate) fn of(problems: &[Problem], plan: &Plan) -> Listed {
         let mut first = 0;
         let tiles = |problem: &Problem| {
             let own = plan.of_problem(problem);
-            let ([m, n, k], steps) = (own.extents(problem), problem.depth());
+            let ([m, n, k], steps) = (own.extents(problem), problem.k_tile());
             let (count, steps, before) = (own.units(problem), count(k, steps), first);
             first += count;
             let grid = Grid {
                 across: Expr::from(crate::product::count(n, plan.columns)),
                 beside: 1,
-                bands: Expr::from(crate::product::count(m, plan.rows * own.group)),
-                group: own.group,
+                bands: Expr::from(crate::product::count(m, plan.rows * own.raster_band)),
+                band: own.raster_band,
                 batch: None,
                 steps: Expr::from(steps),
-                splits: 1,
+                split_k: 1,
                 blocks: plan.blocks,
                 some: None,
                 above: None,
@@ -65,14 +65,14 @@ impl Listed {
     }
 
     /// How many tiles a block takes.
-    pub(super) fn own(&self, block: &Expr) -> Result<Expr, KernelError> {
+    pub(crate) fn own(&self, block: &Expr) -> Result<Expr, KernelError> {
         minus(&Expr::from(self.units()), block)?.divide_up(&Expr::from(self.blocks)).ok_or_else(overflow)
     }
 
-    /// The tile that a block takes in a turn.
-    pub(super) fn unit(&self, k: &Build, block: &Expr, turn: &Expr) -> Result<Unit, KernelError> {
+    /// The tile that a block takes in an iteration.
+    pub(crate) fn unit(&self, k: &Build, block: &Expr, turn: &Expr) -> Result<Unit, KernelError> {
         let number = k.index(&plus(&times(turn, &Expr::from(self.blocks))?, block)?)?;
-        // The problem, the tile along the rows and along the columns, and the steps along K.
+        // The problem, the tile along the rows and along the columns, and the k-tiles.
         let place = k.register(Element::I32, "4")?;
         place.set(&[k.number(0_i32); 4])?;
         let firsts: Vec<i64> = self.problems.iter().map(|tiles| tiles.first).collect();
@@ -104,7 +104,7 @@ impl Listed {
 
 /// What `body` writes for the problem of a list to which a part of the work belongs; for the one
 /// problem where there is no list.
-pub(super) fn each(
+pub(crate) fn each(
     k: &Build,
     unit: &Unit,
     problems: usize,

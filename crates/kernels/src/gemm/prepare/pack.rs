@@ -1,16 +1,17 @@
-//! Lines that begin anywhere, moved to lines that begin at multiples of 16 bytes.
+//! Kernels that align lines to 16 bytes.
 //!
-//! Law: `to(l,i,m) = from(l,i,m)`, and 0 behind the end of a line up to the next multiple of 16
-//! bytes. Neighbouring threads read and write neighbouring elements: as many at once as the lines
-//! allow, and where they allow one, the two of a word of 4 bytes one after the other.
+//! Law: `to(l,i,m) = from(l,i,m)`, and 0 from the end of a line to the next multiple of 16 bytes.
+//! Accesses are coalesced: as many elements at once as the strides allow, and if they allow one,
+//! both of a word of 4 bytes one after the other.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Distribution, Element, Kernel};
 use tilewright_layout::{Slot, Tree};
 
-use super::problem::LINE_BYTES;
 use crate::error::PlanError;
+use crate::gemm::problem::LINE_BYTES;
+use crate::gemm::problem::matrix::{padded, unit};
 
 /// Threads of a block that moves, and of one that splits.
 const THREADS: i64 = 512;
@@ -18,19 +19,9 @@ const SPLITTERS: i64 = 256;
 /// Elements of a thread, about.
 const HELD: i64 = 16;
 
-/// Elements of 16 bytes.
-pub(super) fn unit(element: Element) -> i64 {
-    16 / i64::from(element.bytes())
-}
-
-/// The length of a line of so many elements, where the next one begins at a multiple of 16 bytes.
-pub(super) fn padded(length: i64, element: Element) -> i64 {
-    (length + unit(element) - 1) / unit(element) * unit(element)
-}
-
 /// The steps between lines of so many elements that begin at lines of the cache, where that is not
 /// much more memory.
-pub(super) fn spaced(length: i64, element: Element) -> i64 {
+pub(crate) fn spaced(length: i64, element: Element) -> i64 {
     let line = LINE_BYTES / i64::from(element.bytes());
     let spaced = (length + line - 1) / line * line;
     if spaced * 8 <= length * 9 { spaced } else { padded(length, element) }
@@ -45,7 +36,7 @@ fn side(element: Element, steps: &[i64]) -> i64 {
 
 /// The kernel that moves `matrices` of so many lines of so many elements, which begin every `line`
 /// and every `step` elements behind an offset.
-pub(super) fn packed(
+pub(crate) fn packed(
     element: Element,
     [lines, length, matrices]: [i64; 3],
     [line, step]: [i64; 2],
@@ -80,11 +71,11 @@ pub(super) fn packed(
 
 /// Which of the three parts of an element of A, and of B, each segment of a line has: all products
 /// of parts but those that are below 2^-22 of the whole.
-pub(super) const PARTS: [[usize; 6]; 2] = [[0, 0, 1, 1, 0, 2], [0, 1, 0, 1, 2, 0]];
+pub(crate) const PARTS: [[usize; 6]; 2] = [[0, 0, 1, 1, 0, 2], [0, 1, 0, 1, 2, 0]];
 
 /// The kernel that splits f32 in parts of bf16, `x = x_0 + x_1 + x_2`, each the rest rounded to its
 /// type, and writes a segment of a line for each of `parts`. Segments are whole chunks of 16 bytes.
-pub(super) fn split(
+pub(crate) fn split(
     [lines, length, matrices]: [i64; 3],
     [line, step]: [i64; 2],
     offset: i64,

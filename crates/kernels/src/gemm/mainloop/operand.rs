@@ -1,37 +1,37 @@
-//! A factor of a product as its kernel reads it: the tiles that copies bring, and their parts.
+//! An operand as the kernel reads it: tiles in global memory, and their parts in a stage.
 
 use tilewright_kernel::{KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Slot, Tree};
 
-use super::matrix::Contiguous;
-use super::schedule::Unit;
+use crate::gemm::problem::matrix::Contiguous;
+use crate::gemm::schedule::unit::Unit;
 use crate::product::tile_at;
 
 /// One of the parts of so many lines of a tile.
-pub(super) fn part_of<'k>(tile: &View<'k>, [lines, depth]: [i64; 2], number: &Expr) -> Result<View<'k>, KernelError> {
+pub(crate) fn part_of<'k>(tile: &View<'k>, [lines, depth]: [i64; 2], number: &Expr) -> Result<View<'k>, KernelError> {
     tile.local_tile(&format!("({lines},{depth})"), tile_at(number, Some(&Expr::from(0)))?)
 }
 
-/// A factor as the kernel reads it.
-pub(super) struct Factor<'k> {
-    pub(super) view: View<'k>,
-    /// In which mode the copy engine reads it.
-    pub(super) lies: Contiguous,
+/// An operand as the kernel reads it.
+pub(crate) struct Factor<'k> {
+    pub(crate) view: View<'k>,
+    /// In which mode TMA reads it.
+    pub(crate) lies: Contiguous,
     /// Whether there is one matrix for each of the batch.
-    pub(super) batch: bool,
+    pub(crate) batch: bool,
     /// Whether it has a mode that says which of a pair, behind its columns and K.
-    pub(super) paired: bool,
+    pub(crate) paired: bool,
     /// Whether halves of its tiles are multiplied by instructions of their own.
-    pub(super) halved: bool,
+    pub(crate) halved: bool,
     /// Whether its rows are in groups.
-    pub(super) grouped: bool,
+    pub(crate) grouped: bool,
 }
 
 impl<'k> Factor<'k> {
     /// The tiles along K, of so many rows each, in the matrix of a part of the work; of pairs those
     /// of the first columns, and those of the second.
-    pub(super) fn tiles(&self, unit: &Unit, [rows, depth]: [i64; 2], row: &Expr) -> Result<Vec<View<'k>>, KernelError> {
+    pub(crate) fn tiles(&self, unit: &Unit, [rows, depth]: [i64; 2], row: &Expr) -> Result<Vec<View<'k>>, KernelError> {
         let count = if self.paired { 2 } else { 1 };
         let of = |number: i64| {
             let pair = self.paired.then_some(Slot::At(Expr::from(number)));
@@ -52,7 +52,7 @@ impl<'k> Factor<'k> {
 
     /// What is multiplied together of a tile in shared memory: the first or the second half, or all
     /// of it, so far along K.
-    pub(super) fn part(
+    pub(crate) fn part(
         &self,
         tile: &View<'k>,
         [rows, depth]: [i64; 2],

@@ -1,16 +1,14 @@
-//! Sums and greatest numbers of rows and of columns of D, taken while D is computed.
+//! Reductions of rows and columns of D, taken in the epilogue.
 //!
-//! Law: a by-product has one number for each row of D, or for each column, and each matrix: the
-//! sum, or the greatest, of what an expression makes of the numbers there, in f32, before they are
-//! rounded to the type of D. NaN is greater than every number.
+//! Law: a reduction has one number for each row, or for each column, of each matrix: the sum or the
+//! maximum of an expression of the elements there, in f32, before they are rounded to the type of
+//! D. NaN is greater than every number.
 //!
-//! A block leaves what its tile has: of a row of the tile one number, and of a column one for each
-//! warp. A kernel afterwards makes one of them, in a fixed order, so that the same product gives
-//! the same bits each time. Of rows in groups each column has a number for each group
-//! (`groups/kept.rs`).
+//! A block leaves one number for each row of its tile, and one for each column and warp. A second
+//! kernel reduces these in a fixed order, so that the same GEMM gives the same bits each time. With
+//! row groups each column has a number for each group (`reductions/grouped.rs`).
 
-use std::fmt;
-use std::str::FromStr;
+mod grouped;
 
 use tilewright_atoms::TiledMma;
 use tilewright_kernel::program::memory::Role;
@@ -20,109 +18,21 @@ use tilewright_kernel::{
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Layout, Slot, Tree};
 
-use super::fused::count_of;
-use super::groups;
-use super::matrix::Matrix;
-use super::plan::{Plan, WARPS};
-use super::problem::Problem;
-use super::schedule::{Unit, minus, times};
-use super::step::{ProductTensor, Step};
 use crate::error::PlanError;
 use crate::expression::Expression;
+use crate::gemm::epilogue::inputs::count_of;
+use crate::gemm::index::{minus, times};
+use crate::gemm::plan::{Plan, WARPS};
+use crate::gemm::problem::Problem;
+use crate::gemm::problem::reductions::{ByProduct, Each};
+use crate::gemm::schedule::grouped::{most_tiles, rows_of};
+use crate::gemm::schedule::unit::Unit;
+use crate::gemm::step::{ProductTensor, Step, StepKind};
 use crate::product::tile_at;
 use crate::reduce::{Statistic, reduce};
 
-/// What there is one number of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Each {
-    /// Each row, of all its columns.
-    Row,
-    /// Each column, of all its rows.
-    Column,
-}
-
-/// Numbers that are kept of the rows or of the columns of D.
-///
-/// ```
-/// use tilewright_kernel::Element;
-/// use tilewright_kernels::gemm::{ByProduct, Each, Problem};
-/// use tilewright_kernels::{Expression, Statistic};
-///
-/// // The greatest magnitude of each row, by which the row may be scaled.
-/// let of = Expression::input(0).abs();
-/// let magnitude = ByProduct { each: Each::Row, statistic: Statistic::Maximum, of };
-/// let problem = Problem::new(Element::Bf16, [256, 512, 64]).unwrap().keeping(magnitude).unwrap();
-/// assert!(problem.to_string().ends_with("greatest of abs(d) of each row"));
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct ByProduct {
-    /// Of rows or of columns.
-    pub each: Each,
-    /// [`Statistic::Sum`] or [`Statistic::Maximum`].
-    pub statistic: Statistic,
-    /// What is added, or compared: an expression whose input 0 is the number that is written to D.
-    pub of: Expression,
-}
-
-impl ByProduct {
-    /// Where its numbers lie: one after the other, in f32, as a matrix with one column or one row.
-    pub(super) fn matrix(&self, [m, n]: [i64; 2], batch: i64) -> Result<Matrix, PlanError> {
-        match self.each {
-            Each::Row => Matrix::strided(Element::F32, [m, 1, batch], [1, 0, m]),
-            Each::Column => Matrix::strided(Element::F32, [1, n, batch], [0, 1, n]),
-        }
-    }
-}
-
-impl FromStr for ByProduct {
-    type Err = PlanError;
-
-    /// From text: `row` or `column`, `sum` or `max`, and perhaps of what, an expression of the
-    /// number `d` that is written.
-    ///
-    /// ```
-    /// use tilewright_kernels::gemm::ByProduct;
-    ///
-    /// let magnitude: ByProduct = "row max abs(d)".parse().unwrap();
-    /// assert_eq!(magnitude.to_string(), "greatest of abs(d) of each row");
-    /// assert_eq!("row mean".parse::<ByProduct>().unwrap_err().code(), "E0936");
-    /// ```
-    ///
-    /// Errors: other words ([`PlanError::Unknown`]); as [`Expression::parse`].
-    fn from_str(text: &str) -> Result<ByProduct, PlanError> {
-        let mut words = text.trim().splitn(3, char::is_whitespace);
-        let each = match words.next() {
-            Some("row") => Some(Each::Row),
-            Some("column") => Some(Each::Column),
-            _ => None,
-        };
-        let statistic = match words.next() {
-            Some("sum") => Some(Statistic::Sum),
-            Some("max") => Some(Statistic::Maximum),
-            _ => None,
-        };
-        let (Some(each), Some(statistic)) = (each, statistic) else {
-            let known = "`row` and `column`, followed by `sum` or `max`, and perhaps of what: `row max abs(d)`";
-            return Err(PlanError::Unknown {
-                what: "by-product",
-                given: format!("`{text}`"),
-                known: known.to_string(),
-            });
-        };
-        Ok(ByProduct { each, statistic, of: Expression::parse(words.next().unwrap_or("d"), &["d"])? })
-    }
-}
-
-impl fmt::Display for ByProduct {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let statistic = if self.statistic == Statistic::Sum { "sum" } else { "greatest" };
-        let each = if self.each == Each::Row { "row" } else { "column" };
-        write!(f, "{statistic} of {} of each {each}", self.of.named(&["d"]))
-    }
-}
-
-/// What the product leaves for a by-product, and the kernels that make it of that.
-pub(super) fn steps(
+/// What the product leaves for a reduction, and the kernels that make it of that.
+pub(crate) fn steps(
     by: &ByProduct,
     number: usize,
     (problem, plan): (&Problem, &Plan),
@@ -130,7 +40,7 @@ pub(super) fn steps(
 ) -> Result<(ProductTensor, Vec<Step>), PlanError> {
     let parts = Parts::of(by, problem, plan);
     // Of columns of groups not every number may be written by a tile.
-    let grouped = problem.groups().is_some();
+    let grouped = problem.row_groups().is_some();
     if parts.tiles == 1 && !(grouped && by.each == Each::Column) {
         return Ok((ProductTensor::ByProduct(number), Vec::new()));
     }
@@ -140,10 +50,15 @@ pub(super) fn steps(
     };
     let first = workspace(parts.bytes());
     if grouped {
-        let each = if plan.swapped { 1 } else { WARPS * plan.groups };
-        let kernel = groups::kept(by, problem, &parts, [groups::rows_of(plan), each])?;
+        let each = if plan.swapped { 1 } else { WARPS * plan.warpgroups };
+        let kernel = grouped::kept(by, problem, &parts, [rows_of(plan), each])?;
         let does = format!("makes the {by} of those of the tiles of each group");
-        let step = Step::new(kernel, vec![first, ProductTensor::Ends, ProductTensor::ByProduct(number)], does);
+        let step = Step::new(
+            StepKind::Reduction,
+            kernel,
+            vec![first, ProductTensor::Ends, ProductTensor::ByProduct(number)],
+            does,
+        );
         return Ok((first, vec![step]));
     }
     let planned = reduce(by.statistic, (&parts.layout()?, Element::F32), &[1])?;
@@ -154,7 +69,7 @@ pub(super) fn steps(
     let left: Vec<ProductTensor> = left.map(workspace).collect();
     let launch = |kernel: &Kernel, read: &[ProductTensor], written: &[ProductTensor]| {
         let does = format!("makes the {by} of those of its tiles");
-        let step = Step::new(kernel.clone(), [read, written].concat(), does);
+        let step = Step::new(StepKind::Reduction, kernel.clone(), [read, written].concat(), does);
         Step { writes: written.len(), sizes: planned.sizes().to_vec(), ..step }
     };
     let result = ProductTensor::ByProduct(number);
@@ -165,15 +80,15 @@ pub(super) fn steps(
     Ok((first, steps))
 }
 
-/// How a kernel takes a by-product of its tiles.
-pub(super) struct Taker {
+/// How a kernel takes a reduction of its tiles.
+pub(crate) struct Taker {
     of: Expression,
     reduction: Reduction,
     /// A number that changes nothing.
     neutral: f64,
     /// One number for each row of a tile; else for each column.
     rows: bool,
-    /// Who holds which sums of a strip.
+    /// Who holds which accumulators of a strip.
     held: Distribution,
     /// The same with the rows of each warp apart, as `(rows of a warp, warps, columns)`.
     apart: Distribution,
@@ -181,7 +96,7 @@ pub(super) struct Taker {
     strip: [i64; 2],
     /// What lies outside along what is taken together.
     limit: Limit,
-    /// Of rows in groups: which mode of what tiles leave goes along the rows, or along the tiles of
+    /// With row groups: which mode of what tiles leave goes along the rows, or along the tiles of
     /// groups.
     grouped: Option<Grouped>,
     /// The layout of what tiles leave, and whether there are several matrices.
@@ -201,7 +116,7 @@ enum Limit {
     Group,
 }
 
-/// What of rows in groups tiles leave.
+/// What of row groups tiles leave.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Grouped {
     /// A number for each row.
@@ -211,32 +126,32 @@ enum Grouped {
 }
 
 /// Numbers of tiles: `(E,T,L)`, of `T` tiles, or warps of tiles, for each of `E` rows or columns.
-pub(super) struct Parts {
-    pub(super) elements: i64,
-    pub(super) tiles: i64,
-    pub(super) batch: i64,
+pub(crate) struct Parts {
+    pub(crate) elements: i64,
+    pub(crate) tiles: i64,
+    pub(crate) batch: i64,
 }
 
 impl Parts {
-    pub(super) fn of(by: &ByProduct, problem: &Problem, plan: &Plan) -> Parts {
+    pub(crate) fn of(by: &ByProduct, problem: &Problem, plan: &Plan) -> Parts {
         let ([m, n, _], [along, across]) = (problem.sizes(), plan.tiles(problem));
         let (elements, rows) = if by.each == Each::Row { (m, !plan.swapped) } else { (n, plan.swapped) };
         // Tiles of groups begin where these do.
-        let of_groups = problem.groups().map(|_| groups::most_tiles(problem, groups::rows_of(plan)));
+        let of_groups = problem.row_groups().map(|_| most_tiles(problem, rows_of(plan)));
         let [along, across] = match of_groups {
             Some(tiles) if plan.swapped => [along, tiles],
             Some(tiles) => [tiles, across],
             None => [along, across],
         };
-        let tiles = if rows { across } else { along * WARPS * plan.groups };
+        let tiles = if rows { across } else { along * WARPS * plan.warpgroups };
         Parts { elements, tiles, batch: problem.batch() }
     }
 
-    pub(super) fn bytes(&self) -> i64 {
+    pub(crate) fn bytes(&self) -> i64 {
         self.elements.saturating_mul(self.tiles).saturating_mul(self.batch).saturating_mul(4)
     }
 
-    pub(super) fn layout(&self) -> Result<Layout, PlanError> {
+    pub(crate) fn layout(&self) -> Result<Layout, PlanError> {
         let Parts { elements, tiles, batch } = self;
         Ok(format!("({elements},{tiles},{batch}):(1,{elements},{})", elements.saturating_mul(*tiles)).parse()?)
     }
@@ -244,7 +159,7 @@ impl Parts {
 
 impl Taker {
     /// `part` is the product of which a strip of so many rows and columns is the result.
-    pub(super) fn of(
+    pub(crate) fn of(
         by: &ByProduct,
         problem: &Problem,
         plan: &Plan,
@@ -255,18 +170,18 @@ impl Taker {
         let along_rows = (by.each == Each::Row) != plan.swapped;
         let [m, n, _] = problem.sizes();
         let extents = if plan.swapped { [n, m] } else { [m, n] };
-        let grouped = problem.groups().map(|_| if by.each == Each::Row { Grouped::Rows } else { Grouped::Tiles });
+        let grouped = problem.row_groups().map(|_| if by.each == Each::Row { Grouped::Rows } else { Grouped::Tiles });
         let tile = plan.tile_of_d(problem);
         let together = usize::from(along_rows);
         let covered = plan.tiles(problem)[together] * tile[together];
         let shape: Tree<i64> = format!("({rows},{strip})").parse()?;
-        let (blocks, warps) = (count_of(part, rows) as i64, WARPS * plan.groups);
+        let (blocks, warps) = (count_of(part, rows) as i64, WARPS * plan.warpgroups);
         let own = 16 * blocks;
         let apart = Distribution::new(
             &format!("({own},{warps},{strip})"),
             &format!(
                 "((4,8,4,{}),(2,2,{},{blocks})):(({},1,{own},{}),({},8,{},16))",
-                plan.groups,
+                plan.warpgroups,
                 strip / 8,
                 2 * own * warps,
                 4 * own,
@@ -301,7 +216,7 @@ impl Taker {
     }
 
     /// What the tiles leave.
-    pub(super) fn declare<'k>(&self, k: &'k Build, name: &str) -> Result<View<'k>, KernelError> {
+    pub(crate) fn declare<'k>(&self, k: &'k Build, name: &str) -> Result<View<'k>, KernelError> {
         // Rows that belong to no group, and tiles that no group has, keep what they have.
         let role = if self.grouped.is_some() { Role::Both } else { Role::Output };
         k.tensor_of(Element::F32, name, &self.layout, role)
@@ -309,7 +224,7 @@ impl Taker {
 
     /// Takes what there is of a strip: what it adds to `taken`, the numbers of rows of the tile so
     /// far, or what it leaves for its columns.
-    pub(super) fn take<'k>(
+    pub(crate) fn take<'k>(
         &self,
         k: &'k Build,
         values: &[Num<'k>],
@@ -354,7 +269,7 @@ impl Taker {
     }
 
     /// Writes the numbers of the rows of a tile.
-    pub(super) fn leave<'k>(
+    pub(crate) fn leave<'k>(
         &self,
         to: &View<'k>,
         unit: &Unit,

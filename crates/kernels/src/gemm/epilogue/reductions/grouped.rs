@@ -1,4 +1,4 @@
-//! By-products of groups of rows, of what their tiles leave.
+//! Reductions of rows or columns of row groups, of what their tiles leave.
 //!
 //! Law: a row of a group has one number, which is made of those of its tiles along the columns in
 //! their order; rows of no group keep what they have. A column has one number for each group, made
@@ -10,20 +10,21 @@ use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, Num};
 use tilewright_layout::{Slot, Tree};
 
-use super::number;
 use crate::error::PlanError;
-use crate::gemm::byproduct::{ByProduct, Each, Parts};
+use crate::gemm::epilogue::reductions::Parts;
+use crate::gemm::index::overflow;
 use crate::gemm::problem::Problem;
-use crate::gemm::schedule::overflow;
+use crate::gemm::problem::reductions::{ByProduct, Each};
+use crate::gemm::schedule::grouped::number;
 use crate::product::count;
 use crate::reduce::Statistic;
 
 /// Threads of a block, each for a row or a column.
 const THREADS: i64 = 128;
 
-/// The kernel that makes a by-product of what tiles of so many rows have left, each `each` numbers
+/// The kernel that makes a reduction of what tiles of so many rows have left, each `each` numbers
 /// of a column: from these and where the groups end.
-pub(in crate::gemm) fn kept(
+pub(crate) fn kept(
     by: &ByProduct,
     problem: &Problem,
     parts: &Parts,
@@ -50,7 +51,7 @@ fn combine<'k>(by: &ByProduct, held: &Fragment<'k>, found: Num<'k>) -> Result<()
 }
 
 fn of_rows(by: &ByProduct, problem: &Problem, parts: &Parts) -> Result<Kernel, PlanError> {
-    let (rows, groups) = (problem.sizes()[0], problem.groups().unwrap_or(1));
+    let (rows, groups) = (problem.sizes()[0], problem.row_groups().unwrap_or(1));
     let Parts { elements, tiles, .. } = *parts;
     let kernel = Kernel::build("product_rows", |k| {
         let left = k.input::<f32>("left", &format!("({elements},{tiles}):(1,{elements})"))?;
@@ -79,7 +80,7 @@ fn of_rows(by: &ByProduct, problem: &Problem, parts: &Parts) -> Result<Kernel, P
 }
 
 fn of_columns(by: &ByProduct, problem: &Problem, parts: &Parts, [own, each]: [i64; 2]) -> Result<Kernel, PlanError> {
-    let (rows, groups) = (problem.sizes()[0], problem.groups().unwrap_or(1));
+    let (rows, groups) = (problem.sizes()[0], problem.row_groups().unwrap_or(1));
     let Parts { elements, tiles, .. } = *parts;
     let kernel = Kernel::build("product_columns", |k| {
         let left = k.input::<f32>("left", &format!("({elements},{tiles}):(1,{elements})"))?;

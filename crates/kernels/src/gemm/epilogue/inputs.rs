@@ -1,13 +1,12 @@
-//! Elements of further tensors beside the sums.
+//! Inputs of the epilogue function.
 //!
-//! Law: for each sum of a thread, in the order of its registers, the elements of the inputs at the
-//! same row, column and matrix; 0 where these lie past the edges. What repeats along rows or
+//! Law: for each accumulator of a thread, in the order of its registers, an input gives its element
+//! at the same row, column and matrix, or 0 past the edges. An input that repeats along rows or
 //! columns is loaded once.
 //!
-//! What the copy engine can read comes ahead of the sums ([`Fetch`]): a matrix that lies as D does
-//! comes into the shared memory through which D leaves, and a vector into some of its own. The warp
-//! that copies sets that off when it has set off the steps of a tile, so the elements are there
-//! when the sums are.
+//! Inputs that TMA can read are prefetched ([`Fetch`]): a matrix with the layout of D into the
+//! shared memory through which D is stored, a vector into shared memory of its own. The producer
+//! issues these loads after those of the k-tiles, so they overlap the mainloop.
 
 use tilewright_atoms::{Operand, TiledMma};
 use tilewright_kernel::program::memory::Role;
@@ -15,25 +14,26 @@ use tilewright_kernel::{Build, Element, KernelError, Num, Stage, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
-use super::matrix::{Contiguous, Matrix};
-use super::problem::Fused;
-use super::schedule::{Unit, plus, times};
+use crate::gemm::index::{plus, times};
+use crate::gemm::problem::Fused;
+use crate::gemm::problem::matrix::{Contiguous, Matrix};
+use crate::gemm::schedule::unit::Unit;
 use crate::product::tile_at;
 
 /// An input as a kernel reads it.
-pub(super) struct Input<'k> {
+pub(crate) struct Input<'k> {
     view: View<'k>,
     /// Whether there is one matrix for each of the batch.
     batch: bool,
     /// Whether its elements repeat from row to row, and from column to column, of a tile.
     repeats: [bool; 2],
-    /// How it comes ahead, and where it is in shared memory then, as rows and columns of a tile.
-    pub(super) fetched: Option<(Fetch, View<'k>)>,
+    /// How it is prefetched, and where it is in shared memory then, as rows and columns of a tile.
+    pub(crate) fetched: Option<(Fetch, View<'k>)>,
 }
 
-/// How an input comes ahead of the sums.
+/// How an input is prefetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fetch {
+pub(crate) enum Fetch {
     /// A tile, into the shared memory of D.
     Tile,
     /// The elements beside the columns of a tile, the same for all rows.
@@ -42,10 +42,10 @@ pub(super) enum Fetch {
     Rows,
 }
 
-/// How each input of a function comes ahead. `stored` says in which mode D is stored by bulk
+/// How each input of a function is prefetched. `stored` says in which mode D is stored by bulk
 /// copies, and whether a tile of it is in shared memory as a whole; `tile` are the rows and columns
 /// of a tile.
-pub(super) fn fetches(
+pub(crate) fn fetches(
     fused: &Fused,
     d: &Matrix,
     (stored, whole): (Contiguous, bool),
@@ -87,7 +87,7 @@ pub(super) fn fetches(
 
 /// Declares the inputs of a function, in their order, with names that end in `end`. Inputs that are
 /// fetched ahead use the shared memory of a problem that was declared before, if there is one.
-pub(super) fn inputs<'k>(
+pub(crate) fn inputs<'k>(
     k: &'k Build,
     (fused, end): (&Fused, &str),
     swapped: bool,
@@ -122,17 +122,17 @@ pub(super) fn inputs<'k>(
 impl<'k> Input<'k> {
     /// A tensor whose elements repeat from row to row, and from column to column, of a tile, or do
     /// not.
-    pub(super) fn of(view: View<'k>, batch: bool, repeats: [bool; 2]) -> Input<'k> {
+    pub(crate) fn of(view: View<'k>, batch: bool, repeats: [bool; 2]) -> Input<'k> {
         Input { view, batch, repeats, fetched: None }
     }
 
     /// Whether there is one matrix for each of the batch.
-    pub(super) fn is_batch(&self) -> bool {
+    pub(crate) fn is_batch(&self) -> bool {
         self.batch
     }
 
     /// The same of a part of the tensor.
-    pub(super) fn sliced(&self, at: Coord<Expr>) -> Result<Input<'k>, KernelError> {
+    pub(crate) fn sliced(&self, at: Coord<Expr>) -> Result<Input<'k>, KernelError> {
         Ok(Input::of(self.view.slice(at)?, self.batch, self.repeats))
     }
 
@@ -151,9 +151,9 @@ impl<'k> Input<'k> {
         if swapped { matrix.select(&[1, 0]) } else { Ok(matrix) }
     }
 
-    /// Sets off the copy of what comes ahead for a part of the work: of a tile one of so many
+    /// Issues the copy of what is prefetched for a part of the work: of a tile one of so many
     /// pieces along its rows and columns, and with the first one the vectors.
-    pub(super) fn fetch(
+    pub(crate) fn fetch(
         &self,
         stage: &Stage<'k>,
         swapped: bool,
@@ -186,9 +186,9 @@ impl<'k> Input<'k> {
         }
     }
 
-    /// What a thread has of the input beside its sums of `tile` of the part of the work, in f32:
-    /// columns are counted in strips, in a tile and in all.
-    pub(super) fn numbers(
+    /// What a thread has of the input beside its accumulators of `tile` of the part of the work, in
+    /// f32: columns are counted in strips, in a tile and in all.
+    pub(crate) fn numbers(
         &self,
         mma: &TiledMma,
         swapped: bool,
@@ -201,7 +201,7 @@ impl<'k> Input<'k> {
     }
 
     /// The same, those that repeat once.
-    pub(super) fn loaded(
+    pub(crate) fn loaded(
         &self,
         mma: &TiledMma,
         swapped: bool,
@@ -230,8 +230,8 @@ impl<'k> Input<'k> {
         Ok(fragment.numbers()?.into_iter().map(|number| number.to(Element::F32)).collect())
     }
 
-    /// What was loaded, once for each sum of a thread.
-    pub(super) fn spread(&self, found: &[Num<'k>], mma: &TiledMma, [rows, columns]: [i64; 2]) -> Vec<Num<'k>> {
+    /// What was loaded, once for each accumulator of a thread.
+    pub(crate) fn spread(&self, found: &[Num<'k>], mma: &TiledMma, [rows, columns]: [i64; 2]) -> Vec<Num<'k>> {
         let (blocks, row_blocks) = ((columns / 8) as usize, count_of(mma, rows));
         let mut numbers = Vec::with_capacity(4 * blocks * row_blocks);
         for row_block in 0..row_blocks {
@@ -252,6 +252,6 @@ impl<'k> Input<'k> {
 }
 
 /// Blocks of rows that each thread has of a tile of so many.
-pub(super) fn count_of(mma: &TiledMma, rows: i64) -> usize {
+pub(crate) fn count_of(mma: &TiledMma, rows: i64) -> usize {
     (rows * 128 / (64 * mma.threads())).max(1) as usize
 }

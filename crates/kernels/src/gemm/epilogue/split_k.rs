@@ -1,18 +1,19 @@
-//! The sums of blocks that shared a tile, added.
+//! The second kernel of split-K: adds partial accumulators.
 //!
-//! Law: `D(e) = f(W(e,0) + W(e,1) + .., ..)`, added in f32 in this order and rounded once, whatever
-//! ran when: so the result has the same bits each time.
+//! Law: `D(e) = f(W(e,0) + W(e,1) + .., ..)`, added in f32 in the order of K and rounded once. The
+//! order does not depend on which block ran when, so the result has the same bits each time.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Distribution, Element, Kernel};
 use tilewright_layout::{Layout, Slot, Tree};
 
-use super::plan::Plan;
-use super::problem::Problem;
-use super::schedule::{Grid, overflow, plus, times};
 use crate::error::PlanError;
 use crate::expression::Expression;
+use crate::gemm::index::{overflow, plus, times};
+use crate::gemm::plan::Plan;
+use crate::gemm::problem::Problem;
+use crate::gemm::schedule::grid::Grid;
 use crate::map::{Placed, map_at};
 use crate::product::tile_at;
 
@@ -21,8 +22,8 @@ const THREADS: i64 = 256;
 /// Blocks that a device runs at once, about.
 const BLOCKS: i64 = 264;
 
-/// The kernel that adds the sums of so many blocks: `sums`, `(E,S):(1,E)`, into `d`, `E:1`.
-pub(super) fn added(problem: &Problem, splits: i64) -> Result<Kernel, PlanError> {
+/// The kernel that adds the accumulators of so many blocks: `sums`, `(E,S):(1,E)`, into `d`, `E:1`.
+pub(crate) fn added(problem: &Problem, split_k: i64) -> Result<Kernel, PlanError> {
     let [m, n, _] = problem.sizes();
     let elements = m.saturating_mul(n).saturating_mul(problem.batch());
     // As wide as leaves enough blocks to read at full speed.
@@ -31,8 +32,8 @@ pub(super) fn added(problem: &Problem, splits: i64) -> Result<Kernel, PlanError>
     let tile = THREADS * width;
     let held = Distribution::new(&tile.to_string(), &format!("({THREADS},{width}):({width},1)"))?;
     let kernel = Kernel::build("product_sums", |k| {
-        let sums = k.input::<f32>("sums", &format!("({elements},{splits}):(1,{elements})"))?;
-        let d = k.tensor_of(problem.result(), "d", &format!("{elements}:1"), Role::Output)?;
+        let sums = k.input::<f32>("sums", &format!("({elements},{split_k}):(1,{elements})"))?;
+        let d = k.tensor_of(problem.result_type(), "d", &format!("{elements}:1"), Role::Output)?;
         k.threads(THREADS)?;
         k.wait_launches();
         k.launch_next();
@@ -41,10 +42,10 @@ pub(super) fn added(problem: &Problem, splits: i64) -> Result<Kernel, PlanError>
             own.local_tile(&tile.to_string(), k.block("x")?)?.load_distributed_predicated(&held)
         };
         let mut total = of(0)?;
-        for split in 1..splits {
+        for split in 1..split_k {
             total = total.zip(&of(split)?, |a, b| Ok(a + b))?;
         }
-        d.local_tile(&tile.to_string(), k.block("x")?)?.store_distributed_predicated(&total.to(problem.result())?)
+        d.local_tile(&tile.to_string(), k.block("x")?)?.store_distributed_predicated(&total.to(problem.result_type())?)
     })?;
     Ok(kernel)
 }
@@ -53,15 +54,15 @@ pub(super) fn added(problem: &Problem, splits: i64) -> Result<Kernel, PlanError>
 const ROWS: i64 = 16;
 const WIDTH: i64 = 8;
 
-/// The layout of the sums of so many tiles that are shared: rows, columns, blocks, tiles.
-pub(super) fn lies([rows, columns]: [i64; 2], splits: i64, tiles: i64) -> String {
+/// The layout of the accumulators of so many tiles that are shared: rows, columns, blocks, tiles.
+pub(crate) fn lies([rows, columns]: [i64; 2], split_k: i64, tiles: i64) -> String {
     let tile = rows * columns;
-    format!("({rows},{columns},{splits},{tiles}):({columns},1,{tile},{})", tile * splits)
+    format!("({rows},{columns},{split_k},{tiles}):({columns},1,{tile},{})", tile * split_k)
 }
 
-/// The kernel that adds the sums of the last tiles of a plan, [`lies`], into D.
-pub(super) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> {
-    let Plan { rows, columns, splits, tail, group, .. } = *plan;
+/// The kernel that adds the accumulators of the last tiles of a plan, [`lies`], into D.
+pub(crate) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> {
+    let Plan { rows, columns, split_k, tail, raster_band: band, .. } = *plan;
     let [along, across] = plan.tiles(problem);
     let (chunks, pieces) = (columns / WIDTH, rows / ROWS);
     let held = Distribution::new(
@@ -70,8 +71,8 @@ pub(super) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> 
     )?;
     let tiler = format!("({ROWS},{columns})");
     let kernel = Kernel::build("product_last", |k| {
-        let sums = k.tensor_of(Element::F32, "sums", &lies([rows, columns], splits, tail), Role::Input)?;
-        let d = k.tensor_of(problem.result(), "d", &problem.d().declared(), Role::Both)?;
+        let sums = k.tensor_of(Element::F32, "sums", &lies([rows, columns], split_k, tail), Role::Input)?;
+        let d = k.tensor_of(problem.result_type(), "d", &problem.d().declared(), Role::Both)?;
         k.threads(chunks * ROWS)?;
         k.grid(Axis::X, &(pieces * tail).to_string())?;
         k.wait_launches();
@@ -83,17 +84,17 @@ pub(super) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> 
             sums.slice(own)?.local_tile(&tiler, tile_at(piece, Some(&0.into()))?)?.load_distributed(&held)
         };
         let mut total = of(0)?;
-        for split in 1..splits {
+        for split in 1..split_k {
             total = total.zip(&of(split)?, |a, b| Ok(a + b))?;
         }
         let grid = Grid {
             across: across.into(),
             beside: 1,
-            bands: (along / group).into(),
-            group,
+            bands: (along / band).into(),
+            band,
             batch: None,
             steps: 1.into(),
-            splits: 1,
+            split_k: 1,
             blocks: 1,
             some: None,
             above: None,
@@ -101,14 +102,15 @@ pub(super) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> 
         let place = grid.at(k, plus(tile, &(along * across - tail).into())?)?;
         let row = plus(&times(&place.row, &pieces.into())?, piece)?;
         let to = d.local_tile(&tiler, tile_at(&row, Some(&place.column))?)?;
-        to.store_distributed_predicated(&total.to(problem.result())?)
+        to.store_distributed_predicated(&total.to(problem.result_type())?)
     })?;
     Ok(kernel)
 }
 
-/// The same where D lies otherwise, or where something is done with the sums: the sums of each
-/// block, `(M,N,L)`, of pairs the first and the second ones, then the inputs, into D.
-pub(super) fn mapped(problem: &Problem, splits: i64) -> Result<Kernel, PlanError> {
+/// The same where D lies otherwise, or where something is done with the accumulators: the
+/// accumulators of each block, `(M,N,L)`, of pairs the first and the second ones, then the inputs,
+/// into D.
+pub(crate) fn mapped(problem: &Problem, split_k: i64) -> Result<Kernel, PlanError> {
     let ([m, n, _], batch) = (problem.sizes(), problem.batch());
     let same = |[rows, columns, matrices]: [i64; 3]| -> Result<Layout, PlanError> {
         Ok(format!("({m},{n},{batch}):({rows},{columns},{matrices})").parse()?)
@@ -117,27 +119,27 @@ pub(super) fn mapped(problem: &Problem, splits: i64) -> Result<Kernel, PlanError
     let (each, matrix) = (if problem.pairs().is_some() { 2 } else { 1 }, m.saturating_mul(n));
     let sums = same([n, 1, matrix.saturating_mul(each)])?;
     let count = sums.size().saturating_mul(each);
-    let given = problem.function().map_or(&[][..], |fused| &fused.inputs);
+    let given = problem.epilogue().map_or(&[][..], |fused| &fused.inputs);
     let layouts = given.iter().chain([problem.d()]).map(|matrix| same(matrix.strides().ok_or_else(folded)?));
     let layouts: Vec<Layout> = layouts.collect::<Result<_, _>>()?;
-    let places = (0..splits).flat_map(|split| (0..each).map(move |sum| split * count + sum * matrix));
+    let places = (0..split_k).flat_map(|split| (0..each).map(move |sum| split * count + sum * matrix));
     let mut inputs: Vec<Placed<'_>> = places.map(|place| (&sums, Element::F32, place)).collect();
     for (layout, matrix) in layouts.iter().zip(given) {
         inputs.push((layout, matrix.element(), matrix.offset()));
     }
-    let (splits, each) = (splits as usize, each as usize);
+    let (split_k, each) = (split_k as usize, each as usize);
     let total = |sum: usize| {
-        let others = (1..splits).map(|split| Expression::input(split * each + sum));
+        let others = (1..split_k).map(|split| Expression::input(split * each + sum));
         others.fold(Expression::input(sum), |total, other| total + other)
     };
-    let expression = match problem.function() {
+    let expression = match problem.epilogue() {
         Some(fused) => {
-            let others = (0..given.len()).map(|number| Expression::input(splits * each + number));
+            let others = (0..given.len()).map(|number| Expression::input(split_k * each + number));
             fused.expression.with(&(0..each).map(total).chain(others).collect::<Vec<_>>())
         }
         None => total(0),
     };
     let d = layouts.last().ok_or_else(folded)?;
-    let output = (d, problem.result(), problem.d().offset());
+    let output = (d, problem.result_type(), problem.d().offset());
     Ok(map_at("product_sums", &expression, &inputs, output)?.kernel().clone())
 }

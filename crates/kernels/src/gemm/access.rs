@@ -1,0 +1,141 @@
+//! How TMA reads the operands of a problem, and how D is stored.
+//!
+//! Law: TMA reads a matrix of which one mode is contiguous, and whose other strides and beginning
+//! are multiples of 16 bytes. A matrix that it cannot read is moved before the GEMM (`prepare.rs`);
+//! the reason is a sentence that the plan prints.
+
+use crate::gemm::implicit;
+use crate::gemm::problem::gated::Pairs;
+use crate::gemm::problem::matrix::{Contiguous, Matrix};
+use crate::gemm::problem::{LINE_BYTES, Problem};
+
+/// The first column of every gated pair, as a matrix, and the offset from it to the second one.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Firsts {
+    pub(crate) matrix: Matrix,
+    pub(crate) apart: i64,
+}
+
+impl Firsts {
+    /// The layout that a kernel declares: columns, K, which column of the pair, and matrices if
+    /// they differ.
+    pub(crate) fn declared(&self) -> Option<String> {
+        let [rows, columns, matrices] = self.matrix.extents();
+        let [down, across, step] = self.matrix.declared_strides()?;
+        let apart = self.apart;
+        Some(match self.matrix.is_batch() {
+            true => format!("({rows},{columns},2,{matrices}):({down},{across},{apart},{step})"),
+            false => format!("({rows},{columns},2):({down},{across},{apart})"),
+        })
+    }
+}
+impl Problem {
+    /// The contiguous mode of an operand as TMA reads it, or why it must be moved.
+    pub(crate) fn readable(&self, factor: &Matrix) -> Result<Contiguous, &'static str> {
+        match factor.bulk()? {
+            Contiguous::Rows if factor.element().bytes() != 2 => {
+                Err("instructions for its type take K contiguous alone")
+            }
+            contiguous => Ok(contiguous),
+        }
+    }
+
+    /// The same of A, whose rows may be in groups.
+    pub(crate) fn readable_a(&self) -> Result<Contiguous, &'static str> {
+        if implicit::of(self).is_some() {
+            return Ok(Contiguous::Columns);
+        }
+        if self.images().is_some() {
+            return Err("windows go past its edges, or its channels are not contiguous");
+        }
+        match self.readable(self.a())? {
+            Contiguous::Rows if self.group_ends().is_some() => {
+                Err("groups begin at any of its rows, which are contiguous")
+            }
+            contiguous => Ok(contiguous),
+        }
+    }
+
+    /// The contiguous mode of D as TMA stores it, or why it cannot.
+    pub(crate) fn stored(&self) -> Result<Contiguous, &'static str> {
+        if self.group_ends().is_some() {
+            return Err("a group may end within a tile");
+        }
+        if !matches!(self.d().element().bytes(), 2 | 4) {
+            return Err("its elements have 8 bits");
+        }
+        let contiguous = self.d().stored_in_bulk()?;
+        // Rows that are folded are several modes, of which the first one is contiguous.
+        let first =
+            if contiguous == Contiguous::Rows { implicit::of(self).and_then(|fold| fold.first_row()) } else { None };
+        match first.is_some_and(|rows| rows * i64::from(self.d().element().bytes()) % 16 != 0) {
+            true => Err("its folded lines end inside a chunk of 16 bytes, which bulk stores write whole"),
+            false => Ok(contiguous),
+        }
+    }
+
+    /// The contiguous mode of D if it goes through shared memory, from where TMA or threads store
+    /// it; none if it is stored from registers.
+    pub(crate) fn staged(&self) -> Option<Contiguous> {
+        if let Ok(contiguous) = self.stored() {
+            return Some(contiguous);
+        }
+        match self.d().strides() {
+            Some([_, 1, _]) if self.group_ends().is_some() && self.spread() > 1 => Some(Contiguous::Columns),
+            Some([_, 1, _]) if self.d().element().bytes() == 2 => Some(Contiguous::Columns),
+            Some([1, _, _]) if self.d().element().bytes() == 2 => Some(Contiguous::Rows),
+            _ => None,
+        }
+    }
+
+    /// How many neighbours of D a thread stores by one access, if threads store it.
+    pub(crate) fn spread(&self) -> i64 {
+        let bytes = i64::from(self.d().element().bytes());
+        let widest = [16 / bytes, 8 / bytes, 4 / bytes].into_iter().filter(|width| *width > 1 && bytes > 1);
+        let whole = |width: &i64| {
+            let strides = self.d().strides().unwrap_or([1; 3]);
+            let lines = strides[0] % width == 0 && strides[1] == 1 && strides[2] % width == 0;
+            lines && self.sizes()[1] % width == 0 && self.d().offset() % width == 0
+        };
+        if self.group_ends().is_some() { widest.into_iter().find(whole).unwrap_or(1) } else { 1 }
+    }
+
+    /// Whether all rows of both operands are aligned to cache lines.
+    pub(crate) fn begins_at_lines(&self) -> bool {
+        let whole = |factor: &Matrix| {
+            let strides = factor.strides().unwrap_or([1; 3]);
+            let bytes = i64::from(factor.element().bytes());
+            strides.into_iter().all(|stride| stride == 1 || stride * bytes % LINE_BYTES == 0)
+        };
+        whole(self.a()) && whole(self.b())
+    }
+
+    /// The first columns of the gated pairs of B, unless its modes are folded.
+    pub(crate) fn firsts(&self) -> Option<Firsts> {
+        let (b, [down, across, step]) = (self.b(), self.b().strides()?);
+        let [rows, columns, matrices] = b.extents();
+        let (stride, apart) = match self.pairs()? {
+            Pairs::Neighbours => (2 * down, down),
+            Pairs::Halves => (down, rows / 2 * down),
+        };
+        let matrix = Matrix::strided(b.element(), [rows / 2, columns, matrices], [stride, across, step]).ok()?;
+        let matrix = matrix.at(b.offset()).ok()?;
+        Some(Firsts { matrix, apart })
+    }
+
+    /// The contiguous mode of B as TMA reads it, or why it must be moved.
+    pub(crate) fn readable_b(&self) -> Result<Contiguous, &'static str> {
+        if implicit::of(self).is_some() {
+            return Ok(Contiguous::Columns);
+        }
+        if self.pairs().is_none() {
+            return self.readable(self.b());
+        }
+        let firsts = self.firsts().ok_or("its modes are folded")?;
+        let found = self.readable(&firsts.matrix)?;
+        match firsts.apart * i64::from(self.operand_type().bytes()) % 16 {
+            0 => Ok(found),
+            _ => Err("the columns of a pair are no multiples of 16 bytes apart"),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The decisions of an epilogue, before a kernel is written.
+
+use tilewright_atoms::{CopyAtom, Operand, TiledCopy, TiledMma};
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::{Element, Meeting, Pipeline, View};
+
+use crate::error::PlanError;
+use crate::gemm::epilogue::cut::{Cut, Rest};
+use crate::gemm::epilogue::inputs::{self, Fetch, Input};
+use crate::gemm::epilogue::reductions::Taker;
+use crate::gemm::implicit::{self, Fold};
+use crate::gemm::plan::{Plan, WARPGROUP_ROWS};
+use crate::gemm::problem::matrix::Contiguous;
+use crate::gemm::problem::{Fused, Problem};
+
+/// The most problems of a list with an input that is not prefetched: each is read by instructions
+/// of its own.
+const MOST_READ: i64 = 8;
+
+/// Bytes of tensors that stay in L2 together, about.
+const CACHED: i64 = 32 << 20;
+
+/// How the accumulators of a tile become elements of D.
+pub(crate) struct Epilogue {
+    pub(crate) result: Element,
+    /// The accumulator type.
+    pub(crate) sums: Element,
+    pub(crate) rows: i64,
+    pub(crate) columns: i64,
+    /// Columns of a strip.
+    pub(crate) strip: i64,
+    /// How many parts of a tile go through shared memory, their columns (the last part may have
+    /// fewer), and whether rows follow each other without panels; buffers that the parts alternate
+    /// between.
+    pub(crate) parts: i64,
+    pub(crate) part_columns: i64,
+    /// Whether rows of a part lie one behind the other in shared memory.
+    pub(crate) plain: bool,
+    pub(crate) buffers: i64,
+    /// Tiles of a block in flight, each with buffers of its own.
+    pub(crate) tiles: usize,
+    /// Warpgroups that store their own rows; 1 if all store together.
+    pub(crate) teams: i64,
+    /// Whether each strip is stored when it is written, not with the whole tile. An epilogue
+    /// function takes long enough that the last tile of a block ends sooner so.
+    pub(crate) by_strips: bool,
+    /// Elements of a row of a panel.
+    pub(crate) panel: i64,
+    /// The tiled MMA whose result is a strip.
+    pub(crate) part: TiledMma,
+    /// Whether rows of a tile are columns of D.
+    pub(crate) swapped: bool,
+    /// Matrices that are written: one for each split of K, or 1 for D itself.
+    pub(crate) split_k: i64,
+    pub(crate) batch: i64,
+    /// Whether D goes through shared memory, and whether its contiguous mode is along the rows of a
+    /// tile.
+    pub(crate) through: bool,
+    pub(crate) along_rows: bool,
+    /// The copy from registers to shared memory, by `stmatrix` for 16-bit elements.
+    pub(crate) store: Option<TiledCopy>,
+    /// The copy of threads from shared memory to D; none if TMA stores it.
+    pub(crate) spread: Option<TiledCopy>,
+    /// The layout of a part in shared memory, and that of a shorter last part.
+    pub(crate) panels: String,
+    pub(crate) rest: Option<Rest>,
+    /// Whether stores of D are evicted from L2 first, so that operands stay there.
+    pub(crate) once: bool,
+    /// The epilogue functions of the problems of a list; none with split-K.
+    pub(crate) fused: Vec<Fused>,
+    /// How the inputs are prefetched.
+    pub(crate) fetches: Vec<Option<Fetch>>,
+    /// The copy of a prefetched tile to registers.
+    pub(crate) load: Option<TiledCopy>,
+    /// Reductions of rows and columns.
+    pub(crate) takers: Vec<Taker>,
+    /// Accumulators of one element of D: two if gated.
+    pub(crate) each: usize,
+    /// Whether rows are in groups, some of them perhaps in none.
+    pub(crate) grouped: bool,
+    /// The axes of folded modes.
+    pub(crate) fold: Option<Fold>,
+    /// Tiles of the tail if this is its epilogue; and whether the tail follows.
+    pub(crate) tail: i64,
+    pub(crate) before: bool,
+}
+
+/// The outputs and inputs of an epilogue.
+pub(crate) struct Ends<'k> {
+    /// D of each problem of a list.
+    pub(crate) d: Vec<View<'k>>,
+    /// Partial reductions that tiles leave.
+    pub(crate) kept: Vec<View<'k>>,
+    /// Buffers in shared memory, for each tile in flight.
+    pub(crate) staged: Vec<View<'k>>,
+    /// The buffer of a shorter last part.
+    pub(crate) rest: Option<View<'k>>,
+    /// The inputs of each problem of a list.
+    pub(crate) inputs: Vec<Vec<Input<'k>>>,
+    /// The stage of prefetched inputs.
+    pub(crate) ahead: Option<Pipeline<'k>>,
+    /// The named barrier of each warpgroup that stores its own rows.
+    pub(crate) meetings: Vec<Meeting<'k>>,
+}
+
+/// The inputs of an epilogue, and shared memory for tiles of D.
+pub(crate) struct Beside<'k> {
+    pub(crate) staged: Vec<View<'k>>,
+    pub(crate) rest: Option<View<'k>>,
+    pub(crate) inputs: Vec<Vec<Input<'k>>>,
+}
+
+impl Epilogue {
+    /// The epilogue of a list of problems; the first one has the types and layouts of all. `staged`
+    /// is the contiguous mode of D if it goes through shared memory, and whether TMA stores it from
+    /// there.
+    pub(crate) fn of(
+        problems: &[Problem],
+        (plan, machine): (&Plan, &Machine),
+        staged: Option<(Contiguous, bool)>,
+    ) -> Result<Epilogue, PlanError> {
+        let problem = problems.first().ok_or(PlanError::Plan { because: "a list has one problem at least" })?;
+        let (swapped, split_k) = (plan.swapped, plan.split_k);
+        let staged = staged.filter(|_| split_k == 1);
+        let stored = staged.map(|(contiguous, _)| contiguous);
+        let cut = Cut::of(problem, (plan, machine), stored);
+        let part = cut.product(plan.together())?;
+        let spread = match staged {
+            Some((_, false)) => Some(cut.spread(problem, part.threads())?),
+            _ => None,
+        };
+        let functions = problems.iter().filter_map(Problem::epilogue).filter(|_| split_k == 1);
+        let functions: Vec<Fused> = functions.cloned().collect();
+        let bulk = stored.is_some() && spread.is_none();
+        let fetches = fetches(problems, plan, &functions, (stored, bulk), &cut)?;
+        let comes = fetches.contains(&Some(Fetch::Tile));
+        let (panels, rest, [to_shared, from_shared]) = (cut.panels(), cut.rest(), cut.matrices());
+        let Cut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes } = cut;
+        let moved = |name: &str, is: bool| match is && bytes == 2 {
+            true => TiledCopy::of_operand_in(CopyAtom::named(name)?, &part, Operand::C, 16).map(Some),
+            false => Ok(None),
+        };
+        let (load, store) = (moved(from_shared, comes)?, moved(to_shared, stored.is_some())?);
+        let takers = problem.by_products().map(|by| Taker::of(by, problem, plan, &part, [rows, strip]));
+        let takers: Vec<Taker> = takers.collect::<Result<_, _>>()?;
+        let apart = bulk && takers.is_empty() && problem.row_groups().is_none() && implicit::of(problem).is_none();
+        let blocks = rows % (WARPGROUP_ROWS * plan.warpgroups) == 0;
+        let teams = if apart && blocks && plan.writes_apart(problem, comes) { plan.warpgroups } else { 1 };
+        Ok(Epilogue {
+            result: problem.result_type(),
+            sums: problem.accumulator_type(),
+            rows,
+            columns,
+            strip,
+            parts,
+            part_columns,
+            plain,
+            buffers,
+            tiles: plan.tiles_at_once() as usize,
+            teams,
+            by_strips: teams > 1 && !functions.is_empty() && parts == 1 && !along_rows && !plain && strip == width,
+            panel: width,
+            through: stored.is_some(),
+            along_rows,
+            part,
+            swapped,
+            split_k,
+            batch: problem.batch(),
+            store,
+            spread,
+            once: problems.iter().map(Problem::bytes).fold(0, i64::saturating_add) > CACHED,
+            panels,
+            rest,
+            fused: functions,
+            fetches,
+            load,
+            takers,
+            each: if problem.pairs().is_some() { 2 } else { 1 },
+            grouped: problem.row_groups().is_some(),
+            fold: implicit::of(problem),
+            tail: 0,
+            before: false,
+        })
+    }
+}
+
+impl Epilogue {
+    /// The epilogue of the tail under split-K.
+    pub(crate) fn of_last(problem: &Problem, plan: (&Plan, &Machine), tail: i64) -> Result<Epilogue, PlanError> {
+        Ok(Epilogue { tail, ..Epilogue::of(std::slice::from_ref(problem), plan, None)? })
+    }
+
+    /// The same epilogue for tiles before the tail.
+    #[must_use]
+    pub(crate) fn before_others(self) -> Epilogue {
+        Epilogue { before: true, ..self }
+    }
+}
+
+/// How the inputs of a list are prefetched: each only if that is possible in all problems.
+///
+/// Errors: there are too many problems with an input that does not.
+fn fetches(
+    problems: &[Problem],
+    plan: &Plan,
+    functions: &[Fused],
+    (stored, bulk): (Option<Contiguous>, bool),
+    cut: &Cut,
+) -> Result<Vec<Option<Fetch>>, PlanError> {
+    // Tiles of groups begin anywhere, those of folded modes have boxes, and where warpgroups
+    // iterate over tiles there are several at once.
+    let first = &problems[0];
+    let ahead = !plan.ping_pong && first.row_groups().is_none() && implicit::of(first).is_none();
+    let fetched = |(fused, problem): (&Fused, &Problem)| match stored.filter(|_| ahead) {
+        Some(stored) => {
+            // TMA overwrites no tile that threads write from shared memory.
+            let (whole, tile) = (cut.parts == 1 && bulk, [cut.rows, cut.columns]);
+            inputs::fetches(fused, problem.d(), (stored, whole), plan.swapped, tile)
+        }
+        None => Vec::new(),
+    };
+    let common = |all: Vec<Option<Fetch>>, own: Vec<Option<Fetch>>| {
+        all.into_iter().zip(own).map(|(all, own)| all.filter(|_| all == own)).collect()
+    };
+    let fetches: Vec<Option<Fetch>> = functions.iter().zip(problems).map(fetched).reduce(common).unwrap_or_default();
+    let inputs = functions.first().map_or(0, |fused| fused.inputs.len());
+    if problems.len() as i64 > MOST_READ && fetches.iter().flatten().count() < inputs {
+        let what = "problems of a list, of which inputs do not come ahead of the sums";
+        return Err(PlanError::TooLarge { what, asked: problems.len() as i64, limit: MOST_READ });
+    }
+    Ok(fetches)
+}

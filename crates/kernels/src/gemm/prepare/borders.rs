@@ -1,0 +1,70 @@
+//! The kernel that copies images with their borders of zeros.
+
+use tilewright_kernel::Kernel;
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation::Axis;
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Slot, Tree};
+
+use crate::error::PlanError;
+use crate::gemm::index::{overflow, plus, times};
+use crate::gemm::problem::convolution::Images;
+use crate::gemm::problem::matrix::unit;
+use crate::product::count;
+
+/// Threads of a block that writes borders.
+const THREADS: i64 = 256;
+/// The most rows of images, and images, that the blocks of a launch count along an axis.
+const MOST: i64 = 65_535;
+
+impl Images {
+    /// The kernel that copies images with contiguous channels, with their borders.
+    pub(crate) fn border(&self) -> Result<Kernel, PlanError> {
+        let ([channels, columns, rows, images], element) = (self.extents(), self.matrix().element());
+        let [_, column, row, image] = self.strides();
+        let (whole, [_, pixel, line, apart]) = (self.whole(), self.virtual_strides());
+        let beyond = [("rows of images", whole[1]), ("images", images)].into_iter().find(|(_, count)| *count > MOST);
+        if let Some((what, asked)) = beyond {
+            return Err(PlanError::TooLarge { what, asked, limit: MOST });
+        }
+        // As many channels at once as all steps are multiples of, up to 16 bytes.
+        let steps = [channels, column, row, image, self.matrix().offset()];
+        let once = steps.iter().fold(unit(element), |once, step| once.min(1 << step.trailing_zeros().min(4)));
+        let (own, all) = (channels / once, pixel / once);
+        let from = format!(
+            "S<0,0,0> o {} o ({once},{own},{columns},{rows},{images}):(1,{once},{column},{row},{image})",
+            self.matrix().offset()
+        );
+        let chunks = all * whole[0];
+        let to = format!("({once},{chunks},{},{images}):(1,{once},{line},{apart})", whole[1]);
+        let before = self.window().before;
+        let kernel = Kernel::build("image_borders", |k| {
+            let from = k.tensor_of(element, "from", &from, Role::Input)?;
+            let to = k.tensor_of(element, "to", &to, Role::Output)?;
+            k.threads(THREADS)?;
+            for (axis, blocks) in Axis::ALL.into_iter().zip([count(chunks, THREADS), whole[1], images]) {
+                k.grid(axis, &blocks.to_string())?;
+            }
+            k.wait_launches();
+            k.launch_next();
+            let [part, y, number] = Axis::ALL.map(|axis| k.block_number(axis));
+            let chunk = plus(&times(&part, &Expr::from(THREADS))?, &k.thread()?)?;
+            let digits = k.coordinate(&chunk, &[all, whole[0] + THREADS])?;
+            let [channel, x] = &digits[..] else { return Err(overflow()) };
+            // Of what lies outside the last element is read, and not used.
+            let mut inside = k.flag(true);
+            let mut at = vec![Slot::All];
+            for (index, before, extent) in [(channel, 0, own), (x, before[0], columns), (&y, before[1], rows)] {
+                let index = k.index(index)? - k.number(before as i32);
+                inside = inside.and(k.number(0_i32).le(index)).and(index.lt(k.number(extent as i32)));
+                at.push(Slot::At(k.index_up_to(index, extent - 1)?));
+            }
+            at.push(Slot::At(number.clone()));
+            let zero = k.number_of(element, 0.0);
+            let read = from.slice(Tree::flat(at)?)?.load()?.map(|own| Ok(inside.select(own, zero)))?;
+            let at = [Slot::All, Slot::At(chunk), Slot::At(y), Slot::At(number)];
+            to.slice(Tree::flat(at)?)?.store_predicated(&read)
+        })?;
+        Ok(kernel)
+    }
+}

@@ -1,0 +1,91 @@
+//! Scales of blocks of A and B: layouts.
+
+use tilewright_kernel::Element;
+
+use crate::error::PlanError;
+use crate::gemm::problem::gated::Pairs;
+use crate::gemm::problem::matrix::Matrix;
+use crate::product::count;
+
+/// Elements along K, and rows or columns, of a block that has a scale.
+pub(crate) const SCALE_BLOCK: i64 = 128;
+
+/// Scales of the blocks of A and of B, in f32.
+///
+/// Those of A are `(M,K/128)`, one for each row, or `(M/128,K/128)`, one for 128 rows; those of B
+/// likewise. The last blocks may be smaller. Of a batch there is one more mode, the matrix; of
+/// row groups those of B have one, the group, and those of A are one for each row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scales {
+    /// Those of A.
+    pub a: Matrix,
+    /// Those of B.
+    pub b: Matrix,
+}
+
+impl Scales {
+    /// Whether these are scales for so many rows, steps and matrices: for each row, where that is
+    /// asked for.
+    ///
+    /// Errors: their extents are others.
+    pub(crate) fn fit(scales: &Matrix, [rows, k, batch]: [i64; 3], each: bool) -> Result<(), PlanError> {
+        let (steps, few) = (count(k, SCALE_BLOCK), if each { rows } else { count(rows, SCALE_BLOCK) });
+        if scales.extents() == [rows, steps, batch] || scales.extents() == [few, steps, batch] {
+            return Ok(());
+        }
+        let batch = if batch > 1 { format!(",{batch}") } else { String::new() };
+        let all = format!("({rows},{steps}{batch})");
+        let shape = if few == rows { all } else { format!("{all} or ({few},{steps}{batch})") };
+        Err(PlanError::Shape { layout: scales.layout().to_string(), shape })
+    }
+
+    /// The same of groups that have so many rows each, as a batch.
+    pub(crate) fn parted_evenly(&self, rows: i64, groups: i64) -> Result<Scales, PlanError> {
+        let [_, steps, _] = self.a.extents();
+        let [down, along, _] = self.a.strides().unwrap_or([1, 1, 0]);
+        let a = Matrix::strided(Element::F32, [rows, steps, groups], [down, along, rows * down])?;
+        Ok(Scales { a, b: self.b.clone() })
+    }
+}
+
+/// Where the scales of an operand lie along rows or columns of D.
+pub(crate) struct Along {
+    /// The mode, and its steps.
+    pub(crate) extent: String,
+    pub(crate) stride: String,
+    /// From the scale of the first column of a pair to that of the second.
+    pub(crate) apart: i64,
+    /// Rows or columns that have a scale together.
+    pub(crate) wide: i64,
+}
+
+impl Along {
+    /// Those of so many rows or columns of D; `down` is the step from block to block.
+    pub(crate) fn of(scales: &Matrix, own: i64, pairs: Option<Pairs>) -> Along {
+        let ([blocks, ..], [down, ..]) = (scales.extents(), scales.strides().unwrap_or([0; 3]));
+        let all = if pairs.is_some() { 2 * own } else { own };
+        let each = |stride: i64, apart: i64| Along {
+            extent: own.to_string(),
+            stride: stride.to_string(),
+            apart,
+            wide: if stride == 0 { own } else { 1 },
+        };
+        let blocked = |wide: i64, count: i64, apart: i64| Along {
+            extent: format!("({wide},{count})"),
+            stride: format!("(0,{down})"),
+            apart,
+            wide,
+        };
+        match pairs {
+            _ if blocks == 1 && all > 1 => each(0, 0),
+            None if blocks == all => each(down, 0),
+            Some(Pairs::Neighbours) if blocks == all => each(2 * down, down),
+            Some(Pairs::Halves) if blocks == all => each(down, own * down),
+            None => blocked(SCALE_BLOCK, blocks, 0),
+            // Both columns of a pair are of one block.
+            Some(Pairs::Neighbours) => blocked(SCALE_BLOCK / 2, blocks, 0),
+            // Blocks of each half are its own.
+            Some(Pairs::Halves) => blocked(SCALE_BLOCK, blocks / 2, blocks / 2 * down),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The tiles of row groups (grouped GEMM).
+//!
+//! Law: the rows of A and of D are divided into consecutive groups, given by where each group ends.
+//! Group `g` has a matrix of B of its own: `D(m,n) = f(sum over k of A(m,k) * B(n,k,g), ..)` for
+//! its rows `m`. The ends are numbers on the device, which the plan does not know. Groups may be
+//! empty, and rows behind the last end keep their values. Ends that fall, or go past the last row,
+//! count as the greatest before and as the last row.
+//!
+//! A small kernel writes a table with an entry for each tile. Blocks of the GEMM read the entry of
+//! a tile and offset A and D to its rows. Tiles begin where their group does, so a tile may contain
+//! the end of its group; rows behind that are not stored.
+
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::{Build, Element, Kernel, KernelError, Num, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Slot, Tree};
+
+use crate::error::PlanError;
+use crate::gemm::index::{overflow, plus, times};
+use crate::gemm::plan::Plan;
+use crate::gemm::problem::Problem;
+use crate::gemm::schedule::unit::{Place, Rows, Unit};
+use crate::product::count;
+
+/// Threads of a block that writes where tiles are.
+const THREADS: i64 = 128;
+/// Numbers of an entry: the first row of a tile, where its group ends, the number of the group, and
+/// how many tiles there are.
+const NUMBERS: i64 = 4;
+
+/// The most tiles of so many rows that groups of a problem have.
+pub(crate) fn most_tiles(problem: &Problem, rows: i64) -> i64 {
+    let groups = problem.row_groups().unwrap_or(1);
+    // Each group has one tile at most that is not whole.
+    count(problem.sizes()[0], rows).saturating_add(groups - 1)
+}
+
+/// Rows of A of a tile.
+pub(crate) fn rows_of(plan: &Plan) -> i64 {
+    if plan.swapped { plan.columns } else { plan.rows }
+}
+
+/// Bytes of the entries.
+pub(crate) fn bytes(problem: &Problem, plan: &Plan) -> i64 {
+    most_tiles(problem, rows_of(plan)).saturating_mul(NUMBERS * 4)
+}
+
+/// A constant of the type of rows and tiles.
+pub(crate) fn number(k: &Build, number: i64) -> Num<'_> {
+    k.number(number as i32)
+}
+
+/// The layout of the entries, of so many tiles.
+fn entries(tiles: i64) -> String {
+    format!("({tiles},{NUMBERS}):({NUMBERS},1)")
+}
+
+/// The kernel that writes where the tiles of the groups are: a thread for each that there may be.
+pub(crate) fn table(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> {
+    let (rows, groups) = (problem.sizes()[0], problem.row_groups().unwrap_or(1));
+    let (own, tiles) = (rows_of(plan), most_tiles(problem, rows_of(plan)));
+    if rows > i64::from(i32::MAX) - own {
+        return Err(PlanError::TooLarge { what: "rows of groups", asked: rows, limit: i64::from(i32::MAX) - own });
+    }
+    let kernel = Kernel::build("product_tiles", |k| {
+        let ends = k.input::<i32>("ends", &format!("{groups}:1"))?;
+        let table = k.tensor_of(Element::I32, "tiles", &entries(tiles), Role::Output)?;
+        k.threads(THREADS)?;
+        k.wait_launches();
+        k.launch_next();
+        let block = k.block("(x,0)")?;
+        let entry = table.local_tile(&format!("({THREADS},{NUMBERS})"), block)?.thread_part()?;
+        let tile = plus(&times(&k.block_number(Axis::X), &THREADS.into())?, &k.thread()?)?;
+        let tile = k.index(&tile)?;
+        // Tiles and rows of the groups before; then the first row of this tile, where its group
+        // ends, and which it is.
+        let zero = number(k, 0);
+        let state = k.register(Element::I32, "5")?;
+        state.set(&[zero; 5])?;
+        k.range(groups, |group| {
+            let end = ends.slice(Tree::leaf(Slot::At(group.clone())))?.load()?.numbers()?[0];
+            let [before, first, start, stop, of] = state.numbers()?[..] else {
+                return Err(overflow());
+            };
+            let end = end.min(number(k, rows)).max(first);
+            let whole = (end - first + number(k, own - 1)) / number(k, own);
+            let after = before + whole;
+            let here = before.le(tile).and(tile.lt(after));
+            let at = first + (tile - before) * number(k, own);
+            let group = k.index(&group)?;
+            state.set(&[after, end, here.select(at, start), here.select(end, stop), here.select(group, of)])
+        })?;
+        let [all, _, start, stop, of] = state.numbers()?[..] else { return Err(overflow()) };
+        let made = k.register(Element::I32, &NUMBERS.to_string())?;
+        made.set(&[start, stop, of, all])?;
+        entry.store_predicated(&made)
+    })?;
+    Ok(kernel)
+}
+
+/// The tiles of the groups, as blocks of a product take them.
+pub(crate) struct Tiles<'k> {
+    table: View<'k>,
+    /// How many there are.
+    all: Num<'k>,
+    /// The most that there may be.
+    most: i64,
+    /// Tiles along the columns of D.
+    across: i64,
+    /// Tiles along the rows of D that are taken one after the other.
+    band: i64,
+    blocks: i64,
+    swapped: bool,
+    /// Rows of D, and groups.
+    rows: i64,
+    groups: i64,
+    steps: Expr,
+}
+
+impl<'k> Tiles<'k> {
+    /// Declares the entries.
+    pub(crate) fn declare(
+        k: &'k Build,
+        problem: &Problem,
+        plan: &Plan,
+        steps: &Expr,
+    ) -> Result<Option<Tiles<'k>>, KernelError> {
+        let Some(groups) = problem.row_groups() else { return Ok(None) };
+        let across = if plan.swapped { plan.rows } else { plan.columns };
+        let most = most_tiles(problem, rows_of(plan));
+        let table = k.tensor_of(Element::I32, "tiles", &entries(most), Role::Input)?;
+        let tiles = Tiles {
+            table,
+            all: k.number(0_i32),
+            most,
+            across: count(problem.mma_sizes()[1], across),
+            band: if plan.swapped { 1 } else { plan.raster_band.clamp(1, most) },
+            blocks: plan.blocks,
+            swapped: plan.swapped,
+            rows: problem.sizes()[0],
+            groups,
+            steps: steps.clone(),
+        };
+        Ok(Some(tiles))
+    }
+
+    /// Reads how many tiles there are.
+    pub(crate) fn read(self) -> Result<Tiles<'k>, KernelError> {
+        let [.., all] = self.entry(&Expr::from(0))?;
+        Ok(Tiles { all, ..self })
+    }
+
+    fn entry(&self, tile: &Expr) -> Result<[Num<'k>; NUMBERS as usize], KernelError> {
+        let entry = self.table.slice(Tree::flat([Slot::At(tile.clone()), Slot::All])?)?.load_predicated()?;
+        <[Num<'k>; NUMBERS as usize]>::try_from(entry.numbers()?).map_err(|_| overflow())
+    }
+
+    /// How many tiles of D a block takes.
+    pub(crate) fn own(&self, k: &'k Build, block: &Expr) -> Result<Expr, KernelError> {
+        let of = |of: i64| number(k, of);
+        let units = self.all * of(self.across);
+        let own = (units + of(self.blocks - 1) - k.index(block)?) / of(self.blocks);
+        k.index_up_to(own, count(self.most.saturating_mul(self.across), self.blocks))
+    }
+
+    /// The part that a block takes in an iteration: tiles of a band of rows first, then along the
+    /// columns, then the next band.
+    pub(crate) fn unit(&self, k: &'k Build, block: &Expr, turn: &Expr) -> Result<Unit, KernelError> {
+        let of = |of: i64| number(k, of);
+        let number = plus(&times(turn, &Expr::from(self.blocks))?, block)?;
+        let bands = count(self.most, self.band);
+        let digits = k.coordinate(&number, &[self.band * self.across, bands])?;
+        let [inside, band] = &digits[..] else { return Err(overflow()) };
+        let (tile, column) = match self.band {
+            // Not the number of the block itself, where each block has one tile: of any tensor that
+            // would say how many tiles there are, and blocks of scales may go past the last column.
+            1 if self.across > 1 => (band.clone(), k.index_up_to(k.index(inside)?, self.across - 1)?),
+            1 => (band.clone(), inside.clone()),
+            own => {
+                // The last band may have fewer tiles.
+                let first = times(band, &Expr::from(own))?;
+                let height = (self.all - k.index(&first)?).min(of(own)).max(of(1));
+                let inside = k.index(inside)?;
+                let column = inside / height;
+                let row = k.index_up_to(inside - column * height, own - 1)?;
+                (plus(&first, &row)?, k.index_up_to(column, self.across - 1)?)
+            }
+        };
+        let [first, end, group, _] = self.entry(&tile)?;
+        let [first, end] = [k.index_up_to(first, self.rows)?, k.index_up_to(end, self.rows)?];
+        let rows = Rows { first, end, tile };
+        let zero = Expr::from(0);
+        let (row, column) = if self.swapped { (column, zero) } else { (zero, column) };
+        let group = k.index_up_to(group, self.groups - 1)?;
+        let place = Place { row, column, matrix: Some(group), split: None };
+        Ok(Unit::of(place, self.steps.clone(), Some(rows)))
+    }
+}
