@@ -275,7 +275,9 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: Asked, 
     if self::target(target)? != Target::Sm90a {
         return before_hopper(py, &problem, target);
     }
-    let product = py.detach(|| Product::new(&problem, &Machine::of_target(Target::Sm90a))).map_err(|error| refusal::of(py, &error))?;
+    let product = py
+        .detach(|| Product::new(&problem, &Machine::of_target(Target::Sm90a)))
+        .map_err(|error| refusal::of(py, &error))?;
     let scales = 2 + asked.inputs.len();
     let result = if asked.scales.is_some() { scales + 2 } else { scales };
     let tensors = result + 1 + asked.keep.len();

@@ -64,9 +64,9 @@ pub struct Problem {
     fast: bool,
 }
 
-/// What is done with a sum before it is written: an expression whose input 0 is the sum, and whose
-/// other inputs are the elements of tensors at the same row, column and matrix. A tensor of fewer
-/// elements has steps of 0. Of pairs ([`Problem::gated`]) inputs 0 and 1 are both accumulators.
+/// The epilogue function: an expression whose input 0 is the accumulator, and whose other inputs
+/// are the elements of tensors at the same row, column and matrix. A tensor that repeats has
+/// strides of 0. In a gated GEMM ([`Problem::gated`]) inputs 0 and 1 are both accumulators.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fused {
     /// The function.
@@ -106,7 +106,7 @@ impl Problem {
         &self.d
     }
 
-    /// What is done with the accumulators, if anything.
+    /// The epilogue function, if there is one.
     pub fn epilogue(&self) -> Option<&Fused> {
         self.fused.as_ref()
     }
@@ -116,12 +116,12 @@ impl Problem {
         self.pairs
     }
 
-    /// What is kept of rows and columns.
+    /// The reductions of rows and columns.
     pub fn by_products(&self) -> impl Iterator<Item = &ByProduct> {
         self.kept.iter().map(|(by, _)| by)
     }
 
-    /// Where the numbers of a reduction lie.
+    /// The matrix of the results of a reduction.
     pub(crate) fn kept(&self, number: usize) -> Option<&Matrix> {
         self.kept.get(number).map(|(_, matrix)| matrix)
     }
@@ -131,7 +131,7 @@ impl Problem {
         self.scales.as_ref()
     }
 
-    /// Where row groups end, if there are groups.
+    /// Where row groups end, in a grouped GEMM.
     pub fn group_ends(&self) -> Option<&Matrix> {
         self.ends.as_ref()
     }
@@ -146,7 +146,7 @@ impl Problem {
         self.scales.is_some() || self.is_small() && !self.fast
     }
 
-    /// M, N and K of what is multiplied: both columns of each pair.
+    /// M, N and K of the MMA: both columns of each gated pair count.
     pub(crate) fn mma_sizes(&self) -> [i64; 3] {
         [self.sizes[0], self.b.extents()[0], self.sizes[2]]
     }

@@ -31,7 +31,7 @@ use crate::gemm::step::{ProductTensor, Step, StepKind};
 use crate::product::tile_at;
 use crate::reduce::{Statistic, reduce};
 
-/// What the product leaves for a reduction, and the kernels that make it of that.
+/// The partial results that the GEMM leaves for a reduction, and the kernels that finish it.
 pub(crate) fn steps(
     by: &ByProduct,
     number: usize,
@@ -94,10 +94,9 @@ pub(crate) struct Taker {
     apart: Distribution,
     /// Rows and columns of a strip.
     strip: [i64; 2],
-    /// What lies outside along what is taken together.
+    /// Where elements to be reduced end.
     limit: Limit,
-    /// With row groups: which mode of what tiles leave goes along the rows, or along the tiles of
-    /// groups.
+    /// With row groups: which mode of the partial results goes along rows, or along tiles.
     grouped: Option<Grouped>,
     /// The layout of what tiles leave, and whether there are several matrices.
     layout: String,
@@ -112,16 +111,16 @@ enum Limit {
     None,
     /// At an extent of D.
     At(i64),
-    /// Where the group of the tile does.
+    /// At the end of the row group of the tile.
     Group,
 }
 
-/// What of row groups tiles leave.
+/// The partial results of row groups.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Grouped {
     /// A number for each row.
     Rows,
-    /// Numbers for each column, at the place of the tile among those of all groups.
+    /// Numbers for each column, by the number of the tile among all groups.
     Tiles,
 }
 
@@ -158,7 +157,7 @@ impl Parts {
 }
 
 impl Taker {
-    /// `part` is the product of which a strip of so many rows and columns is the result.
+    /// The reduction in a strip, whose accumulators are those of the tiled MMA `part`.
     pub(crate) fn of(
         by: &ByProduct,
         problem: &Problem,
@@ -215,7 +214,7 @@ impl Taker {
         })
     }
 
-    /// What the tiles leave.
+    /// Declares the partial results.
     pub(crate) fn declare<'k>(&self, k: &'k Build, name: &str) -> Result<View<'k>, KernelError> {
         // Rows that belong to no group, and tiles that no group has, keep what they have.
         let role = if self.grouped.is_some() { Role::Both } else { Role::Output };
@@ -282,8 +281,8 @@ impl Taker {
             .store_distributed_predicated(&taken)
     }
 
-    /// The number of a tile among those that leave numbers: that of all groups, where there are
-    /// groups.
+    /// The number of a tile among those that leave partial results; among all row groups, if there
+    /// are some.
     fn tile_at(&self, unit: &Unit, own: &Expr) -> Expr {
         let of_groups = unit.rows.as_ref().filter(|_| self.grouped == Some(Grouped::Tiles));
         of_groups.map_or(own, |rows| &rows.tile).clone()

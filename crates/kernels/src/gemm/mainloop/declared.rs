@@ -26,7 +26,7 @@ pub(crate) struct Declared<'a, 'k> {
     pub(crate) scaling: Option<Scaling<'k>>,
     /// Who waits for which stage.
     pub(crate) pipeline: Pipeline<'k>,
-    /// Which group multiplies next.
+    /// The order of ping-pong warpgroups.
     pub(crate) order: Order<'k>,
     /// The place of a block in its cluster.
     pub(crate) rank: Expr,
@@ -107,8 +107,8 @@ fn declare_factors<'k>(
     Ok([left, right])
 }
 
-/// The shared memory of so many stages of an operand: lines of 128 bytes along K, or of up to 128
-/// bytes along its rows, which divide the rows that are multiplied together.
+/// The layout of the stages of an operand: rows of 128 bytes along K, or of up to 128 bytes along
+/// the other mode, which divide the rows of one instruction.
 fn ring(problem: &Problem, contiguous: Contiguous, [rows, together]: [i64; 2], stages: i64) -> String {
     let depth = problem.k_tile();
     let stage = rows * depth;

@@ -32,8 +32,8 @@ struct Tile<'a, 'k> {
     loader: &'a Loader<'a, 'k>,
     unit: &'a Unit,
     factors: &'a [Factor<'k>; 2],
-    /// What is read of each operand: all k-tiles; nothing where modes are folded, whose tiles
-    /// are found at each step.
+    /// The k-tiles of each operand in global memory; nothing for implicit GEMM, whose tiles are
+    /// found for each k-tile.
     from: [Vec<View<'k>>; 2],
 }
 
@@ -107,8 +107,8 @@ impl<'k> Tile<'_, 'k> {
         })
     }
 
-    /// Loads what lies inside of the steps from one on, by which all stages have been filled as a
-    /// whole, to before another one.
+    /// Loads the lines inside of D of a range of k-tiles, by which all stages have been filled
+    /// whole.
     fn load_rest(&self, from: &Expr, to: &Expr) -> Result<(), KernelError> {
         let k = self.loader.declared.k;
         self.loader.declared.outline.clusters.iter().try_for_each(|clusters| {
@@ -155,8 +155,8 @@ impl<'k> Tile<'_, 'k> {
         stage.load(&from, &right.slice(here)?)
     }
 
-    /// Copies a step of one operand: all its lines, or those of a tail; of an operand that the
-    /// blocks of a cluster share, a part for all of them.
+    /// Loads a k-tile of one operand: all its lines, or those of a tail. If the blocks of a cluster
+    /// share the operand, each block multicasts a part.
     fn load_factor(
         &self,
         stage: &Stage<'k>,

@@ -31,9 +31,9 @@ pub(crate) fn atom(problem: &Problem, columns: i64) -> String {
     format!("SM90_64x{columns}x{types}")
 }
 
-/// What is known of a kernel.
+/// The decisions of a kernel.
 pub(crate) struct Outline<'a> {
-    /// The problems of a list, or one, and the first one, which says types and how tensors lie.
+    /// The problems of a list, or one. The first one has the types and layouts of all.
     pub(crate) problems: &'a [Problem],
     pub(crate) problem: &'a Problem,
     pub(crate) plan: &'a Plan,
@@ -51,10 +51,10 @@ pub(crate) struct Outline<'a> {
     /// batch.
     pub(crate) lies: [Contiguous; 2],
     pub(crate) batched: [bool; 2],
-    /// Whether halves of the columns are multiplied by instructions of their own: where sums are
-    /// promoted, or too many for an instruction.
+    /// Whether halves of the columns are multiplied by separate instructions: if accumulators are
+    /// promoted, or too many for one instruction.
     pub(crate) halved: bool,
-    /// What is multiplied together.
+    /// The tiled MMA of one instruction sequence.
     pub(crate) mma: TiledMma,
     /// How tiles are written, and how the last ones, where blocks share them.
     pub(crate) epilogue: Epilogue,
@@ -67,7 +67,7 @@ pub(crate) struct Outline<'a> {
 pub(crate) struct Clusters {
     /// Whether their tiles are side by side, else one above the other.
     pub(crate) side_by_side: bool,
-    /// What they load of tiles at an edge.
+    /// Which lines they load of tiles at an edge.
     pub(crate) edges: Edges,
 }
 
@@ -150,13 +150,13 @@ impl<'a> Outline<'a> {
         format!("{}:1", self.plan.cluster)
     }
 
-    /// Whether a stage is released as soon as it has been multiplied, not when the next one is.
+    /// Whether a stage is released as soon as its own wgmma is done.
     pub(crate) fn releases_at_once(&self) -> bool {
         self.plan.releases_at_once(self.problem, self.epilogue.tile_comes())
     }
 
-    /// How much is multiplied of the last k-tile, where instructions of it are left out that
-    /// have nothing of K.
+    /// The extent of the last k-tile along K, if instructions that would multiply padding alone are
+    /// left out.
     pub(crate) fn inside_last_step(&self) -> Option<i64> {
         let (all, depth) = (self.steps(), self.problem.k_tile());
         // The instructions of which a part lies inside.
@@ -167,8 +167,7 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// What is multiplied together: all columns of a tile; of pairs each half of a tile of B by
-/// instructions of its own, or halves of the columns.
+/// The tiled MMA: all columns of a tile, each half of a gated tile, or halves of the columns.
 fn instruction(problem: &Problem, plan: &Plan, halved: bool) -> Result<TiledMma, PlanError> {
     let [rows, columns] = plan.tile_of_d(problem);
     let together = if halved { columns / 2 } else { columns };
@@ -210,7 +209,7 @@ fn written(problems: &[Problem], plan: &Plan, exact: bool, fold: Option<&Fold>) 
     Ok(std::iter::once(first).chain(problems[1..].iter().map(|other| other.written(None))).collect())
 }
 
-/// What M, N and K are multiples of, where that spares a bound or shows an alignment.
+/// Divisors of M, N and K that spare a bound or show an alignment.
 fn facts(problem: &Problem, plan: &Plan) -> [String; 3] {
     let [m, n, k] = problem.sizes();
     let (along_m, along_n) = (plan.rows * plan.raster_band, plan.columns);

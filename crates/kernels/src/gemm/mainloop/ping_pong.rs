@@ -10,23 +10,23 @@ use crate::gemm::plan::Plan;
 use tilewright_kernel::{Build, Cursor, KernelError, Meeting};
 use tilewright_layout::symbolic::Expr;
 
-/// The groups of a block.
+/// The consumer warpgroups of a block.
 pub(crate) struct Order<'k> {
-    /// Where each group waits for its turn; none where all multiply one tile together.
+    /// The named barrier at which each warpgroup waits; none if all share each tile.
     turns: Vec<Meeting<'k>>,
     /// Stages of a tile.
     steps: i64,
 }
 
 impl<'k> Order<'k> {
-    /// The order of a plan, of tiles of so many stages.
+    /// The order of a plan, whose tiles have so many k-tiles.
     pub(crate) fn new(k: &'k Build, plan: &Plan, steps: i64) -> Result<Order<'k>, KernelError> {
         let threads = 128 * plan.warpgroups as u32;
         let turns = if plan.ping_pong { vec![k.meeting(threads)?, k.meeting(threads)?] } else { Vec::new() };
         Ok(Order { turns, steps })
     }
 
-    /// How many of the tiles of a block a group has.
+    /// How many of the tiles of a block a warpgroup has.
     pub(crate) fn own(&self, all: &Expr, group: usize) -> Result<Expr, KernelError> {
         match self.turns.len() {
             0 => Ok(all.clone()),
@@ -34,7 +34,7 @@ impl<'k> Order<'k> {
         }
     }
 
-    /// Which of the tiles of a block is the next one of a group.
+    /// Which tile of a block is the next one of a warpgroup.
     pub(crate) fn turn(&self, own: &Expr, group: usize) -> Result<Expr, KernelError> {
         match self.turns.len() {
             0 => Ok(own.clone()),
@@ -42,7 +42,7 @@ impl<'k> Order<'k> {
         }
     }
 
-    /// Before the first tile: the second group goes past the stages of the first one, which may
+    /// Before the first tile: the second warpgroup skips the stages of the first one, which may
     /// begin.
     pub(crate) fn begin(&self, group: usize, cursors: [&Cursor<'k>; 2]) -> Result<(), KernelError> {
         match self.turns.first().filter(|_| group == 1) {
@@ -54,17 +54,17 @@ impl<'k> Order<'k> {
         }
     }
 
-    /// Waits until a group may multiply.
+    /// Waits until a warpgroup may multiply.
     pub(crate) fn wait(&self, group: usize) {
         self.turns.get(group).into_iter().for_each(Meeting::wait);
     }
 
-    /// Lets the other group multiply.
+    /// Lets the other warpgroup multiply.
     pub(crate) fn pass(&self, group: usize) {
         self.turns.get(1 - group.min(1)).into_iter().for_each(Meeting::arrive);
     }
 
-    /// Goes past the stages of a tile of the other group.
+    /// Skips the stages of a tile of the other warpgroup.
     pub(crate) fn skip(&self, cursors: [&Cursor<'k>; 2]) -> Result<(), KernelError> {
         match self.turns.len() {
             0 => Ok(()),

@@ -21,18 +21,18 @@ const LEAST: i64 = 16;
 
 /// The tails of a problem's tiles.
 pub(crate) struct Edges {
-    /// Of the operand along the rows of tiles, and of that along the columns: how many tiles there
-    /// are, and lines that a block loads of the last one, in whole blocks of 8; none where it is
-    /// loaded as a whole.
+    /// For the operand along the rows of tiles and for that along the columns: the number of tiles,
+    /// and how many lines a block loads of the last one, in whole blocks of 8; none if it is loaded
+    /// whole.
     tails: [Option<(i64, i64)>; 2],
 }
 
-/// What is loaded of both operands: lines of a tail, or whole tiles.
+/// The lines of a tail that are loaded of each operand; none for whole tiles.
 pub(crate) type Loaded = [Option<i64>; 2];
 
 impl Edges {
-    /// Those of a plan for the sizes of a problem, of operands that lie so, for clusters whose
-    /// tiles are side by side or not.
+    /// The tails of a plan for the sizes of a problem, given the contiguous mode of each operand,
+    /// and whether clusters have tiles side by side.
     pub(crate) fn of(problem: &Problem, plan: &Plan, lies: [Contiguous; 2], side_by_side: bool) -> Edges {
         // Of a split of K, where blocks share those of a tile.
         let steps = count(problem.sizes()[2], problem.k_tile()) / plan.split_k.max(1);
@@ -73,7 +73,7 @@ impl Edges {
         self.tails == [None; 2]
     }
 
-    /// What may be loaded of a part of the work, and for each 1 where it is, else 0.
+    /// The cases of what is loaded, each with 1 if it applies to a part of the work, else 0.
     pub(crate) fn cases(&self, unit: &Unit) -> Result<Vec<(Loaded, Expr)>, KernelError> {
         let one = Expr::from(1);
         // 1 at the last tile and past it, where fewer lie than before it (`Plan::refusal`).

@@ -23,40 +23,40 @@ use crate::gemm::problem::Problem;
 use crate::gemm::schedule::unit::{Place, Rows, Unit};
 use crate::product::count;
 
-/// Threads of a block that writes where tiles are.
+/// Threads of a block of the kernel that writes the table.
 const THREADS: i64 = 128;
-/// Numbers of an entry: the first row of a tile, where its group ends, the number of the group, and
-/// how many tiles there are.
+/// Numbers of an entry of the table: the first row of a tile, where its group ends, the number of
+/// the group, and how many tiles there are.
 const NUMBERS: i64 = 4;
 
-/// The most tiles of so many rows that groups of a problem have.
+/// The most tiles that the groups of a problem may have.
 pub(crate) fn most_tiles(problem: &Problem, rows: i64) -> i64 {
     let groups = problem.row_groups().unwrap_or(1);
     // Each group has one tile at most that is not whole.
     count(problem.sizes()[0], rows).saturating_add(groups - 1)
 }
 
-/// Rows of A of a tile.
+/// Rows of A of an output tile.
 pub(crate) fn rows_of(plan: &Plan) -> i64 {
     if plan.swapped { plan.columns } else { plan.rows }
 }
 
-/// Bytes of the entries.
+/// Bytes of the table.
 pub(crate) fn bytes(problem: &Problem, plan: &Plan) -> i64 {
     most_tiles(problem, rows_of(plan)).saturating_mul(NUMBERS * 4)
 }
 
-/// A constant of the type of rows and tiles.
+/// A constant of the type of row and tile numbers.
 pub(crate) fn number(k: &Build, number: i64) -> Num<'_> {
     k.number(number as i32)
 }
 
-/// The layout of the entries, of so many tiles.
+/// The layout of the table.
 fn entries(tiles: i64) -> String {
     format!("({tiles},{NUMBERS}):({NUMBERS},1)")
 }
 
-/// The kernel that writes where the tiles of the groups are: a thread for each that there may be.
+/// The kernel that writes the table: a thread for each entry.
 pub(crate) fn table(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> {
     let (rows, groups) = (problem.sizes()[0], problem.row_groups().unwrap_or(1));
     let (own, tiles) = (rows_of(plan), most_tiles(problem, rows_of(plan)));
@@ -99,7 +99,7 @@ pub(crate) fn table(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError>
     Ok(kernel)
 }
 
-/// The tiles of the groups, as blocks of a product take them.
+/// The tiles of all row groups, as the blocks of the GEMM take them.
 pub(crate) struct Tiles<'k> {
     table: View<'k>,
     /// How many there are.
@@ -108,7 +108,7 @@ pub(crate) struct Tiles<'k> {
     most: i64,
     /// Tiles along the columns of D.
     across: i64,
-    /// Tiles along the rows of D that are taken one after the other.
+    /// Tiles of a raster band.
     band: i64,
     blocks: i64,
     swapped: bool,
@@ -119,7 +119,7 @@ pub(crate) struct Tiles<'k> {
 }
 
 impl<'k> Tiles<'k> {
-    /// Declares the entries.
+    /// Declares the table.
     pub(crate) fn declare(
         k: &'k Build,
         problem: &Problem,
@@ -145,7 +145,7 @@ impl<'k> Tiles<'k> {
         Ok(Some(tiles))
     }
 
-    /// Reads how many tiles there are.
+    /// Reads the number of tiles.
     pub(crate) fn read(self) -> Result<Tiles<'k>, KernelError> {
         let [.., all] = self.entry(&Expr::from(0))?;
         Ok(Tiles { all, ..self })
@@ -156,7 +156,7 @@ impl<'k> Tiles<'k> {
         <[Num<'k>; NUMBERS as usize]>::try_from(entry.numbers()?).map_err(|_| overflow())
     }
 
-    /// How many tiles of D a block takes.
+    /// The number of tiles that a block takes.
     pub(crate) fn own(&self, k: &'k Build, block: &Expr) -> Result<Expr, KernelError> {
         let of = |of: i64| number(k, of);
         let units = self.all * of(self.across);
@@ -164,8 +164,8 @@ impl<'k> Tiles<'k> {
         k.index_up_to(own, count(self.most.saturating_mul(self.across), self.blocks))
     }
 
-    /// The part that a block takes in an iteration: tiles of a band of rows first, then along the
-    /// columns, then the next band.
+    /// The tile that a block takes in an iteration, in raster order: a band of rows first, then
+    /// along the columns, then the next band.
     pub(crate) fn unit(&self, k: &'k Build, block: &Expr, turn: &Expr) -> Result<Unit, KernelError> {
         let of = |of: i64| number(k, of);
         let number = plus(&times(turn, &Expr::from(self.blocks))?, block)?;

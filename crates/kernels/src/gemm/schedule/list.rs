@@ -102,8 +102,8 @@ impl Listed {
     }
 }
 
-/// What `body` writes for the problem of a list to which a part of the work belongs; for the one
-/// problem where there is no list.
+/// Emits `body` for each problem of a list, in the branch of the problem that a part of the work
+/// belongs to; once if there is no list.
 pub(crate) fn each(
     k: &Build,
     unit: &Unit,
@@ -119,8 +119,8 @@ pub(crate) fn each(
     }
 }
 
-/// What `body` writes for the last of some rising numbers that is not above `at`, found by
-/// bisection. The instructions of `body` stand in its branch, and are not hoisted before the
+/// Emits `body` for each of some rising numbers, in the branch of the last one that is not above
+/// `at`, found by bisection. Its instructions stay in the branch, and are not hoisted before the
 /// bisection.
 fn among<'k>(
     k: &'k Build,
