@@ -71,7 +71,7 @@
 //! * [`analysis`]: bank conflicts, coalescing, footprints, and what would cost less.
 //! * [`atoms`]: matrix and copy instructions as thread-value layouts, tilings of them,
 //!   shared-memory layouts and matrix descriptors.
-//! * [`bench`]: kernels and tile programs on a device, checked and timed.
+//! * [`mod@bench`]: kernels and tile programs on a device, checked and timed.
 //! * [`between`]: processes with a GPU each, whose bytes go through NCCL.
 //! * [`compiler`]: layouts in your own compiler: unique identity, memoised operations, a verifier's
 //!   questions.

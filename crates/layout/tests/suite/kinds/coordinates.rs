@@ -164,8 +164,8 @@ fn refusals_name_the_place() {
             other => panic!("{other}"),
         })
     };
-    assert_eq!(refused("(1,2)", "4"), [(); 4].map(|()| vec![]));
-    assert_eq!(refused("(1,2,3)", "(4,4)"), [(); 4].map(|()| vec![]));
+    assert_eq!(refused("(1,2)", "4"), [(); 4].map(|()| Vec::<usize>::new()));
+    assert_eq!(refused("(1,2,3)", "(4,4)"), [(); 4].map(|()| Vec::<usize>::new()));
     assert_eq!(refused("(1,(2,3))", "(4,4)"), [(); 4].map(|()| vec![1]));
     assert_eq!(refused("(0,((1,2,3),0))", "(4,((2,2),2))"), [(); 4].map(|()| vec![1, 0]));
 
