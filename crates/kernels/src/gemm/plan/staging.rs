@@ -17,11 +17,11 @@ use crate::product::count;
 /// Bytes of a vector beside the rows or columns of a tile, at most.
 const VECTOR_BYTES: i64 = 1024;
 /// The most bytes of shared memory through which a tile of D goes.
-const STAGED_BYTES: i64 = 65_536;
+const STAGED_BYTES: i64 = 64 << 10;
 /// Parts of a tile beyond which more of them take no longer, where lines go along its rows.
 pub(crate) const FEW_PARTS: i64 = 4;
 /// The most bytes of two buffers through which a tile goes in parts.
-const TURNED_BYTES: i64 = 32_768;
+const TURNED_BYTES: i64 = 32 << 10;
 
 impl Plan {
     /// In how many parts a tile of D goes through shared memory, and through how many buffers in
