@@ -32,6 +32,12 @@ use operation::Operation;
 use register::{Register, Width};
 use scalar::Scalar;
 
+/// Lanes of a warp.
+pub const WARP_LANES: usize = 32;
+
+/// The bytes of a chunk, of which bulk copies and bulk stores take whole ones.
+pub const BULK_CHUNK_BYTES: u32 = 16;
+
 /// The registers of one instruction.
 pub type Registers = SmallVec<[Register; 4]>;
 
@@ -249,7 +255,7 @@ const THREAD_REGISTERS: u32 = 248;
 /// How many registers a thread has when a block begins, by the threads of a block and the blocks of
 /// a processor.
 pub(crate) fn entry_registers(threads: u32, resident: u32) -> u32 {
-    let share = REGISTERS / (threads.next_multiple_of(32) * resident).max(1);
+    let share = REGISTERS / (threads.next_multiple_of(WARP_LANES as u32) * resident).max(1);
     (share / 8 * 8).min(THREAD_REGISTERS)
 }
 
@@ -376,8 +382,8 @@ impl Program {
         for instruction in self.instructions() {
             match &instruction.operation {
                 // The other access is of shared memory.
-                Operation::BulkLoad { map, .. } => used(self.map(*map).buffer, true, false, memory::CHUNK),
-                Operation::BulkStore { map, .. } => used(self.map(*map).buffer, false, true, memory::CHUNK),
+                Operation::BulkLoad { map, .. } => used(self.map(*map).buffer, true, false, BULK_CHUNK_BYTES),
+                Operation::BulkStore { map, .. } => used(self.map(*map).buffer, false, true, BULK_CHUNK_BYTES),
                 Operation::CopyAsync { from, .. } => used(from.buffer, true, false, from.bytes()),
                 Operation::Load(access) => used(access.buffer, true, false, access.bytes()),
                 Operation::Store(access) => used(access.buffer, false, true, access.bytes()),

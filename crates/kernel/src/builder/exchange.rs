@@ -8,13 +8,13 @@ use tilewright_layout::{Coord, Slot, Stride, Tree};
 
 use super::Build;
 use super::fragment::Fragment;
-use super::lanes::LANES;
 use super::load_store::Edge;
 use super::number::Num;
 use super::tensor::{Cuttable, View};
 use crate::distribution::Digit;
 use crate::element::Element;
 use crate::error::Reason;
+use crate::program::WARP_LANES;
 
 /// Sets of threads that exchange numbers through shared memory: the members of each, and who a
 /// thread is.
@@ -67,7 +67,7 @@ impl Build {
             let (members, sets, values) = (exchange.members, exchange.sets, numbers.len() as i64);
             // Many sets are written side by side by the lanes of a warp; few are read member by
             // member, several at once.
-            let layout = if sets >= LANES as i64 / 4 {
+            let layout = if sets >= WARP_LANES as i64 / 4 {
                 format!("({members},{sets},{values}):({},1,{sets})", sets * values)
             } else {
                 format!("({members},{sets},{values}):(1,{members},{})", sets * members)

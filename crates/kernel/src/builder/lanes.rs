@@ -4,18 +4,16 @@
 //! wider numbers go in halves, narrower ones with zeros beside them.
 
 use super::core::Core;
+use crate::program::WARP_LANES;
 use crate::program::operation::{Binary, Comparison, Number, Operation, Shuffle, Special};
 use crate::program::register::{Register, Width};
-
-/// How many threads a warp has.
-pub(crate) const LANES: usize = 32;
 
 /// The bits of lane numbers, as sets of lanes: set `i` has the lanes in which bit `i` is set.
 const PLANES: [u32; 5] = [0xaaaa_aaaa, 0xcccc_cccc, 0xf0f0_f0f0, 0xff00_ff00, 0xffff_0000];
 
 /// From which lane each lane takes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Sources(pub(crate) [u8; LANES]);
+pub(crate) struct Sources(pub(crate) [u8; WARP_LANES]);
 
 impl Sources {
     /// The lanes in which each bit differs from that of the lane's own number.

@@ -17,12 +17,12 @@ use tilewright_layout::{Slot, Tree};
 use super::Build;
 use super::distributed::Distributed;
 use super::exchange::Exchange;
-use super::lanes::LANES;
 use super::number::{Flag, Num};
 use super::tensor::View;
 use crate::distribution::{Digit, Distribution};
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
+use crate::program::WARP_LANES;
 use crate::program::operation::{Binary, Number, Shuffle};
 use crate::program::{Location, Source};
 
@@ -105,7 +105,7 @@ struct Digits {
 impl Digits {
     /// The digits of a distribution that go along reduced modes.
     fn of(held: &Distribution, modes: &[usize]) -> Digits {
-        let lanes = LANES as i64;
+        let lanes = WARP_LANES as i64;
         let mut digits = Digits { masks: Vec::new(), across: Vec::new() };
         for digit in held.thread_digits() {
             if digit.copies() || !digit.steps.iter().all(|(mode, _)| modes.contains(mode)) {
@@ -372,7 +372,7 @@ impl Build {
             .enumerate()
             .map(|(tile, element)| (*element, values.iter().map(|numbers| numbers[tile]).collect::<Vec<_>>()));
         let arrays = self.leave(&exchange, &same, &lists.collect::<Vec<_>>())?;
-        let lanes = LANES as i64;
+        let lanes = WARP_LANES as i64;
         let spread = held.threads() % lanes == 0
             && (lanes / 8..=lanes).contains(&members)
             && (members as u64).is_power_of_two()

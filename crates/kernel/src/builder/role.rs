@@ -14,12 +14,11 @@ use super::control::OpenBody;
 use super::core::Core;
 use super::number::Flag;
 use crate::error::{KernelError, Reason};
+use crate::program::WARP_LANES;
 use crate::program::operation::{Binary, Comparison, Number, Operation, Shuffle, Special};
 use crate::program::register::{Register, Width};
 use crate::program::{Location, Source, entry_registers};
 
-/// Lanes of a warp.
-const LANES: i64 = 32;
 /// Barriers with numbers that a block has besides that of all threads.
 const BARRIERS: u32 = 15;
 
@@ -62,14 +61,14 @@ impl Core {
     fn team(&mut self, warps: &Range<u32>) -> Result<(Team, Register), Reason> {
         let help = "say how many threads a block has, `k.threads(288)`, before its roles";
         let all = self.threads.ok_or(Reason::Unsaid { what: "the number of threads", help })?;
-        let (first, end) = (i64::from(warps.start) * LANES, i64::from(warps.end) * LANES);
-        if !all.is_multiple_of(LANES as u32) {
+        let (first, end) = (i64::from(warps.start) * WARP_LANES as i64, i64::from(warps.end) * WARP_LANES as i64);
+        if !all.is_multiple_of(WARP_LANES as u32) {
             let because = "a block with roles has whole warps".to_string();
             return Err(Reason::Instruction { name: format!("role of {all} threads"), because });
         }
         if warps.is_empty() || end > i64::from(all) {
             let asked = u64::from(warps.end);
-            return Err(Reason::TooMuch { what: "warps", asked, limit: u64::from(all) / LANES as u64 });
+            return Err(Reason::TooMuch { what: "warps", asked, limit: u64::from(all) / WARP_LANES as u64 });
         }
         // Roles of the same warps follow one another, so they share a barrier.
         let barrier = match self.of_roles.get(&(warps.start, warps.end)) {
@@ -77,7 +76,7 @@ impl Core {
             None => self.take_barrier()?,
         };
         self.of_roles.insert((warps.start, warps.end), barrier);
-        let inside = self.among(warps, all.div_ceil(LANES as u32));
+        let inside = self.among(warps, all.div_ceil(WARP_LANES as u32));
         let mut register = self.special(Special::Thread);
         if first > 0 {
             let back = self.constant((-first) as u32 as u64, Width::Bits32);
@@ -201,7 +200,7 @@ impl Build {
             let refusal = Reason::Instruction { name: format!("{count} registers"), because: because.to_string() };
             Err(refusal.at("registers", location))
         };
-        let group = 4 * LANES;
+        let group = 4 * WARP_LANES as i64;
         let Some(team) = core.team.clone() else { return because("a role says how many its threads have") };
         if team.first % group != 0 || i64::from(team.threads) % group != 0 {
             return because("four warps change them together, and the first has a number that is a multiple of four");
@@ -265,7 +264,7 @@ impl Build {
         let location = Location::caller();
         let mut core = self.core();
         core.begin(Source { statement: "meeting", location });
-        if threads == 0 || !threads.is_multiple_of(LANES as u32) || threads > 1024 {
+        if threads == 0 || !threads.is_multiple_of(WARP_LANES as u32) || threads > 1024 {
             let because = "whole warps meet, of at most 1024 threads".to_string();
             let refusal = Reason::Instruction { name: format!("meeting of {threads} threads"), because };
             return Err(refusal.at("meeting", location));
@@ -337,7 +336,7 @@ impl Core {
                 return Err(Reason::Instruction { name: format!("{count} registers"), because });
             }
         }
-        let whole = threads.next_multiple_of(LANES as u32);
+        let whole = threads.next_multiple_of(WARP_LANES as u32);
         let said: u32 = shares.values().map(|(threads, _)| threads).sum();
         let asked = shares.values().map(|(threads, count)| u64::from(threads * count)).sum::<u64>()
             + u64::from(whole.saturating_sub(said) * before);

@@ -14,11 +14,12 @@ use tilewright_layout::Slot;
 use super::Build;
 use super::distributed::Distributed;
 use super::exchange::Exchange;
-use super::lanes::{LANES, Sources};
+use super::lanes::Sources;
 use super::number::{Flag, Num};
 use super::reduction::Reduction;
 use crate::distribution::Digit;
 use crate::error::{KernelError, Reason};
+use crate::program::WARP_LANES;
 use crate::program::operation::{Comparison, Number, Operation};
 use crate::program::register::Width;
 use crate::program::{Location, Source};
@@ -117,7 +118,7 @@ impl<'k> Distributed<'k> {
 /// A digit of a thread's number as one that counts lanes and one that counts warps, where it counts
 /// both.
 fn within_and_across(digit: Digit, threads: i64) -> Vec<Digit> {
-    let lanes = LANES as i64;
+    let lanes = WARP_LANES as i64;
     let in_warps = threads % lanes == 0 && digit.below < lanes && lanes % digit.below == 0;
     let within = if in_warps { digit.extent.min(lanes / digit.below) } else { 1 };
     if within == 1 || within == digit.extent || digit.extent % within != 0 {
@@ -152,7 +153,7 @@ impl Build {
         (scanned, totals): (&mut [Num<'k>], &mut [Num<'k>]),
         reduction: Reduction,
     ) -> Result<(), Reason> {
-        let lanes = LANES as i64;
+        let lanes = WARP_LANES as i64;
         let within = digit.below * digit.extent;
         if tile.held.threads() % lanes == 0 && within <= lanes && lanes % within == 0 {
             self.in_warp(digit, scanned, totals, reduction)

@@ -5,11 +5,9 @@
 use super::Build;
 use super::number::Num;
 use crate::error::Reason;
+use crate::program::WARP_LANES;
 use crate::program::operation::Shuffle;
 use crate::program::{Location, Source};
-
-/// Lanes of a warp.
-const LANES: u32 = 32;
 
 impl Build {
     /// A number of another lane, whose number is one's own XOR the mask: a warp has 32 lanes, so the
@@ -40,9 +38,9 @@ impl Build {
         let location = Location::caller();
         let mut core = self.core();
         core.begin(Source { statement: "shuffle_xor", location });
-        if mask >= LANES {
+        if mask >= WARP_LANES as u32 {
             drop(core);
-            let because = format!("a warp has {LANES} lanes, so the mask is from 0 to {}", LANES - 1);
+            let because = format!("a warp has {WARP_LANES} lanes, so the mask is from 0 to {}", WARP_LANES - 1);
             let refusal = Reason::Instruction { name: format!("shuffle_xor by {mask}"), because };
             self.complain(refusal.at("shuffle_xor", location));
             return value;

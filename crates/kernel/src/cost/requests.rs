@@ -7,8 +7,8 @@ use super::Uncounted;
 use super::walk::Walk;
 use crate::interpret::code::Code;
 use crate::interpret::counts::{Tally, phase_lanes};
-use crate::interpret::lanes::LANES;
 use crate::interpret::{Class, SetupError};
+use crate::program::WARP_LANES;
 use crate::program::memory::Space;
 use crate::program::{Program, Source};
 
@@ -66,8 +66,8 @@ impl Request {
 }
 
 /// The mask of some lanes, and the address of each lane of a warp.
-fn spread(lanes: &[(u32, i64)]) -> (u32, [i64; LANES]) {
-    let (mut mask, mut addresses) = (0, [0; LANES]);
+fn spread(lanes: &[(u32, i64)]) -> (u32, [i64; WARP_LANES]) {
+    let (mut mask, mut addresses) = (0, [0; WARP_LANES]);
     for (lane, address) in lanes {
         mask |= 1 << lane;
         addresses[*lane as usize] = *address;

@@ -31,7 +31,8 @@ use super::stores::{Stored, Stores};
 use crate::interpret::code::{Choice, Code, Node};
 use crate::interpret::compute::compute;
 use crate::interpret::counts::Class;
-use crate::interpret::lanes::{LANES, Lanes};
+use crate::interpret::lanes::Lanes;
+use crate::program::WARP_LANES;
 use crate::program::memory::BufferId;
 use crate::program::operation::{Operation, Special};
 use crate::program::register::Register;
@@ -87,7 +88,7 @@ impl<'a> Walk<'a> {
             both_sides: false,
             multiplied: false,
         };
-        let (registers, known) = (vec![[0; LANES]; count], vec![false; count]);
+        let (registers, known) = (vec![[0; WARP_LANES]; count], vec![false; count]);
         Walk {
             program,
             code,
@@ -257,7 +258,7 @@ impl<'a> Walk<'a> {
         self.under_way.executes(instruction);
         let value = match operation {
             Operation::Special(special) => Some(self.special(*special)),
-            Operation::Scalar(index) => self.scalars[*index].map(|bits| [bits; LANES]),
+            Operation::Scalar(index) => self.scalars[*index].map(|bits| [bits; WARP_LANES]),
             _ => None,
         };
         if let Operation::Load(access) = operation
@@ -286,7 +287,7 @@ impl<'a> Walk<'a> {
 
     fn special(&self, special: Special) -> Lanes {
         let value = match special {
-            Special::Thread => return std::array::from_fn(|lane| (self.warp * LANES + lane) as u64),
+            Special::Thread => return std::array::from_fn(|lane| (self.warp * WARP_LANES + lane) as u64),
             Special::Lane => return std::array::from_fn(|lane| lane as u64),
             Special::Block(axis) => self.block[axis as usize],
             Special::Blocks(axis) => self.grid[axis as usize],
@@ -295,7 +296,7 @@ impl<'a> Walk<'a> {
                 x + self.program.cluster[0] * (y + self.program.cluster[1] * z)
             }
         };
-        [value.into(); LANES]
+        [value.into(); WARP_LANES]
     }
 }
 

@@ -8,11 +8,12 @@ mod matrix;
 
 use super::arithmetic;
 use super::finding::Defect;
-use super::lanes::{LANES, Lanes, lanes};
+use super::lanes::{Lanes, lanes};
 use super::machine::{Machine, Stop};
 use super::touch::{AccessKind, Actor, Memory, Span, Touch};
 use super::warp::Warp;
 use crate::program::Instruction;
+use crate::program::WARP_LANES;
 use crate::program::memory::{Access, BufferId, Space};
 use crate::program::operation::{AtomicOperation, Binary, Number};
 
@@ -23,9 +24,9 @@ pub(super) fn addresses(
     access: &Access,
     wide: bool,
     input: &mut usize,
-) -> [i64; LANES] {
+) -> [i64; WARP_LANES] {
     if !access.addressed {
-        return [access.offset; LANES];
+        return [access.offset; WARP_LANES];
     }
     let values = &warp.registers[instruction.inputs[*input].index()];
     *input += 1;
@@ -49,8 +50,8 @@ struct Reached {
     /// The lanes that may carry it out.
     admitted: u32,
     /// The address in each lane, and the block of the cluster in whose memory it is.
-    addresses: [i64; LANES],
-    ranks: [usize; LANES],
+    addresses: [i64; WARP_LANES],
+    ranks: [usize; WARP_LANES],
     /// The number of the first input that is no part of that.
     values: usize,
 }
@@ -98,7 +99,7 @@ impl Machine<'_> {
         (place, which): (usize, usize),
         buffer: BufferId,
         mask: u32,
-        addresses: &[i64; LANES],
+        addresses: &[i64; WARP_LANES],
         bytes: u32,
     ) {
         let tally = &mut self.tallies[place][which];
@@ -119,7 +120,7 @@ impl Machine<'_> {
         place: usize,
         mask: u32,
         access: &Access,
-        (addresses, ranks): (&[i64; LANES], &[usize; LANES]),
+        (addresses, ranks): (&[i64; WARP_LANES], &[usize; WARP_LANES]),
         kind: AccessKind,
     ) -> Result<u32, Stop> {
         let bytes = access.bytes();
@@ -152,7 +153,7 @@ impl Machine<'_> {
     ) -> Result<Reached, Stop> {
         let mut values = 0;
         let addresses = addresses(warp, instruction, access, self.is_global(access.buffer), &mut values);
-        let mut ranks = [warp.rank; LANES];
+        let mut ranks = [warp.rank; WARP_LANES];
         if remote {
             ranks = self.ranks(warp, place, instruction, access, values)?;
             values += 1;
@@ -178,7 +179,7 @@ impl Machine<'_> {
     ) -> Result<(), Stop> {
         let reached = self.reached(warp, (place, instruction), access, remote, AccessKind::Read)?;
         for output in &instruction.outputs {
-            warp.registers[output.index()] = [0; LANES];
+            warp.registers[output.index()] = [0; WARP_LANES];
         }
         let piece = access.bits as usize / 8;
         for lane in lanes(reached.admitted) {
@@ -220,7 +221,7 @@ impl Machine<'_> {
     ) -> Result<(), Stop> {
         let reached = self.reached(warp, (place, instruction), access, remote, AccessKind::Atomic)?;
         let piece = access.bits as usize / 8;
-        let mut old = [0; LANES];
+        let mut old = [0; WARP_LANES];
         for lane in lanes(reached.admitted) {
             let by = Actor { place, thread: warp.thread(lane) };
             let memory = Memory { buffer: access.buffer, rank: reached.ranks[lane] };
@@ -263,8 +264,8 @@ fn combined(operation: AtomicOperation, number: Number, before: u64, value: u64)
         AtomicOperation::Xor => Binary::Xor,
         AtomicOperation::Exchange | AtomicOperation::CompareExchange => return value,
     };
-    let alike = |value: u64| -> Lanes { [value; LANES] };
-    let mut out = [0; LANES];
+    let alike = |value: u64| -> Lanes { [value; WARP_LANES] };
+    let mut out = [0; WARP_LANES];
     arithmetic::binary(operation, number, &alike(before), &alike(value), &mut out);
     out[0]
 }

@@ -11,11 +11,12 @@
 
 use super::clock::{Clock, Event};
 use super::finding::Defect;
-use super::lanes::{LANES, lanes};
+use super::lanes::lanes;
 use super::machine::{Machine, Stop};
 use super::shadow::Foreign;
 use super::warp::Warp;
 use crate::program::Instruction;
+use crate::program::WARP_LANES;
 use crate::program::operation::Operation;
 
 /// A block that was counted.
@@ -57,7 +58,7 @@ impl Machine<'_> {
     pub(super) fn count_block(&mut self, warp: &mut Warp, place: usize, instruction: &Instruction) -> Result<(), Stop> {
         let output = instruction.outputs[0].index();
         let active = self.active(warp, instruction);
-        warp.registers[output] = [0; LANES];
+        warp.registers[output] = [0; WARP_LANES];
         for lane in lanes(active) {
             let last = warp.registers[instruction.inputs[1].index()][lane];
             let thread = warp.thread(lane);

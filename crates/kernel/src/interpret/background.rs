@@ -11,11 +11,12 @@ use std::collections::VecDeque;
 use super::access::addresses;
 use super::clock::{MAX_COUNT, Work};
 use super::finding::Defect;
-use super::lanes::{LANES, lanes};
+use super::lanes::lanes;
 use super::machine::{Machine, Stop};
 use super::touch::{AccessKind, Actor, Span, Touch};
 use super::warp::Warp;
 use crate::program::Instruction;
+use crate::program::WARP_LANES;
 use crate::program::memory::Access;
 
 /// An asynchronous copy that was set off.
@@ -136,7 +137,7 @@ impl Machine<'_> {
         if self.block.copies.is_empty() {
             return Ok(());
         }
-        for lane in (0..LANES).filter(|lane| warp.exists >> lane & 1 == 1) {
+        for lane in (0..WARP_LANES).filter(|lane| warp.exists >> lane & 1 == 1) {
             let thread = warp.thread(lane);
             let (group, place) = self.block.copies[thread].last;
             if group > self.block.clocks.done(thread, Work::Copy) {

@@ -9,12 +9,13 @@ use super::access::addresses;
 use super::clock::{Clock, Event, MAX_AGENTS, joined};
 use super::code::Node;
 use super::finding::{Defect, Place};
-use super::lanes::{LANES, lanes};
+use super::lanes::lanes;
 use super::machine::{Machine, Stop};
 use super::phases::Phases;
 use super::touch::{AccessKind, Actor, Memory, Span, Touch};
 use super::warp::{State, Warp};
 use crate::program::Instruction;
+use crate::program::WARP_LANES;
 use crate::program::memory::{Access, BufferId};
 use crate::program::operation::Fence;
 
@@ -97,7 +98,7 @@ impl Machine<'_> {
 
     /// One more warp has come to a barrier of the block.
     fn come(&mut self, warp: &Warp, place: usize, number: usize, threads: u32) -> Result<(), Stop> {
-        let first = warp.thread(warp.mask.trailing_zeros() as usize % LANES);
+        let first = warp.thread(warp.mask.trailing_zeros() as usize % WARP_LANES);
         if warp.mask != warp.exists {
             let missing = warp.threads(warp.exists & !warp.mask).map(|thread| self.in_block(thread)).collect();
             self.report(Defect::BarrierNotReached { missing, expected: threads }, place, Some(first))?;
@@ -151,7 +152,7 @@ impl Machine<'_> {
     pub(super) fn warp_barrier(&mut self, warp: &Warp, place: usize) -> Result<(), Stop> {
         if warp.mask != warp.exists {
             let missing = warp.threads(warp.exists & !warp.mask).map(|thread| self.in_block(thread)).collect();
-            let first = warp.thread(warp.mask.trailing_zeros() as usize % LANES);
+            let first = warp.thread(warp.mask.trailing_zeros() as usize % WARP_LANES);
             let expected = warp.exists.count_ones();
             self.report(Defect::BarrierNotReached { missing, expected }, place, Some(first))?;
             return Err(Stop);
@@ -363,7 +364,7 @@ impl Machine<'_> {
     /// What lanes wait for at a barrier in memory, in words; and the barrier and its bytes where
     /// they alone are missing.
     pub(super) fn phase_text(&self, warp: &Warp, place: usize, waiting: u32) -> (String, Option<(usize, i64)>) {
-        let lane = waiting.trailing_zeros() as usize % LANES;
+        let lane = waiting.trailing_zeros() as usize % WARP_LANES;
         let Some(at) = self.waited_for(warp, place, lane) else { return ("for a barrier in memory".to_string(), None) };
         let object = &self.block.objects[at];
         let came = object.count - object.pending;

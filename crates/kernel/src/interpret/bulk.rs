@@ -22,13 +22,11 @@ use super::schedule::Order;
 use super::setup::Boxes;
 use super::touch::{AccessKind, Actor, Memory, Span, Touch};
 use super::warp::Warp;
-use crate::program::Instruction;
 use crate::program::memory::{Access, MapId};
+use crate::program::{BULK_CHUNK_BYTES, Instruction};
 
 /// What boxes in shared memory begin at multiples of, in bytes.
 const PLACES: u32 = 128;
-/// What the engine takes of global memory as a whole, in bytes.
-const CHUNK: u32 = 16;
 
 /// A bulk store that was set off.
 #[derive(Debug, Clone)]
@@ -128,9 +126,9 @@ impl Machine<'_> {
             return Err(Stop);
         }
         let first = coordinates[0] * i64::from(boxes.element);
-        if first % i64::from(CHUNK) != 0 {
+        if first % i64::from(BULK_CHUNK_BYTES) != 0 {
             let place = self.place(boxes.buffer, first, boxes.element.into());
-            self.report_by(by, Defect::Misaligned { place, alignment: CHUNK })?;
+            self.report_by(by, Defect::Misaligned { place, alignment: BULK_CHUNK_BYTES })?;
             return Err(Stop);
         }
         Ok(())
@@ -149,7 +147,7 @@ impl Machine<'_> {
             self.report_by(by, Defect::BulkEdge { place, before })?;
             return Err(Stop);
         }
-        let chunk = u64::from(CHUNK);
+        let chunk = u64::from(BULK_CHUNK_BYTES);
         let past = boxes.rows(coordinates).into_iter().filter_map(|row| row.real);
         let past = past.map(|(_, at, bytes)| (at + bytes as i64, bytes.next_multiple_of(chunk) - bytes));
         if let Some((end, rest)) = past.into_iter().find(|(_, rest)| *rest > 0) {

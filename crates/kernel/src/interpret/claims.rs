@@ -12,6 +12,7 @@ use super::machine::{Machine, Stop};
 use super::schedule::{Order, Random};
 use super::warp::Warp;
 use crate::program::Instruction;
+use crate::program::WARP_LANES;
 use crate::program::operation::Operation;
 
 /// What the clusters have had.
@@ -43,7 +44,7 @@ impl Machine<'_> {
     pub(super) fn claim(&mut self, warp: &mut Warp, place: usize, instruction: &Instruction) -> Result<(), Stop> {
         let output = instruction.outputs[0].index();
         let active = self.active(warp, instruction);
-        warp.registers[output] = [0; super::lanes::LANES];
+        warp.registers[output] = [0; WARP_LANES];
         for lane in lanes(active) {
             let last = warp.registers[instruction.inputs[1].index()][lane];
             match self.next_claim(last) {

@@ -10,11 +10,12 @@ use super::access::addresses;
 use super::barriers::OBJECT;
 use super::clock::{Agent, Clock, Event, joined};
 use super::finding::{Defect, Place};
-use super::lanes::{LANES, lanes};
+use super::lanes::lanes;
 use super::machine::{Machine, Stop};
 use super::touch::{Actor, Memory, Span};
 use super::warp::{State, Warp};
 use crate::program::Instruction;
+use crate::program::WARP_LANES;
 use crate::program::memory::{Access, BufferId, Space};
 
 /// A use of the shared memory of another block.
@@ -92,7 +93,7 @@ impl Machine<'_> {
 
     /// A warp comes to the barrier of the cluster.
     pub(super) fn arrive_at_cluster(&mut self, warp: &mut Warp, place: usize) -> Result<(), Stop> {
-        let first = warp.thread(warp.mask.trailing_zeros() as usize % LANES);
+        let first = warp.thread(warp.mask.trailing_zeros() as usize % WARP_LANES);
         if warp.mask != warp.exists {
             let missing = warp.threads(warp.exists & !warp.mask).map(|thread| self.in_block(thread)).collect();
             let expected = self.program.threads * self.program.cluster_size();
@@ -155,7 +156,7 @@ impl Machine<'_> {
         instruction: &Instruction,
         access: &Access,
         input: usize,
-    ) -> Result<[usize; LANES], Stop> {
+    ) -> Result<[usize; WARP_LANES], Stop> {
         let ranks = warp.registers[instruction.inputs[input].index()].map(|rank| rank as u32);
         for lane in lanes(self.active(warp, instruction)) {
             if ranks[lane] >= self.program.cluster_size() {

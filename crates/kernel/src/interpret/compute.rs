@@ -5,8 +5,9 @@
 
 use super::arithmetic;
 use super::convert;
-use super::lanes::{LANES, Lanes, low, one, three, two};
+use super::lanes::{Lanes, low, one, three, two};
 use crate::program::Instruction;
+use crate::program::WARP_LANES;
 use crate::program::operation::{Effect, Operation};
 use crate::program::register::Width;
 
@@ -18,7 +19,7 @@ pub(crate) fn compute(widths: &[Width], registers: &mut [Lanes], instruction: &I
     match &instruction.operation {
         Operation::Constant(bits) => {
             let width = widths[instruction.outputs[0].index()].bits();
-            registers[output(0)] = [bits & low(width); LANES];
+            registers[output(0)] = [bits & low(width); WARP_LANES];
         }
         Operation::Unary(operation, number) => {
             let mask = low(widths[instruction.outputs[0].index()].bits());
@@ -60,7 +61,7 @@ pub(crate) fn compute(widths: &[Width], registers: &mut [Lanes], instruction: &I
         }
         Operation::Pack => {
             let width = widths[instruction.inputs[0].index()].bits();
-            let mut packed = [0; LANES];
+            let mut packed = [0; WARP_LANES];
             for (part, register) in instruction.inputs.iter().enumerate() {
                 for (packed, value) in packed.iter_mut().zip(&registers[register.index()]) {
                     *packed |= value << (width * part as u32);

@@ -4,10 +4,10 @@
 //! ended, each element of an output was written.
 
 use super::finding::{Defect, Finding, Waiting};
-use super::lanes::LANES;
 use super::machine::{Machine, Stop};
 use super::touch::Actor;
 use super::warp::{State, Warp};
+use crate::program::WARP_LANES;
 use crate::program::memory::{BufferId, Role, Space};
 
 impl Machine<'_> {
@@ -44,7 +44,7 @@ impl Machine<'_> {
                 }
                 State::Phase { place, lanes } => {
                     others = true;
-                    let lane = lanes.trailing_zeros() as usize % LANES;
+                    let lane = lanes.trailing_zeros() as usize % WARP_LANES;
                     let by = Actor { place, thread: warp.thread(lane) };
                     late.extend(self.waited_for(warp, place, lane).map(|at| (by, at)));
                     let (what, bytes) = self.phase_text(warp, place, lanes);

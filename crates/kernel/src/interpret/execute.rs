@@ -3,12 +3,13 @@
 use super::compute::compute;
 use super::counts::Class;
 use super::finding::Defect;
-use super::lanes::{LANES, Lanes};
+use super::lanes::Lanes;
 use super::machine::{Machine, Stop};
 use super::matrix;
 use super::schedule::Order;
 use super::warp::{State, Warp};
 use crate::program::Instruction;
+use crate::program::WARP_LANES;
 use crate::program::operation::{Operation, Shuffle, Special, computes, shuffled};
 
 const ALL: u32 = u32::MAX;
@@ -27,27 +28,27 @@ impl Machine<'_> {
         let output = |at: usize| instruction.outputs[at].index();
         match &instruction.operation {
             Operation::Special(special) => self.special(warp, *special, output(0)),
-            Operation::Scalar(index) => warp.registers[output(0)] = [self.scalars[*index]; LANES],
+            Operation::Scalar(index) => warp.registers[output(0)] = [self.scalars[*index]; WARP_LANES],
             Operation::Shuffle(shuffle) => {
                 self.whole_warp(warp, place)?;
                 let a = input(warp, 0);
-                let from = if *shuffle == Shuffle::Index { input(warp, 1) } else { [0; LANES] };
+                let from = if *shuffle == Shuffle::Index { input(warp, 1) } else { [0; WARP_LANES] };
                 let out = &mut warp.registers[output(0)];
-                for lane in 0..LANES {
+                for lane in 0..WARP_LANES {
                     out[lane] = a[shuffled(*shuffle, lane, from[lane])];
                 }
             }
             Operation::Ballot => {
                 self.whole_warp(warp, place)?;
                 let bits = warp.holds(instruction.inputs[0].index()) & warp.mask;
-                warp.registers[output(0)] = [bits.into(); LANES];
+                warp.registers[output(0)] = [bits.into(); WARP_LANES];
             }
             Operation::Multiply(matrix) => {
                 self.whole_warp(warp, place)?;
                 let [a, b, c] = matrix.registers();
                 let inputs: smallvec::SmallVec<[&Lanes; 12]> =
                     instruction.inputs.iter().map(|input| &warp.registers[input.index()]).collect();
-                let mut sums = [[0; LANES]; 4];
+                let mut sums = [[0; WARP_LANES]; 4];
                 matrix::multiply(*matrix, &inputs[..a], &inputs[a..a + b], &inputs[a + b..], &mut sums[..c]);
                 drop(inputs);
                 for (output, sum) in instruction.outputs.iter().zip(sums) {
@@ -141,7 +142,7 @@ impl Machine<'_> {
                 return Ok(warp.state);
             }
             Operation::Trap => {
-                let thread = warp.thread(warp.mask.trailing_zeros() as usize % LANES);
+                let thread = warp.thread(warp.mask.trailing_zeros() as usize % WARP_LANES);
                 self.report(Defect::Trap, place, Some(thread))?;
                 return Err(Stop);
             }
@@ -156,7 +157,7 @@ impl Machine<'_> {
         if warp.mask == ALL {
             return Ok(());
         }
-        let thread = warp.thread(warp.mask.trailing_zeros() as usize % LANES);
+        let thread = warp.thread(warp.mask.trailing_zeros() as usize % WARP_LANES);
         self.report(Defect::Divergence { active: warp.mask }, place, Some(thread))
     }
 
@@ -166,7 +167,7 @@ impl Machine<'_> {
     }
 
     fn special(&self, warp: &mut Warp, special: Special, output: usize) {
-        let first = (warp.local * LANES) as u64;
+        let first = (warp.local * WARP_LANES) as u64;
         let value = match special {
             Special::Thread => {
                 return warp.registers[output].iter_mut().zip(first..).for_each(|(out, thread)| *out = thread);
@@ -181,6 +182,6 @@ impl Machine<'_> {
             Special::Blocks(axis) => self.setup.grid[axis as usize],
             Special::ClusterRank => warp.rank as u32,
         };
-        warp.registers[output] = [value.into(); LANES];
+        warp.registers[output] = [value.into(); WARP_LANES];
     }
 }

@@ -1,12 +1,10 @@
 //! One value for each thread of a warp.
 
+use crate::program::WARP_LANES;
 use crate::program::operation::Number;
 
-/// How many threads a warp has.
-pub(crate) const LANES: usize = 32;
-
 /// The bits of one register in each lane, in the lowest places; a predicate is 0 or 1.
-pub(crate) type Lanes = [u64; LANES];
+pub(crate) type Lanes = [u64; WARP_LANES];
 
 /// The lanes of a mask, lowest first.
 pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
@@ -46,7 +44,7 @@ pub(crate) fn two(a: &Lanes, b: &Lanes, out: &mut Lanes, f: impl Fn(u64, u64) ->
 }
 
 pub(crate) fn three(a: &Lanes, b: &Lanes, c: &Lanes, out: &mut Lanes, f: impl Fn(u64, u64, u64) -> u64) {
-    for lane in 0..LANES {
+    for lane in 0..WARP_LANES {
         out[lane] = f(a[lane], b[lane], c[lane]);
     }
 }

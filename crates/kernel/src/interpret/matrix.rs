@@ -6,8 +6,9 @@
 //! product is exact but for its range. TF32 leaves the last 13 bits of f32 out.
 
 use super::convert::{from_e4m3, from_e5m2};
-use super::lanes::{LANES, Lanes};
+use super::lanes::Lanes;
 use super::rounding::{from_bf16, from_f16, to_f16};
+use crate::program::WARP_LANES;
 use crate::program::operation::Matrix;
 
 const ROWS: usize = 16;
@@ -33,7 +34,7 @@ pub(super) fn multiply(matrix: Matrix, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes],
                 sums[row][column] = from_f16(c[index / 2][lane] >> (16 * (index % 2)));
             });
             accumulate(matrix, a, b, &mut sums);
-            d.fill([0; LANES]);
+            d.fill([0; WARP_LANES]);
             each_sum(4, |index, lane, row, column| {
                 d[index / 2][lane] |= u64::from(to_f16(sums[row][column])) << (16 * (index % 2));
             });
@@ -47,7 +48,7 @@ pub(super) fn multiply(matrix: Matrix, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes],
 /// column.
 fn each_sum(values: usize, mut each: impl FnMut(usize, usize, usize, usize)) {
     for value in 0..values {
-        for lane in 0..LANES {
+        for lane in 0..WARP_LANES {
             each(value, lane, lane / 4 + 8 * (value / 2), 2 * (lane % 4) + value % 2);
         }
     }
@@ -61,7 +62,7 @@ fn each_factor(registers: usize, packed: usize, mut each: impl FnMut(usize, usiz
         // Four registers of A: two halves of the rows, then the second half of K. Two registers of
         // B: the halves of K.
         let (side, deep) = if registers == 4 { (8 * (register % 2), register / 2) } else { (0, register) };
-        for lane in 0..LANES {
+        for lane in 0..WARP_LANES {
             for part in 0..packed {
                 let k = packed * (lane % 4) + part + 4 * packed * deep;
                 each(register, lane, part, lane / 4 + side, k);

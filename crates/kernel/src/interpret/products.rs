@@ -18,7 +18,7 @@ use super::clock::{Agent, MAX_COUNT, Work};
 use super::code::Node;
 use super::convert::{from_e4m3, from_e5m2};
 use super::finding::Defect;
-use super::lanes::{LANES, Lanes, low};
+use super::lanes::{Lanes, low};
 use super::machine::{Machine, Stop};
 use super::rounding::{from_bf16, from_f16};
 use super::touch::{AccessKind, Actor, Span, Touch};
@@ -26,6 +26,7 @@ use super::warp::Warp;
 use tilewright_atoms::SwizzleMode;
 
 use crate::program::Instruction;
+use crate::program::WARP_LANES;
 use crate::program::group::{Described, GroupFactors};
 use crate::program::operation::{FACTOR_REGISTERS, Operation};
 
@@ -162,7 +163,7 @@ impl Machine<'_> {
             };
         }
         for (number, (from, to)) in sums.iter().zip(&instruction.outputs).enumerate() {
-            warp.registers[to.index()] = if adds { warp.registers[from.index()] } else { [0; LANES] };
+            warp.registers[to.index()] = if adds { warp.registers[from.index()] } else { [0; WARP_LANES] };
             add_products(factors, &values, number, &mut warp.registers[to.index()]);
             warp.sums.pending.insert(to.index(), (group, place));
         }
@@ -288,7 +289,7 @@ impl Machine<'_> {
     pub(super) fn check_groups(&mut self) -> Result<(), Stop> {
         let own = |warp: usize| self.block.products.get(warp).map_or(&[][..], Vec::as_slice);
         let mut found = None;
-        let warps = self.setup.padded / LANES;
+        let warps = self.setup.padded / WARP_LANES;
         // Warps of a block, four at a time.
         let firsts = (0..self.block.products.len()).filter(|warp| (warp % warps).is_multiple_of(4));
         for first in firsts {
@@ -308,7 +309,7 @@ impl Machine<'_> {
             }
         }
         let Some((place, first, products)) = found else { return Ok(()) };
-        self.report(Defect::Group { first: (first % warps) as u32, products }, place, Some(first * LANES))
+        self.report(Defect::Group { first: (first % warps) as u32, products }, place, Some(first * WARP_LANES))
     }
 }
 

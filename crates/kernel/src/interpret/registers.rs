@@ -6,9 +6,9 @@
 //! the device only after it knows that they are over.
 
 use super::finding::Defect;
-use super::lanes::LANES;
 use super::machine::{Machine, Stop};
 use super::warp::{State, Warp};
+use crate::program::WARP_LANES;
 
 impl Machine<'_> {
     /// A warp gives registers back, or takes some.
@@ -38,7 +38,7 @@ impl Machine<'_> {
     /// A warp goes on with so many registers a thread if the block has them.
     pub(super) fn take_registers(&mut self, warp: &mut Warp, place: usize, count: u32) {
         let held = warp.held.unwrap_or(self.program.entry_registers());
-        let threads = LANES as u32;
+        let threads = WARP_LANES as u32;
         let pool = &mut self.block.pools[warp.rank];
         match count.checked_sub(held) {
             None => *pool += (held - count) * threads,

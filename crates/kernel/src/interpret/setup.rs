@@ -15,6 +15,7 @@ use super::mixed::mixed_buffers;
 use crate::launch::grid_of;
 use crate::machine::MAX_SHARED;
 use crate::program::Program;
+use crate::program::WARP_LANES;
 use crate::program::memory::{BufferId, Role, Space};
 use crate::program::operation::Operation;
 use crate::program::scalar::{Scalar, reciprocal};
@@ -134,7 +135,7 @@ impl Setup {
         let reads =
             code.instructions().any(|own| matches!(own.operation, Operation::RemoteArrive { releases: false, .. }));
         let waits = program.waits_for_launches();
-        let padded = (program.threads as usize).next_multiple_of(super::lanes::LANES);
+        let padded = (program.threads as usize).next_multiple_of(WARP_LANES);
         let mixed = mixed_buffers(program, code);
         Ok(Setup {
             grid,

@@ -11,11 +11,12 @@ use std::fmt;
 use super::code::Node;
 use super::counts::Tally;
 use super::finding::{Findings, Thread};
-use super::lanes::{LANES, lanes};
+use super::lanes::lanes;
 use super::machine::{Machine, Stop};
 use super::reading::{Reading, Readings};
 use super::touch::{AccessKind, Memory, Touch};
 use super::warp::{State, Warp};
+use crate::program::WARP_LANES;
 use crate::program::memory::{BufferId, Role, Space};
 use crate::program::operation::Operation;
 use crate::program::register::Register;
@@ -301,10 +302,10 @@ impl<'i> Stepper<'i> {
         };
         let Some(Node::Instruction(instruction)) = self.machine.code.nodes.get(place) else { return (0, 0) };
         if counted(&instruction.operation) {
-            let (mut mask, mut addresses, mut bytes) = (0, [0; LANES], 0);
+            let (mut mask, mut addresses, mut bytes) = (0, [0; WARP_LANES], 0);
             for touch in self.touches(request).iter().filter(|touch| touch.by.place == place) {
                 if let Some(start) = self.shared_start(touch.span.memory.buffer) {
-                    let lane = touch.by.thread % LANES;
+                    let lane = touch.by.thread % WARP_LANES;
                     mask |= 1 << lane;
                     addresses[lane] = touch.span.address + start;
                     bytes = touch.span.bytes as u32;
@@ -385,7 +386,7 @@ impl<'i> Stepper<'i> {
             return Vec::new();
         };
         let number = rank * self.machine.setup.padded + thread.thread as usize;
-        let (warp, lane) = (number / LANES, number % LANES);
+        let (warp, lane) = (number / WARP_LANES, number % WARP_LANES);
         let mut held: Vec<Held<'i>> = Vec::new();
         let own = |(number, mask, _): &&(usize, u32, usize)| *number == warp && lanes(*mask).any(|own| own == lane);
         for (_, _, place) in self.executed.iter().filter(own) {

@@ -6,10 +6,11 @@
 
 use super::code::{Choice, Node, Turns};
 use super::finding::Defect;
-use super::lanes::{LANES, Lanes, lanes, signed};
+use super::lanes::{Lanes, lanes, signed};
 use super::machine::{Machine, Stop};
 use super::products::Sums;
 use super::schedule::Order;
+use crate::program::WARP_LANES;
 
 /// What a warp is inside of.
 #[derive(Debug)]
@@ -69,11 +70,11 @@ pub(super) struct Warp {
 impl Warp {
     /// A warp of a cluster whose blocks have so many threads.
     pub(super) fn new(number: usize, threads: u32, registers: usize) -> Warp {
-        let warps = (threads.div_ceil(LANES as u32) as usize).max(1);
+        let warps = (threads.div_ceil(WARP_LANES as u32) as usize).max(1);
         let (rank, local) = (number / warps, number % warps);
-        let here = threads.saturating_sub(LANES as u32 * local as u32).min(LANES as u32);
+        let here = threads.saturating_sub(WARP_LANES as u32 * local as u32).min(WARP_LANES as u32);
         let exists = ((1_u64 << here) - 1) as u32;
-        Warp { number, rank, local, exists, registers: vec![[0; LANES]; registers], ..Warp::default() }
+        Warp { number, rank, local, exists, registers: vec![[0; WARP_LANES]; registers], ..Warp::default() }
     }
 
     /// At the beginning of the program.
@@ -90,13 +91,13 @@ impl Warp {
 
     /// The number in the cluster of a lane's thread: blocks count as if their warps were full.
     pub(super) fn thread(&self, lane: usize) -> usize {
-        self.number * LANES + lane
+        self.number * WARP_LANES + lane
     }
 
     /// The numbers in the cluster of the threads of some lanes.
     pub(super) fn threads(&self, mask: u32) -> impl Iterator<Item = usize> + Clone {
-        let first = self.number * LANES;
-        (0..LANES).filter(move |lane| mask >> lane & 1 == 1).map(move |lane| first + lane)
+        let first = self.number * WARP_LANES;
+        (0..WARP_LANES).filter(move |lane| mask >> lane & 1 == 1).map(move |lane| first + lane)
     }
 
     /// The lanes in which a predicate is true.
@@ -143,7 +144,7 @@ impl Machine<'_> {
             let (from, to) = (signed(from[lane], 32), signed(to[lane], 32));
             if from < to { (to - from + step - 1) / step } else { 0 }
         };
-        let first = warp.mask.trailing_zeros() as usize % LANES;
+        let first = warp.mask.trailing_zeros() as usize % WARP_LANES;
         let own = count(first);
         let mut others = lanes(warp.mask).map(|lane| (lane, count(lane)));
         let differing = others.find(|(_, count)| *count != own).map(|(lane, count)| (lane, Some(count.unsigned_abs())));
@@ -191,7 +192,7 @@ impl Machine<'_> {
         let others = *self.block.turns.entry(key).or_insert(last.into()) != u64::from(last);
         if others || (last && holds != warp.mask) {
             let done = warp.path.last().map_or(0, |turn| u64::from(*turn)) + 1;
-            let lane = warp.mask.trailing_zeros() as usize % LANES;
+            let lane = warp.mask.trailing_zeros() as usize % WARP_LANES;
             let others = Some(done + u64::from(last));
             self.report(Defect::LoopBounds { turns: done, others }, turns.end, Some(warp.thread(lane)))?;
             return Err(Stop);
@@ -230,7 +231,7 @@ impl Machine<'_> {
             }
             let (a, b) = (warp.registers[chosen.then.index()], warp.registers[chosen.otherwise.index()]);
             let result = &mut warp.registers[chosen.result.index()];
-            for lane in 0..LANES {
+            for lane in 0..WARP_LANES {
                 result[lane] = if then >> lane & 1 == 1 { a[lane] } else { b[lane] };
             }
         }

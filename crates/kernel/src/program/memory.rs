@@ -61,9 +61,6 @@ pub struct Use {
     pub fewest_bytes: u32,
 }
 
-/// The bytes of a chunk, of which bulk copies take whole ones.
-pub(crate) const CHUNK: u32 = 16;
-
 /// A tensor in global memory, or an array in shared memory.
 #[derive(Debug, Clone)]
 pub struct Buffer {

@@ -4,7 +4,8 @@
 //! the lane it came from offered the right register. Plans are compared by the instructions that
 //! they take.
 
-use super::super::lanes::{LANES, Sources};
+use super::super::lanes::Sources;
+use crate::program::WARP_LANES;
 
 /// Moves from one distribution to another.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,7 +84,7 @@ pub(super) fn cheapest(from: &[Vec<i64>], to: &[Vec<i64>], words: u32) -> (Plan,
     let [stored, loaded] = [from, to].map(|table| table.first().map_or(0, Vec::len) as u32);
     let shared = through_shared(stored, loaded);
     let Some(moves) = moves(from, to) else { return (Plan::Shared, shared) };
-    let slanted = (0..LANES.trailing_zeros()).map(|shift| slanted_rounds(&moves, shift));
+    let slanted = (0..WARP_LANES.trailing_zeros()).map(|shift| slanted_rounds(&moves, shift));
     let plans = pull_rounds(&moves).into_iter().chain([push_rounds(&moves), xor_rounds(&moves)]).chain(slanted);
     let best = plans.map(|rounds| (cost(&rounds, words), rounds)).min_by_key(|(cost, _)| *cost);
     match best {
@@ -104,14 +105,14 @@ fn registers(from: &[Vec<i64>], to: &[Vec<i64>]) -> Option<Vec<usize>> {
 /// Where each lane takes each value from, the same in every warp: from itself where it can, else
 /// from the lane with the nearest number; none where some warp has it not.
 fn moves(from: &[Vec<i64>], to: &[Vec<i64>]) -> Option<Vec<Move>> {
-    if !from.len().is_multiple_of(LANES) {
+    if !from.len().is_multiple_of(WARP_LANES) {
         return None;
     }
-    let warps = from.len() / LANES;
+    let warps = from.len() / WARP_LANES;
     let holders: Vec<std::collections::HashMap<i64, Vec<(usize, usize)>>> = (0..warps)
         .map(|warp| {
             let mut holders: std::collections::HashMap<i64, Vec<(usize, usize)>> = std::collections::HashMap::new();
-            for (lane, row) in from[warp * LANES..(warp + 1) * LANES].iter().enumerate() {
+            for (lane, row) in from[warp * WARP_LANES..(warp + 1) * WARP_LANES].iter().enumerate() {
                 for (register, element) in row.iter().enumerate() {
                     holders.entry(*element).or_default().push((lane, register));
                 }
@@ -120,11 +121,11 @@ fn moves(from: &[Vec<i64>], to: &[Vec<i64>]) -> Option<Vec<Move>> {
         })
         .collect();
     let mut found = Vec::new();
-    for (lane, row) in to.iter().take(LANES).enumerate() {
+    for (lane, row) in to.iter().take(WARP_LANES).enumerate() {
         for (value, element) in row.iter().enumerate() {
             let of = |warp: usize| match warp {
                 0 => holders[0].get(element),
-                warp => holders[warp].get(&to[warp * LANES + lane][value]),
+                warp => holders[warp].get(&to[warp * WARP_LANES + lane][value]),
             };
             let mut places = of(0)?.clone();
             for warp in 1..warps {
@@ -140,7 +141,7 @@ fn moves(from: &[Vec<i64>], to: &[Vec<i64>]) -> Option<Vec<Move>> {
 
 /// A round of moves no two of which have one lane; none where a lane would offer two registers.
 fn round(moves: &[&Move]) -> Option<Round> {
-    let mut offered: [Option<usize>; LANES] = [None; LANES];
+    let mut offered: [Option<usize>; WARP_LANES] = [None; WARP_LANES];
     let mut sources = None;
     for one in moves {
         match offered[one.from] {
@@ -151,7 +152,7 @@ fn round(moves: &[&Move]) -> Option<Round> {
     }
     // Lanes that take nothing do as some other does.
     let other = sources.unwrap_or(0);
-    let mut from: [u8; LANES] = std::array::from_fn(|lane| (lane ^ other) as u8);
+    let mut from: [u8; WARP_LANES] = std::array::from_fn(|lane| (lane ^ other) as u8);
     for one in moves {
         from[one.lane] = one.from as u8;
     }
@@ -166,7 +167,7 @@ fn round(moves: &[&Move]) -> Option<Round> {
         sets.sort_unstable();
         sets
     };
-    let offers = collect((0..LANES).filter_map(|lane| Some((offered[lane]?, lane))).collect());
+    let offers = collect((0..WARP_LANES).filter_map(|lane| Some((offered[lane]?, lane))).collect());
     let keeps = collect(moves.iter().map(|one| (one.value, one.lane)).collect());
     Some(Round { offers, sources: Sources(from), keeps })
 }

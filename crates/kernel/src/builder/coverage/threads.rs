@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 
 use crate::interpret::compute::compute;
-use crate::interpret::lanes::{LANES, Lanes, signed};
+use crate::interpret::lanes::{Lanes, signed};
+use crate::program::WARP_LANES;
 use crate::program::operation::{Operation, Special};
 use crate::program::register::{Register, Width};
 use crate::program::{Instruction, Step};
@@ -48,14 +49,14 @@ impl ThreadValues {
         }
         chain.reverse();
         let mut values: HashMap<Register, Vec<i64>> = HashMap::new();
-        let mut registers: Vec<Lanes> = vec![[0; LANES]; widths.len()];
-        for warp in 0..(threads as usize).div_ceil(LANES) {
+        let mut registers: Vec<Lanes> = vec![[0; WARP_LANES]; widths.len()];
+        for warp in 0..(threads as usize).div_ceil(WARP_LANES) {
             let mut known = vec![false; widths.len()];
             for instruction in &chain {
                 let result = match &instruction.operation {
                     Operation::Special(Special::Thread) => {
                         registers[instruction.outputs[0].index()] =
-                            std::array::from_fn(|lane| (warp * LANES + lane) as u64);
+                            std::array::from_fn(|lane| (warp * WARP_LANES + lane) as u64);
                         true
                     }
                     Operation::Special(Special::Lane) => {
@@ -76,13 +77,13 @@ impl ThreadValues {
                 instruction.outputs.iter().for_each(|output| known[output.index()] = result);
             }
             for register in wanted.iter().filter(|register| known[register.index()]) {
-                let here = LANES.min(threads as usize - warp * LANES);
+                let here = WARP_LANES.min(threads as usize - warp * WARP_LANES);
                 let bits = widths[register.index()].bits();
                 let lanes = registers[register.index()][..here].iter();
                 let lanes = lanes.map(|value| if bits == 1 { (value & 1) as i64 } else { signed(*value, bits) });
                 let list = values.entry(*register).or_default();
                 // A register that is wanted twice has its values once.
-                if list.len() == warp * LANES {
+                if list.len() == warp * WARP_LANES {
                     list.extend(lanes);
                 }
             }

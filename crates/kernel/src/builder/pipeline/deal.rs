@@ -29,8 +29,6 @@ use crate::program::{Dealt, Location, Source};
 const MESSAGE: usize = 4;
 /// Messages for which there is room: one is read while the next is under way.
 const ROOM: i64 = 2;
-/// Threads of a warp.
-const LANES: u32 = 32;
 
 /// Numbers that a launch deals to its clusters: see [`Build::deal`].
 pub struct Deal<'k> {

@@ -4,8 +4,9 @@
 //! left open by the machine; here it is the first one.
 
 use super::Walk;
-use crate::interpret::lanes::{LANES, Lanes};
+use crate::interpret::lanes::Lanes;
 use crate::program::Instruction;
+use crate::program::WARP_LANES;
 use crate::program::operation::{Operation, shuffled};
 
 impl Walk<'_> {
@@ -19,11 +20,11 @@ impl Walk<'_> {
                 std::array::from_fn(|lane| held[shuffled(*shuffle, lane, from[lane])])
             }
             (Operation::Ballot, ..) => match instruction.inputs.first() {
-                Some(predicate) => [u64::from(self.holds(*predicate) & mask); LANES],
+                Some(predicate) => [u64::from(self.holds(*predicate) & mask); WARP_LANES],
                 None => return false,
             },
             (Operation::Elect, ..) => {
-                let first = mask.trailing_zeros() as usize % LANES;
+                let first = mask.trailing_zeros() as usize % WARP_LANES;
                 std::array::from_fn(|lane| u64::from(lane == first))
             }
             _ => return false,

@@ -4,8 +4,9 @@ use super::Walk;
 use crate::cost::requests::Request;
 use crate::cost::stores::Stored;
 use crate::interpret::counts::Class;
-use crate::interpret::lanes::{LANES, lanes as lanes_of};
+use crate::interpret::lanes::lanes as lanes_of;
 use crate::program::Instruction;
+use crate::program::WARP_LANES;
 use crate::program::memory::{Access, Space};
 use crate::program::operation::Operation;
 use crate::program::register::Register;
@@ -17,7 +18,7 @@ const ROW: u32 = 16;
 const SECTOR: u32 = 32;
 
 /// An address of each lane.
-type Addresses = [i64; LANES];
+type Addresses = [i64; WARP_LANES];
 
 impl Walk<'_> {
     /// Whether a load draws numbers that are dealt, and which ones is known: then it gets them.
@@ -31,7 +32,7 @@ impl Walk<'_> {
         let (own, clusters) = self.cluster();
         for (at, output) in (0..).zip(&instruction.outputs) {
             let number = self.drawn.saturating_add(at).saturating_mul(clusters).saturating_add(own);
-            self.registers[output.index()] = [number.min(end); LANES];
+            self.registers[output.index()] = [number.min(end); WARP_LANES];
             self.known[output.index()] = true;
         }
         self.drawn += if self.drawn == 0 { u64::from(dealt.first) } else { 1 };
@@ -48,7 +49,7 @@ impl Walk<'_> {
         let [columns, rows, _] = self.grid.map(u64::from);
         let before = x + columns * (y + rows * z);
         for output in &instruction.outputs {
-            self.registers[output.index()] = [before & u64::from(u32::MAX); LANES];
+            self.registers[output.index()] = [before & u64::from(u32::MAX); WARP_LANES];
             self.known[output.index()] = true;
         }
         true
@@ -146,7 +147,7 @@ impl Walk<'_> {
         let known = address.is_none_or(|address| self.is_known(address));
         let addresses = if known { self.addresses(access, address) } else { apart() };
         if let Some(asked) = self.asked.as_mut().filter(|_| known && lanes != 0) {
-            let lanes = (0..LANES as u32).filter(|lane| lanes >> lane & 1 == 1);
+            let lanes = (0..WARP_LANES as u32).filter(|lane| lanes >> lane & 1 == 1);
             asked.entry((place, which)).or_insert_with(|| Request {
                 source: *self.program.source(instruction.source),
                 class: Class::of(&instruction.operation),
@@ -182,7 +183,7 @@ impl Walk<'_> {
         if self.stores.as_ref().is_none_or(|stores| stores.to != access.buffer) {
             return;
         }
-        let (addresses, first) = (self.addresses(access, address), (self.warp * LANES) as u64);
+        let (addresses, first) = (self.addresses(access, address), (self.warp * WARP_LANES) as u64);
         if let Some(stores) = &mut self.stores {
             stores.known &= !open;
             let each = lanes_of(lanes).map(|lane| (first + lane as u64, addresses[lane]));
@@ -211,7 +212,7 @@ impl Walk<'_> {
     fn addresses(&self, access: &Access, register: Option<Register>) -> Addresses {
         let buffer = self.program.buffer(access.buffer);
         let offset = access.offset.wrapping_add(buffer.start.into());
-        let Some(register) = register else { return [offset; LANES] };
+        let Some(register) = register else { return [offset; WARP_LANES] };
         let wide = buffer.space == Space::Global;
         let extended = |value: u64| if wide { value as i64 } else { i64::from(value as u32 as i32) };
         self.registers[register.index()].map(|value| extended(value).wrapping_add(offset))

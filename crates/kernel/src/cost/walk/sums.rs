@@ -1,7 +1,8 @@
 //! What a walk counted, and how turns of a loop that do the same are multiplied.
 
 use crate::interpret::counts::Tally;
-use crate::interpret::lanes::{LANES, Lanes, low};
+use crate::interpret::lanes::{Lanes, low};
+use crate::program::WARP_LANES;
 
 /// The longest period of what a loop carries.
 const PERIOD: usize = 12;
@@ -77,7 +78,7 @@ pub(super) fn growth(states: &[Vec<Option<Lanes>>], widths: &[u32]) -> Option<(u
             if !as_known || (states.len() / 2 + period..=last).any(|at| grown(value, at) != wanted) {
                 return None;
             }
-            growth.push(wanted.unwrap_or([0; LANES]));
+            growth.push(wanted.unwrap_or([0; WARP_LANES]));
         }
         (states.len() / 2 + period < last).then_some((period, growth))
     })

@@ -7,7 +7,8 @@
 use super::sums::{Sums, growth};
 use super::{Uncounted, Walk};
 use crate::interpret::code::Turns;
-use crate::interpret::lanes::{LANES, Lanes, low, signed};
+use crate::interpret::lanes::{Lanes, low, signed};
+use crate::program::WARP_LANES;
 use crate::program::register::Register;
 
 /// Turns of a loop before some are passed over.
@@ -39,7 +40,7 @@ impl Walk<'_> {
         let mut history = History::default();
         let (mut index, mut turn) = (from, 0_u64);
         while index < to {
-            self.registers[step.index.index()] = [index as u64 & 0xffff_ffff; LANES];
+            self.registers[step.index.index()] = [index as u64 & 0xffff_ffff; WARP_LANES];
             self.known[step.index.index()] = true;
             self.range(turns.start + 1, turns.end, mask)?;
             let next = self.carry(turns);
@@ -70,7 +71,7 @@ impl Walk<'_> {
         if !self.is_known(step.from) || !self.is_known(step.to) {
             return Err(Uncounted::Loop { source: *self.program.source(step.source) });
         }
-        let lane = mask.trailing_zeros() as usize % LANES;
+        let lane = mask.trailing_zeros() as usize % WARP_LANES;
         let number = |register: Register| signed(self.registers[register.index()][lane], 32);
         let (from, to) = (number(step.from), number(step.to));
         let all = u64::try_from((to - from).max(0)).unwrap_or(0).div_ceil(u64::from(step.step.max(1)));

@@ -3,11 +3,11 @@
 //! Law: the lane that gives the address of a row touches that row.
 
 use super::{addresses, read_bytes, write_bytes};
-use crate::interpret::lanes::LANES;
 use crate::interpret::machine::{Machine, Stop};
 use crate::interpret::touch::{AccessKind, Memory, Span};
 use crate::interpret::warp::Warp;
 use crate::program::Instruction;
+use crate::program::WARP_LANES;
 use crate::program::memory::Access;
 
 /// Bytes of a row of a matrix.
@@ -21,12 +21,12 @@ impl Machine<'_> {
         place: usize,
         count: usize,
         access: &Access,
-        addresses: &[i64; LANES],
+        addresses: &[i64; WARP_LANES],
         kind: AccessKind,
     ) -> Result<u32, Stop> {
         let whole = Access { bits: 32, count: ROW / 4, ..*access };
         let givers = ((1_u64 << (8 * count)) - 1) as u32;
-        self.admit(warp, place, warp.mask & givers, &whole, (addresses, &[warp.rank; LANES]), kind)
+        self.admit(warp, place, warp.mask & givers, &whole, (addresses, &[warp.rank; WARP_LANES]), kind)
     }
 
     pub(in crate::interpret) fn load_matrix(

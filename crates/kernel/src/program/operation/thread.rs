@@ -4,9 +4,7 @@
 use std::fmt;
 
 use super::Number;
-
-/// Lanes of a warp.
-const WARP: usize = 32;
+use crate::program::WARP_LANES;
 
 /// One coordinate of three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,10 +63,10 @@ pub enum Shuffle {
 /// From which lane a lane takes; `index` is what the second register has.
 pub(crate) fn shuffled(shuffle: Shuffle, lane: usize, index: u64) -> usize {
     match shuffle {
-        Shuffle::Index => index as usize % WARP,
-        Shuffle::Butterfly(mask) => lane ^ (mask as usize % WARP),
+        Shuffle::Index => index as usize % WARP_LANES,
+        Shuffle::Butterfly(mask) => lane ^ (mask as usize % WARP_LANES),
         Shuffle::Up(by) => lane.checked_sub(by as usize).unwrap_or(lane),
-        Shuffle::Down(by) => Some(lane.saturating_add(by as usize)).filter(|from| *from < WARP).unwrap_or(lane),
+        Shuffle::Down(by) => Some(lane.saturating_add(by as usize)).filter(|from| *from < WARP_LANES).unwrap_or(lane),
     }
 }
 

@@ -3,12 +3,10 @@
 use tilewright_atoms::Major;
 
 use super::Checker;
+use crate::program::WARP_LANES;
 use crate::program::memory::{Access, Space};
 use crate::program::operation::{Binary, Format, Number, Operation, Shuffle, Unary};
 use crate::program::register::Width;
-
-/// Lanes of a warp.
-const WARP: u32 = 32;
 
 /// A wait leaves fewer groups of products of four warps than these under way (PTX ISA,
 /// `wgmma.wait_group`).
@@ -118,7 +116,7 @@ impl Checker<'_> {
             }
             Operation::Shuffle(Shuffle::Index) => exactly(&[Bits32; 2], &[Bits32]),
             Operation::Shuffle(Shuffle::Butterfly(lanes) | Shuffle::Up(lanes) | Shuffle::Down(lanes)) => {
-                *lanes < WARP && exactly(&[Bits32], &[Bits32])
+                *lanes < WARP_LANES as u32 && exactly(&[Bits32], &[Bits32])
             }
             Operation::Ballot => exactly(&[Predicate], &[Bits32]),
             Operation::Load(access) => {
@@ -170,7 +168,7 @@ impl Checker<'_> {
                 exactly(&[], &[]) && (24..=256).contains(count) && count.is_multiple_of(8)
             }
             Operation::NamedBarrier { number, threads } | Operation::NamedArrive { number, threads } => {
-                exactly(&[], &[]) && (1..16).contains(number) && *threads > 0 && threads % 32 == 0
+                exactly(&[], &[]) && (1..16).contains(number) && *threads > 0 && threads % WARP_LANES as u32 == 0
             }
             Operation::LoadMatrix { access, .. } => {
                 let (address, _) = self.matrices(access)?;

@@ -3,9 +3,10 @@
 use tilewright_layout::Extent;
 
 use super::super::super::core::Core;
-use super::{LANES, MESSAGE, refuse};
+use super::{MESSAGE, refuse};
 use crate::error::Reason;
 use crate::program::Program;
+use crate::program::WARP_LANES;
 
 impl Core {
     /// How many warps a block has, and how many blocks a cluster, where numbers may be dealt.
@@ -30,7 +31,7 @@ impl Core {
         if (y, z) != (1, 1) {
             return Err(refuse("clusters along the first axis take numbers"));
         }
-        Ok((threads.div_ceil(LANES), x))
+        Ok((threads.div_ceil(WARP_LANES as u32), x))
     }
 
     /// Refuses turns of numbers that are dealt, where not all clusters have them once.
