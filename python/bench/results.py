@@ -174,7 +174,7 @@ def atoms():
     """Products of tile programs by the instructions that they name, single warps' and those of four."""
 
     def product(target, factors, total):
-        @tw.tile(grid=("ceil(M/64)", "ceil(N/64)"), target=target)
+        @tw.tile(grid=("ceil(M/64)", "ceil(N/64)"), machine=target)
         def named(a: tw.Input("bf16", "(M,K{div=8}):(K,1)"), b: tw.Input("bf16", "(K,N{div=8}):(N,1)"), c: tw.Output("f32", "(M,N):(N,1)")):
             i, j = tw.tile.block.x, tw.tile.block.y
             sums = tw.tile.carry(tw.tile.full((64, 64), 0.0))

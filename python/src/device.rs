@@ -34,13 +34,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A device and the streams of other libraries on it.
-struct Opened {
-    device: Device,
+pub(crate) struct Opened {
+    pub(crate) device: Device,
     streams: Mutex<HashMap<usize, Arc<Stream>>>,
 }
 
 /// The device of a number, opened once.
-fn opened(py: Python<'_>, ordinal: usize) -> PyResult<Arc<Opened>> {
+pub(crate) fn opened(py: Python<'_>, ordinal: usize) -> PyResult<Arc<Opened>> {
     static DEVICES: OnceLock<Mutex<HashMap<usize, Arc<Opened>>>> = OnceLock::new();
     let devices = DEVICES.get_or_init(Mutex::default);
     if let Some(known) = locked(devices).get(&ordinal) {
@@ -341,14 +341,6 @@ impl Launcher {
 #[pyo3(signature = (ordinal = 0))]
 pub fn device_name(py: Python<'_>, ordinal: usize) -> PyResult<String> {
     Ok(opened(py, ordinal)?.device.name().to_string())
-}
-
-/// For which target kernels on a device are written.
-#[pyfunction]
-#[pyo3(signature = (ordinal = 0))]
-pub fn device_target(py: Python<'_>, ordinal: usize) -> PyResult<&'static str> {
-    let target = opened(py, ordinal)?.device.target();
-    Ok(target.map_err(|error| refusal::of_gpu(py, &error))?.name())
 }
 
 /// How many devices there are: 0 where there is no driver.

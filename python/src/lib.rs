@@ -51,7 +51,7 @@ mod _native {
     #[pymodule_export]
     use super::claim::{check_call, check_equal, derivation, operations};
     #[pymodule_export]
-    use super::device::{Calls, Launcher, device_count, device_name, device_target};
+    use super::device::{Calls, Launcher, device_count, device_name};
     #[pymodule_export]
     use super::function::{Function, functions, spelling};
     #[pymodule_export]

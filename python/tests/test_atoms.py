@@ -53,10 +53,10 @@ def agrees(kernel, dtype):
 @pytest.mark.parametrize("element, dtype", [("f16", np.float16), ("bf16", ml_dtypes.bfloat16)])
 def test_products_by_the_instruction_that_is_named(element, dtype):
     types = element.upper()
-    by_warps = product(element, total=WARP.format(types), target="sm_90a")
+    by_warps = product(element, total=WARP.format(types), machine="sm_90a")
     agrees(by_warps, dtype)
     assert "mma.sync.aligned.m16n8k16" in by_warps.ptx("sm_90a") and "wgmma" not in by_warps.ptx("sm_90a")
-    by_groups = product(element, total=GROUP.format(types), target="sm_90a")
+    by_groups = product(element, total=GROUP.format(types), machine="sm_90a")
     agrees(by_groups, dtype)
     assert "wgmma.mma_async.sync.aligned.m64n64k16" in by_groups.ptx("sm_90a")
 
@@ -70,7 +70,7 @@ def test_products_by_the_instruction_that_is_named(element, dtype):
     ],
 )
 def test_factors_come_as_they_are_named(left, right, target, has, lacks):
-    kernel = product(left=left, right=right, target=target)
+    kernel = product(left=left, right=right, machine=target)
     agrees(kernel, np.float16)
     written = kernel.ptx("sm_90a")
     assert all(word in written for word in has) and not any(word in written for word in lacks)
@@ -105,12 +105,12 @@ def test_what_cannot_be_given_so_is_refused_at_its_line():
             kernel.program()
         assert (refused.value.code, refused.value.filename) == (code, __file__)
     with pytest.raises(ValueError, match="sm_80"):
-        product(target="sm_1").program()
+        product(machine="sm_1").program()
 
 
 def test_an_explanation_has_pictures():
     for target, name in [(None, "v"), ("sm_90a", "v")]:
-        explained = product(target=target).explain()
+        explained = product(machine=target).explain()
         assert isinstance(explained, str) and "cycles of a multiprocessor" in explained
         assert explained.pictures
         in_shared = [names for names in explained.pictures if names.endswith("in shared memory")]

@@ -12,7 +12,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
+use tilewright::gpu::Device;
 use tilewright::kernel::interpret::{AccessCount, CheckError, Class};
+use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernel::{Coverage, Element, Kernel, Program, Written};
 use tilewright::kernels::{self, Entry, PlanError, Planned, Report, Unchecked};
@@ -50,9 +52,10 @@ pub enum Action {
     Emit {
         #[command(flatten)]
         kernel: Choice,
-        /// The processor to write for: sm_80, sm_89 or sm_90a.
-        #[arg(long, value_name = "ARCH", default_value = "sm_80", value_parser = target)]
-        arch: Target,
+        /// The target to write for: sm_80, sm_89 or sm_90a, planned for an A100, an RTX 4090 or an
+        /// H200. Without it and without --machine: sm_80.
+        #[arg(long, value_name = "ARCH", value_parser = target, conflicts_with = "machine")]
+        arch: Option<Target>,
         /// Which launch, where the kernel takes two: 1 or 2.
         #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_negative_numbers = true)]
         launch: i64,
@@ -71,10 +74,6 @@ pub enum Action {
     Cost {
         #[command(flatten)]
         kernel: Choice,
-        /// The machine: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or `device`
-        /// for the first GPU.
-        #[arg(long, alias = "target", value_name = "NAME", default_value = "H200")]
-        machine: String,
     },
     /// A tile program: the layout that each value has, what the next best would have cost, and the
     /// conversions between. -o FILE.ptx writes the kernel, -o FILE.html a page with pictures,
@@ -91,9 +90,14 @@ pub enum Action {
         /// --json, what a launch passes.
         #[arg(value_name = "SIZE=NUMBER", value_parser = size)]
         sizes: Vec<(String, i64)>,
-        /// The processor to write for: sm_80, sm_89 or sm_90a.
-        #[arg(long, value_name = "ARCH", default_value = "sm_80", value_parser = target)]
-        arch: Target,
+        /// The target to write for: sm_80, sm_89 or sm_90a, planned for an A100, an RTX 4090 or an
+        /// H200. Without it and without --machine: sm_80.
+        #[arg(long, value_name = "ARCH", value_parser = target, conflicts_with = "machine")]
+        arch: Option<Target>,
+        /// The GPU to plan for: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or
+        /// `device` for the first one here.
+        #[arg(long, value_name = "NAME")]
+        machine: Option<String>,
         #[command(flatten)]
         options: explain::Options,
     },
@@ -120,6 +124,26 @@ pub struct Choice {
     /// The type of the elements, as f32 or bf16; else the first that the kernel takes.
     #[arg(long = "type", value_name = "TYPE")]
     element: Option<String>,
+    /// The GPU to plan for: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or
+    /// `device` for the first one here; else an H200, or for `bench` the device.
+    #[arg(long, alias = "target", value_name = "NAME")]
+    machine: Option<String>,
+}
+
+/// The machine of this name; `device` is the first GPU.
+fn machine_of(name: &str) -> Result<Machine, Failure> {
+    if name.eq_ignore_ascii_case("device") {
+        return Ok(Device::open(0)?.machine()?);
+    }
+    Machine::named(name).ok_or_else(|| {
+        let known = format!("{}, device", Machine::NAMES.join(", "));
+        PlanError::Unknown { what: "machine", given: name.to_owned(), known }.into()
+    })
+}
+
+/// The machine to write text for: the one of this name, or a card that runs a target's code.
+fn machine_for(name: Option<&str>, arch: Option<Target>) -> Result<Machine, Failure> {
+    name.map_or_else(|| Ok(Machine::of_target(arch.unwrap_or(Target::Sm80))), machine_of)
 }
 
 fn target(name: &str) -> Result<Target, String> {
@@ -140,9 +164,14 @@ fn size(text: &str) -> Result<(String, i64), String> {
 }
 
 impl Choice {
+    /// The machine to plan for.
+    fn machine(&self) -> Result<Machine, Failure> {
+        machine_of(self.machine.as_deref().unwrap_or("H200"))
+    }
+
     /// The kernel at its own sizes, where none are given: those of a check, or the large ones of a
     /// measurement.
-    fn planned(&self, large: bool) -> Result<(&'static Entry, Planned), Failure> {
+    fn planned(&self, machine: &Machine, large: bool) -> Result<(&'static Entry, Planned), Failure> {
         let entry = kernels::named(&self.name)?;
         let sizes: Vec<(&str, i64)> = self.sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
         let element = self.element.as_deref().map(|name| {
@@ -153,7 +182,8 @@ impl Choice {
             })
         });
         let element = element.transpose()?;
-        let planned = if large { entry.plan_large(&sizes, element)? } else { entry.plan(&sizes, element)? };
+        let planned =
+            if large { entry.plan_large(machine, &sizes, element)? } else { entry.plan(machine, &sizes, element)? };
         Ok((entry, planned))
     }
 }
@@ -162,32 +192,48 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
     match action {
         Action::List => list(terminal),
         Action::Show { kernel } => match Tile::chosen(kernel)? {
-            Some(tile) => tiles::show(&tile, terminal),
+            Some(tile) => tiles::show(&tile, &machine_for(kernel.machine.as_deref(), None)?, terminal),
             None => show(kernel, terminal),
         },
         Action::Emit { kernel, arch, launch, output } => match Tile::chosen(kernel)? {
             Some(_) if *launch != 1 => Err(of_launch(*launch, 1)),
-            Some(tile) => tiles::emit(&tile, *arch, output.as_deref(), terminal),
-            None => emit(kernel, *arch, *launch, output.as_ref(), terminal),
+            Some(tile) => {
+                let machine = machine_for(kernel.machine.as_deref(), *arch)?;
+                tiles::emit(&tile, &machine, output.as_deref(), terminal)
+            }
+            None => {
+                let machine = machine_for(kernel.machine.as_deref(), *arch)?;
+                emit(kernel, &machine, *launch, output.as_ref(), terminal)
+            }
         },
         Action::Check { kernel } => match Tile::chosen(kernel)? {
-            Some(tile) => tiles::check(&tile, &kernel.sizes, terminal),
+            Some(tile) => {
+                let machine = machine_for(kernel.machine.as_deref(), None)?;
+                tiles::check(&tile, &kernel.sizes, &machine, terminal)
+            }
             None => check(kernel, terminal),
         },
-        Action::Cost { kernel, machine } => {
+        Action::Cost { kernel } => {
+            let machine = kernel.machine()?;
             if let Some(tile) = Tile::chosen(kernel)? {
-                return tiles::cost(&tile, &kernel.sizes, machine, terminal);
+                return tiles::cost(&tile, &kernel.sizes, &machine, terminal);
             }
-            let (entry, planned) = kernel.planned(true)?;
-            cost::run(entry, &planned, machine, terminal)
+            let (entry, planned) = kernel.planned(&machine, true)?;
+            cost::run(entry, &planned, &machine, terminal)
         }
-        Action::Explain { file, sizes, arch, options } => explain::run(file, sizes, *arch, options, terminal),
+        Action::Explain { file, sizes, arch, machine, options } => {
+            let machine = machine_for(machine.as_deref(), *arch)?;
+            explain::run(file, sizes, &machine, options, terminal)
+        }
         Action::Bench { kernel, turns } => {
+            let machine = kernel.machine.as_deref().map(machine_of).transpose()?;
             if let Some(tile) = Tile::chosen(kernel)? {
-                return tiles::bench(&tile, &kernel.sizes, *turns, terminal);
+                return tiles::bench(&tile, &kernel.sizes, machine, *turns, terminal);
             }
-            let (entry, planned) = kernel.planned(true)?;
-            bench::run(entry, &planned, *turns, terminal)
+            let device = Device::open(0)?;
+            let machine = machine.map_or_else(|| device.machine(), Ok)?;
+            let (entry, planned) = kernel.planned(&machine, true)?;
+            bench::run(&device, entry, &planned, *turns, terminal)
         }
     }
 }
@@ -197,7 +243,7 @@ fn list(terminal: &mut Terminal) -> Result<(), Failure> {
     for entry in kernels::library() {
         let types: Vec<&str> = entry.types.iter().map(|known| known.name()).collect();
         if terminal.json {
-            let planned = entry.plan(&[], None)?;
+            let planned = entry.plan(&Machine::of_target(Target::Sm90a), &[], None)?;
             let least = ptx::least(planned.kernel().program())?;
             let sizes: serde_json::Map<String, Json> =
                 entry.sizes.iter().map(|(name, size)| ((*name).to_owned(), Json::from(*size))).collect();
@@ -253,7 +299,7 @@ fn sizes_of(planned: &Planned) -> Json {
 }
 
 fn show(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
-    let (entry, planned) = kernel.planned(false)?;
+    let (entry, planned) = kernel.planned(&kernel.machine()?, false)?;
     if terminal.json {
         let mut object = json!({ "name": entry.name, "plan": planned.plan(), "outputs": outputs_of(&planned) });
         crate::json::extend(&mut object, launch(planned.kernel().program()));
@@ -297,13 +343,12 @@ fn of_launch(launch: i64, count: usize) -> Failure {
 
 fn emit(
     kernel: &Choice,
-    arch: Target,
+    machine: &Machine,
     launch: i64,
     output: Option<&PathBuf>,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let (entry, planned) = kernel.planned(false)?;
-    let planned = planned.on(arch);
+    let ((entry, planned), arch) = (kernel.planned(machine, false)?, machine.target);
     let before = launch.checked_sub(1).and_then(|before| usize::try_from(before).ok());
     let launched = before.and_then(|before| planned.launches().nth(before));
     let launched = launched.ok_or_else(|| of_launch(launch, planned.launches().count()))?;
@@ -318,7 +363,7 @@ fn emit(
 }
 
 fn check(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
-    let (entry, planned) = kernel.planned(false)?;
+    let (entry, planned) = kernel.planned(&kernel.machine()?, false)?;
     match planned.check() {
         Ok(report) => passed(entry, &planned, &report, terminal),
         Err(Unchecked::Interpreter(error)) => Err(unchecked(&error, terminal)?),

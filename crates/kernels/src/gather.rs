@@ -17,11 +17,10 @@ use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 use crate::error::PlanError;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
+use crate::units::VECTOR;
 
 /// Threads of a block.
 const THREADS: i64 = 256;
-/// The widest access of a thread, in bytes.
-const VECTOR: i64 = 16;
 
 /// A kernel that picks `picked` rows of a row-major matrix of `rows` rows of `columns` elements, by
 /// numbers of type i32.

@@ -2,7 +2,8 @@
 //!
 //! Each function here looks at the layouts of its tensors, decides how a GPU should do the work,
 //! and returns the kernel with its plan: a few lines that say what was chosen and why. Nothing but
-//! layouts, sizes and types is looked at, so a plan can be made, read and checked on any machine.
+//! layouts, sizes, types and what the GPU has ([`Machine`](tilewright_kernel::machine::Machine)) is
+//! looked at, so a plan for any GPU can be made, read and checked on any computer.
 //!
 //! | function | what the kernel does |
 //! |---|---|
@@ -17,13 +18,15 @@
 //!
 //! ```
 //! use tilewright_kernel::Element;
-//! use tilewright_kernel::ptx::{self, Target};
+//! use tilewright_kernel::machine::Machine;
+//! use tilewright_kernel::ptx;
 //! use tilewright_kernels::softmax;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let planned = softmax(1024, Element::Bf16)?;
+//! let a100: Machine = "A100".parse()?;
+//! let planned = softmax(&a100, (1024, Element::Bf16))?;
 //! println!("{planned}"); // what was chosen
-//! let text = ptx::write(planned.kernel().program(), Target::Sm80)?;
+//! let text = ptx::write(planned.kernel().program(), a100.target)?;
 //! assert!(text.contains(".entry"));
 //! # Ok(())
 //! # }
@@ -34,11 +37,11 @@ mod error;
 mod explanation;
 mod expression;
 mod extremes;
+mod fitted;
 mod gather;
 pub mod gemm;
 mod group_product;
 mod library;
-mod long_rows;
 mod map;
 mod meaning;
 mod norm;
@@ -49,6 +52,7 @@ mod relayout;
 mod rows;
 mod softmax;
 mod tiled_add;
+mod units;
 
 pub use axes::Axis;
 pub use error::PlanError;
@@ -59,11 +63,11 @@ pub use group_product::group_product;
 pub use library::{Entry, library, named};
 pub use map::{Placed, map, map_at};
 pub use meaning::{Definition, Report, Unchecked, Wanted, any_numbers, bits_at};
-pub use norm::{Norm, layer_norm, layer_norm_of, layer_norm_with, rms_norm, rms_norm_of, rms_norm_with};
+pub use norm::{Norm, layer_norm, rms_norm};
 pub use planned::Planned;
 pub use product::product;
 pub use reduce::{Indices, Statistic, indices_of_greatest, reduce, reduce_at};
-pub use relayout::{Place, relayout, relayout_for};
+pub use relayout::{Place, relayout};
 pub use rows::RowMatrix;
-pub use softmax::{softmax, softmax_of};
+pub use softmax::softmax;
 pub use tiled_add::tiled_add;

@@ -5,13 +5,14 @@
 
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::SetupError;
+use tilewright_kernel::machine::Machine;
 use tilewright_layout::{Layout, Tree};
 
 use crate::error::PlanError;
 use crate::planned::Planned;
 use crate::{
-    Expression, RowMatrix, Statistic, gather, group_product, layer_norm_of, map, product, reduce, relayout,
-    rms_norm_of, scatter, softmax_of, tiled_add,
+    Expression, RowMatrix, Statistic, gather, group_product, layer_norm, map, product, reduce, relayout, rms_norm,
+    scatter, softmax, tiled_add,
 };
 
 /// A kernel of the library, by its name: see [`library()`].
@@ -27,7 +28,7 @@ pub struct Entry {
     pub large: &'static [i64],
     /// The types of elements that it takes, the first where none is given.
     pub types: &'static [Element],
-    plan: fn(&[i64], Element) -> Result<Planned, PlanError>,
+    plan: fn(&Machine, &[i64], Element) -> Result<Planned, PlanError>,
 }
 
 const STORED: &[Element] = &[
@@ -54,9 +55,9 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 10_000)],
         large: &[1 << 28],
         types: STORED,
-        plan: |sizes, element| {
+        plan: |machine, sizes, element| {
             let layout: Layout = format!("{}:1", sizes[0]).parse()?;
-            relayout(&layout, element, &layout, element)
+            relayout(machine, &layout, element, &layout, element)
         },
     },
     Entry {
@@ -65,10 +66,10 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 300), ("N", 200)],
         large: &[16_384, 16_384],
         types: STORED,
-        plan: |sizes, element| {
+        plan: |machine, sizes, element| {
             let [m, n] = [sizes[0], sizes[1]];
             let (from, to): (Layout, Layout) = (format!("({m},{n}):({n},1)").parse()?, format!("({m},{n})").parse()?);
-            relayout(&from, element, &to, element)
+            relayout(machine, &from, element, &to, element)
         },
     },
     Entry {
@@ -77,9 +78,9 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("A", 1), ("B", 1), ("C", 6), ("D", 10), ("E", 7), ("F", 9), ("ORDER", 15_432)],
         large: &[1, 1, 64, 512, 32, 512, 15_432],
         types: STORED,
-        plan: |sizes, element| {
+        plan: |machine, sizes, element| {
             let (from, to) = (permuted(&sizes[..6], 12_345)?, permuted(&sizes[..6], sizes[6])?);
-            relayout(&from, element, &to, element)
+            relayout(machine, &from, element, &to, element)
         },
     },
     Entry {
@@ -88,7 +89,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 50), ("N", 260)],
         large: &[16_384, 16_384],
         types: &[Element::F32, Element::F16, Element::Bf16, Element::F64, Element::I32],
-        plan: |sizes, element| {
+        plan: |_, sizes, element| {
             let elements = sizes[0].saturating_mul(sizes[1]);
             let bytes = elements.saturating_mul(3 * i64::from(element.bytes()));
             Ok(tiled_add(element)?.moving(bytes).computing(elements).sized(&[("M", sizes[0]), ("N", sizes[1])]))
@@ -100,9 +101,9 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 150), ("N", 140), ("K", 88)],
         large: &[4096, 4096, 4096],
         types: &[Element::Bf16, Element::F16],
-        plan: |sizes, element| {
+        plan: |machine, sizes, element| {
             let [m, n, k] = [sizes[0], sizes[1], sizes[2]];
-            Ok(of_product(product(element, element, [m, n, k])?, [m, n, k]))
+            Ok(of_product(product(machine, element, element, [m, n, k])?, [m, n, k]))
         },
     },
     Entry {
@@ -111,7 +112,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 150), ("N", 264), ("K", 136)],
         large: &[4096, 4096, 4096],
         types: &[Element::Bf16, Element::F16],
-        plan: |sizes, element| {
+        plan: |_, sizes, element| {
             let [m, n, k] = [sizes[0], sizes[1], sizes[2]];
             Ok(of_product(group_product(element, [m, n, k])?, [m, n, k]))
         },
@@ -122,10 +123,10 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 10_000)],
         large: &[1 << 28],
         types: COMPUTED,
-        plan: |sizes, element| {
+        plan: |machine, sizes, element| {
             let layout: Layout = format!("{}:1", sizes[0]).parse()?;
             let tensor = (&layout, element);
-            map(&(Expression::input(0) + Expression::input(1)), &[tensor, tensor], tensor)
+            map(machine, &(Expression::input(0) + Expression::input(1)), &[tensor, tensor], tensor)
         },
     },
     Entry {
@@ -134,10 +135,10 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 10_000)],
         large: &[1 << 28],
         types: COMPUTED,
-        plan: |sizes, element| {
+        plan: |machine, sizes, element| {
             let layout: Layout = format!("{}:1", sizes[0]).parse()?;
             let other = if element == Element::F32 { Element::Bf16 } else { Element::F32 };
-            map(&Expression::input(0), &[(&layout, element)], (&layout, other))
+            map(machine, &Expression::input(0), &[(&layout, element)], (&layout, other))
         },
     },
     Entry {
@@ -146,12 +147,12 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 50), ("N", 300)],
         large: &[16_384, 16_384],
         types: COMPUTED,
-        plan: |sizes, element| {
+        plan: |machine, sizes, element| {
             let [m, n] = [sizes[0], sizes[1]];
             let (matrix, row): (Layout, Layout) =
                 (format!("({m},{n}):({n},1)").parse()?, format!("({m},{n}):(0,1)").parse()?);
             let clipped = (Expression::input(0) + Expression::input(1)).max(Expression::constant(0.0));
-            map(&clipped, &[(&matrix, element), (&row, element)], (&matrix, Element::F32))
+            map(machine, &clipped, &[(&matrix, element), (&row, element)], (&matrix, Element::F32))
         },
     },
     Entry {
@@ -160,7 +161,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("K", 20), ("M", 50), ("N", 72)],
         large: &[1 << 17, 1 << 16, 4096],
         types: STORED,
-        plan: |sizes, element| gather(sizes[0], sizes[1], sizes[2], element),
+        plan: |_, sizes, element| gather(sizes[0], sizes[1], sizes[2], element),
     },
     Entry {
         name: "scatter",
@@ -168,7 +169,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("K", 50), ("M", 20), ("N", 72)],
         large: &[1 << 17, 1 << 16, 4096],
         types: STORED,
-        plan: |sizes, element| scatter(sizes[0], sizes[1], sizes[2], element),
+        plan: |_, sizes, element| scatter(sizes[0], sizes[1], sizes[2], element),
     },
     Entry {
         name: "softmax",
@@ -176,7 +177,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 5), ("N", 1000)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| Ok(rowwise(softmax_of(rows(sizes, element))?, sizes, element, 0)),
+        plan: |machine, sizes, element| Ok(rowwise(softmax(machine, rows(sizes, element))?, sizes, element, 0)),
     },
     Entry {
         name: "rms_norm",
@@ -184,7 +185,9 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 5), ("N", 1000)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| Ok(rowwise(rms_norm_of(rows(sizes, element), EPSILON)?, sizes, element, 1)),
+        plan: |machine, sizes, element| {
+            Ok(rowwise(rms_norm(machine, rows(sizes, element), EPSILON)?, sizes, element, 1))
+        },
     },
     Entry {
         name: "layer_norm",
@@ -192,7 +195,9 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 5), ("N", 1000)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| Ok(rowwise(layer_norm_of(rows(sizes, element), EPSILON)?, sizes, element, 2)),
+        plan: |machine, sizes, element| {
+            Ok(rowwise(layer_norm(machine, rows(sizes, element), EPSILON)?, sizes, element, 2))
+        },
     },
     Entry {
         name: "sum_rows",
@@ -200,7 +205,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::Sum, sizes, &[1], element),
+        plan: |machine, sizes, element| along(machine, Statistic::Sum, sizes, &[1], element),
     },
     Entry {
         name: "mean_rows",
@@ -208,7 +213,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::Mean, sizes, &[1], element),
+        plan: |machine, sizes, element| along(machine, Statistic::Mean, sizes, &[1], element),
     },
     Entry {
         name: "norm_rows",
@@ -216,7 +221,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::Norm, sizes, &[1], element),
+        plan: |machine, sizes, element| along(machine, Statistic::Norm, sizes, &[1], element),
     },
     Entry {
         name: "max_rows",
@@ -224,7 +229,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::Maximum, sizes, &[1], element),
+        plan: |machine, sizes, element| along(machine, Statistic::Maximum, sizes, &[1], element),
     },
     Entry {
         name: "argmax_rows",
@@ -232,7 +237,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::ArgMaximum, sizes, &[1], element),
+        plan: |machine, sizes, element| along(machine, Statistic::ArgMaximum, sizes, &[1], element),
     },
     Entry {
         name: "sum_columns",
@@ -240,7 +245,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::Sum, sizes, &[0], element),
+        plan: |machine, sizes, element| along(machine, Statistic::Sum, sizes, &[0], element),
     },
     Entry {
         name: "mean_columns",
@@ -248,7 +253,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::Mean, sizes, &[0], element),
+        plan: |machine, sizes, element| along(machine, Statistic::Mean, sizes, &[0], element),
     },
     Entry {
         name: "norm_columns",
@@ -256,7 +261,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::Norm, sizes, &[0], element),
+        plan: |machine, sizes, element| along(machine, Statistic::Norm, sizes, &[0], element),
     },
     Entry {
         name: "max_columns",
@@ -264,7 +269,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::Maximum, sizes, &[0], element),
+        plan: |machine, sizes, element| along(machine, Statistic::Maximum, sizes, &[0], element),
     },
     Entry {
         name: "argmax_columns",
@@ -272,7 +277,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::ArgMaximum, sizes, &[0], element),
+        plan: |machine, sizes, element| along(machine, Statistic::ArgMaximum, sizes, &[0], element),
     },
     Entry {
         name: "sum_all",
@@ -280,7 +285,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 40_000)],
         large: &[1 << 28],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::Sum, sizes, &[0], element),
+        plan: |machine, sizes, element| along(machine, Statistic::Sum, sizes, &[0], element),
     },
     Entry {
         name: "mean_all",
@@ -288,7 +293,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 40_000)],
         large: &[1 << 28],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::Mean, sizes, &[0], element),
+        plan: |machine, sizes, element| along(machine, Statistic::Mean, sizes, &[0], element),
     },
     Entry {
         name: "norm_all",
@@ -296,7 +301,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 40_000)],
         large: &[1 << 28],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::Norm, sizes, &[0], element),
+        plan: |machine, sizes, element| along(machine, Statistic::Norm, sizes, &[0], element),
     },
     Entry {
         name: "max_all",
@@ -304,7 +309,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 40_000)],
         large: &[1 << 28],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::Maximum, sizes, &[0], element),
+        plan: |machine, sizes, element| along(machine, Statistic::Maximum, sizes, &[0], element),
     },
     Entry {
         name: "argmax_all",
@@ -312,7 +317,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("N", 40_000)],
         large: &[1 << 28],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::ArgMaximum, sizes, &[0], element),
+        plan: |machine, sizes, element| along(machine, Statistic::ArgMaximum, sizes, &[0], element),
     },
     Entry {
         name: "sum_modes",
@@ -320,7 +325,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("A", 5), ("B", 6), ("C", 7), ("D", 8), ("MODES", 13)],
         large: &[64, 512, 32, 512, 13],
         types: FLOATS,
-        plan: |sizes, element| along(Statistic::Sum, &sizes[..4], &digits(sizes[4])?, element),
+        plan: |machine, sizes, element| along(machine, Statistic::Sum, &sizes[..4], &digits(sizes[4])?, element),
     },
 ];
 
@@ -345,9 +350,15 @@ fn rowwise(planned: Planned, sizes: &[i64], element: Element, rows: i64) -> Plan
 }
 
 /// A statistic along modes of a row-major tensor.
-fn along(statistic: Statistic, sizes: &[i64], modes: &[usize], element: Element) -> Result<Planned, PlanError> {
+fn along(
+    machine: &Machine,
+    statistic: Statistic,
+    sizes: &[i64],
+    modes: &[usize],
+    element: Element,
+) -> Result<Planned, PlanError> {
     let layout = Layout::row_major(&Tree::flat(sizes.iter().copied())?)?;
-    reduce(statistic, (&layout, element), modes)
+    reduce(machine, statistic, (&layout, element), modes)
 }
 
 /// What a product of 16-bit elements moves and computes.
@@ -402,10 +413,12 @@ fn permuted(shape: &[i64], order: i64) -> Result<Layout, PlanError> {
 /// All kernels.
 ///
 /// ```
+/// use tilewright_kernel::machine::Machine;
 /// use tilewright_kernels::library;
 ///
+/// let h200 = Machine::named("H200").unwrap();
 /// let transpose = library().iter().find(|entry| entry.name == "transpose").unwrap();
-/// let planned = transpose.plan(&[("M", 1024)], None).unwrap();
+/// let planned = transpose.plan(&h200, &[("M", 1024)], None).unwrap();
 /// assert!(planned.plan()[0].starts_with("f32 (1024,"), "{planned}");
 /// ```
 pub fn library() -> &'static [Entry] {
@@ -428,23 +441,34 @@ pub fn named(name: &str) -> Result<&'static Entry, PlanError> {
 const MAX_SIZE: i64 = 1 << 40;
 
 impl Entry {
-    /// The kernel for these sizes and this type; those that are not given are the entry's own.
+    /// The kernel for a machine, these sizes and this type; those that are not given are the entry's own.
     ///
     /// Errors: a size or a type that it does not have; a size that is not positive, is given twice,
     /// or is not admitted by the kernel; as the planner.
-    pub fn plan(&self, sizes: &[(&str, i64)], element: Option<Element>) -> Result<Planned, PlanError> {
-        self.plan_with(self.sizes.iter().map(|(_, size)| *size).collect(), sizes, element)
+    pub fn plan(
+        &self,
+        machine: &Machine,
+        sizes: &[(&str, i64)],
+        element: Option<Element>,
+    ) -> Result<Planned, PlanError> {
+        self.plan_with(machine, self.sizes.iter().map(|(_, size)| *size).collect(), sizes, element)
     }
 
     /// As [`Entry::plan`], with the large sizes where none are given.
     ///
     /// Errors: as [`Entry::plan`].
-    pub fn plan_large(&self, sizes: &[(&str, i64)], element: Option<Element>) -> Result<Planned, PlanError> {
-        self.plan_with(self.large.to_vec(), sizes, element)
+    pub fn plan_large(
+        &self,
+        machine: &Machine,
+        sizes: &[(&str, i64)],
+        element: Option<Element>,
+    ) -> Result<Planned, PlanError> {
+        self.plan_with(machine, self.large.to_vec(), sizes, element)
     }
 
     fn plan_with(
         &self,
+        machine: &Machine,
         mut values: Vec<i64>,
         sizes: &[(&str, i64)],
         element: Option<Element>,
@@ -478,7 +502,7 @@ impl Entry {
                 known: self.types.iter().map(|known| known.name()).collect::<Vec<_>>().join(", "),
             });
         }
-        let planned = (self.plan)(&values, element)?;
+        let planned = (self.plan)(machine, &values, element)?;
         // A text for sizes that no launch takes would be of no use.
         for kernel in planned.launches() {
             kernel.program().launch(planned.sizes())?;

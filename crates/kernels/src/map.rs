@@ -9,6 +9,7 @@
 //! the widest type: one, or as many, up to 8, as have 16 bytes of the output. Axes along which all
 //! tensors go on from each other are one.
 
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
 use tilewright_kernel::{Element, Fragment, Kernel, KernelError, Num};
@@ -17,20 +18,10 @@ use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
 use crate::expression::Expression;
+use crate::fitted::{MAPS, Scale};
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-
-/// Threads of a block: of those that were tried the fewest whose blocks keep memory busy, which is
-/// the fastest where the output is wider than the inputs, and as fast as more elsewhere.
-const THREADS: i64 = 128;
-/// Threads of a block where all tensors have no more bytes than the second number: from a cache
-/// they are read in less time than twice as many blocks take to begin.
-const THREADS_CACHED: i64 = 256;
-const CACHED: i64 = 48 << 20;
-/// The widest access of a thread, in bytes, and how many bytes it writes where it can.
-const VECTOR: i64 = 16;
-/// The most vectors of a thread.
-const MOST: i64 = 8;
+use crate::units::VECTOR;
 
 /// An axis of all tensors: its extent, and from one element to the next in each, the output first.
 type Axis = (i64, Vec<i64>);
@@ -40,12 +31,14 @@ type Axis = (i64, Vec<i64>);
 ///
 /// ```
 /// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
 /// use tilewright_kernels::{Expression, map};
 ///
+/// let h200 = Machine::named("H200").unwrap();
 /// // y = x + row, the row standing for all rows of the matrix.
 /// let (matrix, row) = ("(1024,4096):(4096,1)".parse().unwrap(), "(1024,4096):(0,1)".parse().unwrap());
 /// let sum = Expression::input(0) + Expression::input(1);
-/// let plan = map(&sum, &[(&matrix, Element::Bf16), (&row, Element::Bf16)], (&matrix, Element::F32)).unwrap();
+/// let plan = map(&h200, &sum, &[(&matrix, Element::Bf16), (&row, Element::Bf16)], (&matrix, Element::F32)).unwrap();
 /// assert!(plan.to_string().contains("x0 + x1"));
 /// ```
 ///
@@ -54,12 +47,13 @@ type Axis = (i64, Vec<i64>);
 /// expression with quotients, functions or broken numbers; there are more vectors than a launch
 /// takes.
 pub fn map(
+    machine: &Machine,
     expression: &Expression,
     inputs: &[(&Layout, Element)],
     output: (&Layout, Element),
 ) -> Result<Planned, PlanError> {
     let inputs: Vec<Placed<'_>> = inputs.iter().map(|(layout, element)| (*layout, *element, 0)).collect();
-    map_at("map", expression, &inputs, (output.0, output.1, 0))
+    map_at(machine, "map", expression, &inputs, (output.0, output.1, 0))
 }
 
 /// A layout, a type, and how many elements of the tensor come before those of the layout.
@@ -69,6 +63,7 @@ pub type Placed<'a> = (&'a Layout, Element, i64);
 ///
 /// Errors: as [`map`].
 pub fn map_at(
+    machine: &Machine,
     name: &str,
     expression: &Expression,
     inputs: &[Placed<'_>],
@@ -76,7 +71,7 @@ pub fn map_at(
 ) -> Result<Planned, PlanError> {
     let tensors: Vec<Placed<'_>> = std::iter::once(output).chain(inputs.iter().copied()).collect();
     let wide = checked(expression, &tensors)?;
-    let vectors = Vectors::of(&tensors)?;
+    let vectors = Vectors::of(machine, &tensors)?;
     let kernel = vectors.kernel(name, &tensors, expression, wide)?;
     let Vectors { each, width, .. } = vectors;
     let plan = vec![
@@ -111,7 +106,7 @@ impl Vectors {
     /// Those of tensors, the output first.
     ///
     /// Errors: there are more than a launch takes.
-    fn of(tensors: &[Placed<'_>]) -> Result<Vectors, PlanError> {
+    fn of(machine: &Machine, tensors: &[Placed<'_>]) -> Result<Vectors, PlanError> {
         let axes = merged(tensors);
         let widest = tensors.iter().map(|(_, element, _)| i64::from(element.bytes())).max().unwrap_or(1);
         let mut width = if axes[0].1[0] == 1 { VECTOR / widest } else { 1 };
@@ -123,8 +118,9 @@ impl Vectors {
         let size =
             |(layout, element, _): &Placed<'_>| layout.filter_zeros().size().saturating_mul(i64::from(element.bytes()));
         let bytes = tensors.iter().map(size).fold(0, i64::saturating_add);
-        let threads = if bytes <= CACHED { THREADS_CACHED } else { THREADS };
-        let each = (VECTOR / (width * i64::from(tensors[0].1.bytes()))).clamp(1, MOST);
+        let cached = bytes <= Scale::of(machine).by_l2(MAPS.cached);
+        let threads = MAPS.threads[usize::from(cached)];
+        let each = (VECTOR / (width * i64::from(tensors[0].1.bytes()))).clamp(1, MAPS.thread_vectors);
         let limit = i64::from(i32::MAX) - threads * each;
         let count = extents.iter().try_fold(1_i64, |count, extent| count.checked_mul(*extent)).unwrap_or(i64::MAX);
         if count > limit {

@@ -12,26 +12,29 @@
 //!
 //! A row that the registers and shared memory of a block hold, or of a cluster of blocks, is read
 //! once and written once, and kept there as it was read. A longer one is read twice. Where a block
-//! has one long row, weights would be read as often as rows: so clusters stay, keep their part of
-//! the weights in registers, and are dealt rows.
+//! has one long row, weights would be read as often as rows: so clusters are persistent: they keep their part of
+//! the weights in registers, and claim rows.
 
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Distributed, Element, Flag, Kernel, KernelError, Num, Reduction, View};
 
 use crate::error::PlanError;
-use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::{Beside, Held, RowMatrix, Rows, Turns, Way, Work, counted, in_f32, pairwise, together};
+use crate::rows::RowsTwice;
+use crate::rows::{Beside, Held, Persistent, RowMatrix, Rows, Way, Work, counted, in_f32, pairwise, together};
 
 /// What a norm takes besides its rows.
 ///
 /// ```
 /// use tilewright_kernel::Element;
-/// use tilewright_kernels::{Norm, RowMatrix, layer_norm_with};
+/// use tilewright_kernel::machine::Machine;
+/// use tilewright_kernels::{Norm, layer_norm};
 ///
-/// let matrix = RowMatrix::new(1000, Element::F32);
-/// let plan = layer_norm_with(matrix, Norm::new(1e-5).without_weights().without_bias()).unwrap();
+/// let h200 = Machine::named("H200").unwrap();
+/// let norm = Norm::new(1e-5).without_weights().without_bias();
+/// let plan = layer_norm(&h200, (1000, Element::F32), norm).unwrap();
 /// // The rows and the result.
 /// assert_eq!(plan.kernel().program().tensors().count(), 2);
 /// ```
@@ -43,6 +46,13 @@ pub struct Norm {
     pub weights: bool,
     /// Whether there is a bias, which is added to each column. `rms_norm` has none.
     pub bias: bool,
+}
+
+/// The number that is added below the root: a norm with weights, and with a bias where it has one.
+impl From<f64> for Norm {
+    fn from(epsilon: f64) -> Norm {
+        Norm::new(epsilon)
+    }
 }
 
 impl Norm {
@@ -83,59 +93,49 @@ impl Norm {
     }
 }
 
-/// A kernel that divides each row of a matrix `(M,N)`, rows one after another, by the root of the
-/// mean of its squares, and multiplies it by weights.
+/// A kernel that divides each row of a matrix `(M,N)` by the root of the mean of its squares, and
+/// multiplies it by weights, if the norm has them. There is no bias. A length and a type stand for a
+/// contiguous matrix, and a number for the norm with it below the root.
 ///
 /// ```
 /// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
 /// use tilewright_kernels::rms_norm;
 ///
-/// let plan = rms_norm(128, Element::Bf16, 1e-5).unwrap();
+/// let h200 = Machine::named("H200").unwrap();
+/// let plan = rms_norm(&h200, (128, Element::Bf16), 1e-5).unwrap();
 /// assert!(plan.to_string().contains("16 lanes a row, 8 rows a block, a vector of 8 a lane"));
 /// ```
 ///
 /// Errors: elements are integers, or of f64, as roots are computed in f32; there are too many
 /// columns.
-pub fn rms_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
-    rms_norm_of(RowMatrix::new(columns, element), epsilon)
-}
-
-/// As [`rms_norm`], of a matrix of which more is known.
-///
-/// Errors: as [`rms_norm`].
-pub fn rms_norm_of(matrix: RowMatrix, epsilon: f64) -> Result<Planned, PlanError> {
-    rms_norm_with(matrix, Norm::new(epsilon))
-}
-
-/// As [`rms_norm_of`], perhaps without weights. There is no bias.
-///
-/// Errors: as [`rms_norm`].
-pub fn rms_norm_with(matrix: RowMatrix, norm: Norm) -> Result<Planned, PlanError> {
+pub fn rms_norm(machine: &Machine, matrix: impl Into<RowMatrix>, norm: impl Into<Norm>) -> Result<Planned, PlanError> {
+    let (matrix, norm) = (matrix.into(), norm.into().without_bias());
     in_f32("type of rows of rms_norm", matrix.element)?;
-    let norm = norm.without_bias();
-    Work::RmsNorm.plan(matrix, |way| match way {
+    Work::RmsNorm.plan(machine, matrix, |way| match way {
         Way::Held(rows) => held_rms_norm(&rows, norm),
-        Way::Dealt(turns) => rms_norm_in_turn(&turns, norm),
+        Way::Persistent(persistent) => persistent_rms_norm(&persistent, norm),
         Way::ReadTwice(rows) => rms_norm_read_twice(&rows, norm),
     })
 }
 
-/// Rows that clusters take in turn.
-fn rms_norm_in_turn(turns: &Turns, norm: Norm) -> Result<Planned, PlanError> {
-    let rows = turns.rows();
+/// Rows that persistent clusters claim.
+fn persistent_rms_norm(persistent: &Persistent, norm: Norm) -> Result<Planned, PlanError> {
+    let rows = persistent.rows();
     let (columns, element) = (rows.columns, rows.element());
-    let plan = vec![format!("rows of {columns} {element} by the root of their mean square"), turns.plan()];
+    let plan = vec![format!("rows of {columns} {element} by the root of their mean square"), persistent.plan()];
     let kernel = Kernel::build("rms_norm_in_turn", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
         let beside = norm.names().map(|name| rows.row(k, name)).collect::<Result<Vec<_>, _>>()?;
         let y = rows.matrix(k, "y", Role::Output)?;
-        let beside = turns.begin(k, &beside.iter().collect::<Vec<_>>())?;
-        turns.each(k, &x, |turn| {
-            let squares = together(turn.runs().map(|run| run?.to(Element::F32)?.map(|x| Ok(x * x))), Reduction::Sum)?;
+        let beside = persistent.begin(k, &beside.iter().collect::<Vec<_>>())?;
+        persistent.each(k, &x, |own_row| {
+            let squares =
+                together(own_row.runs().map(|run| run?.to(Element::F32)?.map(|x| Ok(x * x))), Reduction::Sum)?;
             let squares = squares.reduce(&[1, 2], Reduction::Sum)?;
-            let sum = turn.across(vec![squares], |a, b| vec![a[0] + b[0]])?[0];
+            let sum = own_row.across(vec![squares], |a, b| vec![a[0] + b[0]])?[0];
             let factor = (sum * (1.0 / columns as f64) + norm.epsilon).rsqrt();
-            turn.write(&beside, &y, |run, beside| norm.weighed(run.map(|x| Ok(x * factor))?, beside))
+            own_row.write(&beside, &y, |run, beside| norm.weighed(run.map(|x| Ok(x * factor))?, beside))
         })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::RmsNorm { places: rows.places, norm }))
@@ -160,38 +160,31 @@ fn held_rms_norm(rows: &Rows, norm: Norm) -> Result<Planned, PlanError> {
     Ok(Planned::new(kernel, plan, Meaning::RmsNorm { places: rows.places, norm }))
 }
 
-/// A kernel that takes the mean from each row of a matrix `(M,N)`, rows one after another, divides
-/// it by the root of its variance, multiplies it by weights and adds a bias.
+/// A kernel that takes the mean from each row of a matrix `(M,N)`, divides it by the root of its
+/// variance, multiplies it by weights and adds a bias, if the norm has them.
 ///
 /// ```
 /// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
 /// use tilewright_kernels::layer_norm;
 ///
-/// let plan = layer_norm(1000, Element::F32, 1e-5).unwrap();
+/// let h200 = Machine::named("H200").unwrap();
+/// let plan = layer_norm(&h200, (1000, Element::F32), 1e-5).unwrap();
 /// assert!(plan.to_string().contains("a block of 64 threads a row, 4 vectors of 4 a thread"));
 /// ```
 ///
 /// Errors: elements are integers, or of f64, as roots are computed in f32; there are too many
 /// columns.
-pub fn layer_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
-    layer_norm_of(RowMatrix::new(columns, element), epsilon)
-}
-
-/// As [`layer_norm`], of a matrix of which more is known.
-///
-/// Errors: as [`layer_norm`].
-pub fn layer_norm_of(matrix: RowMatrix, epsilon: f64) -> Result<Planned, PlanError> {
-    layer_norm_with(matrix, Norm::new(epsilon))
-}
-
-/// As [`layer_norm_of`], perhaps without weights, or without a bias.
-///
-/// Errors: as [`layer_norm`].
-pub fn layer_norm_with(matrix: RowMatrix, norm: Norm) -> Result<Planned, PlanError> {
+pub fn layer_norm(
+    machine: &Machine,
+    matrix: impl Into<RowMatrix>,
+    norm: impl Into<Norm>,
+) -> Result<Planned, PlanError> {
+    let (matrix, norm) = (matrix.into(), norm.into());
     in_f32("type of rows of layer_norm", matrix.element)?;
-    Work::LayerNorm.plan(matrix, |way| match way {
+    Work::LayerNorm.plan(machine, matrix, |way| match way {
         Way::Held(rows) => held_layer_norm(&rows, norm),
-        Way::Dealt(turns) => layer_norm_in_turn(&turns, norm),
+        Way::Persistent(persistent) => persistent_layer_norm(&persistent, norm),
         Way::ReadTwice(rows) => layer_norm_read_twice(&rows, norm),
     })
 }
@@ -234,26 +227,27 @@ fn held_layer_norm(rows: &Rows, norm: Norm) -> Result<Planned, PlanError> {
     Ok(Planned::new(kernel, plan, Meaning::LayerNorm { places: rows.places, norm }))
 }
 
-/// Rows that clusters take in turn.
-fn layer_norm_in_turn(turns: &Turns, norm: Norm) -> Result<Planned, PlanError> {
-    let rows = turns.rows();
+/// Rows that persistent clusters claim.
+fn persistent_layer_norm(persistent: &Persistent, norm: Norm) -> Result<Planned, PlanError> {
+    let rows = persistent.rows();
     let (columns, element) = (rows.columns, rows.element());
-    let plan = vec![format!("rows of {columns} {element} less their mean by the root of their variance"), turns.plan()];
+    let plan =
+        vec![format!("rows of {columns} {element} less their mean by the root of their variance"), persistent.plan()];
     let kernel = Kernel::build("layer_norm_in_turn", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
         let beside = norm.names().map(|name| rows.row(k, name)).collect::<Result<Vec<_>, _>>()?;
         let y = rows.matrix(k, "y", Role::Output)?;
-        let beside = turns.begin(k, &beside.iter().collect::<Vec<_>>())?;
-        turns.each(k, &x, |turn| {
-            let counted = |run| turn.counts(run);
-            let counts: Option<&dyn Fn(usize) -> _> = if turns.in_pairs() { None } else { Some(&counted) };
-            let all = turn.across(of_block(k, &moments(k, rows, turn.runs(), counts)?)?, joined_quickly)?;
+        let beside = persistent.begin(k, &beside.iter().collect::<Vec<_>>())?;
+        persistent.each(k, &x, |own_row| {
+            let counted = |run| own_row.counts(run);
+            let counts: Option<&dyn Fn(usize) -> _> = if persistent.in_pairs() { None } else { Some(&counted) };
+            let all = own_row.across(of_block(k, &moments(k, rows, own_row.runs(), counts)?)?, joined_quickly)?;
             let (mean, variance) = match all[..] {
                 [mean, variance] => (mean, variance),
                 _ => (all[1], all[2] * (1.0 / columns as f64)),
             };
             let factor = (variance + norm.epsilon).rsqrt();
-            turn.write(&beside, &y, |run, beside| norm.weighed(run.map(|x| Ok((x - mean) * factor))?, beside))
+            own_row.write(&beside, &y, |run, beside| norm.weighed(run.map(|x| Ok((x - mean) * factor))?, beside))
         })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::LayerNorm { places: rows.places, norm }))
@@ -343,13 +337,13 @@ fn moments<'k>(
     kept.into_iter().map(|number| rows.of_each(k, number)).collect()
 }
 
-/// What the threads of a block have, put together.
+/// What the threads of a block have, combined.
 fn of_block<'k>(k: &'k Build, own: &[Distributed<'k>]) -> Result<Vec<Distributed<'k>>, KernelError> {
     k.reduce_together(&own.iter().collect::<Vec<_>>(), &[1, 2], |a, b| Ok(joined_quickly(a, b)))
 }
 
 /// Rows that the registers of a block do not hold.
-fn rms_norm_read_twice(rows: &LongRows, norm: Norm) -> Result<Planned, PlanError> {
+fn rms_norm_read_twice(rows: &RowsTwice, norm: Norm) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element);
     let plan = vec![format!("rows of {columns} {element} by the root of their mean square"), rows.plan()];
     let kernel = Kernel::build("rms_norm_long", |k| {
@@ -396,7 +390,7 @@ fn joined_by<'k>(weight: Num<'k>, a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> 
 }
 
 /// Rows that the registers of a block do not hold.
-fn layer_norm_read_twice(rows: &LongRows, norm: Norm) -> Result<Planned, PlanError> {
+fn layer_norm_read_twice(rows: &RowsTwice, norm: Norm) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element);
     let plan = vec![format!("rows of {columns} {element} less their mean by the root of their variance"), rows.plan()];
     let kernel = Kernel::build("layer_norm_long", |k| {
@@ -436,9 +430,9 @@ mod tests {
     use super::*;
     use crate::rows::Shape;
 
-    /// Clusters that take several rows each, the last turn not all of them.
+    /// Clusters that claim several rows each, not all of them in the last iteration.
     #[test]
-    fn rows_that_are_dealt_are_right() {
+    fn rows_of_persistent_clusters_are_right() {
         for (columns, element, [blocks, warps, vectors], clusters, rows) in [
             (4096, Element::F32, [2, 2, 8], 2, 7),
             (2048, Element::F32, [2, 1, 8], 3, 2),
@@ -459,11 +453,14 @@ mod tests {
             (7000, Element::F32, [2, 4, 8], 2, 3),
             (3000, Element::Bf16, [4, 1, 4], 2, 3),
         ] {
+            let h200 = Machine::named("H200").unwrap();
             let shape = Shape { blocks, warps, vectors, resident: 2 };
-            let turns = Turns::dealt_to(RowMatrix::new(columns, element), (shape, clusters)).unwrap().unwrap();
+            let persistent =
+                Persistent::with_clusters(&h200, RowMatrix::new(columns, element), (shape, clusters)).unwrap().unwrap();
             let norm = Norm::new(1e-5);
-            let norms = [rms_norm_in_turn(&turns, norm.without_bias()), layer_norm_in_turn(&turns, norm)];
-            for planned in norms.into_iter().chain([crate::softmax::in_turn(&turns)]) {
+            let norms =
+                [persistent_rms_norm(&persistent, norm.without_bias()), persistent_layer_norm(&persistent, norm)];
+            for planned in norms.into_iter().chain([crate::softmax::persistent_softmax(&persistent)]) {
                 let planned = planned.unwrap().sized(&[("M", rows)]);
                 let report = planned.check().unwrap_or_else(|error| panic!("{columns} {element}: {planned}{error}"));
                 assert_eq!(report.compared as i64, rows * columns);
@@ -476,15 +473,19 @@ mod tests {
         }
     }
 
-    /// What clusters are said to be, of rows that are dealt.
-    fn clusters(turns: Option<Turns>) -> Option<String> {
-        turns.map(|turns| turns.plan().split(" threads").next().unwrap_or_default().to_string())
+    /// What persistent clusters are said to be.
+    fn clusters(persistent: Option<Persistent>) -> Option<String> {
+        persistent.map(|persistent| persistent.plan().split(" threads").next().unwrap_or_default().to_string())
     }
 
     #[test]
-    fn rows_are_dealt_in_the_shape_that_has_enough_under_way() {
-        let norm = |columns, element, beside| clusters(Turns::new(RowMatrix::new(columns, element), beside).unwrap());
-        let softmax = |columns, element| clusters(Turns::of_softmax(RowMatrix::new(columns, element)).unwrap());
+    fn persistent_clusters_have_enough_bytes_in_flight() {
+        let h200 = Machine::named("H200").unwrap();
+        let norm = |columns, element, beside| {
+            clusters(Persistent::new(&h200, RowMatrix::new(columns, element), beside).unwrap())
+        };
+        let softmax =
+            |columns, element| clusters(Persistent::of_softmax(&h200, RowMatrix::new(columns, element)).unwrap());
         for (plan, wanted) in [
             // With two rows beside: few blocks, and enough vectors under way.
             (norm(20_000, Element::Bf16, 2), Some("124 clusters of 2 blocks of 256")),

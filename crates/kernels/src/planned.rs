@@ -3,7 +3,6 @@
 use std::fmt;
 
 use tilewright_kernel::Kernel;
-use tilewright_kernel::ptx::Target;
 
 use crate::meaning::Meaning;
 
@@ -11,9 +10,10 @@ use crate::meaning::Meaning;
 ///
 /// ```
 /// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
 /// use tilewright_kernels::softmax;
 ///
-/// let planned = softmax(1024, Element::Bf16).unwrap();
+/// let planned = softmax(&Machine::named("H200").unwrap(), (1024, Element::Bf16)).unwrap();
 /// assert_eq!(planned.plan()[0], "softmax of rows of 1024 bf16"); // lines that say what was chosen
 /// assert_eq!(planned.launches().count(), 1);
 /// assert_eq!(planned.kernel().outputs().len(), 1);
@@ -24,8 +24,6 @@ pub struct Planned {
     second: Option<Kernel>,
     /// How many tensors hold what blocks of one launch leave for its last one.
     left: usize,
-    /// For devices that the kernel is not for.
-    otherwise: Option<Box<Planned>>,
     plan: Vec<String>,
     bytes: i64,
     operations: i64,
@@ -35,8 +33,8 @@ pub struct Planned {
 
 impl Planned {
     pub(crate) fn new(kernel: Kernel, plan: Vec<String>, meaning: Meaning) -> Planned {
-        let (second, otherwise, sizes) = (None, None, Vec::new());
-        Planned { kernel, second, left: 0, otherwise, plan, bytes: 0, operations: 0, sizes, meaning }
+        let (second, sizes) = (None, Vec::new());
+        Planned { kernel, second, left: 0, plan, bytes: 0, operations: 0, sizes, meaning }
     }
 
     /// With a second launch: what the first one leaves is what it reads, in the same order.
@@ -49,11 +47,6 @@ impl Planned {
     /// With so many tensors before the last one that hold what blocks leave for the last block.
     pub(crate) fn leaving(self, left: usize) -> Planned {
         Planned { left, ..self }
-    }
-
-    /// With a plan for devices that this one is not for.
-    pub(crate) fn otherwise(self, other: Planned) -> Planned {
-        Planned { otherwise: Some(Box::new(other)), ..self }
     }
 
     pub(crate) fn moving(self, bytes: i64) -> Planned {
@@ -70,29 +63,6 @@ impl Planned {
 
     pub(crate) fn meaning(&self) -> &Meaning {
         &self.meaning
-    }
-
-    /// The plan for a target: this one, or, where its kernel takes what the target does not have,
-    /// another one for the same work, if there is one.
-    ///
-    /// ```
-    /// use tilewright_kernel::Element;
-    /// use tilewright_kernel::ptx::Target;
-    /// use tilewright_kernels::softmax;
-    ///
-    /// // Long rows are held by clusters of blocks, which are new in sm_90.
-    /// let plan = softmax(131_072, Element::Bf16).unwrap();
-    /// assert!(plan.kernel().program().cluster_size() > 1);
-    /// assert_eq!(plan.on(Target::Sm80).kernel().program().cluster_size(), 1);
-    /// ```
-    pub fn on(self, target: Target) -> Planned {
-        match self.otherwise {
-            Some(other) if !self.kernel.program().runs_on(target) => {
-                let other = Planned { bytes: self.bytes, operations: self.operations, sizes: self.sizes, ..*other };
-                other.on(target)
-            }
-            _ => self,
-        }
     }
 
     /// The sizes with which it is launched: those that the kernel does not know yet.
@@ -119,12 +89,14 @@ impl Planned {
     ///
     /// ```
     /// use tilewright_kernel::Element;
+    /// use tilewright_kernel::machine::Machine;
     /// use tilewright_kernels::{Statistic, reduce};
     ///
+    /// let h200 = Machine::named("H200").unwrap();
     /// let matrix = "(4096,4096):(4096,1)".parse().unwrap();
-    /// let rows = reduce(Statistic::Sum, (&matrix, Element::F32), &[1]).unwrap();
+    /// let rows = reduce(&h200, Statistic::Sum, (&matrix, Element::F32), &[1]).unwrap();
     /// assert!(rows.between().is_empty());
-    /// let all = reduce(Statistic::ArgMaximum, (&matrix, Element::F32), &[0, 1]).unwrap();
+    /// let all = reduce(&h200, Statistic::ArgMaximum, (&matrix, Element::F32), &[0, 1]).unwrap();
     /// // The greatest numbers of shares, and their places.
     /// assert_eq!(all.between(), 1..3);
     /// ```

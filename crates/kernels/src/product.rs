@@ -1,4 +1,4 @@
-//! A product of matrices for processors since Ampere.
+//! A GEMM for every GPU since Ampere, by `mma.sync`.
 //!
 //! Law: `C(m,n) = sum over k of A(m,k) * B(n,k)`, factors of 16 bits, sums in f32, for any M, N and
 //! K.
@@ -14,10 +14,9 @@
 //! tiles along M first, then along N, then the next group.
 
 use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
-use tilewright_kernel::cost::Multiprocessor;
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Stride, Tiler, Tree};
@@ -25,12 +24,10 @@ use tilewright_layout::{Coord, Layout, Slot, Stride, Tiler, Tree};
 use crate::error::PlanError;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
+use crate::units::block_shared;
 
 /// Steps along K of one matrix instruction.
 const STEP: i64 = 16;
-
-/// Blocks that a device is taken to run at once: what a large grid fills.
-const MANY_BLOCKS: i64 = 132;
 
 /// How a product is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,13 +42,13 @@ struct Tiles {
     warps: [i64; 2],
 }
 
-/// Where there are many tiles: one block of a processor has most of its shared memory, and eight
-/// warps take turns.
+/// Where there are many tiles: one block of a multiprocessor has most of its shared memory, and
+/// eight warps hide each other's waits.
 const LARGE: Tiles = Tiles { tile: [128, 256], depth: 64, stages: 3, warps: [2, 4] };
 /// The same where rows or columns may lie outside: with fewer copies of a stage to predicate, all
 /// fits into registers.
 const RAGGED: Tiles = Tiles { tile: [128, 256], depth: 32, stages: 4, warps: [2, 4] };
-/// Where there are few: two blocks of a processor.
+/// Where there are few: two resident blocks of a multiprocessor.
 const SMALL: Tiles = Tiles { tile: [128, 128], depth: 32, stages: 4, warps: [2, 2] };
 
 /// The number of tiles along M that are taken one after the other: up to eight, so that as few as
@@ -70,17 +67,24 @@ pub(crate) fn group_of(tiles: i64) -> i64 {
 ///
 /// ```
 /// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
 /// use tilewright_kernels::product;
 ///
-/// let plan = product(Element::Bf16, Element::F32, [4096, 4096, 4096]).unwrap();
+/// let h200 = Machine::named("H200").unwrap();
+/// let plan = product(&h200, Element::Bf16, Element::F32, [4096, 4096, 4096]).unwrap();
 /// let grid: Vec<String> = plan.kernel().program().grid.iter().map(ToString::to_string).collect();
 /// assert_eq!(grid, ["8", "N/256", "M/1024"]);
 /// ```
 ///
 /// Errors: there is no matrix instruction for these types; K is no multiple of 8.
-pub fn product(factors: Element, result: Element, [m, n, k]: [i64; 3]) -> Result<Planned, PlanError> {
+pub fn product(
+    machine: &Machine,
+    factors: Element,
+    result: Element,
+    [m, n, k]: [i64; 3],
+) -> Result<Planned, PlanError> {
     let blocks = |tiles: &Tiles| count(m, tiles.tile[0]).saturating_mul(count(n, tiles.tile[1]));
-    let many = blocks(&LARGE) >= MANY_BLOCKS;
+    let many = blocks(&LARGE) >= machine.multiprocessors.into();
     let tile = if many { LARGE.tile } else { SMALL.tile };
     let whole = m % (tile[0] * group_of(count(m, tile[0]))) == 0 && n % tile[1] == 0;
     let tiles = match (many, whole) {
@@ -98,21 +102,14 @@ pub fn product(factors: Element, result: Element, [m, n, k]: [i64; 3]) -> Result
         ];
         Ok(product_of(factors, result, tiles, group, facts)?.sized(&[("M", m), ("N", n), ("K", k)]))
     };
-    // Blocks of other targets hold less: the same with fewer stages, or smaller tiles.
-    let smaller = [Tiles { stages: 2, ..tiles }, SMALL, Tiles { stages: 2, ..SMALL }];
-    let fits = |plan: &Planned, target: Target| {
-        plan.kernel().program().shared_bytes <= Multiprocessor::of(target).block_shared_bytes
-    };
-    let mut plans = vec![of(&tiles)?];
-    for target in [Target::Sm80, Target::Sm89] {
-        if plans.iter().any(|plan| fits(plan, target)) {
-            continue;
+    // Where blocks hold less: the same with fewer stages, or smaller tiles.
+    for tiles in [tiles, Tiles { stages: 2, ..tiles }, SMALL, Tiles { stages: 2, ..SMALL }] {
+        let plan = of(&tiles)?;
+        if i64::from(plan.kernel().program().shared_bytes) <= block_shared(machine) {
+            return Ok(plan);
         }
-        let others = smaller.iter().map(of).collect::<Result<Vec<_>, _>>()?;
-        plans.extend(others.into_iter().find(|plan| fits(plan, target)));
     }
-    let last = plans.into_iter().rev().reduce(|other, plan| plan.otherwise(other));
-    last.ok_or(PlanError::Plan { because: "no tiles fit" })
+    Err(PlanError::Plan { because: "no tiles fit" })
 }
 
 /// The matrix instruction for factors of a type.

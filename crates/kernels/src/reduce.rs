@@ -9,7 +9,7 @@
 //! * **Rows** one behind another that the registers of a block hold are read at once, as the norms
 //!   read them (`rows.rs`).
 //! * **Everything else** is read by threads that go along the reduced modes (`anywhere.rs`). Where
-//!   there are few results blocks have shares, which the block that comes last puts together, or a
+//!   there are few results blocks have shares, which the block that comes last combines, or a
 //!   second launch.
 
 mod anywhere;
@@ -19,42 +19,46 @@ mod rows;
 mod statistic;
 
 use tilewright_kernel::Element;
+use tilewright_kernel::machine::Machine;
 use tilewright_layout::Layout;
 
 use crate::error::PlanError;
+use crate::fitted::{REDUCTIONS, Scale};
 use crate::meaning::Meaning;
 use crate::planned::Planned;
 use crate::rows::{Rows, WHOLE};
-use anywhere::{THREADS, Walk};
+use anywhere::Walk;
 pub use indices::{Indices, indices_of_greatest};
 use problem::Problem;
 pub use statistic::Statistic;
 
-/// Rows of so many bytes are short: a block reads one at once.
-const SHORT: i64 = 1 << 14;
-/// As many blocks as keep the processors of a large GPU busy.
-const BUSY: i64 = 256;
-
 /// A kernel that computes a statistic along some modes of a tensor. The result has the other modes,
-/// without gaps, in the order in which they lie in the tensor: that of a row-major tensor is
+/// without gaps, in the order in which they are in the tensor: that of a row-major tensor is
 /// row-major. The place of an element is its number along the reduced modes, the first one fastest.
 ///
 /// ```
 /// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
 /// use tilewright_kernels::{Statistic, reduce};
 ///
+/// let h200 = Machine::named("H200").unwrap();
 /// let matrix = "(16384,16384):(16384,1)".parse().unwrap();
-/// let columns = reduce(Statistic::Sum, (&matrix, Element::F32), &[0]).unwrap();
+/// let columns = reduce(&h200, Statistic::Sum, (&matrix, Element::F32), &[0]).unwrap();
 /// assert!(columns.to_string().contains("64 results"));
 /// // Of all elements: shares of blocks, of which the last block makes the result.
-/// let all = reduce(Statistic::Maximum, (&matrix, Element::F32), &[0, 1]).unwrap();
+/// let all = reduce(&h200, Statistic::Maximum, (&matrix, Element::F32), &[0, 1]).unwrap();
 /// assert!(all.second().is_none() && all.between() == (1..2));
 /// ```
 ///
 /// Errors: there is no such mode, or it is named twice; an element lies before the tensor; elements
 /// of this type are only stored; there are more of them than a launch takes.
-pub fn reduce(statistic: Statistic, tensor: (&Layout, Element), modes: &[usize]) -> Result<Planned, PlanError> {
-    reduce_at(statistic, tensor, modes, WHOLE)
+pub fn reduce(
+    machine: &Machine,
+    statistic: Statistic,
+    tensor: (&Layout, Element),
+    modes: &[usize],
+) -> Result<Planned, PlanError> {
+    reduce_at(machine, statistic, tensor, modes, WHOLE)
 }
 
 /// As [`reduce`], of tensors that begin at multiples of so many elements, where those are less than
@@ -62,6 +66,7 @@ pub fn reduce(statistic: Statistic, tensor: (&Layout, Element), modes: &[usize])
 ///
 /// Errors: as [`reduce`].
 pub fn reduce_at(
+    machine: &Machine,
     statistic: Statistic,
     (layout, element): (&Layout, Element),
     modes: &[usize],
@@ -85,16 +90,19 @@ pub fn reduce_at(
         to: Box::new(problem.to.clone()),
         along: Box::new(problem.along.clone()),
     };
-    let rows =
-        problem.as_rows().filter(|_| problem.ascends()).map(|row| Rows::in_registers(THREADS, row, element, alignment));
+    let rows = problem
+        .as_rows()
+        .filter(|_| problem.ascends())
+        .map(|row| Rows::in_registers(machine, REDUCTIONS.threads, row, element, alignment));
     if let Some(Ok(rows)) = rows {
-        let short = count.saturating_mul(element.bytes().into()) <= SHORT;
-        if short || results / rows.of_block() >= BUSY {
+        let busy = Scale::of(machine).by_multiprocessors(REDUCTIONS.busy_blocks);
+        let short = count.saturating_mul(element.bytes().into()) <= REDUCTIONS.short_row;
+        if short || results / rows.of_block() >= busy {
             let kernel = rows::kernel(statistic, &rows)?;
             return Ok(Planned::new(kernel, vec![first, rows.plan()], meaning).moving(bytes).sized(&[("M", results)]));
         }
     }
-    let walk = Walk::new(statistic, &problem, element, alignment)?;
+    let walk = Walk::new(machine, statistic, &problem, element, alignment)?;
     Ok(walked(&walk, first, meaning)?.moving(bytes))
 }
 
@@ -115,14 +123,18 @@ fn walked(walk: &Walk, first: String, meaning: Meaning) -> Result<Planned, PlanE
 mod tests {
     use super::*;
 
-    /// Columns of a tensor in the cache are put together by the block that read them, where it reads
-    /// them sooner than others would leave theirs.
+    fn h200() -> Machine {
+        Machine::named("H200").unwrap()
+    }
+
+    /// Columns of a tensor in the cache are combined by the block that read them, where it reads them
+    /// sooner than others would leave theirs.
     #[test]
     fn short_columns_in_the_cache_have_no_shares() {
         let plan = |statistic, m: i64, n: i64| {
             let layout: Layout = format!("({m},{n}):({n},1)").parse().unwrap();
             let problem = Problem::new(&layout, &[0], statistic == Statistic::ArgMaximum).unwrap();
-            Walk::new(statistic, &problem, Element::Bf16, WHOLE).unwrap()
+            Walk::new(&h200(), statistic, &problem, Element::Bf16, WHOLE).unwrap()
         };
         for statistic in [Statistic::Sum, Statistic::ArgMaximum] {
             for (m, n, results, threads) in [
@@ -142,7 +154,7 @@ mod tests {
                     "{said}"
                 );
             }
-            // Few processors would work, or the cache does not hold the tensor.
+            // Few multiprocessors would work, or the cache does not hold the tensor.
             for (m, n) in [(4096, 128), (8192, 1024), (16384, 256), (4096, 8192)] {
                 assert!(plan(statistic, m, n).shape.shares > 1, "{m} x {n}");
             }
@@ -159,7 +171,7 @@ mod tests {
             let layout: Layout = layout.parse().unwrap();
             for statistic in [Statistic::Sum, Statistic::Norm, Statistic::Maximum, Statistic::ArgMaximum] {
                 let problem = Problem::new(&layout, &modes, statistic == Statistic::ArgMaximum).unwrap();
-                let mut walk = Walk::new(statistic, &problem, Element::F32, WHOLE).unwrap();
+                let mut walk = Walk::new(&h200(), statistic, &problem, Element::F32, WHOLE).unwrap();
                 let meaning = Meaning::Reduce {
                     statistic,
                     from: Box::new(problem.from.clone()),

@@ -29,14 +29,17 @@ mod sum;
 mod tile;
 mod windows;
 
+use tilewright_kernel::machine::{Machine, Multiprocessor};
 use tilewright_kernel::{Element, Kernel};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, LayoutError, Slot, Swizzle, Tree};
 
 use crate::axes::{Axis, common};
 use crate::error::PlanError;
+use crate::fitted::{RELAYOUTS, Scale, WINDOWS};
 use crate::meaning::Meaning;
 use crate::planned::Planned;
+use crate::units::{VECTOR, block_shared, resident_threads};
 
 use self::bits::Bits;
 pub use self::place::Place;
@@ -45,15 +48,6 @@ use self::windows::Windows;
 
 /// The most bytes of a tensor.
 const MAX_BYTES: i64 = 1 << 56;
-/// The widest access of a thread, in bytes.
-const VECTOR: i64 = 16;
-/// From which length on, in bytes, a run that both sides share is moved as it is, where it could be
-/// part of a tile.
-const LONG: i64 = 512;
-/// Up to how many bytes of a tensor short runs are as good as long ones: it stays in the caches.
-const SMALL: i64 = 4 << 20;
-/// Processors of the devices that this was measured on.
-const PROCESSORS: u32 = 132;
 /// The most blocks of a grid along its first axis.
 const MAX_BLOCKS: i64 = (1 << 31) - 1;
 
@@ -71,8 +65,51 @@ struct Sides {
     maps: [Option<Swizzle>; 2],
     /// How many elements side by side both swizzles keep side by side.
     kept: i64,
-    /// How many blocks keep all processors busy.
+    limits: Limits,
+}
+
+/// What a card has of what tiles take.
+#[derive(Debug, Clone)]
+struct Limits {
+    multiprocessor: Multiprocessor,
+    /// How many blocks keep all multiprocessors busy: two of each.
     blocks: i64,
+    /// Up to how many bytes of a tensor short runs are as good as long ones.
+    small: i64,
+    /// Up to how many bytes of a tensor small tiles of squares are faster, of bytes and of 16 bits.
+    cached_squares: [i64; 2],
+    /// Up to how many bytes of a tensor a move by windows is one from the L2 cache.
+    cached_windows: i64,
+    /// The most shared memory of a tile of windows.
+    tile_bytes: i64,
+    /// Tiles of more bytes than the first take the second number.
+    two_bytes: [i64; 2],
+    /// Shared memory that all blocks of a multiprocessor take without loss of L1 cache.
+    shared_bytes: i64,
+}
+
+impl Limits {
+    fn of(machine: &Machine) -> Limits {
+        let scale = Scale::of(machine);
+        Limits {
+            multiprocessor: machine.multiprocessor,
+            blocks: 2 * i64::from(machine.multiprocessors),
+            small: scale.by_l2(RELAYOUTS.small),
+            cached_squares: RELAYOUTS.squares.cached.map(|bytes| scale.by_l2(bytes)),
+            cached_windows: scale.by_l2(WINDOWS.time.cached),
+            tile_bytes: scale.by_shared(WINDOWS.tile_bytes).min(block_shared(machine)),
+            two_bytes: WINDOWS.two_bytes.map(|bytes| scale.by_shared(bytes)),
+            shared_bytes: scale.by_shared(WINDOWS.time.shared_bytes),
+        }
+    }
+
+    /// How many blocks with so much shared memory and so many threads, of so many registers each, a
+    /// multiprocessor holds; 1 at least.
+    fn resident(&self, shared: i64, threads: i64, registers: i64) -> i64 {
+        let own = &self.multiprocessor;
+        let by_shared = i64::from(own.shared_bytes) / (shared + i64::from(own.reserved_bytes));
+        by_shared.min(i64::from(resident_threads(own, registers)) / threads).max(1)
+    }
 }
 
 impl Sides {
@@ -123,7 +160,8 @@ impl Sides {
 }
 
 /// A kernel that moves a tensor of `source` elements under the layout `from` to one of
-/// `destination` elements under `to`.
+/// `destination` elements under `to`. Tiles are as large as leaves each multiprocessor of the machine
+/// two or more.
 ///
 /// Both layouts have the same number of elements, and stay inside their tensors, which begin at
 /// offset 0. `to` is injective; `from` may repeat elements. An index goes through both shapes with
@@ -131,11 +169,13 @@ impl Sides {
 ///
 /// ```
 /// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
 /// use tilewright_kernels::relayout;
 /// use tilewright_layout::Layout;
 ///
+/// let h200 = Machine::named("H200").unwrap();
 /// let (from, to): (Layout, Layout) = ("(8192,4096):(4096,1)".parse().unwrap(), "(8192,4096)".parse().unwrap());
-/// let plan = relayout(&from, Element::F32, &to, Element::F32).unwrap();
+/// let plan = relayout(&h200, &from, Element::F32, &to, Element::F32).unwrap();
 /// assert!(plan.to_string().contains("tiles of 64 x 128"));
 /// assert_eq!(plan.bytes(), 2 * 4 * 8192 * 4096);
 /// ```
@@ -144,20 +184,7 @@ impl Sides {
 /// is over bits and has places that no layout of strides has; there are more elements than a launch
 /// takes.
 pub fn relayout(
-    from: impl Into<Place>,
-    source: Element,
-    to: impl Into<Place>,
-    destination: Element,
-) -> Result<Planned, PlanError> {
-    relayout_for(PROCESSORS, from, source, to, destination)
-}
-
-/// As [`relayout`], for a device of so many processors: tiles are as large as leaves each of them
-/// two or more.
-///
-/// Errors: as [`relayout`].
-pub fn relayout_for(
-    processors: u32,
+    machine: &Machine,
     from: impl Into<Place>,
     source: Element,
     to: impl Into<Place>,
@@ -193,7 +220,7 @@ pub fn relayout_for(
         reach: (from.reach()?, to.reach()?),
         maps: [from.map, to.map],
         kept: from.kept().min(to.kept()),
-        blocks: 2 * i64::from(processors),
+        limits: Limits::of(machine),
     };
     let over_bits = from.bits.is_some() || to.bits.is_some();
     let kernel = match common(&from.layout, &to.layout)? {
@@ -242,7 +269,8 @@ fn planned(sides: &mut Sides, plan: &mut Vec<String>, (from, to): (&Place, &Plac
         1 => format!("elements of {} one by one, in the order of the output", sides.source),
         _ => format!("rows: {vector} elements of {} a thread, in the order of the output", sides.source),
     };
-    if first.source == 1 && first.destination == 1 && first.extent * bytes >= LONG && vector * bytes >= 4 {
+    if first.source == 1 && first.destination == 1 && first.extent * bytes >= RELAYOUTS.long_run && vector * bytes >= 4
+    {
         plan.push(in_rows(vector));
         return rows::rows(sides, vector);
     }
@@ -250,7 +278,7 @@ fn planned(sides: &mut Sides, plan: &mut Vec<String>, (from, to): (&Place, &Plac
     // tensors.
     let size = sides.axes.iter().fold(bytes, |size, axis| size.saturating_mul(axis.extent));
     let squares = Squares::plan(sides);
-    let whole = squares.as_ref().is_some_and(|squares| size <= SMALL || squares.is_whole(sides));
+    let whole = squares.as_ref().is_some_and(|squares| size <= sides.limits.small || squares.is_whole(sides));
     let windows = if whole { None } else { Windows::plan(sides) };
     match (squares, windows) {
         (Some(squares), None) => {

@@ -6,7 +6,7 @@
 //! reduced by shuffles alone, and only what is left along W passes a barrier. Runs are computed one
 //! after another, which spares registers.
 //!
-//! * A row of at most [`WARP_VECTORS`] vectors is held by one warp, or by fewer lanes, and a block
+//! * A row of which each lane has four vectors at most is held by one warp, or by fewer lanes, and a block
 //!   has several rows; nothing waits.
 //! * A longer one is held by a block of up to 512 threads, with four vectors of 16 bytes each: few
 //!   enough registers for several blocks at once, whose loads and stores overlap. Of f32 with at
@@ -17,19 +17,19 @@
 //! * Where a block of 512 threads has more than that, the blocks of a cluster hold a row together,
 //!   each a part of it. What they have of it passes through their shared memory, behind one
 //!   barrier.
-//! * Norms and softmax of long rows are dealt to clusters that stay, each row to the cluster that
-//!   is done first (`turns.rs`).
+//! * Norms and softmax of long rows have persistent clusters, which claim rows (`persistent.rs`).
 //! * Few rows of more than 32 KiB are held by clusters, or by the largest blocks, in registers, so
-//!   that all multiprocessors have work (`choice.rs`).
+//!   that all multiprocessors have work (`plan.rs`).
+//! * Rows that nothing holds are read twice (`twice.rs`).
 
-mod choice;
+mod combine;
 mod held;
 mod matrix;
-mod own;
-mod passes;
-mod stored;
-mod turns;
+mod persistent;
+mod plan;
+mod twice;
 
+use tilewright_kernel::machine::{Machine, Multiprocessor};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
 use tilewright_kernel::{Build, Distributed, Distribution, Element, Fragment, KernelError, Num, View};
@@ -37,49 +37,20 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
-pub(crate) use choice::{Way, Work};
+use crate::fitted::ROWS;
+use crate::units::{BLOCK_THREADS, LANES, VECTOR, block_shared, div_up, power_from, resident_threads};
+pub(crate) use combine::{counted, pairwise, together};
 pub(crate) use held::{Beside, Held};
 pub use matrix::RowMatrix;
-pub(crate) use matrix::{RowPlaces, gcd};
-pub(crate) use own::pairwise;
-pub(crate) use passes::{counted, together};
+pub(crate) use matrix::RowPlaces;
+pub(crate) use persistent::Persistent;
 #[cfg(test)]
-pub(crate) use turns::Shape;
-pub(crate) use turns::Turns;
+pub(crate) use persistent::Shape;
+pub(crate) use plan::{Way, Work};
+pub(crate) use twice::RowsTwice;
 
-/// The widest access of a thread, in bytes.
-const VECTOR: i64 = 16;
-/// Lanes of a warp.
-const LANES: i64 = 32;
-/// The most vectors of a row that one warp holds.
-const WARP_VECTORS: i64 = 128;
-/// Threads of a block whose warps have rows of their own.
-const THREADS: i64 = 128;
-/// The most threads of a block of which a processor has several.
-const FULL: i64 = 512;
-/// The most vectors of one thread.
-const MOST: i64 = 8;
-/// Up to how many warps a block of a cluster has as few as hold its part of a row that ends within
-/// a run: more are as many as a full block has.
-const FEW_WARPS: i64 = 12;
-/// Shared memory for what two blocks of a cluster have of a row, each: half of a processor's, less
-/// what is reserved and what blocks tell each other.
-const HALF: i64 = 114 * 1024 - 1536;
-/// How many vectors remain in registers where there are more.
-const KEPT: i64 = 4;
-/// How many runs are copied to shared memory as a group: the first is looked at while the others
-/// are under way.
-const GROUP: i64 = 4;
-/// How many numbers 32 bits wide of a part of a row a thread keeps in registers, at most.
-const ROOM_OF_WIDE: i64 = 32;
-/// Of how many elements of a thread rows that go with all rows are read along with the row itself.
-const EARLY: i64 = 16;
-/// How many runs ahead rows that go with all rows are read.
-const AHEAD: usize = 2;
-/// How many short rows a thread has a vector of.
-const EACH: i64 = 4;
-/// The most threads of a block.
-const LARGEST: i64 = 1024;
+/// Bytes that blocks of a cluster leave for each other, where each holds a part of a row.
+const EXCHANGE_BYTES: i64 = 512;
 
 fn at_run(run: usize) -> Result<Coord<Expr>, KernelError> {
     Ok(Tree::flat([Slot::All, Slot::All, Slot::At(Expr::from(run as i64)), Slot::All])?)
@@ -141,20 +112,23 @@ pub(crate) struct Rows {
     blocks: i64,
     /// Rows of a thread, side by side.
     each: i64,
-    /// How many rows go with all rows.
+    /// How many rows of weights and bias there are.
     beside: usize,
     /// Who holds what of a run.
     run: Distribution,
+    /// What a multiprocessor has for blocks.
+    multiprocessor: Multiprocessor,
 }
 
 impl Rows {
     /// The plan for the rows of a matrix, with which so many rows go, as weights do.
     ///
     /// Errors: a row does not fit into the registers of a block.
-    pub(crate) fn new(matrix: RowMatrix, beside: usize) -> Result<Rows, PlanError> {
+    pub(crate) fn new(machine: &Machine, matrix: RowMatrix, beside: usize) -> Result<Rows, PlanError> {
         let RowMatrix { columns, element, alignment, .. } = matrix;
-        let least = if element == Element::F32 && beside < 2 { 2 } else { KEPT };
-        let rows = Rows::holding((least, 2 * MOST), THREADS, (columns, alignment), element)?;
+        let least = if element == Element::F32 && beside < 2 { 2 } else { ROWS.register_vectors };
+        let most = 2 * ROWS.thread_vectors;
+        let rows = Rows::holding(machine, (least, most), ROWS.threads_of_short, (columns, alignment), element)?;
         Ok(Rows { beside, places: matrix.places(), ..rows })
     }
 
@@ -163,40 +137,45 @@ impl Rows {
     ///
     /// Errors: as [`Rows::new`].
     pub(crate) fn in_registers(
+        machine: &Machine,
         threads: i64,
         columns: i64,
         element: Element,
         alignment: i64,
     ) -> Result<Rows, PlanError> {
-        Rows::holding((KEPT, MOST), threads, (columns, alignment), element)
+        let vectors = (ROWS.register_vectors, ROWS.thread_vectors);
+        Rows::holding(machine, vectors, threads, (columns, alignment), element)
     }
 
     /// The plan for rows that several blocks hold together, as a cluster; none for rows that one
     /// holds well, or whose ends are at no multiple of 16 bytes, or that are too long.
     ///
     /// Errors: a layout is not representable.
-    pub(crate) fn in_cluster(matrix: RowMatrix) -> Result<Option<Rows>, PlanError> {
+    pub(crate) fn in_cluster(machine: &Machine, matrix: RowMatrix) -> Result<Option<Rows>, PlanError> {
         let RowMatrix { columns, element, alignment, .. } = matrix;
         let vector = VECTOR / i64::from(element.bytes());
         let count = columns / vector;
-        let most = 2 * MOST;
-        let over = |number: i64, by: i64| (number + by - 1) / by;
-        let blocks = [2, 4, 8].into_iter().find(|blocks| over(count, blocks * FULL) <= most);
+        let (most, full) = (2 * ROWS.thread_vectors, ROWS.threads_of_several);
+        let blocks = [2, 4, 8].into_iter().find(|blocks| div_up(count, blocks * full) <= most);
         let Some(blocks) = blocks
-            .filter(|blocks| widest(columns, element, alignment) == vector && over(count, blocks / 2 * FULL) > most)
+            .filter(|blocks| widest(columns, element, alignment) == vector && div_up(count, blocks / 2 * full) > most)
         else {
             return Ok(None);
         };
-        let warps = over(over(count, blocks * most), LANES);
+        let warps = div_up(div_up(count, blocks * most), LANES);
         let run = vector * LANES;
-        let fill = |warps: i64| blocks * warps * over(count, blocks * warps * LANES) * run == columns;
+        let fill = |warps: i64| blocks * warps * div_up(count, blocks * warps * LANES) * run == columns;
         // Where rows end within a run, what says where takes registers, and more where a thread's
         // place is no digits of two.
-        let warps = if fill(warps) || warps <= FEW_WARPS { warps } else { FULL / LANES };
-        let vectors = over(count, blocks * warps * LANES);
-        let fits = |kept: i64| (vectors - kept) * warps * LANES * VECTOR <= HALF;
-        let kept = if fill(warps) { KEPT } else { KEPT - if fits(KEPT - 3) { 3 } else { 2 } };
-        Rows::in_blocks(matrix, (blocks, warps), (vectors, vectors - kept)).map(Some)
+        let warps = if fill(warps) || warps <= ROWS.few.ragged_warps { warps } else { full / LANES };
+        let vectors = div_up(count, blocks * warps * LANES);
+        // Shared memory for what each of two blocks has of a row, less what blocks tell each other.
+        let own = machine.multiprocessor;
+        let half = i64::from(own.shared_bytes / 2 - own.reserved_bytes) - EXCHANGE_BYTES;
+        let fits = |kept: i64| (vectors - kept) * warps * LANES * VECTOR <= half;
+        let kept = ROWS.register_vectors;
+        let kept = if fill(warps) { kept } else { kept - if fits(kept - 3) { 3 } else { 2 } };
+        Rows::in_blocks(machine, matrix, (blocks, warps), (vectors, vectors - kept)).map(Some)
     }
 
     /// One row for so many blocks and warps of each, whose threads have so many vectors of 16 bytes,
@@ -204,6 +183,7 @@ impl Rows {
     ///
     /// Errors: a layout is not representable.
     fn in_blocks(
+        machine: &Machine,
         matrix: RowMatrix,
         (blocks, warps): (i64, i64),
         (vectors, stored): (i64, i64),
@@ -229,11 +209,13 @@ impl Rows {
             each,
             beside: 0,
             run: held,
+            multiprocessor: machine.multiprocessor,
         })
     }
 
     /// Rows of which a thread has from `least` to `most` vectors where a block holds one.
     fn holding(
+        machine: &Machine,
         (least, most): (i64, i64),
         threads: i64,
         (columns, alignment): (i64, i64),
@@ -242,25 +224,27 @@ impl Rows {
         let vector = widest(columns, element, alignment);
         let count = (columns + vector - 1) / vector;
         // What is copied to shared memory goes in whole vectors.
-        let most = if vector * i64::from(element.bytes()) == VECTOR { most } else { MOST };
-        let up = |number: i64| (number.max(1) as u64).next_power_of_two() as i64;
-        let (lanes, warps, rows) = if count <= WARP_VECTORS {
-            let lanes = up(count).min(LANES);
+        let most = if vector * i64::from(element.bytes()) == VECTOR { most } else { ROWS.thread_vectors };
+        let (kept, few, full) = (ROWS.register_vectors, ROWS.thread_vectors, ROWS.threads_of_several);
+        let (lanes, warps, rows) = if count <= kept * LANES {
+            let lanes = power_from(count).min(LANES);
             (lanes, 1, threads / lanes)
         } else {
-            let whole = |threads: i64| (threads + LANES - 1) / LANES * LANES;
-            let each = [least, KEPT, MOST, most].into_iter().find(|each| whole((count + each - 1) / each) <= FULL);
-            (LANES, each.map_or(LARGEST, |each| whole((count + each - 1) / each)) / LANES, 1)
+            let whole = |each: i64| div_up(div_up(count, each), LANES) * LANES;
+            let each = [least, kept, few, most].into_iter().find(|each| whole(*each) <= full);
+            (LANES, each.map_or(BLOCK_THREADS, whole) / LANES, 1)
         };
-        let vectors = (count + lanes * warps - 1) / (lanes * warps);
-        if vectors > most {
-            let limit = LARGEST * most * vector;
+        let vectors = div_up(count, lanes * warps);
+        let stored = if most > few { (vectors - kept).max(0) } else { 0 };
+        if vectors > most || stored * lanes * warps * VECTOR > block_shared(machine) {
+            let limit = BLOCK_THREADS * most * vector;
             return Err(PlanError::TooLarge { what: "elements of a row", asked: columns, limit });
         }
         let run = vector * lanes;
         // Where a lane has one short vector of a row, it has those of several rows.
-        let several = vectors == 1 && most == MOST && threads > THREADS && count < LANES && alignment % EACH == 0;
-        let each = if several { EACH.min(lanes) } else { 1 };
+        let several = vectors == 1 && most == few && threads > ROWS.threads_of_short && count < LANES;
+        let several = several && alignment % ROWS.rows_of_thread == 0;
+        let each = if several { ROWS.rows_of_thread.min(lanes) } else { 1 };
         let rows = if warps == 1 { rows * each } else { rows };
         let layout = format!(
             "(({lanes},{},{warps}),({vector},{each})):(({},{each},{}),({rows},1))",
@@ -269,7 +253,6 @@ impl Rows {
             rows * run
         );
         let held = Distribution::new(&format!("({rows},{run},{warps})"), &layout)?;
-        let stored = if most > MOST { (vectors - KEPT).max(0) } else { 0 };
         Ok(Rows {
             columns,
             element,
@@ -285,6 +268,7 @@ impl Rows {
             each,
             beside: 0,
             run: held,
+            multiprocessor: machine.multiprocessor,
         })
     }
 
@@ -351,11 +335,11 @@ impl Rows {
 
     /// Whether each thread has registers for its part of rows, as numbers of 32 bits.
     pub(crate) fn has_room(&self) -> bool {
-        (self.blocks == 1 || self.stored == 0) && self.vectors * self.vector <= ROOM_OF_WIDE
+        (self.blocks == 1 || self.stored == 0) && self.vectors * self.vector <= ROWS.wide_numbers
     }
 
     /// Whether all threads have as many elements of a row, and warps are a power of two, as lanes
-    /// are: so what they have is put together in pairs of as many.
+    /// are: so what they have is combined in pairs of as many.
     pub(crate) fn even(&self) -> bool {
         self.warps.count_ones() == 1 && !self.ends_in(self.vectors as usize - 1)
     }
@@ -378,24 +362,28 @@ impl Rows {
         placed(tensor, self.element, self.alignment)
     }
 
-    /// What is one for each column.
+    /// Weights or a bias: one for each column.
     pub(crate) fn row<'k>(&self, k: &'k Build, name: &str) -> Result<View<'k>, KernelError> {
         let tensor = k.tensor_of(self.element, name, &format!("(1,{0}):({0},1)", self.columns), Role::Input)?;
         placed(tensor, self.element, self.alignment)
     }
 
-    /// Says how many blocks should run at once: as many as fill a processor where a thread has few
-    /// elements.
+    /// Says how many blocks should be resident: as many as fill a multiprocessor where a thread has
+    /// few elements.
     pub(crate) fn share(&self, k: &Build) -> Result<(), KernelError> {
-        let threads = self.lanes * self.rows / self.each * self.warps;
-        match self.vectors {
-            _ if self.warps == 1 => Ok(()),
-            1..=2 => k.resident((2048 / threads) as u32),
-            // Elements of 16 bits take more registers while they are computed with, and so do two
-            // rows that go with all.
-            3..=4 if self.element == Element::F32 && self.beside < 2 => k.resident((1536 / threads).max(1) as u32),
-            _ => k.resident((1024 / threads).max(1) as u32),
+        if self.warps == 1 {
+            return Ok(());
         }
+        let registers = match self.vectors {
+            1..=2 => 0,
+            // Elements of 16 bits take more registers while they are computed with, and so do weights
+            // with a bias.
+            3..=4 if self.element == Element::F32 && self.beside < 2 => 1,
+            _ => 2,
+        };
+        let threads = self.lanes * self.rows / self.each * self.warps;
+        let all = resident_threads(&self.multiprocessor, ROWS.thread_registers[registers]);
+        k.resident((all / threads as u32).max(1))
     }
 
     /// The number of the first row of this block, in blocks, and which part of it the block has.

@@ -5,20 +5,20 @@
 //!
 //! A row that a block holds is read once and written once. Each thread raises powers of its part
 //! against its own greatest number, once, and keeps them. The greatest numbers of warps and their
-//! sums of powers go to the other warps together, at one barrier, and a factor brings powers to the
-//! greatest of the row. Where threads have more than 32 numbers, powers are computed twice, as
-//! keeping them takes more registers than the elements themselves; but where clusters are dealt
-//! rows, they are kept. A longer row is read twice; in the first turn the sum of a thread is
-//! corrected whenever a greater number comes.
+//! sums of powers go to the other warps together, at one barrier, and a factor rescales powers to
+//! the greatest of the row. Where threads have more than 32 numbers, powers are computed twice, as
+//! keeping them takes more registers than the elements themselves; but persistent clusters keep
+//! them. A longer row is read twice; in the first pass the sum of a thread is corrected whenever a greater number comes.
 
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Distributed, Element, Kernel, KernelError, Num, Reduction, View};
 
 use crate::error::PlanError;
-use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::{Held, RowMatrix, Rows, Turns, Way, Work, in_f32, pairwise, together};
+use crate::rows::RowsTwice;
+use crate::rows::{Held, Persistent, RowMatrix, Rows, Way, Work, in_f32, pairwise, together};
 
 /// The least number that the greatest of a part is taken for: multiplied by log2(e) it is finite.
 const LEAST: f64 = -2.3e38;
@@ -28,31 +28,27 @@ fn power<'k>(x: Num<'k>, greatest: Num<'k>) -> Num<'k> {
     ((x - greatest) * std::f64::consts::LOG2_E).exp2()
 }
 
-/// A kernel that takes the softmax of each row of a matrix `(M,N)`, rows one after another, of any
-/// number of rows of `columns` elements.
+/// A kernel that takes the softmax of each row of a matrix `(M,N)`, of any number of rows; a length
+/// and a type stand for a contiguous matrix.
 ///
 /// ```
 /// use tilewright_kernel::Element;
+/// use tilewright_kernel::machine::Machine;
 /// use tilewright_kernels::softmax;
 ///
-/// let plan = softmax(8192, Element::Bf16).unwrap();
+/// let h200 = Machine::named("H200").unwrap();
+/// let plan = softmax(&h200, (8192, Element::Bf16)).unwrap();
 /// assert!(plan.to_string().contains("a block of 256 threads a row, 4 vectors of 8 a thread"));
 /// ```
 ///
 /// Errors: elements are integers, or of f64, as powers are computed in f32; there are too many
 /// columns.
-pub fn softmax(columns: i64, element: Element) -> Result<Planned, PlanError> {
-    softmax_of(RowMatrix::new(columns, element))
-}
-
-/// As [`softmax`], of a matrix of which more is known.
-///
-/// Errors: as [`softmax`].
-pub fn softmax_of(matrix: RowMatrix) -> Result<Planned, PlanError> {
+pub fn softmax(machine: &Machine, matrix: impl Into<RowMatrix>) -> Result<Planned, PlanError> {
+    let matrix = matrix.into();
     in_f32("type of rows of softmax", matrix.element)?;
-    Work::Softmax.plan(matrix, |way| match way {
+    Work::Softmax.plan(machine, matrix, |way| match way {
         Way::Held(rows) => held(&rows),
-        Way::Dealt(turns) => in_turn(&turns),
+        Way::Persistent(persistent) => persistent_softmax(&persistent),
         Way::ReadTwice(rows) => read_twice(&rows),
     })
 }
@@ -69,35 +65,35 @@ fn held(rows: &Rows) -> Result<Planned, PlanError> {
     Ok(Planned::new(kernel, plan, Meaning::Softmax { places: rows.places }))
 }
 
-/// Rows that are dealt to clusters. A thread raises the powers of its part against its own greatest
-/// number, once, and keeps them; a factor brings them to the greatest of the row.
-pub(crate) fn in_turn(turns: &Turns) -> Result<Planned, PlanError> {
-    let rows = turns.rows();
+/// Rows that persistent clusters claim. A thread raises the powers of its part against its own
+/// greatest number, once, and keeps them; a factor rescales them to the greatest of the row.
+pub(crate) fn persistent_softmax(persistent: &Persistent) -> Result<Planned, PlanError> {
+    let rows = persistent.rows();
     let (columns, element) = (rows.columns, rows.element());
-    let plan = vec![format!("softmax of rows of {columns} {element}"), turns.plan()];
+    let plan = vec![format!("softmax of rows of {columns} {element}"), persistent.plan()];
     let kernel = Kernel::build("softmax_in_turn", |k| {
         let (x, y) = (rows.matrix(k, "x", Role::Input)?, rows.matrix(k, "y", Role::Output)?);
-        turns.begin(k, &[])?;
-        turns.each(k, &x, |turn| {
+        persistent.begin(k, &[])?;
+        persistent.each(k, &x, |own_row| {
             let (none, least) = (k.number_of(element, f64::NEG_INFINITY), k.number_of(Element::F32, LEAST));
-            let most = together(turn.runs_or(none), Reduction::Maximum)?.to(Element::F32)?;
+            let most = together(own_row.runs_or(none), Reduction::Maximum)?.to(Element::F32)?;
             let own = most.fragment().numbers()?.into_iter().fold(least, |most, x| most.max(x));
-            let powers = turn.keep(none, |run| run.map(|x| Ok(power(x, own))))?;
+            let powers = own_row.keep(none, |run| run.map(|x| Ok(power(x, own))))?;
             let mut sum = k.number_of(Element::F32, 0.0);
             for run in &powers {
                 sum = run.fragment().numbers()?.into_iter().fold(sum, |sum, x| sum + x);
             }
-            let both = turn.across(of_block(k, rows, [own, sum])?, joined)?;
+            let both = own_row.across(of_block(k, rows, [own, sum])?, joined)?;
             let factor = factor_to(own, both[0], both[1]);
-            turn.write_kept(&powers, &y, |run| run.map(|x| Ok(x * factor)))
+            own_row.write_kept(&powers, &y, |run| run.map(|x| Ok(x * factor)))
         })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::Softmax { places: rows.places }))
 }
 
 /// Rows in registers: each thread raises powers of its part against its own greatest number, once,
-/// and keeps them. Meanwhile shuffles find the greatest of the warp. A factor brings powers to the
-/// greatest of the row, and over their sum.
+/// and keeps them. Meanwhile shuffles find the greatest of the warp. A factor rescales powers to the
+/// greatest of the row, over their sum.
 fn keeping_powers<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>, y: &View<'k>) -> Result<(), KernelError> {
     let most = together(held.runs(k), Reduction::Maximum)?.to(Element::F32)?;
     let least = k.number_of(Element::F32, LEAST);
@@ -179,7 +175,7 @@ fn of_block<'k>(k: &'k Build, rows: &Rows, own: [Num<'k>; 2]) -> Result<Vec<Dist
 }
 
 /// Rows that the registers of a block do not hold.
-fn read_twice(rows: &LongRows) -> Result<Planned, PlanError> {
+fn read_twice(rows: &RowsTwice) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element);
     let plan = vec![format!("softmax of rows of {columns} {element}"), rows.plan()];
     let kernel = Kernel::build("softmax_long", |k| {

@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::Location;
 use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Kernel, KernelError, Reason as KernelReason};
@@ -94,12 +95,13 @@ impl Program {
     }
 
     /// As [`Program::compile`], for a machine. On Hopper ([`Target::Sm90a`]) products are those of
-    /// groups of four warps, where that fits: other warps let the copy engine bring the factors,
-    /// and blocks stay. [`crate::Explanation::roles`] says who does what, or why that does not fit;
+    /// warpgroups, where that fits: producer warps load the operands by TMA, and the grid is
+    /// persistent. [`crate::Explanation::roles`] says who does what, or why that does not fit;
     /// then the kernel is that of [`Program::compile`].
     ///
     /// ```
-    /// use tilewright_kernel::ptx::{self, Target};
+    /// use tilewright_kernel::machine::Machine;
+    /// use tilewright_kernel::ptx;
     /// use tilewright_tile::Program;
     ///
     /// let product: Program = "
@@ -114,19 +116,20 @@ impl Program {
     ///     store(d, (block.x, block.y), bf16(sum))
     /// }"
     /// .parse()?;
-    /// let compiled = product.compile_for(Target::Sm90a)?;
-    /// assert!(ptx::write(compiled.kernel().program(), Target::Sm90a)?.contains("wgmma.mma_async"));
+    /// let h200: Machine = "H200".parse()?;
+    /// let compiled = product.compile_for(&h200)?;
+    /// assert!(ptx::write(compiled.kernel().program(), h200.target)?.contains("wgmma.mma_async"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// Errors: as [`Program::compile`].
-    pub fn compile_for(&self, target: Target) -> Result<Compiled, TileError> {
-        if target != Target::Sm90a {
+    pub fn compile_for(&self, machine: &Machine) -> Result<Compiled, TileError> {
+        if machine.target != Target::Sm90a {
             return self.compile();
         }
         self.verify()?;
         let (own, by_hand) = by_hand::taken(self)?;
-        let because = match self.by_roles(&own, &by_hand) {
+        let because = match self.by_roles(machine, &own, &by_hand) {
             Ok(compiled) => return Ok(compiled),
             Err(because) => because,
         };
@@ -137,7 +140,7 @@ impl Program {
     }
 
     /// The kernel whose warps have roles, or why there is none.
-    fn by_roles(&self, own: &Program, by_hand: &ByHand) -> Result<Compiled, String> {
+    fn by_roles(&self, machine: &Machine, own: &Program, by_hand: &ByHand) -> Result<Compiled, String> {
         let mut passes = Passes { times: Vec::new(), since: Instant::now() };
         let refused = |reason: Reason| reason.to_string();
         let refusal = |error: TileError| error.to_string();
@@ -146,10 +149,10 @@ impl Program {
         }
         let sizes = memory::typical(own).map_err(refusal)?;
         let staged = factors::staged(own, Copies::Bulk, by_hand, &sizes).map_err(refused)?;
-        let roles = roles::plan(&staged)?;
+        let roles = roles::plan(machine, &staged)?;
         passes.took("factors");
         let warps = 4 * roles.groups;
-        passes.compiled(self, staged, (warps, Some(roles)), by_hand, &sizes).map_err(refusal)
+        passes.compiled(self, staged, (warps, Some((machine, roles))), by_hand, &sizes).map_err(refusal)
     }
 }
 
@@ -171,12 +174,12 @@ impl Passes {
         mut self,
         source: &Program,
         staged: Program,
-        (warps, roles): (i64, Option<Roles>),
+        (warps, roles): (i64, Option<(&Machine, Roles)>),
         by_hand: &ByHand,
         sizes: &Values,
     ) -> Result<Compiled, TileError> {
         let nodes = pools::nodes(&staged);
-        let pools = Pools::new(&staged, &nodes, (warps, roles.as_ref()), by_hand, sizes)?;
+        let pools = Pools::new(&staged, &nodes, (warps, roles.as_ref().map(|(_, roles)| roles)), by_hand, sizes)?;
         self.took("candidates");
         let assignment = assign(&staged, &nodes, &pools, &mut Conversions::new(warps))?;
         self.took("assignment");
@@ -184,13 +187,22 @@ impl Passes {
         self.took("conversions");
         let taken = Memory::default();
         let kernel = match &roles {
-            Some(roles) => crate::lower::lower_by_roles(&placed, roles, &taken),
+            Some((machine, roles)) => crate::lower::lower_by_roles(machine, &placed, roles, &taken),
             None => crate::lower::lower(&placed, resident(&placed, warps), &taken),
         };
         let kernel = kernel.map_err(|error| no_room(error, taken.into_inner()))?;
         self.took("kernel");
         let (source, times) = (source.clone(), self.times);
-        Ok(Compiled { source, pools, assignment, placed, kernel, warps, roles: roles.map(Ok), times })
+        Ok(Compiled {
+            source,
+            pools,
+            assignment,
+            placed,
+            kernel,
+            warps,
+            roles: roles.map(|(_, roles)| Ok(roles)),
+            times,
+        })
     }
 }
 

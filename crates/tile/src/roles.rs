@@ -12,6 +12,8 @@ mod overlap;
 
 use std::collections::{HashMap, HashSet};
 
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::program::BULK_CHUNK_BYTES;
 use tilewright_layout::symbolic::{Declarations, Expr};
 use tilewright_layout::{Extent, Layout};
 
@@ -20,8 +22,8 @@ use crate::program::{Axis, Index, Loop, Name, Operation, Program, Statement, Val
 
 pub(crate) use overlap::{Overlap, is_zero};
 
-/// Bytes of shared memory of a block, without some for barriers and for exchanges.
-const BYTES: i64 = (227 << 10) - 2048;
+/// Bytes of the shared memory of a block that are left for barriers and for exchanges.
+const OTHER_BYTES: i64 = 2048;
 /// The most stages of a ring.
 const STAGES: i64 = 4;
 /// Rows of an instruction.
@@ -37,8 +39,6 @@ const BAND: i64 = 8;
 /// not share them. Measured so on an H200: attention with heads of 128 brings 4, and is 2 % faster
 /// where blocks of a round are alike; with heads of 256 it brings 8, and is 5 % slower.
 const APART: i64 = 4;
-/// What a bulk store writes as a whole, in bytes: measured on an H200 (the kernel language's E0923).
-const CHUNK: i64 = 16;
 /// The most dimensions of a tensor map.
 const DIMENSIONS: usize = 5;
 
@@ -177,7 +177,7 @@ pub(crate) fn is_contiguous(program: &Program, tensor: usize, mode: usize) -> bo
 /// every admissible size, and tiles are counted from 0 on.
 pub(crate) fn is_stored_in_bulk(program: &Program, tensor: usize, at: &[Index]) -> bool {
     let own = &program.tensors[tensor];
-    let unit = Expr::from((CHUNK / i64::from(own.element.bytes())).max(1));
+    let unit = Expr::from((i64::from(BULK_CHUNK_BYTES) / i64::from(own.element.bytes())).max(1));
     // What is said of a size with one tensor holds for all.
     let mut names = Declarations::new();
     if program.tensors.iter().try_for_each(|tensor| names.gather(&tensor.layout)).is_err() {
@@ -192,7 +192,7 @@ pub(crate) fn is_stored_in_bulk(program: &Program, tensor: usize, at: &[Index]) 
 
 /// Who does what in a program whose factors are staged for the copy engine; why not, where its
 /// products are none of groups.
-pub(crate) fn plan(program: &Program) -> Result<Roles, String> {
+pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String> {
     let mut seen = Seen::default();
     seen.walk(&program.body);
     let rows = seen.products.iter().map(|own| program.type_of(own.operands[0]).shape[0]).min();
@@ -206,7 +206,7 @@ pub(crate) fn plan(program: &Program) -> Result<Roles, String> {
         fits(program, &seen, own, groups)?;
     }
     let (mut rings, of) = rings(&seen);
-    let leaves = stages(program, &seen, &mut rings)?;
+    let leaves = stages(machine, program, &seen, &mut rings)?;
     let rings_of_loops: Vec<Ring> = rings.iter().filter(|ring| ring.turned).cloned().collect();
     let crosses = seen.products.iter().filter_map(|own| crosses(program, &seen, own, &of)).collect();
     let more = |own: &Loop| match &own.count {
@@ -395,7 +395,8 @@ fn rings(seen: &Seen<'_>) -> (Vec<Ring>, HashMap<ValueId, (usize, usize)>) {
 
 /// Gives the rings as many stages as there is room for; whether tiles leave through shared memory
 /// besides.
-fn stages(program: &Program, seen: &Seen<'_>, rings: &mut [Ring]) -> Result<bool, String> {
+fn stages(machine: &Machine, program: &Program, seen: &Seen<'_>, rings: &mut [Ring]) -> Result<bool, String> {
+    let most = i64::from(machine.multiprocessor.block_shared_bytes) - OTHER_BYTES;
     let bytes = |turned: bool| rings.iter().filter(|ring| ring.turned == turned).map(|ring| ring.bytes(program)).sum();
     let [fixed, turned]: [i64; 2] = [false, true].map(bytes);
     let leaving = seen.stores.iter().filter(|(tensor, at, _)| is_stored_in_bulk(program, *tensor, at));
@@ -405,14 +406,14 @@ fn stages(program: &Program, seen: &Seen<'_>, rings: &mut [Ring]) -> Result<bool
         .map(|ty| ty.size() * 2)
         .max()
         .unwrap_or(0);
-    let count = |leaving: i64| (BYTES - fixed - leaving) / turned.max(1);
+    let count = |leaving: i64| (most - fixed - leaving) / turned.max(1);
     let (leaves, stages) = match count(leaving) {
         stages @ 2.. => (leaving > 0, stages),
         _ => (false, count(0)),
     };
     if stages < 2 {
         let asked = fixed + 2 * turned;
-        return Err(format!("two stages of its factors take {asked} bytes of shared memory, of {BYTES}"));
+        return Err(format!("two stages of its factors take {asked} bytes of shared memory, of {most}"));
     }
     for ring in rings.iter_mut().filter(|ring| ring.turned) {
         ring.stages = stages.min(STAGES);

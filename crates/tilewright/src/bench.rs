@@ -8,9 +8,10 @@
 //! use tilewright::{bench, gpu::Device, kernel::Element, kernels};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let planned = kernels::named("softmax")?.plan_large(&[("M", 4096)], Some(Element::F32))?;
-//! // On a machine with a GPU.
+//! // On a computer with a GPU.
 //! if let Ok(device) = Device::open(0) {
+//!     let sizes = [("M", 4096)];
+//!     let planned = kernels::named("softmax")?.plan_large(&device.machine()?, &sizes, Some(Element::F32))?;
 //!     let measured = bench::kernel(&device, &planned, bench::REPEATS)?;
 //!     println!("{measured}");
 //!     assert!(measured.compared > 0);
@@ -25,6 +26,7 @@ use std::fmt;
 
 use tilewright_gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, Stream};
 use tilewright_kernel::interpret::SetupError;
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::ptx::Target;
 use tilewright_kernels::{self as kernels, Planned, bits_at};
 use tilewright_layout::LayoutError;
@@ -213,13 +215,11 @@ fn owned(sizes: &[(&str, i64)]) -> Sizes {
     sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect()
 }
 
-/// Runs a kernel of the library on a device, as it is planned there, compares its output with the
-/// definition, and times it `repeats` times beside a copy of as many bytes. See the
-/// [module](self) for an example.
+/// Runs a kernel of the library on a device, compares its output with the definition, and times it
+/// `repeats` times beside a copy of as many bytes. See the [module](self) for an example.
 ///
 /// Errors: the device; an element is another one than the definition says.
 pub fn kernel(device: &Device, planned: &Planned, repeats: u16) -> Result<Measured, BenchError> {
-    let planned = &planned.clone().on(device.target()?);
     let stream = device.stream()?;
     let compiled = device.compile(planned.kernel(), &options())?;
     let kernel = compiled.at(planned.sizes())?;
@@ -307,7 +307,7 @@ fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memo
     Ok((count, worst))
 }
 
-/// Runs a tile program on a device, for which it is compiled: at the sizes `checked`, where what it
+/// Runs a tile program on a device, as it is planned for a machine: at the sizes `checked`, where what it
 /// leaves is compared with what the program means, and at `sizes`, which are timed `repeats` times
 /// beside a copy of as many bytes.
 ///
@@ -321,29 +321,29 @@ fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memo
 /// if let Ok(device) = Device::open(0) {
 ///     let names = entry.sizes.iter().map(|(name, _)| *name);
 ///     let large: Vec<(&str, i64)> = names.zip(entry.large.iter().copied()).collect();
-///     let measured = bench::tile(&device, &program, entry.sizes, &large, bench::REPEATS)?;
+///     let measured = bench::tile(&device, &device.machine()?, &program, entry.sizes, &large, bench::REPEATS)?;
 ///     println!("{:.2e} bytes a second", measured.bandwidth());
 /// }
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// Errors: the program is refused for this device; sizes are missing or not admitted; the device;
+/// Errors: the program is refused for this machine; sizes are missing or not admitted; the device;
 /// an element is another one than the program means.
 pub fn tile(
     device: &Device,
+    machine: &Machine,
     program: &Program,
     checked: &[(&str, i64)],
     sizes: &[(&str, i64)],
     repeats: u16,
 ) -> Result<Measured, BenchError> {
-    let target = device.target()?;
-    let compiled = program.compile_for(target).map_err(tile::Unchecked::Program)?;
+    let compiled = program.compile_for(machine).map_err(tile::Unchecked::Program)?;
     let compared = on_device(device, &compiled, checked)?;
     let (bytes, timing) = at_sizes(device, &compiled, sizes, repeats)?;
     Ok(Measured {
         device: device.name().to_owned(),
-        target,
+        target: device.target()?,
         plan: Vec::new(),
         sizes: owned(sizes),
         bytes,

@@ -19,7 +19,8 @@ use std::fmt;
 
 use tilewright_gpu::{GpuError, NcclError};
 use tilewright_kernel::Element;
-use tilewright_kernels::{Expression, Place, PlanError, Planned, map_at, relayout_for};
+use tilewright_kernel::machine::Machine;
+use tilewright_kernels::{Expression, Place, PlanError, Planned, map_at, relayout};
 use tilewright_layout::{Composed, Layout, LayoutError, Leaf, Refusal, Tree};
 use tilewright_mesh::{Exchange, Footprint, MeshError, Message};
 
@@ -135,7 +136,7 @@ pub struct Pull {
     pub then: Option<Planned>,
 }
 
-/// The kernels by which a device of so many processors makes what it holds after a step. They write
+/// The kernels by which a device makes what it holds after a step. They write
 /// different elements, so their order does not matter; in a sum the summands are added in order.
 ///
 /// Errors: a sum of integers of less than 32 bits; more than [`MAX_LAUNCHES`] kernels; what a
@@ -143,21 +144,23 @@ pub struct Pull {
 ///
 /// ```
 /// use tilewright::kernel::Element;
+/// use tilewright::kernel::machine::Machine;
 /// use tilewright::mesh::{Exchange, Mesh, ShardedLayout};
 /// use tilewright::reshard::pulls;
 ///
 /// # fn main() -> Result<(), tilewright::reshard::ReshardError> {
+/// let h200 = Machine::named("H200").unwrap();
 /// let mesh: Mesh = "tp=2".parse()?;
 /// let rows = ShardedLayout::parse(&mesh, "((512,2),1024):((1024,1@tp),1)")?;
 /// let columns = ShardedLayout::parse(&mesh, "(1024,(512,2)):(512,(1,1@tp))")?;
-/// let pulls = pulls(&Exchange::new(&rows, &columns)?, 0, Element::F32, 132)?;
+/// let pulls = pulls(&Exchange::new(&rows, &columns)?, 0, Element::F32, &h200)?;
 /// assert_eq!(pulls.iter().map(|pull| pull.sources[0]).collect::<Vec<_>>(), [0, 1]);
 /// # Ok(())
 /// # }
 /// ```
-pub fn pulls(exchange: &Exchange, rank: usize, element: Element, processors: u32) -> Result<Vec<Pull>, ReshardError> {
+pub fn pulls(exchange: &Exchange, rank: usize, element: Element, machine: &Machine) -> Result<Vec<Pull>, ReshardError> {
     let messages = exchange.messages_to(rank);
-    pulls_of(messages, (exchange.added(), Combine::Sum), element, processors, where_they_lie)
+    pulls_of(messages, (exchange.added(), Combine::Sum), element, machine, where_they_lie)
 }
 
 /// Where the elements of a run of a message lie on the device that has them.
@@ -172,7 +175,7 @@ fn pulls_of(
     messages: Vec<Message>,
     (added, combine): (i64, Combine),
     element: Element,
-    processors: u32,
+    machine: &Machine,
     read: impl Fn(&Message, usize) -> Result<(Layout, i64), ReshardError>,
 ) -> Result<Vec<Pull>, ReshardError> {
     let added = usize::try_from(added).unwrap_or(1).max(1);
@@ -196,7 +199,7 @@ fn pulls_of(
             let [(first_from, start), ..] = from.as_slice() else { continue };
             let (planned, then) = if added == 1 {
                 let target = place(&to, *write)?;
-                (relayout_for(processors, place(first_from, *start)?, element, target, element)?, None)
+                (relayout(machine, place(first_from, *start)?, element, target, element)?, None)
             } else {
                 let inputs: Vec<_> = from.iter().map(|(layout, start)| (layout, element, *start)).collect();
                 let sum = (1..added).map(Expression::input).fold(Expression::input(0), |all, next| match combine {
@@ -207,12 +210,12 @@ fn pulls_of(
                 // A sum goes through memory in one order, that of the elements it reads; where they
                 // are wanted in another, a relayout turns them, which reads no other device.
                 if fastest(first_from) == fastest(&to) {
-                    (map_at(name, &sum, &inputs, (&to, element, *write))?, None)
+                    (map_at(machine, name, &sum, &inputs, (&to, element, *write))?, None)
                 } else {
                     let beside = compact_like(first_from)?;
-                    let planned = map_at(name, &sum, &inputs, (&beside, element, 0))?;
+                    let planned = map_at(machine, name, &sum, &inputs, (&beside, element, 0))?;
                     let target = place(&to, *write)?;
-                    (planned, Some(relayout_for(processors, &beside, element, target, element)?))
+                    (planned, Some(relayout(machine, &beside, element, target, element)?))
                 }
             };
             pulls.push(Pull { planned, sources: sources.clone(), then });

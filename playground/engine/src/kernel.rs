@@ -53,7 +53,12 @@ pub fn of(
             known: entry.types.iter().map(|known| known.name()).collect::<Vec<_>>().join(", "),
         })?),
     };
-    let planned = entry.plan(&sizes, element)?;
+    // A text is for a target, a cost for a machine; all else is for an H200.
+    let machine = match ptx::Target::named(target) {
+        Some(target) => Machine::of_target(target),
+        None => Machine::named(target).unwrap_or_else(|| Machine::of_target(ptx::Target::Sm90a)),
+    };
+    let planned = entry.plan(&machine, &sizes, element)?;
     match want {
         Wanted::Plan => plan(entry, &planned),
         Wanted::Check => check(&planned),

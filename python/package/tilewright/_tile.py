@@ -59,7 +59,7 @@ class TileKernel(Kernel):
         function: Callable[..., Any],
         grid: Any,
         warps: int | None,
-        target: str | None,
+        machine: str | None,
         specs: dict[str, Any],
     ) -> None:
         super().__init__(function, None, specs)
@@ -68,7 +68,7 @@ class TileKernel(Kernel):
                 raise TypeError(f"'{name}' of {self.__name__}: tile programs take tensors and constants, not numbers of the launch")
         self._grid = grid
         self._warps = warps
-        self._target = target
+        self._machine = machine
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if writing.program is not None:
@@ -174,7 +174,7 @@ class TileKernel(Kernel):
         for line, tensor, role, text in declared:
             own.lines[line] = f"{_ROLES.get(role, role) or tensor.role} {text}"
         try:
-            tiles = _native.read_tiles("\n".join(own.lines), own.places, self._target)
+            tiles = _native.read_tiles("\n".join(own.lines), own.places, self._machine)
         except KernelError as error:
             if error.filename is not None:
                 raise
@@ -203,16 +203,16 @@ class Language:
         *,
         grid: Any = (),
         warps: int | None = None,
-        target: str | None = None,
+        machine: str | None = None,
         **specs: Array,
     ) -> Any:
         """A tile program: what a block of threads computes, without a layout.
 
         ``grid``: how many blocks there are along each axis, expressions of sizes; or a function that
         gives them for the arguments, ``grid=lambda x, y: tw.ceil_div(x.shape[0], 4)``. ``warps``: of a block, where the
-        plan should not choose. ``target``: the kernel is for a machine; with "sm_90a" groups of
-        four warps multiply and the copy engine brings their factors, where that fits. Without it,
-        it runs on all.
+        plan should not choose. ``machine``: the card that the kernel is for, as "H200", or one that
+        runs "sm_90a": there warpgroups multiply and TMA loads their operands, where that fits.
+        Without it, the kernel runs on all.
 
         >>> import tilewright as tw
         >>> @tw.tile(grid="ceil(M/4)")
@@ -225,8 +225,8 @@ class Language:
         7168
         """
         if function is None:
-            return lambda function: TileKernel(function, grid, warps, target, specs)
-        return TileKernel(function, grid, warps, target, specs)
+            return lambda function: TileKernel(function, grid, warps, machine, specs)
+        return TileKernel(function, grid, warps, machine, specs)
 
     def full(self, shape: tuple[int, ...], value: float, element: Any = "f32") -> Value:
         """A tile of one number."""

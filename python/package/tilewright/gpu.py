@@ -81,17 +81,9 @@ def _planned(make: Callable[..., _native.Plan], *key: Any) -> _Kept:
     return known
 
 
-_targets: dict[int, str] = {}
-
-
-def _target(device: int | None) -> str:
-    """The target of a device; of none, as of an H200."""
-    if device is None:
-        return "sm_90a"
-    known = _targets.get(device)
-    if known is None:
-        known = _targets[device] = _native.device_target(device)
-    return known
+def _machine(device: int | None) -> str:
+    """The machine of a device, for which kernels are planned; of none, an H200."""
+    return "H200" if device is None else f"device:{device}"
 
 
 # What calls launched, by the function and what it was told besides its arrays.
@@ -213,16 +205,16 @@ def _copy(source: Any, axes: Axes, destination: Any, into: Axes, on: str | None,
     """Copies the elements that these axes are of one array to those of another."""
     of, shape, strides, device, before = axes
     to, _, steps, _, skipped = into
-    kept = _planned(_relayout, of, shape, strides, before, to, steps, skipped, _target(device))
+    kept = _planned(_relayout, of, shape, strides, before, to, steps, skipped, _machine(device))
     _run(kept, [source], [destination], {}, on, befores=(before, skipped), call=call)
 
 
 def _relayout(
-    of: str, shape: tuple[int, ...], strides: tuple[int, ...], before: int, to: str, into: tuple[int, ...], skipped: int, target: str
+    of: str, shape: tuple[int, ...], strides: tuple[int, ...], before: int, to: str, into: tuple[int, ...], skipped: int, machine: str
 ) -> _native.Plan:
     if not shape:
         shape, strides, into = (1,), (1,), (1,)
-    return _native.plan_relayout((of, Layout(shape, strides), before), (to, Layout(shape, into), skipped), target)
+    return _native.plan_relayout((of, Layout(shape, strides), before), (to, Layout(shape, into), skipped), machine)
 
 
 def _about(rows: int) -> int:
@@ -320,7 +312,7 @@ def _rows(
     aligned = min(ahead & -ahead or 16 for ahead in (begins, ends, *(axes[4] for _, axes in beside)))
     pitch_x, pitch_out = (length if is_moved or pitch is None else pitch for is_moved, pitch in zip(moves, pitches))
     matrix = (length, element, aligned, _about(rows), pitch_x, pitch_out)
-    kept = _planned(make, matrix, *options, _target(device))
+    kept = _planned(make, matrix, *options, _machine(device))
     simple = None if any(moves) or any(spread) else call
     inputs = (source, *(vector for vector, _ in beside))
     _run(kept, inputs, [target], {"M": rows}, on, call=simple, makers=makers)
@@ -432,7 +424,7 @@ def reduce(x: Any, statistic: str = "sum", *, axis: int | Sequence[int] | None =
     room = out if settled == lies else empty(x, (math.prod(extents),), result)
     ahead = before | (into[4] if room is out else 0)
     # The greatest power of two that all begin at a multiple of, in elements.
-    kept = _planned(_reduction, statistic, shape, strides, element, along, ahead & -ahead or 16, _target(device))
+    kept = _planned(_reduction, statistic, shape, strides, element, along, ahead & -ahead or 16, _machine(device))
     _run(kept, [x], [room], {}, on, call=call if room is out else None, makers=makers)
     if room is not out:
         _copy(room, (result, extents, lies, device, 0), out, (result, extents, into[2], into[3], into[4]), on)
@@ -461,12 +453,12 @@ def _numbered(axis: Any, axes: int) -> tuple[int, ...]:
 
 
 def _reduction(
-    statistic: str, shape: tuple[int, ...], strides: tuple[int, ...], element: str, along: tuple[int, ...], alignment: int, target: str
+    statistic: str, shape: tuple[int, ...], strides: tuple[int, ...], element: str, along: tuple[int, ...], alignment: int, machine: str
 ) -> _native.Plan:
     # Kernels count places along the first mode fastest, and arrays along the last axis.
     modes = [len(shape) - 1 - axis for axis in along]
     layout = Layout(shape[::-1], strides[::-1]) if shape else Layout((1,), (1,))
-    return _native.plan_reduce(statistic, layout, element, modes, alignment, target)
+    return _native.plan_reduce(statistic, layout, element, modes, alignment, machine)
 
 
 def gemm(
@@ -578,7 +570,7 @@ def gemm(
         tensors, kept_for, of_blocks = (a, b, *inputs.values()), None, ()
         (_, shape_a, strides_a, _, before_a), (_, shape_b, strides_b, _, before_b) = map(_native.array_axes, (a, b))
     matrices = ((of, shape_a, strides_a, before_a), (other, shape_b, strides_b, before_b), (to, shape, strides_d, before_d))
-    planned = _planned(_product, *matrices, function, further, pairs, of_blocks, kept, bool(tf32), bool(fast), _target(device))
+    planned = _planned(_product, *matrices, function, further, pairs, of_blocks, kept, bool(tf32), bool(fast), _machine(device))
     # Kernels know tensors from a multiple of 16 bytes on.
     befores = [before_a, before_b, *(axes[4] for _, axes in further), *(axes[4] for axes in of_blocks), before_d]
     _run(planned, tensors, outs, {}, on, befores=befores, call=kept_for, makers=makers)
@@ -607,7 +599,7 @@ def _product(
     keep: tuple[str, ...],
     tf32: bool,
     fast: bool,
-    target: str,
+    machine: str,
 ) -> _native.Plan:
     shape = d[1]
     given = []
@@ -630,7 +622,7 @@ def _product(
         "tf32": tf32,
         "fast": fast,
     }
-    return _native.plan_product(_batch(a), _batch(b), _batch(d), asked, target)
+    return _native.plan_product(_batch(a), _batch(b), _batch(d), asked, machine)
 
 
 def _batch(matrix: _Matrix) -> tuple[str, list[int], list[int], int]:

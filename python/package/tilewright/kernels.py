@@ -45,13 +45,13 @@ class LibraryKernel:
         """Whether it is a tile program."""
         return self.text is not None
 
-    def programs(self, *, type: Any = None, target: str = "sm_80", **sizes: int) -> tuple[Program, ...]:
+    def programs(self, *, type: Any = None, machine: str = "A100", **sizes: int) -> tuple[Program, ...]:
         """The kernels of its launches, one after another."""
-        return self._launched(type, target, sizes, False)[1]
+        return self._launched(type, machine, sizes, False)[1]
 
-    def show(self, *, type: Any = None, target: str = "sm_80", **sizes: int) -> str:
+    def show(self, *, type: Any = None, machine: str = "A100", **sizes: int) -> str:
         """The plan, and what each launch takes."""
-        plan, programs, _ = self._launched(type, target, sizes, False)
+        plan, programs, _ = self._launched(type, machine, sizes, False)
         lines = [f"{self.name}: {self.summary}", *(f"  {line}" for line in plan)]
         for program in programs:
             lines.append("")
@@ -60,14 +60,14 @@ class LibraryKernel:
             lines.append(f"  shared       {program.shared_bytes} bytes a block")
         return "\n".join(lines)
 
-    def ptx(self, target: str = "sm_80", *, launch: int = 1, type: Any = None, **sizes: int) -> str:
-        """The kernel of a launch as PTX."""
-        programs = self._launched(type, target, sizes, False)[1]
+    def ptx(self, machine: str = "A100", *, launch: int = 1, type: Any = None, **sizes: int) -> str:
+        """The kernel of a launch as PTX: for a card, as "H200", or one that runs "sm_90a"."""
+        programs = self._launched(type, machine, sizes, False)[1]
         if not 1 <= launch <= len(programs):
             raise ValueError(f"{self.name} has launches 1 to {len(programs)}, not {launch}")
-        return programs[launch - 1].ptx(target)
+        return programs[launch - 1].ptx(_native.target_of_machine(machine))
 
-    def check(self, *, type: Any = None, **sizes: int) -> Checked:
+    def check(self, *, type: Any = None, machine: str = "H200", **sizes: int) -> Checked:
         """Runs it on the interpreter under every schedule, and compares what it leaves with its
         definition, or with what the program means.
         """
@@ -76,14 +76,13 @@ class LibraryKernel:
             of = sizes or self.sizes
             schedules, instructions, outputs = tiles.check(of, [])
             return Checked(of, schedules, instructions, tuple(Compared(*output) for output in outputs))
-        schedules, instructions, compared, worst = self._kernel.check(sizes, type)
+        schedules, instructions, compared, worst = self._kernel.check(sizes, type, machine)
         result = Compared("result", compared, worst, 1.0)
         return Checked({**self.sizes, **sizes}, schedules, instructions, (result,))
 
     def cost(self, machine: str = "H200", *, launch: int = 1, type: Any = None, **sizes: int) -> Cost:
-        """What a launch costs on a machine, before it runs: "H200", "H100" or "A100"."""
-        target = _native.target_of_machine(machine)
-        _, programs, of = self._launched(type, target, sizes, True)
+        """What a launch costs on a machine, before it runs: "H200", "RTX 4090" and others."""
+        _, programs, of = self._launched(type, machine, sizes, True)
         if not 1 <= launch <= len(programs):
             raise ValueError(f"{self.name} has launches 1 to {len(programs)}, not {launch}")
         return Cost(*programs[launch - 1].cost(of, machine))
@@ -104,9 +103,9 @@ class LibraryKernel:
         told = " ".join(f"{name}={size}" for name, size in numbers["sizes"].items())
         return Measured(f"{self.name} {told}\n{text}", numbers)
 
-    def explain(self, target: str = "sm_80") -> Explanation:
+    def explain(self, machine: str = "A100") -> Explanation:
         """Of a tile program, the layout of each value, and why."""
-        tiles = self._kernel.tiles(target)
+        tiles = self._kernel.tiles(machine)
         if tiles is None:
             raise TypeError(f"{self.name} is no tile program, whose layouts are assigned: `show()` says what was planned")
         text, pictures = tiles.explain()
@@ -122,7 +121,7 @@ class LibraryKernel:
         **sizes: int,
     ) -> Picture:
         """What the lanes of a warp of a block reach, statement by statement."""
-        _, programs, of = self._launched(type, "sm_80", sizes, False)
+        _, programs, of = self._launched(type, "A100", sizes, False)
         return programs[launch - 1].draw(of, block, warp)
 
     def _without_type(self, type: Any) -> None:
@@ -130,13 +129,13 @@ class LibraryKernel:
             raise TypeError(f"{self.name} is a tile program, whose text says its types")
 
     def _launched(
-        self, type: Any, target: str, sizes: dict[str, int], large: bool
+        self, type: Any, machine: str, sizes: dict[str, int], large: bool
     ) -> tuple[list[str], tuple[Program, ...], dict[str, int]]:
         """The plan, the kernels, and the sizes of a launch."""
         self._without_type(type)
-        if tiles := self._kernel.tiles(target):
+        if tiles := self._kernel.tiles(machine):
             return [f"{tiles.warps} warps"], (tiles.program,), sizes or (self.large if large else self.sizes)
-        plan, programs, of = self._kernel.planned(sizes, type, target, large)
+        plan, programs, of = self._kernel.planned(sizes, type, machine, large)
         return plan, tuple(programs), dict(of)
 
     def __repr__(self) -> str:

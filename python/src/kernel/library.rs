@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use tilewright_kernel::Kernel;
-use tilewright_kernel::machine::Machine;
+use tilewright_kernel::machine::{Machine, UnknownMachine};
 use tilewright_kernel::ptx::Target;
 use tilewright_kernels::gemm::{Fused, Matrix, Pairs, Problem, Product, ProductTensor, Scales};
 use tilewright_kernels::{self as kernels, Expression, Norm, Place, PlanError, Planned, RowMatrix, Statistic};
@@ -11,6 +11,7 @@ use tilewright_layout::Layout;
 
 use super::operand;
 use super::program::{Program, of_setup};
+use crate::device::opened;
 use crate::refusal;
 
 /// Launches in their order, and what each reads and writes.
@@ -76,18 +77,24 @@ impl Plan {
     }
 }
 
-/// The target of a name.
+/// The machine of a name: a card of the table, `device:1` for what the driver says of a GPU here,
+/// or a target, for a card that runs its code.
 ///
 /// Errors: there is none of this name.
-pub fn target(name: &str) -> PyResult<Target> {
-    let known = || Target::ALL.map(Target::name).join(", ");
-    Target::named(name)
-        .ok_or_else(|| PyValueError::new_err(format!("there is no target '{name}'; there are {}", known())))
+pub fn machine(py: Python<'_>, name: &str) -> PyResult<Machine> {
+    if let Some(ordinal) = name.strip_prefix("device:").and_then(|number| number.parse().ok()) {
+        let machine = opened(py, ordinal)?.device.machine();
+        return machine.map_err(|error| refusal::of_gpu(py, &error));
+    }
+    if let Some(target) = Target::named(name) {
+        return Ok(Machine::of_target(target));
+    }
+    name.parse().map_err(|unknown: UnknownMachine| PyValueError::new_err(unknown.to_string()))
 }
 
 /// A plan of one kernel, or of two, of which the second reads what the first one leaves.
-fn planned(py: Python<'_>, planned: Result<Planned, PlanError>, name: &str) -> PyResult<Plan> {
-    let planned = planned.map_err(|error| refusal::of(py, &error))?.on(target(name)?);
+fn planned(py: Python<'_>, planned: Result<Planned, PlanError>) -> PyResult<Plan> {
+    let planned = planned.map_err(|error| refusal::of(py, &error))?;
     let sizes: Vec<(String, i64)> = planned.sizes().iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
     let program =
         |kernel: &Kernel| Program { kernel: kernel.clone(), plan: planned.plan().to_vec(), fixed: sizes.clone() };
@@ -117,13 +124,13 @@ type Placed<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, i64);
 
 /// A kernel that copies elements from one layout to another, and converts them.
 #[pyfunction]
-pub fn plan_relayout(py: Python<'_>, from: Placed<'_>, to: Placed<'_>, target: &str) -> PyResult<Plan> {
+pub fn plan_relayout(py: Python<'_>, from: Placed<'_>, to: Placed<'_>, machine: &str) -> PyResult<Plan> {
     let place = |(element, layout, before): &Placed<'_>| {
         let place = Place::from(&operand::layout(layout)?).at(*before).map_err(|error| refusal::of(py, &error))?;
         PyResult::Ok((place, operand::element(element)?))
     };
     let ((from, source), (to, destination)) = (place(&from)?, place(&to)?);
-    planned(py, kernels::relayout(from, source, to, destination), target)
+    planned(py, kernels::relayout(&self::machine(py, machine)?, from, source, to, destination))
 }
 
 /// A matrix with contiguous rows: how many elements a row has, of which type, at multiples of how
@@ -138,15 +145,15 @@ fn of_rows((columns, element, alignment, rows, x, y): &OfRows<'_>) -> PyResult<R
 
 /// A kernel that takes the softmax of rows.
 #[pyfunction]
-pub fn plan_softmax(py: Python<'_>, matrix: OfRows<'_>, target: &str) -> PyResult<Plan> {
-    planned(py, kernels::softmax_of(of_rows(&matrix)?), target)
+pub fn plan_softmax(py: Python<'_>, matrix: OfRows<'_>, machine: &str) -> PyResult<Plan> {
+    planned(py, kernels::softmax(&self::machine(py, machine)?, of_rows(&matrix)?))
 }
 
 /// A kernel that divides rows by the root of their mean square, perhaps with weights.
 #[pyfunction]
-pub fn plan_rms_norm(py: Python<'_>, matrix: OfRows<'_>, epsilon: f64, weights: bool, target: &str) -> PyResult<Plan> {
+pub fn plan_rms_norm(py: Python<'_>, matrix: OfRows<'_>, epsilon: f64, weights: bool, machine: &str) -> PyResult<Plan> {
     let norm = Norm { epsilon, weights, bias: false };
-    planned(py, kernels::rms_norm_with(of_rows(&matrix)?, norm), target)
+    planned(py, kernels::rms_norm(&self::machine(py, machine)?, of_rows(&matrix)?, norm))
 }
 
 /// A kernel that takes the mean from rows, and divides them by the root of their variance, perhaps
@@ -158,9 +165,10 @@ pub fn plan_layer_norm(
     epsilon: f64,
     weights: bool,
     bias: bool,
-    target: &str,
+    machine: &str,
 ) -> PyResult<Plan> {
-    planned(py, kernels::layer_norm_with(of_rows(&matrix)?, Norm { epsilon, weights, bias }), target)
+    let norm = Norm { epsilon, weights, bias };
+    planned(py, kernels::layer_norm(&self::machine(py, machine)?, of_rows(&matrix)?, norm))
 }
 
 /// The kernels that compute a statistic along modes of a tensor.
@@ -171,7 +179,7 @@ pub fn plan_reduce(
     element: &Bound<'_, PyAny>,
     modes: Vec<usize>,
     alignment: i64,
-    target: &str,
+    machine: &str,
 ) -> PyResult<Plan> {
     let statistic = match statistic {
         "sum" => Statistic::Sum,
@@ -185,8 +193,8 @@ pub fn plan_reduce(
         }
     };
     let layout: Layout = operand::layout(layout)?;
-    let found = kernels::reduce_at(statistic, (&layout, operand::element(element)?), &modes, alignment);
-    planned(element.py(), found, target)
+    let (py, tensor) = (element.py(), (&layout, operand::element(element)?));
+    planned(py, kernels::reduce_at(&self::machine(py, machine)?, statistic, tensor, &modes, alignment))
 }
 
 /// A matrix of a product, or a batch of them: the type, the extents and the steps of rows, columns
@@ -270,14 +278,13 @@ impl Asked {
 /// The kernels that multiply A (M,K) by B (N,K) into D (M,N), or batches of them. Tensors are A, B,
 /// the inputs of the function, the scales of A and of B, D, and what is kept.
 #[pyfunction]
-pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: Asked, target: &str) -> PyResult<Plan> {
+pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: Asked, machine: &str) -> PyResult<Plan> {
     let problem = asked.problem(py, [&a, &b, &d])?;
-    if self::target(target)? != Target::Sm90a {
-        return before_hopper(py, &problem, target);
+    let machine = self::machine(py, machine)?;
+    if machine.target != Target::Sm90a {
+        return before_hopper(py, &problem, &machine);
     }
-    let product = py
-        .detach(|| Product::new(&problem, &Machine::of_target(Target::Sm90a)))
-        .map_err(|error| refusal::of(py, &error))?;
+    let product = py.detach(|| Product::new(&problem, &machine)).map_err(|error| refusal::of(py, &error))?;
     let scales = 2 + asked.inputs.len();
     let result = if asked.scales.is_some() { scales + 2 } else { scales };
     let tensors = result + 1 + asked.keep.len();
@@ -307,7 +314,7 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: Asked, 
 }
 
 /// The kernel for devices without products of four warps: of rows one after another, alone.
-fn before_hopper(py: Python<'_>, problem: &Problem, target: &str) -> PyResult<Plan> {
+fn before_hopper(py: Python<'_>, problem: &Problem, machine: &Machine) -> PyResult<Plan> {
     let [m, n, k] = problem.sizes();
     let plain = Problem::of(
         Matrix::rows(problem.operand_type(), [m, k]).map_err(|error| refusal::of(py, &error))?,
@@ -316,9 +323,10 @@ fn before_hopper(py: Python<'_>, problem: &Problem, target: &str) -> PyResult<Pl
     );
     if !plain.is_ok_and(|plain| plain == *problem) {
         return Err(PyValueError::new_err(format!(
-            "for {target}, products are of matrices with rows one after another, without a function, a batch or tf32: \
-             {problem} needs sm_90a"
+            "on {}, products are of matrices with rows one after another, without a function, a batch or tf32: \
+             {problem} needs sm_90a",
+            machine.name
         )));
     }
-    planned(py, kernels::product(problem.operand_type(), problem.result_type(), [m, n, k]), target)
+    planned(py, kernels::product(machine, problem.operand_type(), problem.result_type(), [m, n, k]))
 }

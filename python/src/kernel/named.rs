@@ -6,7 +6,6 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tilewright_kernel::ptx::Target;
 use tilewright_kernels::{self as kernels, Entry, PlanError, Planned, Unchecked};
 use tilewright_tile::{self as tile, LIBRARY};
 
@@ -95,10 +94,10 @@ impl NamedKernel {
     }
 
     /// The tile program, for a machine.
-    fn tiles(&self, py: Python<'_>, target: Option<&str>) -> PyResult<Option<TileProgram>> {
+    fn tiles(&self, py: Python<'_>, machine: Option<&str>) -> PyResult<Option<TileProgram>> {
         let Kind::Tile(entry) = self.kind else { return Ok(None) };
-        let target = target.map(library::target).transpose()?;
-        tiles::compiled(py, || tile::Program::read(entry.name, entry.text), target).map(Some)
+        let machine = machine.map(|name| library::machine(py, name)).transpose()?;
+        tiles::compiled(py, || tile::Program::read(entry.name, entry.text), machine).map(Some)
     }
 
     /// The plan of a kernel for a machine, its launches, and the sizes of a launch.
@@ -107,10 +106,10 @@ impl NamedKernel {
         py: Python<'_>,
         sizes: &Bound<'_, PyDict>,
         element: Option<Bound<'_, PyAny>>,
-        target: &str,
+        machine: &str,
         large: bool,
     ) -> PyResult<(Vec<String>, Vec<Program>, Sizes)> {
-        let planned = self.plan(py, sizes, element, large)?.on(library::target(target)?);
+        let planned = self.plan(py, sizes, element, machine, large)?;
         let fixed: Sizes = planned.sizes().iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
         let program = |kernel: &tilewright_kernel::Kernel| Program {
             kernel: kernel.clone(),
@@ -126,8 +125,9 @@ impl NamedKernel {
         py: Python<'_>,
         sizes: &Bound<'_, PyDict>,
         element: Option<Bound<'_, PyAny>>,
+        machine: &str,
     ) -> PyResult<(usize, u64, u64, f64)> {
-        let planned = self.plan(py, sizes, element, false)?;
+        let planned = self.plan(py, sizes, element, machine, false)?;
         match interruptible(py, || planned.check())? {
             Ok(report) => {
                 let runs = std::iter::once(&report.checked).chain(&report.second);
@@ -148,7 +148,7 @@ impl NamedKernel {
         device: usize,
         repeats: i64,
     ) -> PyResult<(String, Bound<'py, PyDict>)> {
-        let planned = self.plan(py, sizes, element, true)?;
+        let planned = self.plan(py, sizes, element, &format!("device:{device}"), true)?;
         bench::on_device(py, device, repeats, |device, repeats| tilewright::bench::kernel(device, &planned, repeats))
     }
 
@@ -163,6 +163,7 @@ impl NamedKernel {
         py: Python<'_>,
         sizes: &Bound<'_, PyDict>,
         element: Option<Bound<'_, PyAny>>,
+        machine: &str,
         large: bool,
     ) -> PyResult<Planned> {
         let Kind::Planned(entry) = self.kind else {
@@ -171,13 +172,15 @@ impl NamedKernel {
         let sizes = sizes_of(sizes)?;
         let element = element.map(|element| operand::element(&element)).transpose()?;
         let sizes = borrowed(&sizes);
-        let planned = if large { entry.plan_large(&sizes, element) } else { entry.plan(&sizes, element) };
+        let machine = &library::machine(py, machine)?;
+        let planned =
+            if large { entry.plan_large(machine, &sizes, element) } else { entry.plan(machine, &sizes, element) };
         planned.map_err(|error: PlanError| refusal::of(py, &error))
     }
 }
 
-/// The machine's processor, by the name of a machine.
+/// For which target kernels are written for a machine, by the name of either.
 #[pyfunction]
-pub fn target_of_machine(machine: &str) -> &'static str {
-    if machine.eq_ignore_ascii_case("A100") { Target::Sm80.name() } else { Target::Sm90a.name() }
+pub fn target_of_machine(py: Python<'_>, machine: &str) -> PyResult<&'static str> {
+    Ok(library::machine(py, machine)?.target.name())
 }

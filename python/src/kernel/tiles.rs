@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tilewright_draw::{Figure, Style};
 use tilewright_explain::figures::tiles;
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::Location;
-use tilewright_kernel::ptx::Target;
 use tilewright_layout::Refusal;
 use tilewright_tile::{self as tile, Compiled, Explanation, Reason, TileError, Unchecked};
 
@@ -94,26 +94,26 @@ type Said = (String, u32, u32, Option<(u32, u32)>);
 /// machine.
 ///
 /// Errors: what the language refuses, at the place that its line comes from; there is no such
-/// target.
+/// machine.
 #[pyfunction]
-#[pyo3(signature = (text, places, target = None))]
-pub fn read_tiles(py: Python<'_>, text: &str, places: Vec<Said>, target: Option<&str>) -> PyResult<TileProgram> {
-    let target = target.map(library::target).transpose()?;
+#[pyo3(signature = (text, places, machine = None))]
+pub fn read_tiles(py: Python<'_>, text: &str, places: Vec<Said>, machine: Option<&str>) -> PyResult<TileProgram> {
+    let machine = machine.map(|name| library::machine(py, name)).transpose()?;
     let places: Vec<Location> =
         places.iter().map(|(file, line, column, end)| Location::new(file, *line, *column, *end)).collect();
-    compiled(py, || tile::Program::read_from(&places, text), target)
+    compiled(py, || tile::Program::read_from(&places, text), machine)
 }
 
 /// Reads a program, and compiles it.
 pub fn compiled(
     py: Python<'_>,
     read: impl FnOnce() -> Result<tile::Program, TileError> + Send,
-    target: Option<Target>,
+    machine: Option<Machine>,
 ) -> PyResult<TileProgram> {
     let compiled = py.detach(|| {
         let program = read()?;
-        match target {
-            Some(target) => program.compile_for(target),
+        match &machine {
+            Some(machine) => program.compile_for(machine),
             None => program.compile(),
         }
     });
@@ -177,7 +177,14 @@ impl TileProgram {
         let (checked, sizes) = (sizes_of(checked)?, sizes_of(sizes)?);
         let program = self.compiled.source();
         bench::on_device(py, device, repeats, |device, repeats| {
-            tilewright::bench::tile(device, program, &borrowed(&checked), &borrowed(&sizes), repeats)
+            tilewright::bench::tile(
+                device,
+                &device.machine()?,
+                program,
+                &borrowed(&checked),
+                &borrowed(&sizes),
+                repeats,
+            )
         })
     }
 

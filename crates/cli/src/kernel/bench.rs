@@ -25,8 +25,14 @@ impl From<BenchError> for Failure {
     }
 }
 
-pub fn run(entry: &Entry, planned: &Planned, turns: u16, terminal: &mut Terminal) -> Result<(), Failure> {
-    let measured = bench::kernel(&Device::open(0)?, planned, turns)?;
+pub fn run(
+    device: &Device,
+    entry: &Entry,
+    planned: &Planned,
+    turns: u16,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let measured = bench::kernel(device, planned, turns)?;
     print(entry.name, &measured, terminal)
 }
 

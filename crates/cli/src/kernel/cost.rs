@@ -1,38 +1,23 @@
 //! `tilewright kernel cost`: what a kernel costs, before it runs.
 
 use serde_json::json;
-use tilewright::gpu::Device;
 use tilewright::kernel::cost::Cost;
 use tilewright::kernel::interpret::AccessCount;
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx;
-use tilewright::kernels::{Entry, PlanError, Planned};
+use tilewright::kernels::{Entry, Planned};
 
 use super::object_of;
 use crate::json::Json;
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
-/// The machine of this name; `device` is the first GPU.
-pub(super) fn machine(name: &str) -> Result<Machine, Failure> {
-    if name.eq_ignore_ascii_case("device") {
-        return Ok(Device::open(0)?.machine()?);
-    }
-    Machine::named(name).ok_or_else(|| {
-        let known = format!("{}, device", Machine::NAMES.join(", "));
-        PlanError::Unknown { what: "machine", given: name.to_owned(), known }.into()
-    })
-}
-
-pub fn run(entry: &Entry, planned: &Planned, machine: &str, terminal: &mut Terminal) -> Result<(), Failure> {
-    let machine = self::machine(machine)?;
-    // What the machine does not have is planned otherwise, where it can be.
-    let planned = &planned.clone().on(machine.target);
+pub fn run(entry: &Entry, planned: &Planned, machine: &Machine, terminal: &mut Terminal) -> Result<(), Failure> {
     // What the machine cannot run has no cost there.
     for kernel in planned.launches() {
         ptx::write(kernel.program(), machine.target)?;
     }
-    let costs = planned.launches().map(|kernel| kernel.program().cost(&machine, planned.sizes()));
+    let costs = planned.launches().map(|kernel| kernel.program().cost(machine, planned.sizes()));
     let costs = costs.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::refused(&error))?;
     if terminal.json {
         let mut object = object(entry.name, planned.plan(), &costs[0]);

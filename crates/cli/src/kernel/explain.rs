@@ -9,7 +9,8 @@ use clap::Args;
 use serde_json::json;
 use tilewright::atoms::Dimension;
 use tilewright::draw::Format;
-use tilewright::kernel::ptx::{self, Target};
+use tilewright::kernel::machine::Machine;
+use tilewright::kernel::ptx;
 use tilewright::kernel::{BoxMap, Kernel, Launch, Route};
 use tilewright::tile::{Compared, Explanation, NextBest, Report, Unchecked};
 
@@ -40,7 +41,7 @@ pub struct Options {
 pub fn run(
     file: &Path,
     sizes: &[(String, i64)],
-    arch: Target,
+    machine: &Machine,
     options: &Options,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
@@ -52,7 +53,7 @@ pub fn run(
             "a kernel is written to a file that ends in .ptx, a picture to .svg, .html, .png, .pdf, .tex or .txt";
         return Err(Failure::file(output, known));
     }
-    let compiled = Tile::read(file)?.compile(arch)?;
+    let compiled = Tile::read(file)?.compile(machine)?;
     let explained = compiled.explain()?;
     let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
     let launch = (!sizes.is_empty()).then(|| compiled.kernel().program().launch(&sizes)).transpose();
@@ -70,7 +71,7 @@ pub fn run(
             pictures::save(name, &explained, value, (output, &options.saving), terminal)?;
         }
         (None, Some(output)) => {
-            write_file(output, ptx::write(compiled.kernel().program(), arch)?.as_bytes(), terminal)?;
+            write_file(output, ptx::write(compiled.kernel().program(), machine.target)?.as_bytes(), terminal)?;
         }
         (None, None) => {}
     }

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use serde_json::json;
 use tilewright::gpu::Device;
+use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernels;
 use tilewright::layout::nearest;
@@ -83,8 +84,8 @@ impl Tile {
         Tile::read(Path::new(name)).map(Some)
     }
 
-    pub(super) fn compile(&self, arch: Target) -> Result<Compiled, Failure> {
-        Ok(self.program.compile_for(arch)?)
+    pub(super) fn compile(&self, machine: &Machine) -> Result<Compiled, Failure> {
+        Ok(self.program.compile_for(machine)?)
     }
 
     /// The sizes that are given, and those of the program where none are: small ones, or large ones.
@@ -148,8 +149,8 @@ pub(super) fn width() -> usize {
 }
 
 /// What became of a program: who does what, its tensors, and what is shown of its outputs.
-pub(super) fn show(tile: &Tile, terminal: &mut Terminal) -> Result<(), Failure> {
-    let compiled = tile.compile(Target::Sm80)?;
+pub(super) fn show(tile: &Tile, machine: &Machine, terminal: &mut Terminal) -> Result<(), Failure> {
+    let compiled = tile.compile(machine)?;
     let (kernel, explained) = (compiled.kernel(), compiled.explain()?);
     let program = kernel.program();
     let plan = [
@@ -171,8 +172,13 @@ pub(super) fn show(tile: &Tile, terminal: &mut Terminal) -> Result<(), Failure> 
 }
 
 /// The kernel as PTX.
-pub(super) fn emit(tile: &Tile, arch: Target, output: Option<&Path>, terminal: &mut Terminal) -> Result<(), Failure> {
-    let compiled = tile.compile(arch)?;
+pub(super) fn emit(
+    tile: &Tile,
+    machine: &Machine,
+    output: Option<&Path>,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let (compiled, arch) = (tile.compile(machine)?, machine.target);
     let text = ptx::write(compiled.kernel().program(), arch)?;
     match output {
         Some(file) => write_file(file, text.as_bytes(), terminal),
@@ -184,8 +190,13 @@ pub(super) fn emit(tile: &Tile, arch: Target, output: Option<&Path>, terminal: &
 }
 
 /// Runs the kernel on the interpreter, and compares what it leaves with what the program means.
-pub(super) fn check(tile: &Tile, given: &[(String, i64)], terminal: &mut Terminal) -> Result<(), Failure> {
-    let compiled = tile.compile(Target::Sm80)?;
+pub(super) fn check(
+    tile: &Tile,
+    given: &[(String, i64)],
+    machine: &Machine,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let compiled = tile.compile(machine)?;
     let sizes = tile.sizes(given, false);
     let report = match compiled.check(&borrowed(&sizes)) {
         Ok(report) => report,
@@ -206,15 +217,14 @@ pub(super) fn check(tile: &Tile, given: &[(String, i64)], terminal: &mut Termina
 pub(super) fn cost(
     tile: &Tile,
     given: &[(String, i64)],
-    machine: &str,
+    machine: &Machine,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let machine = cost::machine(machine)?;
-    let compiled = tile.compile(machine.target)?;
+    let compiled = tile.compile(machine)?;
     let program = compiled.kernel().program();
     ptx::write(program, machine.target)?;
     let sizes = tile.sizes(given, true);
-    let cost = program.cost(&machine, &borrowed(&sizes)).map_err(|error| Failure::refused(&error))?;
+    let cost = program.cost(machine, &borrowed(&sizes)).map_err(|error| Failure::refused(&error))?;
     let plan = compiled.explain()?.roles;
     if terminal.json {
         return Ok(terminal.object(&cost::object(tile.program.name(), &plan, &cost))?);
@@ -225,11 +235,19 @@ pub(super) fn cost(
 
 /// Runs the kernel on the first GPU: at small sizes, where what it leaves is compared with what the
 /// program means, and at those that are timed beside the driver's copy of as many bytes.
-pub(super) fn bench(tile: &Tile, given: &[(String, i64)], turns: u16, terminal: &mut Terminal) -> Result<(), Failure> {
+pub(super) fn bench(
+    tile: &Tile,
+    given: &[(String, i64)],
+    machine: Option<Machine>,
+    turns: u16,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     let device = Device::open(0)?;
     let small = tile.sizes(&[], false);
     let small = if small.is_empty() { given.to_vec() } else { small };
     let sizes = tile.sizes(given, true);
-    let measured = tilewright::bench::tile(&device, &tile.program, &borrowed(&small), &borrowed(&sizes), turns)?;
+    let machine = machine.map_or_else(|| device.machine(), Ok)?;
+    let (small, sizes) = (borrowed(&small), borrowed(&sizes));
+    let measured = tilewright::bench::tile(&device, &machine, &tile.program, &small, &sizes, turns)?;
     bench::print(tile.program.name(), &measured, terminal)
 }

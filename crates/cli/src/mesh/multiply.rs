@@ -18,6 +18,7 @@ use tilewright::kernels::gemm::Problem;
 use tilewright::mesh::{MeshError, ProductPlan, ShardedLayout};
 use tilewright::sharded::{ShardedError, ShardedPlan, ShardedProduct, ShardedWork, Tensor, WorkPlan};
 
+use super::on_devices::first_machine;
 use crate::json::Json;
 use crate::kernel::bench::median;
 use crate::output::Failure;
@@ -130,7 +131,7 @@ impl Planned {
         let [element, sums] = types;
         Ok(match ShardedPlan::in_parts(plan, element, sums, parts)? {
             Some(pieces) => Planned::Pieces(pieces),
-            None => Planned::Steps(WorkPlan::product(plan, element, sums)?),
+            None => Planned::Steps(WorkPlan::product(&first_machine(), plan, element, sums)?),
         })
     }
 

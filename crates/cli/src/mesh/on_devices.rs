@@ -11,6 +11,8 @@ use half::{bf16, f16};
 use serde_json::json;
 use tilewright::gpu::{Device, Memory};
 use tilewright::kernel::Element;
+use tilewright::kernel::machine::Machine;
+use tilewright::kernel::ptx::Target;
 use tilewright::mesh::{MeshError, ShardedLayout};
 use tilewright::sharded::{ShardedError, ShardedWork, WorkPlan};
 
@@ -74,6 +76,13 @@ fn numbers_of(bytes: &[u8], element: Element) -> Vec<f64> {
         Element::I64 => each(bytes, |bytes| i64::from_le_bytes(bytes) as f64),
         _ => each(bytes, |bytes| f64::from(f32::from_le_bytes(bytes))),
     }
+}
+
+/// The machine for which work is planned: the first device. Where there is none, opening the devices
+/// says so later, after what is refused on any machine.
+pub fn first_machine() -> Machine {
+    let first = Device::open(0).and_then(|device| device.machine());
+    first.unwrap_or_else(|_| Machine::of_target(Target::Sm90a))
 }
 
 impl OnDevices {

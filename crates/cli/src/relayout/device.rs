@@ -9,7 +9,7 @@ use serde_json::json;
 use tilewright::gpu::{Argument, Cache, Device, GpuError, ModuleOptions, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::ptx::Target;
-use tilewright::kernels::{Place, Planned, relayout_for};
+use tilewright::kernels::{Place, Planned, relayout};
 use tilewright::tensor::npy::Kind;
 
 use crate::kernel::bench::{TURN, TURNS, copied, median, timed};
@@ -38,8 +38,7 @@ pub fn run(
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let device = Device::open(0)?;
-    let planned = relayout_for(device.attributes().multiprocessors, from, element, to, element)
-        .map_err(|error| Failure::refused(&error))?;
+    let planned = relayout(&device.machine()?, from, element, to, element).map_err(|error| Failure::refused(&error))?;
     let stream = device.stream()?;
     // Text that is compiled alone is as fast as the compiler makes it.
     let compiled = device.compile(planned.kernel(), &ModuleOptions::default().cache(Cache::none()))?;

@@ -1,5 +1,8 @@
 //! Drivers and devices that are there, or are not.
 
+use tilewright_kernel::machine::{Machine, Rates};
+use tilewright_kernel::ptx::Target;
+
 use super::fake::{books, driver, driver_with};
 use crate::device::Device;
 use crate::driver::{MINIMUM_VERSION, SYMBOLS};
@@ -30,6 +33,30 @@ fn drivers_that_will_not_do() {
     assert_eq!((other.code(), other.to_string().as_str()), ("E0819", said));
     // A number that the driver itself has no name for.
     assert!(refusal(|books| books.init = 777).to_string().ends_with("the driver said error 777 (777)"));
+}
+
+/// A device is its card of the table where the driver gives it the same multiprocessors, and what the
+/// driver says elsewhere.
+#[test]
+fn a_device_is_a_machine() {
+    let card = Machine::named("H200").unwrap();
+    let of = card.multiprocessor;
+    let numbers = [card.multiprocessors, of.threads, of.shared_bytes, of.registers, of.blocks, of.reserved_bytes];
+    let given: Vec<(i32, i32)> = [16, 39, 81, 82, 106, 111].into_iter().zip(numbers.map(|own| own as i32)).collect();
+    let machine = |changed: &[(i32, i32)]| {
+        let driver = driver_with(|books| books.attributes.extend(given.iter().chain(changed).copied())).unwrap();
+        Device::of(driver, 0).unwrap().machine()
+    };
+    assert_eq!(machine(&[]).unwrap(), card);
+    // A part of the card, at 2 GHz with 512 bits of memory at 3 GHz.
+    let part = machine(&[(13, 2_000_000), (16, 16), (36, 3_000_000), (37, 512), (38, 1 << 20)]).unwrap();
+    assert_eq!((part.name.as_str(), part.multiprocessors, part.l2_bytes), ("Fake H200", 16, 1 << 20));
+    assert_eq!((part.multiprocessor, part.target, part.latency), (of, Target::Sm90a, None));
+    assert_eq!((part.clock, part.bandwidth), (2e9, 2.0 * 3e9 * 512.0 / 8.0));
+    assert_eq!(part.rates, Rates::of((9, 0), 16, 2e9));
+    // Another capability is another card, and one that runs no target is none.
+    assert_eq!(machine(&[(75, 10)]).unwrap().target, Target::Sm89);
+    assert_eq!(machine(&[(75, 7), (76, 5)]).unwrap_err().code(), "E0804");
 }
 
 #[test]

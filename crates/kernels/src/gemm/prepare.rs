@@ -126,7 +126,13 @@ impl Prepared {
         if !images.has_contiguous_channels() {
             let last = images.channels_last()?;
             let (given, moved) = (images.matrix(), last.matrix());
-            let kernel = relayout(place(given.layout(), given.offset())?, element, moved.layout(), element)?;
+            let kernel = relayout(
+                &crate::units::hopper(),
+                place(given.layout(), given.offset())?,
+                element,
+                moved.layout(),
+                element,
+            )?;
             let to = self.workspace(moved.reach()?, element);
             let does = "moves the images to contiguous channels".to_string();
             self.before.push(Step::new(StepKind::Move, kernel.kernel().clone(), vec![from, to], does));
@@ -216,7 +222,8 @@ impl Prepared {
         let count = if matrix.is_batch() { matrices } else { 1 };
         let source = if count == matrices { matrix.layout().clone() } else { matrix.layout().take(0..2)? };
         let packed = Matrix::strided(element, [rows, columns, count], [line, 1, rows.saturating_mul(line)])?;
-        let moved = relayout(place(&source, matrix.offset())?, element, packed.layout(), element)?;
+        let moved =
+            relayout(&crate::units::hopper(), place(&source, matrix.offset())?, element, packed.layout(), element)?;
         let to = self.workspace(packed.reach()?, element);
         let does = format!("moves {what} to rows of {line} elements");
         self.before.push(Step::new(StepKind::Move, moved.kernel().clone(), vec![from, to], does));
@@ -238,7 +245,8 @@ impl Prepared {
         // Bulk copies write whole chunks, so its rows are declared whole.
         let plain = Matrix::strided(element, [rows, columns, matrices], [line, 1, rows.saturating_mul(line)])?;
         let plain = plain.in_whole_rows();
-        let moved = relayout(plain.layout(), element, place(d.layout(), d.offset())?, d.element())?;
+        let moved =
+            relayout(&crate::units::hopper(), plain.layout(), element, place(d.layout(), d.offset())?, d.element())?;
         let from = self.workspace(plain.reach()?, element);
         let because = match problem.stored() {
             _ if d.strides().is_none() => "its modes are folded",

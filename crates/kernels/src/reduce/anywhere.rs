@@ -1,11 +1,11 @@
-//! Any modes of any layout, by threads that go through the reduced axes in turn.
+//! Any modes of any layout, by threads that loop over the reduced axes.
 //!
 //! Law: the threads of a block are `(across, along)`: those across have results of their own, those
 //! along share them. A thread reads vectors along the axis of stride 1, kept or reduced, several
 //! before it computes, and keeps one number for each of its results; those of all threads along
 //! come together once, behind the loop, where a thread has one result and several parts of it.
 //!
-//! Where there are too few results for the processors of a large GPU, the reduced elements are cut
+//! Where there are too few results for the multiprocessors of a GPU, the reduced elements are cut
 //! into shares, each for a block, which leaves what it kept. Of that the block that comes last
 //! makes the results (`shares.rs`), or, where it is too much for one, a second launch does. So the
 //! order in which numbers are added is fixed, and the result is the same each time.
@@ -20,6 +20,7 @@ mod one_by_one;
 mod shape;
 mod shares;
 
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis as GridAxis;
 use tilewright_kernel::{Build, Distributed, Distribution, Element, Kernel, KernelError, View};
@@ -29,16 +30,15 @@ use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 use super::problem::{Axis, Problem};
 use super::statistic::Statistic;
 use crate::error::PlanError;
-use crate::rows::{Rows, gcd, placed, widest};
-pub(super) use shape::THREADS;
-use shape::{Shape, VECTOR, Work};
-
-/// How many bytes all shares leave at most for one block to put them together.
-const AT_ONCE: i64 = 16 << 10;
+use crate::fitted::REDUCTIONS;
+use crate::rows::{Rows, placed, widest};
+use crate::units::{VECTOR, div_up, gcd};
+use shape::{Shape, Work};
 
 /// How a block goes through a problem.
 #[derive(Debug, Clone)]
 pub(super) struct Walk {
+    machine: Machine,
     statistic: Statistic,
     element: Element,
     problem: Problem,
@@ -77,19 +77,12 @@ fn linear(terms: &[(&Expr, i64)]) -> Result<Expr, LayoutError> {
     })
 }
 
-fn up(number: i64) -> i64 {
-    (number.max(1) as u64).next_power_of_two() as i64
-}
-
-fn over(number: i64, by: i64) -> i64 {
-    (number + by - 1) / by
-}
-
 impl Walk {
     /// The plan for a problem, of tensors that begin at multiples of `alignment` elements.
     ///
     /// Errors: there are more vectors or results than a launch takes.
     pub(super) fn new(
+        machine: &Machine,
         statistic: Statistic,
         problem: &Problem,
         element: Element,
@@ -126,11 +119,13 @@ impl Walk {
             narrow: inner || beside(&problem.reduced) < beside(&problem.kept),
             sought: statistic == Statistic::ArgMaximum,
         };
-        let shape = work.shape();
+        let shape = work.shape(machine);
         let left = statistic.kept(element).iter().map(|kept| i64::from(kept.bytes())).sum::<i64>();
-        let at_once = shape.shares > 1 && left.saturating_mul(results).saturating_mul(shape.shares) <= AT_ONCE;
+        let at_once =
+            shape.shares > 1 && left.saturating_mul(results).saturating_mul(shape.shares) <= REDUCTIONS.combined_bytes;
         let problem = problem.clone();
-        Ok(Walk { statistic, element, problem, vector, alignment, inner, shape, at_once })
+        let machine = machine.clone();
+        Ok(Walk { machine, statistic, element, problem, vector, alignment, inner, shape, at_once })
     }
 
     /// How many numbers are left of a share for each result.
@@ -183,7 +178,7 @@ impl Walk {
     pub(super) fn kernel(&self) -> Result<Kernel, KernelError> {
         let (_, results) = self.problem.sizes();
         let kept = extents(&self.problem.kept, if self.inner { 1 } else { self.vector });
-        let blocks = over(kept.iter().product(), self.shape.across);
+        let blocks = div_up(kept.iter().product(), self.shape.across);
         let (tile, threads) = (self.shape.across * self.each(), [self.shape.across, self.shape.along]);
         let layout = if self.inner {
             format!("(({},{}),1):(({tile},1),0)", threads[1], threads[0])
@@ -258,7 +253,7 @@ impl Walk {
 
     /// Who holds what of `(results, threads along)` when they come together, where threads have
     /// several results: one result for neighbouring lanes, each with as many parts of it as it had
-    /// results. Otherwise each thread would put together all parts of all its results.
+    /// results. Otherwise each thread would combine all parts of all its results.
     fn distribution_by_lanes(&self) -> Result<Option<Distribution>, KernelError> {
         let (each, tile) = (self.each(), self.shape.across * self.each());
         if each == 1 || self.shape.along < each {
@@ -299,7 +294,7 @@ impl Walk {
         let alignment = self.alignment.min(VECTOR / bytes);
         let rows: Vec<Rows> = kept
             .into_iter()
-            .map(|element| Rows::in_registers(THREADS, self.shape.shares, element, alignment))
+            .map(|element| Rows::in_registers(&self.machine, REDUCTIONS.threads, self.shape.shares, element, alignment))
             .collect::<Result<_, _>>()?;
         let kernel = Kernel::build("reduce_shares", |k| {
             let matrices: Vec<_> = rows

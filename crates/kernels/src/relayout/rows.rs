@@ -3,7 +3,7 @@
 //! Law: thread `n` moves vector `n` of the destination, counted in the order of its addresses, and
 //! finds where it is in the source by dividing `n` by the extents. That is the fastest where one
 //! axis is contiguous on both sides, and long: neighbours then read neighbours. A block moves about
-//! [`BLOCK`] bytes, however narrow its vectors are: a thread has several of them then.
+//! 4 KiB, however narrow its vectors are: a thread has several of them then.
 //!
 //! [`indexed`] is the same for shapes that are not cut at the same places: what a thread divides is
 //! the index of the element. [`over_bits`] is it for layouts whose offsets are the exclusive or of
@@ -18,17 +18,13 @@ use tilewright_layout::symbolic::Expr;
 use super::sum::{Sum, plus, times};
 use super::{Place, Sides, blocks, coordinate};
 use crate::error::PlanError;
+use crate::fitted::RELAYOUTS;
 
-/// Threads of a block.
-const THREADS: i64 = 256;
-/// Bytes of the wider side that a block moves.
-const BLOCK: i64 = 4096;
-/// The most vectors of a thread.
-const MOST: i64 = 8;
+const THREADS: i64 = RELAYOUTS.row_threads;
 
 /// Vectors of a thread, where each has so many bytes.
 pub(super) fn each(bytes: i64) -> i64 {
-    (BLOCK / THREADS / bytes).clamp(1, MOST)
+    (RELAYOUTS.row_block / THREADS / bytes).clamp(1, RELAYOUTS.row_vectors)
 }
 
 /// Turns, one after the other, and how many blocks there are: what is done with the numbers of the

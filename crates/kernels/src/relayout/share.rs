@@ -9,7 +9,7 @@ use tilewright_kernel::{Build, Flag, KernelError};
 use tilewright_layout::symbolic::Expr;
 
 use super::sum::{plus, times};
-use super::tile::up;
+use crate::units::div_up;
 
 /// Coordinates of some axes, dealt to groups of threads.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ impl Share {
         let mut best: Option<((i64, i64), Vec<i64>)> = None;
         let mut groups = Vec::new();
         search(&list, all, &mut groups, &mut |groups| {
-            let turns = |at: usize| up(list[at].1, groups[at]);
+            let turns = |at: usize| div_up(list[at].1, groups[at]);
             let count: i64 = (0..list.len()).map(turns).product();
             let kept = (0..list.len()).all(|at| turns(at) == 1 || keeps(list[at].0, groups[at]));
             let last = groups.last().copied().unwrap_or(1);
@@ -72,13 +72,13 @@ impl Share {
         });
         let groups = best.map_or(Vec::new(), |best| best.1);
         let (axes, extents): (Vec<usize>, Vec<i64>) = list.into_iter().unzip();
-        let mut turns: Vec<i64> = extents.iter().zip(&groups).map(|(extent, group)| up(*extent, *group)).collect();
+        let mut turns: Vec<i64> = extents.iter().zip(&groups).map(|(extent, group)| div_up(*extent, *group)).collect();
         let mut again = 1;
         if let Some((last, others)) = turns.split_last_mut() {
             let others: i64 = others.iter().product();
             let most = (unrolled / others).max(1);
-            again = up(*last, most);
-            *last = up(*last, again);
+            again = div_up(*last, most);
+            *last = div_up(*last, again);
         }
         Share { axes, extents, groups, turns, again, all }
     }
@@ -170,7 +170,7 @@ fn search(list: &[(usize, i64)], left: i64, groups: &mut Vec<i64>, found: &mut i
     let most = left.min(*extent);
     for group in 1..=most {
         // Of those with as many turns, the one with the fewest groups.
-        if group > 1 && up(*extent, group) == up(*extent, group - 1) {
+        if group > 1 && div_up(*extent, group) == div_up(*extent, group - 1) {
             continue;
         }
         groups.push(group);

@@ -14,37 +14,13 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Tree};
 
 use super::sum::Sum;
-use super::tile::up;
 use super::{Sides, blocks, coordinate};
 use crate::axes::Axis;
 use crate::error::PlanError;
+use crate::fitted::{self, RELAYOUTS};
+use crate::units::{LANES, div_up};
 
-/// The most squares of a box, which are the threads of a block: fewer where squares are large.
-const SQUARES: i64 = 512;
-/// Shared memory of a processor.
-const SHARED: i64 = 228 * 1024;
-/// The most threads of a processor that have the registers which squares take: of 2 vectors, and of
-/// more.
-const REGISTERS: [i64; 2] = [1536, 1024];
-/// The most elements of a box.
-const ELEMENTS: i64 = 1 << 14;
-/// The least squares of a box: a warp.
-const LEAST: i64 = 32;
-/// How many squares a box has at least, where smaller ones would only make more blocks.
-const FEW_SQUARES: i64 = 64;
-/// The most squares along a side.
-const LONGEST: i64 = 64;
-/// How many bytes side by side are as good as any, from memory and from the cache.
-const RUN: i64 = 256;
-const RUN_CACHED: i64 = 128;
-/// Up to how many bytes of a tensor the cache holds both sides, for elements of one byte and of
-/// two: small boxes are faster there, of which more are under way.
-const CACHED: [i64; 2] = [32 << 20, 8 << 20];
-/// How much of all boxes is elements, at least. The second number is for elements of a word or
-/// more.
-const FILLED: (f64, f64) = (0.74, 0.8);
-/// The least bytes side by side for which squares are worth it.
-const SHORT: i64 = 64;
+const FITTED: &fitted::Squares = &RELAYOUTS.squares;
 
 /// The box of a block, and its squares.
 #[derive(Debug, Clone)]
@@ -86,7 +62,7 @@ fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> 
         let extent = axes[next].extent;
         if extents[next] < extent {
             // The last box is smaller: what they have on average.
-            return length * extent / up(extent, extents[next]);
+            return length * extent / div_up(extent, extents[next]);
         }
         length *= extent;
     }
@@ -97,7 +73,7 @@ fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> 
 /// matter.
 fn cached(sides: &Sides) -> bool {
     let bytes = i64::from(sides.source.bytes().max(sides.destination.bytes()));
-    let most = CACHED.get(bytes as usize - 1);
+    let most = sides.limits.cached_squares.get(bytes as usize - 1);
     let size = sides.axes.iter().fold(bytes, |size, axis| size.saturating_mul(axis.extent));
     most.is_some_and(|most| size <= *most)
 }
@@ -106,9 +82,10 @@ impl Squares {
     /// The box with the longest runs on both sides of which there are enough; none where the law
     /// does not hold.
     pub(super) fn plan(sides: &Sides) -> Option<Squares> {
-        let powers = || (0..).map(|power| 1 << power).take_while(|n| *n <= LONGEST);
-        let boxes =
-            powers().flat_map(|a| powers().map(move |b| (a, b))).filter(|(a, b)| (LEAST..=SQUARES).contains(&(a * b)));
+        let powers = || (0..).map(|power| 1 << power).take_while(|n| *n <= FITTED.longest);
+        let boxes = powers()
+            .flat_map(|a| powers().map(move |b| (a, b)))
+            .filter(|(a, b)| (LANES..=FITTED.most).contains(&(a * b)));
         // Vectors as wide as are aligned, of a word at least.
         let widest = i64::from(sides.source.bytes().max(sides.destination.bytes()));
         let aligned = |square: &i64| Squares::new(sides, (1, 1), *square).is_some();
@@ -125,13 +102,13 @@ impl Squares {
     /// windows.
     pub(super) fn is_whole(&self, sides: &Sides) -> bool {
         let (a, b) = self.sides;
-        cached(sides) || self.side_bytes(sides) == (RUN, RUN) && a.max(b) <= 4 * a.min(b)
+        cached(sides) || self.side_bytes(sides) == (RELAYOUTS.run, RELAYOUTS.run) && a.max(b) <= 4 * a.min(b)
     }
 
     /// Bytes side by side of a box in the source and in the destination, of those that are of use.
     fn side_bytes(&self, sides: &Sides) -> (i64, i64) {
         let (axes, extents) = (&sides.axes, self.extents(&sides.axes));
-        let most = if cached(sides) { RUN_CACHED } else { RUN };
+        let most = if cached(sides) { RELAYOUTS.cached_run } else { RELAYOUTS.run };
         let bytes = |length: i64, element: Element| (length * i64::from(element.bytes())).min(most);
         let read = bytes(side_by_side(axes, |axis| axis.source, &extents), sides.source);
         (read, bytes(side_by_side(axes, |axis| axis.destination, &extents), sides.destination))
@@ -142,23 +119,23 @@ impl Squares {
         let (axes, extents) = (&sides.axes, self.extents(&sides.axes));
         let (read, written) = self.side_bytes(sides);
         let (a, b) = self.sides;
-        let enough = self.count(axes) >= sides.blocks;
+        let enough = self.count(axes) >= sides.limits.blocks;
         // A box that is cut off at the end of an axis leaves threads idle.
         let (all, boxed) = axes.iter().zip(&extents).fold((1.0, 1.0), |(all, boxed), (axis, part)| {
-            (all * axis.extent as f64, boxed * (up(axis.extent, *part) * part) as f64)
+            (all * axis.extent as f64, boxed * (div_up(axis.extent, *part) * part) as f64)
         });
         // Words do as well as short vectors.
         let wide = sides.source.bytes() >= 4;
         // Of bytes, short vectors are many.
         let cached = cached(sides);
-        if sides.source.bytes() == 1 && self.square < 16 && written < RUN && !cached {
+        if sides.source.bytes() == 1 && self.square < 16 && written < RELAYOUTS.run && !cached {
             return None;
         }
-        if wide && (read.min(written) < RUN / 2 || self.square * i64::from(sides.source.bytes()) < 8) {
+        if wide && (read.min(written) < RELAYOUTS.run / 2 || self.square * i64::from(sides.source.bytes()) < 8) {
             return None;
         }
-        let filled = if wide { FILLED.1 } else { FILLED.0 };
-        if all < filled * boxed || read.min(written) < SHORT || !enough && a * b > FEW_SQUARES {
+        let filled = FITTED.filled[usize::from(wide)];
+        if all < filled * boxed || read.min(written) < FITTED.least_run || !enough && a * b > FITTED.few {
             return None;
         }
         // From the cache, longer runs of the source are better than longer ones of the destination.
@@ -181,7 +158,7 @@ impl Squares {
             && aligned(last, &|axis| axis.destination, sides.bases.1)
             && sides.kept >= square;
         // Bytes have squares of 256, and runs that want 256 of them on both sides.
-        let few = squares.0 * squares.1 * square * square <= ELEMENTS.max(256 * square * square);
+        let few = squares.0 * squares.1 * square * square <= FITTED.elements.max(256 * square * square);
         (apart && whole && few).then_some(Squares { source, destination, square, sides: squares })
     }
 
@@ -195,7 +172,7 @@ impl Squares {
     }
 
     fn count(&self, axes: &[Axis]) -> i64 {
-        let counts = axes.iter().zip(self.extents(axes)).map(|(axis, part)| up(axis.extent, part));
+        let counts = axes.iter().zip(self.extents(axes)).map(|(axis, part)| div_up(axis.extent, part));
         counts.fold(1, |count: i64, n| count.saturating_mul(n))
     }
 
@@ -221,7 +198,7 @@ pub(super) fn kernel(sides: &Sides, plan: &Squares) -> Result<Kernel, PlanError>
     let (square, (across, down)) = (plan.square, plan.sides);
     let (row, rows) = (across * square, down * square);
     let extents = plan.extents(axes);
-    let counts: Vec<i64> = axes.iter().zip(&extents).map(|(axis, part)| up(axis.extent, *part)).collect();
+    let counts: Vec<i64> = axes.iter().zip(&extents).map(|(axis, part)| div_up(axis.extent, *part)).collect();
     let total = counts.iter().try_fold(1_i64, |total, count| total.checked_mul(*count));
     let total = blocks(total.unwrap_or(i64::MAX))?;
     // Modes: those of the box, the source's first, and the others in the order of the output.
@@ -251,8 +228,9 @@ pub(super) fn kernel(sides: &Sides, plan: &Squares) -> Result<Kernel, PlanError>
         k.threads(threads)?;
         // Squares of 16 vectors take what registers they take.
         if square < 16 {
-            let bytes = row * rows * i64::from(sides.source.bytes()) + 1024;
-            k.resident((SHARED / bytes).clamp(1, REGISTERS[usize::from(square >= 4)] / threads) as u32)?;
+            let bytes = row * rows * i64::from(sides.source.bytes());
+            let registers = FITTED.thread_registers[usize::from(square >= 4)];
+            k.resident(sides.limits.resident(bytes, threads, registers) as u32)?;
         }
         k.grid(operation::Axis::X, &total.to_string())?;
         let block = k.block_number(operation::Axis::X);

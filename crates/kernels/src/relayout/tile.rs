@@ -5,6 +5,7 @@
 //! runs are as long as memory wants them, where the layouts have such runs.
 
 use crate::axes::Axis;
+use crate::units::{div_up, gcd};
 
 /// A box of axes.
 #[derive(Debug, Clone)]
@@ -32,7 +33,7 @@ fn run(axes: &[Axis], step: impl Fn(&Axis) -> i64, wanted: i64) -> (Vec<usize>, 
         }
         found.push(next);
         // Boxes of one size, rather than a small one at the end.
-        last = up(axes[next].extent, up(axes[next].extent, most));
+        last = div_up(axes[next].extent, div_up(axes[next].extent, most));
         length = length.saturating_mul(axes[next].extent);
         if last < axes[next].extent {
             break;
@@ -54,7 +55,7 @@ impl Tile {
             let length: i64 = inner.iter().map(|axis| axes[*axis].extent).product();
             inner.iter().for_each(|axis| extents[*axis] = axes[*axis].extent);
             let step = unit / gcd(length, unit);
-            let last = if last >= step { up(last, step) * step } else { last };
+            let last = if last >= step { div_up(last, step) * step } else { last };
             extents[*outer] = extents[*outer].max(last.min(axes[*outer].extent));
         }
         // Boxes of few elements are filled up in the order of the destination.
@@ -65,7 +66,7 @@ impl Tile {
                 continue;
             }
             let most = (*extent).min(extents[axis] * (least / size));
-            extents[axis] = up(*extent, up(*extent, most));
+            extents[axis] = div_up(*extent, div_up(*extent, most));
             if extents[axis] > 1 {
                 beside.push(axis);
             }
@@ -91,16 +92,6 @@ impl Tile {
 
     /// How many boxes there are along each axis, the last ones cut off.
     pub(super) fn counts(&self, axes: &[Axis]) -> Vec<i64> {
-        axes.iter().zip(&self.extents).map(|(axis, extent)| up(axis.extent, *extent)).collect()
+        axes.iter().zip(&self.extents).map(|(axis, extent)| div_up(axis.extent, *extent)).collect()
     }
-}
-
-/// The greatest common divisor of two positive numbers.
-pub(super) fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
-/// How many parts of so many there are, the last cut off.
-pub(super) fn up(all: i64, part: i64) -> i64 {
-    (all + part - 1) / part
 }

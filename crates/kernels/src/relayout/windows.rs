@@ -33,29 +33,12 @@ use tilewright_layout::symbolic::Expr;
 
 use super::share::Share;
 use super::sum::{Sum, times};
-use super::tile::{Tile, up};
+use super::tile::Tile;
 use super::{Sides, blocks};
 use crate::axes::Axis;
 use crate::error::PlanError;
-
-/// The most shared memory of a tile, in bytes: two of them in a processor.
-const MOST_SHARED: i64 = 112_000;
-/// Shared memory of a processor, and threads of it that have 64 registers each.
-const SHARED: i64 = 228 * 1024;
-const THREADS: i64 = 1024;
-/// Tiles of more bytes than the first take the second number, of which a processor has two: a third
-/// one would leave too little of the cache next to the processor.
-const LARGE: i64 = 50_000;
-const THIRD: i64 = 78_000;
-/// How many words a thread has under way.
-const UNDER_WAY: i64 = 18;
-/// How many words a thread reads, one after the other, before it goes on to the next turn of a
-/// loop.
-const WORDS: i64 = 36;
-/// How many elements a thread writes before it goes on to the next turn of a loop; and if it finds
-/// in each turn where they are, which takes registers.
-const UNROLLED: i64 = 192;
-const UNROLLED_APART: i64 = 48;
+use crate::fitted::WINDOWS;
+use crate::units::div_up;
 
 /// A tile, and how threads go through it.
 #[derive(Debug, Clone)]
@@ -126,12 +109,12 @@ impl Windows {
     /// How many elements a thread writes one after the other without a loop.
     fn unrolled(&self) -> i64 {
         let all = self.steps * self.targets.count() * self.chunk;
-        if all <= UNROLLED { all } else { self.targets.unrolled() * self.chunk }
+        if all <= WINDOWS.unrolled { all } else { self.targets.unrolled() * self.chunk }
     }
 
-    /// Blocks that a processor has at once.
-    fn resident(&self) -> i64 {
-        (SHARED / (self.shared() + 1024)).clamp(1, THREADS / self.threads)
+    /// Blocks that a multiprocessor should hold at once.
+    fn resident(&self, sides: &Sides) -> i64 {
+        sides.limits.resident(self.shared(), self.threads, WINDOWS.thread_registers)
     }
 
     /// How many elements of a run of the destination a block writes.
@@ -141,7 +124,7 @@ impl Windows {
 
     /// How far along a run of the destination the chunks go that begin in its window.
     fn reach(&self) -> i64 {
-        up(self.window(), self.chunk) * self.chunk + if self.skewed { self.align - 1 } else { 0 }
+        div_up(self.window(), self.chunk) * self.chunk + if self.skewed { self.align - 1 } else { 0 }
     }
 
     /// What is chosen, in words.
@@ -207,7 +190,7 @@ pub(super) fn kernel(sides: &Sides, plan: &Windows) -> Result<Kernel, PlanError>
     };
     Ok(Kernel::build("relayout_windows", |k| {
         k.threads(plan.threads)?;
-        k.resident(plan.resident() as u32)?;
+        k.resident(plan.resident(sides) as u32)?;
         k.grid(operation::Axis::X, &total.to_string())?;
         let source = k.tensor_of(sides.source, "source", &sides.text(0, &modes(|axis| axis.source)), Role::Input)?;
         let destination = k.tensor_of(

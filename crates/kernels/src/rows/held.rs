@@ -1,12 +1,18 @@
-//! What a block has of its rows while it computes: registers, and shared memory that is filled
-//! behind the threads' backs.
+//! What a block has of its rows while it computes: registers, and shared memory that cp.async fills.
+//!
+//! Law: each thread copies those 16 bytes of a run that it reads itself, so no thread waits for the
+//! copies of others.
 
 use std::cell::RefCell;
 
+use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::{Build, Distributed, Distribution, Flag, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
-use super::{EARLY, GROUP, Rows, at_run};
+use super::{Rows, at_run};
+use crate::fitted::ROWS;
+use crate::units::div_up;
 
 /// Rows that a block holds: the first runs in shared memory, the others in registers.
 pub(crate) struct Held<'k> {
@@ -54,7 +60,7 @@ impl<'k> Held<'k> {
     }
 }
 
-/// A row that goes with all rows: weights, for instance.
+/// Weights or a bias.
 pub(crate) struct Beside<'k> {
     tile: View<'k>,
     held: Distribution,
@@ -72,21 +78,20 @@ impl<'k> Beside<'k> {
 }
 
 impl Rows {
-    /// Whether rows that go with all rows are read early: where warps wait for each other, or lanes
-    /// have registers to spare.
+    /// Whether weights and bias are read early: where warps wait for each other, or lanes have
+    /// registers to spare.
     fn reads_early(&self) -> bool {
         let spare = self.element.bytes() == 2 && self.beside == 1;
         self.stored == 0 && (self.warps > 1 || spare)
     }
 
-    /// A row `(1,N)` that goes with all rows. It is in a cache near by, and most of it is read
-    /// late. As much as registers hold is read at once, before threads wait for each other.
+    /// Weights or a bias, `(1,N)`. They are in a cache near by, and most of them are read late. As much as registers hold is read at once, before threads wait for each other.
     pub(crate) fn beside<'k>(&self, k: &'k Build, row: &View<'k>) -> Result<Beside<'k>, KernelError> {
         let [_, part] = self.at(k)?;
         let (tile, held) = (self.cut(row, 1, [Expr::from(0), part])?, self.run.reduced(&[0])?);
         let mut beside = Beside { tile, held, early: Vec::new() };
         if self.reads_early() {
-            let runs = self.vectors.min(EARLY / self.vector) as usize;
+            let runs = self.vectors.min(ROWS.early_elements / self.vector) as usize;
             beside.early = (0..runs).map(|run| beside.run(run)).collect::<Result<_, _>>()?;
         }
         Ok(beside)
@@ -105,7 +110,8 @@ impl Rows {
             // That a block has begun is known to the others long before they write to it.
             k.cluster_arrive();
         }
-        let mut stored = Vec::new();
+        // The first runs are looked at while the others are in flight.
+        let (mut stored, group) = (Vec::new(), ROWS.runs_of_group);
         if self.stored > 0 {
             let (copy, length) = (self.copy_of_runs()?, self.run_length());
             let [row, part] = self.at(k)?;
@@ -119,14 +125,14 @@ impl Rows {
                     k.copy_predicated(&copy, &part, &array)?;
                 }
                 stored.push(self.by_warps(&array)?);
-                if (number + 1) % GROUP == 0 || number + 1 == self.stored {
+                if (number + 1) % group == 0 || number + 1 == self.stored {
                     k.commit_async();
                 }
             }
         }
         // Runs of a group are waited for when the first of them is read.
-        let groups = (self.stored + GROUP - 1) / GROUP;
-        let wait = |run: i64| (run % GROUP == 0).then(|| (groups - 1 - run / GROUP) as u32);
+        let groups = div_up(self.stored, group);
+        let wait = |run: i64| (run % group == 0).then(|| (groups - 1 - run / group) as u32);
         let under_way = RefCell::new((0..self.stored).map(wait).collect());
         let mut kept = Vec::new();
         for run in self.stored..self.vectors {
@@ -142,5 +148,44 @@ impl Rows {
         };
         let ends = (0..stored.len()).map(end).collect::<Result<Vec<_>, KernelError>>()?;
         Ok(Held { stored, kept, run: self.run.clone(), ends, under_way })
+    }
+}
+
+impl Rows {
+    /// Elements of a run of a block.
+    pub(super) fn run_length(&self) -> i64 {
+        self.lanes * self.warps * self.vector
+    }
+
+    /// How the threads of a block copy a run.
+    pub(super) fn copy_of_runs(&self) -> Result<TiledCopy, KernelError> {
+        let (threads, vector) = (self.lanes * self.warps, self.vector);
+        Ok(TiledCopy::new(
+            CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
+            i64::from(self.element.bits()),
+            &format!("(1,{threads}):({threads},1)").parse()?,
+            &format!("(1,{vector}):({vector},1)").parse()?,
+        )?)
+    }
+
+    /// A run of the part that a block has of a row.
+    pub(super) fn run_of<'k>(
+        &self,
+        matrix: &View<'k>,
+        [row, part]: [&Expr; 2],
+        run: i64,
+    ) -> Result<View<'k>, KernelError> {
+        let overflow = || LayoutError::Overflow { op: "run" };
+        let before = Stride::times(part, &Expr::from(self.vectors)).ok_or_else(overflow)?;
+        let column = Stride::plus(&before, &Expr::from(run)).ok_or_else(overflow)?;
+        let at: Coord<Expr> = Tree::flat([Slot::At(row.clone()), Slot::At(column)])?;
+        matrix.local_tile(&format!("(1,{})", self.run_length()), at)
+    }
+
+    /// A run in shared memory as `(R,A,W)`.
+    pub(super) fn by_warps<'k>(&self, run: &View<'k>) -> Result<View<'k>, KernelError> {
+        let (own, warps) = (self.vector * self.lanes, self.warps);
+        let modes: Layout = format!("(1,{own},{warps}):(0,1,{own})").parse()?;
+        run.compose_layout(&modes)
     }
 }

@@ -5,17 +5,20 @@
 
 use tilewright_kernel::Element;
 
-use super::{VECTOR, WHOLE, widest};
+use super::{WHOLE, widest};
+use crate::units::{VECTOR, gcd};
 
 /// A matrix `(M,N)` with contiguous rows, as softmax and norms take it: how many elements a row
 /// has, of which type, and what is known of it besides.
 ///
 /// ```
 /// use tilewright_kernel::Element;
-/// use tilewright_kernels::{RowMatrix, softmax_of};
+/// use tilewright_kernel::machine::Machine;
+/// use tilewright_kernels::{RowMatrix, softmax};
 ///
+/// let h200 = Machine::named("H200").unwrap();
 /// // Where there are few rows, the blocks of a cluster share one.
-/// let few = softmax_of(RowMatrix::new(32_768, Element::F32).with_rows(16)).unwrap();
+/// let few = softmax(&h200, RowMatrix::new(32_768, Element::F32).with_rows(16)).unwrap();
 /// assert!(few.plan()[1].starts_with("a cluster of 8 blocks of 256 threads a row"));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +41,13 @@ pub(crate) struct RowPlaces {
     pub(crate) y: i64,
 }
 
+/// A contiguous matrix of rows of so many elements of a type.
+impl From<(i64, Element)> for RowMatrix {
+    fn from((columns, element): (i64, Element)) -> RowMatrix {
+        RowMatrix::new(columns, element)
+    }
+}
+
 impl RowMatrix {
     /// Of rows of so many elements, which begins at a multiple of 16 bytes.
     pub fn new(columns: i64, element: Element) -> RowMatrix {
@@ -45,7 +55,7 @@ impl RowMatrix {
     }
 
     /// That begins at a multiple of so many elements, where those are less than 16 bytes: accesses
-    /// are narrower then. What goes with all rows, and the result, begin so too.
+    /// are narrower then. Weights, a bias and the result begin so too.
     pub fn aligned(self, elements: i64) -> RowMatrix {
         RowMatrix { alignment: elements, ..self }.pitched(self.pitches[0], self.pitches[1])
     }
@@ -55,11 +65,13 @@ impl RowMatrix {
     ///
     /// ```
     /// use tilewright_kernel::Element;
-    /// use tilewright_kernels::{RowMatrix, softmax_of};
+    /// use tilewright_kernel::machine::Machine;
+    /// use tilewright_kernels::{RowMatrix, softmax};
     ///
+    /// let h200 = Machine::named("H200").unwrap();
     /// // The first 1000 columns of a matrix of 4096, into a matrix of their own.
     /// let part = RowMatrix::new(1000, Element::F32).pitched(4096, 1000);
-    /// let plan = softmax_of(part).unwrap();
+    /// let plan = softmax(&h200, part).unwrap();
     /// let layouts: Vec<&str> = plan.kernel().program().tensors().map(|own| own.layout.as_str()).collect();
     /// assert_eq!(layouts, ["(M,1000):(4096,1)", "(M,1000):(1000,1)"]);
     /// ```
@@ -92,21 +104,18 @@ impl RowMatrix {
     }
 }
 
-/// The greatest number that divides both.
-pub(crate) fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
 #[cfg(test)]
 mod tests {
+    use tilewright_kernel::machine::Machine;
+
     use super::*;
-    use crate::{Norm, PlanError, Planned, layer_norm_with, rms_norm_of, rms_norm_with, softmax_of};
+    use crate::{Norm, PlanError, Planned, layer_norm, rms_norm, softmax};
 
     /// Parts of wider matrices, into parts of others, and norms without weights, without a bias, and
     /// without both.
     #[test]
     fn rows_of_any_pitch_are_normalised() {
-        let norm = Norm::new(1e-5);
+        let (norm, h200) = (Norm::new(1e-5), &Machine::named("H200").unwrap());
         for (columns, x, y, element) in [
             (24, 40, 24, Element::F32),
             (24, 24, 27, Element::Bf16),
@@ -117,23 +126,23 @@ mod tests {
         ] {
             let matrix = RowMatrix::new(columns, element).pitched(x, y);
             for planned in [
-                softmax_of(matrix),
-                rms_norm_of(matrix, 1e-5),
-                rms_norm_with(matrix, norm.without_weights()),
-                layer_norm_with(matrix, norm.without_bias()),
-                layer_norm_with(matrix, norm.without_weights()),
-                layer_norm_with(matrix, norm.without_weights().without_bias()),
+                softmax(h200, matrix),
+                rms_norm(h200, matrix, 1e-5),
+                rms_norm(h200, matrix, norm.without_weights()),
+                layer_norm(h200, matrix, norm.without_bias()),
+                layer_norm(h200, matrix, norm.without_weights()),
+                layer_norm(h200, matrix, norm.without_weights().without_bias()),
             ] {
                 check(planned, columns);
             }
         }
-        // Rows that a block, a cluster or the largest block holds, that are dealt, and read twice.
+        // Rows that a block, a cluster or the largest block holds, persistent clusters, and rows that are read twice.
         let rows = |columns, x, y| RowMatrix::new(columns, Element::F32).pitched(x, y).with_rows(2);
-        check(softmax_of(rows(8192, 8200, 8192)), 8192);
-        check(rms_norm_with(rows(16_384, 16_388, 16_392), norm.without_weights()), 16_384);
-        check(layer_norm_with(rows(33_001, 33_004, 33_001), norm.without_bias()), 33_001);
+        check(softmax(h200, rows(8192, 8200, 8192)), 8192);
+        check(rms_norm(h200, rows(16_384, 16_388, 16_392), norm.without_weights()), 16_384);
+        check(layer_norm(h200, rows(33_001, 33_004, 33_001), norm.without_bias()), 33_001);
         let many = RowMatrix::new(20_000, Element::F32).pitched(20_004, 20_008);
-        check(layer_norm_with(many, norm.without_bias()), 20_000);
+        check(layer_norm(h200, many, norm.without_bias()), 20_000);
     }
 
     fn check(planned: Result<Planned, PlanError>, columns: i64) {

@@ -7,10 +7,12 @@ use tilewright_kernel::machine::Machine;
 use tilewright_kernel::{Element, ptx};
 use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product};
 use tilewright_kernels::{
-    Expression, PlanError, RowMatrix, Statistic, layer_norm_of, library, map_at, named, reduce_at, relayout,
-    rms_norm_of, softmax_of,
+    Expression, PlanError, RowMatrix, Statistic, layer_norm, library, map_at, named, reduce_at, relayout, rms_norm,
+    softmax,
 };
 use tilewright_layout::Layout;
+
+use crate::h200;
 
 const SIZES: [i64; 8] = [-1, 0, 1, 8, (1 << 16) + 1, (1 << 31) - 1, 1 << 40, i64::MAX];
 
@@ -25,7 +27,7 @@ fn sizes_of_any_magnitude_are_planned_or_refused() {
                 let sizes: Vec<(&str, i64)> =
                     entry.sizes.iter().enumerate().map(|(at, (name, _))| (*name, size(at))).collect();
                 let tried = catch_unwind(AssertUnwindSafe(|| {
-                    let plan = entry.plan(&sizes, None)?;
+                    let plan = entry.plan(&h200(), &sizes, None)?;
                     let program = plan.kernel().program();
                     // What is planned can be launched.
                     program.launch(plan.sizes()).unwrap();
@@ -52,7 +54,7 @@ fn sizes_of_any_magnitude_are_planned_or_refused() {
 #[test]
 fn sizes_that_are_not_admitted_have_no_plan() {
     let refused = |name: &str, sizes: &[(&str, i64)]| {
-        let error = named(name).unwrap().plan(sizes, None).unwrap_err();
+        let error = named(name).unwrap().plan(&h200(), sizes, None).unwrap_err();
         (error.code(), error.to_string())
     };
     let twice = ("E1002", "the size `M` is given twice".to_owned());
@@ -67,7 +69,8 @@ fn sizes_that_are_not_admitted_have_no_plan() {
     }
     // Matrices whose bytes are no 64-bit number, and the same with a row less.
     for name in ["gather", "scatter"] {
-        let plan = |rows: i64| named(name).unwrap().plan(&[("K", rows), ("M", 2), ("N", 1 << 31)], Some(Element::U8));
+        let plan =
+            |rows: i64| named(name).unwrap().plan(&h200(), &[("K", rows), ("M", 2), ("N", 1 << 31)], Some(Element::U8));
         assert_eq!(plan(1 << 32).unwrap_err().code(), "E0103", "{name}");
         plan((1 << 32) - 1).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
@@ -80,14 +83,15 @@ fn tensors_begin_at_multiples_of_any_number() {
         for columns in [1, 7, 24, 600] {
             for element in [Element::F32, Element::Bf16] {
                 let matrix = RowMatrix::new(columns, element).aligned(alignment);
-                let rows = [softmax_of(matrix), rms_norm_of(matrix, 1e-5), layer_norm_of(matrix, 1e-5)];
+                let rows =
+                    [softmax(&h200(), matrix), rms_norm(&h200(), matrix, 1e-5), layer_norm(&h200(), matrix, 1e-5)];
                 for planned in rows {
                     let planned = planned.unwrap_or_else(|error| panic!("{columns} {element} {alignment}: {error}"));
                     ptx::write(planned.kernel().program(), ptx::Target::Sm90a).unwrap();
                 }
                 let matrix: Layout = format!("({columns},5):(5,1)").parse().unwrap();
                 for modes in [[0], [1]] {
-                    let planned = reduce_at(Statistic::Sum, (&matrix, element), &modes, alignment);
+                    let planned = reduce_at(&h200(), Statistic::Sum, (&matrix, element), &modes, alignment);
                     let planned = planned.unwrap_or_else(|error| panic!("{columns} {element} {alignment}: {error}"));
                     planned.check().unwrap_or_else(|error| panic!("{columns} {element} {alignment}: {error}"));
                 }
@@ -103,7 +107,7 @@ fn elements_of_all_types_are_compared() {
     for element in Element::ALL {
         for statistic in [Statistic::Maximum, Statistic::ArgMaximum] {
             for modes in [[0], [1]] {
-                let planned = reduce_at(statistic, (&matrix, element), &modes, 16);
+                let planned = reduce_at(&h200(), statistic, (&matrix, element), &modes, 16);
                 let planned = planned.unwrap_or_else(|error| panic!("{statistic:?} of {element}: {error}"));
                 planned.check().unwrap_or_else(|error| panic!("{statistic:?} of {element}: {error}"));
             }
@@ -118,7 +122,7 @@ fn all_types_are_converted() {
     let (from, to): (Layout, Layout) = ("(9,7):(7,1)".parse().unwrap(), "(9,7):(1,9)".parse().unwrap());
     for source in Element::ALL {
         for destination in Element::ALL {
-            let planned = relayout(&from, source, &to, destination);
+            let planned = relayout(&h200(), &from, source, &to, destination);
             let planned = planned.unwrap_or_else(|error| panic!("{source} to {destination}: {error}"));
             planned.check().unwrap_or_else(|error| panic!("{source} to {destination}: {error}"));
         }
@@ -131,12 +135,12 @@ fn maps_begin_anywhere() {
     let (x, y): (Layout, Layout) = ("(6,5):(5,1)".parse().unwrap(), "(6,5):(1,6)".parse().unwrap());
     let add = Expression::input(0) + Expression::input(1);
     for element in [Element::F32, Element::I64, Element::U32] {
-        let planned = map_at("add", &add, &[(&x, element, 3), (&y, element, 0)], (&y, element, 8)).unwrap();
+        let planned = map_at(&h200(), "add", &add, &[(&x, element, 3), (&y, element, 0)], (&y, element, 8)).unwrap();
         planned.check().unwrap_or_else(|error| panic!("{element}: {error}"));
     }
     // The hardware has no powers in f64.
     let refused = |text: &str| {
-        map_at("f", &Expression::parse(text, &["x"]).unwrap(), &[(&x, Element::F64, 0)], (&y, Element::F64, 0))
+        map_at(&h200(), "f", &Expression::parse(text, &["x"]).unwrap(), &[(&x, Element::F64, 0)], (&y, Element::F64, 0))
     };
     assert_eq!(refused("gelu(x)").unwrap_err().code(), "E0936");
     assert!(refused("sqrt(x) / (1 + abs(x))").is_ok());
@@ -189,7 +193,7 @@ fn plans_of_any_numbers_are_carried_out_or_refused() {
 fn powers_and_roots_are_of_what_f32_holds() {
     for element in Element::ALL {
         let matrix = RowMatrix::new(64, element);
-        let rows = [softmax_of(matrix), rms_norm_of(matrix, 1e-5), layer_norm_of(matrix, 1e-5)];
+        let rows = [softmax(&h200(), matrix), rms_norm(&h200(), matrix, 1e-5), layer_norm(&h200(), matrix, 1e-5)];
         let held = element.is_float() && element != Element::F64;
         for planned in rows {
             assert_eq!(

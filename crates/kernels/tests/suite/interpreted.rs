@@ -7,6 +7,8 @@ use tilewright_kernel::{Element, Kernel};
 use tilewright_kernels::{Planned, group_product, named, product, relayout, tiled_add};
 use tilewright_layout::Layout;
 
+use crate::h200;
+
 fn checked(kernel: &Kernel, sizes: &[(&str, i64)], fill: impl FnOnce(&mut Interpreter<'_>)) -> Checked {
     let mut interpreter = Interpreter::new(kernel.program(), sizes).unwrap_or_else(|error| panic!("{error}"));
     fill(&mut interpreter);
@@ -49,7 +51,7 @@ fn without_conflicts(checked: &Checked) {
 
 #[test]
 fn a_product_of_512_is_right() {
-    let planned = product(Element::Bf16, Element::F32, [512; 3]).unwrap();
+    let planned = product(&h200(), Element::Bf16, Element::F32, [512; 3]).unwrap();
     let checked = multiplied(&planned, Element::F32, [512; 3]);
     assert_eq!(checked.run.counts.executed(Class::Matrix), 512 * 512 * 512 / (16 * 8 * 16));
     without_conflicts(&checked);
@@ -59,7 +61,7 @@ fn a_product_of_512_is_right() {
 fn products_with_edges_are_right() {
     for sizes in [[1, 1, 8], [128, 128, 32], [129, 130, 40], [200, 50, 104], [5, 304, 64], [33, 64, 200]] {
         for result in [Element::F32, Element::Bf16] {
-            let planned = product(Element::Bf16, result, sizes.map(|size| size as i64)).unwrap();
+            let planned = product(&h200(), Element::Bf16, result, sizes.map(|size| size as i64)).unwrap();
             multiplied(&planned, result, sizes);
         }
     }
@@ -68,11 +70,11 @@ fn products_with_edges_are_right() {
 /// The tiles of large products, at the smallest sizes that their facts admit.
 #[test]
 fn large_tiles_are_right() {
-    let planned = product(Element::Bf16, Element::Bf16, [4096; 3]).unwrap();
+    let planned = product(&h200(), Element::Bf16, Element::Bf16, [4096; 3]).unwrap();
     assert_eq!(planned.kernel().program().threads, 256);
     without_conflicts(&multiplied(&planned, Element::Bf16, [1024, 256, 128]));
     // No facts but that of K: every edge is predicated.
-    let planned = product(Element::Bf16, Element::Bf16, [4001, 4003, 4008]).unwrap();
+    let planned = product(&h200(), Element::Bf16, Element::Bf16, [4001, 4003, 4008]).unwrap();
     multiplied(&planned, Element::Bf16, [130, 257, 72]);
 }
 
@@ -99,7 +101,7 @@ fn products_of_four_warps_are_right() {
 /// K that is no multiple of 8 begins rows where no chunk of 16 bytes begins.
 #[test]
 fn a_product_asks_for_rows_of_whole_chunks() {
-    let planned = product(Element::Bf16, Element::Bf16, [64, 64, 36]).unwrap();
+    let planned = product(&h200(), Element::Bf16, Element::Bf16, [64, 64, 36]).unwrap();
     let error = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap_err();
     assert!(error.to_string().contains("multiple of 8"), "{error}");
 }
@@ -127,7 +129,7 @@ fn relayouts_are_right() {
     ];
     for (from, to) in pairs {
         let (source, target): (Layout, Layout) = (from.parse().unwrap(), to.parse().unwrap());
-        let planned = relayout(&source, Element::U32, &target, Element::U32).unwrap();
+        let planned = relayout(&h200(), &source, Element::U32, &target, Element::U32).unwrap();
         let sizes = planned.sizes().to_vec();
         let checked = checked(planned.kernel(), &sizes, |interpreter| {
             // The kernel may take several elements for one.
@@ -150,7 +152,7 @@ fn rows_of_every_structure_are_right() {
     for (at, columns) in columns.into_iter().enumerate() {
         let element = [Element::Bf16, Element::F32, Element::F16][at % 3];
         for name in ["softmax", "rms_norm", "layer_norm"] {
-            let planned = named(name).unwrap().plan(&[("M", 3), ("N", columns)], Some(element)).unwrap();
+            let planned = named(name).unwrap().plan(&h200(), &[("M", 3), ("N", columns)], Some(element)).unwrap();
             let report = planned.check().unwrap_or_else(|error| panic!("{name} of {columns} {element}: {error}"));
             assert_eq!(report.compared, 3 * columns as usize);
         }
@@ -165,12 +167,12 @@ fn statistics_of_rows_and_columns_are_right() {
             let element = [Element::Bf16, Element::F32, Element::F16][at % 3];
             let (m, n) = sizes.next().unwrap();
             let name = format!("{what}_{along}");
-            let planned = named(&name).unwrap().plan(&[("M", m), ("N", n)], Some(element)).unwrap();
+            let planned = named(&name).unwrap().plan(&h200(), &[("M", m), ("N", n)], Some(element)).unwrap();
             planned.check().unwrap_or_else(|error| panic!("{name} of ({m},{n}) {element}: {error}"));
         }
     }
     // Longer than the registers of a block.
-    let planned = named("argmax_rows").unwrap().plan(&[("M", 1), ("N", 33_000)], Some(Element::F32)).unwrap();
+    let planned = named("argmax_rows").unwrap().plan(&h200(), &[("M", 1), ("N", 33_000)], Some(Element::F32)).unwrap();
     planned.check().unwrap();
 }
 
@@ -192,13 +194,13 @@ fn maps_broadcast_and_convert() {
         let (a, b, c, to) = (layout(a), layout(b), layout(c), layout(to));
         let types = [Element::Bf16, Element::F32, Element::F16, Element::Bf16, Element::F32];
         let inputs = [(&a, types[number]), (&b, types[number + 1]), (&c, Element::F32)];
-        let planned = map(&everything, &inputs, (&to, types[(number + 2) % 5])).unwrap();
+        let planned = map(&h200(), &everything, &inputs, (&to, types[(number + 2) % 5])).unwrap();
         let report = planned.check().unwrap_or_else(|error| panic!("{to}: {error}"));
         assert_eq!(report.compared, to.size() as usize);
     }
     let (four, overlapping) = (layout("4:1"), layout("4:0"));
     let refused = |expression: &Expression, to: &Layout, element: Element| {
-        map(expression, &[(&four, Element::F32)], (to, element)).unwrap_err().code()
+        map(&h200(), expression, &[(&four, Element::F32)], (to, element)).unwrap_err().code()
     };
     assert_eq!(refused(&Expression::input(1), &four, Element::F32), "E0936");
     assert_eq!(refused(&Expression::input(0), &overlapping, Element::F32), "E0932");
@@ -221,7 +223,7 @@ fn maps_of_integers_are_exact_and_wrap() {
     };
     let number = |at: i64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64) >> (at % 3 * 20);
     for element in [Element::I64, Element::I32] {
-        let planned = map(&function, &[(&layout, element), (&layout, element)], (&layout, element)).unwrap();
+        let planned = map(&h200(), &function, &[(&layout, element), (&layout, element)], (&layout, element)).unwrap();
         let mut interpreter = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap();
         let numbers: [Vec<i64>; 2] = [0, 1000].map(|first| (first..first + 240).map(number).collect());
         for (tensor, numbers) in numbers.iter().enumerate() {
@@ -247,7 +249,7 @@ fn maps_of_integers_are_exact_and_wrap() {
         assert_eq!(found, wanted, "{planned}");
     }
     let refused = |function: Expression, types: [Element; 2]| {
-        let error = map(&function, &[(&layout, types[0])], (&layout, types[1])).unwrap_err();
+        let error = map(&h200(), &function, &[(&layout, types[0])], (&layout, types[1])).unwrap_err();
         format!("{error}: {:?}", tilewright_layout::Refusal::help(&error))
     };
     let both = [Element::I32; 2];
@@ -266,7 +268,7 @@ fn functions_are_within_their_bounds() {
     let layout: Layout = "4096:1".parse().unwrap();
     for name in ["relu", "sigmoid", "silu", "gelu", "gelu_tanh", "recip", "exp", "tanh", "abs", "sqrt"] {
         let function = Expression::parse(&format!("{name}(x)"), &["x"]).unwrap();
-        let planned = map(&function, &[(&layout, Element::Bf16)], (&layout, Element::F32)).unwrap();
+        let planned = map(&h200(), &function, &[(&layout, Element::Bf16)], (&layout, Element::F32)).unwrap();
         let mut interpreter = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap();
         // Positive and negative numbers from 2^-120 to 80, and 0.
         let x: Vec<bf16> = (0..4096_u32)
@@ -299,7 +301,7 @@ fn gelu_has_limits() {
 
     let layout: Layout = "8:1".parse().unwrap();
     let function = Expression::parse("gelu(x)", &["x"]).unwrap();
-    let planned = map(&function, &[(&layout, Element::F32)], (&layout, Element::F32)).unwrap();
+    let planned = map(&h200(), &function, &[(&layout, Element::F32)], (&layout, Element::F32)).unwrap();
     let mut interpreter = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap();
     let x = [f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN, 16.5, -16.5, f32::NAN, -f32::NAN];
     interpreter.tensor("x0", &x).unwrap();
@@ -316,7 +318,7 @@ fn rows_go_where_their_numbers_say() {
     // More rows than there is room for, too: what has no room is passed over.
     for (sizes, element) in [([9, 5, 7], Element::U8), ([1, 1, 1], Element::F64), ([30, 40, 264], Element::Bf16)] {
         let [k, m, n] = sizes;
-        let planned = named("scatter").unwrap().plan(&[("K", k), ("M", m), ("N", n)], Some(element)).unwrap();
+        let planned = named("scatter").unwrap().plan(&h200(), &[("K", k), ("M", m), ("N", n)], Some(element)).unwrap();
         let report = planned.check().unwrap_or_else(|error| panic!("{sizes:?} {element}: {error}"));
         assert_eq!((report.compared as i64, report.worst), (m.min(k) * n, 0.0));
     }
@@ -337,7 +339,7 @@ fn numbers_that_are_equal_are_a_race() {
 fn rows_are_picked_by_their_numbers() {
     for (sizes, element) in [([5, 9, 7], Element::U8), ([1, 1, 1], Element::F64), ([30, 40, 264], Element::Bf16)] {
         let [k, m, n] = sizes;
-        let planned = named("gather").unwrap().plan(&[("K", k), ("M", m), ("N", n)], Some(element)).unwrap();
+        let planned = named("gather").unwrap().plan(&h200(), &[("K", k), ("M", m), ("N", n)], Some(element)).unwrap();
         let report = planned.check().unwrap_or_else(|error| panic!("{sizes:?} {element}: {error}"));
         assert_eq!((report.compared as i64, report.worst), (m * n, 0.0));
     }

@@ -3,17 +3,19 @@
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernels::{
-    Indices, Planned, RowMatrix, Statistic, indices_of_greatest, layer_norm_of, named, reduce, reduce_at, rms_norm_of,
-    softmax, softmax_of,
+    Indices, Planned, RowMatrix, Statistic, indices_of_greatest, layer_norm, named, reduce, reduce_at, rms_norm,
+    softmax,
 };
 use tilewright_layout::Layout;
+
+use crate::h200;
 
 const STATISTICS: [Statistic; 5] =
     [Statistic::Sum, Statistic::Mean, Statistic::Norm, Statistic::Maximum, Statistic::ArgMaximum];
 
 fn planned(statistic: Statistic, layout: &str, element: Element, modes: &[usize]) -> Planned {
     let layout: Layout = layout.parse().unwrap();
-    reduce(statistic, (&layout, element), modes).unwrap_or_else(|error| panic!("{layout} {modes:?}: {error}"))
+    reduce(&h200(), statistic, (&layout, element), modes).unwrap_or_else(|error| panic!("{layout} {modes:?}: {error}"))
 }
 
 /// Runs all launches on given bytes and returns the bytes of the result.
@@ -288,7 +290,7 @@ fn tensors_that_begin_anywhere_are_reduced() {
             let element = [Element::F32, Element::Bf16, Element::F16][(number + turn) % 3];
             let alignment = 1 << ((number + turn) % 2);
             let tensor = &layout.parse::<Layout>().unwrap();
-            let planned = reduce_at(statistic, (tensor, element), modes, alignment).unwrap();
+            let planned = reduce_at(&h200(), statistic, (tensor, element), modes, alignment).unwrap();
             assert!(asks_for(&planned, alignment as u32), "{planned}");
             planned.check().unwrap_or_else(|error| panic!("{planned}{error}"));
         }
@@ -321,15 +323,18 @@ fn rows_of_tensors_that_begin_anywhere_are_normalised() {
     {
         for alignment in [1, 2] {
             let matrix = RowMatrix::new(columns, element).aligned(alignment);
-            let plans =
-                [softmax_of(matrix).unwrap(), rms_norm_of(matrix, 1e-5).unwrap(), layer_norm_of(matrix, 1e-5).unwrap()];
+            let plans = [
+                softmax(&h200(), matrix).unwrap(),
+                rms_norm(&h200(), matrix, 1e-5).unwrap(),
+                layer_norm(&h200(), matrix, 1e-5).unwrap(),
+            ];
             assert!(plans.iter().all(|planned| asks_for(planned, alignment as u32)), "{columns} {alignment}");
         }
     }
-    assert!(!asks_for(&softmax(24, Element::F32).unwrap(), 2));
+    assert!(!asks_for(&softmax(&h200(), (24, Element::F32)).unwrap(), 2));
     let numbers = |columns: i64| (0..2 * columns).map(|at| if at % 2 == 0 { 0.0 } else { 1.0_f32 });
     for columns in [24, 1000, 9001] {
-        let planned = softmax_of(RowMatrix::new(columns, Element::F32).aligned(1)).unwrap();
+        let planned = softmax(&h200(), RowMatrix::new(columns, Element::F32).aligned(1)).unwrap();
         let mut interpreter = Interpreter::new(planned.kernel().program(), &[("M", 2)]).unwrap();
         let bytes: Vec<u8> = numbers(columns).flat_map(f32::to_le_bytes).collect();
         interpreter.bytes(0, &bytes).unwrap();
@@ -350,7 +355,7 @@ fn softmax_of_extreme_numbers_follows_its_law() {
     // A warp; few warps, whose numbers each thread takes; ten, behind which places have nothing;
     // sixteen; a row of which half is in shared memory.
     for columns in [200_usize, 1024, 5000, 4096, 16_384] {
-        let planned = softmax(columns as i64, Element::F32).unwrap();
+        let planned = softmax(&h200(), (columns as i64, Element::F32)).unwrap();
         let number = |at: usize| {
             let (row, column) = (at / columns, at % columns);
             match row {
@@ -385,11 +390,11 @@ fn softmax_of_extreme_numbers_follows_its_law() {
 fn what_cannot_be_reduced_is_refused() {
     let refused = |layout: &str, element: Element, modes: &[usize]| {
         let layout: Layout = layout.parse().unwrap();
-        reduce(Statistic::Sum, (&layout, element), modes).unwrap_err().code()
+        reduce(&h200(), Statistic::Sum, (&layout, element), modes).unwrap_err().code()
     };
     assert_eq!(refused("(4,6)", Element::F32, &[2]), "E0936");
     assert_eq!(refused("(4,6)", Element::F32, &[1, 1]), "E0936");
     assert_eq!(refused("(4,6):(-1,4)", Element::F32, &[0]), "E0933");
     assert_eq!(refused("(65536,65536,8):(2,131072,8589934592)", Element::F32, &[0, 1, 2]), "E0935");
-    assert!(named("sum_modes").unwrap().plan(&[("MODES", 5)], None).is_err());
+    assert!(named("sum_modes").unwrap().plan(&h200(), &[("MODES", 5)], None).is_err());
 }

@@ -7,8 +7,11 @@
 use half::{bf16, f16};
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::Interpreter;
-use tilewright_kernels::{Place, Planned, relayout, relayout_for};
+use tilewright_kernel::machine::Machine;
+use tilewright_kernels::{Place, Planned, relayout};
 use tilewright_layout::{Composed, Layout, Xor};
+
+use crate::h200;
 
 /// Numbers by chance (splitmix64).
 struct Chance(u64);
@@ -147,8 +150,9 @@ fn compared_by(
 
 fn moved(from: &Plain, source: Element, to: &Plain, destination: Element) -> Planned {
     // Tiles as small arrays have them, and as large ones do.
-    let processors = if from.size() % 2 == 0 { 132 } else { 1 };
-    let planned = relayout_for(processors, from.place(), source, to.place(), destination)
+    let multiprocessors = if from.size() % 2 == 0 { h200().multiprocessors } else { 1 };
+    let machine = Machine { multiprocessors, ..h200() };
+    let planned = relayout(&machine, from.place(), source, to.place(), destination)
         .unwrap_or_else(|error| panic!("{error}: {source} {from:?} to {destination} {to:?}"));
     compared(&planned, from, source, to, destination);
     planned
@@ -301,7 +305,8 @@ fn layouts_over_bits_are_swizzles() {
     for index in 0..64 {
         assert_eq!(place.offset(index).unwrap(), (index % 8) ^ (index / 8) ^ (index / 8 * 8));
     }
-    let planned = relayout(place, Element::U32, &"(8,8):(8,1)".parse::<Layout>().unwrap(), Element::U32).unwrap();
+    let planned =
+        relayout(&h200(), place, Element::U32, &"(8,8):(8,1)".parse::<Layout>().unwrap(), Element::U32).unwrap();
     assert_eq!(planned.check().unwrap().worst, 0.0);
 }
 
@@ -336,14 +341,14 @@ fn layouts_over_any_bits_are_right() {
             (Element::F32, Element::Bf16),
             (Element::Bf16, Element::Bf16),
         ] {
-            let planned = relayout(place(), source, &rows, destination).unwrap();
+            let planned = relayout(&h200(), place(), source, &rows, destination).unwrap();
             // Places without gaps have tiles.
             let tiles = bits >= 11 && round % 3 == 0 && source == destination;
             assert!(!tiles || planned.to_string().contains("tiles over bits"), "{planned}");
             compared_by(&planned, size, (source, &over), (destination, &plain));
-            let planned = relayout(&rows, source, place(), destination).unwrap();
+            let planned = relayout(&h200(), &rows, source, place(), destination).unwrap();
             compared_by(&planned, size, (source, &plain), (destination, &over));
-            let planned = relayout(place(), source, place(), destination).unwrap();
+            let planned = relayout(&h200(), place(), source, place(), destination).unwrap();
             compared_by(&planned, size, (source, &over), (destination, &over));
         }
     }
@@ -351,14 +356,14 @@ fn layouts_over_any_bits_are_right() {
     let swizzled: Composed = "S<2,0,5> o 0 o (64,64):(64,1)".parse().unwrap();
     let columns: Layout = "(64,64):(1,64)".parse().unwrap();
     for element in [Element::U8, Element::F32] {
-        let planned = relayout(&columns, element, Place::try_from(&swizzled).unwrap(), element).unwrap();
+        let planned = relayout(&h200(), &columns, element, Place::try_from(&swizzled).unwrap(), element).unwrap();
         assert!(planned.to_string().contains("tiles over bits"), "{planned}");
         assert_eq!(planned.check().unwrap().worst, 0.0);
     }
     let twice: Layout<Xor> = "(2,2,2):(^1,^2,^3)".parse().unwrap();
     let place = Place::try_from(&twice.composed().unwrap()).unwrap();
     let rows: Layout = "8:1".parse().unwrap();
-    assert_eq!(relayout(&rows, Element::U8, place, Element::U8).unwrap_err().code(), "E0932");
+    assert_eq!(relayout(&h200(), &rows, Element::U8, place, Element::U8).unwrap_err().code(), "E0932");
 }
 
 /// Offsets of more than 32 bits are planned; what does not fit into a launch is refused.
@@ -366,7 +371,7 @@ fn layouts_over_any_bits_are_right() {
 fn large_tensors_have_plans() {
     let transposed = |m: i64, n: i64, element| {
         let (from, to) = (format!("({m},{n}):({n},1)"), format!("({m},{n}):(1,{m})"));
-        relayout(&from.parse::<Layout>().unwrap(), element, &to.parse::<Layout>().unwrap(), element)
+        relayout(&h200(), &from.parse::<Layout>().unwrap(), element, &to.parse::<Layout>().unwrap(), element)
     };
     for (m, n) in [(65_536, 65_536), (65_537, 65_539), (3, 1 << 33), ((1 << 33) + 1, 5)] {
         let planned = transposed(m, n, Element::U8).unwrap_or_else(|error| panic!("{m} x {n}: {error}"));
@@ -374,6 +379,7 @@ fn large_tensors_have_plans() {
     }
     let line = |n: i64| {
         relayout(
+            &h200(),
             &format!("{n}:1").parse::<Layout>().unwrap(),
             Element::F64,
             &format!("{n}:1").parse::<Layout>().unwrap(),

@@ -10,6 +10,8 @@ use tilewright_kernel::{Element, Written};
 use tilewright_kernels::gemm::{Matrix, Plan, Problem, Product};
 use tilewright_kernels::{Planned, group_product, library};
 
+use crate::h200;
+
 fn cost(planned: &Planned) -> Cost {
     planned.kernel().program().cost(&Machine::named("H200").unwrap(), planned.sizes()).unwrap()
 }
@@ -43,7 +45,7 @@ fn agrees(name: &str, cost: &Cost, counts: &Counts) {
 fn counts_are_those_of_the_interpreter() {
     for entry in library() {
         for element in entry.types.iter().take(1) {
-            let planned = entry.plan(&[], Some(*element)).unwrap();
+            let planned = entry.plan(&h200(), &[], Some(*element)).unwrap();
             let report = planned.check().unwrap_or_else(|wrong| panic!("{}: {wrong}", entry.name));
             agrees(entry.name, &cost(&planned), &report.checked.run.counts);
         }
@@ -53,7 +55,7 @@ fn counts_are_those_of_the_interpreter() {
 #[test]
 fn outputs_are_shown_to_be_written_once() {
     for entry in library() {
-        for planned in [entry.plan(&[], None).unwrap(), entry.plan_large(&[], None).unwrap()] {
+        for planned in [entry.plan(&h200(), &[], None).unwrap(), entry.plan_large(&h200(), &[], None).unwrap()] {
             // Windows are written as words, and of large tensors not all stores are listed. They
             // have no other sizes than those of a check.
             let large = planned.kernel().outputs().iter().all(|output| output.written != Written::Once);
@@ -129,7 +131,7 @@ fn plans_of_products_are_shown() {
 #[test]
 fn large_sizes_have_a_cost() {
     for entry in library() {
-        let planned = entry.plan_large(&[], None).unwrap();
+        let planned = entry.plan_large(&h200(), &[], None).unwrap();
         let cost = cost(&planned);
         assert!(cost.counted.is_ok(), "{}", entry.name);
         assert!(cost.occupancy.blocks > 0, "{}: {cost}", entry.name);
@@ -141,7 +143,7 @@ fn large_sizes_have_a_cost() {
 fn sectors_of_large_copies_are_those_of_the_tensors() {
     for (name, sizes) in [("copy", vec![("N", 1 << 26)]), ("transpose", vec![("M", 8192), ("N", 4096)])] {
         let entry = tilewright_kernels::named(name).unwrap();
-        let cost = cost(&entry.plan_large(&sizes, None).unwrap());
+        let cost = cost(&entry.plan_large(&h200(), &sizes, None).unwrap());
         assert!(cost.counted.as_ref().unwrap().walked < cost.counted.as_ref().unwrap().blocks);
         assert_eq!(cost.sectors() * 32, cost.tensor_bytes, "{name}");
     }

@@ -4,11 +4,13 @@ use tilewright_kernel::interpret::{AccessKind, Class, Completion, Schedule};
 use tilewright_kernel::program::memory::{Role, Space};
 use tilewright_kernels::{Entry, library};
 
+use crate::h200;
+
 /// Runs each block of a kernel by itself, and compares what all of them execute and write with a
 /// run of the grid. Returns how many steps they took.
 fn compare(entry: &Entry, completion: Completion) -> usize {
     let name = entry.name;
-    let plan = entry.plan(&[], None).unwrap();
+    let plan = entry.plan(&h200(), &[], None).unwrap();
     let program = plan.kernel().program();
     let interpreter = plan.interpreter().unwrap();
     let whole = interpreter.run(Schedule { completion, ..Schedule::ALL[0] }).unwrap();

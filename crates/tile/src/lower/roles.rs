@@ -13,6 +13,7 @@ pub(crate) use bring::brought_layout;
 
 use std::collections::HashMap;
 
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::{Build, Cursor, Kernel, KernelError, Num, Pipeline, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Stride};
@@ -22,8 +23,6 @@ use crate::place::Placed;
 use crate::program::{Axis, ValueId};
 use crate::roles::{self, Longest, Overlap, Roles};
 
-/// Multiprocessors of a Hopper: as many blocks stay.
-const PROCESSORS: i64 = 132;
 /// Warps of those who bring tiles: a group, which gives its registers to the others.
 const BRINGERS: u32 = 4;
 /// Registers of a thread of those who bring, and of one of them that follows numbers of the device
@@ -32,8 +31,6 @@ const FEW: u32 = 24;
 const FOLLOWING: u32 = 40;
 /// The most registers of a thread of those who multiply.
 const MANY: u32 = 240;
-/// Registers of a multiprocessor.
-const REGISTERS: u32 = 65_536;
 
 /// A ring in shared memory, `(first, second, stages)` for each of its parts.
 pub(super) struct Live<'k> {
@@ -54,7 +51,7 @@ pub(super) struct Groups<'k, 'p> {
 }
 
 /// The kernel of a program whose values have layouts.
-pub(crate) fn lower(placed: &Placed, plan: &Roles, taken: &Memory) -> Result<Kernel, KernelError> {
+pub(crate) fn lower(machine: &Machine, placed: &Placed, plan: &Roles, taken: &Memory) -> Result<Kernel, KernelError> {
     let program = &placed.program;
     Kernel::build(&program.name, |k| {
         let mut tensors = Vec::new();
@@ -63,7 +60,9 @@ pub(crate) fn lower(placed: &Placed, plan: &Roles, taken: &Memory) -> Result<Ker
         }
         let warps = 4 * plan.groups as u32;
         k.threads(i64::from(warps + BRINGERS) * 32)?;
-        k.grid(Axis::X, &PROCESSORS.to_string())?;
+        // The grid is persistent: a block for each multiprocessor.
+        let processors = i64::from(machine.multiprocessors);
+        k.grid(Axis::X, &processors.to_string())?;
         let mut extents = [Expr::from(1), Expr::from(1), Expr::from(1)];
         for (extent, text) in extents.iter_mut().zip(&program.grid) {
             *extent = k.size(text)?;
@@ -77,11 +76,11 @@ pub(crate) fn lower(placed: &Placed, plan: &Roles, taken: &Memory) -> Result<Ker
             let parts = parts.collect::<Result<_, _>>()?;
             rings.push(Live { pipeline: k.pipeline(ring.stages, warps)?, parts });
         }
-        let blocks = Blocks { k, extents, band: plan.band, longest: plan.longest };
+        let blocks = Blocks { k, processors, extents, band: plan.band, longest: plan.longest };
         let lowering = || Lowering::new(k, placed, tensors.clone(), taken);
         // What those who bring leave of the registers that threads have at the beginning.
         let groups = plan.groups as u32;
-        let all = REGISTERS / (groups + 1) / 1024 * 8 * (groups + 1);
+        let all = machine.multiprocessor.registers / (groups + 1) / 1024 * 8 * (groups + 1);
         let few = if plan.places.is_empty() { FEW } else { FOLLOWING };
         let many = ((all - few) / groups / 8 * 8).min(MANY);
         let mut those = lowering();
@@ -122,6 +121,8 @@ pub(crate) fn lower(placed: &Placed, plan: &Roles, taken: &Memory) -> Result<Ker
 /// The blocks of the grid of a program, and in which order they are taken.
 struct Blocks<'k> {
     k: &'k Build,
+    /// Blocks of the launch.
+    processors: i64,
     extents: [Expr; 3],
     band: i64,
     longest: Option<Longest>,
@@ -149,9 +150,9 @@ impl<'k> Blocks<'k> {
         let across = times(&bands, &Expr::from(self.band))?;
         let plane = times(&across, y)?;
         let left = times(&plane, z)?.minus(&block).ok_or_else(over)?;
-        let count = left.divide_up(&Expr::from(PROCESSORS)).ok_or_else(over)?;
+        let count = left.divide_up(&Expr::from(self.processors)).ok_or_else(over)?;
         k.range(count, |turn| {
-            let number = plus(&times(&turn, &Expr::from(PROCESSORS))?, &block)?;
+            let number = plus(&times(&turn, &Expr::from(self.processors))?, &block)?;
             let (z_at, inside) = self.parted(&number, &plane, z)?;
             if self.band == 1 {
                 let (y_at, x_at) = self.parted(&inside, x, y)?;
@@ -180,12 +181,12 @@ impl<'k> Blocks<'k> {
         let [x, y, z] = &self.extents;
         let beside = times(y, z)?;
         let own = k.index(&k.block_number(Axis::X))?;
-        let [none, one, processors] = [0, 1, PROCESSORS].map(|number| own.like(number as f64));
+        let [none, one, processors] = [0, 1, self.processors].map(|number| own.like(number as f64));
         // From a place to the one that it is backwards.
         let turned = processors - one - own - own;
         let place = |round: Num<'k>| own + round.bit_and(one) * turned;
         let all = k.index(&times(x, &beside)?)?;
-        let rounds = k.index(&k.index_of(all)?.floor_div(&Expr::from(PROCESSORS)).ok_or_else(over)?)?;
+        let rounds = k.index(&k.index_of(all)?.floor_div(&Expr::from(self.processors)).ok_or_else(over)?)?;
         let more = place(rounds).lt(all - rounds * processors).select(one, none);
         k.range(k.index_of(rounds + more)?, |round| {
             let round = k.index(&round)?;

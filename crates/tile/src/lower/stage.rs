@@ -6,6 +6,7 @@
 
 use tilewright_atoms::{CopyAtom, CopyEnd, Operand, TiledCopy};
 use tilewright_kernel::program::Location;
+use tilewright_kernel::program::WARP_LANES;
 use tilewright_kernel::{Fragment, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Stride, Tree};
@@ -20,8 +21,7 @@ const BYTES: i64 = 96 << 10;
 const STAGES: i64 = 4;
 /// How many elements along K an instruction takes.
 const STEP: i64 = 16;
-/// Threads of a warp.
-const LANES: i64 = 32;
+const LANES: i64 = WARP_LANES as i64;
 
 /// What a stage holds, and how it gets there and out.
 pub(super) struct Ring<'k> {

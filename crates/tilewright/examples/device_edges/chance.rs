@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tilewright::Layout;
 use tilewright::gpu::{Argument, Cache, Device, ModuleOptions, SizedKernel};
+use tilewright::kernel::machine::Machine;
 use tilewright::kernel::{Element, Kernel};
 use tilewright::kernels::{Place, Planned, Statistic, bits_at, library, reduce, relayout};
 
@@ -67,7 +68,6 @@ enum Places {
 
 /// Runs a planned kernel, or both.
 fn planned(device: &Device, plan: Planned, places: &Places) -> Outcome<String> {
-    let plan = plan.on(device.target()?);
     let (stream, sizes) = (device.stream()?, plan.sizes());
     let first = compiled(device, plan.kernel(), sizes)?;
     let second = plan.second().map(|second| compiled(device, second, sizes)).transpose()?;
@@ -136,7 +136,7 @@ fn planned(device: &Device, plan: Planned, places: &Places) -> Outcome<String> {
 }
 
 /// A kernel of the library, at sizes by chance.
-fn of_library(chance: &mut Chance) -> Option<(String, Planned)> {
+fn of_library(machine: &Machine, chance: &mut Chance) -> Option<(String, Planned)> {
     let all = library();
     let entry = &all[chance.below(all.len() as i64) as usize];
     let element = chance.one_of(entry.types);
@@ -158,7 +158,7 @@ fn of_library(chance: &mut Chance) -> Option<(String, Planned)> {
     let mut sizes: Vec<(&str, i64)> = sizes.collect();
     // What a kernel asks of its sizes is said when it is refused: multiples of 8 do for all.
     for attempt in 0..2 {
-        if let Ok(plan) = entry.plan(&sizes, Some(element)) {
+        if let Ok(plan) = entry.plan(machine, &sizes, Some(element)) {
             let words: Vec<String> = sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
             return Some((format!("{} of {element}, {}", entry.name, words.join(" ")), plan));
         }
@@ -196,12 +196,16 @@ fn place(chance: &mut Chance, extents: &[i64]) -> Outcome<(Place, Layout, i64)> 
 
 /// The case of a number on a device: what it was and what was found.
 fn outcome(device: &Device, number: u64) -> (String, Outcome<String>) {
-    let chance = &mut Chance::of(number);
+    let machine = match device.machine() {
+        Ok(machine) => machine,
+        Err(error) => return ("a plan".into(), Err(error.into())),
+    };
+    let (machine, chance) = (&machine, &mut Chance::of(number));
     let elements = [Element::U8, Element::U16, Element::Bf16, Element::F16, Element::F32, Element::I32, Element::U64];
     match number % 8 {
         0..=2 => products::one(device, chance),
         3 => products::list(device, chance),
-        4 => match of_library(chance) {
+        4 => match of_library(machine, chance) {
             None => ("a kernel of the library".into(), Ok("no such sizes".into())),
             Some((words, plan)) => {
                 let places = if words.starts_with("scatter") { Places::Named } else { Places::Dense };
@@ -217,7 +221,7 @@ fn outcome(device: &Device, number: u64) -> (String, Outcome<String>) {
                 let ((from, from_text, from_at), (to, to_text, to_at)) =
                     (place(chance, extents)?, place(chance, extents)?);
                 let words = format!("relayout of {element}, {from_text} + {from_at} to {to_text} + {to_at}");
-                Ok((words, relayout(from, element, to.clone(), element)?, to))
+                Ok((words, relayout(machine, from, element, to.clone(), element)?, to))
             };
             match run(chance) {
                 Err(error) => ("a relayout".into(), Err(error)),
@@ -238,7 +242,7 @@ fn outcome(device: &Device, number: u64) -> (String, Outcome<String>) {
             let run = |chance: &mut Chance| -> Outcome<(String, Planned)> {
                 let (_, layout, _) = place(chance, &extents)?;
                 let words = format!("{statistic:?} of {element} {layout} along {modes:?}");
-                Ok((words, reduce(statistic, (&layout, element), modes)?))
+                Ok((words, reduce(machine, statistic, (&layout, element), modes)?))
             };
             match run(chance) {
                 Err(error) => ("a reduction".into(), Err(error)),

@@ -9,7 +9,8 @@
 
 use tilewright_gpu::Lines;
 use tilewright_kernel::Element;
-use tilewright_kernels::{Planned, relayout_for};
+use tilewright_kernel::machine::Machine;
+use tilewright_kernels::{Planned, relayout};
 use tilewright_layout::{Layout, Leaf, Tree};
 use tilewright_mesh::{Exchange, Footprint};
 
@@ -61,22 +62,24 @@ pub struct Brought {
     pub room: u64,
 }
 
-/// What a device of so many processors does to make what it holds after a step. Copy engines bring
-/// messages of `least[0]` bytes or more if their lines go where they belong, and others of
-/// `least[1]` bytes or more in parts; lines have to be long enough.
+/// What a device does to make what it holds after a step. Copy engines bring messages of `least[0]`
+/// bytes or more if their lines go where they belong, and others of `least[1]` bytes or more in
+/// parts; lines have to be long enough.
 ///
 /// Errors: as [`super::pulls`].
 ///
 /// ```
 /// use tilewright::kernel::Element;
+/// use tilewright::kernel::machine::Machine;
 /// use tilewright::mesh::{Exchange, Mesh, ShardedLayout};
 /// use tilewright::reshard::{Combine, brought};
 ///
 /// # fn main() -> Result<(), tilewright::reshard::ReshardError> {
+/// let h200 = Machine::named("H200").unwrap();
 /// let mesh: Mesh = "tp=2".parse()?;
 /// let rows = ShardedLayout::parse(&mesh, "((2048,2),4096):((4096,1@tp),1)")?;
 /// let all = ShardedLayout::parse(&mesh, "(4096,4096):(4096,1) copied 2:1@tp")?;
-/// let step = brought(&Exchange::new(&rows, &all)?, 0, Element::F32, 132, Combine::Sum, [1 << 20; 2])?;
+/// let step = brought(&Exchange::new(&rows, &all)?, 0, Element::F32, &h200, Combine::Sum, [1 << 20; 2])?;
 /// // The rows of device 1 come in one piece; a kernel moves those of device 0.
 /// assert_eq!((step.brings.len(), step.brings[0].lines.count, step.pulls.len()), (1, 1, 1));
 /// # Ok(())
@@ -86,7 +89,7 @@ pub fn brought(
     exchange: &Exchange,
     rank: usize,
     element: Element,
-    processors: u32,
+    machine: &Machine,
     combine: Combine,
     least: [u64; 2],
 ) -> Result<Brought, ReshardError> {
@@ -113,7 +116,7 @@ pub fn brought(
             let number = known.iter().position(|(of, begin)| *of == modes && *begin == behind);
             if number.is_none() {
                 let (from, to) = put_layouts(&modes)?;
-                puts.push(relayout_for(processors, &from, element, place(&to, behind)?, element)?);
+                puts.push(relayout(machine, &from, element, place(&to, behind)?, element)?);
                 known.push((modes, behind));
             }
             let put = Some(number.unwrap_or(puts.len() - 1));
@@ -123,7 +126,7 @@ pub fn brought(
     // Each device begins with its neighbour, so that not all read the same one.
     let ranks = exchange.from().mesh().size();
     brings.sort_by_key(|bring| (bring.source + ranks - rank) % ranks);
-    let pulls = pulls_of(left, (exchange.added(), combine), element, processors, where_they_lie)?;
+    let pulls = pulls_of(left, (exchange.added(), combine), element, machine, where_they_lie)?;
     Ok(Brought { pulls, brings, puts, room })
 }
 

@@ -177,9 +177,9 @@ impl DeviceReshard {
         for (number, step) in plan.steps().iter().enumerate() {
             let mut of_devices = Vec::new();
             for (rank, (device, [sums, part])) in devices.iter().zip(&mut rooms).enumerate() {
-                let processors = device.attributes().multiprocessors;
+                let machine = device.machine()?;
                 let Brought { pulls, brings, puts, room } =
-                    brought(&step.exchange, rank, element, processors, combine, least)?;
+                    brought(&step.exchange, rank, element, &machine, combine, least)?;
                 *part = (*part).max(room);
                 let pulls = pulls.into_iter().map(|pull| Loaded::new(device, pull, sums));
                 let pulls = pulls.collect::<Result<Vec<_>, GpuError>>()?;

@@ -7,7 +7,8 @@
 
 use tilewright_gpu::Transfer;
 use tilewright_kernel::Element;
-use tilewright_kernels::{Planned, relayout_for};
+use tilewright_kernel::machine::Machine;
+use tilewright_kernels::{Planned, relayout};
 use tilewright_layout::{Layout, Leaf, Tree};
 use tilewright_mesh::{Exchange, Footprint, MeshError, Message};
 
@@ -40,10 +41,10 @@ pub struct Packed {
     pub room: Vec<[i64; 2]>,
 }
 
-/// The step, for elements of a type on devices of so many processors.
+/// The step, for elements of a type on devices like this machine.
 ///
 /// Errors: as [`super::pulls`].
-pub fn packed(exchange: &Exchange, element: Element, processors: u32) -> Result<Packed, ReshardError> {
+pub fn packed(exchange: &Exchange, element: Element, machine: &Machine) -> Result<Packed, ReshardError> {
     let ranks = exchange.from().mesh().size();
     let messages: Vec<Vec<Message>> = (0..ranks).map(|rank| exchange.messages_to(rank)).collect();
     let remote = || messages.iter().flatten().filter(|message| message.from != message.to);
@@ -85,7 +86,7 @@ pub fn packed(exchange: &Exchange, element: Element, processors: u32) -> Result<
                         return Err(MeshError::TooLarge { what: "kernels of a device in one step", limit }.into());
                     }
                     let there = place(&to, read + run * at as i64)?;
-                    packs.push(relayout_for(processors, place(&from, *start)?, element, there, element)?);
+                    packs.push(relayout(machine, place(&from, *start)?, element, there, element)?);
                 }
             }
             if received == MessageMemory::Buffer {
@@ -106,7 +107,7 @@ pub fn packed(exchange: &Exchange, element: Element, processors: u32) -> Result<
         let all = messages.clone();
         let own = |message: &Message| received == MessageMemory::Buffer || message.from == rank;
         let messages: Vec<Message> = messages.into_iter().filter(own).collect();
-        let places = pulls_of(messages, (exchange.added(), Combine::Sum), element, processors, |message, run| {
+        let places = pulls_of(messages, (exchange.added(), Combine::Sum), element, machine, |message, run| {
             if message.from == rank {
                 let start = message.footprint.starts.get(run).map_or(0, |start| start.0);
                 return Ok((sides(&message.footprint)?[0].clone(), start));

@@ -52,12 +52,14 @@ impl NcclReshard {
         }
         let nccl = Nccl::open(devices)?;
         let bytes = |elements: i64| (elements as u64).saturating_mul(u64::from(element.bytes()));
-        let processors = devices.iter().map(|device| device.attributes().multiprocessors).min().unwrap_or(1);
+        // Packs are the same on all devices: for the one with the fewest multiprocessors.
+        let machines = devices.iter().map(Device::machine).collect::<Result<Vec<_>, _>>()?;
+        let least = machines.into_iter().min_by_key(|machine| machine.multiprocessors);
+        let machine = least.ok_or(MeshError::Processes { processes: 0, devices: size })?;
         let (mut steps, mut between) = (Vec::new(), Vec::new());
         for (number, step) in plan.steps().iter().enumerate() {
             let last = number + 1 == plan.steps().len();
-            let Packed { packs, transfers, sent, received, places, room } =
-                packed(&step.exchange, element, processors)?;
+            let Packed { packs, transfers, sent, received, places, room } = packed(&step.exchange, element, &machine)?;
             let mut on_devices = Vec::new();
             for (((device, packs), places), [send, receive]) in devices.iter().zip(packs).zip(places).zip(room) {
                 let compiled = |planned: &tilewright_kernels::Planned| {

@@ -5,7 +5,6 @@
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
-use tilewright_kernel::ptx::Target;
 use tilewright_kernels::gemm::{Matrix, Problem, Product};
 use tilewright_kernels::{Expression, Indices, Statistic, indices_of_greatest, map_at};
 use tilewright_mesh::{
@@ -32,16 +31,22 @@ impl WorkPlan {
     /// use tilewright::mesh::{Machine, Mesh, ShardedLayout, map};
     /// use tilewright::sharded::{WorkPlan, WorkStep};
     ///
+    /// let h200 = tilewright::kernel::machine::Machine::named("H200").unwrap();
     /// let mesh: Mesh = "x=2".parse().unwrap();
     /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
     /// let (rows, columns) = (parse("((64,2),128):((128,1@x),1)"), parse("(128,(64,2)):(1,(128,1@x))"));
     /// let plan = map(&[&rows, &columns], &rows, 4, &Machine::HGX_H200).unwrap();
     /// let sum = Expression::input(0) + Expression::input(1);
-    /// let work = WorkPlan::map(&plan, &sum, Element::F32).unwrap();
+    /// let work = WorkPlan::map(&h200, &plan, &sum, Element::F32).unwrap();
     /// // The second operand is moved, then each device adds what it has.
     /// assert!(matches!(work.steps(), [WorkStep::Move { .. }, WorkStep::Launch { .. }]));
     /// ```
-    pub fn map(plan: &MapPlan, function: &Expression, element: Element) -> Result<WorkPlan, ShardedError> {
+    pub fn map(
+        machine: &Machine,
+        plan: &MapPlan,
+        function: &Expression,
+        element: Element,
+    ) -> Result<WorkPlan, ShardedError> {
         let mut work =
             WorkPlan::without_steps(plan.operands().iter().map(Plan::from), plan.result().to(), [element; 2]);
         let at = Local::of(plan.result().from())?;
@@ -52,7 +57,7 @@ impl WorkPlan {
         let computed = work.target_before(&[plan.result()], plan.result().from(), element);
         let layout = at.flat(|leaf| leaf.stride)?;
         let operands: Vec<_> = inputs.iter().map(|_| (&layout, element, at.start)).collect();
-        let planned = map_at("map", function, &operands, (&layout, element, at.start))?;
+        let planned = map_at(machine, "map", function, &operands, (&layout, element, at.start))?;
         work.push_launch(planned, &inputs, computed);
         work.move_to_result(plan.result(), element, computed);
         Ok(work)
@@ -70,14 +75,15 @@ impl WorkPlan {
     /// use tilewright::mesh::{Machine, Mesh, Reduction, ShardedLayout, reduce};
     /// use tilewright::sharded::{WorkPlan, WorkStep};
     ///
+    /// let h200 = tilewright::kernel::machine::Machine::named("H200").unwrap();
     /// let mesh: Mesh = "x=2".parse().unwrap();
     /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
     /// let (matrix, all) = (parse("(128,(64,2)):(1,(128,1@x))"), parse("128:1 copied 2:1@x"));
     /// let plan = reduce(&matrix, &[1], Reduction::Max, &all, 2, &Machine::HGX_H200).unwrap();
-    /// let work = WorkPlan::reduce(&plan, Element::Bf16).unwrap();
+    /// let work = WorkPlan::reduce(&h200, &plan, Element::Bf16).unwrap();
     /// assert!(matches!(work.steps(), [WorkStep::Launch { .. }, WorkStep::Move { .. }]));
     /// ```
-    pub fn reduce(plan: &ReducePlan, element: Element) -> Result<WorkPlan, ShardedError> {
+    pub fn reduce(machine: &Machine, plan: &ReducePlan, element: Element) -> Result<WorkPlan, ShardedError> {
         let is_mean = plan.by() == Reduction::Mean;
         reducible(element, is_mean.then_some("a mean"))?;
         let to = plan.result().map_or(plan.parts().to(), Plan::to);
@@ -92,7 +98,7 @@ impl WorkPlan {
         let all: Vec<&Plan> = [plan.parts()].into_iter().chain(after.iter().copied()).collect();
         let (from, to) = (plan.parts().from(), plan.parts().to());
         let partial = if is_mean { work.add_tensor(from, element) } else { work.target_before(&all, from, element) };
-        work.push_reduction((statistic, element), &at, plan.over(), x, partial)?;
+        work.push_reduction(machine, (statistic, element), &at, plan.over(), x, partial)?;
         let mut combined = partial;
         if moves(plan.parts()) {
             combined = if is_mean { work.add_tensor(to, element) } else { work.target_before(&after, to, element) };
@@ -102,7 +108,8 @@ impl WorkPlan {
             let at = Local::of(to)?;
             let (layout, target) = (at.flat(|leaf| leaf.stride)?, work.target_before(&after, to, element));
             let mean = Expression::input(0) / plan.count() as f64;
-            let planned = map_at("mean", &mean, &[(&layout, element, at.start)], (&layout, element, at.start))?;
+            let planned =
+                map_at(machine, "mean", &mean, &[(&layout, element, at.start)], (&layout, element, at.start))?;
             work.push_launch(planned, &[combined], target);
             combined = target;
         }
@@ -123,15 +130,16 @@ impl WorkPlan {
     /// use tilewright::mesh::{Machine, Mesh, ShardedLayout, argmax};
     /// use tilewright::sharded::{WorkPlan, WorkStep};
     ///
+    /// let h200 = tilewright::kernel::machine::Machine::named("H200").unwrap();
     /// let mesh: Mesh = "x=2".parse().unwrap();
     /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
     /// let (matrix, all) = (parse("(128,(64,2)):(1,(128,1@x))"), parse("128:1 copied 2:1@x"));
     /// let plan = argmax(&matrix, &[1], &all, 4, &Machine::HGX_H200).unwrap();
-    /// let work = WorkPlan::argmax(&plan, Element::F32).unwrap();
+    /// let work = WorkPlan::argmax(&h200, &plan, Element::F32).unwrap();
     /// // Two move: greatest elements, and indices.
     /// assert_eq!(work.steps().iter().filter(|step| matches!(step, WorkStep::Move { .. })).count(), 2);
     /// ```
-    pub fn argmax(plan: &ArgmaxPlan, element: Element) -> Result<WorkPlan, ShardedError> {
+    pub fn argmax(machine: &Machine, plan: &ArgmaxPlan, element: Element) -> Result<WorkPlan, ShardedError> {
         const INDEX: Element = Element::I64;
         reducible(element, None)?;
         let [operand, parts] = plan.moves();
@@ -140,9 +148,9 @@ impl WorkPlan {
         let x = work.moved(operand, element, Combine::Sum, Tensor::Operand(0));
         let at = Local::of(operand.to())?;
         let own = work.add_tensor(parts.from(), element);
-        work.push_reduction((Statistic::Maximum, element), &at, plan.over(), x, own)?;
+        work.push_reduction(machine, (Statistic::Maximum, element), &at, plan.over(), x, own)?;
         let place = work.add_tensor(parts.from(), Element::I32);
-        work.push_reduction((Statistic::ArgMaximum, element), &at, plan.over(), x, place)?;
+        work.push_reduction(machine, (Statistic::ArgMaximum, element), &at, plan.over(), x, place)?;
         let greatest = work.moved(plan.greatest(), element, Combine::Max, own);
         let after: Vec<&Plan> = plan.result().into_iter().collect();
         let all: Vec<&Plan> = [parts].into_iter().chain(after.iter().copied()).collect();
@@ -177,13 +185,14 @@ impl WorkPlan {
     /// use tilewright::mesh::{Machine, Mesh, ShardedLayout, softmax};
     /// use tilewright::sharded::{WorkPlan, WorkStep};
     ///
+    /// let h200 = tilewright::kernel::machine::Machine::named("H200").unwrap();
     /// let mesh: Mesh = "x=2".parse().unwrap();
     /// let matrix = ShardedLayout::parse(&mesh, "(128,(64,2)):(1,(128,1@x))").unwrap();
     /// let plan = softmax(&matrix, &[1], &matrix, 4, &Machine::HGX_H200).unwrap();
-    /// let work = WorkPlan::softmax(&plan, Element::F32).unwrap();
+    /// let work = WorkPlan::softmax(&h200, &plan, Element::F32).unwrap();
     /// assert_eq!(work.steps().iter().filter(|step| matches!(step, WorkStep::Move { .. })).count(), 2);
     /// ```
-    pub fn softmax(plan: &SoftmaxPlan, element: Element) -> Result<WorkPlan, ShardedError> {
+    pub fn softmax(machine: &Machine, plan: &SoftmaxPlan, element: Element) -> Result<WorkPlan, ShardedError> {
         if !matches!(element, Element::F16 | Element::Bf16 | REAL) {
             return Err(not_computed("a softmax", element));
         }
@@ -193,19 +202,19 @@ impl WorkPlan {
         let at = Local::of(operand.to())?;
         let (layout, rows) = (at.flat(|leaf| leaf.stride)?, at.kept(plan.over())?);
         let greatest = work.add_tensor(pairs.from(), element);
-        work.push_reduction((Statistic::Maximum, element), &at, plan.over(), x, greatest)?;
+        work.push_reduction(machine, (Statistic::Maximum, element), &at, plan.over(), x, greatest)?;
         let greatest = work.moved(pairs, element, Combine::Max, greatest);
         let exponential = (Expression::input(0) - Expression::input(1)).exp();
         let operands = [(&layout, element, at.start), (&rows, element, 0)];
-        let planned = map_at("exponentials", &exponential, &operands, (&layout, REAL, at.start))?;
+        let planned = map_at(machine, "exponentials", &exponential, &operands, (&layout, REAL, at.start))?;
         let exponentials = work.add_tensor(operand.to(), REAL);
         work.push_launch(planned, &[x, greatest], exponentials);
         let sums = work.add_tensor(pairs.from(), REAL);
-        work.push_reduction((Statistic::Sum, REAL), &at, plan.over(), exponentials, sums)?;
+        work.push_reduction(machine, (Statistic::Sum, REAL), &at, plan.over(), exponentials, sums)?;
         let sums = work.moved(pairs, REAL, Combine::Sum, sums);
         let share = Expression::input(0) / Expression::input(1);
         let operands = [(&layout, REAL, at.start), (&rows, REAL, 0)];
-        let planned = map_at("shares", &share, &operands, (&layout, element, at.start))?;
+        let planned = map_at(machine, "shares", &share, &operands, (&layout, element, at.start))?;
         let shares = work.target_before(&[result], result.from(), element);
         work.push_launch(planned, &[exponentials, sums], shares);
         work.move_to_result(result, element, shares);
@@ -223,6 +232,7 @@ impl WorkPlan {
     /// use tilewright::mesh::{Machine, Mesh, ShardedLayout, multiply};
     /// use tilewright::sharded::{ShardedPlan, WorkPlan};
     ///
+    /// let h200 = tilewright::kernel::machine::Machine::named("H200").unwrap();
     /// let mesh: Mesh = "x=2".parse().unwrap();
     /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
     /// let (a, b) = (parse("(512,(128,2)):(128,(1,1@x))"), parse("((128,2),512):((1,1@x),128)"));
@@ -230,9 +240,14 @@ impl WorkPlan {
     /// let d = parse("(512,512):(512,1) copied 2:1@x");
     /// let plan = multiply(&a, &b, &d, 2, 7e14, &Machine::HGX_H200).unwrap();
     /// assert!(ShardedPlan::new(&plan, Element::Bf16, Element::F32).unwrap().is_none());
-    /// assert!(WorkPlan::product(&plan, Element::Bf16, Element::F32).unwrap().steps().len() > 1);
+    /// assert!(WorkPlan::product(&h200, &plan, Element::Bf16, Element::F32).unwrap().steps().len() > 1);
     /// ```
-    pub fn product(plan: &ProductPlan, element: Element, sums: Element) -> Result<WorkPlan, ShardedError> {
+    pub fn product(
+        machine: &Machine,
+        plan: &ProductPlan,
+        element: Element,
+        sums: Element,
+    ) -> Result<WorkPlan, ShardedError> {
         let [a, b, d] = plan.moves();
         let mut work = WorkPlan::without_steps([a.from(), b.from()], d.to(), [element; 2]);
         let factors = [
@@ -255,11 +270,7 @@ impl WorkPlan {
         } else {
             work.target_before(&[d], d.from(), product_type)
         };
-        work.push(WorkStep::Multiply {
-            product: Box::new(Product::new(&problem, &Machine::of_target(Target::Sm90a))?),
-            factors,
-            to: target,
-        });
+        work.push(WorkStep::Multiply { product: Box::new(Product::new(&problem, machine)?), factors, to: target });
         if !narrows {
             work.move_to_result(d, element, target);
             return Ok(work);
@@ -268,6 +279,7 @@ impl WorkPlan {
         let at = Local::of(d.to())?;
         let layout = at.flat(|leaf| leaf.stride)?;
         let planned = map_at(
+            machine,
             "narrow",
             &Expression::input(0),
             &[(&layout, product_type, at.start)],

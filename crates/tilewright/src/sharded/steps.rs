@@ -8,6 +8,7 @@
 use std::fmt;
 
 use tilewright_kernel::Element;
+use tilewright_kernel::machine::Machine;
 use tilewright_kernels::gemm::Product;
 use tilewright_kernels::{Planned, Statistic, reduce, reduce_at, relayout};
 use tilewright_layout::Layout;
@@ -180,6 +181,7 @@ impl WorkPlan {
     /// that the plan wants.
     pub(super) fn push_reduction(
         &mut self,
+        machine: &Machine,
         (statistic, element): (Statistic, Element),
         at: &Local,
         over: &[usize],
@@ -189,9 +191,9 @@ impl WorkPlan {
         let layout = at.modes()?;
         let is_aligned = at.start * i64::from(element.bytes()) % VECTOR == 0;
         let planned = if is_aligned {
-            reduce(statistic, (&layout, element), over)?
+            reduce(machine, statistic, (&layout, element), over)?
         } else {
-            reduce_at(statistic, (&layout, element), over, 1)?
+            reduce_at(machine, statistic, (&layout, element), over, 1)?
         };
         let of_result = if statistic == Statistic::ArgMaximum { Element::I32 } else { element };
         let first = u64::try_from(at.start).unwrap_or(0) * u64::from(element.bytes());
@@ -207,7 +209,7 @@ impl WorkPlan {
         self.between.push(u64::try_from(written.size()).unwrap_or(0) * u64::from(of_result.bytes()));
         let unordered = Tensor::Between(self.between.len() - 1);
         self.steps.push(WorkStep::Launch { planned: Box::new(planned), inputs: vec![(from, first)], to: unordered });
-        self.push_launch(relayout(&written, of_result, &wanted, of_result)?, &[unordered], to);
+        self.push_launch(relayout(machine, &written, of_result, &wanted, of_result)?, &[unordered], to);
         Ok(())
     }
 }

@@ -9,3 +9,13 @@ mod reshard;
 mod sharded;
 #[cfg(feature = "devices")]
 mod work;
+
+/// The card for which most tests plan.
+fn h200() -> tilewright::kernel::machine::Machine {
+    tilewright::kernel::machine::Machine::named("H200").unwrap()
+}
+
+/// A card of so few multiprocessors that small tensors have several blocks for each.
+fn few() -> tilewright::kernel::machine::Machine {
+    tilewright::kernel::machine::Machine { multiprocessors: 4, ..h200() }
+}

@@ -15,6 +15,8 @@ use tilewright::mesh::{Machine, Mesh, ShardedLayout, argmax, multiply, reshard, 
 use tilewright::reshard::{DeviceReshard, Readers};
 use tilewright::sharded::{ShardedPlan, ShardedProduct, ShardedWork, WorkPlan};
 
+use crate::h200;
+
 /// The works, by the names of the tests that do them in a process of their own.
 const WORKS: [&str; 6] = [
     "parts_beside_the_tensor",
@@ -103,7 +105,7 @@ fn sums_scattered() {
 fn softmax_along_the_mesh() {
     let [matrix, to] = layouts("x=2", ["(512,(256,2)):(1,(512,1@x))", "(512,(256,2)):(1,(512,1@x))"]);
     let plan = softmax(&matrix, &[1], &to, 4, &Machine::HGX_H200).unwrap();
-    let plan = WorkPlan::softmax(&plan, Element::F32).unwrap();
+    let plan = WorkPlan::softmax(&h200(), &plan, Element::F32).unwrap();
     let devices = opened(2);
     let mut work = ShardedWork::new(&devices, &plan).unwrap();
     let (given, mut result) = (memory(&devices, 512 * 256 * 4), memory(&devices, 512 * 256 * 4));
@@ -115,7 +117,7 @@ fn softmax_along_the_mesh() {
 fn argmax_along_the_mesh() {
     let [matrix, to] = layouts("x=2", ["(512,(256,2)):(1,(512,1@x))", "512:1 copied 2:1@x"]);
     let plan = argmax(&matrix, &[1], &to, 2, &Machine::HGX_H200).unwrap();
-    let plan = WorkPlan::argmax(&plan, Element::Bf16).unwrap();
+    let plan = WorkPlan::argmax(&h200(), &plan, Element::Bf16).unwrap();
     let devices = opened(2);
     let mut work = ShardedWork::new(&devices, &plan).unwrap();
     let (given, mut result) = (memory(&devices, 512 * 256 * 2), memory(&devices, 512 * 8));

@@ -6,6 +6,8 @@ use tilewright::kernel::interpret::Interpreter;
 use tilewright::mesh::{Exchange, Machine, Mesh, ShardedLayout, reshard};
 use tilewright::reshard::{Bring, Combine, MAX_LAUNCHES, MessageMemory, Pull, brought, packed, pulls};
 
+use crate::{few, h200};
+
 /// A number for each element of memory of each device; small, so that sums are exact.
 fn number(rank: usize, offset: i64) -> f32 {
     ((rank as i64 * 31 + offset * 7) % 1021 + 1) as f32
@@ -37,7 +39,7 @@ fn checked(mesh: &str, from: &str, to: &str) {
         for (rank, right) in right.iter().enumerate() {
             // What no kernel writes is 0 here, what two write is twice as much.
             let mut left = vec![0.0; right.len()];
-            for pull in pulls(exchange, rank, Element::F32, 4).unwrap() {
+            for pull in pulls(exchange, rank, Element::F32, &few()).unwrap() {
                 let inputs: Vec<&[f32]> = pull.sources.iter().map(|source| memory[*source].as_slice()).collect();
                 pulled(&pull, &inputs, &mut left);
             }
@@ -92,7 +94,7 @@ fn what_is_packed_and_sent_comes_to_the_same() {
                 .map(|rank| (0..exchange.from().reach()).map(|offset| number(rank, offset)).collect())
                 .collect();
             let right = exchange.simulate(&memory).unwrap();
-            let packed = packed(exchange, Element::F32, 4).unwrap();
+            let packed = packed(exchange, Element::F32, &few()).unwrap();
             ways.insert(format!("{:?} {:?}", packed.sent, packed.received));
             let room =
                 |side: usize| packed.room.iter().map(|room| vec![0.0_f32; room[side] as usize]).collect::<Vec<_>>();
@@ -139,7 +141,7 @@ fn what_copy_engines_bring_comes_to_the_same() {
         let memory: Vec<Vec<f32>> =
             (0..mesh.size()).map(|rank| (0..from.reach()).map(|offset| number(rank, offset)).collect()).collect();
         for (rank, right) in exchange.simulate(&memory).unwrap().iter().enumerate() {
-            let step = brought(&exchange, rank, Element::F32, 4, Combine::Sum, [0; 2]).unwrap();
+            let step = brought(&exchange, rank, Element::F32, &few(), Combine::Sum, [0; 2]).unwrap();
             let mut left = vec![0.0; right.len()];
             for Bring { source, read, lines, write, put } in step.brings {
                 ways[usize::from(put.is_some())] += 1;
@@ -170,6 +172,6 @@ fn what_takes_too_many_kernels_is_refused() {
     let mesh: Mesh = "x=2".parse().unwrap();
     let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
     let exchange = Exchange::new(&parse("((9973,2),):((1,1@x),)"), &parse("((2,9973),):((1@x,1),)")).unwrap();
-    let error = pulls(&exchange, 0, Element::F32, 132).unwrap_err();
+    let error = pulls(&exchange, 0, Element::F32, &h200()).unwrap_err();
     assert!(error.to_string().contains(&MAX_LAUNCHES.to_string()), "{error}");
 }

@@ -10,6 +10,8 @@ use tilewright::mesh::{Machine, Mesh, Reduction, ShardedLayout, argmax, map, mul
 use tilewright::reshard::brought;
 use tilewright::sharded::{Tensor, WorkPlan, WorkStep};
 
+use crate::{few, h200};
+
 /// The types that devices reduce.
 const TYPES: [Element; 6] = [Element::F32, Element::F16, Element::Bf16, Element::F64, Element::I32, Element::I64];
 
@@ -101,7 +103,9 @@ fn carried_out(plan: &WorkPlan, operands: &[Held]) -> Held {
                     let reach = step.exchange.to().reach() as usize * element.bytes() as usize;
                     let mut next = vec![vec![0_u8; reach]; now.len()];
                     for (rank, own) in next.iter_mut().enumerate() {
-                        for pull in brought(&step.exchange, rank, *element, 4, *combine, [u64::MAX; 2]).unwrap().pulls {
+                        for pull in
+                            brought(&step.exchange, rank, *element, &few(), *combine, [u64::MAX; 2]).unwrap().pulls
+                        {
                             let inputs: Vec<&[u8]> = pull.sources.iter().map(|rank| now[*rank].as_slice()).collect();
                             let Some(then) = &pull.then else {
                                 run(&pull.planned, &inputs, own);
@@ -188,7 +192,7 @@ fn functions_of_elements_lie_where_they_should() {
         let [a, b, to] = layouts(mesh, texts);
         let plan = map(&[&a, &b], &to, i64::from(element.bytes()), &Machine::HGX_H200).unwrap();
         let function = Expression::input(0) * Expression::input(0) - Expression::input(1) * 3.0;
-        let work = WorkPlan::map(&plan, &function, element).unwrap();
+        let work = WorkPlan::map(&h200(), &plan, &function, element).unwrap();
         let held = carried_out(&work, &[filled(&a, element), filled(&b, element)]);
         let rounded = |value: f64| value_of(&bytes_of(value, element), element);
         compared(&to, &held, element, |at| rounded(whole(&a, at).powi(2) - whole(&b, at) * 3.0), 0.0);
@@ -226,11 +230,11 @@ fn reductions_along_cut_modes_are_those_of_all_elements() {
                 {
                     let plan = reduce(&from, &[over], by, &to, i64::from(element.bytes()), &Machine::HGX_H200).unwrap();
                     if by == Reduction::Mean && !element.is_float() {
-                        let error = WorkPlan::reduce(&plan, element).unwrap_err();
+                        let error = WorkPlan::reduce(&h200(), &plan, element).unwrap_err();
                         assert!(error.to_string().contains("a mean of i"), "{error}");
                         continue;
                     }
-                    let work = WorkPlan::reduce(&plan, element).unwrap();
+                    let work = WorkPlan::reduce(&h200(), &plan, element).unwrap();
                     let held = carried_out(&work, &[filled(&from, element)]);
                     let wanted = |result: i64| {
                         let values = group(over, [64, 48], result).into_iter().map(|at| whole(&from, at));
@@ -277,7 +281,7 @@ fn places_of_greatest_elements_are_those_among_all_elements() {
                 let [from, to] = layouts("x=2", [matrix, to]);
                 let element = TYPES[(number + turn + over.len()) % TYPES.len()];
                 let plan = argmax(&from, over, &to, i64::from(element.bytes()), &Machine::HGX_H200).unwrap();
-                let work = WorkPlan::argmax(&plan, element).unwrap();
+                let work = WorkPlan::argmax(&h200(), &plan, element).unwrap();
                 moved += work.steps().iter().filter(|step| matches!(step, WorkStep::Move { .. })).count();
                 let held = carried_out(&work, &[filled(&from, element)]);
                 let wanted = |result: i64| {
@@ -300,7 +304,7 @@ fn places_of_greatest_elements_are_those_among_all_elements() {
 fn the_first_nan_of_a_row_is_its_greatest_element() {
     let [from, to] = layouts("x=2", ["(6,(4,2)):(4,(1,1@x))", "6:1 copied 2:1@x"]);
     let plan = argmax(&from, &[1], &to, 4, &Machine::HGX_H200).unwrap();
-    let work = WorkPlan::argmax(&plan, Element::F32).unwrap();
+    let work = WorkPlan::argmax(&h200(), &plan, Element::F32).unwrap();
     // Rows of NaN alone, of numbers on one device and NaN on the other, of NaN on both, of none,
     // and of nothing but minus infinity.
     let rows = [
@@ -322,7 +326,7 @@ fn a_reduction_of_three_modes_keeps_the_order_of_the_others() {
     // Row-major: the kernel's results lie in another order than the plan's.
     let [from, to] = layouts("x=2", ["(6,(4,2),10):(40,(10,1@x),1)", "(6,10):(1,6) copied 2:1@x"]);
     let plan = reduce(&from, &[1], Reduction::Sum, &to, 4, &Machine::HGX_H200).unwrap();
-    let held = carried_out(&WorkPlan::reduce(&plan, Element::F32).unwrap(), &[filled(&from, Element::F32)]);
+    let held = carried_out(&WorkPlan::reduce(&h200(), &plan, Element::F32).unwrap(), &[filled(&from, Element::F32)]);
     let wanted = |result: i64| {
         let (first, last) = (result % 6, result / 6);
         (0..8).map(|middle| whole(&from, first + 6 * (middle + 8 * last))).sum()
@@ -344,7 +348,7 @@ fn softmax_along_a_cut_mode_is_that_of_the_whole_mode() {
         {
             let bytes = i64::from(element.bytes());
             let plan = softmax(&from, &[over], &to, bytes, &Machine::HGX_H200).unwrap();
-            let held = carried_out(&WorkPlan::softmax(&plan, element).unwrap(), &[filled(&from, element)]);
+            let held = carried_out(&WorkPlan::softmax(&h200(), &plan, element).unwrap(), &[filled(&from, element)]);
             let wanted = |at: i64| {
                 let result = if over == 0 { at / 64 } else { at % 64 };
                 let values: Vec<f64> = group(over, [64, 48], result).into_iter().map(|at| whole(&from, at)).collect();
@@ -355,7 +359,7 @@ fn softmax_along_a_cut_mode_is_that_of_the_whole_mode() {
             within(&to, &held, element, wanted, bound);
         }
         let plan = softmax(&from, &[over], &to, 8, &Machine::HGX_H200).unwrap();
-        assert!(WorkPlan::softmax(&plan, Element::F64).unwrap_err().to_string().contains("softmax of f64"));
+        assert!(WorkPlan::softmax(&h200(), &plan, Element::F64).unwrap_err().to_string().contains("softmax of f64"));
     }
 }
 
@@ -371,7 +375,7 @@ fn products_that_come_in_other_ways_than_blocks_are_sums_all_the_same() {
     ] {
         let [a, b, d] = layouts("x=2", texts);
         let plan = multiply(&a, &b, &d, 2, 7e14, &Machine::HGX_H200).unwrap();
-        let work = WorkPlan::product(&plan, Element::Bf16, sums).unwrap();
+        let work = WorkPlan::product(&h200(), &plan, Element::Bf16, sums).unwrap();
         let held = carried_out(&work, &[filled(&a, Element::Bf16), filled(&b, Element::Bf16)]);
         let wanted = |at: i64| {
             let (row, column) = (at % 128, at / 128);

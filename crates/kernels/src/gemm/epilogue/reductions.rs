@@ -61,7 +61,7 @@ pub(crate) fn steps(
         );
         return Ok((first, vec![step]));
     }
-    let planned = reduce(by.statistic, (&parts.layout()?, Element::F32), &[1])?;
+    let planned = reduce(&crate::units::hopper(), by.statistic, (&parts.layout()?, Element::F32), &[1])?;
     // What blocks leave for the block that comes last, or for a second launch.
     let (kernel, between) = (planned.kernel(), planned.between());
     let left = kernel.program().tensors().skip(between.start).take(between.len());

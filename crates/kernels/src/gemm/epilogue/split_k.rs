@@ -141,5 +141,5 @@ pub(crate) fn mapped(problem: &Problem, split_k: i64) -> Result<Kernel, PlanErro
     };
     let d = layouts.last().ok_or_else(folded)?;
     let output = (d, problem.result_type(), problem.d().offset());
-    Ok(map_at("product_sums", &expression, &inputs, output)?.kernel().clone())
+    Ok(map_at(&crate::units::hopper(), "product_sums", &expression, &inputs, output)?.kernel().clone())
 }

@@ -82,6 +82,7 @@ fn sign_of(bits: Num<'_>) -> Num<'_> {
 
 #[cfg(test)]
 mod tests {
+    use tilewright_kernel::machine::Machine;
     use tilewright_layout::Layout;
 
     use super::*;
@@ -95,7 +96,8 @@ mod tests {
         let layout: Layout = "(2000000,64):(1,2000000)".parse().unwrap();
         let problem = Problem::new(&layout, &[0], true).unwrap();
         for (element, keys) in [(Element::Bf16, true), (Element::F16, true), (Element::F32, false)] {
-            let mut walk = Walk::new(Statistic::ArgMaximum, &problem, element, WHOLE).unwrap();
+            let machine = Machine::named("H200").unwrap();
+            let mut walk = Walk::new(&machine, Statistic::ArgMaximum, &problem, element, WHOLE).unwrap();
             assert!(walk.shape.shares > 1 && walk.has_keys() == keys, "{element}");
             // All in one share.
             walk.shape.steps *= walk.shape.shares;

@@ -1,4 +1,4 @@
-//! Shares that one block puts together: the one that comes last.
+//! Shares that one block combines: the one that comes last.
 //!
 //! Law: of each result a block has what is left of every share, in the order of the shares: each
 //! thread takes those that lie as far apart as there are threads of a result, in turn, and what the
@@ -8,25 +8,15 @@ use tilewright_kernel::{Build, Distributed, Distribution, Fragment, KernelError,
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
-use super::shape::WARP;
-use super::{Walk, linear, over, up};
-
-/// How many shares a thread reads before it puts them together.
-const LOADS: i64 = 16;
-/// From so many results on neighbouring threads have neighbouring results, and shares of one result
-/// before.
-const MANY: i64 = 32;
-/// So many results of few are put together at once, each by a warp or more.
-const FEW: i64 = 16;
-
-/// How many shares of a result each lane of a warp reads at most.
-const EACH: i64 = 8;
+use super::{Walk, linear};
+use crate::fitted::REDUCTIONS;
+use crate::units::{LANES, div_up, power_from};
 
 impl Walk {
     /// Where what is left of shares lies, as (results, shares).
     pub(super) fn parts_layout(&self, results: i64) -> String {
         let shares = self.shape.shares;
-        if self.at_once && results >= MANY {
+        if self.at_once && results >= REDUCTIONS.many_results {
             format!("({results},{shares}):(1,{results})")
         } else {
             format!("({results},{shares}):({shares},1)")
@@ -39,11 +29,13 @@ impl Walk {
         let types = statistic.kept(self.element);
         let (count, results) = self.problem.sizes();
         let threads = self.shape.threads;
-        let beside = results >= MANY;
+        let beside = results >= REDUCTIONS.many_results;
         let along = match beside {
-            true => threads / up(results).min(threads),
+            true => threads / power_from(results).min(threads),
             // A warp, where that reads all in few rounds: then nothing waits.
-            false => up(over(self.shape.shares, EACH)).max(WARP).min(threads / up(results).min(FEW)),
+            false => power_from(div_up(self.shape.shares, REDUCTIONS.lane_shares))
+                .max(LANES)
+                .min(threads / power_from(results).min(REDUCTIONS.results_at_once)),
         };
         let across = threads / along;
         let layout = match beside {
@@ -51,8 +43,8 @@ impl Walk {
             false => format!("(({along},{across}),1):(({across},1),0)"),
         };
         let held = Distribution::new(&format!("({across},{along})"), &layout)?;
-        let steps = over(self.shape.shares, along);
-        let loads = steps.min(LOADS);
+        let steps = div_up(self.shape.shares, along);
+        let loads = steps.min(REDUCTIONS.share_loads);
         let result = |turn: Expr| {
             let kept: Vec<Fragment<'k>> = types
                 .iter()
@@ -84,7 +76,7 @@ impl Walk {
                 }
                 kept.iter().zip(&now).try_for_each(|(kept, now)| kept.set(&[*now]))
             };
-            turns(k, over(steps, loads), round)?;
+            turns(k, div_up(steps, loads), round)?;
             let own: Vec<Distributed<'k>> =
                 kept.iter().map(|part| part.distributed(&held)).collect::<Result<_, KernelError>>()?;
             let all = statistic.gathered(k, &own, &[1])?;
@@ -92,7 +84,7 @@ impl Walk {
             let at: Coord<Expr> = Tree::flat([Slot::At(turn.clone()), Slot::At(Expr::from(0))])?;
             y.local_tile(&format!("({across},1)"), at)?.store_distributed_predicated(&found)
         };
-        turns(k, over(results, across), result)
+        turns(k, div_up(results, across), result)
     }
 }
 

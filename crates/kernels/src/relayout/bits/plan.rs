@@ -5,23 +5,17 @@
 //! basis are: in the source, in the destination, or in shared memory.
 
 use tilewright_kernel::Element;
+use tilewright_kernel::program::WARP_LANES;
 use tilewright_layout::BitMatrix;
 
 use super::super::{Place, Sides};
 use super::space::{Basis, Vector, chosen, complement};
+use crate::fitted::{self, RELAYOUTS};
+use crate::units::VECTOR;
 
-/// The widest access of a thread, in bytes.
-const VECTOR: u32 = 16;
-/// How many bytes side by side are as good as any.
-const RUN: u64 = 256;
-/// The most bytes of a tile, how many are enough, and how many a small tensor still has.
-const MOST: u64 = 32 << 10;
-const ENOUGH: u64 = 16 << 10;
-const LEAST: u64 = 4 << 10;
-/// The most threads of a block, and the fewest, as powers of two.
-const THREADS: (u32, u32) = (8, 5);
-/// Vectors that a thread should have at least, so that several are under way, as a power of two.
-const UNDER_WAY: u32 = 2;
+const FITTED: &fitted::Bits = &RELAYOUTS.bits;
+/// The fewest threads of a block, a warp, as a power of two.
+const WARP: u32 = WARP_LANES.ilog2();
 /// Bits of a number of a vector.
 const NUMBER: usize = 30;
 
@@ -129,14 +123,14 @@ impl Bits {
             _ => Element::U64,
         };
         let runs = (run(&images(&from)), run(&images(&to)));
-        let vector = (VECTOR / bytes).ilog2().min(runs.0.len().min(runs.1.len()) as u32);
+        let vector = (VECTOR as u32 / bytes).ilog2().min(runs.0.len().min(runs.1.len()) as u32);
         // A thread reads whole words.
         if bytes << vector < 4 || from.len() > NUMBER + vector as usize {
             return None;
         }
-        // Tiles are as large as leaves each processor some.
+        // Tiles are as large as leaves each multiprocessor some.
         let all = u64::from(bytes) << from.len();
-        let most = (all / sides.blocks.unsigned_abs().max(1)).clamp(LEAST, MOST);
+        let most = (all / sides.limits.blocks.unsigned_abs().max(1)).clamp(FITTED.least, FITTED.most);
         let mut best: Option<((u64, u64, i64), Bits)> = None;
         for a in vector as usize..=runs.0.len() {
             for b in vector as usize..=runs.1.len() {
@@ -146,9 +140,9 @@ impl Bits {
                 if found.bytes() > most {
                     break;
                 }
-                let side = |elements: u64| (elements * u64::from(bytes)).min(RUN);
+                let side = |elements: u64| (elements * u64::from(bytes)).min(RELAYOUTS.run.unsigned_abs());
                 let size = found.bytes() as i64;
-                let rate = (side(found.runs.0) * side(found.runs.1), found.bytes().min(ENOUGH), -size);
+                let rate = (side(found.runs.0) * side(found.runs.1), found.bytes().min(FITTED.enough), -size);
                 if best.as_ref().is_none_or(|best| rate > best.0) {
                     best = Some((rate, found));
                 }
@@ -161,7 +155,7 @@ impl Bits {
     fn new((from, to): (&[u64], &[u64]), (a, b): (&[u64], &[u64]), element: Element, vector: u32) -> Option<Bits> {
         let (read, written) = (basis(from, a, b), basis(to, b, a));
         let (size, bytes) = (read.len(), element.bytes());
-        if u64::from(bytes) << size > MOST || size != written.len() {
+        if u64::from(bytes) << size > FITTED.most || size != written.len() {
             return None;
         }
         let places = |columns: &[u64], list: &[u64]| list.iter().map(|index| chosen(columns, *index)).collect();
@@ -190,7 +184,7 @@ impl Bits {
         // Which of them are in a word, and which lanes store and load them.
         let word = (4 / bytes.min(4)).ilog2() as usize;
         let (lanes, vector_bits) = (if bytes == 8 { 4 } else { 5 }, vector as usize);
-        if size < vector_bits + THREADS.1 as usize || size < word + lanes {
+        if size < vector_bits + WARP as usize || size < word + lanes {
             return None;
         }
         let storing: Vec<u64> = (0..lanes).map(|lane| 1 << (vector_bits - word + lane)).collect();
@@ -214,7 +208,7 @@ impl Bits {
         let apart = begin_a.iter().zip(&begin_b).map(|(a, b)| placed(in_tile.index_of(a ^ b)?));
         let apart: Option<Vec<u64>> = apart.collect();
 
-        let threads = (size as u32 - vector).saturating_sub(UNDER_WAY).clamp(THREADS.1, THREADS.0);
+        let threads = (size as u32 - vector).saturating_sub(FITTED.thread_vectors).clamp(WARP, FITTED.threads);
         let (read, written): (Vec<u64>, Vec<u64>) = (places(from, &read), places(to, &written));
         let runs = (side_by_side(&read), side_by_side(&written));
         Some(Bits {

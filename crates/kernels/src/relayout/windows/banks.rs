@@ -6,11 +6,11 @@
 //! anywhere.
 
 use super::super::Sides;
-use super::super::tile::up;
 use super::Windows;
+use crate::units::{LANES, div_up};
 
-/// Banks of shared memory, each a word of 4 bytes wide, and lanes of a warp.
-const BANKS: i64 = 32;
+/// Banks of shared memory, each a word of 4 bytes wide: as many as a warp has lanes.
+const BANKS: i64 = LANES;
 
 /// The most words of one bank among those at which lanes have so many words each.
 fn turns(places: impl Iterator<Item = i64>, words: i64) -> usize {
@@ -36,7 +36,7 @@ impl Windows {
     pub(super) fn loads(&self, sides: &Sides) -> f64 {
         let axes = &sides.axes;
         let bytes = i64::from(sides.source.bytes());
-        let chunks = up(self.window(), self.chunk);
+        let chunks = div_up(self.window(), self.chunk);
         let second =
             axes.iter().zip(&self.tile.extents).map(|(axis, part)| if axis.extent > 2 * part { *part } else { 0 });
         let starts: Vec<i64> = second.collect();

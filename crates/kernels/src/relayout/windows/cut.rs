@@ -2,9 +2,11 @@
 
 use super::super::Sides;
 use super::super::share::Share;
-use super::super::tile::{Tile, up};
-use super::{LARGE, MOST_SHARED, THIRD, UNROLLED, UNROLLED_APART, WORDS, Windows};
+use super::super::tile::Tile;
+use super::Windows;
 use crate::axes::Axis;
+use crate::fitted::WINDOWS;
+use crate::units::{LANES, div_up, power_from};
 
 /// A tile of which words and windows are known.
 struct Cut<'a> {
@@ -59,11 +61,11 @@ impl Windows {
         let left_out = if fold > 0 { lanes * words / fold } else { 0 };
         let pitch = (lanes * words + left_out) | 1;
         let mut threads = threads;
-        while lanes <= 32 && threads > 64 && cut.count * lanes < 2 * threads {
+        while lanes <= LANES && threads > 64 && cut.count * lanes < 2 * threads {
             threads /= 2;
         }
         let keeps = |axis: usize, far: i64| sides.axes[axis].source * far % cut.word == 0;
-        let sources = Share::new(cut.rows.clone(), threads / lanes, (WORDS / words).max(1), keeps);
+        let sources = Share::new(cut.rows.clone(), threads / lanes, (WINDOWS.words / words).max(1), keeps);
         let Room { places, padded, front, length } = cut.room(pitch, (fold, fold_axes), sources.last());
         let Targets { along, steps, targets, alike } = cut.targets(threads)?;
         let Cut { tile, word, chunk, align, phased, skewed, read, .. } = cut;
@@ -92,7 +94,7 @@ impl Windows {
             targets,
             alike,
         };
-        (found.shared() <= MOST_SHARED).then_some(found)
+        (found.shared() <= sides.limits.tile_bytes).then_some(found)
     }
 }
 
@@ -115,9 +117,9 @@ impl<'a> Cut<'a> {
         // A window begins a little later than the tile.
         let mut read = tile.extents.clone();
         if skewed && tile.extents[last] < axes[last].extent {
-            read[last] += up(align - 1, axes[last].destination);
+            read[last] += div_up(align - 1, axes[last].destination);
         }
-        let chunks = up(window, chunk);
+        let chunks = div_up(window, chunk);
         let reach = chunks * chunk + if skewed { align - 1 } else { 0 };
         let rows: Vec<(usize, i64)> = tile.rows().into_iter().map(|axis| (axis, read[axis])).collect();
         let count = rows.iter().map(|(_, extent)| extent).product();
@@ -145,16 +147,16 @@ impl<'a> Cut<'a> {
     fn lanes(&self, threads: i64) -> Option<(i64, i64)> {
         let is_bytes = self.sides.source.bytes() == 1;
         let run: i64 = self.tile.source.iter().map(|axis| self.read[*axis]).product();
-        let count = up(run + if self.phased { self.word - 1 } else { 0 }, self.word);
+        let count = div_up(run + if self.phased { self.word - 1 } else { 0 }, self.word);
         // Bytes have more ways, which were measured for them alone. Where there are fewer runs than
         // warps, several warps read one.
-        let few = is_bytes && 32 * self.count < threads;
-        let most = if few { threads / (self.count as u64).next_power_of_two() as i64 } else { 32 };
-        let lanes = (count as u64).next_power_of_two().min(most as u64) as i64;
+        let few = is_bytes && LANES * self.count < threads;
+        let most = if few { threads / power_from(self.count) } else { LANES };
+        let lanes = power_from(count).min(most);
         // Half as many lanes may leave fewer of them idle.
-        let lanes = if is_bytes && lanes == 32 && up(count, 16) * 16 < up(count, 32) * 32 { 16 } else { lanes };
-        let words = up(count, lanes);
-        (!is_bytes || words <= WORDS).then_some((lanes, words))
+        let lanes = if is_bytes && lanes == 32 && div_up(count, 16) * 16 < div_up(count, 32) * 32 { 16 } else { lanes };
+        let words = div_up(count, lanes);
+        (!is_bytes || words <= WINDOWS.words).then_some((lanes, words))
     }
 
     /// Words of a row behind which one is left out, for so many axes of it; none where they are no
@@ -187,28 +189,29 @@ impl<'a> Cut<'a> {
         for (number, (axis, extent)) in self.rows.iter().enumerate() {
             if !planes && tile.beside.contains(axis) {
                 planes = true;
-                row += if padded { up(inside, chunk) } else { 0 };
+                row += if padded { div_up(inside, chunk) } else { 0 };
             }
             places[*axis] = row * word;
             let mut held = if number + 1 == self.rows.len() { last_row.max(*extent) } else { *extent };
             if *axis == last {
-                held = held.max(up(self.reach, unit));
+                held = held.max(div_up(self.reach, unit));
             }
             row *= held;
             if !planes {
                 inside *= held;
             }
         }
-        let length = row + if padded && !planes { up(inside, chunk) } else { 0 };
+        let length = row + if padded && !planes { div_up(inside, chunk) } else { 0 };
         // An axis that both sides share may be read past its end.
-        let past = (up(self.reach, unit) - read[last]).max(0) * places[last];
-        let shared = if tile.source.contains(&last) { up((self.reach - self.window).max(past), word) } else { 0 };
+        let past = (div_up(self.reach, unit) - read[last]).max(0) * places[last];
+        let shared = if tile.source.contains(&last) { div_up((self.reach - self.window).max(past), word) } else { 0 };
         let is_bytes = self.sides.source.bytes() == 1;
         let around = is_bytes && tile.destination.len() > 1 && read[self.first] >= chunk && chunk > 1 && fold == 0;
-        let front = if around && !padded { up(chunk * places[self.first], word) * word } else { 0 };
+        let front = if around && !padded { div_up(chunk * places[self.first], word) * word } else { 0 };
         let length = length + shared + 2 * front / word;
         let word_bytes = i64::from(self.sides.source.bytes()).max(4);
-        let length = if length * word_bytes > LARGE { length.max(THIRD / word_bytes) } else { length };
+        let [large, third] = self.sides.limits.two_bytes;
+        let length = if length * word_bytes > large { length.max(third / word_bytes) } else { length };
         Room { places, padded, front, length }
     }
 
@@ -228,12 +231,12 @@ impl<'a> Cut<'a> {
             .map(|power| 1 << power)
             .filter(|along| *along <= threads && *along < 2 * chunks && (*along >= least || *along == threads));
         let ways = ways.map(|along| {
-            let steps = up(chunks, along);
+            let steps = div_up(chunks, along);
             let share = |most: i64| Share::new(columns.clone(), threads / along, (most / chunk).max(1), same);
-            let mut targets = share(UNROLLED);
+            let mut targets = share(WINDOWS.unrolled);
             let alike = targets.keeps(same);
             if !alike {
-                targets = share(UNROLLED_APART);
+                targets = share(WINDOWS.unrolled_apart);
             }
             let found = if alike { 6 } else { 6 * targets.count() };
             // Elements, each a load and a part of a store, and where they are.

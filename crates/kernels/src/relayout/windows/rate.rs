@@ -3,15 +3,15 @@
 //! Law: of all tiles that are tried, the one is taken whose estimate is the least. An estimate is
 //! the time of a move, where 1 is that of the driver's copy of as many bytes; what it adds for
 //! short runs, for what stands out of the tensor, for instructions and for few warps was fitted to
-//! some hundreds of moves on an H200.
+//! some hundreds of moves ([`WindowTime`]).
 
 use super::super::Sides;
-use super::super::tile::{Tile, gcd, up};
-use super::{MOST_SHARED, SHARED, Windows};
+use super::super::tile::Tile;
+use super::Windows;
 use crate::axes::Axis;
+use crate::fitted::{WINDOWS, WindowTime};
+use crate::units::{LANES, SECTOR, div_up, gcd, resident_threads};
 
-/// Bytes of a sector, of which memory moves whole ones.
-const SECTOR: i64 = 32;
 /// Bytes of lines of which memory likes to move whole ones, besides sectors.
 const LINES: [i64; 3] = [64, 128, 256];
 /// Bytes of runs that are tried.
@@ -20,46 +20,7 @@ const RUNS: [i64; 10] = [32, 64, 96, 128, 192, 256, 384, 512, 1024, 2048];
 const TILES: [i64; 4] = [8 << 10, 16 << 10, 32 << 10, 60 << 10];
 /// Bytes of runs that are tried for both sides at once.
 const LONG: [i64; 4] = [8 << 10, 16 << 10, 32 << 10, 60 << 10];
-/// Bytes of the smallest tile that keeps a block busy for longer than it takes to begin.
-const SMALL: f64 = 4096.0;
-/// Shared memory that all blocks of a processor may take without loss.
-const CACHE: f64 = 160.0 * 1024.0;
-/// Instructions of a lane that processors issue while memory moves a byte.
-const ISSUED: f64 = 6.5;
-/// Bytes that memory moves while shared memory is read by a lane.
-const READ_BACK: f64 = 0.6;
-/// Registers of a processor, and how many of them threads take, about.
-const REGISTERS: i64 = 65_536;
-const TAKEN: i64 = 48;
-/// Threads and blocks of a processor at once.
-const RESIDENT: (i64, i64) = (2048, 32);
-/// Elements that a thread writes one after the other without a loop, before their code is too long
-/// for the caches of instructions.
-const LONG_CODE: f64 = 96.0;
-/// Bytes of a tensor that stays in the cache of a device, as its copy does.
-const CACHED: f64 = 32.0 * 1024.0 * 1024.0;
-/// How many blocks of a processor are many.
-const MANY: f64 = 4.0;
-
-/// What is otherwise for bytes than for wider elements: they take four times as many instructions
-/// and accesses of shared memory for as much memory.
-struct Weights {
-    /// Of sectors in which runs of the destination begin and end.
-    torn: f64,
-    /// Of instructions past what processors issue while memory moves.
-    issued: f64,
-    /// Of how many times a tile is as large as a small one, as a power of two.
-    large: f64,
-    /// Of chunks narrower than 16 bytes.
-    narrow: f64,
-    /// Of few blocks at once, where a tensor stays in the cache.
-    few: f64,
-    /// Whether the last blocks of a processor count one by one, and not as many as it has at once.
-    by_block: bool,
-}
-
-const OF_BYTES: Weights = Weights { torn: 0.65, issued: 0.104, large: 0.02, narrow: 3.4, few: 0.17, by_block: true };
-const OF_WORDS: Weights = Weights { torn: 0.51, issued: 0.05, large: 0.003, narrow: 1.0, few: 0.0, by_block: false };
+const TIME: &WindowTime = &WINDOWS.time;
 
 /// Threads of a block that are tried.
 const THREADS: [i64; 3] = [128, 256, 512];
@@ -102,7 +63,7 @@ pub(super) fn every(sides: &Sides) -> Vec<Windows> {
             let units = (if less > 0 { 1 } else { SECTOR / bytes }, SECTOR / target);
             let tile = Tile::new(&sides.axes, wanted, units, size / bytes.max(target));
             let elements = tile.extents.iter().product::<i64>();
-            if elements * bytes <= MOST_SHARED && tiles.iter().all(|other| other.extents != tile.extents) {
+            if elements * bytes <= sides.limits.tile_bytes && tiles.iter().all(|other| other.extents != tile.extents) {
                 tiles.push(tile);
             }
         }
@@ -133,7 +94,7 @@ fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> 
     while let Some(next) = (0..axes.len()).find(|axis| axes[*axis].extent > 1 && step(&axes[*axis]) == length) {
         let extent = axes[next].extent;
         if extents[next] < extent {
-            return length as f64 * extent as f64 / up(extent, extents[next]) as f64;
+            return length as f64 * extent as f64 / div_up(extent, extents[next]) as f64;
         }
         length *= extent;
     }
@@ -153,57 +114,60 @@ impl Windows {
         let (mut twice, mut out) = (1.0, 1.0);
         for ((axis, extent), read) in axes.iter().zip(extents).zip(&self.read) {
             twice *= *read as f64 / *extent as f64;
-            out *= (up(axis.extent, *extent) * extent) as f64 / axis.extent as f64;
+            out *= (div_up(axis.extent, *extent) * extent) as f64 / axis.extent as f64;
         }
-        let resident = self.blocks_at_once() as f64;
+        let resident = self.blocks_at_once(sides) as f64;
         let together = ((self.along * self.chunk * target) as f64).min(written);
         // Bytes of lines that a run begins or ends inside of.
         let torn = |granule: i64| LINES.iter().filter(|line| granule < **line).sum::<i64>() as f64;
         let sectors = |granule: i64| if granule < SECTOR { SECTOR as f64 } else { 0.0 };
         let (from, to) = (self.begins_in_source(sides), self.begins_in_destination(sides));
         // What shared memory leaves to the nearest cache has to hold the lines under way.
-        let taken = resident * (self.shared() + 1024) as f64;
+        let reserved = i64::from(sides.limits.multiprocessor.reserved_bytes);
+        let taken = resident * (self.shared() + reserved) as f64;
         let both = (bytes + target) as f64;
-        let issued = self.instructions(sides) * 32.0 / (elements * both) / ISSUED;
-        let loads = loads * READ_BACK / both;
-        let size = (elements * bytes as f64 / SMALL).log2();
-        let weights = if bytes == 1 { &OF_BYTES } else { &OF_WORDS };
+        let issued = self.instructions(sides) * LANES as f64 / (elements * both) / TIME.issued;
+        let loads = loads * TIME.read_back / both;
+        let size = (elements * bytes as f64 / TIME.small_tile).log2();
+        let weights = if bytes == 1 { &TIME.bytes } else { &TIME.words };
         // Tiles of a transpose from memory are as good where they are large, of bytes too.
         let all: f64 = axes.iter().map(|axis| axis.extent as f64).product();
-        let cached = all * (bytes as f64) < CACHED;
+        let cached = all * (bytes as f64) < sides.limits.cached_windows as f64;
         let two = axes.len() == 2 && !cached;
         // Elements that lanes go through for each that there is.
         let idle = |elements_of_thread: i64| (self.threads * elements_of_thread) as f64 / elements - 1.0;
         let read_by_thread = self.sources.count() * self.words * self.word;
         let written_by_thread = self.steps * self.targets.count() * self.chunk;
         let words_of_chunk = self.chunk_bytes as f64 / 4.0;
+        let [loads_from, loads_past] = TIME.loads_past;
+        let chunk = if self.skewed { TIME.chunk_skewed } else { TIME.chunk };
         let sum = 1.0
-            + 0.012 * (sectors(from) + torn(from)) / read
-            + (weights.torn * sectors(to) + 0.0035 * torn(to)) / written
-            + 0.3 * (64.0 / read - 1.0).max(0.0)
-            + 0.8 * (64.0 / written - 1.0).max(0.0)
-            + 0.065 * (out - 1.0)
-            + 0.037 * (twice - 1.0)
-            + weights.issued * (issued - 0.7).max(0.0)
-            + 0.043 * loads
-            + 0.075 * (loads - 0.25).max(0.0)
-            + 0.105 * stores / (both.max(8.0))
-            + 0.6 / (resident * self.threads as f64 / 32.0)
-            + 0.68 / together
-            + if two { OF_WORDS.large } else { weights.large } * size.max(0.0)
-            + 0.034 * (-size).max(0.0)
-            + 0.1 * (taken / CACHE - 1.0).max(0.0)
-            + weights.narrow * if self.skewed { 0.0147 } else { 0.0086 } / words_of_chunk
-            + if self.tile.beside.is_empty() { 0.0 } else { 0.0095 }
-            + 0.02 * idle(read_by_thread).max(0.0)
-            + 0.007 * idle(written_by_thread).max(0.0)
-            + 0.055 * (self.unrolled() as f64 / LONG_CODE - 1.0).max(0.0);
-        // Few blocks do not fill all processors to the end. Where all is in a cache, blocks of a
-        // processor make up for each other's waits, and more of them for more.
-        let tiles: f64 = axes.iter().zip(extents).map(|(axis, extent)| up(axis.extent, *extent) as f64).product();
-        let each = tiles / (sides.blocks as f64 / 2.0);
+            + TIME.torn_read * (sectors(from) + torn(from)) / read
+            + (weights.torn * sectors(to) + TIME.torn_line * torn(to)) / written
+            + TIME.short_read * (64.0 / read - 1.0).max(0.0)
+            + TIME.short_written * (64.0 / written - 1.0).max(0.0)
+            + TIME.outside * (out - 1.0)
+            + TIME.twice * (twice - 1.0)
+            + weights.issued * (issued - TIME.issued_from).max(0.0)
+            + TIME.loads * loads
+            + loads_past * (loads - loads_from).max(0.0)
+            + TIME.stores * stores / (both.max(8.0))
+            + TIME.warps / (resident * self.threads as f64 / LANES as f64)
+            + TIME.side_by_side / together
+            + if two { TIME.words.large } else { weights.large } * size.max(0.0)
+            + TIME.tiny * (-size).max(0.0)
+            + TIME.cache * (taken / sides.limits.shared_bytes as f64 - 1.0).max(0.0)
+            + weights.narrow * chunk / words_of_chunk
+            + if self.tile.beside.is_empty() { 0.0 } else { TIME.beside }
+            + TIME.idle_read * idle(read_by_thread).max(0.0)
+            + TIME.idle_written * idle(written_by_thread).max(0.0)
+            + TIME.code * (self.unrolled() as f64 / TIME.code_elements - 1.0).max(0.0);
+        // Few blocks leave multiprocessors idle in the last wave. Where all is in a cache, resident
+        // blocks hide each other's waits, and more of them hide more.
+        let tiles: f64 = axes.iter().zip(extents).map(|(axis, extent)| div_up(axis.extent, *extent) as f64).product();
+        let each = tiles / (sides.limits.blocks as f64 / 2.0);
         let waves = each / resident;
-        let few = cached && resident < MANY;
+        let few = cached && resident < TIME.many_blocks;
         let sum = sum + if few { weights.few } else { 0.0 };
         sum * match waves < 8.0 {
             true if weights.by_block => each.ceil() / each,
@@ -212,11 +176,12 @@ impl Windows {
         }
     }
 
-    /// Blocks that a processor has at once.
-    fn blocks_at_once(&self) -> i64 {
-        let (threads, blocks) = RESIDENT;
-        let most = (threads / self.threads).min(blocks).min(REGISTERS / (TAKEN * self.threads));
-        most.min(SHARED / (self.shared() + 1024)).max(1)
+    /// Blocks that a multiprocessor holds at once.
+    fn blocks_at_once(&self, sides: &Sides) -> i64 {
+        let own = &sides.limits.multiprocessor;
+        let threads = i64::from(resident_threads(own, TIME.thread_registers));
+        let by_shared = i64::from(own.shared_bytes) / (self.shared() + i64::from(own.reserved_bytes));
+        (threads / self.threads).min(own.blocks.into()).min(by_shared).max(1)
     }
 
     /// The bytes at multiples of which the runs of the destination that blocks write begin.
@@ -268,8 +233,8 @@ impl Windows {
         let runs: i64 = self.targets.axes.iter().map(|axis| self.read[*axis]).product();
         let ends = match self.window() < length || !self.skewed && length % self.chunk == 0 {
             true => 0.0,
-            false => 250.0 * up(runs * self.align, self.threads) as f64,
+            false => 250.0 * div_up(runs * self.align, self.threads) as f64,
         };
-        self.threads as f64 / 32.0 * (80.0 + read + found + write + ends)
+        self.threads as f64 / LANES as f64 * (80.0 + read + found + write + ends)
     }
 }

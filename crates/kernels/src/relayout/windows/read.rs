@@ -8,8 +8,9 @@ use tilewright_layout::symbolic::Expr;
 
 use super::super::share::Turn;
 use super::super::sum::{Sum, plus, times};
-use super::super::tile::up;
-use super::{UNDER_WAY, Writer, both, load, store};
+use super::{Writer, both, load, store};
+use crate::fitted::WINDOWS;
+use crate::units::div_up;
 
 impl<'k> Writer<'k, '_> {
     /// Source to shared memory.
@@ -23,8 +24,8 @@ impl<'k> Writer<'k, '_> {
             let group = k.quotient(&self.thread, plan.lanes)?;
             plan.sources.each(k, &group, |turns| {
                 // Words wait in registers, so that many are under way, and then all go to memory.
-                let parts = up(turns.len() as i64 * plan.words, UNDER_WAY);
-                for turns in turns.chunks(up(turns.len() as i64, parts) as usize) {
+                let parts = div_up(turns.len() as i64 * plan.words, WINDOWS.words_in_flight);
+                for turns in turns.chunks(div_up(turns.len() as i64, parts) as usize) {
                     let mut rows = Vec::new();
                     for turn in turns {
                         let row = self.read_row(&source, turn, &lane, plan.sources.inside(k, turn)?)?;

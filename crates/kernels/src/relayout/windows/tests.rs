@@ -3,9 +3,10 @@
 //! every index.
 
 use tilewright_kernel::interpret::Interpreter;
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::{Element, Written};
 
-use super::super::Sides;
+use super::super::{Limits, Sides};
 use super::{kernel, rate};
 use crate::axes::Axis;
 
@@ -53,7 +54,8 @@ fn tiles_by_chance_are_right() {
         };
         let reach = (reach(bases.0, |axis| axis.source), reach(bases.1, |axis| axis.destination));
         let (maps, kept, blocks) = ([None; 2], 1 << 30, 1 + 40 * below(&mut state, 2) as i64);
-        let sides = Sides { axes, source: element, destination: element, bases, reach, maps, kept, blocks };
+        let limits = Limits { blocks, ..Limits::of(&Machine::named("H200").unwrap()) };
+        let sides = Sides { axes, source: element, destination: element, bases, reach, maps, kept, limits };
         let mut tiles = rate::every(&sides);
         if tiles.is_empty() {
             continue;

@@ -10,8 +10,9 @@ use tilewright_layout::{Coord, Slot, Tree};
 
 use super::super::share::Turn;
 use super::super::sum::{Sum, plus, times};
-use super::super::tile::up;
-use super::{UNROLLED, Writer, both, load, store};
+use super::{Writer, both, load, store};
+use crate::fitted::WINDOWS;
+use crate::units::div_up;
 
 /// A run of the destination.
 struct Column<'k> {
@@ -160,7 +161,7 @@ impl<'k> Writer<'k, '_> {
         }
         let destination = destination.recast(sides.destination, &format!("({chunk},{count}):(1,{chunk})"))?;
         let window = plan.window();
-        let chunks = up(window, chunk);
+        let chunks = div_up(window, chunk);
         let own = k.remainder(&self.thread, plan.along)?;
         let group = k.quotient(&self.thread, plan.along)?;
         let left = self.left()?;
@@ -213,7 +214,7 @@ impl<'k> Writer<'k, '_> {
             let number = k.clamped(&given, chunks)?;
             plan.targets.each(k, &group, |turns| each(turns, &given, &number))
         };
-        if plan.steps * plan.targets.count() * chunk <= UNROLLED {
+        if plan.steps * plan.targets.count() * chunk <= WINDOWS.unrolled {
             return (0..plan.steps).try_for_each(|number| step(Expr::from(number)));
         }
         k.range(plan.steps, step)
@@ -233,7 +234,7 @@ impl<'k> Writer<'k, '_> {
         let extents: Vec<i64> = columns.iter().map(|axis| plan.read[*axis]).collect();
         let runs: i64 = extents.iter().product();
         let most = if plan.skewed { plan.align } else { chunk };
-        let turns = up(runs * most, plan.threads);
+        let turns = div_up(runs * most, plan.threads);
         let cut = self.is_cut();
         let ends = |turn: Expr| -> Result<(), KernelError> {
             let number = plus(&times(&turn, plan.threads)?, &self.thread)?;

@@ -5,6 +5,7 @@ use super::{compare, numbers};
 use crate::programs::places::{exactly, with};
 use crate::programs::run::{Case, kernel};
 use half::bf16;
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::ptx::Target;
 use tilewright_tile::{Program, interpret};
 
@@ -141,7 +142,7 @@ fn rows_are_multiplied_by_the_matrices_of_their_experts() {
         let case = Case::new(&sizes, &[("x", x), ("w", w), ("expert", expert)]);
         let meant = interpret::run(&program, &case.sizes, &case.inputs).unwrap_or_else(|error| panic!("{error}"));
         compare("the interpreter", &meant[0].1, &wanted, 1.0 / 64.0);
-        let compiled = program.compile_for(target).unwrap_or_else(|error| panic!("{error}"));
+        let compiled = program.compile_for(&Machine::of_target(target)).unwrap_or_else(|error| panic!("{error}"));
         compiled.placed().verify().unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(interpret::run(compiled.placed(), &case.sizes, &case.inputs).unwrap(), meant);
         let roles = compiled.explain().unwrap().roles.concat();

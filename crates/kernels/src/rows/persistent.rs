@@ -1,62 +1,53 @@
-//! Rows that clusters of blocks take in turn.
+//! Rows that persistent clusters claim.
 //!
-//! Law: rows are dealt, each to the cluster that asks first, and each of its blocks takes the same
-//! part of every row. Parts of a processor are not alike, and a cluster that has one for itself has
-//! more of them. What goes with all rows is read once, and stays in registers. A thread copies what
-//! it will read itself, so nobody waits for others' copies; a run of a row that has been read for
-//! the last time makes room for that run of a row to come. What the blocks find out about a row
-//! goes from each to each by copies that arrive at a barrier in memory, so no stores are waited
-//! for; the lanes of each warp put it together. There is room for the numbers of two rows: a block
-//! that sends those of a row knows that all have read those of the row before the last.
+//! Law: a cluster claims the next row when it is done with one, and each of its blocks has the same
+//! part of every row. Multiprocessors are not equally fast, and a cluster that has some for itself
+//! claims more rows. Weights are read once, and stay in registers. A thread copies what it reads
+//! itself, so no thread waits for the copies of others; a run of a row that has been read for the
+//! last time makes room for the same run of a later row. Blocks send what they find in a row to each
+//! other by bulk copies that arrive at an mbarrier, so no stores are waited for; the lanes of each
+//! warp combine it. There is room for the numbers of two rows: a block that sends those of a row
+//! knows that all blocks have read those of the row before the last.
 
 mod shape;
 
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::program::BULK_CHUNK_BYTES;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Cursor, Distributed, Distribution, Element, Flag, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
 pub(crate) use self::shape::Shape;
-use super::{LANES, RowMatrix, Rows, VECTOR, at_run};
+use super::{RowMatrix, Rows, at_run};
 use crate::error::PlanError;
+use crate::fitted::{ROWS, Scale};
+use crate::units::{LANES, VECTOR};
 
-/// From how many bytes of a row on norms of rows are dealt that one row goes with, of f32 that ends
-/// within a run, and of others; and norms with which two rows go, whose blocks read those again for
-/// each row that they hold.
-const DEALT: i64 = 128 << 10;
-const DEALT_UNFILLED: i64 = 112 << 10;
-const DEALT_WITH_TWO: i64 = (32 << 10) + 1;
-/// The same of softmax of f32 where rows end within a run: fewer blocks hold shorter ones better.
-const UNFILLED_POWERS: i64 = (384 << 10) + 1;
-/// Registers of a vector.
-const REGISTERS: i64 = VECTOR / 4;
-/// Multiprocessors that clusters have on a device of 132, whose groups clusters do not fill. More
-/// clusters than there is room for begin when others end, and find nothing left to do.
-const PROCESSORS: i64 = 124;
 /// Rows for which a block has room.
 const STAGES: i64 = 2;
-/// Numbers that a block gives the others of a row: what a copy moves at least.
-const GIVEN: i64 = 4;
+/// Numbers that a block gives the others of a row: what a bulk copy moves at least.
+const GIVEN: i64 = BULK_CHUNK_BYTES as i64 / 4;
 /// Rows whose numbers there is room for.
 const ROOM: i64 = 2;
 
-/// How clusters take rows of one length.
-pub(crate) struct Turns {
+/// Persistent clusters for rows of one length.
+pub(crate) struct Persistent {
     rows: Rows,
     clusters: i64,
-    /// How many blocks a multiprocessor has.
+    /// Resident blocks of a multiprocessor.
     resident: i64,
 }
 
-/// What goes with all rows: the part of this block, run by run.
+/// Weights or a bias: the part of this block, run by run.
 pub(crate) struct Kept<'k> {
     runs: Vec<Distributed<'k>>,
 }
 
-/// The row of a turn: the part of it that this block has.
-pub(crate) struct Turn<'a, 'k> {
+/// The row of an iteration: the part of it that this block has.
+pub(crate) struct Iteration<'a, 'k> {
     k: &'k Build,
-    turns: &'a Turns,
+    plan: &'a Persistent,
     runs: Vec<View<'k>>,
     at: [Expr; 2],
     exchange: &'a Exchange<'k>,
@@ -71,19 +62,19 @@ struct Exchange<'k> {
     cursor: Cursor<'k>,
 }
 
-impl Turns {
-    /// The plan for rows of norms that are dealt to clusters; none for those that fewer blocks hold
-    /// well, for those that are too long or begin at no multiple of 16 bytes. `beside` is how many
-    /// rows go with all rows, which stay in registers.
+impl Persistent {
+    /// The plan for norms of rows; none for rows that fewer blocks hold well, that are too long, or
+    /// that begin at no multiple of 16 bytes. `beside` is how many rows of weights and bias stay in
+    /// registers.
     ///
     /// Errors: a layout is not representable.
-    pub(crate) fn new(matrix: RowMatrix, beside: usize) -> Result<Option<Turns>, PlanError> {
-        let turns = Turns::dealt(matrix, (beside as i64 * REGISTERS, false))?;
-        Ok(turns.filter(|turns| {
-            let least = match (turns.ends_within(), matrix.element) {
-                _ if beside > 1 => DEALT_WITH_TWO,
-                (true, Element::F32) => DEALT_UNFILLED,
-                _ => DEALT,
+    pub(crate) fn new(machine: &Machine, matrix: RowMatrix, beside: usize) -> Result<Option<Persistent>, PlanError> {
+        let found = Persistent::with_shape(machine, matrix, (beside as i64 * VECTOR / 4, false))?;
+        Ok(found.filter(|plan| {
+            let least = match (plan.ends_within(), matrix.element) {
+                _ if beside > 1 => ROWS.persistent.biased_row_bytes,
+                (true, Element::F32) => ROWS.persistent.ragged_row_bytes,
+                _ => ROWS.persistent.row_bytes,
             };
             matrix.row_bytes() >= least
         }))
@@ -91,36 +82,45 @@ impl Turns {
 
     /// The plan for softmax of rows. Powers stay in registers, as numbers of 32 bits.
     ///
-    /// Errors: as [`Turns::new`].
-    pub(crate) fn of_softmax(matrix: RowMatrix) -> Result<Option<Turns>, PlanError> {
+    /// Errors: as [`Persistent::new`].
+    pub(crate) fn of_softmax(machine: &Machine, matrix: RowMatrix) -> Result<Option<Persistent>, PlanError> {
         let powers = VECTOR / i64::from(matrix.element.bytes());
-        let turns = Turns::dealt(matrix, (powers, true))?;
-        Ok(turns.filter(|turns| {
-            let short = matrix.element == Element::F32 && turns.ends_within();
-            matrix.row_bytes() >= if short { UNFILLED_POWERS } else { DEALT }
+        let found = Persistent::with_shape(machine, matrix, (powers, true))?;
+        Ok(found.filter(|plan| {
+            let short = matrix.element == Element::F32 && plan.ends_within();
+            matrix.row_bytes() >= if short { ROWS.persistent.ragged_softmax_bytes } else { ROWS.persistent.row_bytes }
         }))
     }
 
-    /// The plan for rows that are dealt to clusters, of each vector of which a thread keeps so many
-    /// registers, of powers or of other rows; none where no shape holds them.
-    fn dealt(matrix: RowMatrix, (kept, powers): (i64, bool)) -> Result<Option<Turns>, PlanError> {
+    /// The plan for rows of whose vectors a thread keeps `kept` registers each, of powers or of
+    /// weights; none where no shape holds them.
+    fn with_shape(
+        machine: &Machine,
+        matrix: RowMatrix,
+        (kept, powers): (i64, bool),
+    ) -> Result<Option<Persistent>, PlanError> {
         let count = matrix.columns / (VECTOR / i64::from(matrix.element.bytes()));
-        let Some(shape) = Shape::of(count, kept, powers) else { return Ok(None) };
-        let clusters = PROCESSORS * shape.resident / shape.blocks;
-        Turns::dealt_to(matrix, (shape, clusters))
+        let Some(shape) = Shape::of(&machine.multiprocessor, count, kept, powers) else { return Ok(None) };
+        // More clusters than there is room for begin when others end, and find nothing left to do.
+        let multiprocessors = Scale::of(machine).by_multiprocessors(ROWS.persistent.multiprocessors);
+        let clusters = (multiprocessors * shape.resident / shape.blocks).max(1);
+        Persistent::with_clusters(machine, matrix, (shape, clusters))
     }
 
-    /// Rows that are dealt to so many clusters of a shape; none for those that begin at no multiple
-    /// of 16 bytes.
+    /// So many clusters of a shape; none for rows that begin at no multiple of 16 bytes.
     ///
-    /// Errors: as [`Turns::new`].
-    pub(crate) fn dealt_to(matrix: RowMatrix, (shape, clusters): (Shape, i64)) -> Result<Option<Turns>, PlanError> {
+    /// Errors: as [`Persistent::new`].
+    pub(crate) fn with_clusters(
+        machine: &Machine,
+        matrix: RowMatrix,
+        (shape, clusters): (Shape, i64),
+    ) -> Result<Option<Persistent>, PlanError> {
         let Shape { blocks, warps, vectors, resident } = shape;
         if matrix.vectors().is_none() {
             return Ok(None);
         }
-        let rows = Rows::in_blocks(matrix, (blocks, warps), (vectors, vectors))?;
-        Ok(Some(Turns { rows, clusters, resident }))
+        let rows = Rows::in_blocks(machine, matrix, (blocks, warps), (vectors, vectors))?;
+        Ok(Some(Persistent { rows, clusters, resident }))
     }
 
     /// Whether rows end within a run.
@@ -129,7 +129,7 @@ impl Turns {
     }
 
     /// Whether threads that all have as many elements, of blocks and warps whose numbers are powers
-    /// of two, are put together in pairs, pairs of pairs and so on.
+    /// of two, are combined in pairs, pairs of pairs and so on.
     pub(crate) fn in_pairs(&self) -> bool {
         self.rows.warps.count_ones() == 1 && !self.ends_within()
     }
@@ -158,7 +158,7 @@ impl Turns {
         Ok(k.coordinate(&k.block_number(Axis::X), &[self.rows.blocks, 1])?[0].clone())
     }
 
-    /// Says how many blocks there are, and reads the parts of this block of rows that go with all.
+    /// Says how many blocks there are, and reads the part of this block of weights and bias.
     pub(crate) fn begin<'k>(&self, k: &'k Build, beside: &[&View<'k>]) -> Result<Vec<Kept<'k>>, KernelError> {
         k.threads(self.threads())?;
         k.resident(self.resident as u32)?;
@@ -175,12 +175,12 @@ impl Turns {
         beside.iter().map(read).collect()
     }
 
-    /// All turns: what becomes of the row of each.
+    /// All iterations: what becomes of the row of each.
     pub(crate) fn each<'k>(
         &self,
         k: &'k Build,
         x: &View<'k>,
-        body: impl FnOnce(&Turn<'_, 'k>) -> Result<(), KernelError>,
+        body: impl FnOnce(&Iteration<'_, 'k>) -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
         let Rows { element, vectors, warps, blocks, .. } = self.rows;
         let part = self.part(k)?;
@@ -197,8 +197,8 @@ impl Turns {
         };
         let deal = k.deal_beforehand(k.size("M")?, STAGES as usize)?;
         for number in 0..STAGES {
-            let (row, turn) = (deal.first(number as usize)?, Expr::from(number));
-            (0..vectors).try_for_each(|run| fetch(&row, &turn, run))?;
+            let (row, stage) = (deal.first(number as usize)?, Expr::from(number));
+            (0..vectors).try_for_each(|run| fetch(&row, &stage, run))?;
             k.commit_async();
         }
         let layout = format!("({GIVEN},{blocks},{ROOM}):(1,{GIVEN},{})", GIVEN * blocks);
@@ -211,7 +211,7 @@ impl Turns {
             let runs = runs.collect::<Result<Vec<_>, KernelError>>()?;
             let (at, exchange) = ([drawn.now().clone(), part.clone()], &exchange);
             let refill = |run: usize| fetch(&drawn.ahead()?, &stage, run as i64);
-            body(&Turn { k, turns: self, runs, at, exchange, refill: &refill, ask: &|| drawn.ask() })?;
+            body(&Iteration { k, plan: self, runs, at, exchange, refill: &refill, ask: &|| drawn.ask() })?;
             k.commit_async();
             Ok(())
         })?;
@@ -222,13 +222,13 @@ impl Turns {
     }
 }
 
-impl<'k> Turn<'_, 'k> {
+impl<'k> Iteration<'_, 'k> {
     /// The runs, each as `(R,A,W)`, read when they are wanted. What lies past the end of the row is
     /// 0.
     pub(crate) fn runs(&self) -> impl Iterator<Item = Result<Distributed<'k>, KernelError>> + '_ {
         // Read again each time: kept from the last time, they would fill the registers.
         self.k.warp_barrier();
-        self.runs.iter().map(|run| run.load_distributed(&self.turns.rows.run))
+        self.runs.iter().map(|run| run.load_distributed(&self.plan.rows.run))
     }
 
     /// The same; what lies past the end is another number.
@@ -241,11 +241,11 @@ impl<'k> Turn<'_, 'k> {
 
     /// Whether a thread's elements of a run are in the row; none where all threads' are.
     pub(crate) fn counts(&self, run: usize) -> Result<Option<Flag<'k>>, KernelError> {
-        self.turns.rows.inside(self.k, run, &self.at[1])
+        self.plan.rows.inside(self.k, run, &self.at[1])
     }
 
-    /// What the blocks of the cluster have of the row, together: numbers that all threads of a
-    /// block hold, one for each tile. Then the number of a later row is asked for.
+    /// Combines what the blocks of the cluster have of the row: numbers that all threads of a block
+    /// hold, one for each tile. Then a later row is claimed.
     pub(crate) fn across(
         &self,
         parts: Vec<Distributed<'k>>,
@@ -259,7 +259,7 @@ impl<'k> Turn<'_, 'k> {
         numbers.resize(GIVEN as usize, k.number_of(Element::F32, 0.0));
         let own = k.register(Element::F32, &GIVEN.to_string())?;
         own.set(&numbers)?;
-        let blocks = self.turns.rows.blocks;
+        let blocks = self.plan.rows.blocks;
         let stage = cursor.stage()?;
         let of = |rank: Expr| -> Result<View<'k>, KernelError> {
             let at: Coord<Expr> = Tree::flat([Slot::All, Slot::At(rank), Slot::At(stage.index().clone())])?;
@@ -275,7 +275,7 @@ impl<'k> Turn<'_, 'k> {
         })?;
         stage.wait()?;
         // Lane `i` has the numbers of block `i`: all of them would fill the registers of a thread.
-        let lanes = format!("({blocks},{},{})", LANES / blocks, self.turns.rows.warps);
+        let lanes = format!("({blocks},{},{})", LANES / blocks, self.plan.rows.warps);
         let taken = Distribution::new(&format!("({GIVEN},{blocks})"), &format!("({lanes},{GIVEN}):(({GIVEN},0,0),1)"))?;
         let own = Distribution::new(&format!("(1,{blocks})"), &format!("({lanes},1):((1,0,0),0)"))?;
         let at: Coord<Expr> = Tree::flat([Slot::All, Slot::All, Slot::At(stage.index().clone())])?;
@@ -317,9 +317,9 @@ impl<'k> Turn<'_, 'k> {
         matrix: &View<'k>,
         each: impl Fn(&Distributed<'k>) -> Result<Distributed<'k>, KernelError>,
     ) -> Result<(), KernelError> {
-        let tile = self.turns.rows.cut(matrix, 1, self.at.clone())?;
+        let tile = self.plan.rows.cut(matrix, 1, self.at.clone())?;
         for (number, run) in runs.iter().enumerate() {
-            let result = each(run)?.to(self.turns.rows.element)?;
+            let result = each(run)?.to(self.plan.rows.element)?;
             tile.slice(at_run(number)?)?.store_distributed_predicated(&result)?;
         }
         Ok(())
@@ -333,13 +333,13 @@ impl<'k> Turn<'_, 'k> {
         matrix: &View<'k>,
         each: impl Fn(Distributed<'k>, &[Distributed<'k>]) -> Result<Distributed<'k>, KernelError>,
     ) -> Result<(), KernelError> {
-        let tile = self.turns.rows.cut(matrix, 1, self.at.clone())?;
+        let tile = self.plan.rows.cut(matrix, 1, self.at.clone())?;
         for (number, run) in self.runs().enumerate() {
             let others: Vec<Distributed<'k>> =
                 beside.iter().map(|row| row.runs[number].to(Element::F32)).collect::<Result<_, _>>()?;
             let result = each(run?.to(Element::F32)?, &others)?;
             (self.refill)(number)?;
-            tile.slice(at_run(number)?)?.store_distributed_predicated(&result.to(self.turns.rows.element)?)?;
+            tile.slice(at_run(number)?)?.store_distributed_predicated(&result.to(self.plan.rows.element)?)?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Rows that are too long for the registers of a block.
 //!
 //! Law: a block goes through its row twice, in chunks, the second time from the end, where the
-//! second-level cache still has it. In the first pass each thread keeps running statistics of the
+//! L2 cache still has it. In the first pass each thread keeps running statistics of the
 //! elements it has seen. The statistics of all threads are combined once, after the loop.
 
 use tilewright_kernel::program::memory::Role;
@@ -10,15 +10,16 @@ use tilewright_kernel::{Build, Distributed, Distribution, Element, KernelError, 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 
+use super::{RowMatrix, RowPlaces, placed, widest};
 use crate::error::PlanError;
-use crate::rows::{RowMatrix, RowPlaces, placed, widest};
+use crate::fitted::ROWS;
 
 /// Threads of a block, and vectors of each in a chunk.
-const THREADS: i64 = 512;
-const VECTORS: i64 = 4;
+const THREADS: i64 = ROWS.threads_of_several;
+const VECTORS: i64 = ROWS.register_vectors;
 
 /// How a block goes through a row.
-pub(crate) struct LongRows {
+pub(crate) struct RowsTwice {
     pub(crate) columns: i64,
     pub(crate) element: Element,
     alignment: i64,
@@ -32,17 +33,17 @@ pub(crate) struct LongRows {
     single: Distribution,
 }
 
-/// A tensor as a block sees it: a matrix or a row that goes with all rows.
+/// A tensor as a block sees it: a matrix, weights or a bias.
 pub(crate) struct Stretch<'k> {
     tensor: View<'k>,
     row: Expr,
 }
 
-impl LongRows {
+impl RowsTwice {
     /// The plan for the rows of a matrix.
     ///
     /// Errors: columns do not fit into 31 bits.
-    pub(crate) fn new(matrix: RowMatrix) -> Result<LongRows, PlanError> {
+    pub(crate) fn new(matrix: RowMatrix) -> Result<RowsTwice, PlanError> {
         let RowMatrix { columns, element, alignment, .. } = matrix;
         let limit = i64::from(i32::MAX) / 2;
         if columns > limit {
@@ -57,7 +58,7 @@ impl LongRows {
         let one = Distribution::new(&format!("(1,{run})"), &format!("({THREADS},{vector}):({vector},1)"))?;
         let single = Distribution::new(&format!("(1,{THREADS})"), &format!("({THREADS},1):(1,0)"))?;
         let places = matrix.places();
-        Ok(LongRows { columns, element, alignment, places, chunk: run * VECTORS, run, held, one, single })
+        Ok(RowsTwice { columns, element, alignment, places, chunk: run * VECTORS, run, held, one, single })
     }
 
     /// What was chosen, in a sentence.
@@ -78,7 +79,7 @@ impl LongRows {
         Ok(Stretch { tensor, row: k.block_number(Axis::X) })
     }
 
-    /// What is one for each column.
+    /// Weights or a bias: one for each column.
     pub(crate) fn row<'k>(&self, k: &'k Build, name: &str) -> Result<Stretch<'k>, KernelError> {
         let tensor = k.tensor_of(self.element, name, &format!("(1,{0}):({0},1)", self.columns), Role::Input)?;
         let tensor = placed(tensor, self.element, self.alignment)?;
@@ -99,7 +100,7 @@ impl LongRows {
         fragment.distributed(&self.single)
     }
 
-    /// The first turn: `each` is given the elements of each thread in f32, chunk by chunk, those
+    /// The first pass: `each` is given the elements of each thread in f32, chunk by chunk, those
     /// past the end of the row being `other`, and how many of them count.
     pub(crate) fn first<'k>(
         &self,
@@ -134,7 +135,7 @@ impl LongRows {
         Ok(count)
     }
 
-    /// The second turn, from the end: each run of each chunk becomes another, by tensors beside it.
+    /// The second pass, from the end: each run of each chunk becomes another, by tensors beside it.
     pub(crate) fn second<'k>(
         &self,
         k: &'k Build,

@@ -1,16 +1,20 @@
-//! Which way rows are held.
+//! How rows are held: by a block or a cluster each, by persistent clusters, or not at all.
 //!
 //! Many rows, of which each multiprocessor has several, overlap: while some are read, others are
 //! computed and written. Few rows would leave multiprocessors idle, and each is waited for. So a
-//! row is spread over as many threads and blocks as can all run at once. The limits were measured
-//! on an H200, with some 1,000 forms of rows of 1 to 128 MiB (`DECISIONS.md`).
+//! row is spread over as many threads and blocks as can all run at once ([`crate::fitted::FewRows`],
+//! `DECISIONS.md`).
 
 use tilewright_kernel::Element;
+use tilewright_kernel::machine::Machine;
+use tilewright_kernel::ptx::Target;
 
-use super::{FULL, KEPT, LANES, LARGEST, MOST, RowMatrix, Rows, Turns};
+use super::{Persistent, RowMatrix, Rows};
 use crate::error::PlanError;
-use crate::long_rows::LongRows;
+use crate::fitted::{ROWS, Scale};
 use crate::planned::Planned;
+use crate::rows::RowsTwice;
+use crate::units::{BLOCK_THREADS, LANES, div_up};
 
 /// What is computed of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,64 +28,36 @@ pub(crate) enum Work {
 pub(crate) enum Way {
     /// Each by a block, or by a cluster of blocks, or several by a block.
     Held(Rows),
-    /// Clusters that stay are dealt rows.
-    Dealt(Turns),
+    /// Persistent clusters claim rows.
+    Persistent(Persistent),
     /// Not at all: a block reads its row twice.
-    ReadTwice(Box<LongRows>),
+    ReadTwice(Box<RowsTwice>),
 }
 
-/// The most blocks of a cluster that has one of few rows, and how many warps a block has then, at
-/// least: of fewer the cluster has half as many.
-const SHARED_BY: i64 = 8;
-const LEAST_WARPS: i64 = 4;
-/// Up to how many warps few rows have together, so that all run at once and still gain: of rows
-/// that one block holds in registers as well, of rows that one holds partly in shared memory, of
-/// longer ones in blocks of up to 16 warps, and of what is left. Norms read what goes with all rows
-/// in each block, and blocks of more warps leave multiprocessors without one.
-const WARPS_OF_SHORT: i64 = 1024;
-const WARPS_OF_HELD: i64 = 2560;
-const WARPS_OF_LONG: i64 = 4096;
-const WARPS_OF_OTHERS: i64 = 2048;
-/// Up to how many vectors of a row rows are short; from how many on they are long.
-const SHORT: i64 = KEPT * LARGEST;
-const LONG: i64 = 8192;
-/// Up to how many rows a block of the most threads has one in its registers, of f32 and of types
-/// that take more registers while they are computed with.
-const ROWS_OF_LARGEST: i64 = 256;
-const ROWS_OF_LARGEST_16: i64 = 128;
-/// Up to how many MiB of rows, which stay in the second-level cache or nearly, each has a block or
-/// cluster of its own where more would be dealt to clusters.
-const CACHED: [(Work, i64, i64); 7] = [
-    // What is computed, of up to how many vectors of a row, and how many MiB.
-    (Work::Softmax, READ_ONCE, 128),
-    (Work::Softmax, i64::MAX, 64),
-    (Work::RmsNorm, LONG, 64),
-    (Work::RmsNorm, i64::MAX, 20),
-    (Work::LayerNorm, SHORT, 128),
-    (Work::LayerNorm, READ_ONCE, 25),
-    (Work::LayerNorm, i64::MAX, 20),
-];
-/// Up to how many vectors of a row a block holds.
-const READ_ONCE: i64 = 2 * MOST * LARGEST;
+/// The most blocks of a cluster that every device with clusters takes (CUDA C++ Programming Guide,
+/// "Thread Block Clusters").
+const PORTABLE_CLUSTER: i64 = 8;
 
 impl Work {
-    /// The kernel that is the fastest way for a matrix. For devices without clusters there is one
-    /// without.
+    /// The kernel that is the fastest way for a matrix on a machine.
     ///
     /// Errors: there are too many columns; as the kernel.
     pub(crate) fn plan(
         self,
+        machine: &Machine,
         matrix: RowMatrix,
         kernel: impl Fn(Way) -> Result<Planned, PlanError>,
     ) -> Result<Planned, PlanError> {
-        let alone = self.by_block(matrix)?;
-        match self.by_cluster(matrix, &alone)? {
-            Some(way) => Ok(kernel(way)?.otherwise(kernel(alone)?)),
-            None => kernel(alone),
-        }
+        let alone = self.by_block(machine, matrix)?;
+        // Clusters are new in `sm_90a`.
+        let together = match machine.target {
+            Target::Sm90a => self.by_cluster(machine, matrix, &alone)?,
+            Target::Sm80 | Target::Sm89 => None,
+        };
+        kernel(together.unwrap_or(alone))
     }
 
-    /// How many rows go with all rows.
+    /// How many rows of weights and bias there are.
     fn beside(self) -> usize {
         match self {
             Work::Softmax => 0,
@@ -93,12 +69,12 @@ impl Work {
     /// A block for a row.
     ///
     /// Errors: there are too many columns.
-    fn by_block(self, matrix: RowMatrix) -> Result<Way, PlanError> {
-        if let Some(rows) = self.by_largest(matrix)? {
+    fn by_block(self, machine: &Machine, matrix: RowMatrix) -> Result<Way, PlanError> {
+        if let Some(rows) = self.by_largest(machine, matrix)? {
             return Ok(Way::Held(rows));
         }
-        match Rows::new(matrix, self.beside()) {
-            Err(PlanError::TooLarge { .. }) => Ok(Way::ReadTwice(Box::new(LongRows::new(matrix)?))),
+        match Rows::new(machine, matrix, self.beside()) {
+            Err(PlanError::TooLarge { .. }) => Ok(Way::ReadTwice(Box::new(RowsTwice::new(matrix)?))),
             rows => Ok(Way::Held(rows?)),
         }
     }
@@ -106,71 +82,106 @@ impl Work {
     /// A cluster for a row, where that is faster than the way without.
     ///
     /// Errors: a layout is not representable.
-    fn by_cluster(self, matrix: RowMatrix, alone: &Way) -> Result<Option<Way>, PlanError> {
-        if let Some(rows) = self.of_few(matrix)? {
+    fn by_cluster(self, machine: &Machine, matrix: RowMatrix, alone: &Way) -> Result<Option<Way>, PlanError> {
+        if let Some(rows) = self.of_few(machine, matrix)? {
             return Ok(Some(Way::Held(rows)));
         }
-        let cached = self.is_cached(matrix);
-        let turns = match self {
+        let cached = self.is_cached(machine, matrix);
+        let persistent = match self {
             _ if cached => None,
-            Work::Softmax => Turns::of_softmax(matrix)?,
-            norm => Turns::new(matrix, norm.beside())?,
+            Work::Softmax => Persistent::of_softmax(machine, matrix)?,
+            norm => Persistent::new(machine, matrix, norm.beside())?,
         };
-        if let Some(turns) = turns {
-            return Ok(Some(Way::Dealt(turns)));
+        if let Some(plan) = persistent {
+            return Ok(Some(Way::Persistent(plan)));
         }
         // Of many rows one block is faster for `rms_norm` where it holds one: it has a single pass
         // to make.
         if self == Work::RmsNorm && matches!(alone, Way::Held(_)) && !cached {
             return Ok(None);
         }
-        Ok(Rows::in_cluster(matrix)?.map(Way::Held))
+        Ok(Rows::in_cluster(machine, matrix)?.map(Way::Held))
     }
 
-    /// Whether there are so few rows that they stay in the second-level cache, or nearly.
-    fn is_cached(self, matrix: RowMatrix) -> bool {
+    /// Whether there are so few rows that they stay in the L2 cache, or nearly.
+    fn is_cached(self, machine: &Machine, matrix: RowMatrix) -> bool {
         let (Some(rows), Some(vectors)) = (matrix.rows, matrix.vectors()) else { return false };
-        let limit = CACHED.iter().find(|(work, most, _)| *work == self && vectors <= *most);
-        limit.is_some_and(|(_, _, most)| rows.saturating_mul(matrix.row_bytes()) <= most << 20)
+        // The longest rows that a block holds in registers, and at all.
+        let short = ROWS.register_vectors * BLOCK_THREADS;
+        let (held, long) = (2 * ROWS.thread_vectors * BLOCK_THREADS, ROWS.few.long_vectors);
+        let ([a, b], [c, d], [e, f, g]) =
+            (ROWS.few.softmax_cached, ROWS.few.rms_norm_cached, ROWS.few.layer_norm_cached);
+        let most = match self {
+            Work::Softmax => {
+                if vectors <= held {
+                    a
+                } else {
+                    b
+                }
+            }
+            Work::RmsNorm => {
+                if vectors <= long {
+                    c
+                } else {
+                    d
+                }
+            }
+            Work::LayerNorm if vectors <= short => e,
+            Work::LayerNorm => {
+                if vectors <= held {
+                    f
+                } else {
+                    g
+                }
+            }
+        };
+        rows.saturating_mul(matrix.row_bytes()) <= Scale::of(machine).by_l2(most)
     }
 
     /// Rows in the registers of the largest blocks, of which each multiprocessor has two at most.
-    fn by_largest(self, matrix: RowMatrix) -> Result<Option<Rows>, PlanError> {
-        let most = if matrix.element == Element::F32 { ROWS_OF_LARGEST } else { ROWS_OF_LARGEST_16 };
-        let warps = matrix.vectors().map(|vectors| over(vectors, KEPT * LANES));
-        let Some(warps) = warps.filter(|warps| *warps > FULL / LANES && *warps <= LARGEST / LANES) else {
+    fn by_largest(self, machine: &Machine, matrix: RowMatrix) -> Result<Option<Rows>, PlanError> {
+        let most = ROWS.few.rows_of_largest[usize::from(matrix.element != Element::F32)];
+        let most = Scale::of(machine).by_multiprocessors(most);
+        let kept = ROWS.register_vectors;
+        let warps = matrix.vectors().map(|vectors| div_up(vectors, kept * LANES));
+        let large = ROWS.threads_of_several / LANES + 1..=BLOCK_THREADS / LANES;
+        let Some(warps) = warps.filter(|warps| large.contains(warps)) else {
             return Ok(None);
         };
         if matrix.rows.is_none_or(|rows| rows > most) {
             return Ok(None);
         }
-        let rows = Rows::in_blocks(matrix, (1, warps), (KEPT, 0))?;
+        let rows = Rows::in_blocks(machine, matrix, (1, warps), (kept, 0))?;
         Ok(Some(Rows { beside: self.beside(), ..rows }))
     }
 
     /// Few rows, each in the registers of a cluster, or half of a long one in its shared memory,
     /// all at once.
-    fn of_few(self, matrix: RowMatrix) -> Result<Option<Rows>, PlanError> {
+    fn of_few(self, machine: &Machine, matrix: RowMatrix) -> Result<Option<Rows>, PlanError> {
         let (Some(rows), Some(vectors)) = (matrix.rows, matrix.vectors()) else { return Ok(None) };
-        if vectors <= KEPT * FULL {
+        let (kept, full, few) = (ROWS.register_vectors, ROWS.threads_of_several, &ROWS.few);
+        if vectors <= kept * full {
             return Ok(None);
         }
-        for each in [KEPT, MOST] {
-            let warps = |blocks| over(vectors, blocks * each * LANES);
-            let blocks = if warps(SHARED_BY) < LEAST_WARPS { SHARED_BY / 2 } else { SHARED_BY };
+        for each in [kept, ROWS.thread_vectors] {
+            let warps = |blocks| div_up(vectors, blocks * each * LANES);
+            let halved = warps(PORTABLE_CLUSTER) < few.least_warps;
+            let blocks = if halved { PORTABLE_CLUSTER / 2 } else { PORTABLE_CLUSTER };
             let warps = warps(blocks);
             // Rows that one block holds are not put into shared memory of several.
-            if warps > LARGEST / LANES || each > KEPT && vectors <= LONG {
+            if warps > BLOCK_THREADS / LANES || each > kept && vectors <= few.long_vectors {
                 continue;
             }
+            // Norms read their weights in each block, and blocks of more warps leave
+            // multiprocessors without one.
             let most = match self {
-                _ if vectors <= SHORT => WARPS_OF_SHORT,
-                Work::Softmax if vectors < LONG => WARPS_OF_HELD,
-                Work::Softmax if warps <= FULL / LANES && each == KEPT => WARPS_OF_LONG,
-                _ => WARPS_OF_OTHERS,
+                _ if vectors <= kept * BLOCK_THREADS => few.warps_short,
+                Work::Softmax if vectors < few.long_vectors => few.warps_held,
+                Work::Softmax if warps <= full / LANES && each == kept => few.warps_long,
+                _ => few.warps_other,
             };
-            if rows.saturating_mul(blocks * warps) <= most {
-                let rows = Rows::in_blocks(matrix, (blocks, warps), (each, each - KEPT))?;
+            if rows.saturating_mul(blocks * warps) <= Scale::of(machine).by_multiprocessors(most) {
+                let rows = Rows::in_blocks(machine, matrix, (blocks, warps), (each, each - kept))?;
                 return Ok(Some(Rows { beside: self.beside(), ..rows }));
             }
         }
@@ -178,35 +189,29 @@ impl Work {
     }
 }
 
-/// A quotient, rounded up.
-fn over(number: i64, by: i64) -> i64 {
-    (number + by - 1) / by
-}
-
 #[cfg(test)]
 mod tests {
     use tilewright_kernel::Written;
-    use tilewright_kernel::ptx::Target;
 
     use super::*;
-    use crate::{layer_norm_of, rms_norm_of, softmax_of};
+    use crate::{layer_norm, rms_norm, softmax};
 
-    fn planned(work: Work, matrix: RowMatrix) -> Planned {
+    fn planned(card: &str, work: Work, matrix: RowMatrix) -> Planned {
+        let machine = Machine::named(card).unwrap();
         match work {
-            Work::Softmax => softmax_of(matrix),
-            Work::RmsNorm => rms_norm_of(matrix, 1e-5),
-            Work::LayerNorm => layer_norm_of(matrix, 1e-5),
+            Work::Softmax => softmax(&machine, matrix),
+            Work::RmsNorm => rms_norm(&machine, matrix, 1e-5),
+            Work::LayerNorm => layer_norm(&machine, matrix, 1e-5),
         }
         .unwrap()
     }
 
     /// Two rows are right, for a device with clusters of so many blocks, and for one without.
     fn check(work: Work, matrix: RowMatrix, cluster: u32) {
-        let plan = planned(work, matrix).sized(&[("M", 2)]);
-        let older = plan.clone().on(Target::Sm80);
-        let blocks = [&plan, &older].map(|plan| plan.kernel().program().cluster_size());
-        assert_eq!(blocks, [cluster, 1], "{plan}");
-        for plan in [plan, older] {
+        let plans = ["H200", "A100"].map(|card| planned(card, work, matrix).sized(&[("M", 2)]));
+        let blocks = plans.each_ref().map(|plan| plan.kernel().program().cluster_size());
+        assert_eq!(blocks, [cluster, 1], "{}", plans[0]);
+        for plan in plans {
             let report = plan.check().unwrap_or_else(|error| panic!("{matrix:?}: {plan}{error}"));
             assert_eq!(report.compared as i64, 2 * matrix.columns);
             assert!(plan.kernel().outputs().iter().all(|output| output.written == Written::Once), "{plan}");
@@ -215,8 +220,8 @@ mod tests {
 
     #[test]
     fn rows_longer_than_a_block_holds_are_right() {
-        // Clusters of two to sixteen blocks, with ends in the last run, most of which are dealt
-        // rows, and one block for targets that have none; rows that begin at odd places, which one
+        // Clusters of two to sixteen blocks, with ends in the last run, most of them persistent, and
+        // one block for targets that have none; rows that begin at odd places, which one
         // block reads twice.
         for (work, columns, element, cluster) in [
             (Work::Softmax, 65_540, Element::F32, 4),
@@ -285,7 +290,7 @@ mod tests {
             (Softmax, 8192, Element::F32, 1, "a block of 512 threads a row, 4 vectors"),
             (LayerNorm, 33_001, Element::F32, 1, "a block of 512 threads a row, read twice"),
         ] {
-            let plan = planned(work, RowMatrix::new(columns, element).with_rows(rows));
+            let plan = planned("H200", work, RowMatrix::new(columns, element).with_rows(rows));
             assert!(plan.plan()[1].contains(wanted), "{rows} rows: {plan}not {wanted}");
         }
     }

@@ -1,0 +1,85 @@
+//! The shape of persistent clusters.
+//!
+//! Law: a shape is how many blocks a cluster has, how many warps a block, how many vectors of a row
+//! a thread, and how many blocks a multiprocessor. Blocks, warps and vectors have a place for each
+//! vector of the row; registers hold what a thread keeps of each of its vectors, and shared memory
+//! its places. Of such shapes the one is taken that has the fewest bytes in flight that still hide
+//! what clusters wait for: more take longer at the beginning and at the end.
+
+use tilewright_kernel::machine::Multiprocessor;
+
+use super::super::EXCHANGE_BYTES;
+use super::{ROOM, STAGES};
+use crate::fitted::{PersistentRows, ROWS};
+use crate::units::{LANES, VECTOR, div_up};
+
+/// How clusters hold a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Blocks of a cluster.
+    pub(crate) blocks: i64,
+    /// Warps of a block.
+    pub(crate) warps: i64,
+    /// Vectors of a row that a thread has.
+    pub(crate) vectors: i64,
+    /// Blocks of a multiprocessor: while one waits for what the others of its cluster find, another
+    /// goes on.
+    pub(crate) resident: i64,
+}
+
+const FITTED: &PersistentRows = &ROWS.persistent;
+
+impl Shape {
+    /// The shape for rows of so many vectors, of each of which a thread keeps so many registers,
+    /// powers or other rows; none where none holds them. Ties go to the shape with more warps, which
+    /// compute meanwhile.
+    pub(super) fn of(own: &Multiprocessor, count: i64, kept: i64, powers: bool) -> Option<Shape> {
+        let ([least_warps, most_warps], [least, most]) = (FITTED.warps, FITTED.vectors);
+        let shapes = FITTED.blocks.into_iter().flat_map(|(blocks, waits)| {
+            (least_warps..=most_warps).flat_map(move |warps| {
+                (least..=most).flat_map(move |vectors| {
+                    (2..=FITTED.resident_warps / warps)
+                        .map(move |resident| (Shape { blocks, warps, vectors, resident }, waits))
+                })
+            })
+        });
+        let key = |(shape, waits): &(Shape, i64)| {
+            let left = shape.places() - count;
+            (shape.at_once() + waits, shape.blocks, left, -shape.warps)
+        };
+        let held = shapes.filter(|(shape, _)| shape.holds(own, count, kept, powers));
+        held.min_by_key(key).map(|(shape, _)| shape)
+    }
+
+    /// Places for vectors of a row.
+    fn places(&self) -> i64 {
+        self.blocks * self.warps * LANES * self.vectors
+    }
+
+    /// How many vectors all warps of a multiprocessor have.
+    fn at_once(&self) -> i64 {
+        self.warps * self.resident * self.vectors
+    }
+
+    /// Whether there are places for a row, not too many, and registers and shared memory for them.
+    fn holds(&self, own: &Multiprocessor, count: i64, kept: i64, powers: bool) -> bool {
+        let Shape { blocks, warps, vectors, resident } = *self;
+        let left = self.places() - count;
+        // Four warps get their registers together, in eights.
+        let threads = div_up(warps * resident, 4) * 4 * LANES;
+        let registers = i64::from(own.registers) / threads / 8 * 8;
+        let wanted = kept * vectors + FITTED.other_registers + if left == 0 { 0 } else { FITTED.ragged_registers };
+        let places = STAGES * warps * LANES * vectors * VECTOR;
+        let shared = places + ROOM * blocks * VECTOR + EXCHANGE_BYTES + i64::from(own.reserved_bytes);
+        let enough = match (blocks, left) {
+            (..=4, _) => resident * count >= FITTED.vectors_of_few * blocks * LANES,
+            (_, 0) => self.at_once() >= FITTED.vectors_of_more,
+            (16, _) if powers => self.at_once() >= FITTED.vectors_of_powers,
+            _ => self.at_once() >= FITTED.vectors_of_ragged,
+        };
+        (0..=count.saturating_mul(FITTED.padding) / 1000).contains(&left)
+            && wanted <= registers
+            && resident * shared <= i64::from(own.shared_bytes)
+            && enough
+    }
+}

@@ -1,0 +1,49 @@
+//! Units of the hardware that plans count in, and the arithmetic of whole numbers that goes with
+//! them.
+
+use tilewright_kernel::machine::{Machine, Multiprocessor};
+use tilewright_kernel::program::WARP_LANES;
+use tilewright_kernel::ptx::Target;
+
+/// Lanes of a warp.
+pub(crate) const LANES: i64 = WARP_LANES as i64;
+/// The widest access of a thread, in bytes.
+pub(crate) const VECTOR: i64 = 16;
+/// Bytes of a sector: memory moves whole ones.
+pub(crate) const SECTOR: i64 = 32;
+/// The most threads of a block.
+pub(crate) const BLOCK_THREADS: i64 = 1024;
+
+/// A quotient, rounded up.
+pub(crate) fn div_up(number: i64, by: i64) -> i64 {
+    (number + by - 1) / by
+}
+
+/// The least power of two that is not below a number.
+pub(crate) fn power_from(number: i64) -> i64 {
+    (number.max(1) as u64).next_power_of_two() as i64
+}
+
+/// The greatest number that divides both.
+pub(crate) fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The most bytes of shared memory of a block: what the machine has, of that which its target may
+/// take. Text for `sm_89` runs on later cards with more, and takes no more there.
+pub(crate) fn block_shared(machine: &Machine) -> i64 {
+    let target = Multiprocessor::of(machine.target);
+    machine.multiprocessor.block_shared_bytes.min(target.block_shared_bytes).into()
+}
+
+/// How many threads a multiprocessor holds, in whole warps, where each has so many registers.
+pub(crate) fn resident_threads(multiprocessor: &Multiprocessor, registers: i64) -> u32 {
+    let warps = i64::from(multiprocessor.registers) / (registers.max(1) * LANES);
+    multiprocessor.threads.min((warps * LANES) as u32)
+}
+
+/// The machine for which the kernels around a GEMM by wgmma are planned: relayouts before it, and
+/// sums behind it.
+pub(crate) fn hopper() -> Machine {
+    Machine::of_target(Target::Sm90a)
+}

@@ -1,0 +1,128 @@
+//! Numbers of cards.
+//!
+//! Law: a number of a card stands in the table of machines alone. What plans, lowers or counts takes
+//! it from a `Machine`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tilewright_kernel::machine::Machine;
+
+/// All files of Rust below a folder that are no tests.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() && name != "tests" {
+            sources(&path, found);
+        } else if name.ends_with(".rs") && name != "tests.rs" {
+            found.push(path);
+        }
+    }
+}
+
+/// The whole numbers of a line of code, as they are written: `65_536`, `0x80` or `228`, and products
+/// with a power of two by `<<` and by `* 1024`.
+fn numbers(code: &str) -> BTreeSet<u64> {
+    let mut words: Vec<String> = Vec::new();
+    for word in code.split(|letter: char| !(letter.is_ascii_alphanumeric() || "_<*.".contains(letter))) {
+        words.push(word.replace('_', ""));
+    }
+    words.retain(|word| !word.is_empty());
+    let value = |word: &String| {
+        let digits = word.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+        let digits = digits.split(['i', 'u']).next().unwrap_or_default();
+        digits.parse::<u64>().ok()
+    };
+    let mut all: BTreeSet<u64> = words.iter().filter_map(value).collect();
+    for part in words.windows(3) {
+        if let (Some(a), Some(b)) = (value(&part[0]), value(&part[2])) {
+            match part[1].as_str() {
+                "<<" if b < 40 => all.insert(a << b),
+                "*" => all.insert(a.saturating_mul(b)),
+                _ => false,
+            };
+        }
+    }
+    all
+}
+
+/// What is found in a text, with the number of the line.
+fn found_in(text: &str, known: &BTreeSet<u64>) -> Vec<(usize, u64)> {
+    let own = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let mut found = Vec::new();
+    let mut before = "";
+    for (number, line) in own.lines().enumerate() {
+        let code = line.split("//").next().unwrap_or_default();
+        // As many registers as every multiprocessor has are a number of other things, too.
+        let registers = [before, line].iter().any(|line| line.to_lowercase().contains("register"));
+        let registers = registers && code.replace('_', "").contains("65536");
+        let all = numbers(code).into_iter().filter(|own| known.contains(own) || registers && *own == 1 << 16);
+        found.extend(all.map(|own| (number + 1, own)));
+        before = line;
+    }
+    found
+}
+
+/// The numbers of the cards that are numbers of nothing else: what a multiprocessor and a block have
+/// of shared memory, the L2 cache, and how many multiprocessors there are, of large cards.
+fn known() -> BTreeSet<u64> {
+    let mut known = BTreeSet::new();
+    for machine in Machine::all() {
+        let own = machine.multiprocessor;
+        known.extend([own.shared_bytes, own.block_shared_bytes].map(u64::from));
+        known.insert(machine.l2_bytes);
+        known.extend(Some(u64::from(machine.multiprocessors)).filter(|count| *count > 100 && *count != 128));
+    }
+    known
+}
+
+#[test]
+fn numbers_of_cards_stand_in_the_table_alone() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut files = Vec::new();
+    for name in ["kernel", "kernels", "tile", "gpu", "tilewright", "cli"] {
+        sources(&crates.join(name).join("src"), &mut files);
+    }
+    assert!(files.len() > 300, "{} files", files.len());
+    let known = known();
+    let mut wrong = Vec::new();
+    for file in files {
+        // What was timed on a card is a number of the card, too.
+        let exempt = ["kernel/src/machine", "kernels/src/fitted.rs"];
+        if exempt.iter().any(|path| file.starts_with(crates.join(path))) {
+            continue;
+        }
+        for (line, number) in found_in(&fs::read_to_string(&file).unwrap(), &known) {
+            wrong.push(format!("{}:{line}: {number}", file.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "numbers of cards outside of the table of machines:\n{}", wrong.join("\n"));
+}
+
+/// The search finds what was there before.
+#[test]
+fn numbers_of_cards_are_found_as_they_are_written() {
+    let known = known();
+    for text in [
+        "const PROCESSORS: i64 = 132;",
+        "const BLOCK_BYTES: i64 = 232_448;",
+        "const SHARED: i64 = 228 * 1024;",
+        "const SHARED: i64 = 228 << 10;",
+        "let bytes = (227 << 10) - 2048;",
+        "/// Registers of a multiprocessor.\nconst ALL: u32 = 65_536;",
+        "k.grid(Axis::X, \"132\")?;",
+        "const L2: i64 = 50 << 20;",
+    ] {
+        assert!(!found_in(text, &known).is_empty(), "{text}");
+    }
+    for text in [
+        "// 132 multiprocessors",
+        "const MAX_DEVICES: i64 = 65_536;",
+        "let x = 1320;",
+        "#[cfg(test)]\nmod tests { 132 }",
+    ] {
+        assert!(found_in(text, &known).is_empty(), "{text}");
+    }
+}
