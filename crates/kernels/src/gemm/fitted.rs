@@ -256,8 +256,8 @@ pub(crate) const PROMOTION_SEEN: f64 = 0.5;
 /// the clock.
 pub(crate) const SHORT_WORK: i64 = 40_000_000_000;
 
-// Thresholds of plans. Each was measured on an H200 with `tilewright gemm M N K --device --tune`,
-// between 2026-11-24 and 2026-11-29; DECISIONS says what was compared.
+// Thresholds of plans. Each was measured on an H200 with `tilewright gemm M N K --device --tune`;
+// DECISIONS says when, and what was compared.
 
 /// Tiles of a raster band, unless another number leaves fewer tiles outside.
 pub(crate) const BAND: i64 = 8;
