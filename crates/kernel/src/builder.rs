@@ -2,7 +2,7 @@
 //!
 //! A kernel is a Rust function that is called once, with a [`Build`]: it declares tensors, cuts
 //! them with layouts, and says what is copied, computed and waited for. What it says becomes a
-//! [`Program`] for one thread. Numbers known at launch, blocks, threads and turns of loops are
+//! [`Program`] for one thread. Numbers known at launch, blocks, threads and iterations of loops are
 //! expressions of the algebra, so cutting a tensor at them is ordinary algebra, and whether an
 //! access stays inside is decided here, for every admissible size.
 //!

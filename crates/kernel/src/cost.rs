@@ -11,8 +11,8 @@
 //! Sectors are counted for tensors that begin at a multiple of 128 bytes, as the driver gives them.
 //! A [`Bound`] is a time that the launch cannot beat by what the machine has of one thing, where
 //! the tensors are in device memory and in no cache; the greatest is the roofline. It follows from
-//! what is sure alone, and is as exact as the counts: where blocks or turns stand for others, it is
-//! about as much.
+//! what is sure alone, and is as exact as the counts: where blocks or iterations stand for others,
+//! it is about as much.
 
 mod count;
 mod in_flight;
@@ -49,7 +49,7 @@ pub struct Cost {
     pub threads: u32,
     /// Registers of 32 bits a thread: the most that are alive at once in the order of the program,
     /// an estimate of what an assembler takes. It takes more where the blocks that should be
-    /// resident ([`Program::resident`]) leave more, to set off loads early.
+    /// resident ([`Program::resident`]) leave more, to issued loads early.
     pub registers: u32,
     /// Bytes of shared memory of a block.
     pub shared_bytes: u32,
@@ -62,7 +62,7 @@ pub struct Cost {
     ///
     /// A load counts from its instruction until one of its registers is read, a copy until it is
     /// waited for. The blocks of a multiprocessor are counted with what each of their warps has at
-    /// most. So more than this needs an assembler that sets off loads earlier than the program does.
+    /// most. So more than this needs an assembler that issues loads earlier than the program does.
     ///
     /// ```
     /// use tilewright_kernel::Kernel;
@@ -100,10 +100,10 @@ pub struct Cost {
 pub struct Counted {
     /// Blocks of the grid.
     pub blocks: u64,
-    /// Blocks that were walked; where they are all, the counts are exact, unless turns of loops
-    /// were multiplied.
+    /// Blocks that were walked; where they are all, the counts are exact, unless iterations of
+    /// loops were multiplied.
     pub walked: u64,
-    /// Whether turns of long loops that do the same were walked in part and multiplied.
+    /// Whether iterations of long loops that do the same were walked in part and multiplied.
     pub multiplied: bool,
     /// What each instruction that touches memory takes, in the order of the program.
     pub accesses: Vec<AccessCount>,
@@ -134,7 +134,7 @@ pub struct Operations {
     pairs: f64,
     /// The seconds that the matrix instructions take at the rate of the machine.
     matrix_seconds: f64,
-    /// Bytes of shared memory that matrix instructions of four warps read.
+    /// Bytes of shared memory that matrix wgmma read.
     factor_bytes: f64,
 }
 
@@ -348,7 +348,8 @@ fn add_operations(sums: &mut Operations, operation: &Operation, warps: f64, mach
 }
 
 impl Counted {
-    /// Whether every turn of every block was walked, and nothing depends on the contents of memory.
+    /// Whether every iteration of every block was walked, and nothing depends on the contents of
+    /// memory.
     pub fn is_exact(&self) -> bool {
         self.walked == self.blocks
             && !self.multiplied
@@ -376,7 +377,7 @@ impl Counted {
         (sum(&|count| count.wavefronts), sum(&|count| if count.class == Class::Bulk { count.bytes } else { 0 }))
     }
 
-    /// Bytes of the boxes that the copy engine moves, what is past the edges of tensors included.
+    /// Bytes of the boxes that TMA moves, what is past the edges of tensors included.
     pub fn bulk_bytes(&self) -> u64 {
         self.sum(|count| if count.class == Class::Bulk { count.bytes } else { 0 })
     }

@@ -26,7 +26,7 @@ pub struct Launch {
     pub maps: Vec<BoxMap>,
 }
 
-/// A tensor map of a launch: how a tensor is cut into boxes for the copy engine.
+/// A tensor map of a launch: how a tensor is cut into boxes for TMA.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoxMap {
     /// Which tensor, by its place among those that are passed.

@@ -97,16 +97,16 @@ pub struct Instruction {
     pub source: SourceId,
 }
 
-/// A value that a loop carries from one turn to the next.
+/// A value that a loop carries from one iteration to the next.
 #[derive(Debug, Clone, Copy)]
 pub struct Carried {
-    /// Before the first turn.
+    /// Before the first iteration.
     pub initial: Register,
-    /// At the beginning of a turn.
+    /// At the beginning of an iteration.
     pub current: Register,
-    /// At the end of a turn; written inside, or from outside.
+    /// At the end of an iteration; written inside, or from outside.
     pub next: Register,
-    /// After the last turn.
+    /// After the last iteration.
     pub result: Register,
 }
 
@@ -126,30 +126,30 @@ pub struct Chosen {
 pub enum Step {
     /// An instruction.
     Instruction(Instruction),
-    /// Turns of a body. The number of turns is the same for all threads of the block, as it comes
-    /// from numbers that are; the interpreter checks it.
+    /// Iterations of a body. The number of iterations is the same for all threads of the block, as
+    /// it comes from numbers that are; the interpreter checks it.
     Loop(Loop),
     /// One of two bodies, for each thread by itself.
     Branch(Branch),
 }
 
-/// Turns of a body: `for index in (from..to).step_by(step)`.
+/// Iterations of a body: `for index in (from..to).step_by(step)`.
 #[derive(Debug, Clone)]
 pub struct Loop {
-    /// The number of the turn, 32 bits.
+    /// The number of the iteration, 32 bits.
     pub index: Register,
     /// Its first value.
     pub from: Register,
     /// It stays below this one; signed comparison.
     pub to: Register,
-    /// What is added after each turn, positive.
+    /// What is added after each iteration, positive.
     pub step: u32,
-    /// What goes from one turn to the next.
+    /// What goes from one iteration to the next.
     pub carried: Vec<Carried>,
-    /// A turn.
+    /// An iteration.
     pub body: Vec<Step>,
-    /// A predicate at the end of a turn, the same in all threads of the block: where it is true, it
-    /// was the last one. Written inside, or from outside.
+    /// A predicate at the end of an iteration, the same in all threads of the block: where it is
+    /// true, it was the last one. Written inside, or from outside.
     pub until: Option<Register>,
     /// The statement that it came from.
     pub source: SourceId,

@@ -285,7 +285,7 @@ pub(crate) struct Squares {
     pub(crate) few: i64,
     /// The most elements of a tile.
     pub(crate) elements: i64,
-    /// Registers of a thread that turns squares of two vectors, and of more.
+    /// Registers of a thread that iterations squares of two vectors, and of more.
     pub(crate) thread_registers: [i64; 2],
     /// Up to how many bytes of a tensor small tiles are faster, for elements of one byte and of two,
     /// beside the L2 cache.

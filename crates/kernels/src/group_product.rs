@@ -1,4 +1,4 @@
-//! A product of matrices for Hopper: products of four warps, fed by the copy engine.
+//! A product of matrices for Hopper: wgmma products, fed by TMA.
 //!
 //! Law: as [`crate::product()`]: `C(m,n) = sum over k of A(m,k) * B(n,k)`, factors of 16 bits, sums
 //! in f32, for any M, N and K that are multiples of what the kernel says of them.

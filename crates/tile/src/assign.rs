@@ -96,7 +96,7 @@ struct Costs<'p> {
     demands: BTreeMap<ValueId, Vec<Demand>>,
     parts: Vec<Part>,
     warps: u64,
-    /// Whether products are those of groups of four warps.
+    /// Whether products are those of warpgroups.
     by_groups: bool,
 }
 

@@ -309,8 +309,8 @@ impl Build {
         self.apply("full", Operation::Broadcast(shape.to_vec()), &[number.id], place)
     }
 
-    /// Turns of a body: it gets the turn and the values that the turn before handed on, and hands
-    /// on as many of the same types. Returns what the last turn handed on.
+    /// Iterations of a body: it gets the turn and the values that the iteration before handed on,
+    /// and hands on as many of the same types. Returns what the last iteration handed on.
     ///
     /// ```
     /// use tilewright_tile::{Element, Program};

@@ -17,7 +17,7 @@ use crate::program::{Count, Loop, Operation, Program, Statement, ValueId};
 
 /// How threads copy a tile to shared memory.
 pub(crate) const BY_THREADS: &str = "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>";
-/// How the copy engine brings one.
+/// How TMA brings one.
 pub(crate) const BY_ENGINE: &str = "SM90_TMA_LOAD";
 /// Threads read a tile, so many bits at once.
 const BY_READING: [(&str, i64); 5] = [
@@ -33,11 +33,11 @@ const BY_READING: [(&str, i64); 5] = [
 pub(crate) enum Given {
     /// An instruction of a warp multiplies.
     Warp,
-    /// An instruction of four warps multiplies, so many columns.
+    /// An wgmma multiplies, so many columns.
     Group(i64),
     /// Threads copy to shared memory.
     Threads,
-    /// The copy engine brings it to shared memory.
+    /// TMA brings it to shared memory.
     Engine,
     /// Threads read it, so many bits at once.
     Bits(i64),

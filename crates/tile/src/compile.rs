@@ -266,8 +266,8 @@ fn warps(program: &Program) -> i64 {
 /// How many blocks should be on a processor at once, where that should be said: 1024 threads, where
 /// a value takes 17 to 32 registers of a thread. With fewer the assembler leaves room for as many
 /// by itself, and with more it would have to spill. Products take the registers that they want; but
-/// 512 threads, where a turn reads while the one before computes: then registers are what bytes on
-/// their way take, and with half as many threads memory waits. Measured so on an H200.
+/// 512 threads, where an iteration reads while the one before computes: then registers are what
+/// bytes on their way take, and with half as many threads memory waits. Measured so on an H200.
 fn resident(placed: &Placed, warps: i64) -> u32 {
     if !placed.tilings.is_empty() && crate::lower::is_early(placed) {
         let fits = pressure::pressure(placed, |_| false).registers <= 128;

@@ -132,25 +132,25 @@ pub enum Reason {
         /// The index, as far as it fits.
         index: String,
     },
-    /// E1207: a name that a turn reads and gives again, without carrying it.
+    /// E1207: a name that an iteration reads and gives again, without carrying it.
     Forgotten {
         /// The name.
         name: String,
         /// Where the loop is written.
         place: Location,
     },
-    /// E1207: a turn of a loop hands on more or fewer values than it began with.
+    /// E1207: an iteration of a loop hands on more or fewer values than it began with.
     Turns {
         /// With how many it begins.
         begins: usize,
         /// How many it hands on.
         hands_on: usize,
     },
-    /// E1207: a turn of a loop hands on other tiles than it began with.
+    /// E1207: an iteration of a loop hands on other tiles than it began with.
     Turn {
         /// Which of the values, from 0.
         number: usize,
-        /// What the turn begins with.
+        /// What the iteration begins with.
         begins: String,
         /// What it hands on.
         hands_on: String,

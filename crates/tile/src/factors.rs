@@ -4,8 +4,8 @@
 //! [`Operation::Stage`] of the same matrix; the program means the same. A tile may say the
 //! coordinate along one of its other modes: one that is known before the loop of the product, since
 //! copies are ahead of it. It is done where memory has 16 bytes of a row side by side, so that
-//! copies are asynchronous, and where the threads of a block have a copy each. The copy engine
-//! needs no threads, and brings a tile once for several products.
+//! copies are asynchronous, and where the threads of a block have a copy each. TMA needs no
+//! threads, and brings a tile once for several products.
 
 use std::collections::{HashMap, HashSet};
 
@@ -104,7 +104,7 @@ type Stages = HashMap<ValueId, Staged>;
 pub(crate) enum Copies {
     /// So many threads, each its part.
     Threads(i64),
-    /// The copy engine.
+    /// TMA.
     Bulk,
 }
 

@@ -32,7 +32,7 @@ use crate::held::Held;
 use crate::place::Placed;
 use crate::program::{Axis, Count, Index, Loop, Name, Operation, Program, Statement, ValueId};
 
-/// The most turns of a loop that is written out.
+/// The most iterations of a loop that is written out.
 const MOST_TURNS: i64 = 8;
 /// The most elements of a value of such a loop.
 const MOST_ELEMENTS: i64 = 1 << 15;
@@ -89,7 +89,7 @@ struct Lowering<'k, 'p> {
     turns: HashMap<u32, Expr>,
     /// Tiles that were asked for, by the load that would read them.
     early: HashMap<early::Key, Own<'k>>,
-    /// The turns that are being written out.
+    /// The iterations that are being written out.
     written: early::Turns,
     /// How many loops are open.
     depth: usize,
@@ -97,7 +97,7 @@ struct Lowering<'k, 'p> {
     block: Option<[Expr; 3]>,
     /// The statements that took shared memory, and how many bytes: one for each array.
     taken: &'p Memory,
-    /// What groups of four warps have, where these multiply.
+    /// What warpgroups have, where these multiply.
     groups: Option<roles::Groups<'k, 'p>>,
 }
 
@@ -189,7 +189,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
                 Statement::Let { result, operation: Operation::Stage { .. }, place, .. } if self.groups.is_some() => {
                     place.during(|| self.hold(*result, body))?;
                 }
-                // The factors of a loop are taken where its turn begins.
+                // The factors of a loop are taken where its iteration begins.
                 Statement::Let { result, operation: Operation::Stage { .. }, place, .. } => {
                     if !self.values.contains_key(result) {
                         place.during(|| self.staged_at_once(statement))?;
@@ -264,7 +264,8 @@ impl<'k, 'p> Lowering<'k, 'p> {
         Ok(())
     }
 
-    /// The turns of a loop one after another, so that what later ones read can be under way early.
+    /// The iterations of a loop one after another, so that what later ones read can be under way
+    /// early.
     fn written_out(&mut self, own: &Loop, count: i64) -> Result<(), KernelError> {
         let of = |lowering: &Self, value: &ValueId| lowering.values.get(value).cloned();
         let mut carried: Vec<Option<Own<'k>>> = own.initial.iter().map(|value| of(self, value)).collect();
@@ -285,7 +286,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
     }
 }
 
-/// How many turns a loop has that is written out: one of few turns and few statements, none of
+/// How many turns a loop has that is written out: one of few iterations and few statements, none of
 /// which is a loop or a product, meets other threads, or goes through shared memory.
 fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
     let count = turns_of(own)?;

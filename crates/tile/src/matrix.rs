@@ -2,8 +2,8 @@
 //!
 //! Law: an instruction of a warp multiplies 16 x K by K x 8, K being 16 numbers of 16 bits or 32 of
 //! 8 bits. Warps stand in rows and columns of the sums, and each does its part of a step along K
-//! after the other. An instruction of four warps multiplies 64 rows by all columns. The layouts are
-//! those of the instruction, as `atoms` has them.
+//! after the other. An wgmma multiplies 64 rows by all columns. The layouts are those of the
+//! instruction, as `atoms` has them.
 //!
 //! Sums of 32 bits lie in pairs of columns, and a left factor of 8 bits in runs of four. Where the
 //! columns of the right factor change places in shared memory, each thread has four neighbours of
@@ -96,7 +96,7 @@ fn tiling(factors: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tili
     Ok(Tiling { mma, a, b, c, warps, beside, by_groups: false, crossed: false })
 }
 
-/// The instruction of four warps, for so many columns, A in shared memory or in registers.
+/// The wgmma, for so many columns, A in shared memory or in registers.
 pub(crate) fn group_atom(factors: Element, columns: impl std::fmt::Display, from_shared: bool) -> String {
     let (types, lies) = match factors {
         Element::F16 => ("F16F16", ""),
@@ -108,9 +108,9 @@ pub(crate) fn group_atom(factors: Element, columns: impl std::fmt::Display, from
     format!("SM90_64x{columns}x{}_F32{types}_{held}{lies}", depth(factors))
 }
 
-/// How so many groups of four warps multiply tiles of these extents, each its rows of 64, by an
-/// instruction of so many columns; and with crossed columns, where that may be. A factor in shared
-/// memory is given, which no thread holds.
+/// How so many warpgroups multiply tiles of these extents, each its rows of 64, by an instruction
+/// of so many columns; and with crossed columns, where that may be. A factor in shared memory is
+/// given, which no thread holds.
 pub(crate) fn of_groups(
     factors: Element,
     [m, n, k]: [i64; 3],

@@ -29,7 +29,7 @@ use crate::top::Network;
 pub(crate) const MOST: usize = 12;
 /// The most registers of a thread that a value may take.
 const REGISTERS: i64 = 240;
-/// How often a loop is taken to turn whose count is known at launch.
+/// How often a loop is taken to iteration whose count is known at launch.
 const TURNS: u64 = 16;
 
 /// A statement with how often it is executed.
@@ -108,7 +108,7 @@ pub(crate) enum Origin {
 
 /// What each value may be held by.
 pub(crate) struct Pools {
-    /// The value that stands for each: values that a loop carries are held alike in all turns.
+    /// The value that stands for each: values that a loop carries are held alike in all iterations.
     alike: HashMap<ValueId, ValueId>,
     pub(crate) layouts: BTreeMap<ValueId, Vec<Held>>,
     /// Where each of them comes from.

@@ -135,9 +135,9 @@ impl Walk<'_> {
                     self.uses(live, rows.map(|(_, rows)| rows).as_slice());
                 }
                 Statement::Loop(own) => {
-                    // The results are the parameters of a turn that is not.
+                    // The results are the parameters of an iteration that is not.
                     live.retain(|value| !own.parameters.contains(value));
-                    // What a turn uses from before lives through all of them.
+                    // What an iteration uses from before lives through all of them.
                     for _ in 0..2 {
                         let mut turn = live.clone();
                         self.uses(&mut turn, &own.next);

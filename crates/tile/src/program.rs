@@ -383,7 +383,7 @@ pub enum Statement {
         /// Where it was written.
         place: Location,
     },
-    /// Turns of a body, each with the values that the one before handed on.
+    /// Iterations of a body, each with the values that the one before handed on.
     Loop(Loop),
 }
 
@@ -409,22 +409,22 @@ impl Statement {
     }
 }
 
-/// A loop whose turns hand values on.
+/// A loop whose iterations hand values on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loop {
-    /// The number of the loop, by which an [`Index`] names its turn.
+    /// The number of the loop, by which an [`Index`] names its iteration.
     pub turn: u32,
-    /// How many turns there are.
+    /// How many iterations there are.
     pub count: Count,
-    /// What the first turn begins with.
+    /// What the first iteration begins with.
     pub initial: Vec<ValueId>,
-    /// What a turn begins with.
+    /// What an iteration begins with.
     pub parameters: Vec<ValueId>,
-    /// What a turn does.
+    /// What an iteration does.
     pub body: Vec<Statement>,
-    /// What a turn hands on.
+    /// What an iteration hands on.
     pub next: Vec<ValueId>,
-    /// What the last turn handed on; what the first began with where there is none.
+    /// What the last iteration handed on; what the first began with where there is none.
     pub results: Vec<ValueId>,
     /// Where it was written.
     pub place: Location,

@@ -221,8 +221,8 @@ impl<'b> Reader<'_, 'b> {
         Ok(value)
     }
 
-    /// Gives a name. A turn that read what it stood for before the loop was meant to read what the
-    /// turn before gave, which only a value that is carried does.
+    /// Gives a name. An iteration that read what it stood for before the loop was meant to read
+    /// what the iteration before gave, which only a value that is carried does.
     fn gives(&mut self, name: String, value: ValueId, place: Location) -> Result<(), TileError> {
         if let Some(body) = self.bodies.iter().find(|body| body.read.contains(&name)) {
             return Err(Reason::Forgotten { name, place: body.place }.at("value", place));

@@ -1,11 +1,11 @@
 //! Which warps do what, where products are those of four warps.
 //!
-//! Law: one warp starts copies of tiles of tensors into rings of shared memory; groups of
-//! four warps multiply them, 64 rows a group and instruction, and do all else. A tile that only
-//! products take is brought once for each turn of its loop, in the order of the program; those of
-//! one product that are brought in one body share a ring. Blocks stay, and take the blocks of the
-//! grid in turn. Where a program does not fit this, [`plan`] says why, and products are those of
-//! single warps.
+//! Law: one warp starts copies of tiles of tensors into rings of shared memory; groups of four
+//! warps multiply them, 64 rows a group and instruction, and do all else. A tile that only products
+//! take is brought once for each iteration of its loop, in the order of the program; those of one
+//! product that are brought in one body share a ring. Blocks stay, and take the blocks of the grid
+//! in turn. Where a program does not fit this, [`plan`] says why, and products are those of single
+//! warps.
 
 mod masks;
 mod overlap;
@@ -35,9 +35,9 @@ const SUMS: i64 = 128;
 /// Blocks along x that are taken side by side, where each axis says which tile of a factor it is:
 /// so blocks that run at once share both factors.
 const BAND: i64 = 8;
-/// The most bytes that a turn brings for each sum of a product, where blocks that run at once need
-/// not share them. Measured so on an H200: attention with heads of 128 brings 4, and is 2 % faster
-/// where blocks of a round are alike; with heads of 256 it brings 8, and is 5 % slower.
+/// The most bytes that an iteration brings for each sum of a product, where blocks that run at once
+/// need not share them. Measured so on an H200: attention with heads of 128 brings 4, and is 2 %
+/// faster where blocks of a round are alike; with heads of 256 it brings 8, and is 5 % slower.
 const APART: i64 = 4;
 /// The most dimensions of a tensor map.
 const DIMENSIONS: usize = 5;
@@ -79,7 +79,7 @@ impl Ring {
 /// Who does what in a block.
 #[derive(Debug, Clone)]
 pub(crate) struct Roles {
-    /// Groups of four warps that multiply.
+    /// Warpgroups that multiply.
     pub(crate) groups: i64,
     pub(crate) rings: Vec<Ring>,
     /// The ring of each tile that is brought, and which of its parts it is.
@@ -90,7 +90,7 @@ pub(crate) struct Roles {
     pub(crate) leaves: bool,
     /// Blocks along x that are taken side by side; 1 where x goes first.
     pub(crate) band: i64,
-    /// How blocks are taken of which those further along x have more turns; none where all are
+    /// How blocks are taken of which those further along x have more iterations; none where all are
     /// alike.
     pub(crate) longest: Option<Longest>,
     /// Numbers that say how many turns a loop has, or which tile is brought, and what they are
@@ -98,7 +98,7 @@ pub(crate) struct Roles {
     pub(crate) places: HashSet<ValueId>,
 }
 
-/// Who stands beside a block with many turns.
+/// Who stands beside a block with many iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Longest {
     /// Those of the same x: all of these come first, so the blocks of a round are alike.
@@ -172,9 +172,9 @@ pub(crate) fn is_contiguous(program: &Program, tensor: usize, mode: usize) -> bo
     own.is_some_and(|own| own.leaves().first().is_some_and(|leaf| leaf.stride == Expr::from(1)))
 }
 
-/// Whether the copy engine keeps what it stores inside a tensor: it writes whole chunks of 16
-/// bytes, and traps at negative coordinates. So all lines of the tensor begin and end at chunks, for
-/// every admissible size, and tiles are counted from 0 on.
+/// Whether TMA keeps what it stores inside a tensor: it writes whole chunks of 16 bytes, and traps
+/// at negative coordinates. So all lines of the tensor begin and end at chunks, for every
+/// admissible size, and tiles are counted from 0 on.
 pub(crate) fn is_stored_in_bulk(program: &Program, tensor: usize, at: &[Index]) -> bool {
     let own = &program.tensors[tensor];
     let unit = Expr::from((i64::from(BULK_CHUNK_BYTES) / i64::from(own.element.bytes())).max(1));
@@ -190,8 +190,8 @@ pub(crate) fn is_stored_in_bulk(program: &Program, tensor: usize, at: &[Index]) 
         && at.iter().all(|index| index.constant >= 0 && index.terms.iter().all(|(_, by)| *by >= 0))
 }
 
-/// Who does what in a program whose factors are staged for the copy engine; why not, where its
-/// products are none of groups.
+/// Who does what in a program whose factors are staged for TMA; why not, where its products are
+/// none of groups.
 pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String> {
     let mut seen = Seen::default();
     seen.walk(&program.body);
@@ -227,7 +227,7 @@ pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String
     })
 }
 
-/// Who stands beside a block with many turns.
+/// Who stands beside a block with many iterations.
 fn beside(program: &Program, seen: &Seen<'_>, rings: &[Ring]) -> Longest {
     let brought: i64 = rings.iter().map(|ring| ring.bytes(program)).sum();
     let sums = seen.products.iter().filter(|own| own.body > 0).map(|own| program.type_of(own.result).size()).min();
@@ -277,12 +277,12 @@ fn places(program: &Program, seen: &Seen<'_>) -> Result<HashSet<ValueId>, String
     Ok(found)
 }
 
-/// The loops of a program in which a product goes on while the next turn begins.
+/// The loops of a program in which a product goes on while the next iteration begins.
 pub(crate) fn overlaps(program: &Program, roles: &Roles) -> HashMap<u32, Overlap> {
     let mut seen = Seen::default();
     seen.walk(&program.body);
-    // Tiles of one ring are taken in the order in which they come, turn by turn: so the products of
-    // two turns change places only where they take those of different rings.
+    // Tiles of one ring are taken in the order in which they come, iteration by turn: so the
+    // products of two iterations change places only where they take those of different rings.
     let ring = |value: &ValueId| roles.of.get(value).map(|own| own.0);
     let factors = |value: ValueId| seen.products.iter().find(|own| own.result == value).map(|own| &own.operands[..2]);
     let apart = |own: &Overlap| {
@@ -331,9 +331,9 @@ fn fits(program: &Program, seen: &Seen<'_>, own: &Product<'_>, groups: i64) -> R
 }
 
 /// The right factor of a product whose columns may change places in shared memory: one of 8 bits,
-/// of this product alone, each of whose columns is a row of memory. The copy engine takes the
-/// columns by twos and fours, so their number in the tensor is a multiple of four, and its map has
-/// two dimensions more.
+/// of this product alone, each of whose columns is a row of memory. TMA takes the columns by twos
+/// and fours, so their number in the tensor is a multiple of four, and its map has two dimensions
+/// more.
 fn crosses(
     program: &Program,
     seen: &Seen<'_>,

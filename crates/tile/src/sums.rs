@@ -1,4 +1,4 @@
-//! Whole numbers that are sums of blocks, turns, sizes and coordinates.
+//! Whole numbers that are sums of blocks, iterations, sizes and coordinates.
 //!
 //! Law: a value that such sums are made of is, at each element of its tile, a number times each
 //! name, a number times the coordinate along each mode, and a number between two bounds. They are
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::program::{Binary, Comparison, Index, Name, Operation, Program, Statement, ValueId};
 
-/// What has a number at launch, or in a block or a turn.
+/// What has a number at launch, or in a block or an iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Term {
     Name(Name),

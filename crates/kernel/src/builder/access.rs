@@ -184,8 +184,8 @@ impl View<'_> {
         found
     }
 
-    /// That all of the view is inside its tensor, in all threads, blocks and turns: what is moved as
-    /// a whole has no access that a predicate could leave out.
+    /// That all of the view is inside its tensor, in all threads, blocks and iterations: what is
+    /// moved as a whole has no access that a predicate could leave out.
     ///
     /// Errors: that is not shown ([`Reason::Outside`], [`Reason::Before`]).
     pub(crate) fn shown_inside(&self) -> Result<(), Reason> {
@@ -251,7 +251,7 @@ impl View<'_> {
 impl<'k> View<'k> {
     /// The same view; what is read of it brings the whole lines of 128 bytes that it lies in to the
     /// second-level cache of a device. That pays where a part of each line is read now, and the
-    /// rest a turn later: memory is asked for long runs.
+    /// rest an iteration later: memory is asked for long runs.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, ptx};

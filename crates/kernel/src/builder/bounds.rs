@@ -1,4 +1,5 @@
-//! What is known about numbers in all threads, blocks and turns, and predicates where it is not.
+//! What is known about numbers in all threads, blocks and iterations, and predicates where it is
+//! not.
 //!
 //! Law: what is said to be less is less for all sizes that the facts admit.
 
@@ -13,8 +14,8 @@ use crate::program::operation::{self, Binary, Comparison, Format, Number, Operat
 use crate::program::register::{Register, Width};
 
 impl Core {
-    /// The greatest value of an expression over all threads, blocks and turns, or the least, as an
-    /// expression over the sizes and what is bounded by numbers alone.
+    /// The greatest value of an expression over all threads, blocks and iterations, or the least,
+    /// as an expression over the sizes and what is bounded by numbers alone.
     pub(super) fn extreme(&self, expr: &Expr, greatest: bool) -> Expr {
         let mut expr = expr.clone();
         // Variables that came later may be bounded by earlier ones.
@@ -36,12 +37,12 @@ impl Core {
         expr
     }
 
-    /// Whether one number is less than another in all threads, blocks and turns.
+    /// Whether one number is less than another in all threads, blocks and iterations.
     pub(crate) fn is_less(&self, a: &Expr, b: &Expr) -> bool {
         a.less(b).proved() || self.noted(self.extreme(a, true).less(b).proved(), Some(a), b)
     }
 
-    /// Whether a number is 0 or more in all threads, blocks and turns.
+    /// Whether a number is 0 or more in all threads, blocks and iterations.
     pub(crate) fn is_natural(&self, a: &Expr) -> bool {
         let below = Expr::from(-1);
         below.less(a).proved() || is_remainder(a) || self.noted(below.less(&self.extreme(a, false)).proved(), None, a)

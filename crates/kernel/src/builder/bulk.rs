@@ -1,4 +1,4 @@
-//! Bulk copies: boxes of a tensor, moved by the copy engine.
+//! Bulk copies: boxes of a tensor, moved by TMA.
 //!
 //! Law: a tile goes as boxes, which follow from its layout and from that of its place in shared
 //! memory (`bulk/boxes.rs`). What a box has past the edges is read as 0 and not written, and what

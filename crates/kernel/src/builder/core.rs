@@ -73,7 +73,7 @@ pub(crate) struct Core {
     pub(crate) writes: Vec<Write>,
     /// The conditions of the bodies that are being written, and which side.
     pub(crate) conditions: Vec<(Register, bool)>,
-    /// The turns of the loops that are being written, and how many there are.
+    /// The iterations of the loops that are being written, and how many there are.
     pub(crate) turns: Vec<(Parameter, Expr)>,
     pub(crate) scalars: Vec<Scalar>,
     /// What is computed in 32 bits and has to fit at launch.
@@ -121,7 +121,7 @@ pub(crate) struct Core {
     pub(crate) dealt: Option<Dealing>,
     /// The state of [`super::Build::when_last`], if the kernel has it.
     pub(crate) last_block: Option<LastBlock>,
-    /// Registers that are an accumulator's own: what products of four warps may add to.
+    /// Registers that are an accumulator's own: what wgmma products may add to.
     pub(crate) sums: HashSet<Register>,
     pub(crate) digits: HashMap<(Expr, i64, i64), Expr>,
     /// Variables that are an index where that is at most a number, and not negative.

@@ -8,22 +8,22 @@
 //! ```
 //!
 //! along each mode `p` of the tensor, where the *outer* variables `v` are what else coordinates
-//! depend on: blocks, turns of loops, and digits of numbers made of these, also by divisors that
-//! only a launch knows (`digits.rs`). It is written if it lies in the tensor. So each element is
-//! written by one thread if
+//! depend on: blocks, iterations of loops, and digits of numbers made of these, also by divisors
+//! that only a launch knows (`digits.rs`). It is written if it lies in the tensor. So each element
+//! is written by one thread if
 //!
 //! 1. different coordinates are different places: the layout is injective;
 //! 2. the inner coordinates of all threads in which the store happens are a box, each once; they
 //!    are listed (`block.rs`), with the values that instructions compute (`threads.rs`);
 //! 3. along each mode the outer variables count boxes, from the first to the last that there is,
-//!    and together they determine block and turn (`grid.rs`).
+//!    and together they determine block and iteration (`grid.rs`).
 //!
 //! Where the block stores that comes last, it is one, whichever it is (`last.rs`), so nothing else
 //! has to determine the block.
 //!
-//! A number of blocks and turns may be cut into ranges, in each of which coordinates are other sums
-//! (`digits/cases.rs`). Then this is asked of each range alone, of boxes that begin where the first
-//! one does; and the boxes of one range end just where those of the next one begin.
+//! A number of blocks and iterations may be cut into ranges, in each of which coordinates are other
+//! sums (`digits/cases.rs`). Then this is asked of each range alone, of boxes that begin where the
+//! first one does; and the boxes of one range end just where those of the next one begin.
 //!
 //! What breaks one of these for some admissible size is refused. What is not decided, because a
 //! coordinate or a condition is no such sum, is decided by a list of all stores where a kernel has
@@ -100,7 +100,7 @@ pub(crate) struct Write {
     bounds: Vec<(ModePath, Expr)>,
     /// Predicates that are true, or false, in the threads that store.
     conditions: Vec<(Register, bool)>,
-    /// The loops around it: the turn, and how many there are.
+    /// The loops around it: the iteration, and how many there are.
     turns: Vec<(Parameter, Expr)>,
     /// Whether it is one block that stores, which came last.
     alone: bool,
@@ -421,8 +421,9 @@ fn parts<'d>(
     Ok(CaseParts { case, outer: outer.unwrap_or_default(), listed })
 }
 
-/// Numbers the turns of loops that go through a mode from its end from the other end: the same
-/// elements are written, each as often. A turn that counts along several modes keeps its number.
+/// Numbers the iterations of loops that go through a mode from its end from the other end: the same
+/// elements are written, each as often. An iteration that counts along several modes keeps its
+/// number.
 fn count_from_the_front(all: &mut [Along], turns: &[(Parameter, Expr)], case: &Case) {
     for (turn, count) in turns.iter().filter(|(turn, _)| case.count(turn).is_none()) {
         let Some(count) = count.known() else { continue };

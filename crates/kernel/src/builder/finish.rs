@@ -100,7 +100,7 @@ fn has_effect(instruction: &Instruction) -> bool {
 /// Leaves out what nobody reads.
 pub(super) fn sweep(steps: &mut Vec<Step>, registers: usize) {
     let mut read = vec![false; registers];
-    // A value that a loop carries may be read only by the next turn of itself: until nothing
+    // A value that a loop carries may be read only by the next iteration of itself: until nothing
     // changes.
     loop {
         let before = read.clone();
@@ -154,7 +154,8 @@ fn drop_unread(steps: &mut Vec<Step>, read: &[bool]) {
         Step::Loop(turns) => {
             turns.carried.retain(|carried| read[carried.result.index()] || read[carried.current.index()]);
             drop_unread(&mut turns.body, read);
-            // Without a body, what it hands from turn to turn may still be read behind it.
+            // Without a body, what it hands from iteration to iteration may still be read behind
+            // it.
             !turns.body.is_empty() || !turns.carried.is_empty()
         }
         Step::Branch(branch) => {

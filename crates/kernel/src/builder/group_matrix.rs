@@ -1,4 +1,4 @@
-//! Products of four warps, whose factors lie in shared memory, or A in registers (`wgmma`).
+//! wgmma products, whose factors lie in shared memory, or A in registers (`wgmma`).
 //!
 //! Law: as for any product, `D(v,m,n) = C(v,m,n) + sum over k of A(v,m,k) * B(v,n,k)`, k ascending.
 //! What a thread has of a factor by the thread-value layout of the atom is all that its four warps
@@ -269,10 +269,10 @@ impl Build {
         Ok(Factor { view: View { map: None, ..tile.clone() }, described, starts, count })
     }
 
-    /// Waits until at most so many of the products of four warps that this warp has set off are
-    /// under way: each [`Build::mma`] of such an atom is one (`wgmma.wait_group`). Until then their
-    /// sums are not read, and their factors not replaced. The hardware waits until at most 7 are
-    /// left, or fewer; a kernel that leaves more is refused.
+    /// Waits until at most so many of the wgmma products that this warp has issued are under way:
+    /// each [`Build::mma`] of such an atom is one (`wgmma.wait_group`). Until then their sums are
+    /// not read, and their factors not replaced. The hardware waits until at most 7 are left, or
+    /// fewer; a kernel that leaves more is refused.
     #[track_caller]
     pub fn wait_mma(&self, groups: u32) {
         let location = Location::caller();

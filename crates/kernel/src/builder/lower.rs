@@ -254,7 +254,7 @@ impl Core {
         self.pure(convert, [register], Width::Bits64)
     }
 
-    /// The product of an expression over blocks, threads and turns, and one that the launch
+    /// The product of an expression over blocks, threads and iterations, and one that the launch
     /// computes.
     fn multiplied(&mut self, node: &Node, moving: &Expr, launched: &Expr, width: Width) -> Result<Register, Reason> {
         if width == Width::Bits32 {

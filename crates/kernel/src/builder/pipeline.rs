@@ -1,9 +1,9 @@
 //! Pipelines: stages of shared memory that producer warps fill and consumer warps read.
 //!
-//! Law: turn `t` is in stage `t mod n`. A stage is filled when it is free, used when it is full,
-//! and free again when all users have released it: two barriers in memory a stage count that, and
-//! which phase a turn waits for is `t / n mod 2`. A cursor counts both, one for the producers and
-//! one for the consumers, so neither stages nor phases are counted by hand.
+//! Law: iteration `t` is in stage `t mod n`. A stage is filled when it is free, used when it is
+//! full, and free again when all users have released it: two barriers in memory a stage count that,
+//! and which phase an iteration waits for is `t / n mod 2`. A cursor counts both, one for the
+//! producers and one for the consumers, so neither stages nor phases are counted by hand.
 //!
 //! Here are the ring, its barriers and its cursors; `copies.rs` fills a stage, `barriers.rs` waits
 //! for one and frees it. `deal.rs` has numbers that clusters take of a count pass through a ring.
@@ -46,7 +46,7 @@ pub struct Cursor<'k> {
     cell: usize,
 }
 
-/// A turn of a ring: see [`Cursor::stage`].
+/// An iteration of a ring: see [`Cursor::stage`].
 pub struct Stage<'k> {
     build: &'k Build,
     full: BufferId,

@@ -168,7 +168,8 @@ impl Build {
         copy().map_err(|refusal: Reason| refusal.at("copy_async_where", location))
     }
 
-    /// Whether one index is less than another; none where it is for all threads, blocks and turns.
+    /// Whether one index is less than another; none where it is for all threads, blocks and
+    /// iterations.
     ///
     /// Errors: an index has too many terms.
     #[track_caller]

@@ -182,15 +182,15 @@ impl Build {
 impl Build {
     /// From here on each thread of this role has so many registers: fewer than at the beginning of
     /// the block, and the rest goes back to it, or more, once the block has them (`setmaxnreg`,
-    /// sm_90a). A role that only sets off copies needs few, and one that multiplies takes them. The
-    /// role is of whole groups of four warps, and says this first.
+    /// sm_90a). A role that only issues copies needs few, and one that multiplies takes them. The
+    /// role is of whole warpgroups, and says this first.
     ///
     /// At the beginning the threads of the blocks that a processor holds share its 65,536
     /// registers, in multiples of 8, at most 248 each; the kernel is refused unless what its roles
     /// ask for, and what threads without a word keep, is no more than that.
     ///
-    /// Errors: it stands outside of roles; the role is not of groups of four warps; no multiple of
-    /// 8 from 24 to 248.
+    /// Errors: it stands outside of roles; the role is not of warpgroups; no multiple of 8 from 24
+    /// to 248.
     #[track_caller]
     pub fn registers(&self, count: u32) -> Result<(), KernelError> {
         let location = Location::caller();

@@ -2,8 +2,8 @@
 //!
 //! Law: what one statement wrote is read before another writes to the same place, and a barrier
 //! lies between. At the outermost level that is known: an area is free again once a barrier has
-//! followed its return. In the bodies of loops the next turn comes back to the same place, so there
-//! a barrier stands before each use.
+//! followed its return. In the bodies of loops the next iteration comes back to the same place, so
+//! there a barrier stands before each use.
 //!
 //! These areas begin behind the arrays of the kernel's author, wherever those end at last.
 

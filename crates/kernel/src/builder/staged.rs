@@ -1,9 +1,9 @@
-//! Turns whose copies run ahead, by the threads that use them (`cp.async`).
+//! Iterations whose copies run ahead, by the threads that use them (`cp.async`).
 //!
-//! Law: turn `t` has stage `t mod n`. Its copies are set off in turn `t - n + 1`, or before the
+//! Law: iteration `t` has stage `t mod n`. Its copies are issued in turn `t - n + 1`, or before the
 //! first one, into a stage that all threads have left; they have arrived, for all threads, when
-//! turn `t` begins. One barrier a turn does both: a thread that is past it has waited for its own
-//! copies of this turn, and is done with the turn before.
+//! iteration `t` begins. One barrier an iteration does both: a thread that is past it has waited
+//! for its own copies of this iteration, and is done with the iteration before.
 
 use tilewright_layout::symbolic::Expr;
 
@@ -16,7 +16,7 @@ use crate::program::operation::{Binary, Comparison, Number, Operation};
 use crate::program::register::{Register, Width};
 use crate::program::{Location, Source};
 
-/// Greatest index of a turn.
+/// Greatest index of an iteration.
 fn last_turn(turns: &Expr) -> i64 {
     turns.range().1.map_or(i64::from(i32::MAX), |most| most.min(i64::from(i32::MAX))) - 1
 }
@@ -37,9 +37,9 @@ impl Core {
 }
 
 impl Build {
-    /// Turns of a body whose asynchronous copies run ahead by all stages but one: `copy` sets off
-    /// those of a turn into a stage, and `work` uses them, both by all threads of the block, or of
-    /// the role. Groups, waits and barriers follow; they are as of sm_80.
+    /// Iterations of a body whose asynchronous copies run ahead by all stages but one: `copy`
+    /// issues those of an iteration into a stage, and `work` uses them, both by all threads of the
+    /// block, or of the role. Groups, waits and barriers follow; they are as of sm_80.
     ///
     /// ```
     /// use tilewright_atoms::{CopyAtom, TiledCopy};
@@ -89,7 +89,7 @@ impl Build {
             let because = "copies run ahead by all stages but one, so there are at least two".to_string();
             return Err(refuse(Reason::Instruction { name: format!("{stages} stages"), because }));
         }
-        // The copies of a turn in a register, if there is such a turn.
+        // The copies of an iteration in a register, if there is such an iteration.
         let ahead = |turn: Register, stage: &Expr| {
             let (inside, turn) = {
                 let mut core = self.core();
@@ -110,7 +110,7 @@ impl Build {
             let register = self.core().constant(turn as u64, Width::Bits32);
             ahead(register, &Expr::from(turn))?;
         }
-        // The stage of the turn, and that of the copies: variables that the loop carries.
+        // The stage of the iteration, and that of the copies: variables that the loop carries.
         let cell = {
             let mut core = self.core();
             let (first, last) = (core.constant(0, Width::Bits32), core.constant(stages as u64 - 1, Width::Bits32));

@@ -29,9 +29,8 @@ impl Build {
     }
 
     /// What this thread stored to shared memory comes before asynchronous accesses that follow:
-    /// bulk copies, and products of four warps (`fence.proxy.async`). Every thread that stored
-    /// fences, then a barrier tells the others. For global memory there is
-    /// [`Build::fence_async_global`].
+    /// bulk copies, and wgmma products (`fence.proxy.async`). Every thread that stored fences, then
+    /// a barrier tells the others. For global memory there is [`Build::fence_async_global`].
     #[track_caller]
     pub fn fence_async(&self) {
         let mut core = self.core();

@@ -2,8 +2,8 @@
 //!
 //! Law: where all blocks were walked, the sums are those of the launch. Otherwise the grid is cut
 //! into its last blocks along each axis and the others, blocks of each part are walked, and the
-//! sums of a part are those of its walked blocks, times how many there are for each; turns of long
-//! loops are multiplied then, too (`walk.rs`).
+//! sums of a part are those of its walked blocks, times how many there are for each; iterations of
+//! long loops are multiplied then, too (`walk.rs`).
 
 use super::Uncounted;
 use super::walk::{Sums, Taken, Walk};

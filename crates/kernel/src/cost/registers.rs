@@ -139,7 +139,8 @@ impl Live {
                     self.born(turns.to);
                     self.born(turns.index);
                     turns.until.iter().for_each(|until| self.born(*until));
-                    // Once for what a turn reads from outside, which is alive in all turns then.
+                    // Once for what an iteration reads from outside, which is alive in all
+                    // iterations then.
                     for _ in 0..2 {
                         for carried in &turns.carried {
                             self.born(carried.next);

@@ -1,7 +1,7 @@
 //! What the lanes of one warp reach, instruction by instruction.
 //!
 //! Law: addresses are those of the walk that counts (`walk.rs`): what follows from the numbers of
-//! threads, blocks and turns. Each instruction is shown as it is executed first.
+//! threads, blocks and iterations. Each instruction is shown as it is executed first.
 
 use super::Uncounted;
 use super::walk::Walk;
@@ -80,8 +80,8 @@ const STEPS: u64 = 1 << 22;
 
 impl Program {
     /// What the lanes of a warp of a block reach at these sizes: each instruction that touches
-    /// memory, at its first execution in which some lane takes part. Boxes that the copy engine
-    /// moves, and what matrix instructions read of shared memory, are no requests of lanes.
+    /// memory, at its first execution in which some lane takes part. Boxes that TMA moves, and what
+    /// matrix instructions read of shared memory, are no requests of lanes.
     ///
     /// ```
     /// use tilewright_kernel::Kernel;

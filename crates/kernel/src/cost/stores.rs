@@ -1,8 +1,8 @@
 //! What the threads of a launch store to a tensor.
 //!
 //! Law: addresses and predicates are those of the walk that counts (`walk.rs`). So the list is that
-//! of a launch where all of them follow from the numbers of threads, blocks and turns, and else
-//! there is none.
+//! of a launch where all of them follow from the numbers of threads, blocks and iterations, and
+//! else there is none.
 
 use super::walk::Walk;
 use crate::interpret::code::Code;

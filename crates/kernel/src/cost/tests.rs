@@ -23,7 +23,7 @@ pub(crate) fn agrees(program: &Program, run: &Run) {
     let Ok(counted) = cost(program).counted else { return };
     assert_eq!(counted.walked, counted.blocks);
     if counted.is_exact() {
-        // The interpreter does not count what the copy engine moves.
+        // The interpreter does not count what TMA moves.
         let own: Vec<AccessCount> =
             counted.accesses.iter().filter(|access| access.class != Class::Bulk).cloned().collect();
         assert_eq!(own, run.counts.accesses);
@@ -109,7 +109,7 @@ fn a_loop_of_a_length_from_memory_is_not_counted() {
 
 #[test]
 fn a_block_of_too_many_steps_is_not_counted() {
-    // What the loop carries grows by more each time, so no turn is like another.
+    // What the loop carries grows by more each time, so no iteration is like another.
     let mut k = Assembler::new(1, 32);
     let y = k.global(Role::Output, Element::I32, 32);
     let (zero, many) = (k.constant(0), k.constant(1 << 30));
@@ -122,8 +122,8 @@ fn a_block_of_too_many_steps_is_not_counted() {
 
 #[test]
 fn turns_that_do_the_same_are_multiplied() {
-    // A load in each turn, its address carried; another one at a place that comes round after six
-    // turns, of which one in three lies a sector further.
+    // A load in each iteration, its address carried; another one at a place that comes round after
+    // six iterations, of which one in three lies a sector further.
     let program = |count: i64, turns: i64| {
         let mut k = Assembler::new(count, 64);
         let x = k.global(Role::Input, Element::U32, 1 << 26);
@@ -156,7 +156,7 @@ fn turns_that_do_the_same_are_multiplied() {
             assert!((long / (100_000.0 * short) - 1.0).abs() < 0.01, "{short} {long}");
         }
     }
-    // As many turns as are walked at most, times a thousand: that takes no longer.
+    // As many iterations as are walked at most, times a thousand: that takes no longer.
     let longer = program(1, 1 << 20);
     assert!(longer.multiplied);
     assert_eq!(longer.accesses[0].requests, 2 << 20);

@@ -2,9 +2,9 @@
 //! is under way (`walk/under_way.rs`), loops (`walk/turns.rs`), and the sums (`walk/sums.rs`).
 //!
 //! Law: addresses and predicates are computed as the interpreter computes them, wherever they
-//! follow from the numbers of threads, blocks and turns and from what the launch passes. What comes
-//! from memory is not known. An access whose address or predicate is not known is counted as the
-//! most that it can take, and marked; a loop of unknown length ends the walk.
+//! follow from the numbers of threads, blocks and iterations and from what the launch passes. What
+//! comes from memory is not known. An access whose address or predicate is not known is counted as
+//! the most that it can take, and marked; a loop of unknown length ends the walk.
 //!
 //! Memory orders nothing here, so warps go one after another. What lanes exchange is known where
 //! what they hold is (`walk/lanes.rs`): so a warp goes through its own role alone. A condition that
@@ -145,7 +145,7 @@ impl<'a> Walk<'a> {
         self.stores.as_mut().filter(|stores| stores.known && !both_sides).map(|stores| std::mem::take(&mut stores.list))
     }
 
-    /// The walk that passes over turns of long loops.
+    /// The walk that passes over iterations of long loops.
     pub(super) fn multiplying(self) -> Walk<'a> {
         Walk { multiplies: true, ..self }
     }

@@ -1,10 +1,10 @@
 //! Copies that go on behind a thread's back.
 //!
-//! Law: from where it is set off until somebody has waited for it, an asynchronous copy may read
-//! its source and write its destination at any moment. So it must be ordered after what touched
-//! either before, and whatever touches either afterwards must be ordered after the waiting. The
-//! history of memory says so with agents of its own (`clock.rs`); when the bytes are moved, early
-//! or late, is left to the schedule.
+//! Law: from where it is issued until somebody has waited for it, an asynchronous copy may read its
+//! source and write its destination at any moment. So it must be ordered after what touched either
+//! before, and whatever touches either afterwards must be ordered after the waiting. The history of
+//! memory says so with agents of its own (`clock.rs`); when the bytes are moved, early or late, is
+//! left to the schedule.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ use crate::program::Instruction;
 use crate::program::WARP_LANES;
 use crate::program::memory::Access;
 
-/// An asynchronous copy that was set off.
+/// An asynchronous copy that was issued.
 #[derive(Debug, Clone)]
 struct Copy {
     group: u32,
@@ -33,7 +33,7 @@ struct Copy {
 pub(super) struct Copies {
     /// How many groups there are.
     committed: u32,
-    /// The last group with a copy, and where that was set off.
+    /// The last group with a copy, and where that was issued.
     last: (u32, usize),
     pending: VecDeque<Copy>,
 }

@@ -177,7 +177,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The barrier in memory at an address, which a thread uses, or the copy engine for it.
+    /// The barrier in memory at an address, which a thread uses, or TMA for it.
     pub(super) fn object(&mut self, by: Actor, memory: Memory, address: i64, engine: bool) -> Result<usize, Stop> {
         let span = Span { memory, address, bytes: OBJECT };
         if !self.inside(by, &span, OBJECT as u32)? {

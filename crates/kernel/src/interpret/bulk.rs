@@ -1,4 +1,4 @@
-//! Bulk copies: boxes of tensors and bytes of shared memory, moved by the copy engine.
+//! Bulk copies: boxes of tensors and bytes of shared memory, moved by TMA.
 //!
 //! Law: as for any copy behind a thread's back (`background.rs`). A load arrives at a barrier in
 //! memory, in its block, with its bytes; a store is over when its thread has waited for its group.
@@ -28,7 +28,7 @@ use crate::program::{BULK_CHUNK_BYTES, Instruction};
 /// What boxes in shared memory begin at multiples of, in bytes.
 const PLACES: u32 = 128;
 
-/// A bulk store that was set off.
+/// A bulk store that was issued.
 #[derive(Debug, Clone)]
 struct Store {
     group: u32,
@@ -41,7 +41,7 @@ struct Store {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stores {
     committed: u32,
-    /// The last group with a store, and where that was set off.
+    /// The last group with a store, and where that was issued.
     pub(super) last: (u32, usize),
     pending: VecDeque<Store>,
 }
@@ -55,13 +55,13 @@ enum Origin {
     Shared(Span),
 }
 
-/// A bulk load that was set off, into the shared memory of one block.
+/// A bulk load that was issued, into the shared memory of one block.
 #[derive(Debug, Clone)]
 pub(super) struct Load {
     from: Origin,
     to: Span,
     object: usize,
-    /// The phase of its barrier when it was set off.
+    /// The phase of its barrier when it was issued.
     phase: u32,
     by: Actor,
     /// What the thread knew that set it off.

@@ -80,8 +80,8 @@ pub(super) enum Work {
     StoreRead = 2,
     /// Bulk stores, writing global memory.
     StoreWrite = 3,
-    /// Products of four warps, reading shared memory: by the first thread of the warp for all of
-    /// it; the count is that of the group.
+    /// wgmma products, reading shared memory: by the first thread of the warp for all of it; the
+    /// count is that of the group.
     Multiply = 4,
     /// Reads of the thread itself, where they have clocks of their own: the count is that of the
     /// thread.
@@ -99,7 +99,7 @@ const WORKS: usize = 6;
 pub(super) enum Agent {
     /// A thread itself.
     Thread(usize),
-    /// Something that a thread has set off.
+    /// Something that a thread has issued.
     Work(usize, Work),
     /// A bulk load that arrives at the object of this number.
     Load(usize),

@@ -169,8 +169,8 @@ impl Machine<'_> {
         Ok(ranks.map(|rank| rank as usize))
     }
 
-    /// Remembers that a thread uses shared memory, or sets off what does, and looks whether the
-    /// block that has it is known to have begun.
+    /// Remembers that a thread uses shared memory, or issues what does, and looks whether the block
+    /// that has it is known to have begun.
     pub(super) fn remember_use(&mut self, by: Actor, span: &Span, event: Event) -> Result<(), Stop> {
         let memory = span.memory;
         if self.program.cluster_size() == 1 || self.program.buffer(memory.buffer).space != Space::Shared {

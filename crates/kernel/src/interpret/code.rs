@@ -9,9 +9,9 @@ use crate::program::{Branch, Instruction, Loop, Program, SourceId, Step};
 pub(crate) enum Node<'p> {
     /// An instruction.
     Instruction(&'p Instruction),
-    /// Before the first turn of a loop, by its number.
+    /// Before the first iteration of a loop, by its number.
     LoopStart(usize),
-    /// After a turn.
+    /// After an iteration.
     LoopEnd(usize),
     /// Before a condition, by its number.
     BranchStart(usize),

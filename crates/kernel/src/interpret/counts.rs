@@ -171,7 +171,7 @@ impl AccessCount {
     }
 
     /// What it took of its memory, behind the bytes: sectors, or wavefronts and the least that they
-    /// could be. Of what the copy engine moves neither is counted.
+    /// could be. Of what TMA moves neither is counted.
     fn place(&self) -> String {
         match (self.class, self.wavefronts) {
             (Class::Bulk, _) => format!("{:>9}", "bulk"),

@@ -161,7 +161,7 @@ pub enum Defect {
         before: Party,
     },
     /// E1018: bytes touched while an asynchronous copy may still be under way, or an asynchronous
-    /// copy set off while they may still be touched.
+    /// copy issued while they may still be touched.
     Unfinished {
         /// The bytes.
         place: Place,
@@ -217,12 +217,12 @@ pub enum Defect {
     Uninitialised {
         /// The barrier.
         place: Place,
-        /// Whether it is initialised, but not for this thread or for the copy engine yet.
+        /// Whether it is initialised, but not for this thread or for TMA yet.
         unpublished: bool,
     },
     /// E1026: loop bounds that differ, or a loop variable that does not fit.
     LoopBounds {
-        /// How many turns these threads take.
+        /// How many iterations these threads take.
         turns: u64,
         /// How many others take; none where the variable would leave its range.
         others: Option<u64>,
@@ -257,8 +257,8 @@ pub enum Defect {
     },
     /// E1032: the check was stopped.
     Interrupted,
-    /// E1033: a sum that is read while a product of four warps may still be under way, or a product
-    /// that adds to a register before a fence for registers.
+    /// E1033: a sum that is read while a wgmma may still be under way, or a product that adds to a
+    /// register before a fence for registers.
     Sums {
         /// The statement that wrote the register, where it is known.
         before: Option<Source>,
@@ -283,9 +283,9 @@ pub enum Defect {
         /// Whether it may have ended; else it may not have begun.
         ended: bool,
     },
-    /// E1036: an arrival at the barrier of the cluster, or a wait for it, out of turn.
+    /// E1036: an arrival at the barrier of the cluster, or a wait for it, out of iteration.
     ClusterBarrier {
-        /// What is out of turn.
+        /// What is out of iteration.
         what: &'static str,
     },
     /// E1037: registers that four warps take and the block has not, or give back and have not.
@@ -297,8 +297,8 @@ pub enum Defect {
         /// How many registers are free.
         free: u32,
     },
-    /// E1039: bytes of a factor of a product of four warps, which a bulk load left with another
-    /// swizzle than that of the matrix descriptor.
+    /// E1039: bytes of a factor of a wgmma, which a bulk load left with another swizzle than that
+    /// of the matrix descriptor.
     Permuted {
         /// The bytes.
         place: Place,
@@ -314,9 +314,9 @@ pub enum Defect {
         /// What is wrong.
         what: &'static str,
     },
-    /// E1041: a bulk store that the copy engine does not keep inside its tensor. It writes whole
-    /// chunks of 16 bytes, also past the extent of the innermost mode, and it traps where a
-    /// coordinate of the box is negative.
+    /// E1041: a bulk store that TMA does not keep inside its tensor. It writes whole chunks of 16
+    /// bytes, also past the extent of the innermost mode, and it traps where a coordinate of the
+    /// box is negative.
     BulkEdge {
         /// What it would write past the extent, or the first byte of the box.
         place: Place,

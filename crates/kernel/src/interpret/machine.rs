@@ -76,16 +76,16 @@ pub(super) struct Block {
     pub(super) copies: Vec<Copies>,
     pub(super) stores: Vec<Stores>,
     pub(super) loads: VecDeque<Load>,
-    /// The products of four warps that each warp has set off: where, and the bytes at which their
-    /// factors begin.
+    /// The wgmma products that each warp has issued: where, and the bytes at which their factors
+    /// begin.
     pub(super) products: Vec<Vec<Product>>,
     /// Reads of what nobody had written, by their nodes: the first cell, the thread and the
     /// finding.
     pub(super) unwritten: BTreeMap<usize, (u64, usize, Defect)>,
     /// Cells of shared memory that were written in a race.
     pub(super) raced: HashSet<u64>,
-    /// How many turns a loop took, by its number, the rank of the block and the turns of the loops
-    /// around it.
+    /// How many turns a loop took, by its number, the rank of the block and the iterations of the
+    /// loops around it.
     pub(super) turns: HashMap<(usize, usize, Box<[u32]>), u64>,
 }
 
@@ -331,8 +331,8 @@ impl<'a> Machine<'a> {
 
     fn run_cluster(&mut self, turn: u64, number: u64, warps: &mut [Warp]) -> Result<(), Stop> {
         self.begin_cluster(turn, number, warps);
-        // In turn from the first warp on, so that going backward is another order even in short
-        // programs.
+        // In iteration from the first warp on, so that going backward is another order even in
+        // short programs.
         let mut last = warps.len().saturating_sub(1);
         loop {
             match self.next_warp(warps, last)? {

@@ -7,8 +7,7 @@
 //!
 //! * who waits for it knows that phase `p - 1` is over;
 //! * what completes phase `p + 1` knows of the wait;
-//! * who arrives in it, or sets off a bulk load that arrives in it, knows that phase `p - 1` is
-//!   over.
+//! * who arrives in it, or issues a bulk load that arrives in it, knows that phase `p - 1` is over.
 //!
 //! ARCHITECTURE.md shows why these three are enough. What is known is said in `clock/known.rs`: here
 //! arrivals that pass on no data count too. A thread that knows of all arrivals of a phase without
@@ -34,7 +33,7 @@ pub(super) struct Phases {
     recent: [Phase; 3],
     /// Who has waited for the last one that is over.
     waits: Vec<Event>,
-    /// What those knew who set off the loads of this phase.
+    /// What those knew who issued the loads of this phase.
     setters: Vec<Known>,
     /// The first arrival that may count in the phase before its own, and the number of its own.
     misplaced: Option<(Actor, i64)>,

@@ -1,14 +1,14 @@
-//! Products of four warps.
+//! wgmma products.
 //!
-//! Law: from where a product is set off until its warp has waited for its group, its factors may be
+//! Law: from where a product is issued until its warp has waited for its group, its factors may be
 //! read and its sums written at any moment. Memory says so with an agent of the warp (`clock.rs`):
 //! a factor that is replaced in between is a race. Registers say so themselves: a sum that is read
 //! in between is a defect, and so is a product that adds to a register written since the last fence
 //! for registers, and what writes a register from which a product under way reads its rows of A.
-//! Values are those of the moment at which a product is set off.
+//! Values are those of the moment at which a product is issued.
 //!
 //! A warp reads the 16 rows of A whose sums it has, and all of B. That four warps execute a product
-//! together is checked at the end of the block: each must have set off the same products, whose
+//! together is checked at the end of the block: each must have issued the same products, whose
 //! factors begin at the same bytes.
 
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ const DEPTH: i64 = 32;
 /// Bytes that are touched at once.
 const UNIT: i64 = 16;
 
-/// A product that was set off: its node, and the bytes at which A and B begin.
+/// A product that was issued: its node, and the bytes at which A and B begin.
 pub(super) type Product = (usize, [i64; 2]);
 
 /// What is known of the registers of a warp's products.
@@ -79,7 +79,7 @@ impl Sums {
             Some(pending) => {
                 self.pending.insert(to, pending);
             }
-            // Where no product was ever set off or prepared, nothing is asked.
+            // Where no product was ever issued or prepared, nothing is asked.
             None if self.written.contains_key(&from) || self.fence > 0 => self.written(to),
             None => {}
         }

@@ -1,4 +1,4 @@
-//! Global memory that both threads and the copy engine touch.
+//! Global memory that both threads and TMA touch.
 //!
 //! Law: what a bulk copy reads or replaces in global memory was not written by an ordinary store or
 //! an atomic operation, by `cp.async` nor by a bulk copy of another block, unless a fence for global
@@ -18,19 +18,19 @@ use super::shadow::{Conflict, Foreign};
 use super::touch::Touch;
 
 impl Machine<'_> {
-    /// Whether an access is one of the copy engine.
+    /// Whether an access is one of TMA.
     pub(super) fn is_asynchronous(&self, event: Event) -> bool {
         matches!(self.block.clocks.agent(event.agent()), Agent::Load(_) | Agent::Work(_, Work::StoreWrite))
     }
 
-    /// The threads of the block that sets off an access.
+    /// The threads of the block that issues an access.
     fn block_of_access(&self, touch: &Touch) -> std::ops::Range<usize> {
         let first = self.rank_of(touch.by.thread) * self.setup.padded;
         first..first + self.setup.padded
     }
 
-    /// Whether a write by the cluster, which is ordered before an access of the copy engine, is not
-    /// ordered in their proxies.
+    /// Whether a write by the cluster, which is ordered before an access of TMA, is not ordered in
+    /// their proxies.
     fn crosses(&self, write: Event, touch: &Touch) -> bool {
         let block = self.block_of_access(touch);
         let same = match self.block.clocks.agent(write.agent()) {
@@ -47,7 +47,7 @@ impl Machine<'_> {
         fences.into_iter().map(|fence| clocks.arrivals_at(fence)).max().unwrap_or(0)
     }
 
-    /// A write to a cell of an output, by some block, that an access of the copy engine may not see.
+    /// A write to a cell of an output, by some block, that an access of TMA may not see.
     pub(super) fn crosses_output(&self, write: Foreign, touch: &Touch) -> bool {
         match write.block == self.block.number {
             true => self.crosses(write.event, touch),
@@ -55,8 +55,7 @@ impl Machine<'_> {
         }
     }
 
-    /// A write to cells of a tensor that is read and written that an access of the copy engine may
-    /// not see.
+    /// A write to cells of a tensor that is read and written that an access of TMA may not see.
     pub(super) fn crossed(&mut self, touch: &Touch) -> Option<Conflict> {
         let (cells, block) = (self.global_cells(&touch.span), self.block.number);
         let buffer = touch.span.memory.buffer.index();

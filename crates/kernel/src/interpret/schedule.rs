@@ -10,7 +10,7 @@ use std::fmt;
 /// Which warps go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// In turn, some instructions each.
+    /// In iteration, some instructions each.
     InTurn,
     /// The last one that can, as far as it can.
     Backward,

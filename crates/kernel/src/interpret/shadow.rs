@@ -149,7 +149,7 @@ impl Groups {
     }
 
     /// Records what a thread does to a cell; the earlier event that it conflicts with. The event
-    /// may be of work that the thread sets off now.
+    /// may be of work that the thread issues now.
     #[inline]
     pub(super) fn touch(
         &mut self,
@@ -229,9 +229,9 @@ impl Groups {
         cell.block = block;
     }
 
-    /// Of what was written to a cell, something that an access of the copy engine may not see: the
-    /// cluster's own writes for which `crosses` says so, and those of others of which no thread
-    /// knew that has made a fence, the arrivals counted that it knew of.
+    /// Of what was written to a cell, something that an access of TMA may not see: the cluster's
+    /// own writes for which `crosses` says so, and those of others of which no thread knew that has
+    /// made a fence, the arrivals counted that it knew of.
     pub(super) fn crossed(
         &mut self,
         cell: &mut GlobalCell,

@@ -4,7 +4,7 @@
 //! Law: what is shown is a run of the interpreter under one schedule, so an order that the hardware
 //! may take, with all that is checked there. In a step each warp that can go on executes the rest
 //! of the line that it stands at: instructions one after another that came from one line of the
-//! kernel, and of a loop those of one turn.
+//! kernel, and of a loop those of one iteration.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ use crate::program::{Instruction, Source};
 /// Bytes that a thread touches, or that are touched on its behalf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Touched {
-    /// Who. Of a copy of the copy engine, who set it off.
+    /// Who. Of a copy of TMA, who set it off.
     pub thread: Thread,
     /// The memory, by its place in [`Program::buffers`](crate::Program::buffers).
     pub buffer: usize,
@@ -64,8 +64,7 @@ pub struct Executed {
 /// What happened in a step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Step {
-    /// What was executed, in the order of the warps. Nothing where only the copy engine did
-    /// something.
+    /// What was executed, in the order of the warps. Nothing where only TMA did something.
     pub executed: Vec<Executed>,
     /// What was touched.
     pub touched: Vec<Touched>,
@@ -224,7 +223,7 @@ impl<'i> Stepper<'i> {
             let here = code.sources.get(place).map(|source| *self.machine.program.source(*source));
             match code.nodes.get(place) {
                 Some(_) if current.is_some_and(|current| here.is_none_or(|here| !here.is_beside(&current))) => break,
-                // The next turn of a loop is another step.
+                // The next iteration of a loop is another step.
                 Some(Node::LoopEnd(_)) if current.is_some() => break,
                 Some(Node::Instruction(_)) => {
                     current = here;

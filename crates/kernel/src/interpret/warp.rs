@@ -15,7 +15,7 @@ use crate::program::WARP_LANES;
 /// What a warp is inside of.
 #[derive(Debug)]
 enum Frame {
-    /// A loop of so many turns, and those that are over.
+    /// A loop of so many iterations, and those that are over.
     Loop { turns: u64, done: u64 },
     /// A condition: all lanes, those of either side, and those of the side that is still to come.
     Branch { outer: u32, then: u32, left: u32 },
@@ -57,9 +57,9 @@ pub(super) struct Warp {
     pub(super) state: State,
     pub(super) registers: Vec<Lanes>,
     frames: Vec<Frame>,
-    /// The turns of the loops that it is inside of.
+    /// The iterations of the loops that it is inside of.
     path: Vec<u32>,
-    /// What it knows of the registers of its products of four warps.
+    /// What it knows of the registers of its wgmma products.
     pub(super) sums: Sums,
     /// The phase of the barrier of the cluster at which it has arrived, if it has not waited since.
     pub(super) arrived: Option<u32>,
@@ -148,7 +148,7 @@ impl Machine<'_> {
         let own = count(first);
         let mut others = lanes(warp.mask).map(|lane| (lane, count(lane)));
         let differing = others.find(|(_, count)| *count != own).map(|(lane, count)| (lane, Some(count.unsigned_abs())));
-        // Other warps that have come here on the same turns of the loops around.
+        // Other warps that have come here on the same iterations of the loops around.
         let key = (number, warp.rank, warp.path.as_slice().into());
         let before = self.block.turns.entry(key).or_insert(own.unsigned_abs());
         let others = (*before != own.unsigned_abs()).then_some((first, Some(*before)));
@@ -186,8 +186,8 @@ impl Machine<'_> {
         };
         let holds = warp.holds(until.index()) & warp.mask;
         let last = holds != 0;
-        // Other warps at the end of the same turn. The end of a loop has a number of its own, so
-        // that its key is not that of the loop.
+        // Other warps at the end of the same iteration. The end of a loop has a number of its own,
+        // so that its key is not that of the loop.
         let key = (number + self.code.loops.len(), warp.rank, warp.path.as_slice().into());
         let others = *self.block.turns.entry(key).or_insert(last.into()) != u64::from(last);
         if others || (last && holds != warp.mask) {
@@ -239,7 +239,7 @@ impl Machine<'_> {
     }
 }
 
-/// Goes on to the next turn of a loop, or behind it.
+/// Goes on to the next iteration of a loop, or behind it.
 fn next_turn(warp: &mut Warp, turns: &Turns<'_>, last: bool) {
     let Some(Frame::Loop { turns: all, done }) = warp.frames.last_mut() else { return };
     *done += 1;

@@ -1,4 +1,4 @@
-//! Factors of products of four warps (`wgmma`).
+//! Factors of wgmma products (`wgmma`).
 //!
 //! Law: a factor is 32 bytes along K of as many rows as the instruction takes, and a descriptor
 //! says at which byte of shared memory each of its elements lies.
@@ -7,7 +7,7 @@ use tilewright_atoms::{Major, SwizzleMode};
 
 use super::memory::Access;
 
-/// The types of factors of a product of four warps (`wgmma`). Sums are f32, and i32 of integers.
+/// The types of factors of a wgmma (`wgmma`). Sums are f32, and i32 of integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GroupFactors {
     /// f16, 16 steps along K.
@@ -54,7 +54,7 @@ impl GroupFactors {
     }
 }
 
-/// Where a factor of a product of four warps lies: the fields of a matrix descriptor
+/// Where a factor of a wgmma lies: the fields of a matrix descriptor
 /// ([`tilewright_atoms::MatrixDescriptor`]), whose start is that of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Described {

@@ -140,7 +140,7 @@ pub struct Dimension {
     pub boxed: u32,
 }
 
-/// How a tensor in global memory is cut into boxes for the copy engine.
+/// How a tensor in global memory is cut into boxes for TMA.
 ///
 /// What a box has outside the extents is read as 0 and not written. Boxes lie densely in shared
 /// memory, the first dimension fastest, with the bits of their addresses permuted as the swizzle

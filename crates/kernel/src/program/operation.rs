@@ -235,8 +235,8 @@ pub enum Operation {
     /// [`Operation::Reduce`] in the shared memory of a block of the cluster. address?, rank, value
     /// ->
     RemoteReduce(AtomicOperation, Number, Access),
-    /// A box of a tensor from global to shared memory by the copy engine. shared address?, barrier
-    /// address?, coordinates.. (32 bits each, as many as the map has dimensions), mask? ->
+    /// A box of a tensor from global to shared memory by TMA. shared address?, barrier address?,
+    /// coordinates.. (32 bits each, as many as the map has dimensions), mask? ->
     BulkLoad {
         /// The tensor map.
         map: MapId,
@@ -260,8 +260,7 @@ pub enum Operation {
         /// How many: a multiple of 16.
         bytes: u32,
     },
-    /// A box of a tensor from shared to global memory by the copy engine. shared address?,
-    /// coordinates.. ->
+    /// A box of a tensor from shared to global memory by TMA. shared address?, coordinates.. ->
     BulkStore {
         /// The tensor map.
         map: MapId,
@@ -282,7 +281,7 @@ pub enum Operation {
     Trap,
 }
 
-/// Registers of A of a product of four warps, where A is in registers.
+/// Registers of A of a wgmma, where A is in registers.
 pub(crate) const FACTOR_REGISTERS: usize = 4;
 
 /// The accesses of an operation, the one that is written first, of a reference of either kind.
@@ -406,7 +405,7 @@ impl Operation {
         }
     }
 
-    /// Where the sums of a product of four warps begin among its inputs; none for other operations.
+    /// Where the sums of a wgmma begin among its inputs; none for other operations.
     pub(crate) fn first_sum(&self) -> Option<usize> {
         let Operation::MultiplyGroup { a, b, .. } = self else { return None };
         Some(a.as_ref().map_or(FACTOR_REGISTERS, |a| usize::from(a.access.addressed)) + usize::from(b.access.addressed))

@@ -1,4 +1,4 @@
-//! Products of four warps.
+//! wgmma products.
 
 use super::writer::Writer;
 use crate::program::Instruction;

@@ -1,11 +1,11 @@
-//! Accumulators of products of four warps stay where they are.
+//! Accumulators of wgmma products stay where they are.
 //!
 //! Law: a product adds to registers in place, and nothing may touch them while it is under way. In
 //! a program its sums are values: what it reads, what it writes, and what a loop carries from one
 //! to the other. These become one register, which is possible because each is read once, by the
 //! product or the loop that makes the next of it; a copy in between would read what is under way. A
 //! product that begins anew takes over a register whose value others have read before, in the same
-//! turn.
+//! iteration.
 
 use std::collections::HashMap;
 
@@ -173,7 +173,7 @@ fn check(program: &Program, steps: &[Step], uses: &Uses, place: &mut Place) -> R
                 let at = place.next();
                 let Some(first) = instruction.operation.first_sum() else { continue };
                 let anew = matches!(instruction.operation, Operation::MultiplyGroup { adds: false, .. });
-                // What begins anew is read last by the product, and written in the same turn.
+                // What begins anew is read last by the product, and written in the same iteration.
                 let over =
                     |sum: &Register| anew && uses.last.get(sum) == Some(&at) && uses.home[sum.index()] == place.turns;
                 let kept = |sum: &Register| uses.own[sum.index()] && (uses.count.get(sum) == Some(&1) || over(sum));

@@ -212,7 +212,7 @@ impl<'a> Writer<'a> {
         self.line(".pragma \"nounroll\";");
         self.steps(&turns.body)?;
         // Compute the predicate before the registers it depends on are overwritten for the next
-        // turn.
+        // iteration.
         let last = turns.until.map(|until| {
             let (until, last) = (self.register(until), self.temporary(Width::Predicate));
             self.line(&format!("not.pred {last}, {until};"));

@@ -7,7 +7,7 @@
 //!
 //! * **Words.** A thread reads vectors of 16 bytes, and stores them in shared memory word by word.
 //!   It reads its vectors of the destination back element by element.
-//! * **Offsets.** What a thread adds to the offset of its block, and each turn to that of its
+//! * **Offsets.** What a thread adds to the offset of its block, and each iteration to that of its
 //!   thread, are numbers of their own; where they have no bit in common, they are added.
 //! * **Banks.** Lanes store words that are a vector apart in the source, and read elements that are
 //!   a vector apart in the destination. Both spaces of indices have a complement in common,

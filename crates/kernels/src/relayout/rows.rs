@@ -27,8 +27,8 @@ pub(super) fn each(bytes: i64) -> i64 {
     (RELAYOUTS.row_block / THREADS / bytes).clamp(1, RELAYOUTS.row_vectors)
 }
 
-/// Turns, one after the other, and how many blocks there are: what is done with the numbers of the
-/// vectors of a thread. All are read before one is written.
+/// Iterations, one after the other, and how many blocks there are: what is done with the numbers of
+/// the vectors of a thread. All are read before one is written.
 fn vectors(total: i64, each: i64) -> Result<i64, PlanError> {
     let most = i64::from(i32::MAX) - THREADS * each;
     if total > most {

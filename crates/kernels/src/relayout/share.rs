@@ -1,9 +1,9 @@
 //! How threads share the coordinates of a box.
 //!
-//! Law: every coordinate of some axes belongs to one group of threads and one turn, and it is
-//! `digit + groups * turn` along each axis: what a thread does in a turn is what it did in the
-//! first one, a constant further. So a thread divides once, and the addresses of all turns are one
-//! number and constants.
+//! Law: every coordinate of some axes belongs to one group of threads and one iteration, and it is
+//! `digit + groups * turn` along each axis: what a thread does in an iteration is what it did in
+//! the first one, a constant further. So a thread divides once, and the addresses of all iterations
+//! are one number and constants.
 
 use tilewright_kernel::{Build, Flag, KernelError};
 use tilewright_layout::symbolic::Expr;
@@ -17,17 +17,18 @@ pub(super) struct Share {
     pub(super) axes: Vec<usize>,
     extents: Vec<i64>,
     groups: Vec<i64>,
-    /// Turns along each axis; the last one has `again` times as many, in a loop.
+    /// Iterations along each axis; the last one has `again` times as many, in a loop.
     turns: Vec<i64>,
     again: i64,
     /// How many groups of threads there are: as many as have a coordinate, or more.
     all: i64,
 }
 
-/// The coordinate of a thread in a turn.
+/// The coordinate of a thread in an iteration.
 #[derive(Debug, Clone)]
 pub(super) struct Turn {
-    /// Along each axis: what the thread has in all turns, and how much further this turn is.
+    /// Along each axis: what the thread has in all iterations, and how much further this iteration
+    /// is.
     pub(super) digits: Vec<(Expr, i64)>,
     /// What the loop adds along the last axis: its number, and how much that counts.
     pub(super) again: (Expr, i64),
@@ -54,9 +55,10 @@ impl Turn {
 }
 
 impl Share {
-    /// The division with the least cost for so many groups of threads: the number of turns, which
-    /// counts one and a half times unless `keeps` holds for every axis that takes several turns,
-    /// with the step of a turn along it. At most `unrolled` turns are written one after the other.
+    /// The division with the least cost for so many groups of threads: the number of iterations,
+    /// which counts one and a half times unless `keeps` holds for every axis that takes several
+    /// iterations, with the step of an iteration along it. At most `unrolled` iterations are
+    /// written one after the other.
     pub(super) fn new(list: Vec<(usize, i64)>, all: i64, unrolled: i64, keeps: impl Fn(usize, i64) -> bool) -> Share {
         let mut best: Option<((i64, i64), Vec<i64>)> = None;
         let mut groups = Vec::new();
@@ -83,7 +85,7 @@ impl Share {
         Share { axes, extents, groups, turns, again, all }
     }
 
-    /// The coordinates of a group in its first turn; none for a group that has nothing to do.
+    /// The coordinates of a group in its first iteration; none for a group that has nothing to do.
     pub(super) fn first_of(&self, mut group: i64) -> Option<Vec<i64>> {
         let digits = self.groups.iter().map(|groups| {
             let digit = group % groups;
@@ -94,17 +96,17 @@ impl Share {
         (group == 0).then_some(digits)
     }
 
-    /// Turns of a thread.
+    /// Iterations of a thread.
     pub(super) fn count(&self) -> i64 {
         self.turns.iter().product::<i64>() * self.again
     }
 
-    /// Turns that are written one after the other.
+    /// Iterations that are written one after the other.
     pub(super) fn unrolled(&self) -> i64 {
         self.turns.iter().product()
     }
 
-    /// Whether the turns along an axis all keep something.
+    /// Whether the iterations along an axis all keep something.
     pub(super) fn keeps(&self, keeps: impl Fn(usize, i64) -> bool) -> bool {
         (0..self.axes.len()).all(|at| {
             let more = self.turns[at] > 1 || at + 1 == self.axes.len() && self.again > 1;
@@ -112,13 +114,13 @@ impl Share {
         })
     }
 
-    /// How far the turns go along the last axis: its extent, or a little more.
+    /// How far the iterations go along the last axis: its extent, or a little more.
     pub(super) fn last(&self) -> i64 {
         let turns = self.turns.last().copied().unwrap_or(1) * self.again;
         self.groups.last().copied().unwrap_or(1) * turns
     }
 
-    /// What is done in each turn of a group of threads.
+    /// What is done in each iteration of a group of threads.
     pub(super) fn each(
         &self,
         k: &Build,
@@ -154,7 +156,8 @@ impl Share {
         }
     }
 
-    /// Whether a coordinate is in the box along all axes but the last, where the turns go past it.
+    /// Whether a coordinate is in the box along all axes but the last, where the iterations go past
+    /// it.
     pub(super) fn inside<'k>(&self, k: &'k Build, turn: &Turn) -> Result<Option<Flag<'k>>, KernelError> {
         let mut inside = None;
         for at in 0..self.axes.len().saturating_sub(1) {
@@ -169,7 +172,7 @@ fn search(list: &[(usize, i64)], left: i64, groups: &mut Vec<i64>, found: &mut i
     let Some((_, extent)) = list.get(groups.len()) else { return found(groups) };
     let most = left.min(*extent);
     for group in 1..=most {
-        // Of those with as many turns, the one with the fewest groups.
+        // Of those with as many iterations, the one with the fewest groups.
         if group > 1 && div_up(*extent, group) == div_up(*extent, group - 1) {
             continue;
         }

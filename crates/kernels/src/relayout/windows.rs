@@ -11,9 +11,9 @@
 //!   that its chunks are aligned: the tile is a little larger than what a block writes of it. What
 //!   lies before the first chunk of a run and behind the last is written element by element, by the
 //!   blocks that have it.
-//! * **Turns.** A thread has runs that lie so far apart that the words and chunks of all of them
-//!   begin alike ([`Share`]). So it finds once where the elements of a chunk are, and all others
-//!   are a constant further.
+//! * **Iterations.** A thread has runs that lie so far apart that the words and chunks of all of
+//!   them begin alike ([`Share`]). So it finds once where the elements of a chunk are, and all
+//!   others are a constant further.
 //! * **Banks.** Rows of a tile begin an odd number of words apart, and one more behind as many rows
 //!   as a chunk has elements. Lanes that read chunks side by side, so many rows apart, then meet 32
 //!   banks.
@@ -85,7 +85,7 @@ pub(super) struct Windows {
     along: i64,
     steps: i64,
     targets: Share,
-    /// Whether what a thread writes in its turns is a constant further each time.
+    /// Whether what a thread writes in its iterations is a constant further each time.
     alike: bool,
 }
 

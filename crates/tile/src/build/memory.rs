@@ -47,7 +47,7 @@ impl Build {
 
     /// As [`Build::stage`], where a tile of one element says the coordinate along a mode: which of
     /// many matrices a product takes. In a loop the tile is known before it: copies are ahead of
-    /// their turns.
+    /// their iterations.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};

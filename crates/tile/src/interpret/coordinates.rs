@@ -1,7 +1,7 @@
 //! Tiles of coordinates at one block, without the contents of tensors.
 //!
 //! Law: what is known is what [`super::run`] computes at these sizes in block (1,1,1) and in the
-//! first turn of each loop. What depends on the contents of a tensor is not known.
+//! first iteration of each loop. What depends on the contents of a tensor is not known.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,11 +1,11 @@
-//! Loads of a loop that begin a turn before the one that takes them.
+//! Loads of a loop that begin an iteration before the one that takes them.
 //!
-//! Law: each turn does what it did, in the same order; what it reads was asked for while the turn
-//! before it computed. It is done where nothing is stored in the loop, and where it is known how
-//! many turns there are: none is read that does not come; and where the warps of a block meet in
-//! each turn, since then all of them wait for memory at once. Warps that do not meet compute while
-//! others wait, and take fewer registers so. Turns stand in pairs, so that no number that is on its
-//! way changes its register.
+//! Law: each iteration does what it did, in the same order; what it reads was asked for while the
+//! iteration before it computed. It is done where nothing is stored in the loop, and where it is
+//! known how many iterations there are: none is read that does not come; and where the warps of a
+//! block meet in each iteration, since then all of them wait for memory at once. Warps that do not
+//! meet compute while others wait, and take fewer registers so. Iterations stand in pairs, so that
+//! no number that is on its way changes its register.
 
 use tilewright_kernel::{Fragment, KernelError};
 use tilewright_layout::Stride;
@@ -16,26 +16,27 @@ use crate::place::Placed;
 use crate::pressure::registers;
 use crate::program::{Loop, Operation, Program, Statement, ValueId};
 
-/// How many turns are written out together.
+/// How many iterations are written out together.
 const TOGETHER: i64 = 2;
 /// The bits of a lane's number.
 const LANE_BITS: usize = 5;
-/// The most registers of a thread for what a turn reads.
+/// The most registers of a thread for what an iteration reads.
 const REGISTERS: i64 = 64;
 
-/// The turn of each loop around a statement that is written out within a loop.
+/// The iteration of each loop around a statement that is written out within a loop.
 pub(super) type Turns = Vec<(u32, i64)>;
 
-/// A load, by its value, and the turns in which it is meant.
+/// A load, by its value, and the iterations in which it is meant.
 pub(super) type Key = (ValueId, Turns);
 
-/// A load, and the turns of the loops within the one whose loads begin early.
+/// A load, and the iterations of the loops within the one whose loads begin early.
 struct Early<'s> {
     statement: &'s Statement,
     inner: Turns,
 }
 
-/// What the turns of a loop read, and how many there are; none where loads begin with their turns.
+/// What the iterations of a loop read, and how many there are; none where loads begin with their
+/// iterations.
 fn early<'s>(own: &'s Loop, placed: &Placed) -> Option<(Vec<Early<'s>>, i64)> {
     let count = turns_of(own).filter(|count| *count > 0 && count % TOGETHER == 0)?;
     let mut loads = Vec::new();
@@ -115,12 +116,13 @@ pub(crate) fn is_early(placed: &Placed) -> bool {
 }
 
 impl<'k> Lowering<'k, '_> {
-    /// The turns of a loop whose loads begin early; false where they do not, and nothing is done.
+    /// The iterations of a loop whose loads begin early; false where they do not, and nothing is
+    /// done.
     pub(super) fn early_turns(&mut self, own: &Loop, carried: &[Fragment<'k>]) -> Result<bool, KernelError> {
         let placed = self.placed;
         let Some((loads, count)) = early(own, placed) else { return Ok(false) };
         let first = self.asked_for(own, &loads, &Expr::from(0))?;
-        // What is on its way where a pair of turns begins.
+        // What is on its way where a pair of iterations begins.
         let kept = first.iter().map(|from| self.same(from)).collect::<Result<Vec<_>, _>>()?;
         let pairs = count / TOGETHER;
         if pairs > 1 {
@@ -134,7 +136,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(true)
     }
 
-    /// Two turns, of which more follow or not.
+    /// Two iterations, of which more follow or not.
     fn pair(
         &mut self,
         own: &Loop,
@@ -172,7 +174,7 @@ impl<'k> Lowering<'k, '_> {
         kept.iter().zip(&taken).try_for_each(|(kept, from)| kept.assign(from))
     }
 
-    /// The loads of a turn.
+    /// The loads of an iteration.
     fn asked_for(&mut self, own: &Loop, loads: &[Early<'_>], turn: &Expr) -> Result<Vec<Fragment<'k>>, KernelError> {
         self.turns.insert(own.turn, turn.clone());
         let mut found = Vec::new();

@@ -29,7 +29,7 @@ impl<'k> Lowering<'k, '_> {
         let Some(constant) = difference.constant().filter(|_| !difference.coordinates.is_empty()) else {
             return Ok(None);
         };
-        // What changes from turn to turn is added last: the rest is computed once.
+        // What changes from iteration to iteration is added last: the rest is computed once.
         let (mut fixed, mut turned) = (Expr::from(bound - constant), Expr::from(0));
         for (term, by) in &difference.terms {
             let one = match term {

@@ -240,7 +240,7 @@ impl<'k> Lowering<'k, '_> {
 }
 
 /// How many bytes a tile has of each line that it lies in, where that is a part of it, and the next
-/// turn reads the next part.
+/// iteration reads the next part.
 fn part_of_line(program: &Program, tensor: usize, shape: &[i64], at: &[Index]) -> Option<i64> {
     let along = (0..shape.len()).find(|mode| crate::roles::is_contiguous(program, tensor, *mode))?;
     let bytes = shape[along] * i64::from(program.tensors[tensor].element.bytes());

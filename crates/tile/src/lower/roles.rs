@@ -1,8 +1,8 @@
 //! A tile program whose warps have roles.
 //!
-//! Law: those who bring and those who multiply walk the same program, block by block and turn by
-//! turn, so tiles come in the order in which they are taken. A stage is free again when the product
-//! that reads it is over.
+//! Law: those who bring and those who multiply walk the same program, block by block and iteration
+//! by iteration, so tiles come in the order in which they are taken. A stage is free again when the
+//! product that reads it is over.
 
 mod bring;
 mod leave;
@@ -164,14 +164,15 @@ impl<'k> Blocks<'k> {
             let own = k.index(&x_at)?;
             let [none, one] = [0, 1].map(|number| own.like(f64::from(number)));
             let there = k.index_of(own.lt(k.index(x)?).select(one, none))?;
-            // A loop of no turn or one: what is made of the coordinates of a block stays inside.
+            // A loop of no iteration or one: what is made of the coordinates of a block stays
+            // inside.
             k.range(there, |zero| body([plus(&x_at, &zero)?, plus(&y_at, &zero)?, z_at]))
         })
     }
 
-    /// The same where blocks with more turns lie behind along x, which come first. Blocks of the
-    /// launch take them forwards in one round and backwards in the next, so that who had more has
-    /// less then.
+    /// The same where blocks with more iterations lie behind along x, which come first. Blocks of
+    /// the launch take them forwards in one round and backwards in the next, so that who had more
+    /// has less then.
     fn each_by_turns(
         &self,
         longest: Longest,

@@ -1,8 +1,9 @@
 //! Tiles that go through shared memory to matrix instructions.
 //!
-//! Law: a tile of a turn lies in one stage of a ring. Before the threads read it, its copies are
-//! waited for and a barrier lies between; before another tile is copied to the stage, all threads
-//! have read it, and a barrier lies between. Copies of later turns are under way meanwhile.
+//! Law: a tile of an iteration lies in one stage of a ring. Before the threads read it, its copies
+//! are waited for and a barrier lies between; before another tile is copied to the stage, all
+//! threads have read it, and a barrier lies between. Copies of later iterations are under way
+//! meanwhile.
 
 use tilewright_atoms::{CopyAtom, CopyEnd, Operand, TiledCopy};
 use tilewright_kernel::program::Location;
@@ -38,7 +39,7 @@ pub(super) struct Ring<'k> {
     copy: TiledCopy,
     /// How many warps copy, where the tile has no part for each.
     movers: Option<u32>,
-    /// The loop's turn, and how many stages there are; one stage outside of loops.
+    /// The loop's iteration, and how many stages there are; one stage outside of loops.
     stages: i64,
 }
 
@@ -113,7 +114,7 @@ impl<'k> Lowering<'k, '_> {
         crate::roles::is_contiguous(&self.placed.program, tensor, mode)
     }
 
-    /// Copies the tiles of a turn to their stages.
+    /// Copies the tiles of an iteration to their stages.
     fn fetch(&mut self, rings: &[Ring<'k>], turn: Option<(u32, &Expr)>, stage: &Expr) -> Result<(), KernelError> {
         let before = turn.map(|(number, turn)| (number, self.turns.insert(number, turn.clone())));
         for ring in rings {
@@ -135,7 +136,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(())
     }
 
-    /// Reads the factors of a turn from their stages.
+    /// Reads the factors of an iteration from their stages.
     fn take(&mut self, rings: &[Ring<'k>], stage: &Expr) -> Result<(), KernelError> {
         for ring in rings {
             let fragments = self.fragments(ring, stage)?;
@@ -196,7 +197,7 @@ impl<'k> Lowering<'k, '_> {
         self.take(&rings, &Expr::from(0))
     }
 
-    /// The rings of a loop, the first turns under way.
+    /// The rings of a loop, the first iterations under way.
     pub(super) fn begin_rings(&mut self, own: &Loop, inner: bool) -> Result<Vec<Ring<'k>>, KernelError> {
         let rings = self.rings(own.body.iter(), STAGES)?;
         let Some(first) = rings.first() else { return Ok(rings) };
@@ -210,7 +211,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(rings)
     }
 
-    /// The beginning of a turn: its factors are there, and copies of a later turn begin.
+    /// The beginning of an iteration: its factors are there, and copies of a later iteration begin.
     pub(super) fn turn_rings(&mut self, own: &Loop, rings: &[Ring<'k>], turn: &Expr) -> Result<(), KernelError> {
         let Some(stages) = rings.first().map(|ring| ring.stages) else { return Ok(()) };
         if stages == 1 {

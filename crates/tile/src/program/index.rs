@@ -1,6 +1,6 @@
-//! Which tile, and how many turns.
+//! Which tile, and how many iterations.
 //!
-//! Law: an index is a sum of numbers times blocks and turns of loops, and a number.
+//! Law: an index is a sum of numbers times blocks and iterations of loops, and a number.
 
 use std::fmt;
 use std::ops;
@@ -14,11 +14,11 @@ use super::ValueId;
 pub enum Name {
     /// The number of the block along an axis.
     Block(Axis),
-    /// The turn of a loop, by the number of the loop.
+    /// The iteration of a loop, by the number of the loop.
     Turn(u32),
 }
 
-/// A sum of numbers times blocks and turns of loops, and a number.
+/// A sum of numbers times blocks and iterations of loops, and a number.
 ///
 /// ```
 /// use tilewright_tile::{Axis, Index};
@@ -150,7 +150,7 @@ impl fmt::Display for Index {
 pub enum Count {
     /// An expression of sizes: `ceil(K/64)`.
     Sizes(String),
-    /// A number that depends on the block, or on the turn of a loop around.
+    /// A number that depends on the block, or on the iteration of a loop around.
     Index(Index),
     /// One number of i32, which may come from a tensor; none where it is negative.
     Value(ValueId),

@@ -230,7 +230,7 @@ fn hands_on(
     Ok(())
 }
 
-/// Refuses a turn that hands on another type than it began with.
+/// Refuses an iteration that hands on another type than it began with.
 pub(crate) fn is_handed_on(number: usize, begins: &Type, hands_on: &Type) -> Result<(), Reason> {
     if begins == hands_on {
         return Ok(());

@@ -1,11 +1,11 @@
 //! Masks that are whole from some turn on.
 //!
-//! Law: a selection whose comparison is of sums of blocks, turns and coordinates is true for all
-//! elements of a turn where the greatest difference of both sides is below its bound. Where that
-//! difference falls from turn to turn, it holds from one turn on. Where it grows, it holds in all
-//! turns but some last ones: those in which it is seen from the last turn not to hold, and where a
-//! turn takes `j*64 + 0..63 < S` in `ceil(S/64)` turns, the last one, for there are fewer than
-//! `S/64 + 1` of them.
+//! Law: a selection whose comparison is of sums of blocks, iterations and coordinates is true for
+//! all elements of an iteration where the greatest difference of both sides is below its bound.
+//! Where that difference falls from iteration to iteration, it holds from one iteration on. Where
+//! it grows, it holds in all iterations but some last ones: those in which it is seen from the last
+//! iteration not to hold, and where a iteration takes `j*64 + 0..63 < S` in `ceil(S/64)`
+//! iterations, the last one, for there are fewer than `S/64 + 1` of them.
 
 use std::collections::HashSet;
 
@@ -15,21 +15,21 @@ use tilewright_layout::{Stride, Truth};
 use crate::program::{Count, Loop, Name, Operation, Program, Statement, ValueId};
 use crate::sums::{Sum, Sums, Term};
 
-/// The most turns that are written for themselves.
+/// The most iterations that are written for themselves.
 const TURNS: i64 = 4;
 
-/// Masks of a loop that its turns need not take.
+/// Masks of a loop that its iterations need not take.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Masks {
     /// From this turn on those of `early` are whole.
     pub(crate) first: i64,
     pub(crate) early: HashSet<ValueId>,
-    /// How many turns are the last in which those of `late` may not be whole.
+    /// How many iterations are the last in which those of `late` may not be whole.
     pub(crate) last: i64,
     pub(crate) late: HashSet<ValueId>,
 }
 
-/// Which selections of a loop take their first tile alone in most turns.
+/// Which selections of a loop take their first tile alone in most iterations.
 pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
     let sums = Sums::new(program);
     let turn = Term::Name(Name::Turn(own.turn));
@@ -57,7 +57,7 @@ pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
                 };
                 let behind = behind().filter(|behind| behind.terms.is_empty());
                 let most = behind.and_then(|behind| behind.greatest()?.checked_sub(bound));
-                // So many turns before the last.
+                // So many iterations before the last.
                 let before = |most: i64, last: &i64| most.saturating_sub(by.saturating_mul(1 + last)) <= 0;
                 most.and_then(|most| (1..=TURNS).find(|last| before(most, last)))
             }
@@ -78,7 +78,7 @@ pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
     found
 }
 
-/// Whether a loop has as many turns as a size has parts of so many.
+/// Whether a loop has as many iterations as a size has parts of so many.
 fn turns(own: &Loop, size: &str, by: i64) -> bool {
     let Count::Sizes(text) = &own.count else { return false };
     let (count, parts) = (text.parse::<Expr>(), format!("ceil(({size})/{by})").parse::<Expr>());

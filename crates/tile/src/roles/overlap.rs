@@ -1,9 +1,9 @@
-//! Loops of two products, of which the second goes on while the next turn begins.
+//! Loops of two products, of which the second goes on while the next iteration begins.
 //!
-//! Law: a turn multiplies what was brought, computes, and multiplies what it computed into sums
-//! that it hands on. So the first product of a turn needs nothing of the turn before, and stands
-//! before the second product of that one; what is computed between stands beside it. What depends
-//! on the sums stands behind.
+//! Law: an iteration multiplies what was brought, computes, and multiplies what it computed into
+//! sums that it hands on. So the first product of an iteration needs nothing of the iteration
+//! before, and stands before the second product of that one; what is computed between stands beside
+//! it. What depends on the sums stands behind.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,15 +13,15 @@ use crate::program::{Loop, Operation, Program, Statement, ValueId};
 /// Such a loop.
 #[derive(Debug, Clone)]
 pub(crate) struct Overlap {
-    /// The product that begins a turn.
+    /// The product that begins an iteration.
     pub(crate) early: ValueId,
     /// The product that ends it.
     pub(crate) late: ValueId,
-    /// Which of the values that turns hand on are its sums.
+    /// Which of the values that iterations hand on are its sums.
     pub(crate) sums: usize,
-    /// Values that are given when the late product of the turn before is over.
+    /// Values that are given when the late product of the iteration before is over.
     pub(crate) behind: HashSet<ValueId>,
-    /// What need not be masked in most turns.
+    /// What need not be masked in most iterations.
     pub(crate) masks: Masks,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn overlap(program: &Program, own: &Loop) -> Option<Overlap> {
     if uses > 0 || own.next.iter().filter(|value| *value == late).count() > 1 {
         return None;
     }
-    // What a turn before says reaches the first product not at all, and the sums not what is
+    // What an iteration before says reaches the first product not at all, and the sums not what is
     // multiplied.
     let reach = |from: &[ValueId]| {
         let mut reached: HashSet<ValueId> = from.iter().copied().collect();

@@ -1,9 +1,9 @@
 //! Numbers whose digits, by divisors that only a launch knows, are coordinates.
 //!
-//! Law: a number `n` is had once for each value from 0 to below `units`. It is that of a turn or of
-//! a block, of so many; or blocks `b` of `B` have `b, b + B, b + 2B, ..`, each in
-//! `ceil((units - b) / B)` turns; or several stores share the numbers, store `s` of `m` those of
-//! blocks `b + s * B` of `m * B`. Let `1 = d_0, d_1, .., d_k` each divide the next, and `d_k`
+//! Law: a number `n` is had once for each value from 0 to below `units`. It is that of an iteration
+//! or of a block, of so many; or blocks `b` of `B` have `b, b + B, b + 2B, ..`, each in
+//! `ceil((units - b) / B)` iterations; or several stores share the numbers, store `s` of `m` those
+//! of blocks `b + s * B` of `m * B`. Let `1 = d_0, d_1, .., d_k` each divide the next, and `d_k`
 //! divide `units`. Then the digits `floor(n / d_i) mod (d_(i+1) / d_i)`, and `floor(n / d_k)` as
 //! the last, have each combination once. With them
 //!
@@ -32,7 +32,7 @@ use crate::program::operation::Axis;
 pub(super) struct Digits {
     /// Ranges of the number, in each of which they are such sums; mostly one, of all there are.
     pub(super) cases: Vec<Case>,
-    /// The axis of the blocks, and the turn, that the number tells.
+    /// The axis of the blocks, and the iteration, that the number tells.
     pub(super) axis: Option<Axis>,
     turns: Vec<Parameter>,
 }
@@ -45,7 +45,7 @@ pub(super) struct Case {
     pub(super) list: Vec<(Parameter, Expr)>,
 }
 
-/// The coordinates of a store along each mode, and the turns of the loops around it.
+/// The coordinates of a store along each mode, and the iterations of the loops around it.
 pub(super) type Start = (Vec<Expr>, Vec<(Parameter, Expr)>);
 
 impl Case {
@@ -56,7 +56,7 @@ impl Case {
 }
 
 impl Digits {
-    /// Whether the number is another one in each turn of a loop.
+    /// Whether the number is another one in each iteration of a loop.
     pub(super) fn tells(&self, turn: &Parameter) -> bool {
         self.turns.iter().any(|own| own.stands_for(turn))
     }
@@ -98,7 +98,7 @@ impl Digits {
     }
 }
 
-/// Which of some turns those of a store have.
+/// Which of some iterations those of a store have.
 fn share(of: &[Parameter], turns: &[(Parameter, Expr)]) -> Option<usize> {
     of.iter().position(|own| turns.iter().any(|(turn, _)| own.stands_for(turn)))
 }
@@ -144,15 +144,15 @@ struct Number {
     own: Parameter,
     units: Expr,
     axis: Option<Axis>,
-    /// The turns of the stores that share the numbers.
+    /// The iterations of the stores that share the numbers.
     turns: Vec<Parameter>,
-    /// The number of the block, where it follows from those of the number and of the turn, and what
-    /// it is then in each share.
+    /// The number of the block, where it follows from those of the number and of the iteration, and
+    /// what it is then in each share.
     block: Option<(Parameter, Vec<Expr>)>,
 }
 
-/// The numbers that blocks have in turns, and those of turns and of blocks: of loops around all
-/// stores, and of those that share them.
+/// The numbers that blocks have in turns, and those of iterations and of blocks: of loops around
+/// all stores, and of those that share them.
 fn numbers(core: &Core, common: &[(Parameter, Expr)], shares: Option<&[(Parameter, Expr)]>) -> Vec<Number> {
     let block = |axis: Axis| core.blocks[axis as usize].map(|at| core.variables[at].parameter.clone());
     let mut found = Vec::new();
@@ -193,7 +193,7 @@ fn taken(core: &Core, turns: &[(Parameter, Expr)], axis: Axis, (block, blocks): 
             return None;
         }
         let number = Expr::from(own.clone()).minus(&before)?;
-        // A turn that is always 0 is in no number.
+        // An iteration that is always 0 is in no number.
         backs.push(match turn.facts().greatest() {
             Some(0) => number,
             _ => number.minus(&Stride::times(&Expr::from(turn.clone()), &Expr::from(by))?)?,
@@ -283,9 +283,9 @@ impl Number {
         Some(Case { starts, list })
     }
 
-    /// An expression over this number in the place of block and turn, and of digits of it. With
-    /// parts, these are in the place of the number, and digits of a block or a turn as they are and
-    /// limited indices are written out, too.
+    /// An expression over this number in the place of block and iteration, and of digits of it.
+    /// With parts, these are in the place of the number, and digits of a block or an iteration as
+    /// they are and limited indices are written out, too.
     fn in_terms(&self, core: &Core, share: usize, expr: &Expr, parts: Option<&InParts>) -> Option<Expr> {
         let block = self.block.as_ref();
         if block.is_none() && parts.is_none() {

@@ -1,15 +1,16 @@
-//! Blocks and turns that count the parts of a tensor.
+//! Blocks and iterations that count the parts of a tensor.
 //!
 //! Law: along a mode, variables `v_1, .., v_n` with `factor_1` the side of the part and
 //! `factor_(i+1) = factor_i * extent_i` are the digits of a number, so each number is counted once;
 //! the last may reach past the extent of the mode, and the number must reach it. A variable is the
-//! number of a block or of a turn, or a digit of a number; digits `(number / d) mod m` with `d` and
-//! `m` in a chain determine that number, up to where it is a whole multiple of their product, and a
-//! number that is such a sum again determines its terms. Every axis of the grid with more than one
-//! block has to be determined, and the thread, unless the parts of a block determine it. A number
-//! that clusters take of a count is had by one of them, once, so it determines the cluster: of a
-//! block, its rank is left (`pipeline/deal.rs`). Digits by sizes, if all are in coordinates,
-//! determine their number, and with it the block and the turn that have it (`digits.rs`).
+//! number of a block or of an iteration, or a digit of a number; digits `(number / d) mod m` with
+//! `d` and `m` in a chain determine that number, up to where it is a whole multiple of their
+//! product, and a number that is such a sum again determines its terms. Every axis of the grid with
+//! more than one block has to be determined, and the thread, unless the parts of a block determine
+//! it. A number that clusters take of a count is had by one of them, once, so it determines the
+//! cluster: of a block, its rank is left (`pipeline/deal.rs`). Digits by sizes, if all are in
+//! coordinates, determine their number, and with it the block and the iteration that have it
+//! (`digits.rs`).
 
 use tilewright_layout::symbolic::{Expr, Parameter};
 use tilewright_layout::{Extent, ModePath, Stride};
@@ -63,7 +64,7 @@ struct Search<'c> {
     core: &'c Core,
     tensor: &'c str,
     turns: &'c [(Parameter, Expr)],
-    /// The axes of the grid along which coordinates tell blocks, and the turns that they tell.
+    /// The axes of the grid along which coordinates tell blocks, and the iterations that they tell.
     blocks: [bool; 3],
     told: Vec<Parameter>,
     /// Whether one block stores, which came last: its number is open.
@@ -138,7 +139,7 @@ pub(super) fn counted(
         let count = core.grid[axis as usize].clone().unwrap_or(Expr::from(1));
         let several = count.range().1.is_none_or(|greatest| greatest > 1);
         if several && !search.blocks[axis as usize] {
-            // Blocks that have no turn write nothing.
+            // Blocks that have no iteration write nothing.
             if case.is_some() || turns.iter().any(|(_, count)| !core.is_launched(count)) {
                 return Err(undecided("how many turns a block has depends on its number, which is in no coordinate"));
             }
@@ -290,8 +291,8 @@ impl Search<'_> {
         Ok((terms, count))
     }
 
-    /// Goes from variables to what they are digits of, until only blocks, turns and the thread are
-    /// left.
+    /// Goes from variables to what they are digits of, until only blocks, iterations and the thread
+    /// are left.
     fn resolve(&mut self, mut needs: Vec<Need>) -> Result<(), Doubt> {
         // Each round takes numbers apart that were made of others; there are as many as variables.
         for _ in 0..=self.core.variables.len() {

@@ -1,8 +1,8 @@
 //! Kernels for one list of sizes, of which every store is listed.
 //!
-//! Law: where addresses and predicates follow from the numbers of blocks, threads and turns, what
-//! is listed of each thread is what it stores in every launch. So each element of the layout is
-//! stored by one thread, or the kernel is refused.
+//! Law: where addresses and predicates follow from the numbers of blocks, threads and iterations,
+//! what is listed of each thread is what it stores in every launch. So each element of the layout
+//! is stored by one thread, or the kernel is refused.
 
 use tilewright_layout::{Composed, Layout};
 

@@ -1,8 +1,8 @@
 //! The two barriers of a stage: who waits until it is free or full, and who frees it.
 //!
-//! Law: those who use wait at the full barrier for the parity of their turn, those who fill at the
-//! empty one for the other parity, so that the first turn of a stage waits for nobody. A warp that
-//! is done arrives once at the empty barrier of each block that fills the stage.
+//! Law: those who use wait at the full barrier for the parity of their iteration, those who fill at
+//! the empty one for the other parity, so that the first iteration of a stage waits for nobody. A
+//! warp that is done arrives once at the empty barrier of each block that fills the stage.
 
 use tilewright_layout::symbolic::Expr;
 
@@ -19,7 +19,7 @@ impl Stage<'_> {
     /// Errors: an index with too many terms.
     #[track_caller]
     pub fn acquire(&self) -> Result<(), KernelError> {
-        // Before the first turn of a stage, the phase before the first one counts as over.
+        // Before the first iteration of a stage, the phase before the first one counts as over.
         let one = self.build.core().constant(1, Width::Bits32);
         let parity = {
             let mut core = self.build.core();

@@ -1,6 +1,6 @@
 //! The copies that fill a stage.
 //!
-//! Law: the bytes that a stage waits for are those of the copies that were set off into it, of all
+//! Law: the bytes that a stage waits for are those of the copies that were issued into it, of all
 //! blocks that fill it.
 
 use tilewright_atoms::SwizzleMode;
@@ -44,8 +44,8 @@ impl<'k> Stage<'k> {
     }
 
     /// As [`Stage::load`], into the same place in several blocks of the cluster at once: the
-    /// receivers are the ranks that a layout names, `first` added. Each block of them sets off a
-    /// part of the same size, so that a stage gets one from each, and [`Stage::publish`] expects as
+    /// receivers are the ranks that a layout names, `first` added. Each block of them issues a part
+    /// of the same size, so that a stage gets one from each, and [`Stage::publish`] expects as
     /// many. A stage is free when it is in all receivers: their users release it to all who fill it
     /// ([`Stage::release_to`]).
     ///
@@ -173,8 +173,8 @@ impl<'k> Stage<'k> {
         send().map_err(|refusal: Reason| refusal.at("send", location))
     }
 
-    /// Arrives for the copies that were set off into this stage: it is full when all their bytes
-    /// are there. By the thread that set them off.
+    /// Arrives for the copies that were issued into this stage: it is full when all their bytes are
+    /// there. By the thread that set them off.
     ///
     /// Errors: more bytes than a barrier counts.
     #[track_caller]

@@ -2,9 +2,10 @@
 //!
 //! Law: the first block of a cluster takes numbers of a count in memory, one after another, and
 //! sends each to all blocks of the cluster through a ring. So every number below the end is had by
-//! one cluster, in one of its turns, and by all threads of it in that turn. A cluster that is given
-//! the end or more asks no more. Of n numbers and C clusters the count gives n + C then, each
-//! cluster one of the last C, and begins again after that: the next launch finds it at 0.
+//! one cluster, in one of its iterations, and by all threads of it in that iteration. A cluster
+//! that is given the end or more asks no more. Of n numbers and C clusters the count gives n + C
+//! then, each cluster one of the last C, and begins again after that: the next launch finds it at
+//! 0.
 
 mod refused;
 
@@ -34,8 +35,8 @@ const ROOM: i64 = 2;
 pub struct Deal<'k> {
     build: &'k Build,
     count: Expr,
-    /// How many turns before its own a number is given, and how many are known when a turn begins:
-    /// as many, or one more.
+    /// How many iterations before its own a number is given, and how many are known when an
+    /// iteration begins: as many, or one more.
     ahead: usize,
     known: usize,
     /// The count of the launch, the number after which it begins again, and the end of the numbers.
@@ -44,29 +45,29 @@ pub struct Deal<'k> {
     end: Register,
     numbers: View<'k>,
     cursor: Cursor<'k>,
-    /// The numbers of the next turns: a variable, which the loop carries.
+    /// The numbers of the next iterations: a variable, which the loop carries.
     cell: usize,
 }
 
 /// What a kernel that deals has said of it.
 pub(crate) struct Dealing {
     pub(crate) dealt: Dealt,
-    /// The number of a turn.
+    /// The number of an iteration.
     pub(crate) number: Option<Parameter>,
     turns: bool,
 }
 
-/// A turn of a cluster with a number that it was dealt: see [`Deal::each`].
+/// An iteration of a cluster with a number that it was dealt: see [`Deal::each`].
 pub struct Drawn<'a, 'k> {
     deal: &'a Deal<'k>,
     turn: Expr,
     now: Expr,
     depth: usize,
-    /// The number of the turn that comes as many turns later as are known ahead, once the body has
-    /// wanted it, and whether the next one has been asked for.
+    /// The number of the iteration that comes as many iterations later as are known ahead, once the
+    /// body has wanted it, and whether the next one has been asked for.
     later: RefCell<Option<Expr>>,
     asked: Cell<bool>,
-    /// The last number that was known when the turn began.
+    /// The last number that was known when the iteration began.
     latest: Register,
     stage: Stage<'k>,
 }
@@ -91,7 +92,8 @@ impl Build {
     /// Deals the numbers from 0 to below `count` to the clusters of the launch, or to its blocks,
     /// where they are no clusters: who is done first asks first. Each number is had by one cluster.
     /// So work whose parts take unlike times, or that some processors do faster, ends everywhere at
-    /// once; `ahead` numbers are known before their turns, up to four, for loads to be under way.
+    /// once; `ahead` numbers are known before their iterations, up to four, for loads to be under
+    /// way.
     ///
     /// How many blocks there are, along the first axis alone, how many threads, and how many blocks
     /// a cluster has, was said before. A kernel deals once, outside of roles, loops and conditions.
@@ -135,10 +137,10 @@ impl Build {
         self.dealt(count.into(), [ahead; 2])
     }
 
-    /// As [`Build::deal`], where turns are short: one number more is known, up to three are ahead,
-    /// and the next is asked for where the body says so ([`Drawn::ask`]), or at the end of the
-    /// turn, not when it begins. So nobody waits for an answer from memory before the blocks of a
-    /// cluster have met.
+    /// As [`Build::deal`], where iterations are short: one number more is known, up to three are
+    /// ahead, and the next is asked for where the body says so ([`Drawn::ask`]), or at the end of
+    /// the iteration, not when it begins. So nobody waits for an answer from memory before the
+    /// blocks of a cluster have met.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;
@@ -215,10 +217,10 @@ impl Build {
 }
 
 impl<'k> Deal<'k> {
-    /// The number of one of the first turns, from 0 to before as many as are known ahead: the count
-    /// itself where there is none.
+    /// The number of one of the first iterations, from 0 to before as many as are known ahead: the
+    /// count itself where there is none.
     ///
-    /// Errors: it is not known ahead; it stands in the body of the turns.
+    /// Errors: it is not known ahead; it stands in the body of the iterations.
     #[track_caller]
     pub fn first(&self, turn: usize) -> Result<Expr, KernelError> {
         let location = Location::caller();
@@ -239,7 +241,7 @@ impl<'k> Deal<'k> {
         Ok(core.new_variable(number, greatest, Some(past)))
     }
 
-    /// A turn for each number that this cluster has, the same in all its threads.
+    /// An iteration for each number that this cluster has, the same in all its threads.
     ///
     /// Errors: what the body refuses.
     #[track_caller]
@@ -265,7 +267,7 @@ impl<'k> Deal<'k> {
                 let latest = core.element_register(self.cell, self.known - 1).map_err(at)?;
                 let greatest = self.count.range().1.unwrap_or(i64::MAX).min(i64::from(i32::MAX)) - 1;
                 let now = core.new_variable(now, greatest, Some(self.count.clone()));
-                // Over all clusters, it counts as the turns of one loop do.
+                // Over all clusters, it counts as the iterations of one loop do.
                 let number = now.parameters().into_iter().next();
                 core.turns.extend(number.iter().map(|own| (own.clone(), self.count.clone())));
                 if let Some(dealing) = &mut core.dealt {
@@ -393,7 +395,7 @@ impl<'k> Deal<'k> {
         taken.collect::<Result<_, _>>().map_err(|refusal| refusal.at("deal", Location::caller()))
     }
 
-    /// Waits for the next number; the turns move up by one.
+    /// Waits for the next number; the iterations move up by one.
     fn next(&self, stage: &Stage<'k>) -> Result<Register, KernelError> {
         let number = self.take(stage)?[0];
         self.cursor.advance()?;
@@ -405,19 +407,19 @@ impl<'k> Deal<'k> {
 }
 
 impl<'k> Drawn<'_, 'k> {
-    /// How many turns this cluster has had before.
+    /// How many iterations this cluster has had before.
     pub fn turn(&self) -> &Expr {
         &self.turn
     }
 
-    /// The number of this turn: less than the count, and no other cluster's.
+    /// The number of this iteration: less than the count, and no other cluster's.
     pub fn now(&self) -> &Expr {
         &self.now
     }
 
-    /// The number of the turn that comes as many turns later as was said, or the count where there
-    /// is none. It was asked for at the beginning of the turn, and comes late in it; of
-    /// [`Build::deal_beforehand`], it is known then.
+    /// The number of the iteration that comes as many iterations later as was said, or the count
+    /// where there is none. It was asked for at the beginning of the iteration, and comes late in
+    /// it; of [`Build::deal_beforehand`], it is known then.
     ///
     /// Errors: it stands in a loop or a condition of the body.
     #[track_caller]
@@ -441,10 +443,10 @@ impl<'k> Drawn<'_, 'k> {
     }
 
     /// Asks here for the next number of [`Build::deal_beforehand`]: best where the blocks of the
-    /// cluster have met and have work until the end of the turn.
+    /// cluster have met and have work until the end of the iteration.
     ///
-    /// Errors: it was asked for before in this turn, as [`Build::deal`] does when a turn begins; it
-    /// stands in a loop or a condition of the body.
+    /// Errors: it was asked for before in this iteration, as [`Build::deal`] does when an iteration
+    /// begins; it stands in a loop or a condition of the body.
     #[track_caller]
     pub fn ask(&self) -> Result<(), KernelError> {
         let location = Location::caller();

@@ -107,7 +107,7 @@ fn other_names_wait_for_nothing() {
     assert_eq!(read, WARP);
 }
 
-/// A loop of so many turns that adds up what it loads, so many turns ahead.
+/// A loop of so many iterations that adds up what it loads, so many iterations ahead.
 fn ahead(turns: i64, by: usize) -> Program {
     let (mut k, x, own) = begun(32);
     let (zero, many) = (k.constant(0), k.constant(turns));
@@ -171,9 +171,9 @@ fn copies_are_under_way_until_their_group_is_waited_for() {
     assert_eq!(copies(9), 6 * 2 * WARP);
 }
 
-/// One warp has boxes of 512 bytes brought to a ring of stages, in so many turns, which are passed
-/// over where they are many and the ring is short. It waits in each turn for the box of so many
-/// turns before, or leaves that to others.
+/// One warp has boxes of 512 bytes brought to a ring of stages, in so many iterations, which are
+/// passed over where they are many and the ring is short. It waits in each iteration for the box of
+/// so many iterations before, or leaves that to others.
 fn ring(stages: i64, turns: i64, behind: Option<i64>) -> Program {
     let mut k = Assembler::new(1, 32);
     let x = k.global(Role::Input, Element::U32, 1 << 16);

@@ -103,8 +103,8 @@ impl Walk<'_> {
         self.sums.taken[place].at_most |= open;
     }
 
-    /// One access of an instruction whose lanes have the copy engine move something, or that waits
-    /// for it. `next` is the register behind the address.
+    /// One access of an instruction whose lanes have TMA move something, or that waits for it.
+    /// `next` is the register behind the address.
     fn bulk_access(
         &mut self,
         (place, which): (usize, usize),
@@ -125,7 +125,7 @@ impl Walk<'_> {
             }
             Operation::BulkSend { bytes, .. } if which == 0 => u64::from(*bytes),
             Operation::BarrierWait { .. } => return self.waits_at(access, address, lanes),
-            // Other barriers in memory, and what matrix instructions of four warps read.
+            // Other barriers in memory, and what matrix wgmma read.
             _ => return,
         };
         let tally = &mut self.sums.taken[place].of[0];

@@ -1,4 +1,4 @@
-//! What a walk counted, and how turns of a loop that do the same are multiplied.
+//! What a walk counted, and how iterations of a loop that do the same are multiplied.
 
 use crate::interpret::counts::Tally;
 use crate::interpret::lanes::{Lanes, low};
@@ -27,7 +27,7 @@ pub(in crate::cost) struct Sums {
     pub(in crate::cost) steps: u64,
     /// Whether a condition was not known, so that both sides were walked.
     pub(in crate::cost) both_sides: bool,
-    /// Whether turns of a loop were multiplied.
+    /// Whether iterations of a loop were multiplied.
     pub(in crate::cost) multiplied: bool,
 }
 

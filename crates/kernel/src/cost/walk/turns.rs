@@ -1,8 +1,8 @@
 //! The loops of a walk.
 //!
-//! Law: the turns of a loop are walked one after another. Where the walk may multiply, and what the
-//! loop carries grows by the same in each of its last periods, whole periods are passed over, and
-//! counted as the last ones were. The last turns are walked: they may meet an edge.
+//! Law: the iterations of a loop are walked one after another. Where the walk may multiply, and
+//! what the loop carries grows by the same in each of its last periods, whole periods are passed
+//! over, and counted as the last ones were. The last iterations are walked: they may meet an edge.
 
 use super::sums::{Sums, growth};
 use super::{Uncounted, Walk};
@@ -11,24 +11,24 @@ use crate::interpret::lanes::{Lanes, low, signed};
 use crate::program::WARP_LANES;
 use crate::program::register::Register;
 
-/// Turns of a loop before some are passed over.
+/// Iterations of a loop before some are passed over.
 const TURNS: u64 = 32;
 /// How many there are in a long loop at least.
 const LONG: u64 = 4 * TURNS;
 
-/// What the first turns of a long loop were like.
+/// What the first iterations of a long loop were like.
 #[derive(Default)]
 struct History {
-    /// What the loop carried after each turn; none of what was not known.
+    /// What the loop carried after each iteration; none of what was not known.
     carried: Vec<Vec<Option<Lanes>>>,
-    /// After each turn of the second half: the sums of the nodes in the loop,
+    /// After each iteration of the second half: the sums of the nodes in the loop,
     sums: Vec<Sums>,
     /// and the bytes that were under way.
     under_way: Vec<u64>,
 }
 
 impl Walk<'_> {
-    /// The turns of a loop, with these lanes, and the node behind it.
+    /// The iterations of a loop, with these lanes, and the node behind it.
     pub(super) fn turns(&mut self, turns: &Turns<'_>, mask: u32) -> Result<usize, Uncounted> {
         let step = turns.step;
         let (from, all) = self.extent(turns, mask)?;
@@ -83,7 +83,8 @@ impl Walk<'_> {
         Ok((from, all.saturating_sub(own).div_ceil(clusters)))
     }
 
-    /// Ends a turn: gives what the loop carries its next values, and returns those that are known.
+    /// Ends an iteration: gives what the loop carries its next values, and returns those that are
+    /// known.
     fn carry(&mut self, turns: &Turns<'_>) -> Vec<Option<Lanes>> {
         let step = turns.step;
         // A parallel assignment: the next value of one variable may be the current value of
@@ -102,7 +103,7 @@ impl Walk<'_> {
         next
     }
 
-    /// Passes over the turns of a loop, of so many in all, that do what those before did, and
+    /// Passes over the iterations of a loop, of so many in all, that do what those before did, and
     /// returns how many these are.
     fn pass_over(&mut self, turns: &Turns<'_>, history: &History, all: u64) -> u64 {
         let carried = &turns.step.carried;

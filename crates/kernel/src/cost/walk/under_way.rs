@@ -1,6 +1,6 @@
 //! What a warp has under way of global memory: see [`InFlight`](crate::cost::InFlight).
 //!
-//! Law: bytes are added where a load or a copy is set off, and taken away where the warp waits for
+//! Law: bytes are added where a load or a copy is issued, and taken away where the warp waits for
 //! it, in the order in which the walk executes.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -56,7 +56,8 @@ impl UnderWay {
         self.now
     }
 
-    /// Turns of a loop are passed over, in which boxes go elsewhere: what there was has arrived.
+    /// Iterations of a loop are passed over, in which boxes go elsewhere: what there was has
+    /// arrived.
     pub(super) fn pass_over(&mut self) {
         self.now -= self.boxes.values().map(|(_, bytes)| *bytes).sum::<u64>();
         self.boxes.clear();

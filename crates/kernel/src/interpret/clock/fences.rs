@@ -1,8 +1,8 @@
-//! Fences between accesses of threads and those of the copy engine and of products.
+//! Fences between accesses of threads and those of TMA and of products.
 //!
 //! Law: in shared memory a fence is made by the thread that stored, and known to the one that sets
-//! off the access. In global memory it is made by a thread of the block that sets off the access,
-//! which knows of the store when it makes it; the access is set off by who knows of the fence.
+//! off the access. In global memory it is made by a thread of the block that issues the access,
+//! which knows of the store when it makes it; the access is issued by who knows of the fence.
 
 use std::ops::Range;
 

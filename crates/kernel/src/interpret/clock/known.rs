@@ -20,7 +20,7 @@ pub(in crate::interpret) struct Known {
 }
 
 impl Known {
-    /// Whether what a thread did itself, or set off, was known to be over.
+    /// Whether what a thread did itself, or issued, was known to be over.
     pub(in crate::interpret) fn covers(&self, event: Event) -> bool {
         let agent = event.agent();
         let told = self.told.get(agent).is_some_and(|known| *known >= event.count());
@@ -63,7 +63,7 @@ impl Clocks {
     }
 
     /// What those know who wait for a phase of an object, so many of which are over then: what the
-    /// threads knew that arrived; and of what the threads knew that set off loads, the waits and
+    /// threads knew that arrived; and of what the threads knew that issued loads, the waits and
     /// arrivals alone.
     pub(in crate::interpret) fn of_phase(
         &self,

@@ -70,8 +70,8 @@ pub(super) fn copies_that_are_not_waited_for_are_found() {
     }
 }
 
-/// Stages of a ring of `stages`: each turn waits for the oldest, reads it, and copies anew into the
-/// one read before.
+/// Stages of a ring of `stages`: each iteration waits for the oldest, reads it, and copies anew
+/// into the one read before.
 fn ring(stages: i64, left: u32, barriers: [bool; 2]) -> Assembler {
     let turns = 6;
     let mut k = Assembler::new(1, 64);
@@ -122,7 +122,8 @@ fn ring(stages: i64, left: u32, barriers: [bool; 2]) -> Assembler {
 pub(super) fn rings_of_stages_work() {
     for stages in [2, 3, 4] {
         is_right(&ring(stages, stages as u32 - 2, [true, true]).program());
-        // The barrier of the next turn comes before the next copy over what is read in this one.
+        // The barrier of the next iteration comes before the next copy over what is read in this
+        // one.
         let run = is_right(&ring(stages, stages as u32 - 2, [true, false]).program());
         let (source, target) = (run.tensor::<u32>(0).unwrap(), run.tensor::<u32>(1).unwrap());
         for (at, value) in target.iter().enumerate() {

@@ -227,7 +227,7 @@ pub(super) fn bulk_stores_need_a_fence_of_the_writers() {
 
 #[test]
 pub(super) fn bulk_copies_race_as_others_do() {
-    // The store is set off before the others have written.
+    // The store is issued before the others have written.
     finds(&boxed(Boxed { barrier: false, ..BOXED }), "E1018");
     // Its source is written again before it was read.
     is_right(&boxed(Boxed { reuse: true, ..BOXED }));
@@ -258,7 +258,7 @@ pub(super) fn boxes_are_aligned() {
 
 #[test]
 pub(super) fn a_ring_of_full_and_empty_barriers_works() {
-    // One warp loads, two read; 8 turns through 2 stages.
+    // One warp loads, two read; 8 iterations through 2 stages.
     let program = |released: bool, tells: bool| {
         let (turns, stages) = (8, 2);
         let mut k = Assembler::new(1, 96);

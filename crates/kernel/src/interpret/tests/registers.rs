@@ -8,8 +8,8 @@ use crate::program::memory::Role;
 use crate::program::operation::{Binary, Comparison, Operation};
 use crate::program::register::Width;
 
-/// Threads of groups of four warps, each of which changes its registers to these, one change after
-/// the other: 168 at first for three groups.
+/// Threads of warpgroups, each of which changes its registers to these, one change after the other:
+/// 168 at first for three groups.
 fn shares(groups: &[&[(u32, bool)]]) -> Program {
     let mut k = Assembler::new(1, 128 * groups.len() as u32);
     for (group, changes) in groups.iter().enumerate() {

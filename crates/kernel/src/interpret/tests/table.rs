@@ -12,8 +12,8 @@ use crate::interpret::explanation;
 /// Those that no kernel has by itself: a limit that the caller sets, and a request to stop.
 const NOT_OF_KERNELS: [&str; 2] = ["E1029", "E1032"];
 
-/// Products of four warps: `tests/suite/group_products.rs` and `tests/suite/defects.rs` have three
-/// kernels with each defect.
+/// wgmma products: `tests/suite/group_products.rs` and `tests/suite/defects.rs` have three kernels
+/// with each defect.
 const OF_GROUPS: [&str; 3] = ["E1033", "E1034", "E1039"];
 
 #[test]

@@ -8,8 +8,7 @@ use crate::program::memory::{Access, Space};
 use crate::program::operation::{Binary, Format, Number, Operation, Shuffle, Unary};
 use crate::program::register::Width;
 
-/// A wait leaves fewer groups of products of four warps than these under way (PTX ISA,
-/// `wgmma.wait_group`).
+/// A wait leaves fewer groups of wgmma products than these under way (PTX ISA, `wgmma.wait_group`).
 const GROUPS: u32 = 8;
 
 fn wide(number: Number) -> Option<Width> {

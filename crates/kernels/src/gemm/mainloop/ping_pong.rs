@@ -72,7 +72,7 @@ impl<'k> Order<'k> {
         }
     }
 
-    /// After the last tile: takes the turn that was passed to a group that has no tile left.
+    /// After the last tile: takes the iteration that was passed to a group that has no tile left.
     pub(crate) fn end(&self, k: &'k Build, all: &Expr, group: usize) -> Result<(), KernelError> {
         let Some(turn) = self.turns.get(group) else { return Ok(()) };
         let [first, second] = [self.own(all, 0)?, self.own(all, 1)?];

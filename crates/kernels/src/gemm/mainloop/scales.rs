@@ -168,7 +168,7 @@ impl Ahead {
     }
 }
 
-/// Numbers that are kept in registers from one turn of a loop to the next.
+/// Numbers that are kept in registers from one iteration of a loop to the next.
 struct Kept<'k> {
     fragment: Option<Fragment<'k>>,
     counts: Vec<usize>,

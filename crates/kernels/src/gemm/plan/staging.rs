@@ -25,7 +25,7 @@ const TURNED_BYTES: i64 = 32 << 10;
 
 impl Plan {
     /// In how many parts a tile of D goes through shared memory, and through how many buffers in
-    /// turn.
+    /// iteration.
     pub(crate) fn parts(&self, problem: &Problem, machine: &Machine) -> (i64, i64) {
         match self.uneven_columns(problem, machine) {
             Some(own) => (count(self.tile_of_d(problem)[1], own), 1),

@@ -62,8 +62,8 @@ impl Walk {
         Ok(kept)
     }
 
-    /// Reads the vector of a turn that is so many loads behind the first one of a step. Where it is
-    /// said how many vectors there are, threads may go past them.
+    /// Reads the vector of an iteration that is so many loads behind the first one of a step. Where
+    /// it is said how many vectors there are, threads may go past them.
     fn read<'k>(
         &self,
         k: &'k Build,

@@ -88,7 +88,7 @@ impl Walk {
     }
 }
 
-/// Turns of a body, as a loop where there are several.
+/// Iterations of a body, as a loop where there are several.
 fn turns(k: &Build, count: i64, body: impl FnOnce(Expr) -> Result<(), KernelError>) -> Result<(), KernelError> {
     if count == 1 { body(Expr::from(0)) } else { k.range(count, body) }
 }

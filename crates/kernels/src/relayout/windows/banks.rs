@@ -1,9 +1,9 @@
 //! How often shared memory is read and written for a tile.
 //!
-//! Law: a load or store of a warp takes as many turns of shared memory as the most words of one
-//! bank that its lanes ask for. What is counted is the first load and store of the middle warp of a
-//! block, in the second tile along each axis, so that runs begin inside words and chunks if they do
-//! anywhere.
+//! Law: a load or store of a warp takes as many iterations of shared memory as the most words of
+//! one bank that its lanes ask for. What is counted is the first load and store of the middle warp
+//! of a block, in the second tile along each axis, so that runs begin inside words and chunks if
+//! they do anywhere.
 
 use super::super::Sides;
 use super::Windows;
@@ -31,7 +31,7 @@ impl Windows {
         first..first + BANKS.min(self.threads)
     }
 
-    /// Turns of shared memory for reading one element by all lanes, for each that it takes at
+    /// Iterations of shared memory for reading one element by all lanes, for each that it takes at
     /// least, on average over the elements of a chunk.
     pub(super) fn loads(&self, sides: &Sides) -> f64 {
         let axes = &sides.axes;
@@ -71,7 +71,8 @@ impl Windows {
         sum as f64 / self.chunk as f64 / (bytes as f64 / 4.0).max(1.0)
     }
 
-    /// Turns of shared memory for writing one word by all lanes, for each that it takes at least.
+    /// Iterations of shared memory for writing one word by all lanes, for each that it takes at
+    /// least.
     pub(super) fn stores(&self) -> f64 {
         let words = self.word_bytes / 4;
         let places = self.warp().filter_map(|thread| {

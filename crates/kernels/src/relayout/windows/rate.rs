@@ -27,7 +27,7 @@ const THREADS: [i64; 3] = [128, 256, 512];
 
 /// The tile with the least estimate.
 pub(super) fn best(sides: &Sides) -> Option<Windows> {
-    // No tile takes fewer turns of shared memory than one for each access, so that what shared
+    // No tile takes fewer iterations of shared memory than one for each access, so that what shared
     // memory really takes is counted for few of them.
     let mut rated: Vec<(f64, Windows)> =
         every(sides).into_iter().map(|found| (found.estimate(sides, 1.0, 1.0), found)).collect();
@@ -102,8 +102,8 @@ fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> 
 }
 
 impl Windows {
-    /// How long a move takes with this tile, if shared memory takes so many times as many turns for
-    /// loads and for stores as it takes at least.
+    /// How long a move takes with this tile, if shared memory takes so many times as many
+    /// iterations for loads and for stores as it takes at least.
     fn estimate(&self, sides: &Sides, loads: f64, stores: f64) -> f64 {
         let (axes, extents) = (&sides.axes, &self.tile.extents);
         let (bytes, target) = (i64::from(sides.source.bytes()), i64::from(sides.destination.bytes()));
@@ -217,8 +217,8 @@ impl Windows {
     fn instructions(&self, sides: &Sides) -> f64 {
         let chunk = self.chunk as f64;
         let read = self.sources.count() as f64 * (4.0 + 3.0 * self.words as f64);
-        // Where an element is costs more if both runs share an axis, and is found again if turns
-        // differ.
+        // Where an element is costs more if both runs share an axis, and is found again if
+        // iterations differ.
         let shared = self.tile.destination.iter().any(|axis| self.tile.source.contains(axis));
         let each = match shared || self.phased && self.tile.destination.len() > 1 {
             true if self.front > 0 => 3.0,

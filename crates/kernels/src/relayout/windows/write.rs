@@ -140,7 +140,7 @@ impl<'k> Writer<'k, '_> {
         Ok(if self.sides.source == self.sides.destination { number } else { number.to(self.sides.destination) })
     }
 
-    /// The run of the destination of a thread in a turn.
+    /// The run of the destination of a thread in an iteration.
     fn column_of(&self, turn: &Turn) -> Result<Column<'k>, KernelError> {
         let (list, axes) = (&self.plan.targets.axes, &self.sides.axes);
         let mut digits = Vec::new();
@@ -203,7 +203,7 @@ impl<'k> Writer<'k, '_> {
                     under(both(whole, there(turn)?), &|| moved(&column, number))
                 })
             };
-            // If the plan is `alike`, one condition holds for the chunks of all turns.
+            // If the plan is `alike`, one condition holds for the chunks of all iterations.
             match turns.first().filter(|_| plan.alike) {
                 Some(first) => under(whole(&self.column_of(first)?, given)?, &|| each(true)),
                 None => each(false),

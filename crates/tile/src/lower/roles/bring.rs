@@ -68,7 +68,7 @@ impl<'k> Lowering<'k, '_> {
                         place.during(|| self.bring_ring(body, *ring, (plan, rings, cursors), &mut done))?;
                     }
                 }
-                // What says how many turns there are, and which tile is brought.
+                // What says how many iterations there are, and which tile is brought.
                 Statement::Let { result, operation, operands, place } if plan.places.contains(result) => {
                     let number = place.during(|| self.alone(*result, operation, operands))?;
                     self.values.insert(*result, Own::Numbers(vec![number]));

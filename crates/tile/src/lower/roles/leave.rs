@@ -1,9 +1,9 @@
 //! Results that leave through shared memory.
 //!
 //! Law: a result is written to shared memory as matrices of 8 x 8, strip by strip, in lines of 128
-//! bytes; then the copy engine stores it, while the groups go on. Before the next one is written
-//! there, the one before has been read. A tensor whose lines end inside a chunk of 16 bytes, which
-//! the engine would write whole, is stored by threads.
+//! bytes; then TMA stores it, while the groups go on. Before the next one is written there, the one
+//! before has been read. A tensor whose lines end inside a chunk of 16 bytes, which the engine
+//! would write whole, is stored by threads.
 
 use std::collections::HashMap;
 

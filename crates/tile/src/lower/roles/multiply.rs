@@ -1,6 +1,6 @@
-//! Products of groups of four warps.
+//! Products of warpgroups.
 //!
-//! Law: a product is set off when its factors have come, and its stages are released when it is
+//! Law: a product is issued when its factors have come, and its stages are released when it is
 //! over. A stage of a body in which no product takes it is held for the loops behind, until the
 //! last of these.
 

@@ -1,9 +1,9 @@
-//! A loop whose last product goes on while the next turn begins.
+//! A loop whose last product goes on while the next iteration begins.
 //!
-//! Law: the first turn stands before the loop, up to its last product; each further turn sets off
-//! its first product, then the last one of the turn before, and computes when the first is over.
-//! What depends on the sums waits for the second. Behind the loop stands the last product of the
-//! last turn. Nothing of it is done where there is no turn.
+//! Law: the first iteration stands before the loop, up to its last product; each further iteration
+//! issues its first product, then the last one of the iteration before, and computes when the first
+//! is over. What depends on the sums waits for the second. Behind the loop stands the last product
+//! of the last iteration. Nothing of it is done where there is no iteration.
 
 use tilewright_kernel::{Fragment, KernelError};
 use tilewright_layout::symbolic::Expr;
@@ -13,14 +13,14 @@ use super::super::{Lowering, Own, over};
 use crate::program::{Loop, Operation, Statement, ValueId};
 use crate::roles::Overlap;
 
-/// Which statements of a turn are written.
+/// Which statements of an iteration are written.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Before,
     Behind,
 }
 
-/// Which masks of a turn are whole.
+/// Which masks of an iteration are whole.
 #[derive(Clone, Copy)]
 struct Whole {
     early: bool,
@@ -28,7 +28,7 @@ struct Whole {
 }
 
 impl<'k> Lowering<'k, '_> {
-    /// The values of statements of a turn, but products and tiles that are brought.
+    /// The values of statements of an iteration, but products and tiles that are brought.
     fn part(&mut self, own: &Loop, overlap: &Overlap, part: Part, whole: Whole) -> Result<(), KernelError> {
         for statement in &own.body {
             let Statement::Let { result, operation, operands, place } = statement else { continue };
@@ -65,22 +65,22 @@ impl<'k> Lowering<'k, '_> {
         };
         let early = product(overlap.early).ok_or_else(over)?;
         let late = product(overlap.late).ok_or_else(over)?;
-        // Turns that are written for themselves, the first among them.
+        // Iterations that are written for themselves, the first among them.
         let apart = overlap.masks.first.max(1);
         let k = self.k;
-        // Which turns there are is known for few counts.
+        // Which iterations there are is known for few counts.
         if !self.has(count, apart)? {
             let there = k.index(count)?;
             let some = k.index(&Expr::from(0))?.lt(there);
             return k.when(some, || {
-                // The turns behind the first may be none.
+                // The iterations behind the first may be none.
                 self.turns_of(own, overlap, (&early, &late), (count, 1, apart == 1), carried)
             });
         }
         self.turns_of(own, overlap, (&early, &late), (count, apart, true), carried)
     }
 
-    /// Whether there are as many turns at least.
+    /// Whether there are as many iterations at least.
     fn has(&self, count: &Expr, least: i64) -> Result<bool, KernelError> {
         Ok(Expr::from(least - 1).less(count) == Truth::Proved)
     }
@@ -95,7 +95,7 @@ impl<'k> Lowering<'k, '_> {
     ) -> Result<(), KernelError> {
         let k = self.k;
         let sums = overlap.sums;
-        // What the last product of a turn begins with lies as its sums do.
+        // What the last product of an iteration begins with lies as its sums do.
         let (begun, _) = self.begun(overlap.late, own.initial[sums])?;
         self.turns.insert(own.turn, Expr::from(0));
         for (parameter, fragment) in own.parameters.iter().zip(carried) {
@@ -143,7 +143,7 @@ impl<'k> Lowering<'k, '_> {
             let whole = Whole { early: early_whole, late: true };
             k.range(rest, |at| turn(self, behind(&at, &Expr::from(apart))?, whole))?;
         } else {
-            // Only the last turns are masked: those that the loops before do not cover.
+            // Only the last iterations are masked: those that the loops before do not cover.
             let there = k.index(&rest)?;
             let [none, last] = [0, overlap.masks.last].map(|number| there.like(number as f64));
             let there = k.index_of(there.max(none).min(last))?;
@@ -174,8 +174,8 @@ impl<'k> Lowering<'k, '_> {
         self.set_off(result, operands, (&sums, adds), rows.as_ref())
     }
 
-    /// What a turn hands on: its values, the sums of its last product as far as they are, and the
-    /// factor of that product.
+    /// What an iteration hands on: its values, the sums of its last product as far as they are, and
+    /// the factor of that product.
     fn hand_on(
         &self,
         own: &Loop,
