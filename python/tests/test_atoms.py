@@ -16,7 +16,7 @@ READ, THREADS, ENGINE = "UniversalCopy<uint64_t>", "SM80_CP_ASYNC_CACHEGLOBAL<ui
 WARP, GROUP = "SM80_16x8x16_F32{0}{0}F32_TN", "SM90_64x64x16_F32{0}{0}_SS"
 
 
-def product(element="f16", left="", right="", total="", target=None, shape=(64, 64, 64)):
+def product(element="f16", left="", right="", total="", machine=None, shape=(64, 64, 64)):
     """A product of which each value may be given by an atom."""
     m, n, k = shape
 
@@ -36,7 +36,7 @@ def product(element="f16", left="", right="", total="", target=None, shape=(64, 
         "b": tw.Input(element, "(K,N{div=8}):(N,1)"),
         "d": tw.Output("f32", "(M,N):(N,1)"),
     }
-    return tw.tile(program, grid=(f"ceil(M/{m})", f"ceil(N/{n})"), target=target, **specs)
+    return tw.tile(program, grid=(f"ceil(M/{m})", f"ceil(N/{n})"), machine=machine, **specs)
 
 
 def agrees(kernel, dtype):

@@ -385,11 +385,11 @@ def test_plans_are_for_the_device():
         matrix = ("bf16", [256, 256, 1], [256, 1, 0], 0)
         product = _native.plan_product(matrix, matrix, matrix, PLAIN, target)
         assert ("wgmma" in product.launches[0][0].ptx(target)) == cluster
-    # No block of an A100 holds such a row, so nothing is written.
-    with pytest.raises(tw.LayoutError, match="E0926.*of sm_80 has 166912"):
-        _native.plan_softmax((131072, "bf16", 16, 4096, 131072, 131072), "sm_80").launches[0][0].ptx("sm_80")
+    # No block of an A100 holds such a row, so its plan reads it twice.
+    twice = _native.plan_softmax((131072, "bf16", 16, 4096, 131072, 131072), "sm_80").launches[0][0]
+    assert twice.shared_bytes <= 166912 and ".target sm_80" in twice.ptx("sm_80")
     batch = ("bf16", [256, 256, 2], [256, 1, 65536], 0)
     with pytest.raises(ValueError, match="needs sm_90a"):
         _native.plan_product(batch, batch, batch, PLAIN, "sm_80")
-    with pytest.raises(ValueError, match="no target 'sm_1'"):
+    with pytest.raises(ValueError, match="sm_1"):
         _native.plan_softmax((128, "f32", 16, 1, 128, 128), "sm_1")

@@ -6,8 +6,8 @@
 //! reduced by shuffles alone, and only what is left along W passes a barrier. Runs are computed one
 //! after another, which spares registers.
 //!
-//! * A row of which each lane has four vectors at most is held by one warp, or by fewer lanes, and a block
-//!   has several rows; nothing waits.
+//! * A row of which each lane has four vectors at most is held by one warp, or by fewer lanes, and a
+//!   block has several rows; nothing waits.
 //! * A longer one is held by a block of up to 512 threads, with four vectors of 16 bytes each: few
 //!   enough registers for several blocks at once, whose loads and stores overlap. Of f32 with at
 //!   most one row beside them threads have two, if 512 threads hold a row so.
@@ -383,7 +383,7 @@ impl Rows {
         };
         let threads = self.lanes * self.rows / self.each * self.warps;
         let all = resident_threads(&self.multiprocessor, ROWS.thread_registers[registers]);
-        k.resident((all / threads as u32).max(1))
+        k.resident((all / threads as u32).clamp(1, self.multiprocessor.blocks.max(1)))
     }
 
     /// The number of the first row of this block, in blocks, and which part of it the block has.

@@ -204,6 +204,7 @@ class Language:
         grid: Any = (),
         warps: int | None = None,
         machine: str | None = None,
+        target: str | None = None,
         **specs: Array,
     ) -> Any:
         """A tile program: what a block of threads computes, without a layout.
@@ -211,8 +212,8 @@ class Language:
         ``grid``: how many blocks there are along each axis, expressions of sizes; or a function that
         gives them for the arguments, ``grid=lambda x, y: tw.ceil_div(x.shape[0], 4)``. ``warps``: of a block, where the
         plan should not choose. ``machine``: the card that the kernel is for, as "H200", or one that
-        runs "sm_90a": there warpgroups multiply and TMA loads their operands, where that fits.
-        Without it, the kernel runs on all.
+        runs ``target="sm_90a"``: there warpgroups multiply and TMA loads their operands, where that
+        fits. Without either, the kernel runs on all.
 
         >>> import tilewright as tw
         >>> @tw.tile(grid="ceil(M/4)")
@@ -224,6 +225,9 @@ class Language:
         >>> softmax.check(M=7).compared
         7168
         """
+        if machine is not None and target is not None:
+            raise TypeError("machine and target both say what the kernel is for: give one")
+        machine = target if machine is None else machine
         if function is None:
             return lambda function: TileKernel(function, grid, warps, machine, specs)
         return TileKernel(function, grid, warps, machine, specs)

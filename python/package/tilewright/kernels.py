@@ -45,13 +45,13 @@ class LibraryKernel:
         """Whether it is a tile program."""
         return self.text is not None
 
-    def programs(self, *, type: Any = None, machine: str = "A100", **sizes: int) -> tuple[Program, ...]:
+    def programs(self, *, type: Any = None, machine: str = "A100", target: str | None = None, **sizes: int) -> tuple[Program, ...]:
         """The kernels of its launches, one after another."""
-        return self._launched(type, machine, sizes, False)[1]
+        return self._launched(type, target or machine, sizes, False)[1]
 
-    def show(self, *, type: Any = None, machine: str = "A100", **sizes: int) -> str:
+    def show(self, *, type: Any = None, machine: str = "A100", target: str | None = None, **sizes: int) -> str:
         """The plan, and what each launch takes."""
-        plan, programs, _ = self._launched(type, machine, sizes, False)
+        plan, programs, _ = self._launched(type, target or machine, sizes, False)
         lines = [f"{self.name}: {self.summary}", *(f"  {line}" for line in plan)]
         for program in programs:
             lines.append("")
@@ -60,8 +60,11 @@ class LibraryKernel:
             lines.append(f"  shared       {program.shared_bytes} bytes a block")
         return "\n".join(lines)
 
-    def ptx(self, machine: str = "A100", *, launch: int = 1, type: Any = None, **sizes: int) -> str:
-        """The kernel of a launch as PTX: for a card, as "H200", or one that runs "sm_90a"."""
+    def ptx(
+        self, machine: str = "A100", *, launch: int = 1, type: Any = None, target: str | None = None, **sizes: int
+    ) -> str:
+        """The kernel of a launch as PTX: for a card, as "H200", or one that runs ``target="sm_90a"``."""
+        machine = target or machine
         programs = self._launched(type, machine, sizes, False)[1]
         if not 1 <= launch <= len(programs):
             raise ValueError(f"{self.name} has launches 1 to {len(programs)}, not {launch}")
@@ -103,9 +106,9 @@ class LibraryKernel:
         told = " ".join(f"{name}={size}" for name, size in numbers["sizes"].items())
         return Measured(f"{self.name} {told}\n{text}", numbers)
 
-    def explain(self, machine: str = "A100") -> Explanation:
+    def explain(self, machine: str = "A100", *, target: str | None = None) -> Explanation:
         """Of a tile program, the layout of each value, and why."""
-        tiles = self._kernel.tiles(machine)
+        tiles = self._kernel.tiles(target or machine)
         if tiles is None:
             raise TypeError(f"{self.name} is no tile program, whose layouts are assigned: `show()` says what was planned")
         text, pictures = tiles.explain()

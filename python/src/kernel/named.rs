@@ -148,6 +148,8 @@ impl NamedKernel {
         device: usize,
         repeats: i64,
     ) -> PyResult<(String, Bound<'py, PyDict>)> {
+        // What is asked is refused before a device is looked for.
+        self.plan(py, sizes, element.clone(), "H200", true)?;
         let planned = self.plan(py, sizes, element, &format!("device:{device}"), true)?;
         bench::on_device(py, device, repeats, |device, repeats| tilewright::bench::kernel(device, &planned, repeats))
     }
