@@ -255,7 +255,8 @@ impl Planned {
     /// ```
     /// use tilewright_kernel::interpret::Completion;
     ///
-    /// let plan = tilewright_kernels::named("transpose").unwrap().plan(&[("M", 40), ("N", 24)], None).unwrap();
+    /// let machine = tilewright_kernel::machine::Machine::named("H200").unwrap();
+    /// let plan = tilewright_kernels::named("transpose").unwrap().plan(&machine, &[("M", 40), ("N", 24)], None).unwrap();
     /// let interpreter = plan.interpreter().unwrap();
     /// let first = interpreter.stepper([0, 0, 0], Completion::Late).unwrap().step().unwrap().unwrap();
     /// assert!(!first.executed.is_empty());
@@ -286,7 +287,8 @@ impl Planned {
     /// ```
     /// use tilewright_kernels::named;
     ///
-    /// let planned = named("transpose").unwrap().plan(&[("M", 40), ("N", 70)], None).unwrap();
+    /// let machine = tilewright_kernel::machine::Machine::named("H200").unwrap();
+    /// let planned = named("transpose").unwrap().plan(&machine, &[("M", 40), ("N", 70)], None).unwrap();
     /// let report = planned.check().unwrap();
     /// assert_eq!((report.compared, report.worst), (40 * 70, 0.0));
     /// ```
