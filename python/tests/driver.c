@@ -34,13 +34,15 @@ code cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 6: case 7: *value = 65535; break;
     case 8: *value = 49152; break;
     case 97: *value = 232448; break;
-    /* A multiprocessor: how many, threads, L2, shared memory, registers, blocks; the clock in kHz. */
+    /* A multiprocessor: how many, threads, L2, shared memory, registers, blocks,
+       what is reserved for each; the clock in kHz. */
     case 16: *value = 132; break;
     case 39: *value = 2048; break;
     case 38: *value = 50 << 20; break;
     case 81: *value = 233472; break;
     case 82: *value = 65536; break;
     case 106: *value = 32; break;
+    case 111: *value = 1024; break;
     case 13: *value = 1980000; break;
     case 120: *value = 1; break;
     default: *value = 2147483647; break;

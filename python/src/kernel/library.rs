@@ -89,7 +89,10 @@ pub fn machine(py: Python<'_>, name: &str) -> PyResult<Machine> {
     if let Some(target) = Target::named(name) {
         return Ok(Machine::of_target(target));
     }
-    name.parse().map_err(|unknown: UnknownMachine| PyValueError::new_err(unknown.to_string()))
+    name.parse().map_err(|unknown: UnknownMachine| {
+        let targets = Target::ALL.map(Target::name).join(", ");
+        PyValueError::new_err(format!("{unknown}, and the targets {targets}"))
+    })
 }
 
 /// A plan of one kernel, or of two, of which the second reads what the first one leaves.
