@@ -377,7 +377,7 @@ test("the command serves the page, to its own machine alone", beside, async () =
   assert.ok(readFileSync(join(work, "page.html")).equals(readFileSync(file)));
   const own = spawnSync(command, ["playground", "-o", join(work, "own.html")]);
   if (own.status === 0 && process.env.TILEWRIGHT_PLAYGROUND) assert.ok(readFileSync(join(work, "own.html")).equals(readFileSync(file)), "the page inside the command is another");
-  if (own.status !== 0) assert.match(own.stderr.toString(), /built without the playground.*scripts\/playground/);
+  if (own.status !== 0) assert.match(own.stderr.toString(), /no playground inside.*scripts\/playground/);
   const gone = spawnSync(command, ["playground", "--page", join(work, "gone.html"), "-o", join(work, "x.html")]);
   assert.equal(gone.status, 1);
   assert.match(gone.stderr.toString(), /gone\.html/);
