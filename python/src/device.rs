@@ -78,8 +78,8 @@ struct Ready {
 }
 
 impl Ready {
-    /// Launches the kernel on the memory of arrays that lie as those that it is ready for, each from
-    /// so many elements before its first one on.
+    /// Launches the kernel on the memory of arrays that lie as those that it is ready for, each
+    /// from so many elements before its first one on.
     fn launch<'a>(
         &mut self,
         stream: usize,
@@ -251,7 +251,8 @@ impl Launcher {
         if let Some(known) = locked(&self.ready).iter().rfind(|known| fits(known)) {
             return Ok(known.clone());
         }
-        // Another thread may wait here for the interpreter of Python: it is given no lock meanwhile.
+        // Another thread may wait here for the interpreter of Python: it is given no lock
+        // meanwhile.
         let made = Arc::new(Mutex::new(self.ready_for(py, device, read, given, bits)?));
         let mut ready = locked(&self.ready);
         if ready.len() >= KEPT {
@@ -274,7 +275,8 @@ impl Launcher {
     ) -> PyResult<()> {
         let stream = stream_of(py, device, read)?;
         let ready = self.ready(py, device, read, given, bits)?;
-        // No exception is made under a lock: that may let another thread run, which would wait for it.
+        // No exception is made under a lock: that may let another thread run, which would wait for
+        // it.
         let blocks = locked(&ready).kernel.sizes().grid();
         if let Some(grid) = grid.filter(|grid| *grid != blocks) {
             let name = self.program.get().kernel.name();

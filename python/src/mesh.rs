@@ -129,7 +129,8 @@ impl Mesh {
     }
 
     /// The mesh that a sharding of JAX or PyTorch names, or the text that it prints: the axes of a
-    /// `NamedSharding` or `DTensorSpec`, the last fastest; axes `d0`, `d1`, .. of a `GSPMDSharding`.
+    /// `NamedSharding` or `DTensorSpec`, the last fastest; axes `d0`, `d1`, .. of a
+    /// `GSPMDSharding`.
     #[staticmethod]
     fn from_sharding(sharding: &Bound<'_, PyAny>) -> PyResult<Mesh> {
         let mesh = mesh::Mesh::of_sharding(&said(sharding)?);

@@ -1,8 +1,8 @@
 //! Notes beside answers: warnings, or refusals where the caller is strict.
 //!
 //! Law: what has a note in the language gives the warning `OutsideDomain` here, about the line that
-//! asked; within `with tilewright.strict():` it raises the error E0217. Who asks for nothing outside
-//! pays a comparison of names.
+//! asked; within `with tilewright.strict():` it raises the error E0217. Who asks for nothing
+//! outside pays a comparison of names.
 
 use pyo3::prelude::*;
 use tilewright_notation::{Note, Value, remarks};

@@ -4,7 +4,8 @@
 //! refused, whether it would be read, and its gradient would vanish, or written. A tensor that is
 //! written is marked as written, so that PyTorch notices when a gradient needs what it was before.
 //! Inference tensors are written in inference mode alone, and arrays of JAX never: they do not
-//! change. A tensor whose negation PyTorch has put off is refused, for its memory has other numbers.
+//! change. A tensor whose negation PyTorch has put off is refused, for its memory has other
+//! numbers.
 //!
 //! Nothing is imported: a package whose arrays are met has been imported.
 

@@ -5,8 +5,9 @@
 //! The names of a pattern are all ways to choose, the first choice varying slowest; a name matches
 //! exactly if it is one of them.
 //!
-//! A name with arguments in angle brackets, or in a namespace, is also spelt as a word, with `_` for
-//! `<`, `,` and `::`, which is how the language of layouts names it: `UniversalFMA_F32_F32_F32_F32`.
+//! A name with arguments in angle brackets, or in a namespace, is also spelt as a word, with `_`
+//! for `<`, `,` and `::`, which is how the language of layouts names it:
+//! `UniversalFMA_F32_F32_F32_F32`.
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};

@@ -105,7 +105,8 @@ fn lines(input: impl Read, options: &Options, terminal: &mut Terminal) -> Result
         })?,
         false => batch.run(input, &mut terminal.out, |out, answer| {
             if let Answer::Value(value, [first, ..]) = answer {
-                // The answers of a batch stand beside their lines; a note says which one it is about.
+                // The answers of a batch stand beside their lines; a note says which one it is
+                // about.
                 let (value, message) = (value.to_string(), &first.message);
                 out.flush()?;
                 writeln!(io::stderr(), "note: {value}: {message}")?;

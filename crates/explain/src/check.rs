@@ -62,8 +62,8 @@ pub fn equal(a: &Value, b: &Value) -> Finding {
     }
 }
 
-/// Where two maps over bits differ: in their inputs or outputs, or else first at a power of two, for
-/// they are linear. None for other values.
+/// Where two maps over bits differ: in their inputs or outputs, or else first at a power of two,
+/// for they are linear. None for other values.
 fn linear(a: &Value, b: &Value) -> Option<String> {
     let (x, y) = match (a, b) {
         (Value::Linear(x), Value::Linear(y)) => (x, y),

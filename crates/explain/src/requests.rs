@@ -23,9 +23,9 @@ pub fn count(number: i64, noun: &str) -> String {
     format!("{number} {noun}{ending}")
 }
 
-/// What to say of a swizzle that may count bytes, over elements of so many bits: `S<3,4,3>` is how a
-/// pointer to shared memory has the swizzle that is `S<3,3,3>` in elements of 16 bits. None where it
-/// is no swizzle of 16-byte units, and where elements are bytes.
+/// What to say of a swizzle that may count bytes, over elements of so many bits: `S<3,4,3>` is how
+/// a pointer to shared memory has the swizzle that is `S<3,3,3>` in elements of 16 bits. None where
+/// it is no swizzle of 16-byte units, and where elements are bytes.
 ///
 /// ```
 /// use tilewright_explain::requests::bytes_or_elements;

@@ -79,8 +79,8 @@ impl Device {
         self.compile_text(kernel.program(), &text, options)
     }
 
-    /// Compiles a text for a program: as [`ptx::write`] writes it, or changed by hand. Its entry has
-    /// the name and the parameters of the program. Nothing is shown of what the text does.
+    /// Compiles a text for a program: as [`ptx::write`] writes it, or changed by hand. Its entry
+    /// has the name and the parameters of the program. Nothing is shown of what the text does.
     ///
     /// Errors: the device is older than any target (E0804); as [`Device::load`].
     pub fn compile_text(

@@ -226,8 +226,8 @@ impl Build {
 
     /// Ends the kernel.
     ///
-    /// Errors: an operator was refused; the grid or the number of threads was never said; a body was
-    /// never closed (E0927).
+    /// Errors: an operator was refused; the grid or the number of threads was never said; a body
+    /// was never closed (E0927).
     pub fn close(self) -> Result<Kernel, KernelError> {
         self.complaint()?;
         let (program, outputs) = self.finish()?;
@@ -453,8 +453,8 @@ impl Build {
         read.map_err(|refusal| refusal.at("size", location))
     }
 
-    /// A number of the launch that stands in no layout of a tensor, by its name and what is known of
-    /// it: `k.launched("N{max=1000}")?`.
+    /// A number of the launch that stands in no layout of a tensor, by its name and what is known
+    /// of it: `k.launched("N{max=1000}")?`.
     ///
     /// Errors: the text is no expression.
     #[track_caller]

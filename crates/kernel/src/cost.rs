@@ -57,8 +57,8 @@ pub struct Cost {
     pub occupancy: Occupancy,
     /// Bytes of all tensors, each from its first to its last element, once.
     pub tensor_bytes: u64,
-    /// Bytes of global memory that are under way at once, in the order of the program; none where it
-    /// is not known what the launch executes, or where boxes go.
+    /// Bytes of global memory that are under way at once, in the order of the program; none where
+    /// it is not known what the launch executes, or where boxes go.
     ///
     /// A load counts from its instruction until one of its registers is read, a copy until it is
     /// waited for. The blocks of a multiprocessor are counted with what each of their warps has at
@@ -170,9 +170,9 @@ impl fmt::Display for Uncounted {
     }
 }
 
-/// The part of the time of an operation on f32 that one on a half of a pair of f16 or bf16 takes, at
-/// least: 256 results a cycle of a multiprocessor beside 64, of capability 8.0 (CUDA C++ programming
-/// guide, throughput of arithmetic instructions). Of others it is more.
+/// The part of the time of an operation on f32 that one on a half of a pair of f16 or bf16 takes,
+/// at least: 256 results a cycle of a multiprocessor beside 64, of capability 8.0 (CUDA C++
+/// programming guide, throughput of arithmetic instructions). Of others it is more.
 const PAIR_SHARE: f64 = 0.25;
 
 /// What bounds the time of a launch from below.

@@ -131,8 +131,8 @@ pub enum Reason {
         /// Then.
         second: String,
     },
-    /// E0908: the number of blocks that a view asks for by its tiles is not that of another view, or
-    /// not that of the grid, on which an access before relies.
+    /// E0908: the number of blocks that a view asks for by its tiles is not that of another view,
+    /// or not that of the grid, on which an access before relies.
     Blocks {
         /// The axis of the grid.
         axis: Axis,

@@ -139,8 +139,8 @@ impl Rates {
 pub(crate) const MAX_SHARED: u64 = table::HOPPER.block_shared_bytes as u64;
 
 impl Multiprocessor {
-    /// What a multiprocessor of a target has. Text for `sm_80` runs on later GPUs too, of which some
-    /// have less shared memory: the device refuses a launch there.
+    /// What a multiprocessor of a target has. Text for `sm_80` runs on later GPUs too, of which
+    /// some have less shared memory: the device refuses a launch there.
     ///
     /// ```
     /// use tilewright_kernel::machine::Multiprocessor;
@@ -213,8 +213,8 @@ impl Machine {
         }
     }
 
-    /// The machine that a driver describes: the card of the table with its name, if the driver gives
-    /// it the same multiprocessors; else what the driver says.
+    /// The machine that a driver describes: the card of the table with its name, if the driver
+    /// gives it the same multiprocessors; else what the driver says.
     ///
     /// ```
     /// use tilewright_kernel::machine::Machine;
@@ -246,8 +246,8 @@ impl Machine {
 
     /// How many bytes of loads a multiprocessor must have in flight to keep device memory busy by
     /// loads alone, by Little's law: the bandwidth times the latency, shared by all
-    /// multiprocessors. It takes more where many loads wait for each other, and less where a part of
-    /// the traffic is stores. None where the latency is not known.
+    /// multiprocessors. It takes more where many loads wait for each other, and less where a part
+    /// of the traffic is stores. None where the latency is not known.
     ///
     /// ```
     /// use tilewright_kernel::machine::Machine;

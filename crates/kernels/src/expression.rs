@@ -112,8 +112,8 @@ impl Expression {
         self.unary(Function::Silu)
     }
 
-    /// The number times the share of the normal distribution below it, within 4e-7 of the number; of
-    /// infinities the limit.
+    /// The number times the share of the normal distribution below it, within 4e-7 of the number;
+    /// of infinities the limit.
     #[must_use]
     pub fn gelu(self) -> Expression {
         self.unary(Function::Gelu)

@@ -43,8 +43,8 @@ fn scaled(number: i64, own: u64, timed: u64) -> i64 {
     scaled.clamp(1, i64::MAX.into()) as i64
 }
 
-/// Of softmax and norms of rows: 2026-11-23 to 2026-11-28, `tilewright kernel bench softmax|rms_norm|
-/// layer_norm M=.. N=..`.
+/// Of softmax and norms of rows: 2026-11-23 to 2026-11-28,
+/// `tilewright kernel bench softmax|rms_norm| layer_norm M=.. N=..`.
 pub(crate) struct Rows {
     /// Threads of a block whose warps, or lanes, have rows of their own.
     pub(crate) threads_of_short: i64,
@@ -52,8 +52,8 @@ pub(crate) struct Rows {
     pub(crate) threads_of_several: i64,
     /// Vectors of a thread that stay in registers; more of them are in shared memory.
     pub(crate) register_vectors: i64,
-    /// The most vectors of a thread, of a row that is in registers alone; twice as many where it has
-    /// shared memory.
+    /// The most vectors of a thread, of a row that is in registers alone; twice as many where it
+    /// has shared memory.
     pub(crate) thread_vectors: i64,
     /// Runs of a row that are copied to shared memory as one group.
     pub(crate) runs_of_group: i64,
@@ -68,8 +68,8 @@ pub(crate) struct Rows {
     /// The most numbers of warps that a thread takes by itself: of warps that are a power of two,
     /// and of others.
     pub(crate) numbers_taken: [i64; 2],
-    /// Registers of a thread by which resident blocks are chosen: where it has up to two vectors, up
-    /// to four of f32, and more.
+    /// Registers of a thread by which resident blocks are chosen: where it has up to two vectors,
+    /// up to four of f32, and more.
     pub(crate) thread_registers: [i64; 3],
     /// Clusters of few rows.
     pub(crate) few: FewRows,
@@ -77,8 +77,8 @@ pub(crate) struct Rows {
     pub(crate) persistent: PersistentRows,
 }
 
-/// Of few rows, which leave multiprocessors idle: 1,000 forms of rows of 1 to 128 MiB, 2026-11-29, the
-/// command of [`Rows`].
+/// Of few rows, which leave multiprocessors idle: 1,000 forms of rows of 1 to 128 MiB, 2026-11-29,
+/// the command of [`Rows`].
 pub(crate) struct FewRows {
     /// Up to how many warps a block of a cluster has as few as hold its part of a row that ends
     /// within a run; else as many as the largest of several blocks.
@@ -106,14 +106,14 @@ pub(crate) struct FewRows {
 /// Of persistent clusters that claim rows: 800 forms of rows, 2026-11-28, the command of [`Rows`].
 pub(crate) struct PersistentRows {
     /// From how many bytes of a row on clusters claim rows: of norms with one row of weights, of
-    /// those of f32 that end within a run, of norms with two, and of softmax of f32 that ends within
-    /// a run.
+    /// those of f32 that end within a run, of norms with two, and of softmax of f32 that ends
+    /// within a run.
     pub(crate) row_bytes: i64,
     pub(crate) ragged_row_bytes: i64,
     pub(crate) biased_row_bytes: i64,
     pub(crate) ragged_softmax_bytes: i64,
-    /// Multiprocessors of the card that clusters fill: graphics processing clusters are no multiples
-    /// of a cluster of blocks.
+    /// Multiprocessors of the card that clusters fill: graphics processing clusters are no
+    /// multiples of a cluster of blocks.
     pub(crate) multiprocessors: i64,
     /// Blocks of a cluster, and how many vectors in flight on a multiprocessor the wait of its
     /// blocks for each other is worth.
@@ -128,9 +128,9 @@ pub(crate) struct PersistentRows {
     /// Registers of a thread besides those of its vectors: always, and where rows end within a run.
     pub(crate) other_registers: i64,
     pub(crate) ragged_registers: i64,
-    /// The least vectors in flight on a multiprocessor: of clusters of up to four blocks, which have
-    /// all of rows, of more, of more where rows end within a run, and of softmax of such rows by
-    /// sixteen.
+    /// The least vectors in flight on a multiprocessor: of clusters of up to four blocks, which
+    /// have all of rows, of more, of more where rows end within a run, and of softmax of such rows
+    /// by sixteen.
     pub(crate) vectors_of_few: i64,
     pub(crate) vectors_of_more: i64,
     pub(crate) vectors_of_ragged: i64,
@@ -182,8 +182,9 @@ pub(crate) const ROWS: Rows = Rows {
     },
 };
 
-/// Of reductions along any modes: 39 shapes of a matrix, each in up to eight ways, and rows and whole
-/// tensors of 1 to 512 MiB, 2026-11-28, `tilewright kernel bench sum_columns|argmax_rows|sum_all ..`.
+/// Of reductions along any modes: 39 shapes of a matrix, each in up to eight ways, and rows and
+/// whole tensors of 1 to 512 MiB, 2026-11-28,
+/// `tilewright kernel bench sum_columns|argmax_rows|sum_all ..`.
 pub(crate) struct Reductions {
     /// Up to how many bytes a row is short: a block reads it at once.
     pub(crate) short_row: i64,
@@ -198,8 +199,8 @@ pub(crate) struct Reductions {
     pub(crate) most_loads: i64,
     /// Bytes of the widest strip of results side by side.
     pub(crate) strip: i64,
-    /// Threads of a result of a strip: where a result has no more elements than `few_elements` times
-    /// the blocks, and else.
+    /// Threads of a result of a strip: where a result has no more elements than `few_elements`
+    /// times the blocks, and else.
     pub(crate) strip_threads: [i64; 2],
     pub(crate) few_elements: i64,
     /// Blocks of the card from which on strips are wider than a sector.
@@ -287,8 +288,8 @@ pub(crate) struct Squares {
     pub(crate) elements: i64,
     /// Registers of a thread that iterations squares of two vectors, and of more.
     pub(crate) thread_registers: [i64; 2],
-    /// Up to how many bytes of a tensor small tiles are faster, for elements of one byte and of two,
-    /// beside the L2 cache.
+    /// Up to how many bytes of a tensor small tiles are faster, for elements of one byte and of
+    /// two, beside the L2 cache.
     pub(crate) cached: [i64; 2],
     /// How much of all tiles is elements, at least: of narrow elements, and of words.
     pub(crate) filled: [f64; 2],
@@ -371,8 +372,8 @@ pub(crate) struct WindowTime {
     pub(crate) cached: i64,
     /// Resident blocks of a multiprocessor that are many.
     pub(crate) many_blocks: f64,
-    /// A byte of a line or sector in which a run of the source begins, over the bytes of the run; of
-    /// a line, of a run of the destination.
+    /// A byte of a line or sector in which a run of the source begins, over the bytes of the run;
+    /// of a line, of a run of the destination.
     pub(crate) torn_read: f64,
     pub(crate) torn_line: f64,
     /// Runs of the source, and of the destination, of half of 64 bytes.

@@ -441,7 +441,8 @@ pub fn named(name: &str) -> Result<&'static Entry, PlanError> {
 const MAX_SIZE: i64 = 1 << 40;
 
 impl Entry {
-    /// The kernel for a machine, these sizes and this type; those that are not given are the entry's own.
+    /// The kernel for a machine, these sizes and this type; those that are not given are the
+    /// entry's own.
     ///
     /// Errors: a size or a type that it does not have; a size that is not positive, is given twice,
     /// or is not admitted by the kernel; as the planner.

@@ -12,8 +12,8 @@
 //!
 //! A row that the registers and shared memory of a block hold, or of a cluster of blocks, is read
 //! once and written once, and kept there as it was read. A longer one is read twice. Where a block
-//! has one long row, weights would be read as often as rows: so clusters are persistent: they keep their part of
-//! the weights in registers, and claim rows.
+//! has one long row, weights would be read as often as rows: so clusters are persistent: they keep
+//! their part of the weights in registers, and claim rows.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
@@ -94,8 +94,8 @@ impl Norm {
 }
 
 /// A kernel that divides each row of a matrix `(M,N)` by the root of the mean of its squares, and
-/// multiplies it by weights, if the norm has them. There is no bias. A length and a type stand for a
-/// contiguous matrix, and a number for the norm with it below the root.
+/// multiplies it by weights, if the norm has them. There is no bias. A length and a type stand for
+/// a contiguous matrix, and a number for the norm with it below the root.
 ///
 /// ```
 /// use tilewright_kernel::Element;

@@ -127,8 +127,8 @@ mod tests {
         Machine::named("H200").unwrap()
     }
 
-    /// Columns of a tensor in the cache are combined by the block that read them, where it reads them
-    /// sooner than others would leave theirs.
+    /// Columns of a tensor in the cache are combined by the block that read them, where it reads
+    /// them sooner than others would leave theirs.
     #[test]
     fn short_columns_in_the_cache_have_no_shares() {
         let plan = |statistic, m: i64, n: i64| {

@@ -160,8 +160,8 @@ impl Sides {
 }
 
 /// A kernel that moves a tensor of `source` elements under the layout `from` to one of
-/// `destination` elements under `to`. Tiles are as large as leaves each multiprocessor of the machine
-/// two or more.
+/// `destination` elements under `to`. Tiles are as large as leaves each multiprocessor of the
+/// machine two or more.
 ///
 /// Both layouts have the same number of elements, and stay inside their tensors, which begin at
 /// offset 0. `to` is injective; `from` may repeat elements. An index goes through both shapes with

@@ -6,8 +6,8 @@
 //! reduced by shuffles alone, and only what is left along W passes a barrier. Runs are computed one
 //! after another, which spares registers.
 //!
-//! * A row of which each lane has four vectors at most is held by one warp, or by fewer lanes, and a
-//!   block has several rows; nothing waits.
+//! * A row of which each lane has four vectors at most is held by one warp, or by fewer lanes, and
+//!   a block has several rows; nothing waits.
 //! * A longer one is held by a block of up to 512 threads, with four vectors of 16 bytes each: few
 //!   enough registers for several blocks at once, whose loads and stores overlap. Of f32 with at
 //!   most one row beside them threads have two, if 512 threads hold a row so.
@@ -178,8 +178,8 @@ impl Rows {
         Rows::in_blocks(machine, matrix, (blocks, warps), (vectors, vectors - kept)).map(Some)
     }
 
-    /// One row for so many blocks and warps of each, whose threads have so many vectors of 16 bytes,
-    /// of which so many are in shared memory.
+    /// One row for so many blocks and warps of each, whose threads have so many vectors of 16
+    /// bytes, of which so many are in shared memory.
     ///
     /// Errors: a layout is not representable.
     fn in_blocks(
@@ -376,8 +376,8 @@ impl Rows {
         }
         let registers = match self.vectors {
             1..=2 => 0,
-            // Elements of 16 bits take more registers while they are computed with, and so do weights
-            // with a bias.
+            // Elements of 16 bits take more registers while they are computed with, and so do
+            // weights with a bias.
             3..=4 if self.element == Element::F32 && self.beside < 2 => 1,
             _ => 2,
         };

@@ -8,7 +8,8 @@
 //! sums of powers go to the other warps together, at one barrier, and a factor rescales powers to
 //! the greatest of the row. Where threads have more than 32 numbers, powers are computed twice, as
 //! keeping them takes more registers than the elements themselves; but persistent clusters keep
-//! them. A longer row is read twice; in the first pass the sum of a thread is corrected whenever a greater number comes.
+//! them. A longer row is read twice; in the first pass the sum of a thread is corrected whenever a
+//! greater number comes.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
@@ -92,8 +93,8 @@ pub(crate) fn persistent_softmax(persistent: &Persistent) -> Result<Planned, Pla
 }
 
 /// Rows in registers: each thread raises powers of its part against its own greatest number, once,
-/// and keeps them. Meanwhile shuffles find the greatest of the warp. A factor rescales powers to the
-/// greatest of the row, over their sum.
+/// and keeps them. Meanwhile shuffles find the greatest of the warp. A factor rescales powers to
+/// the greatest of the row, over their sum.
 fn keeping_powers<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>, y: &View<'k>) -> Result<(), KernelError> {
     let most = together(held.runs(k), Reduction::Maximum)?.to(Element::F32)?;
     let least = k.number_of(Element::F32, LEAST);

@@ -30,8 +30,8 @@ pub struct LocalPart {
     pub modes: Vec<LocalMode>,
 }
 
-/// The positions of a mode that are on a device: those of nested loops from `first` on. A loop of no
-/// position says that there are none.
+/// The positions of a mode that are on a device: those of nested loops from `first` on. A loop of
+/// no position says that there are none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalMode {
     /// The first position.

@@ -1,12 +1,12 @@
 //! Two layouts of one tensor, side by side.
 //!
 //! Law: the index of an element is cut into *digits* on which both layouts are linear. In each mode
-//! the chains of prefix products of both are refined where they divide each other; where they do not
-//! (2 * 3 beside 3 * 2), the elements between two products that both have are one digit whose
+//! the chains of prefix products of both are refined where they divide each other; where they do
+//! not (2 * 3 beside 3 * 2), the elements between two products that both have are one digit whose
 //! positions are listed. A mode that is uneven in one layout is one digit: of the positions that a
-//! device of each has together, which are a run, or else of listed positions. An element lies in the part of a device of each layout when each digit says so, so
-//! what two devices share is a product over digits: starting places and modes, nothing that grows
-//! with the tensor.
+//! device of each has together, which are a run, or else of listed positions. An element lies in
+//! the part of a device of each layout when each digit says so, so what two devices share is a
+//! product over digits: starting places and modes, nothing that grows with the tensor.
 
 use crate::error::MeshError;
 use crate::held::Held;

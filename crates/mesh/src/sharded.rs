@@ -18,8 +18,8 @@
 //! ```
 //!
 //! The sizes of the modes may be less than their leaves have positions (`uneven.rs`). Then the last
-//! devices hold less, or nothing. Their memory is a part of that of a full device, or it is *packed*:
-//! its strides are those of the device's own extents, in the same order.
+//! devices hold less, or nothing. Their memory is a part of that of a full device, or it is
+//! *packed*: its strides are those of the device's own extents, in the same order.
 
 use std::fmt;
 

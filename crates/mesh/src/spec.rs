@@ -6,10 +6,10 @@
 //! axes that cut one mode the first is slowest. In memory the elements of a device lie row by row.
 //!
 //! What is read this way is written the same way. Both forms say less than a layout: they are
-//! refused where an axis is used in part, and (in JAX) where elements of a device lie apart, and for
-//! sums. DTensor cuts a mode into parts that are rounded up, so that the last devices have less, or
-//! nothing; their memory is packed. JAX refuses a mode that its axes do not cut into equal parts
-//! ([`MeshError::Uneven`]).
+//! refused where an axis is used in part, and (in JAX) where elements of a device lie apart, and
+//! for sums. DTensor cuts a mode into parts that are rounded up, so that the last devices have
+//! less, or nothing; their memory is packed. JAX refuses a mode that its axes do not cut into equal
+//! parts ([`MeshError::Uneven`]).
 
 mod cut;
 mod sharding;
@@ -292,8 +292,8 @@ impl ShardedLayout {
     }
 }
 
-/// What cuts each mode, the slowest first: axes, or none for elements of a device; and the axes along
-/// which summands lie.
+/// What cuts each mode, the slowest first: axes, or none for elements of a device; and the axes
+/// along which summands lie.
 type Cuts = (Vec<Vec<Option<usize>>>, Vec<usize>);
 
 /// That no axis stands twice.

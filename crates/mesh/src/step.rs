@@ -197,8 +197,8 @@ impl Exchange {
         }
     }
 
-    /// What a step is called of whose layouts one gives devices unequal parts: messages are compared
-    /// with the parts of their devices, and devices without elements are left out.
+    /// What a step is called of whose layouts one gives devices unequal parts: messages are
+    /// compared with the parts of their devices, and devices without elements are left out.
     fn kind_of_uneven(&self, traffic: &Traffic) -> Kind {
         let [from, to] = &self.holders;
         let sizes = |holders: &Holders, layout: &ShardedLayout| -> Vec<i64> {

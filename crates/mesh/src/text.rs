@@ -4,8 +4,9 @@
 //! sharded := layout [ ('of' | 'packed') sizes ] [ 'copied' layout ] [ 'summed' layout ] [ 'at' term { '+' term } ]
 //! ```
 //!
-//! Behind `of` stand the sizes of the modes where devices hold unequal parts, `((3,4),7):((7,1@tp),1)
-//! of (10,7)`. With `packed`, a device that holds less has the strides of its own extents.
+//! Behind `of` stand the sizes of the modes where devices hold unequal parts,
+//! `((3,4),7):((7,1@tp),1) of (10,7)`. With `packed`, a device that holds less has the strides of
+//! its own extents.
 //!
 //! A layout is shape:stride. A stride is a step along offsets, `8`, or along an axis of the mesh,
 //! `1@tp`; a shape alone is compact in the memory of a device. Behind `at` stand the first offset

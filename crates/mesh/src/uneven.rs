@@ -1,10 +1,11 @@
 //! Modes that a mesh cuts into parts of unequal sizes.
 //!
-//! Law: an uneven mode has its elements first and then the axes that cut it, the fastest first. From
-//! the slowest axis on, each cuts the positions that are there into as many parts as it has devices,
-//! of which each but the last ones has the quotient, rounded up; the last ones have less, or nothing.
-//! This is how `torch.chunk` cuts, and DTensor's `Shard`, axis after axis. `(3,4)` of the size 10 has
-//! parts of 3, 3, 3 and 1; `(2,3,2)` of 7 is cut into 4 and 3, and these into 2, 2, 0 and 1, 1, 1.
+//! Law: an uneven mode has its elements first and then the axes that cut it, the fastest first.
+//! From the slowest axis on, each cuts the positions that are there into as many parts as it has
+//! devices, of which each but the last ones has the quotient, rounded up; the last ones have less,
+//! or nothing. This is how `torch.chunk` cuts, and DTensor's `Shard`, axis after axis. `(3,4)` of
+//! the size 10 has parts of 3, 3, 3 and 1; `(2,3,2)` of 7 is cut into 4 and 3, and these into 2, 2,
+//! 0 and 1, 1, 1.
 //!
 //! Where every quotient is exact, that is a layout as any other.
 

@@ -1,6 +1,7 @@
 //! Programs to begin with.
 //!
-//! Law: every program has sizes at which a check finds nothing, and large ones at which it is timed.
+//! Law: every program has sizes at which a check finds nothing, and large ones at which it is
+//! timed.
 
 /// A program of the library.
 ///

@@ -1,6 +1,6 @@
-//! A GEMM in six steps, from one thread per element to a warp-specialized kernel with TMA and wgmma:
-//! `D(m,n) = sum over k of A(m,k) * B(n,k)`, bf16 with f32 accumulators, for any M, and for K and N
-//! that are multiples of 8. The book's chapter "A GEMM, step by step" explains it.
+//! A GEMM in six steps, from one thread per element to a warp-specialized kernel with TMA and
+//! wgmma: `D(m,n) = sum over k of A(m,k) * B(n,k)`, bf16 with f32 accumulators, for any M, and for
+//! K and N that are multiples of 8. The book's chapter "A GEMM, step by step" explains it.
 //!
 //! The interpreter checks every step. On a machine with a Hopper GPU the program also times each
 //! step at the given size, and compares elements of D with sums in f64.
@@ -131,7 +131,8 @@ fn warps() -> Built {
         let tiles_a = a.local_tile((128, 32), k.block("(y,_)")?)?;
         let tiles_b = b.local_tile((128, 32), k.block("(x,_)")?)?;
         let part = d.local_tile((128, 128), k.block("(y,x)")?)?.partition_mma(&warps.mma, Operand::C)?;
-        // The swizzle permutes chunks of 16 bytes by row, so that eight rows are in different banks.
+        // The swizzle permutes chunks of 16 bytes by row, so that eight rows are in different
+        // banks.
         let tile = "S<2,3,3> o 0 o (128,32):(32,1)";
         let (shared_a, shared_b) = (k.shared_of(Element::Bf16, tile)?, k.shared_of(Element::Bf16, tile)?);
         let accumulator = part.fragment_of(Element::F32)?;

@@ -307,9 +307,9 @@ fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memo
     Ok((count, worst))
 }
 
-/// Runs a tile program on a device, as it is planned for a machine: at the sizes `checked`, where what it
-/// leaves is compared with what the program means, and at `sizes`, which are timed `repeats` times
-/// beside a copy of as many bytes.
+/// Runs a tile program on a device, as it is planned for a machine: at the sizes `checked`, where
+/// what it leaves is compared with what the program means, and at `sizes`, which are timed
+/// `repeats` times beside a copy of as many bytes.
 ///
 /// ```
 /// use tilewright::{bench, gpu::Device, tile};

@@ -3,8 +3,8 @@
 //! Law: a line for what moves data, multiplies, waits or decides, with its operands: the tile of a
 //! tensor that it reads or writes, the threads that do so, and the bytes of each (`tiles`). What
 //! registers and shared memory hold is told by the tensors that it came from. Arithmetic on data is
-//! counted by operation; that on indices and conditions is left out. Equal lines, and equal groups of
-//! lines, that follow each other stand once, with their number.
+//! counted by operation; that on indices and conditions is left out. Equal lines, and equal groups
+//! of lines, that follow each other stand once, with their number.
 
 pub mod tiles;
 mod words;

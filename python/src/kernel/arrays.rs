@@ -208,7 +208,8 @@ pub fn is_empty(array: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(Array::of(array)?.is_empty())
 }
 
-/// What tells arrays apart for a kernel: the types of their elements, extents and strides, as bytes.
+/// What tells arrays apart for a kernel: the types of their elements, extents and strides, as
+/// bytes.
 #[pyfunction]
 pub fn array_key<'py>(py: Python<'py>, arrays: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyBytes>> {
     let mut key: SmallVec<[u8; 256]> = SmallVec::new();

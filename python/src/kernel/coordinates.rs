@@ -65,7 +65,8 @@ impl Coordinates {
         python(py, Value::from(AnyTree::from(run(py, move |room| Ok(room.coordinates(own)?.shape()))?)))
     }
 
-    /// The coordinate of an index, or at a coordinate of the part; a part where `None` leaves modes.
+    /// The coordinate of an index, or at a coordinate of the part; a part where `None` leaves
+    /// modes.
     fn __getitem__<'py>(&self, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, own, at) = (at.py(), self.handle, operand::coordinate(at)?);
         if at.leaves().contains(&Slot::All) {

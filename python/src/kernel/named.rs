@@ -139,7 +139,8 @@ impl NamedKernel {
         }
     }
 
-    /// Runs a planned kernel on a device, compares what it leaves with its definition, and times it.
+    /// Runs a planned kernel on a device, compares what it leaves with its definition, and times
+    /// it.
     fn bench<'py>(
         &self,
         py: Python<'py>,

@@ -249,8 +249,8 @@ pub fn known_coordinate(object: &Bound<'_, PyAny>) -> PyResult<Coord> {
     }
 }
 
-/// That a value is not known while a kernel is traced; the error has the names of its sizes, which a
-/// kernel may be traced for.
+/// That a value is not known while a kernel is traced; the error has the names of its sizes, which
+/// a kernel may be traced for.
 fn unknown(py: Python<'_>, what: &str, value: &Value) -> PyErr {
     let error =
         PyTypeError::new_err(format!("expected {what} whose numbers are known, not the {} {value}", value.kind()));

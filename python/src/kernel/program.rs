@@ -201,8 +201,8 @@ impl Program {
         outputs.map(|own| (own.tensor.clone(), own.written == Written::Once)).collect()
     }
 
-    /// What is done with each tensor: whether it is read, whether it is written, and the fewest bytes
-    /// that an instruction takes of it; 0 where none is.
+    /// What is done with each tensor: whether it is read, whether it is written, and the fewest
+    /// bytes that an instruction takes of it; 0 where none is.
     fn uses(&self) -> Vec<(bool, bool, u32)> {
         self.kernel.program().uses().iter().map(|own| (own.read, own.written, own.fewest_bytes)).collect()
     }

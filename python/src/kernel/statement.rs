@@ -316,8 +316,8 @@ pub fn copy_tile(
     })
 }
 
-/// `D = A B + C` of parts of one tiled product, D and C possibly the same. B has N before K. A and B
-/// may be in memory.
+/// `D = A B + C` of parts of one tiled product, D and C possibly the same. B has N before K. A and
+/// B may be in memory.
 #[pyfunction]
 pub fn mma(
     tiled_mma: &Bound<'_, TiledMma>,

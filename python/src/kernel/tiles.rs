@@ -164,8 +164,8 @@ impl TileProgram {
         }
     }
 
-    /// Runs the program on a device, for which it is compiled: at the sizes `checked`, where what it
-    /// leaves is compared with what it means, and at those that are timed.
+    /// Runs the program on a device, for which it is compiled: at the sizes `checked`, where what
+    /// it leaves is compared with what it means, and at those that are timed.
     fn bench<'py>(
         &self,
         py: Python<'py>,

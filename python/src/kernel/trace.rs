@@ -432,8 +432,8 @@ thread_local! {
     static TILES: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Says that this thread begins to write a tile program of a name; without one, that the last one is
-/// written.
+/// Says that this thread begins to write a tile program of a name; without one, that the last one
+/// is written.
 #[pyfunction]
 #[pyo3(signature = (begins))]
 pub fn writes_tiles(begins: Option<&str>) {

@@ -112,8 +112,8 @@ pub fn gemm<'py>(
     Ok(made)
 }
 
-/// A product with an extent of 0: C has no elements, or its sums are of nothing, so that it is `beta`
-/// times what it was.
+/// A product with an extent of 0: C has no elements, or its sums are of nothing, so that it is
+/// `beta` times what it was.
 fn of_nothing<'py>(
     py: Python<'py>,
     made: &Bound<'py, Tensor>,

@@ -1,10 +1,10 @@
 //! `tilewright gemm --random`: products by chance, checked.
 //!
-//! Law: what is multiplied follows from a number alone: a problem (`random/problem.rs`) or a list of
-//! problems (`random/list.rs`), and what its numbers are like. So does its plan: that of the model
-//! for most, and any of the candidates for the others. On a device each is run once, D poisoned
-//! before, and elements by chance are compared with sums in f64; every byte beside D, beside what is
-//! kept and behind the workspace is as it was. Without one the interpreter runs
+//! Law: what is multiplied follows from a number alone: a problem (`random/problem.rs`) or a list
+//! of problems (`random/list.rs`), and what its numbers are like. So does its plan: that of the
+//! model for most, and any of the candidates for the others. On a device each is run once, D
+//! poisoned before, and elements by chance are compared with sums in f64; every byte beside D,
+//! beside what is kept and behind the workspace is as it was. Without one the interpreter runs
 //! small problems, and all elements are compared. Of these a third is long along K and has few
 //! stages, so that rings go round several times and tails are loaded alone.
 

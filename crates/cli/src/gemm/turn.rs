@@ -2,8 +2,8 @@
 //!
 //! Law: all that is compared has turns of one kind: as many repetitions, behind as long a rest.
 //! Before what is timed the device has something to do, so that it does not wait for the host's
-//! first call: the same work, or, behind a rest, where one repetition outlasts a turn, a loop of one
-//! thread. A repetition would leave it a device as warm as without the rest.
+//! first call: the same work, or, behind a rest, where one repetition outlasts a turn, a loop of
+//! one thread. A repetition would leave it a device as warm as without the rest.
 
 use std::time::Duration;
 
@@ -32,8 +32,8 @@ struct Loop {
     sum: Memory,
 }
 
-/// How often work that takes so many seconds is repeated in a turn, and whether a loop stands before
-/// it, not the work itself.
+/// How often work that takes so many seconds is repeated in a turn, and whether a loop stands
+/// before it, not the work itself.
 fn shape(seconds: f64, rest: bool) -> (usize, bool) {
     let length = if rest { SHORT_TURN } else { TURN };
     let count = ((length / seconds) as usize).clamp(1, 10_000);

@@ -1,8 +1,8 @@
-//! Tile programs by name: listed, shown, written as PTX, checked, costed and timed as the kernels of
-//! the library are.
+//! Tile programs by name: listed, shown, written as PTX, checked, costed and timed as the kernels
+//! of the library are.
 //!
-//! Law: a name is that of a kernel of the library first, then that of a tile program of the library,
-//! then a file. `NAME.tile` is the tile program where both have one.
+//! Law: a name is that of a kernel of the library first, then that of a tile program of the
+//! library, then a file. `NAME.tile` is the tile program where both have one.
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -88,7 +88,8 @@ impl Tile {
         Ok(self.program.compile_for(machine)?)
     }
 
-    /// The sizes that are given, and those of the program where none are: small ones, or large ones.
+    /// The sizes that are given, and those of the program where none are: small ones, or large
+    /// ones.
     fn sizes(&self, given: &[(String, i64)], large: bool) -> Sizes {
         let entry = self.entry.filter(|_| given.is_empty());
         let own = entry.into_iter().flat_map(|entry| entry.sizes.iter().zip(entry.large));

@@ -90,8 +90,8 @@ impl Child {
     }
 }
 
-/// The exit status that says of a process how it ended: its own, or 128 and the number of the signal
-/// that ended it, as shells do.
+/// The exit status that says of a process how it ended: its own, or 128 and the number of the
+/// signal that ended it, as shells do.
 fn passed_on(status: ExitStatus) -> u8 {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {

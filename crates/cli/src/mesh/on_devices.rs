@@ -78,8 +78,8 @@ fn numbers_of(bytes: &[u8], element: Element) -> Vec<f64> {
     }
 }
 
-/// The machine for which work is planned: the first device. Where there is none, opening the devices
-/// says so later, after what is refused on any machine.
+/// The machine for which work is planned: the first device. Where there is none, opening the
+/// devices says so later, after what is refused on any machine.
 pub fn first_machine() -> Machine {
     let first = Device::open(0).and_then(|device| device.machine());
     first.unwrap_or_else(|_| Machine::of_target(Target::Sm90a))

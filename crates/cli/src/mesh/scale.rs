@@ -93,8 +93,8 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     Ok(terminal.prose(&text)?)
 }
 
-/// The plans of all moves, made side by side. A bar says how far they have come: a plan takes as long
-/// as its devices have pairs.
+/// The plans of all moves, made side by side. A bar says how far they have come: a plan takes as
+/// long as its devices have pairs.
 fn planned(options: &Options, machine: &Machine) -> Result<Vec<Row>, MeshError> {
     let moves = options.devices.iter().flat_map(|devices| (0..MOVES.len()).map(move |at| (*devices, at)));
     let moves: Vec<(i64, usize)> = moves.collect();

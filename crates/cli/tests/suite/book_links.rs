@@ -2,8 +2,8 @@
 //! command computes stands a link with the same program and the same choices, and the page of
 //! errors has every error with links for its examples.
 //!
-//! `TRYCMD=overwrite cargo test -p tilewright-cli --test suite book_links` writes the links anew. That
-//! the playground answers them, and draws the pictures of the book byte for byte, is asked by
+//! `TRYCMD=overwrite cargo test -p tilewright-cli --test suite book_links` writes the links anew.
+//! That the playground answers them, and draws the pictures of the book byte for byte, is asked by
 //! `playground/tests/engine.test.mjs`.
 
 use std::fmt::Write as _;

@@ -1,6 +1,7 @@
 //! Every console block of the documents, of the book and of `tests/cmd` prints what it says.
 //!
-//! `TRYCMD=overwrite cargo test -p tilewright-cli --test suite console` writes down what is printed now.
+//! `TRYCMD=overwrite cargo test -p tilewright-cli --test suite console` writes down what is printed
+//! now.
 
 #[test]
 fn console_blocks() {

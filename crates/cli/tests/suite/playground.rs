@@ -1,5 +1,5 @@
-//! The playground's server, over sockets, with limits of memory and descriptors set for its process:
-//! it goes on serving whoever asks properly, and neither ends, hangs nor spins.
+//! The playground's server, over sockets, with limits of memory and descriptors set for its
+//! process: it goes on serving whoever asks properly, and neither ends, hangs nor spins.
 
 #![cfg(target_os = "linux")]
 

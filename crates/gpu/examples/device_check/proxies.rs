@@ -1,8 +1,8 @@
 //! Global memory that threads and the copy engine write and read in one launch.
 //!
 //! Law: behind a fence for global memory a bulk load has what threads of either block of a cluster
-//! stored before, and behind the end of a bulk store threads read what it wrote over their stores, in
-//! every turn. Each turn has other numbers, so what an earlier one left shows.
+//! stored before, and behind the end of a bulk store threads read what it wrote over their stores,
+//! in every turn. Each turn has other numbers, so what an earlier one left shows.
 
 use tilewright_gpu::{Device, DeviceTensor};
 use tilewright_kernel::interpret::Interpreter;

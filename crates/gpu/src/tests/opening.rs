@@ -35,8 +35,8 @@ fn drivers_that_will_not_do() {
     assert!(refusal(|books| books.init = 777).to_string().ends_with("the driver said error 777 (777)"));
 }
 
-/// A device is its card of the table where the driver gives it the same multiprocessors, and what the
-/// driver says elsewhere.
+/// A device is its card of the table where the driver gives it the same multiprocessors, and what
+/// the driver says elsewhere.
 #[test]
 fn a_device_is_a_machine() {
     let card = Machine::named("H200").unwrap();

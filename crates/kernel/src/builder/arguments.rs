@@ -1,7 +1,7 @@
 //! What statements take: coordinates, tiles and shapes, as the tuples of a Rust program.
 //!
-//! Text is for layouts whose sizes have names. Everything else is a value: `(64, 64)` is a tile, and
-//! `(.., .., k_tile)` is a coordinate of which the first two modes stay.
+//! Text is for layouts whose sizes have names. Everything else is a value: `(64, 64)` is a tile,
+//! and `(.., .., k_tile)` is a coordinate of which the first two modes stay.
 
 use std::ops::RangeFull;
 

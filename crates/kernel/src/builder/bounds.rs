@@ -85,17 +85,17 @@ impl Core {
         Ok(self.pure(less(Number::I64), [a, b], Width::Predicate))
     }
 
-    /// The known term of a number and the rest, where both take part in a comparison with `b` by way
-    /// of [`room`](Core::room): the term is below the greatest room, and neither the rest nor `b` is
-    /// negative, so 64 bits hold their difference.
+    /// The known term of a number and the rest, where both take part in a comparison with `b` by
+    /// way of [`room`](Core::room): the term is below the greatest room, and neither the rest nor
+    /// `b` is negative, so 64 bits hold their difference.
     fn apart(&self, a: &Expr, b: &Expr) -> Option<(i32, Expr)> {
         let known = i32::try_from(constant_term(a)?).ok().filter(|known| *known < i32::MAX)?;
         let base = a.minus(&Expr::from(i64::from(known)))?;
         (self.is_natural(&base) && self.is_natural(b)).then_some((known, base))
     }
 
-    /// The difference of two numbers in 32 bits: the least or the greatest of them where it does not
-    /// fit. Accesses that differ by known numbers share it, so each takes a comparison alone.
+    /// The difference of two numbers in 32 bits: the least or the greatest of them where it does
+    /// not fit. Accesses that differ by known numbers share it, so each takes a comparison alone.
     fn room(&mut self, from: &Expr, to: &Expr) -> Result<Register, Reason> {
         let (from, to) = (self.lower(from, Width::Bits64)?, self.lower(to, Width::Bits64)?);
         let mut room = self.pure(Operation::Binary(Binary::Subtract, Number::I64), [to, from], Width::Bits64);

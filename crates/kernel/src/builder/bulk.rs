@@ -51,8 +51,8 @@ impl Build {
     /// ```
     ///
     /// Errors: sizes or types differ; the tile does not lie in shared memory as boxes of the tensor
-    /// lie; what is not shown to be aligned; a row that is not shown to end at a chunk (E0923), or a
-    /// coordinate that is not shown to be 0 or more (E0903).
+    /// lie; what is not shown to be aligned; a row that is not shown to end at a chunk (E0923), or
+    /// a coordinate that is not shown to be 0 or more (E0903).
     #[track_caller]
     pub fn store_bulk<'k>(&'k self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
         let location = Location::caller();

@@ -5,8 +5,8 @@
 //! carries, or that the condition chooses; a value that the body does not change stays what it was.
 //!
 //! A body is opened and closed. [`Build::open_loop`] and its like give a guard, and what is written
-//! until the guard is closed or dropped belongs to the body. A method that takes a closure opens the
-//! body, calls the closure and closes the body.
+//! until the guard is closed or dropped belongs to the body. A method that takes a closure opens
+//! the body, calls the closure and closes the body.
 
 use tilewright_layout::symbolic::{Expr, Facts, Parameter, Symbolic};
 
@@ -327,8 +327,8 @@ impl<'k> OpenBody<'k> {
     /// Ends the body of [`Build::open_when`], and opens one for the threads in which the condition
     /// is false.
     ///
-    /// Errors: it is no body of `open_when`, or has another one already (E0910); a body within it is
-    /// open (E0927).
+    /// Errors: it is no body of `open_when`, or has another one already (E0910); a body within it
+    /// is open (E0927).
     pub fn otherwise(mut self) -> Result<OpenBody<'k>, KernelError> {
         let Some(mut body) = self.body.take() else { return Ok(self) };
         if body.then.is_some() || !matches!(body.begun.statement, "when" | "choose") {

@@ -1,9 +1,9 @@
 //! Tiled copies.
 //!
-//! Law: element `i` of the destination becomes element `i` of the source, of the parts that a thread
-//! has of both. The atom of the copy says which instruction moves it, and where both ends lie
-//! decides how many elements it takes. Nothing is written that is not shown to exist, or asked for
-//! by a predicate of its own edge; in shared memory all that a copy writes exists.
+//! Law: element `i` of the destination becomes element `i` of the source, of the parts that a
+//! thread has of both. The atom of the copy says which instruction moves it, and where both ends
+//! lie decides how many elements it takes. Nothing is written that is not shown to exist, or asked
+//! for by a predicate of its own edge; in shared memory all that a copy writes exists.
 
 use tilewright_atoms::{CopyAtom, CopyEnd};
 
@@ -122,8 +122,8 @@ impl Build {
     /// Copies a tile: each thread what the tiled copy gives it (CuTe `copy(tiled_copy, src, dst)`).
     ///
     /// Source and destination are two tiles in memory, or two parts of this thread: what
-    /// [`View::partition`] returned, which is not partitioned again, or a fragment beside either. An
-    /// instruction alone ([`CopyAtom`]) copies parts. An asynchronous instruction
+    /// [`View::partition`] returned, which is not partitioned again, or a fragment beside either.
+    /// An instruction alone ([`CopyAtom`]) copies parts. An asynchronous instruction
     /// (`SM80_CP_ASYNC`) returns at once; see [`Build::commit_async`].
     ///
     /// ```
@@ -280,7 +280,8 @@ impl Build {
                         }
                         let fragment = from.fragment_like(from.element)?;
                         from.read_if(conditions.as_ref(), &fragment, bits, edge)?;
-                        // The fragment has the shape of the source; indices count the same elements.
+                        // The fragment has the shape of the source; indices count the same
+                        // elements.
                         to.write_if(conditions.as_ref(), &fragment, bits, edge)
                     }
                     Kind::Async { bits, past_first_level } => {
@@ -314,8 +315,8 @@ impl Build {
         }
     }
 
-    /// `cp.async` of parts. The destination is written whatever the predicate says, with zeros where
-    /// it is false, so all of it exists.
+    /// `cp.async` of parts. The destination is written whatever the predicate says, with zeros
+    /// where it is false, so all of it exists.
     pub(super) fn copy_async<'k>(
         &'k self,
         atom: &CopyAtom,

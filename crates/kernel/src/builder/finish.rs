@@ -15,8 +15,8 @@ use crate::program::register::Register;
 use crate::program::scalar::Scalar;
 use crate::program::{Instruction, Step};
 
-/// The numbers of the launch: those of the layouts of tensors, and those that stand in no layout and
-/// are computed with, or say how many blocks there are.
+/// The numbers of the launch: those of the layouts of tensors, and those that stand in no layout
+/// and are computed with, or say how many blocks there are.
 pub(super) fn sizes(core: &Core) -> Vec<Parameter> {
     let of_scalar = |scalar: &Scalar| match scalar {
         Scalar::Size { value, .. } => value.parameters(),

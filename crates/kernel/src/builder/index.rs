@@ -77,8 +77,8 @@ impl Core {
         block
     }
 
-    /// How many blocks the grid has along an axis: what the author has said. Else the launch says it,
-    /// for a view that is cut at the block later may tell another number than one before.
+    /// How many blocks the grid has along an axis: what the author has said. Else the launch says
+    /// it, for a view that is cut at the block later may tell another number than one before.
     pub(crate) fn grid_size(&mut self, axis: Axis) -> Expr {
         let said = self.said[axis as usize];
         if let Some(count) = self.grid[axis as usize].clone().filter(|_| said) {
@@ -142,8 +142,8 @@ impl Core {
         }
     }
 
-    /// Takes the number of tiles of a view that is cut at the block for the number of blocks, unless
-    /// the author says another one.
+    /// Takes the number of tiles of a view that is cut at the block for the number of blocks,
+    /// unless the author says another one.
     pub(crate) fn infer_blocks(&mut self, axis: Axis, count: &Expr) -> Result<(), Reason> {
         match &self.grid[axis as usize] {
             None => {

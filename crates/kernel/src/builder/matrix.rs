@@ -136,11 +136,11 @@ impl Build {
     /// `D = A B + C` of fragments `(V,M,K)`, `(V,N,K)` and `(V,M,N)` of one tiled product, `D` and
     /// `C` possibly the same (CuTe `gemm(tiled_mma, D, A, B, C)`). B has N before K, as everywhere.
     ///
-    /// A and B may be in memory: as tiles `(M,K)` and `(N,K)`, or as what [`View::partition_mma`](super::View::partition_mma)
-    /// returned. They are loaded first, but for atoms of a warpgroup: `SM90_64xNxK_.._SS` reads A
-    /// and B from shared memory, and D and C are one fragment; with `_RS`, A is a fragment. The
-    /// products of a statement are a group that goes on behind the threads' backs: see
-    /// [`Build::wait_mma`].
+    /// A and B may be in memory: as tiles `(M,K)` and `(N,K)`, or as what
+    /// [`View::partition_mma`](super::View::partition_mma) returned. They are loaded first, but for
+    /// atoms of a warpgroup: `SM90_64xNxK_.._SS` reads A and B from shared memory, and D and C are
+    /// one fragment; with `_RS`, A is a fragment. The products of a statement are a group that goes
+    /// on behind the threads' backs: see [`Build::wait_mma`].
     ///
     /// Errors: shapes do not fit each other or the atom; types are not those of the atom; an
     /// operand is the part of another product, or of another operand; the atom is no instruction

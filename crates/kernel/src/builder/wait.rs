@@ -40,9 +40,9 @@ impl Build {
 
     /// What this thread has done in global memory, and what it knows others to have done, comes
     /// before asynchronous accesses of its block that follow: bulk loads of what was stored or
-    /// added to in this launch, and bulk stores over it (`fence.proxy.async.global`, sm_90). A thread
-    /// of the block that sets the copy off makes it, after the barrier that orders the stores before.
-    /// Behind the launch that stored, no fence is needed.
+    /// added to in this launch, and bulk stores over it (`fence.proxy.async.global`, sm_90). A
+    /// thread of the block that sets the copy off makes it, after the barrier that orders the
+    /// stores before. Behind the launch that stored, no fence is needed.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret};

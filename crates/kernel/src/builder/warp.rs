@@ -10,8 +10,8 @@ use crate::program::operation::Shuffle;
 use crate::program::{Location, Source};
 
 impl Build {
-    /// A number of another lane, whose number is one's own XOR the mask: a warp has 32 lanes, so the
-    /// mask is from 0 to 31.
+    /// A number of another lane, whose number is one's own XOR the mask: a warp has 32 lanes, so
+    /// the mask is from 0 to 31.
     ///
     /// ```
     /// use tilewright_kernel::{Build, Kernel, KernelError, interpret};

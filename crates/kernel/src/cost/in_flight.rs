@@ -7,16 +7,16 @@
 //!   under way until the warp executes an instruction that reads one of its registers, or until all
 //!   of them are written again. Putting registers side by side, taking them apart, and carrying a
 //!   value to the next iteration of a loop read nothing: they give registers other names.
-//! * An asynchronous copy takes the same of what it reads, and is under way until a wait that leaves
-//!   fewer groups than were committed since.
+//! * An asynchronous copy takes the same of what it reads, and is under way until a wait that
+//!   leaves fewer groups than were committed since.
 //! * A box of TMA takes all of its bytes, what is past the edges of the tensor included. It is
 //!   under way until its warp waits at the barrier at which it arrives, or has another box brought
 //!   to the same place: then somebody else has waited. A box for several blocks of a cluster counts
 //!   once, for the block that asks for it.
 //!
-//! Of each warp the most at a time counts, then the sum over the warps of a block, and of the blocks
-//! that were walked the one with the most. A multiprocessor has that as often as it has blocks: as
-//! many as it holds, and no more than there are if the grid is dealt out evenly.
+//! Of each warp the most at a time counts, then the sum over the warps of a block, and of the
+//! blocks that were walked the one with the most. A multiprocessor has that as often as it has
+//! blocks: as many as it holds, and no more than there are if the grid is dealt out evenly.
 //!
 //! So it is the most that there can be of a program whose order is kept. An assembler may issued
 //! loads earlier than the program does, and then there is more. A barrier ends no load. Not counted

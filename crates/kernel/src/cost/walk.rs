@@ -8,8 +8,8 @@
 //!
 //! Memory orders nothing here, so warps go one after another. What lanes exchange is known where
 //! what they hold is (`walk/lanes.rs`): so a warp goes through its own role alone. A condition that
-//! is not known goes both ways, with all lanes; what stands there counts as done at most, and as not
-//! done at least.
+//! is not known goes both ways, with all lanes; what stands there counts as done at most, and as
+//! not done at least.
 
 mod lanes;
 mod memory;

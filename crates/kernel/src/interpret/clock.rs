@@ -6,8 +6,8 @@
 //! its asynchronous copies, the reading of its bulk stores and their writing, and, where arrivals
 //! at barriers of other blocks tell no more, what it reads itself, and its waits for phases and
 //! arrivals (`phases.rs`); the objects at which bulk loads arrive, and the phases that are over
-//! there; and the count of the launch (`arrivals.rs`). What an agent does in the background is known
-//! to a thread that waits for it, and to those that this thread tells.
+//! there; and the count of the launch (`arrivals.rs`). What an agent does in the background is
+//! known to a thread that waits for it, and to those that this thread tells.
 //!
 //! Threads that left a barrier together share one clock; each has its own counts besides, so a
 //! barrier costs one pass over the agents.

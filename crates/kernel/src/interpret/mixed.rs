@@ -1,12 +1,13 @@
 //! Atomic operations of several kinds at one element.
 //!
-//! Law: two atomic operations that nothing orders may come in either order, and that is no race. But
-//! the element has one value afterwards only if they commute: sums with sums, minima with minima,
-//! and so on; minima with maxima where no minimum is below a maximum; bits that are set with bits
-//! that are kept, where they are others. Operations of two kinds that do not commute are reported
-//! unless they are ordered, whether the two orders differ for the values of this run or not. Sums of
-//! floating-point numbers count as commuting with each other: the order of additions is open, and
-//! their tensors are not compared. Exchanges among themselves are left to that comparison.
+//! Law: two atomic operations that nothing orders may come in either order, and that is no race.
+//! But the element has one value afterwards only if they commute: sums with sums, minima with
+//! minima, and so on; minima with maxima where no minimum is below a maximum; bits that are set
+//! with bits that are kept, where they are others. Operations of two kinds that do not commute are
+//! reported unless they are ordered, whether the two orders differ for the values of this run or
+//! not. Sums of floating-point numbers count as commuting with each other: the order of additions
+//! is open, and their tensors are not compared. Exchanges among themselves are left to that
+//! comparison.
 //!
 //! Of each kind a cell keeps the last operation of each thread and the values of all: operations of
 //! one thread are ordered, so who knows of the last one knows of all.

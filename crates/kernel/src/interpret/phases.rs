@@ -9,9 +9,9 @@
 //! * what completes phase `p + 1` knows of the wait;
 //! * who arrives in it, or issues a bulk load that arrives in it, knows that phase `p - 1` is over.
 //!
-//! ARCHITECTURE.md shows why these three are enough. What is known is said in `clock/known.rs`: here
-//! arrivals that pass on no data count too. A thread that knows of all arrivals of a phase without
-//! bytes knows that the phase is over.
+//! ARCHITECTURE.md shows why these three are enough. What is known is said in `clock/known.rs`:
+//! here arrivals that pass on no data count too. A thread that knows of all arrivals of a phase
+//! without bytes knows that the phase is over.
 
 use super::clock::{Clock, Clocks, Event, Known};
 use super::finding::{Defect, PhaseFault};

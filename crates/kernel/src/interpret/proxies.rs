@@ -1,9 +1,9 @@
 //! Global memory that both threads and TMA touch.
 //!
 //! Law: what a bulk copy reads or replaces in global memory was not written by an ordinary store or
-//! an atomic operation, by `cp.async` nor by a bulk copy of another block, unless a fence for global
-//! memory stands between: made by a thread of the block that sets the bulk copy off, which knew of
-//! the write, and known to the thread that sets it off.
+//! an atomic operation, by `cp.async` nor by a bulk copy of another block, unless a fence for
+//! global memory stands between: made by a thread of the block that sets the bulk copy off, which
+//! knew of the write, and known to the thread that sets it off.
 //!
 //! PTX has accesses of two kinds, the generic proxy and the asynchronous one, and each block an
 //! asynchronous proxy of its own. An access in one is ordered before an access in another only by a

@@ -42,8 +42,8 @@ impl Card {
 }
 
 /// Compute capability 9.0: Hopper Tuning Guide, "Occupancy" and "Unified Shared Memory/L1/Texture
-/// Cache": 64 warps, 32 blocks, 64 Ki registers, 228 KiB of shared memory, 227 of a block, 1 reserved
-/// for each block.
+/// Cache": 64 warps, 32 blocks, 64 Ki registers, 228 KiB of shared memory, 227 of a block, 1
+/// reserved for each block.
 pub(super) const HOPPER: Multiprocessor = Multiprocessor {
     threads: 2048,
     blocks: 32,
@@ -69,13 +69,13 @@ pub(super) const ADA: Multiprocessor = Multiprocessor { blocks: 24, ..AMPERE_86 
 /// Compute capability 10.0: Blackwell Tuning Guide, the same sections: as 9.0.
 const BLACKWELL: Multiprocessor = HOPPER;
 
-/// Compute capability 12.0: Blackwell Tuning Guide, the same sections: 48 warps, 32 blocks, 99 KiB of
-/// shared memory of a block. The guide's 128 KiB are shared memory and L1 cache together; drivers
-/// give 102,400 bytes of shared memory.
+/// Compute capability 12.0: Blackwell Tuning Guide, the same sections: 48 warps, 32 blocks, 99 KiB
+/// of shared memory of a block. The guide's 128 KiB are shared memory and L1 cache together;
+/// drivers give 102,400 bytes of shared memory.
 const BLACKWELL_120: Multiprocessor = Multiprocessor { blocks: 32, ..AMPERE_86 };
 
-/// NVIDIA A100 (SXM, 80 GB). Multiprocessors, clock, L2 cache and rates: NVIDIA A100 Tensor Core GPU
-/// Architecture whitepaper. Bandwidth: A100 80GB data sheet.
+/// NVIDIA A100 (SXM, 80 GB). Multiprocessors, clock, L2 cache and rates: NVIDIA A100 Tensor Core
+/// GPU Architecture whitepaper. Bandwidth: A100 80GB data sheet.
 pub(super) const A100: Card = Card {
     name: "A100",
     capability: (8, 0),
@@ -144,8 +144,8 @@ const A10: Card = Card {
     },
 };
 
-/// NVIDIA GeForce RTX 4090. NVIDIA Ada GPU Architecture whitepaper: all; f64 has 1/64 of the rate of
-/// f32.
+/// NVIDIA GeForce RTX 4090. NVIDIA Ada GPU Architecture whitepaper: all; f64 has 1/64 of the rate
+/// of f32.
 pub(super) const RTX_4090: Card = Card {
     name: "RTX 4090",
     capability: (8, 9),
@@ -169,7 +169,8 @@ pub(super) const RTX_4090: Card = Card {
 
 /// NVIDIA L4. Bandwidth and rates: L4 data sheet, whose matrix rates are those of sparse operands,
 /// twice these. L2 cache: NVIDIA Ada GPU Architecture whitepaper. 58 multiprocessors, of 256
-/// operations a cycle each, give the f32 rate at the boost clock of 2040 MHz. f64 as on the RTX 4090.
+/// operations a cycle each, give the f32 rate at the boost clock of 2040 MHz. f64 as on the RTX
+/// 4090.
 const L4: Card = Card {
     name: "L4",
     capability: (8, 9),
@@ -228,8 +229,8 @@ pub(super) const H200: Card = Card { name: "H200", bandwidth: 4.8e12, latency: S
 
 /// NVIDIA B200 (SXM). L2 cache: Blackwell Tuning Guide. Multiprocessors: what the driver gives.
 /// Bandwidth: NVIDIA Blackwell Architecture Technical Brief, up to 8 TB/s; drivers give 7.7. Rates:
-/// the eighth part of an HGX B200, Blackwell data sheet. Clock: the one at which its f32 rate holds, of
-/// 256 operations a cycle of each multiprocessor.
+/// the eighth part of an HGX B200, Blackwell data sheet. Clock: the one at which its f32 rate
+/// holds, of 256 operations a cycle of each multiprocessor.
 const B200: Card = Card {
     name: "B200",
     capability: (10, 0),

@@ -76,7 +76,8 @@ impl Program {
         self.instructions().filter_map(Instruction::needs).map(|(target, _)| target).fold(cluster, Target::max)
     }
 
-    /// Whether a target has every instruction of the program, and as much shared memory for a block.
+    /// Whether a target has every instruction of the program, and as much shared memory for a
+    /// block.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, ptx::Target};

@@ -1,8 +1,8 @@
-//! Kernels whose grid is not the number of tiles of their tensors: stencils with halos, convolutions
-//! with padding, and rows by offsets.
+//! Kernels whose grid is not the number of tiles of their tensors: stencils with halos,
+//! convolutions with padding, and rows by offsets.
 //!
-//! Law: what the author says of the grid decides. Each access is inside its tensor for all sizes, is
-//! predicated at both edges, or is refused; results are those of plain loops over padded arrays.
+//! Law: what the author says of the grid decides. Each access is inside its tensor for all sizes,
+//! is predicated at both edges, or is refused; results are those of plain loops over padded arrays.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;

@@ -1,9 +1,9 @@
 //! Waits for phases of barriers in memory: each sees its phase in every execution, or is found,
 //! whatever the timing of the run is.
 //!
-//! Law: a wait for a phase comes before the next phase is over, and after the one before is. Kernels
-//! in which something orders it so are right at every size; kernels in which timing alone does are
-//! found under every schedule.
+//! Law: a wait for a phase comes before the next phase is over, and after the one before is.
+//! Kernels in which something orders it so are right at every size; kernels in which timing alone
+//! does are found under every schedule.
 
 use tilewright_kernel::interpret::{Interpreter, Schedule};
 use tilewright_kernel::program::operation::Axis;

@@ -160,7 +160,8 @@ fn a_bulk_copy_of_what_threads_wrote_needs_a_fence_in_its_block() {
             }
             for fence in [None, Early, Stranger, Shared, Late] {
                 let kernel = crossed(first, Way::Bulk, loads, fence).unwrap();
-                // A barrier of the pages of shared memory stands between, and tells of the stranger.
+                // A barrier of the pages of shared memory stands between, and tells of the
+                // stranger.
                 let told = fence == Stranger && !loads;
                 assert_eq!(found(&kernel), if told { vec![] } else { vec!["E1019"] }, "{first:?} {loads} {fence:?}");
             }
@@ -281,8 +282,8 @@ fn between_blocks_of_a_cluster_the_fence_is_in_the_block_that_copies() {
     }
 }
 
-/// Each of four blocks leaves 64 numbers, in an output or added to a tensor, and the last one copies
-/// those of block 2 by the copy engine.
+/// Each of four blocks leaves 64 numbers, in an output or added to a tensor, and the last one
+/// copies those of block 2 by the copy engine.
 fn last(output: bool, before: bool, behind: bool) -> Result<Kernel, KernelError> {
     Kernel::build("last", |k| {
         let layout = "(64,1,4):(1,64,64)";

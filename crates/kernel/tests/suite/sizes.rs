@@ -1,9 +1,9 @@
 //! Sizes that 32 bits with a sign do not hold: a launch counts them in 64 bits, or is refused by
 //! their name.
 //!
-//! Law: no launch that is accepted has a number that a thread reads as another one. So at sizes from
-//! 2^31 on a kernel that only finds elements is as right as below, and one that counts turns, hands
-//! a size to arithmetic or names boxes by coordinates is refused.
+//! Law: no launch that is accepted has a number that a thread reads as another one. So at sizes
+//! from 2^31 on a kernel that only finds elements is as right as below, and one that counts turns,
+//! hands a size to arithmetic or names boxes by coordinates is refused.
 
 use tilewright_kernel::interpret::{Interpreter, SetupError};
 use tilewright_kernel::{Build, Element, Kernel, KernelError};

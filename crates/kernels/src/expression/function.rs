@@ -23,9 +23,9 @@ pub(super) enum Function {
     GeluTanh,
 }
 
-/// The tail of the normal distribution above `x >= 0` is two to the power of this polynomial, within
-/// 1.2e-7 up to [`TAIL_END`]: fitted to the logarithm, weighted by the tail, with a first coefficient
-/// that halves numbers near 0 exactly.
+/// The tail of the normal distribution above `x >= 0` is two to the power of this polynomial,
+/// within 1.2e-7 up to [`TAIL_END`]: fitted to the logarithm, weighted by the tail, with a first
+/// coefficient that halves numbers near 0 exactly.
 const TAIL: [f64; 7] = [
     -1.0,
     -1.151_116_859_596_666,

@@ -83,7 +83,8 @@ fn greatest(element: Element) -> f64 {
 /// farther away.
 pub(crate) fn distance(element: Element, found: u64, wanted: f64, bound: f64) -> Option<f64> {
     let (number, greatest) = (value(element, found), greatest(element));
-    // Integers and floating-point numbers of 8 bits end at their greatest number, others at infinity.
+    // Integers and floating-point numbers of 8 bits end at their greatest number, others at
+    // infinity.
     let wanted = match ends(element) {
         Some([least, most]) => wanted.clamp(least, most),
         None if element.bits() == 8 => wanted.clamp(-greatest, greatest),

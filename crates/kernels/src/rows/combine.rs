@@ -1,9 +1,9 @@
 //! Reductions of the rows that a block holds, and the results that are written.
 //!
 //! Law: numbers of threads are combined within their warp by shuffles. What the warps of a row have
-//! goes through shared memory, behind one barrier, and each warp combines it for itself: of few warps
-//! each thread, of many the lanes, each with the numbers of one. Blocks of a cluster write theirs
-//! into each other's shared memory.
+//! goes through shared memory, behind one barrier, and each warp combines it for itself: of few
+//! warps each thread, of many the lanes, each with the numbers of one. Blocks of a cluster write
+//! theirs into each other's shared memory.
 
 use tilewright_kernel::program::operation;
 use tilewright_kernel::{Build, Distributed, Distribution, Element, Flag, KernelError, Num, Reduction, View};

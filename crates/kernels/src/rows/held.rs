@@ -1,4 +1,5 @@
-//! What a block has of its rows while it computes: registers, and shared memory that cp.async fills.
+//! What a block has of its rows while it computes: registers, and shared memory that cp.async
+//! fills.
 //!
 //! Law: each thread copies those 16 bytes of a run that it reads itself, so no thread waits for the
 //! copies of others.
@@ -85,7 +86,8 @@ impl Rows {
         self.stored == 0 && (self.warps > 1 || spare)
     }
 
-    /// Weights or a bias, `(1,N)`. They are in a cache near by, and most of them are read late. As much as registers hold is read at once, before threads wait for each other.
+    /// Weights or a bias, `(1,N)`. They are in a cache near by, and most of them are read late. As
+    /// much as registers hold is read at once, before threads wait for each other.
     pub(crate) fn beside<'k>(&self, k: &'k Build, row: &View<'k>) -> Result<Beside<'k>, KernelError> {
         let [_, part] = self.at(k)?;
         let (tile, held) = (self.cut(row, 1, [Expr::from(0), part])?, self.run.reduced(&[0])?);

@@ -111,8 +111,8 @@ mod tests {
     use super::*;
     use crate::{Norm, PlanError, Planned, layer_norm, rms_norm, softmax};
 
-    /// Parts of wider matrices, into parts of others, and norms without weights, without a bias, and
-    /// without both.
+    /// Parts of wider matrices, into parts of others, and norms without weights, without a bias,
+    /// and without both.
     #[test]
     fn rows_of_any_pitch_are_normalised() {
         let (norm, h200) = (Norm::new(1e-5), &Machine::named("H200").unwrap());
@@ -136,7 +136,8 @@ mod tests {
                 check(planned, columns);
             }
         }
-        // Rows that a block, a cluster or the largest block holds, persistent clusters, and rows that are read twice.
+        // Rows that a block, a cluster or the largest block holds, persistent clusters, and rows
+        // that are read twice.
         let rows = |columns, x, y| RowMatrix::new(columns, Element::F32).pitched(x, y).with_rows(2);
         check(softmax(h200, rows(8192, 8200, 8192)), 8192);
         check(rms_norm(h200, rows(16_384, 16_388, 16_392), norm.without_weights()), 16_384);

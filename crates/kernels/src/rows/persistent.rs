@@ -4,10 +4,10 @@
 //! part of every row. Multiprocessors are not equally fast, and a cluster that has some for itself
 //! claims more rows. Weights are read once, and stay in registers. A thread copies what it reads
 //! itself, so no thread waits for the copies of others; a run of a row that has been read for the
-//! last time makes room for the same run of a later row. Blocks send what they find in a row to each
-//! other by bulk copies that arrive at an mbarrier, so no stores are waited for; the lanes of each
-//! warp combine it. There is room for the numbers of two rows: a block that sends those of a row
-//! knows that all blocks have read those of the row before the last.
+//! last time makes room for the same run of a later row. Blocks send what they find in a row to
+//! each other by bulk copies that arrive at an mbarrier, so no stores are waited for; the lanes of
+//! each warp combine it. There is room for the numbers of two rows: a block that sends those of a
+//! row knows that all blocks have read those of the row before the last.
 
 mod shape;
 

@@ -2,8 +2,8 @@
 //!
 //! Many rows, of which each multiprocessor has several, overlap: while some are read, others are
 //! computed and written. Few rows would leave multiprocessors idle, and each is waited for. So a
-//! row is spread over as many threads and blocks as can all run at once ([`crate::fitted::FewRows`],
-//! `DECISIONS.md`).
+//! row is spread over as many threads and blocks as can all run at once
+//! ([`crate::fitted::FewRows`], `DECISIONS.md`).
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
@@ -220,9 +220,9 @@ mod tests {
 
     #[test]
     fn rows_longer_than_a_block_holds_are_right() {
-        // Clusters of two to sixteen blocks, with ends in the last run, most of them persistent, and
-        // one block for targets that have none; rows that begin at odd places, which one
-        // block reads twice.
+        // Clusters of two to sixteen blocks, with ends in the last run, most of them persistent,
+        // and one block for targets that have none; rows that begin at odd places, which one block
+        // reads twice.
         for (work, columns, element, cluster) in [
             (Work::Softmax, 65_540, Element::F32, 4),
             (Work::Softmax, 36_888, Element::F32, 2),

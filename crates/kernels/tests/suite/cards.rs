@@ -1,7 +1,7 @@
 //! Numbers of cards.
 //!
-//! Law: a number of a card stands in the table of machines alone. What plans, lowers or counts takes
-//! it from a `Machine`.
+//! Law: a number of a card stands in the table of machines alone. What plans, lowers or counts
+//! takes it from a `Machine`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,8 +22,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The whole numbers of a line of code, as they are written: `65_536`, `0x80` or `228`, and products
-/// with a power of two by `<<` and by `* 1024`.
+/// The whole numbers of a line of code, as they are written: `65_536`, `0x80` or `228`, and
+/// products with a power of two by `<<` and by `* 1024`.
 fn numbers(code: &str) -> BTreeSet<u64> {
     let mut words: Vec<String> = Vec::new();
     for word in code.split(|letter: char| !(letter.is_ascii_alphanumeric() || "_<*.".contains(letter))) {
@@ -65,8 +65,8 @@ fn found_in(text: &str, known: &BTreeSet<u64>) -> Vec<(usize, u64)> {
     found
 }
 
-/// The numbers of the cards that are numbers of nothing else: what a multiprocessor and a block have
-/// of shared memory, the L2 cache, and how many multiprocessors there are, of large cards.
+/// The numbers of the cards that are numbers of nothing else: what a multiprocessor and a block
+/// have of shared memory, the L2 cache, and how many multiprocessors there are, of large cards.
 fn known() -> BTreeSet<u64> {
     let mut known = BTreeSet::new();
     for machine in Machine::all() {

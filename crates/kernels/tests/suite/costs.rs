@@ -1,8 +1,8 @@
 //! What the cost report says, beside what the interpreter executes.
 //!
-//! Law: what is counted as exact is what a run executes; what is counted as at most is not less, and
-//! what is counted as at least is not more. So a time that is said to be at least is never above one
-//! that follows from what is executed.
+//! Law: what is counted as exact is what a run executes; what is counted as at most is not less,
+//! and what is counted as at least is not more. So a time that is said to be at least is never
+//! above one that follows from what is executed.
 
 use std::collections::HashSet;
 

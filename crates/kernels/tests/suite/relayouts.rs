@@ -1,8 +1,8 @@
 //! Relayouts of pairs of layouts by chance, executed by the interpreter under every schedule, and
 //! compared with the definition at every index.
 //!
-//! `TILEWRIGHT_RELAYOUTS=2000 cargo test --release -p tilewright-kernels --test suite relayouts` draws
-//! more pairs than CI does.
+//! `TILEWRIGHT_RELAYOUTS=2000 cargo test --release -p tilewright-kernels --test suite relayouts`
+//! draws more pairs than CI does.
 
 use half::{bf16, f16};
 use tilewright_kernel::Element;

@@ -21,10 +21,10 @@
 //!
 //! *Narrowing always succeeds*, since an element can be cut at will; only the place of the parts is
 //! free. They go where they keep the profile: into the first leaf of stride 1 (and extent above 1),
-//! else into the first leaf of extent 1, where a widening may have left its box; else the first leaf
-//! `s:d` that moves becomes the pair `(r,s):(1,r*d)`. So of numbers that are not known the result is
-//! that of their values, profile and all, wherever none of these makes an extent 1, or a stride 0 or
-//! 1: then other leaves may be the first. The law holds for those values too.
+//! else into the first leaf of extent 1, where a widening may have left its box; else the first
+//! leaf `s:d` that moves becomes the pair `(r,s):(1,r*d)`. So of numbers that are not known the
+//! result is that of their values, profile and all, wherever none of these makes an extent 1, or a
+//! stride 0 or 1: then other leaves may be the first. The law holds for those values too.
 //!
 //! [`Layout::upcast`] and [`Layout::downcast`] are CuTe's formulas, leaf by leaf and without these
 //! conditions.
@@ -123,9 +123,10 @@ impl<N: Extent> Layout<N> {
     /// The laws are at the head of this file.
     ///
     /// Errors: a width is not positive; elements do not pack into wide ones: a stride or an extent
-    /// does not divide ([`LayoutError::NotDivisible`], numbers in elements of `g` bits), a mode runs
-    /// backwards within a wide element ([`LayoutError::Negative`]), too few lie side by side for a wide one ([`LayoutError::Apart`]), or modes overlap within one; it is
-    /// not known whether they do ([`LayoutError::Open`]); a number does not fit.
+    /// does not divide ([`LayoutError::NotDivisible`], numbers in elements of `g` bits), a mode
+    /// runs backwards within a wide element ([`LayoutError::Negative`]), too few lie side by side
+    /// for a wide one ([`LayoutError::Apart`]), or modes overlap within one; it is not known
+    /// whether they do ([`LayoutError::Open`]); a number does not fit.
     ///
     /// ```
     /// use tilewright_layout::Layout;

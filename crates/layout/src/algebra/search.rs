@@ -258,8 +258,8 @@ pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, L
     }
 }
 
-/// A layout that has at each offset, in increasing order above 0, one of the numbers that stand with
-/// it, each below `size` in magnitude; none where the search comes to none.
+/// A layout that has at each offset, in increasing order above 0, one of the numbers that stand
+/// with it, each below `size` in magnitude; none where the search comes to none.
 pub(crate) fn through(points: Vec<(i64, Vec<i64>)>, size: i64) -> Option<Layout> {
     let mut search = Left::new(points, size);
     match search.grow(1, 0) {

@@ -17,8 +17,8 @@
 //! that inverses of swizzled layouts of power-of-two extents always exist.
 //!
 //! *Otherwise* `A o offset o B` is undone from the outside: `B' o -offset o A'`, where `A'` undoes
-//! `A` on all values of `offset + B`, and `B'` is a left inverse of `B`; or, where `A` has none, by a
-//! layout with an offset that is searched for. A right inverse is a left inverse, cut where the
+//! `A` on all values of `offset + B`, and `B'` is a left inverse of `B`; or, where `A` has none, by
+//! a layout with an offset that is searched for. A right inverse is a left inverse, cut where the
 //! values `0, 1, ..` end.
 //!
 //! *The image* of `t ^ M` is a coset; with the reduced basis of `M` and the least `t` its numbers

@@ -46,8 +46,8 @@ impl Composed {
     /// `old_bits`, exactly (CuTe `recast_layout`).
     ///
     /// Errors: as [`Layout::recast`] for the inner layout; the offset does not begin a wide element
-    /// ([`LayoutError::NotDivisible`]); the outer map does not keep the parts of an element together
-    /// and in order ([`LayoutError::Apart`]).
+    /// ([`LayoutError::NotDivisible`]); the outer map does not keep the parts of an element
+    /// together and in order ([`LayoutError::Apart`]).
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -219,8 +219,8 @@ impl Composed {
     /// Widening by `n` as the definition has it, tested at every index; none where it fails.
     ///
     /// Along a leaf, `f` is the first step that comes back to the part at 0, or the extent. What is
-    /// left is the map at multiples of each `f`, and after it the division by `n`, which is a layout
-    /// too: `(n,N):(0,1)`.
+    /// left is the map at multiples of each `f`, and after it the division by `n`, which is a
+    /// layout too: `(n,N):(0,1)`.
     ///
     /// Errors: there are more than [`MAX_INDICES`] to test; a number is not representable.
     fn widened_by_index(&self, n: i64) -> Result<Option<Composed>, LayoutError> {

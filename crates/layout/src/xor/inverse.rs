@@ -19,9 +19,10 @@
 //!
 //! # Other extents
 //!
-//! The candidates are searched, mode by mode, within [`MAX_XOR_STEPS`] steps: for a right inverse the
-//! strides ([`right`]); for a left one, of layouts of up to [`MAX_XOR_VALUES`] indices, the extents,
-//! and for given extents the bits of the strides are the unknowns of linear equations ([`left`]).
+//! The candidates are searched, mode by mode, within [`MAX_XOR_STEPS`] steps: for a right inverse
+//! the strides ([`right`]); for a left one, of layouts of up to [`MAX_XOR_VALUES`] indices, the
+//! extents, and for given extents the bits of the strides are the unknowns of linear equations
+//! ([`left`]).
 
 mod left;
 mod right;

@@ -2,8 +2,8 @@
 //!
 //! Law: at first a device has all positions of a mode. `Shard` cuts what each device has into as
 //! many parts as the axis has devices, rounded up, so that the last parts are smaller or empty.
-//! `_StridedShard` with a split factor `f` cuts it into `f` blocks first, and each block into as many
-//! parts as the axis has devices; a device has one part of every block. (`torch.chunk`, and
+//! `_StridedShard` with a split factor `f` cuts it into `f` blocks first, and each block into as
+//! many parts as the axis has devices; a device has one part of every block. (`torch.chunk`, and
 //! `torch.distributed.tensor.placement_types`.)
 
 use crate::uneven::rounded_up;

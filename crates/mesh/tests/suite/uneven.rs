@@ -261,8 +261,8 @@ fn moves_come_to_what_the_definition_says() {
 
 #[test]
 fn layouts_with_pitches_of_full_parts_move_too() {
-    // The same parts, of which those that are not full keep the strides of those that are; and parts
-    // whose elements are dealt out one by one.
+    // The same parts, of which those that are not full keep the strides of those that are; and
+    // parts whose elements are dealt out one by one.
     let mesh: Mesh = "x=4".parse().unwrap();
     let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
     let layouts = [

@@ -138,7 +138,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 2,
         run: |a| {
-            // A layout in the place of the coordinate is the other order, whatever stands before it.
+            // A layout in the place of the coordinate is the other order, whatever stands before
+            // it.
             let coord = a.any_tree(1)?;
             match a.layout(0)?.domain_offset(&coord)? {
                 (moved, Some(offset)) => Ok(Value::List(vec![moved.into(), offset.into()])),

@@ -202,7 +202,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let first = modes.first().copied().unwrap_or(0);
             nested!(a, x => {
                 let others = (0..x.rank()).filter(|mode| !modes.contains(mode));
-                // The modes before the first of the list that stay, those of the list, and the others.
+                // The modes before the first of the list that stay, those of the list, and the
+                // others.
                 let (start, end): (Vec<usize>, Vec<usize>) = others.partition(|mode| *mode < first);
                 let before = start.len();
                 let order: Vec<usize> = start.into_iter().chain(modes.iter().copied()).chain(end).collect();

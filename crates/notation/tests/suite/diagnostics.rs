@@ -1,8 +1,8 @@
 //! What errors look like: every file in `diagnostics/` is programs, each on lines that start with
 //! `> `, and below each what is shown for it.
 //!
-//! `TILEWRIGHT_UPDATE=1 cargo test -p tilewright-notation --test suite diagnostics` rewrites the files;
-//! read the difference before you keep it.
+//! `TILEWRIGHT_UPDATE=1 cargo test -p tilewright-notation --test suite diagnostics` rewrites the
+//! files; read the difference before you keep it.
 
 use std::fmt::Write as _;
 use std::path::Path;

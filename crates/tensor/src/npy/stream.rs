@@ -1,12 +1,12 @@
 //! Moving the elements of a file to another layout, in memory of a bounded size.
 //!
 //! Law: what is written is what the elements of the whole file, moved at once, would give. The
-//! memory under the new layout is made in *windows*, one after another. Of a window the elements are
-//! read where they are in the file, in runs, and put in place. Zeros are not written: where the file
-//! system has holes, what lies between elements, or is 0, takes no room.
+//! memory under the new layout is made in *windows*, one after another. Of a window the elements
+//! are read where they are in the file, in runs, and put in place. Zeros are not written: where the
+//! file system has holes, what lies between elements, or is 0, takes no room.
 //!
-//! Windows follow each other if the steps of the new layout are nested: each is longer than all that
-//! shorter ones reach. Elsewhere there is no such order, and nothing is streamed.
+//! Windows follow each other if the steps of the new layout are nested: each is longer than all
+//! that shorter ones reach. Elsewhere there is no such order, and nothing is streamed.
 
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -33,8 +33,8 @@ struct Axis {
     to: usize,
 }
 
-/// How the elements of a file get to another layout without being in memory all at once: the windows
-/// of the new memory, and what is read for each.
+/// How the elements of a file get to another layout without being in memory all at once: the
+/// windows of the new memory, and what is read for each.
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -140,9 +140,9 @@ impl Stream {
         Ok(())
     }
 
-    /// Moves the elements of a file, and puts the new one at a path when it is complete: an array of
-    /// this shape in C order, of as many elements as the layout reaches. `progress` is told how many
-    /// elements are out, of how many.
+    /// Moves the elements of a file, and puts the new one at a path when it is complete: an array
+    /// of this shape in C order, of as many elements as the layout reaches. `progress` is told how
+    /// many elements are out, of how many.
     ///
     /// Errors: as [`NpyFile::read`] and [`super::write()`].
     pub fn run<T: Element>(

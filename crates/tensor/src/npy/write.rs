@@ -94,8 +94,8 @@ const MAX_LINKS: usize = 40;
 /// Writes a new file of any format, and puts it in the place of the one at the path when it is
 /// complete.
 ///
-/// A link stays a link, and what it names is written, also where there is no such file yet. A path that is no regular file, such as a pipe, is written
-/// to directly.
+/// A link stays a link, and what it names is written, also where there is no such file yet. A path
+/// that is no regular file, such as a pipe, is written to directly.
 ///
 /// Errors: the system refuses, and then what was there is still there; a file that may not be
 /// written stays as it is.

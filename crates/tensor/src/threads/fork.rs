@@ -28,7 +28,8 @@ fn watch() {
     extern "C" fn next() {
         GENERATION.fetch_add(1, Ordering::AcqRel);
     }
-    // SAFETY: the parameters are those of POSIX, and `next` changes an atomic, which a child may do.
+    // SAFETY: the parameters are those of POSIX, and `next` changes an atomic, which a child may
+    // do.
     unsafe {
         pthread_atfork(None, None, Some(next));
     }

@@ -1,8 +1,8 @@
 //! Accesses at addresses that are no multiples of their width: the interpreter and the device.
 //!
 //! Law: where the interpreter says E1011 the device traps, and elsewhere both leave the same bytes.
-//! As in `engine.rs`, a kernel is built that is right, and an access of its program is moved by some
-//! bytes. It reads or writes shared memory, which has room for that.
+//! As in `engine.rs`, a kernel is built that is right, and an access of its program is moved by
+//! some bytes. It reads or writes shared memory, which has room for that.
 
 use std::error::Error;
 

@@ -14,8 +14,8 @@ use crate::guarded::{Guarded, Outcome};
 /// How far the device may be from the interpreter, which adds up in another order.
 const RELATIVE: f64 = 0.03;
 const ABSOLUTE: f64 = 0.03;
-/// The same where an operand is rounded to e4m3 on the way, of the greatest number that is read: its
-/// numbers below 1 are 1/16 apart, so one that lies halfway between two moves by 1/16 if the
+/// The same where an operand is rounded to e4m3 on the way, of the greatest number that is read:
+/// its numbers below 1 are 1/16 apart, so one that lies halfway between two moves by 1/16 if the
 /// exponential differs in its last bit, and is multiplied by an element.
 const RELATIVE_OF_8_BITS: f64 = 1.0 / 16.0;
 
@@ -127,7 +127,8 @@ fn launched(
     let absolute = if small { ABSOLUTE + RELATIVE_OF_8_BITS * greatest } else { ABSOLUTE };
     let expected = match interpreter.run(Schedule::ALL[0]) {
         Ok(expected) => expected,
-        // These numbers are none for this program, as two that name one place, or these sizes are none.
+        // These numbers are none for this program, as two that name one place, or these sizes are
+        // none.
         Err(findings) if findings[0].code() == "E1014" => return Ok("left out".to_string()),
         Err(findings) if named && matches!(findings[0].code(), "E1013" | "E1016" | "E1017") => {
             return Ok("left out".to_string());

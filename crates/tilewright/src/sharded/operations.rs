@@ -1,4 +1,5 @@
-//! The operations on sharded tensors as steps: functions of elements, reductions, softmax, products.
+//! The operations on sharded tensors as steps: functions of elements, reductions, softmax,
+//! products.
 //!
 //! Law: an operation moves its operands to the layouts in which its plan computes, launches kernels
 //! on what each device holds, and moves the result to where it belongs.

@@ -2,8 +2,9 @@
 //! threads do so.
 //!
 //! Law: they are what the interpreter sees. Block (0,0,0) runs, and of each statement the first
-//! execution by each warp counts. Where that has fewer instructions than a line stands for, the line
-//! says that its tile is the first one. A statement that the block does not come to has no tile.
+//! execution by each warp counts. Where that has fewer instructions than a line stands for, the
+//! line says that its tile is the first one. A statement that the block does not come to has no
+//! tile.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -392,8 +392,8 @@ impl Request {
     }
 }
 
-/// The instructions of warps that go to shared memory, those of TMA and wgmma left out: these are not
-/// served lane by lane.
+/// The instructions of warps that go to shared memory, those of TMA and wgmma left out: these are
+/// not served lane by lane.
 fn shared(planned: &Planned, step: &Step) -> Vec<Request> {
     let program = planned.kernel().program();
     let mut requests: Vec<Request> = Vec::new();

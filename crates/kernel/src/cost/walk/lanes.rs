@@ -1,7 +1,7 @@
 //! What the lanes of a warp take from each other.
 //!
-//! Law: as the interpreter has it, for a warp all of whose lanes take part. Which lane is elected is
-//! left open by the machine; here it is the first one.
+//! Law: as the interpreter has it, for a warp all of whose lanes take part. Which lane is elected
+//! is left open by the machine; here it is the first one.
 
 use super::Walk;
 use crate::interpret::lanes::Lanes;

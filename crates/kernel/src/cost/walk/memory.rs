@@ -133,8 +133,8 @@ impl Walk<'_> {
         tally.bytes = tally.bytes.saturating_add(bytes.saturating_mul(lanes.count_ones().into()));
     }
 
-    /// One access of so many bytes a lane, of lanes of which some may not make it where that is open.
-    /// Whether it is known where it goes.
+    /// One access of so many bytes a lane, of lanes of which some may not make it where that is
+    /// open. Whether it is known where it goes.
     fn lanes_access(
         &mut self,
         (place, which): (usize, usize),

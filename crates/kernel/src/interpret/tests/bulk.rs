@@ -364,8 +364,8 @@ pub(super) fn a_fence_before_the_stores_is_none_after_them() {
     finds(&program(false), "E1019");
 }
 
-/// A matrix to which one thread stores a box whose bytes are all 0x5a: `[columns, rows]`, elements from row to row,
-/// the sides of the box and its corner.
+/// A matrix to which one thread stores a box whose bytes are all 0x5a: `[columns, rows]`, elements
+/// from row to row, the sides of the box and its corner.
 struct Stored {
     element: Element,
     extents: [i64; 2],

@@ -1,11 +1,11 @@
 //! The tiles of a persistent grid, and their raster order.
 //!
-//! Law: the numbers from 0 to below [`Grid::units`] are each one part of the work: an output tile of
-//! one matrix of the batch, and one split of K. Block `b` of `B` takes `b`, `b + B`, `b + 2B` and so
-//! on, so blocks that run at once have neighbouring numbers. The order is: `band` tiles along the
-//! rows, then along the columns, then the next band; then the next matrix; then the next split. If
-//! clusters have tiles side by side and the number of columns of tiles is odd, the last column comes
-//! after all others, and clusters have two of its tiles one above the other.
+//! Law: the numbers from 0 to below [`Grid::units`] are each one part of the work: an output tile
+//! of one matrix of the batch, and one split of K. Block `b` of `B` takes `b`, `b + B`, `b + 2B`
+//! and so on, so blocks that run at once have neighbouring numbers. The order is: `band` tiles
+//! along the rows, then along the columns, then the next band; then the next matrix; then the next
+//! split. If clusters have tiles side by side and the number of columns of tiles is odd, the last
+//! column comes after all others, and clusters have two of its tiles one above the other.
 
 use crate::gemm::index::{minus, overflow, plus, quotient, times};
 use crate::gemm::schedule::unit::{Place, Unit};

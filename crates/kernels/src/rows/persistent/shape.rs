@@ -31,8 +31,8 @@ const FITTED: &PersistentRows = &ROWS.persistent;
 
 impl Shape {
     /// The shape for rows of so many vectors, of each of which a thread keeps so many registers,
-    /// powers or other rows; none where none holds them. Ties go to the shape with more warps, which
-    /// compute meanwhile.
+    /// powers or other rows; none where none holds them. Ties go to the shape with more warps,
+    /// which compute meanwhile.
     pub(super) fn of(own: &Multiprocessor, count: i64, kept: i64, powers: bool) -> Option<Shape> {
         let ([least_warps, most_warps], [least, most]) = (FITTED.warps, FITTED.vectors);
         let shapes = FITTED.blocks.into_iter().flat_map(|(blocks, waits)| {

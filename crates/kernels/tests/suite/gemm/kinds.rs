@@ -164,10 +164,10 @@ fn inputs_come_in_pieces() {
     }
 }
 
-/// Where a tile of an input comes beside the largest tiles, each group of four warps writes its rows
-/// on its own, and strips of them where lines of D go along them: several tiles of a block, with
-/// edges; lines of D along the rows of a tile and along its columns; so many steps that inputs come
-/// after a few; pairs, whose D may have 32 bits.
+/// Where a tile of an input comes beside the largest tiles, each group of four warps writes its
+/// rows on its own, and strips of them where lines of D go along them: several tiles of a block,
+/// with edges; lines of D along the rows of a tile and along its columns; so many steps that inputs
+/// come after a few; pairs, whose D may have 32 bits.
 #[test]
 fn groups_write_their_rows_on_their_own() {
     let own = |swapped| Plan { swapped, ..plan(128, 256, 2) };

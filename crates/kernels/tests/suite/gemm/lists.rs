@@ -49,8 +49,8 @@ fn problems_have_their_own_sizes() {
     assert!(Products::candidates(&all, &h200()).unwrap().windows(2).all(|two| two[0].0 <= two[1].0));
 }
 
-/// One problem alone, with fewer tiles than are taken one after the other, and a tail that is loaded
-/// alone.
+/// One problem alone, with fewer tiles than are taken one after the other, and a tail that is
+/// loaded alone.
 #[test]
 fn a_list_of_one() {
     let one = list([problem(BF16, BF16, [72, 24, 328])]);
@@ -59,8 +59,8 @@ fn a_list_of_one() {
     }
 }
 
-/// The ring goes round several times, over tiles with tails and a last step that is not whole: those
-/// who copy and those who multiply count the same stages, or the kernel hangs (E1022).
+/// The ring goes round several times, over tiles with tails and a last step that is not whole:
+/// those who copy and those who multiply count the same stages, or the kernel hangs (E1022).
 #[test]
 fn rings_go_round() {
     let sizes = [[72, 24, 840], [40, 8, 1000], [16, 40, 648]];

@@ -11,12 +11,12 @@
 //!   `L(i) = i mod 2^k + 2^k * L'(i >> k)`. The low bits of an index are those of its offset, so
 //!   extents of a right inverse below `2^k` are powers of two: it is `2^k:^1` and, `k` bits higher,
 //!   one of `L'`.
-//! * *Bits.* What the linear part of `L` gives, if it reaches `m`, or the first number that is no sum
-//!   of its vectors.
+//! * *Bits.* What the linear part of `L` gives, if it reaches `m`, or the first number that is no
+//!   sum of its vectors.
 //! * *A search* of all modes: with the modes so far covering `c` offsets, the next stride is an
 //!   index of offset `c`, and its extent is at most the number of blocks of `c` offsets that come
-//!   out right. Only indices of offsets below `m` can come up. They are found by elimination for each
-//!   coordinate of the odd parts of extents, the extents `2^k` being linear.
+//!   out right. Only indices of offsets below `m` can come up. They are found by elimination for
+//!   each coordinate of the odd parts of extents, the extents `2^k` being linear.
 
 use alloc::vec::Vec;
 

@@ -202,8 +202,8 @@ fn right_inverses_of_many_indices_are_the_largest() {
         let reached = (0..layout.size()).any(|index| layout.eval(&index).unwrap().bits() as i64 == size);
         assert!(!reached, "{text}");
     }
-    // Nothing longer is a layout, though all offsets up to 65536 have indices: the low block is that
-    // of `(5,64):(^3,^1)`, of which every choice was tried.
+    // Nothing longer is a layout, though all offsets up to 65536 have indices: the low block is
+    // that of `(5,64):(^3,^1)`, of which every choice was tried.
     let short: Layout<Xor> = "(1024,5,64):(^1,^3072,^1024)".parse().unwrap();
     let block: Layout<Xor> = "(5,64):(^3,^1)".parse().unwrap();
     assert_eq!(short.right_inverse().unwrap().size(), 1024 * block.right_inverse().unwrap().size());

@@ -81,8 +81,8 @@ fn a_shape_stands_for_its_compact_layout() {
     assert_eq!(table("local_tile(12, 4, 1)"), [4, 5, 6, 7]);
 }
 
-/// Each instruction is named by a word, and what is said about a name that is none is a name that is
-/// taken: all names of the catalogue, each with a letter changed or left out.
+/// Each instruction is named by a word, and what is said about a name that is none is a name that
+/// is taken: all names of the catalogue, each with a letter changed or left out.
 #[test]
 fn names_that_are_suggested_are_accepted() {
     let mut words = Vec::new();

@@ -1,4 +1,5 @@
-//! Stencils, convolutions and rows by offsets, whose grid is not the number of tiles of their tensors.
+//! Stencils, convolutions and rows by offsets, whose grid is not the number of tiles of their
+//! tensors.
 //!
 //! Law: they are plain loops over arrays that have zeros around them; and layouts of gathers are
 //! weighed by the addresses that coordinates have.

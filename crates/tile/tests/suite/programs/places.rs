@@ -200,7 +200,8 @@ fn parts_of_lines_bring_the_rest() {
     assert_eq!(loads(64, 32), [false, false]);
 }
 
-/// How far it is to the end of a tensor takes more than 32 bits, either way, whose low ones say 300.
+/// How far it is to the end of a tensor takes more than 32 bits, either way, whose low ones say
+/// 300.
 #[test]
 fn masks_hold_for_sizes_of_more_than_32_bits() {
     let text = "tile t {\ninput x: f32 N:0\noutput y: f32 1536:1\ngrid 3\nwarps 4\n\

@@ -75,8 +75,8 @@ fn groups_multiply_matrices() {
     }
 }
 
-/// Bulk stores write whole chunks of 16 bytes: where lines are not shown to be whole chunks, threads
-/// store the results.
+/// Bulk stores write whole chunks of 16 bytes: where lines are not shown to be whole chunks,
+/// threads store the results.
 #[test]
 fn results_that_end_inside_chunks_are_stored_by_threads() {
     for (columns, line, [m, n, p], in_bulk) in [
