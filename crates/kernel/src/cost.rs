@@ -49,7 +49,7 @@ pub struct Cost {
     pub threads: u32,
     /// Registers of 32 bits a thread: the most that are alive at once in the order of the program,
     /// an estimate of what an assembler takes. It takes more where the blocks that should be
-    /// resident ([`Program::resident`]) leave more, to issued loads early.
+    /// resident ([`Program::resident`]) leave more, to issue loads early.
     pub registers: u32,
     /// Bytes of shared memory of a block.
     pub shared_bytes: u32,

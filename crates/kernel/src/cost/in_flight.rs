@@ -7,18 +7,18 @@
 //!   under way until the warp executes an instruction that reads one of its registers, or until all
 //!   of them are written again. Putting registers side by side, taking them apart, and carrying a
 //!   value to the next iteration of a loop read nothing: they give registers other names.
-//! * An asynchronous copy takes the same of what it reads, and is under way until a wait that
-//!   leaves fewer groups than were committed since.
+//! * An asynchronous copy counts the bytes that it reads in the same way. It is in flight until a
+//!   wait that leaves fewer groups than were committed since.
 //! * A box of TMA takes all of its bytes, what is past the edges of the tensor included. It is
 //!   under way until its warp waits at the barrier at which it arrives, or has another box brought
 //!   to the same place: then somebody else has waited. A box for several blocks of a cluster counts
 //!   once, for the block that asks for it.
 //!
-//! Of each warp the most at a time counts, then the sum over the warps of a block, and of the
-//! blocks that were walked the one with the most. A multiprocessor has that as often as it has
-//! blocks: as many as it holds, and no more than there are if the grid is dealt out evenly.
+//! The maximum over time counts for each warp, the sum over its warps for a block, and the maximum
+//! over the blocks that were walked for the kernel. A multiprocessor has this number of bytes for
+//! each resident block, of which it has no more than an even share of the grid.
 //!
-//! So it is the most that there can be of a program whose order is kept. An assembler may issued
+//! So it is the most that there can be of a program whose order is kept. An assembler may issue
 //! loads earlier than the program does, and then there is more. A barrier ends no load. Not counted
 //! are stores, atomic operations, and what comes from the shared memory of other blocks. It is
 //! taken that no load finds its sector in a cache, and that none asks for a sector that another one

@@ -231,7 +231,7 @@ impl fmt::Display for Defect {
             }
             Defect::Interrupted => f.write_str("the check was interrupted"),
             Defect::Sums { fence: true, .. } => {
-                f.write_str("a product of four warps adds to registers that were written since the last fence for ")?;
+                f.write_str("a wgmma adds to registers that were written since the last fence for ")?;
                 f.write_str("registers; fence between")
             }
             Defect::Sums { before, fence: false } => {

@@ -17,7 +17,7 @@ impl Instruction {
             Operation::MultiplyGroup { .. }
             | Operation::FenceRegisters
             | Operation::CommitMultiply
-            | Operation::WaitMultiply(_) => hopper("a product of four warps"),
+            | Operation::WaitMultiply(_) => hopper("wgmma"),
             Operation::Elect => hopper("an elected lane"),
             Operation::SetRegisters { .. }
             | Operation::WaitLaunches

@@ -164,7 +164,7 @@ fn gather(steps: &[Step], classes: &mut Classes, uses: &mut Uses, place: &mut Pl
 /// Refuses accumulators that cannot stay where they are.
 fn check(program: &Program, steps: &[Step], uses: &Uses, place: &mut Place) -> Result<(), PtxError> {
     let refuse = |source: SourceId| {
-        let what = "accumulator of a product of four warps that is read twice, or is not a register of its own";
+        let what = "accumulator of a wgmma that is read twice, or is not a register of its own";
         PtxError::Operation { what: what.to_string(), statement: program.source(source).to_string() }
     };
     for step in steps {

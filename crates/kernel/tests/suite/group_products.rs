@@ -364,7 +364,7 @@ fn a_missing_step_of_rows_in_registers_is_found() {
     }
 }
 
-/// What cannot be a product of four warps is refused, at its statement.
+/// What cannot be a wgmma is refused, at its statement.
 #[test]
 fn what_cannot_be_is_refused() {
     let refused = |threads: i64, warps: std::ops::Range<u32>, left: &str, element: Element, twice: bool| {

@@ -239,7 +239,7 @@ fn a_missing_step_of_a_bulk_store_is_found() {
     }
 }
 
-/// What cannot be a bulk copy, a role or a product of four warps is refused at its line.
+/// What cannot be a bulk copy, a role or a wgmma is refused at its line.
 #[test]
 fn what_cannot_be_is_refused() {
     let refused = |columns: i64, tensor: &str, shared: &str| {

@@ -7,8 +7,8 @@
 //! `d` and `m` in a chain determine that number, up to where it is a whole multiple of their
 //! product, and a number that is such a sum again determines its terms. Every axis of the grid with
 //! more than one block has to be determined, and the thread, unless the parts of a block determine
-//! it. A number that clusters take of a count is had by one of them, once, so it determines the
-//! cluster: of a block, its rank is left (`pipeline/deal.rs`). Digits by sizes, if all are in
+//! it. Each number of the tile counter is fetched once, by one cluster, so it determines the
+//! cluster; of a block, only its rank remains to be determined (`pipeline/deal.rs`). Digits by sizes, if all are in
 //! coordinates, determine their number, and with it the block and the iteration that have it
 //! (`digits.rs`).
 

@@ -133,8 +133,8 @@ impl Walk<'_> {
         tally.bytes = tally.bytes.saturating_add(bytes.saturating_mul(lanes.count_ones().into()));
     }
 
-    /// One access of so many bytes a lane, of lanes of which some may not make it where that is
-    /// open. Whether it is known where it goes.
+    /// Counts one access of `bytes` per lane; it may be open whether a lane takes part. Returns
+    /// whether all addresses are known.
     fn lanes_access(
         &mut self,
         (place, which): (usize, usize),

@@ -34,7 +34,7 @@ impl Core {
         Ok((threads.div_ceil(WARP_LANES as u32), x))
     }
 
-    /// Refuses iterations of numbers that are dealt, where not all clusters have them once.
+    /// Refuses a loop over numbers of the tile counter where not every cluster executes it once.
     pub(super) fn takes_turns(&mut self) -> Result<(), Reason> {
         let outside = self.team.is_none() && self.depth() == 0;
         match &mut self.dealt {
