@@ -4,7 +4,7 @@
 //! all elements of an iteration where the greatest difference of both sides is below its bound.
 //! Where that difference falls from iteration to iteration, it holds from one iteration on. Where
 //! it grows, it holds in all iterations but some last ones: those in which it is seen from the last
-//! iteration not to hold, and where a iteration takes `j*64 + 0..63 < S` in `ceil(S/64)`
+//! iteration not to hold, and where an iteration takes `j*64 + 0..63 < S` in `ceil(S/64)`
 //! iterations, the last one, for there are fewer than `S/64 + 1` of them.
 
 use std::collections::HashSet;

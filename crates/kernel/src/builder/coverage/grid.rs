@@ -8,9 +8,9 @@
 //! product, and a number that is such a sum again determines its terms. Every axis of the grid with
 //! more than one block has to be determined, and the thread, unless the parts of a block determine
 //! it. Each number of the tile counter is fetched once, by one cluster, so it determines the
-//! cluster; of a block, only its rank remains to be determined (`pipeline/deal.rs`). Digits by sizes, if all are in
-//! coordinates, determine their number, and with it the block and the iteration that have it
-//! (`digits.rs`).
+//! cluster; of a block, only its rank remains to be determined (`pipeline/deal.rs`). Digits by
+//! sizes, if all are in coordinates, determine their number, and with it the block and the iteration
+//! that have it (`digits.rs`).
 
 use tilewright_layout::symbolic::{Expr, Parameter};
 use tilewright_layout::{Extent, ModePath, Stride};
