@@ -131,8 +131,7 @@ fn warps() -> Built {
         let tiles_a = a.local_tile((128, 32), k.block("(y,_)")?)?;
         let tiles_b = b.local_tile((128, 32), k.block("(x,_)")?)?;
         let part = d.local_tile((128, 128), k.block("(y,x)")?)?.partition_mma(&warps.mma, Operand::C)?;
-        // The swizzle permutes chunks of 16 bytes by row, so that eight rows are in different
-        // banks.
+        // The swizzle permutes chunks of 16 bytes: eight rows are then in different banks.
         let tile = "S<2,3,3> o 0 o (128,32):(32,1)";
         let (shared_a, shared_b) = (k.shared_of(Element::Bf16, tile)?, k.shared_of(Element::Bf16, tile)?);
         let accumulator = part.fragment_of(Element::F32)?;
