@@ -236,9 +236,10 @@ impl Function {
     }
 
     /// Which of the counts of its module a launch on a stream has, for a kernel whose clusters take
-    /// numbers of one ([`Build::deal`](tilewright_kernel::Build::deal)): launches on one stream
-    /// have the same, one after another, and so do those that one graph records of it. The
-    /// compiled kernels of [`DeviceKernel`](crate::DeviceKernel) are given it by themselves.
+    /// numbers of one ([`Build::dynamic_scheduler`](tilewright_kernel::Build::dynamic_scheduler)):
+    /// launches on one stream have the same, one after another, and so do those that one graph
+    /// records of it. The compiled kernels of [`DeviceKernel`](crate::DeviceKernel) are given it by
+    /// themselves.
     ///
     /// A graph that another library has recorded is instantiated once, or its replays would share
     /// what no two launches at the same time may share.

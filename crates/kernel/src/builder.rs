@@ -70,7 +70,7 @@ pub use distributed::Distributed;
 pub use fragment::Fragment;
 pub use number::{Flag, Num};
 pub use part::CopyBy;
-pub use pipeline::{Cursor, Deal, Drawn, Pipeline, Stage};
+pub use pipeline::{Claim, Cursor, DynamicScheduler, Pipeline, Stage};
 pub use predicates::Predicates;
 pub use reduction::Reduction;
 pub use role::Meeting;
@@ -80,7 +80,7 @@ use self::core::Core;
 use crate::error::{KernelError, Reason};
 use crate::program::memory::{BufferId, Space};
 use crate::program::operation::Axis;
-use crate::program::{Dealt, Location, Program, Source};
+use crate::program::{Location, Program, Source, TileCounter};
 
 /// The most elements that a thread takes in one statement, and that a fragment has. It has at most
 /// 255 registers, but not all elements need one at the same time.
@@ -542,16 +542,16 @@ impl Build {
             resident: core.resident,
             cluster: core.cluster.unwrap_or([1; 3]),
             shared_bytes: core.shared_bytes,
-            dealt: core.dealt.as_ref().map(|dealing| {
-                let numbers = dealing.dealt.numbers;
-                Dealt { numbers: renamed.get(&numbers).copied().unwrap_or(numbers), ..dealing.dealt }
+            tile_counter: core.tile_counter.as_ref().map(|state| {
+                let numbers = state.counter.numbers;
+                TileCounter { numbers: renamed.get(&numbers).copied().unwrap_or(numbers), ..state.counter }
             }),
             counted: core.last_block.as_ref().map(|block| renamed.get(&block.before).copied().unwrap_or(block.before)),
             widths: core.widths.clone(),
             body,
             sources: core.sources.clone(),
         };
-        core.deals_all(&program).map_err(|refusal| refusal.at("deal", location))?;
+        core.scheduler_is_run(&program).map_err(|refusal| refusal.at("dynamic_scheduler", location))?;
         core.counts_all(&program).map_err(|refusal| refusal.at("when_last", location))?;
         let outputs = coverage::coverages(&core, &values, &program, &renamed)?;
         Ok((program, outputs))

@@ -164,7 +164,7 @@ pub enum Uncounted {
 impl fmt::Display for Uncounted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Uncounted::Loop { source } => write!(f, "how often the loop turns is known at launch alone: {source}"),
+            Uncounted::Loop { source } => write!(f, "how often the loop iterates is known at launch alone: {source}"),
             Uncounted::Steps { limit } => write!(f, "a block executes more than {limit} instructions of warps"),
         }
     }

@@ -58,9 +58,9 @@ pub mod program;
 pub mod ptx;
 
 pub use builder::{
-    Build, Coordinates, CopyBy, Coverage, Cursor, Deal, Distributed, Drawn, Flag, Fragment, IntoCoord, IntoShape,
-    IntoTile, Kernel, Meeting, Num, OpenBody, OpenLoop, Pipeline, Predicates, Reduction, Route, Stage, Tensor,
-    TileArgument, View, Written,
+    Build, Claim, Coordinates, CopyBy, Coverage, Cursor, Distributed, DynamicScheduler, Flag, Fragment, IntoCoord,
+    IntoShape, IntoTile, Kernel, Meeting, Num, OpenBody, OpenLoop, Pipeline, Predicates, Reduction, Route, Stage,
+    Tensor, TileArgument, View, Written,
 };
 pub use distribution::Distribution;
 pub use element::{Element, ElementType};

@@ -170,16 +170,16 @@ pub struct Branch {
     pub source: SourceId,
 }
 
-/// Numbers that clusters take of a count ([`Operation::Claim`]), for those who foresee what a run
-/// does: the cost report takes them as dealt in turn.
+/// The counter from which clusters claim indices ([`Operation::Claim`]), for what predicts a run:
+/// the cost report assumes that clusters claim them in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Dealt {
-    /// The shared array from which the threads of a block read them: an element for each number of
-    /// a message.
+pub struct TileCounter {
+    /// The shared array from which the threads of a block read indices: an element for each index
+    /// of a message.
     pub numbers: BufferId,
-    /// How many of the first message count; of each later one, the first element does.
+    /// How many indices of the first message are valid; of each later message, the first one is.
     pub first: u32,
-    /// How many there are, 32 bits: a message has this one where none is left.
+    /// The end of the indices, 32 bits: a message holds it where no index is left.
     pub count: Register,
 }
 
@@ -234,7 +234,7 @@ pub struct Program {
     /// How many bytes of shared memory a block takes.
     pub shared_bytes: u32,
     /// The numbers that clusters take of a count, where they do.
-    pub dealt: Option<Dealt>,
+    pub tile_counter: Option<TileCounter>,
     /// Where blocks are counted ([`Operation::CountBlock`]), the shared array from which the
     /// threads of a block read how many came before it: the cost report takes blocks as counted in
     /// order.
@@ -267,7 +267,7 @@ impl Program {
             loop {
                 match steps.next() {
                     Some(Step::Instruction(instruction)) => return Some(instruction),
-                    Some(Step::Loop(turns)) => open.push(&turns.body),
+                    Some(Step::Loop(looped)) => open.push(&looped.body),
                     Some(Step::Branch(branch)) => open.extend([&branch.then, &branch.otherwise]),
                     None => steps = open.pop()?.iter(),
                 }
@@ -347,7 +347,7 @@ impl Program {
         fn any(steps: &[Step], kind: &dyn Fn(&Operation) -> bool) -> bool {
             steps.iter().any(|step| match step {
                 Step::Instruction(instruction) => kind(&instruction.operation),
-                Step::Loop(turns) => any(&turns.body, kind),
+                Step::Loop(looped) => any(&looped.body, kind),
                 Step::Branch(branch) => any(&branch.then, kind) || any(&branch.otherwise, kind),
             })
         }

@@ -66,7 +66,7 @@ impl Program {
             warps: None,
             types: Vec::new(),
             body: Vec::new(),
-            turns: 0,
+            iterations: 0,
         };
         let build = Build {
             program: RefCell::new(program),
@@ -309,8 +309,8 @@ impl Build {
         self.apply("full", Operation::Broadcast(shape.to_vec()), &[number.id], place)
     }
 
-    /// Iterations of a body: it gets the turn and the values that the iteration before handed on,
-    /// and hands on as many of the same types. Returns what the last iteration handed on.
+    /// Iterations of a body: it gets the iteration and the values that the iteration before handed
+    /// on, and hands on as many of the same types. Returns what the last iteration handed on.
     ///
     /// ```
     /// use tilewright_tile::{Element, Program};
@@ -320,8 +320,8 @@ impl Build {
     ///     let x = t.input(Element::F32, "x", "(1,K):(K,1)")?;
     ///     let y = t.output(Element::F32, "y", "(1,64):(64,1)")?;
     ///     let zero = t.full(&[1, 64], 0.0);
-    ///     let sum = t.range("ceil(K/64)", &[zero], |turn, carried| {
-    ///         Ok(vec![carried[0] + t.load(x, &[1, 64], &[0.into(), turn])])
+    ///     let sum = t.range("ceil(K/64)", &[zero], |iteration, carried| {
+    ///         Ok(vec![carried[0] + t.load(x, &[1, 64], &[0.into(), iteration])])
     ///     })?;
     ///     t.store(y, &[0.into(), 0.into()], sum[0]);
     ///     Ok(())
@@ -338,13 +338,13 @@ impl Build {
         body: impl FnOnce(Index, &[Value<'t>]) -> Result<Vec<Value<'t>>, TileError>,
     ) -> Result<Vec<Value<'t>>, TileError> {
         let place = here();
-        let turn = self.begin_loop();
+        let iteration = self.begin_loop();
         let initial: Vec<ValueId> = initial.iter().map(|value| value.id).collect();
         let parameters = self.alike(&initial);
         let own: Vec<Value<'t>> = parameters.iter().map(|id| Value { build: self, id: *id }).collect();
-        let next = body(Index::turn(turn), &own)?;
+        let next = body(Index::iteration(iteration), &own)?;
         let next: Vec<ValueId> = next.into_iter().map(|value| value.id).collect();
-        let results = self.end_loop(turn, count.into(), initial, parameters, next, place)?;
+        let results = self.end_loop(iteration, count.into(), initial, parameters, next, place)?;
         Ok(results.into_iter().map(|id| Value { build: self, id }).collect())
     }
 
@@ -361,13 +361,13 @@ impl Build {
     pub(crate) fn begin_loop(&self) -> u32 {
         self.bodies.borrow_mut().push(Vec::new());
         let mut program = self.program();
-        program.turns += 1;
-        program.turns - 1
+        program.iterations += 1;
+        program.iterations - 1
     }
 
     pub(crate) fn end_loop(
         &self,
-        turn: u32,
+        iteration: u32,
         count: Count,
         initial: Vec<ValueId>,
         parameters: Vec<ValueId>,
@@ -377,7 +377,7 @@ impl Build {
         self.complaint()?;
         let refuse = |reason: Reason| reason.at("loop", place);
         if next.len() != parameters.len() {
-            return Err(refuse(Reason::Turns { begins: parameters.len(), hands_on: next.len() }));
+            return Err(refuse(Reason::Iterations { begins: parameters.len(), hands_on: next.len() }));
         }
         let unknown = |name: &str| Reason::Unknown { what: "value of this program", name: name.to_string() };
         for (number, (begins, hands_on)) in parameters.iter().zip(&next).enumerate() {
@@ -398,7 +398,7 @@ impl Build {
         }
         let body = self.bodies.borrow_mut().pop().unwrap_or_default();
         let results = self.alike(&initial);
-        let own = Loop { turn, count, initial, parameters, body, next, results: results.clone(), place };
+        let own = Loop { iteration, count, initial, parameters, body, next, results: results.clone(), place };
         self.push(Statement::Loop(own));
         Ok(results)
     }

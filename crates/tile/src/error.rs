@@ -140,14 +140,14 @@ pub enum Reason {
         place: Location,
     },
     /// E1207: an iteration of a loop hands on more or fewer values than it began with.
-    Turns {
+    Iterations {
         /// With how many it begins.
         begins: usize,
         /// How many it hands on.
         hands_on: usize,
     },
     /// E1207: an iteration of a loop hands on other tiles than it began with.
-    Turn {
+    Iteration {
         /// Which of the values, from 0.
         number: usize,
         /// What the iteration begins with.
@@ -340,7 +340,7 @@ impl fmt::Display for Reason {
             Reason::Index { index } => write!(f, "an index does not fit in 64 bits: {index}"),
             Reason::Forgotten { name, place } => write!(
                 f,
-                "`{name}` is given before the loop at {place}, and again in its body: each turn would read what it was \
+                "`{name}` is given before the loop at {place}, and again in its body: each iteration would read what it was \
                  before the loop"
             ),
             Reason::Text { found, expected } => write!(f, "{expected} is wanted, and {found} stands here"),
@@ -349,11 +349,11 @@ impl fmt::Display for Reason {
             Reason::TooMuch { what, asked, limit } => write!(f, "{asked} {what}, where there are {limit}"),
             Reason::Warps { asked } => write!(f, "{asked} warps, where a block has 1, 2, 4, 8, 16 or 32"),
             Reason::Blocks { count } => write!(f, "{count} blocks along an axis, where a grid has one at least"),
-            Reason::Turns { begins, hands_on } => {
-                write!(f, "a turn begins with {begins} {}, and hands on {hands_on}", plural(*begins, "value"))
+            Reason::Iterations { begins, hands_on } => {
+                write!(f, "an iteration begins with {begins} {}, and hands on {hands_on}", plural(*begins, "value"))
             }
-            Reason::Turn { number, begins, hands_on } => {
-                write!(f, "a turn begins with {begins} as value {number}, and hands on {hands_on}")
+            Reason::Iteration { number, begins, hands_on } => {
+                write!(f, "an iteration begins with {begins} as value {number}, and hands on {hands_on}")
             }
             Reason::Held { layout, because } => write!(f, "{layout}: {because}"),
             Reason::Argument { what } => f.write_str(what),
@@ -465,8 +465,8 @@ fn of_unknown(what: &str, name: &str) -> String {
             None => "`tilewright explain E1204` lists the functions".to_string(),
         },
         "axis" => "blocks have the numbers `block.x`, `block.y` and `block.z`".to_string(),
-        "turn of a loop" => {
-            "an index is a sum of numbers, `block.x`, `block.y`, `block.z` and the turns of loops around \
+        "iteration of a loop" => {
+            "an index is a sum of numbers, `block.x`, `block.y`, `block.z` and the iterations of loops around \
                              it"
             .to_string()
         }
@@ -503,7 +503,7 @@ impl Refusal for TileError {
             Reason::Role { .. } => "E1205",
             Reason::TooMuch { .. } | Reason::Warps { .. } | Reason::Blocks { .. } => "E1206",
             Reason::NoGrid { .. } | Reason::Index { .. } => "E1206",
-            Reason::Turn { .. } | Reason::Turns { .. } | Reason::Forgotten { .. } => "E1207",
+            Reason::Iteration { .. } | Reason::Iterations { .. } | Reason::Forgotten { .. } => "E1207",
             Reason::Held { .. } => "E1208",
             Reason::Argument { .. } => "E1209",
             Reason::WrittenTwice { .. } | Reason::StoredTwice { .. } => "E1210",
@@ -572,11 +572,11 @@ impl Refusal for TileError {
                  has one block"
                     .to_string()
             }
-            Reason::Turns { .. } => {
+            Reason::Iterations { .. } => {
                 "say `next` with a value for each that the loop carries, as in `with s = a { next s + b } -> sum`"
                     .to_string()
             }
-            Reason::Turn { .. } => {
+            Reason::Iteration { .. } => {
                 "convert, reshape or broadcast before `next`, or begin with another tile".to_string()
             }
             Reason::Held { .. } => {

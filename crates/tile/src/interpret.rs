@@ -136,9 +136,9 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
     for (count, text) in blocks.iter_mut().zip(&program.grid) {
         *count = number_of(text, &values)?;
     }
-    let (turns, block) = (HashMap::new(), [0; 3]);
+    let (iterations, block) = (HashMap::new(), [0; 3]);
     let sums = Sums::new(program);
-    let mut run = Run { program, sums, values, memories, contents, written, turns, block, work: 0 };
+    let mut run = Run { program, sums, values, memories, contents, written, iterations, block, work: 0 };
     for z in 0..blocks[2] {
         for y in 0..blocks[1] {
             for x in 0..blocks[0] {
@@ -168,7 +168,7 @@ struct Run<'p> {
     contents: Vec<Vec<Option<f64>>>,
     /// What was done to each element: it was written, or combined in some way.
     written: Vec<Vec<Option<Option<Reduction>>>>,
-    turns: HashMap<u32, i64>,
+    iterations: HashMap<u32, i64>,
     block: [i64; 3],
     work: u64,
 }
@@ -177,7 +177,7 @@ impl Run<'_> {
     fn name(&self, name: Name) -> i64 {
         match name {
             Name::Block(axis) => self.block[Axis::ALL.iter().position(|own| *own == axis).unwrap_or(0)],
-            Name::Turn(number) => self.turns.get(&number).copied().unwrap_or(0),
+            Name::Iteration(number) => self.iterations.get(&number).copied().unwrap_or(0),
         }
     }
 
@@ -220,8 +220,8 @@ impl Run<'_> {
                         from.iter().map(|value| tiles.get(value).cloned().unwrap_or_default()).collect()
                     };
                     let mut carried = take(tiles, &own.initial);
-                    for turn in 0..count {
-                        self.turns.insert(own.turn, turn);
+                    for iteration in 0..count {
+                        self.iterations.insert(own.iteration, iteration);
                         self.works(1)?;
                         tiles.extend(own.parameters.iter().copied().zip(carried));
                         self.body(&own.body, tiles)?;

@@ -86,11 +86,11 @@ struct Lowering<'k, 'p> {
     tensors: Vec<View<'k>>,
     /// What a thread holds of each value.
     values: HashMap<ValueId, Own<'k>>,
-    turns: HashMap<u32, Expr>,
+    iterations: HashMap<u32, Expr>,
     /// Tiles that were asked for, by the load that would read them.
     early: HashMap<early::Key, Own<'k>>,
     /// The iterations that are being written out.
-    written: early::Turns,
+    written: early::Iterations,
     /// How many loops are open.
     depth: usize,
     /// The block of the program, where it is none of the launch.
@@ -107,9 +107,9 @@ fn over() -> KernelError {
 
 impl<'k, 'p> Lowering<'k, 'p> {
     fn new(k: &'k Build, placed: &'p Placed, tensors: Vec<View<'k>>, taken: &'p Memory) -> Lowering<'k, 'p> {
-        let (values, turns) = (HashMap::new(), HashMap::new());
+        let (values, iterations) = (HashMap::new(), HashMap::new());
         let (early, written) = (HashMap::new(), Vec::new());
-        Lowering { k, placed, tensors, values, turns, early, written, depth: 0, block: None, taken, groups: None }
+        Lowering { k, placed, tensors, values, iterations, early, written, depth: 0, block: None, taken, groups: None }
     }
 
     /// Notes that arrays in shared memory that nobody has yet are of a statement.
@@ -163,7 +163,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
                     Some(block) => block[*axis as usize].clone(),
                     None => self.k.block_number(*axis),
                 },
-                Name::Turn(number) => self.turns.get(number).cloned().unwrap_or(Expr::from(0)),
+                Name::Iteration(number) => self.iterations.get(number).cloned().unwrap_or(Expr::from(0)),
             };
             let part = Stride::times(&own, &Expr::from(*by)).ok_or_else(over)?;
             sum = Stride::plus(&sum, &part).ok_or_else(over)?;
@@ -207,7 +207,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
                     self.values.insert(*result, own);
                 }
                 Statement::Store { place, .. } => place.during(|| self.store(statement, late))?,
-                Statement::Loop(own) => own.place.during(|| self.turns(own))?,
+                Statement::Loop(own) => own.place.during(|| self.iterations(own))?,
             }
             self.note(statement.place());
             self.let_go(&body[number..=number], &body[number + 1..])?;
@@ -215,7 +215,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
         Ok(())
     }
 
-    fn turns(&mut self, own: &Loop) -> Result<(), KernelError> {
+    fn iterations(&mut self, own: &Loop) -> Result<(), KernelError> {
         if let Some(count) = unrolled(own, &self.placed.program).filter(|_| self.groups.is_none()) {
             return self.written_out(own, count);
         }
@@ -229,19 +229,19 @@ impl<'k, 'p> Lowering<'k, 'p> {
             carried.push(fragment);
         }
         let k = self.k;
-        let overlap = self.groups.as_ref().and_then(|groups| groups.overlaps.get(&own.turn)).cloned();
+        let overlap = self.groups.as_ref().and_then(|groups| groups.overlaps.get(&own.iteration)).cloned();
         if let Some(overlap) = overlap {
             self.overlapped(own, &overlap, &count, &carried)?;
             return self.ended(own, &carried);
         }
-        if self.groups.is_none() && self.early_turns(own, &carried)? {
+        if self.groups.is_none() && self.early_iterations(own, &carried)? {
             return self.ended(own, &carried);
         }
         let rings = if self.groups.is_some() { Vec::new() } else { self.begin_rings(own, self.depth > 0)? };
         self.depth += 1;
-        k.range(count, |turn| {
-            self.turns.insert(own.turn, turn.clone());
-            self.turn_rings(own, &rings, &turn)?;
+        k.range(count, |iteration| {
+            self.iterations.insert(own.iteration, iteration.clone());
+            self.iteration_rings(own, &rings, &iteration)?;
             for (parameter, fragment) in own.parameters.iter().zip(&carried) {
                 self.values.insert(*parameter, Own::Numbers(fragment.numbers()?));
             }
@@ -269,12 +269,12 @@ impl<'k, 'p> Lowering<'k, 'p> {
     fn written_out(&mut self, own: &Loop, count: i64) -> Result<(), KernelError> {
         let of = |lowering: &Self, value: &ValueId| lowering.values.get(value).cloned();
         let mut carried: Vec<Option<Own<'k>>> = own.initial.iter().map(|value| of(self, value)).collect();
-        for turn in 0..count {
-            self.turns.insert(own.turn, Expr::from(turn));
+        for iteration in 0..count {
+            self.iterations.insert(own.iteration, Expr::from(iteration));
             for (parameter, value) in own.parameters.iter().zip(carried) {
                 self.values.extend(value.map(|value| (*parameter, value)));
             }
-            self.written.push((own.turn, turn));
+            self.written.push((own.iteration, iteration));
             self.body(&own.body)?;
             self.written.pop();
             carried = own.next.iter().map(|value| of(self, value)).collect();
@@ -289,7 +289,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
 /// How many turns a loop has that is written out: one of few iterations and few statements, none of
 /// which is a loop or a product, meets other threads, or goes through shared memory.
 fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
-    let count = turns_of(own)?;
+    let count = iterations_of(own)?;
     let registers = |value: &ValueId| program.type_of(*value).size();
     let plain = |statement: &Statement| match statement {
         Statement::Let { operation: Operation::Stage { .. } | Operation::Histogram(_), .. } => false,
@@ -305,7 +305,7 @@ fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
 }
 
 /// How many turns a loop has, where that is known.
-fn turns_of(own: &Loop) -> Option<i64> {
+fn iterations_of(own: &Loop) -> Option<i64> {
     match &own.count {
         Count::Sizes(text) => text.trim().parse::<i64>().ok(),
         Count::Index(index) => index.known(),

@@ -169,7 +169,7 @@ impl Placer<'_> {
                     let (tensor, at, with, place) = (*tensor, at.clone(), *with, *place);
                     self.push(Statement::Store { tensor, at, rows, with, value, place });
                 }
-                Statement::Loop(own) => self.turns(own)?,
+                Statement::Loop(own) => self.iterations(own)?,
             }
         }
         Ok(())
@@ -232,7 +232,7 @@ impl Placer<'_> {
         Ok(())
     }
 
-    fn turns(&mut self, own: &Loop) -> Result<(), Reason> {
+    fn iterations(&mut self, own: &Loop) -> Result<(), Reason> {
         let mut initial = Vec::new();
         for (value, parameter) in own.initial.iter().zip(&own.parameters) {
             let held = self.layout(*parameter)?;

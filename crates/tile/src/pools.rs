@@ -44,7 +44,7 @@ pub(crate) fn nodes(program: &Program) -> Vec<Node<'_>> {
         for statement in body {
             found.push(Node { statement, weight });
             if let Statement::Loop(own) = statement {
-                walk(&own.body, weight.saturating_mul(turns(own)).min(1 << 20), found);
+                walk(&own.body, weight.saturating_mul(iterations(own)).min(1 << 20), found);
             }
         }
     }
@@ -53,7 +53,7 @@ pub(crate) fn nodes(program: &Program) -> Vec<Node<'_>> {
     found
 }
 
-fn turns(own: &Loop) -> u64 {
+fn iterations(own: &Loop) -> u64 {
     let known = match &own.count {
         Count::Sizes(text) => text.trim().parse::<u64>().ok(),
         Count::Index(index) => index.known().map(|count| count.max(0) as u64),
@@ -71,7 +71,7 @@ pub(crate) fn weights(nodes: &[Node<'_>]) -> HashMap<ValueId, u64> {
                 found.insert(*result, node.weight);
             }
             Statement::Loop(own) => {
-                let inner = node.weight.saturating_mul(turns(own)).min(1 << 20);
+                let inner = node.weight.saturating_mul(iterations(own)).min(1 << 20);
                 found.extend(own.parameters.iter().map(|value| (*value, inner)));
                 found.extend(own.results.iter().map(|value| (*value, node.weight)));
             }

@@ -139,12 +139,12 @@ impl Walk<'_> {
                     live.retain(|value| !own.parameters.contains(value));
                     // What an iteration uses from before lives through all of them.
                     for _ in 0..2 {
-                        let mut turn = live.clone();
-                        self.uses(&mut turn, &own.next);
-                        self.look(&turn, own.place);
-                        self.body(&own.body, &mut turn);
-                        turn.retain(|value| !own.parameters.contains(value));
-                        live.extend(turn);
+                        let mut iteration = live.clone();
+                        self.uses(&mut iteration, &own.next);
+                        self.look(&iteration, own.place);
+                        self.body(&own.body, &mut iteration);
+                        iteration.retain(|value| !own.parameters.contains(value));
+                        live.extend(iteration);
                     }
                     self.uses(live, &own.initial);
                 }

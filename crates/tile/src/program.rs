@@ -413,7 +413,7 @@ impl Statement {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loop {
     /// The number of the loop, by which an [`Index`] names its iteration.
-    pub turn: u32,
+    pub iteration: u32,
     /// How many iterations there are.
     pub count: Count,
     /// What the first iteration begins with.
@@ -462,7 +462,7 @@ pub struct Program {
     pub(crate) types: Vec<Type>,
     pub(crate) body: Vec<Statement>,
     /// How many loops were numbered.
-    pub(crate) turns: u32,
+    pub(crate) iterations: u32,
 }
 
 impl Program {

@@ -15,7 +15,7 @@
 //! rows       store(z, (rows, 0), a)               to the coordinates that a tile of i32 says
 //! atomics    atomic_add(z, (block.x), a)          also _min and _max, and with a tile of coordinates
 //! loop       loop i < ceil(K/64) with s = zero, n = one { ... next t, m } -> sum, last
-//! turns      loop i < [block.x + 1] ..            as many as an index, or `[n]`: as one number of i32 says
+//! iterations      loop i < [block.x + 1] ..            as many as an index, or `[n]`: as one number of i32 says
 //! ```
 //!
 //! | function | what |
@@ -60,7 +60,7 @@ use crate::program::{Axis, Count, Index, Program, Reduction, Role, ValueId, atom
 #[derive(Clone, Default)]
 struct Names {
     values: HashMap<String, ValueId>,
-    turns: HashMap<String, u32>,
+    iterations: HashMap<String, u32>,
     /// Names of values that loops before did not hand on, and where the loop is written.
     gone: HashMap<String, Location>,
 }
@@ -190,7 +190,7 @@ impl<'b> Reader<'_, 'b> {
             } else if let Some(with) = changes.into_iter().find(|own| self.text.takes_word(atomic(*own))) {
                 self.store(Some(with), place)?;
             } else if self.text.takes_word("loop") {
-                self.turns(place)?;
+                self.iterations(place)?;
             } else {
                 if let Some(word) = DECLARE.into_iter().find(|word| self.text.sees_word(word)) {
                     return Err(Reason::Late { word: word.to_string() }.at("text", place));
@@ -247,17 +247,17 @@ impl<'b> Reader<'_, 'b> {
         Ok(())
     }
 
-    fn turns(&mut self, place: Location) -> Result<(), TileError> {
+    fn iterations(&mut self, place: Location) -> Result<(), TileError> {
         self.deeper()?;
-        let turn = self.text.name("the name of the turn")?;
+        let iteration = self.text.name("the name of the iteration")?;
         if self.text.sees("<=") {
-            return Err(self.text.refuse("`<` and how many turns there are"));
+            return Err(self.text.refuse("`<` and how many iterations there are"));
         }
         self.text.sign("<")?;
         let count = match self.text.takes("[") {
             true => {
                 let name = self.text.seen_name();
-                let is_index = name.is_empty() || name == "block" || self.names.turns.contains_key(name);
+                let is_index = name.is_empty() || name == "block" || self.names.iterations.contains_key(name);
                 let count = if is_index { Count::Index(self.index()?) } else { Count::Value(self.value()?) };
                 self.text.sign("]")?;
                 count
@@ -279,7 +279,7 @@ impl<'b> Reader<'_, 'b> {
         self.text.sign("{")?;
         let around = self.names.clone();
         let number = self.build.begin_loop();
-        self.names.turns.insert(turn, number);
+        self.names.iterations.insert(iteration, number);
         let initial: Vec<ValueId> = carried.iter().map(|(_, value)| *value).collect();
         let parameters = self.build.alike(&initial);
         let (read, given) = (HashSet::new(), HashSet::new());
@@ -334,7 +334,7 @@ impl<'b> Reader<'_, 'b> {
         loop {
             let place = self.text.place();
             let name = self.text.seen_name();
-            let is_index = name == "block" || self.names.turns.contains_key(name);
+            let is_index = name == "block" || self.names.iterations.contains_key(name);
             match self.names.values.get(name).copied().filter(|_| !is_index) {
                 Some(_) if rows.is_some() => {
                     let (asked, limit) = (2, 1);
@@ -404,7 +404,7 @@ impl<'b> Reader<'_, 'b> {
             return Ok(Index::from(self.text.integer()?));
         }
         let place = self.text.place();
-        let name = self.text.name("a number, `block.x` or the turn of a loop")?;
+        let name = self.text.name("a number, `block.x` or the iteration of a loop")?;
         if name == "block" {
             self.text.sign(".")?;
             let axis = self.text.name("x, y or z")?;
@@ -417,9 +417,9 @@ impl<'b> Reader<'_, 'b> {
                 (format!("`{name}`"), "an index, or a tile of coordinates by its name,".to_string());
             return Err(Reason::Text { found, expected }.at("index", place));
         }
-        match self.names.turns.get(&name) {
-            Some(turn) => Ok(Index::turn(*turn)),
-            None => Err(Reason::Unknown { what: "turn of a loop", name }.at("index", place)),
+        match self.names.iterations.get(&name) {
+            Some(iteration) => Ok(Index::iteration(*iteration)),
+            None => Err(Reason::Unknown { what: "iteration of a loop", name }.at("index", place)),
         }
     }
 }

@@ -269,7 +269,7 @@ fn places(program: &Program, seen: &Seen<'_>) -> Result<HashSet<ValueId>, String
             );
         if !fits {
             return Err(
-                "which tile is brought, or in how many turns, is no number that one thread computes".to_string()
+                "which tile is brought, or in how many iterations, is no number that one thread computes".to_string()
             );
         }
         left.extend(*operands);
@@ -281,7 +281,7 @@ fn places(program: &Program, seen: &Seen<'_>) -> Result<HashSet<ValueId>, String
 pub(crate) fn overlaps(program: &Program, roles: &Roles) -> HashMap<u32, Overlap> {
     let mut seen = Seen::default();
     seen.walk(&program.body);
-    // Tiles of one ring are taken in the order in which they come, iteration by turn: so the
+    // Tiles of one ring are taken in the order in which they come, iteration by iteration: so the
     // products of two iterations change places only where they take those of different rings.
     let ring = |value: &ValueId| roles.of.get(value).map(|own| own.0);
     let factors = |value: ValueId| seen.products.iter().find(|own| own.result == value).map(|own| &own.operands[..2]);
@@ -289,7 +289,7 @@ pub(crate) fn overlaps(program: &Program, roles: &Roles) -> HashMap<u32, Overlap
         let (Some(early), Some(late)) = (factors(own.early), factors(own.late)) else { return false };
         early.iter().all(|factor| ring(factor) != ring(&late[1]))
     };
-    let found = seen.loops.iter().filter_map(|own| Some((own.turn, overlap::overlap(program, own)?)));
+    let found = seen.loops.iter().filter_map(|own| Some((own.iteration, overlap::overlap(program, own)?)));
     found.filter(|(_, own)| apart(own)).collect()
 }
 
@@ -459,14 +459,14 @@ impl Roles {
             (band, _) => format!("persistent grid, in bands of {band} tiles along x"),
         });
         let overlaps = overlaps(program, self);
-        let mut turns: Vec<(&u32, &Overlap)> = overlaps.iter().collect();
-        turns.sort_by_key(|own| own.0);
-        for (turn, own) in turns {
-            lines.push(format!("loop i{turn}: the last product of an iteration overlaps the next iteration"));
+        let mut iterations: Vec<(&u32, &Overlap)> = overlaps.iter().collect();
+        iterations.sort_by_key(|own| own.0);
+        for (iteration, own) in iterations {
+            lines.push(format!("loop i{iteration}: the last product of an iteration overlaps the next iteration"));
             if !own.masks.early.is_empty() {
                 let first = own.masks.first;
                 lines.push(format!(
-                    "loop i{turn}: a mask is true everywhere from iteration {first} on, and left out there"
+                    "loop i{iteration}: a mask is true everywhere from iteration {first} on, and left out there"
                 ));
             }
             if !own.masks.late.is_empty() {
@@ -475,7 +475,7 @@ impl Roles {
                     last => format!("{last} iterations"),
                 };
                 lines.push(format!(
-                    "loop i{turn}: a mask is true everywhere before the last {last}, and left out there"
+                    "loop i{iteration}: a mask is true everywhere before the last {last}, and left out there"
                 ));
             }
         }

@@ -1,7 +1,7 @@
 //! Bodies of loops, conditions and roles.
 //!
-//! Law: a `for` over [`range`] runs its body once, for all turns; a `with` runs its body once, for
-//! the threads that it is about.
+//! Law: a `for` over [`range`] runs its body once, for all iterations; a `with` runs its body once,
+//! for the threads that it is about.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +25,7 @@ use crate::refusal;
 /// The numbers of bodies begin at 1.
 const NONE: u32 = 0;
 
-/// The turns of a loop: `for k in tw.range(count):`.
+/// The iterations of a loop: `for k in tw.range(count):`.
 #[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Range {
     count: Expr,
@@ -83,7 +83,7 @@ impl Range {
     }
 }
 
-/// Turns of a loop of the kernel, for an index from 0 to below `count`, which may be known at
+/// Iterations of a loop of the kernel, for an index from 0 to below `count`, which may be known at
 /// launch. The body is traced once; it has no `break`. Python's own `range` unrolls a loop.
 #[pyfunction]
 pub fn range<'py>(count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Range>> {

@@ -15,7 +15,7 @@ use super::traced::Traced;
 use crate::convert::python;
 
 /// Elements in the registers of a thread. Operators make new fragments; `set`, `fill`, `clear` and
-/// `+=` write to this one, which is how a value goes from one turn of a loop to the next.
+/// `+=` write to this one, which is how a value goes from one iteration of a loop to the next.
 #[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Fragment {
     pub handle: Handle,

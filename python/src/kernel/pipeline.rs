@@ -59,7 +59,7 @@ impl Cursor {
     }
 }
 
-/// A turn of a ring.
+/// An iteration of a ring.
 #[pyclass(frozen, extends = Traced, module = "tilewright")]
 pub struct Stage {
     pub handle: Handle,

@@ -63,7 +63,7 @@ fn in_python(reason: &Reason) -> Option<&'static str> {
             "a tile belongs to the body of the loop that makes it; carry it out: `s = tw.tile.carry(s)`, `for i in \
              tw.tile.range(n, s):`, and `s += ..` or `s.set(..)` in the body"
         }
-        Reason::Turn { .. } | Reason::Turns { .. } => {
+        Reason::Iteration { .. } | Reason::Iterations { .. } => {
             "a carried tile keeps its shape and its type: convert or broadcast before `s.set(..)`, or begin with \
              another tile"
         }

@@ -43,9 +43,9 @@ pub fn summed(device: &Device) -> Outcome {
     let mut parts = [blank(BLOCKS)?, blank(BLOCKS)?, blank(BLOCKS)?];
     let mut results: Vec<DeviceTensor<u32>> = (0..3 * TURNS).map(|_| blank(1)).collect::<Result<_, _>>()?;
     streams[0].synchronize()?;
-    for (turn, y) in results.iter_mut().enumerate() {
-        let on = turn % 3;
-        let x = &given[(turn + turn / 3) % 3];
+    for (iteration, y) in results.iter_mut().enumerate() {
+        let on = iteration % 3;
+        let x = &given[(iteration + iteration / 3) % 3];
         kernel.launch(&streams[on], &[x.into(), (&mut parts[on]).into(), y.into()])?;
     }
     streams.iter().try_for_each(|stream| stream.synchronize())?;
@@ -53,7 +53,7 @@ pub fn summed(device: &Device) -> Outcome {
         let (found, wanted) = (y.read(&streams[0])?.as_slice()[0], (BLOCKS * EACH) as u32 * number as u32);
         ensure(found == wanted, || format!("{found} instead of {wanted}"))
     };
-    results.iter().enumerate().try_for_each(|(turn, y)| right(y, (turn + turn / 3) % 3 + 1))?;
+    results.iter().enumerate().try_for_each(|(iteration, y)| right(y, (iteration + iteration / 3) % 3 + 1))?;
     // In graphs, beside launches.
     let mut others = [blank(1)?, blank(1)?];
     streams[0].synchronize()?;

@@ -10,7 +10,7 @@
 //! device on purpose.
 
 mod agreement;
-mod deals;
+mod dynamic_scheduling;
 mod hopper;
 mod indivisible;
 mod kernels;
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         ("launches that wait by themselves keep their order", (major, minor) == (9, 0), together::overlapping),
         ("the copy engine and threads share global memory", (major, minor) == (9, 0), proxies::agree),
         ("shared memory up to the limit", true, kernels::shared_memory),
-        ("numbers that are dealt are had once", (major, minor) == (9, 0), deals::dealt),
+        ("numbers of the tile counter are claimed once", (major, minor) == (9, 0), dynamic_scheduling::claimed),
         ("the last block sees what all have left", major >= 8, last::summed),
         ("threads up to the registers", true, limits::registers),
         ("sizes past 2^31 and 2^32 elements", major >= 8, limits::large),

@@ -70,11 +70,11 @@ pub(crate) fn added(blocks: u32, element: Element, reduction: Reduction) -> Resu
     })
 }
 
-/// Two blocks give each other numbers, turn by turn. A stage is free for those who are a round
-/// ahead once it was given.
-pub(crate) fn given(turns: i64) -> Result<Kernel, KernelError> {
+/// Two blocks give each other numbers, iteration by iteration. A stage is free for those who are a
+/// round ahead once it was given.
+pub(crate) fn given(iterations: i64) -> Result<Kernel, KernelError> {
     Kernel::build("given", |k: &Build| {
-        let layout = format!("(64,1,({turns},2)):(1,1,(64,{}))", 64 * turns);
+        let layout = format!("(64,1,({iterations},2)):(1,1,(64,{}))", 64 * iterations);
         let (x, y) = (k.input::<f32>("x", &layout)?, k.output::<f32>("y", &layout)?);
         k.threads(64)?;
         k.grid(Axis::X, "2")?;
@@ -85,11 +85,11 @@ pub(crate) fn given(turns: i64) -> Result<Kernel, KernelError> {
         ahead.advance()?;
         ahead.advance()?;
         let other = k.rank_after(1)?;
-        k.range(turns, |turn| {
+        k.range(iterations, |iteration| {
             let all = Tree::leaf(Slot::All);
-            let place = Tree::flat([Slot::At(turn.clone()), Slot::At(k.block_number(Axis::X))])?;
+            let place = Tree::flat([Slot::At(iteration.clone()), Slot::At(k.block_number(Axis::X))])?;
             let own: Coord<Expr> = Tree::tuple([&all, &all, &place])?;
-            let digit = k.coordinate(&turn, &[2, turns])?.swap_remove(0);
+            let digit = k.coordinate(&iteration, &[2, iterations])?.swap_remove(0);
             let slot: Coord<Expr> = Tree::flat([Slot::All, Slot::All, Slot::At(digit)])?;
             let numbers = x.slice(own.clone())?.thread_part()?.load()?;
             taken.slice(slot.clone())?.of_block(other.clone())?.thread_part()?.store(&numbers)?;

@@ -2,7 +2,7 @@
 //!
 //! Law: behind a fence for global memory a bulk load has what threads of either block of a cluster
 //! stored before, and behind the end of a bulk store threads read what it wrote over their stores,
-//! in every turn. Each turn has other numbers, so what an earlier one left shows.
+//! in every iteration. Each iteration has other numbers, so what an earlier one left shows.
 
 use tilewright_gpu::{Device, DeviceTensor};
 use tilewright_kernel::interpret::Interpreter;
@@ -15,9 +15,9 @@ use crate::{Outcome, ensure, uncached};
 
 const TURNS: i64 = 200;
 
-/// The number that a block stores in a turn, before the number of the thread is added.
-fn first(block: i64, turn: i64) -> i64 {
-    1000 * turn + 64 * block
+/// The number that a block stores in an iteration, before the number of the thread is added.
+fn first(block: i64, iteration: i64) -> i64 {
+    1000 * iteration + 64 * block
 }
 
 fn crossed() -> Result<Kernel, KernelError> {
@@ -31,7 +31,7 @@ fn crossed() -> Result<Kernel, KernelError> {
         let half = |block: Expr| Tree::flat([Slot::All, Slot::All, Slot::At(block)]);
         let (own, other) = (x.slice(half(k.rank())?)?, x.slice(half(k.rank_after(1)?)?)?);
         let cursor = k.pipeline(1, 2)?.cursor()?;
-        k.range(TURNS, |turn| {
+        k.range(TURNS, |iteration| {
             let result = |which: i64| {
                 let block = k.block_number(Axis::X);
                 y.slice(Tree::flat([
@@ -39,13 +39,13 @@ fn crossed() -> Result<Kernel, KernelError> {
                     Slot::All,
                     Slot::At(block),
                     Slot::At(which.into()),
-                    Slot::At(turn.clone()),
+                    Slot::At(iteration.clone()),
                 ])?)
             };
             let block = Stride::times(&k.rank(), &Expr::from(64));
             let place = block.and_then(|block| Stride::plus(&block, &k.thread().ok()?));
             let place = place.ok_or(tilewright_layout::LayoutError::Overflow { op: "place" })?;
-            let number = k.index(&turn)? * k.number(1000_i32) + k.index(&place)?;
+            let number = k.index(&iteration)? * k.number(1000_i32) + k.index(&place)?;
             let numbers = k.register(Element::I32, "(1)")?;
             numbers.set(&[number])?;
             // What the other block has stored, by the copy engine.
@@ -89,8 +89,8 @@ pub(crate) fn agree(device: &Device) -> Outcome {
     let wanted = checked.run.tensor::<i32>("y")?;
     for (at, number) in wanted.iter().enumerate() {
         let at = at as i64;
-        let (thread, block, which, turn) = (at % 64, at / 64 % 2, at / 128 % 2, at / 256);
-        let own = if which == 0 { first(1 - block, turn) + thread } else { -(first(block, turn) + thread) };
+        let (thread, block, which, iteration) = (at % 64, at / 64 % 2, at / 128 % 2, at / 256);
+        let own = if which == 0 { first(1 - block, iteration) + thread } else { -(first(block, iteration) + thread) };
         ensure(i64::from(*number) == own, || format!("the interpreter has {number} at {at}, not {own}"))?;
     }
     let stream = device.stream()?;
@@ -105,5 +105,5 @@ pub(crate) fn agree(device: &Device) -> Outcome {
         let differs = found.as_slice().iter().zip(&wanted).position(|(found, wanted)| found != wanted);
         ensure(differs.is_none(), || format!("number {differs:?} differs"))?;
     }
-    Ok(format!("{launches} launches of {TURNS} turns"))
+    Ok(format!("{launches} launches of {TURNS} iterations"))
 }

@@ -41,10 +41,11 @@ fn exchanged(blocks: u32, clusters: u32) -> Result<Kernel, KernelError> {
 
 /// Each block of a cluster stores all of a matrix of which each loads a part for all.
 fn spread(blocks: u32, stages: i64) -> Result<Kernel, KernelError> {
-    let (rows, turns) = (64 / i64::from(blocks), 9);
+    let (rows, iterations) = (64 / i64::from(blocks), 9);
     Kernel::build("spread", |k: &Build| {
-        let source = k.input::<u16>("source", &format!("(64,32,{turns}):(32,1,2048)"))?;
-        let target = k.output::<u16>("target", &format!("(64,32,{turns},{blocks}):(32,1,2048,{})", 2048 * turns))?;
+        let source = k.input::<u16>("source", &format!("(64,32,{iterations}):(32,1,2048)"))?;
+        let target =
+            k.output::<u16>("target", &format!("(64,32,{iterations},{blocks}):(32,1,2048,{})", 2048 * iterations))?;
         k.threads(96)?;
         k.grid(Axis::X, &blocks.to_string())?;
         k.cluster(blocks)?;
@@ -54,10 +55,10 @@ fn spread(blocks: u32, stages: i64) -> Result<Kernel, KernelError> {
         k.role(2..3, || {
             k.single(|| {
                 let cursor = pipeline.cursor()?;
-                k.range(turns, |turn| {
+                k.range(iterations, |iteration| {
                     let stage = cursor.stage()?;
                     stage.acquire()?;
-                    let from = source.slice((.., .., &turn))?.local_tile(&part, (k.rank(), 0))?;
+                    let from = source.slice((.., .., &iteration))?.local_tile(&part, (k.rank(), 0))?;
                     let to = ring.slice((.., .., stage.index()))?.local_tile(&part, (k.rank(), 0))?;
                     stage.load_multicast(&from, &to, &all, 0)?;
                     stage.publish()?;
@@ -69,11 +70,11 @@ fn spread(blocks: u32, stages: i64) -> Result<Kernel, KernelError> {
             let cursor = pipeline.cursor()?;
             let own =
                 target.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(k.block_number(Axis::X))])?)?;
-            k.range(turns, |turn| {
+            k.range(iterations, |iteration| {
                 let stage = cursor.stage()?;
                 stage.wait()?;
                 let values = ring.slice((.., .., stage.index()))?.thread_part()?.load()?;
-                own.slice((.., .., &turn))?.thread_part()?.store(&values)?;
+                own.slice((.., .., &iteration))?.thread_part()?.store(&values)?;
                 stage.release_to(&all, 0)?;
                 cursor.advance()
             })
@@ -126,7 +127,7 @@ fn around(blocks: u32) -> Result<Kernel, KernelError> {
 fn product(rows: i64, depth: i64) -> Result<Kernel, Box<dyn Error>> {
     let atom = MmaAtom::named("SM90_64x64x16_F32BF16BF16_SS")?;
     let mma = TiledMma::new(atom, &"(1,1,1)".parse()?, &"[64:1;64:1;16:1]".parse()?)?;
-    let (stages, turns) = (3, (depth + 63) / 64);
+    let (stages, iterations) = (3, (depth + 63) / 64);
     Ok(Kernel::build("product", |k: &Build| -> Result<(), KernelError> {
         let a = k.tensor_of(Element::Bf16, "a", &format!("({rows},{depth}):({depth},1)"), Role::Input)?;
         let b = k.tensor_of(Element::Bf16, "b", &format!("(64,{depth}):({depth},1)"), Role::Input)?;
@@ -148,12 +149,12 @@ fn product(rows: i64, depth: i64) -> Result<Kernel, Box<dyn Error>> {
             k.registers(40)?;
             k.single(|| {
                 let cursor = pipeline.cursor()?;
-                k.range(turns, |turn| {
+                k.range(iterations, |iteration| {
                     let stage = cursor.stage()?;
                     stage.acquire()?;
-                    stage.load(&tiles_a.slice((.., .., &turn))?, &left.slice((.., .., stage.index()))?)?;
+                    stage.load(&tiles_a.slice((.., .., &iteration))?, &left.slice((.., .., stage.index()))?)?;
                     let half = right.slice((.., .., stage.index()))?.local_tile("(32,64)", (k.rank(), 0))?;
-                    stage.load_multicast(&tiles_b.slice((.., .., &turn))?, &half, "2:1", 0)?;
+                    stage.load_multicast(&tiles_b.slice((.., .., &iteration))?, &half, "2:1", 0)?;
                     stage.publish()?;
                     cursor.advance()
                 })
@@ -165,7 +166,7 @@ fn product(rows: i64, depth: i64) -> Result<Kernel, Box<dyn Error>> {
             let sums = part.fragment_of(Element::F32)?;
             sums.clear();
             let cursor = pipeline.cursor()?;
-            k.range(turns, |_| {
+            k.range(iterations, |_| {
                 let stage = cursor.stage()?;
                 stage.wait()?;
                 k.mma(
@@ -195,7 +196,7 @@ fn product(rows: i64, depth: i64) -> Result<Kernel, Box<dyn Error>> {
     })?)
 }
 
-/// Sums of turns whose copies run ahead.
+/// Sums of iterations whose copies run ahead.
 fn summed(stages: i64) -> Result<Kernel, Box<dyn Error>> {
     let atom = CopyAtom::named("SM80_CP_ASYNC_CACHEALWAYS<uint128_t>")?;
     let copy = TiledCopy::new(atom, 32, &"(64,1):(1,1)".parse()?, &"(1,4)".parse()?)?;
@@ -211,7 +212,7 @@ fn summed(stages: i64) -> Result<Kernel, Box<dyn Error>> {
         k.staged(
             stages,
             11,
-            |turn, stage| k.copy(&copy, &source.slice((.., .., turn))?, &held.slice((.., .., stage))?),
+            |iteration, stage| k.copy(&copy, &source.slice((.., .., iteration))?, &held.slice((.., .., stage))?),
             |_, stage| {
                 let values = held.slice((.., .., stage))?.compose(others)?.thread_part()?.load()?;
                 sums.set(&sums.zip(&values, |a, b| Ok(a + b))?.numbers()?)
@@ -302,8 +303,12 @@ fn cases() -> Result<Vec<Case>, Box<dyn Error>> {
             cases.push((name, neighbours::added(blocks, element, way)?, vec![numbers]));
         }
     }
-    for turns in [1, 2, 7, 100] {
-        cases.push((format!("given in {turns} turns"), neighbours::given(turns)?, vec![floats(128 * turns as usize)]));
+    for iterations in [1, 2, 7, 100] {
+        cases.push((
+            format!("given in {iterations} iterations"),
+            neighbours::given(iterations)?,
+            vec![floats(128 * iterations as usize)],
+        ));
     }
     Ok(cases)
 }

@@ -102,14 +102,14 @@ fn sizes_and_tensors_that_do_not_fit_are_refused_before_the_driver_is_asked() {
     assert_eq!(books(|books| books.launches), 1);
 }
 
-/// y = x, rows of 32 numbers dealt to two blocks.
-fn dealt() -> Kernel {
-    let written = Kernel::build("dealt", |k| {
+/// y = x, two blocks claim rows of 32 numbers.
+fn claiming() -> Kernel {
+    let written = Kernel::build("claiming", |k| {
         let (x, y) = (k.input::<f32>("x", "(M,32):(32,1)")?, k.output::<f32>("y", "(M,32):(32,1)")?);
         k.threads(32)?;
         k.grid(Axis::X, "2")?;
-        k.deal(k.size("M")?, 1)?.each(|drawn| {
-            let row = Tree::flat([Slot::At(drawn.now().clone()), Slot::All])?;
+        k.dynamic_scheduler(k.size("M")?, 1)?.each(|claim| {
+            let row = Tree::flat([Slot::At(claim.now().clone()), Slot::All])?;
             y.slice(row.clone())?.thread_part()?.store(&x.slice(row)?.thread_part()?.load()?)
         })
     });
@@ -119,7 +119,7 @@ fn dealt() -> Kernel {
 #[test]
 fn launches_that_may_run_at_the_same_time_have_counts_of_their_own() {
     let (device, stream) = opened();
-    let kernel = device.compile(&dealt(), &ModuleOptions::default().cache(Cache::none())).unwrap();
+    let kernel = device.compile(&claiming(), &ModuleOptions::default().cache(Cache::none())).unwrap();
     let at = kernel.program().scalars.iter().position(|scalar| *scalar == Scalar::Count).unwrap();
     let tensor = || DeviceTensor::filled(&stream, "(8,32):(32,1)".parse::<Layout>().unwrap(), 1.0_f32).unwrap();
     let (x, mut y) = (tensor(), tensor());
@@ -234,11 +234,11 @@ fn boxed() -> Kernel {
         let stage = k.shared::<u16>("S<3,3,3> o 0 o (16,64):(64,1)")?;
         let pipeline = k.pipeline(1, 1)?;
         k.single(|| {
-            let turn = pipeline.cursor()?.stage()?;
-            turn.acquire()?;
-            turn.load(&source.local_tile("(16,64)", here.clone())?, &stage)?;
-            turn.publish()?;
-            turn.wait()?;
+            let iteration = pipeline.cursor()?.stage()?;
+            iteration.acquire()?;
+            iteration.load(&source.local_tile("(16,64)", here.clone())?, &stage)?;
+            iteration.publish()?;
+            iteration.wait()?;
             k.store_bulk(&stage, &target.local_tile("(16,64)", here.clone())?)?;
             k.commit_bulk();
             k.wait_bulk(0);

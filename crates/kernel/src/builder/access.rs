@@ -258,14 +258,14 @@ impl<'k> View<'k> {
     /// use tilewright_layout::{Slot, Tree};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// // Each thread sums a row of 128 bytes, 16 of them a turn.
+    /// // Each thread sums a row of 128 bytes, 16 of them an iteration.
     /// let kernel = Kernel::build("sums", |k| {
     ///     let (x, y) = (k.input::<i32>("x", "(64,32):(32,1)")?, k.output::<i32>("y", "(64,1):(1,1)")?);
     ///     k.threads(64)?;
     ///     let sum = k.register(tilewright_kernel::Element::I32, "1")?;
     ///     sum.clear();
-    ///     k.range(8, |turn| {
-    ///         let part = x.in_whole_lines().local_tile("(64,4)", Tree::flat([Slot::At(0.into()), Slot::At(turn)])?)?;
+    ///     k.range(8, |iteration| {
+    ///         let part = x.in_whole_lines().local_tile("(64,4)", Tree::flat([Slot::At(0.into()), Slot::At(iteration)])?)?;
     ///         let parts = part.thread_part()?.load()?.numbers()?;
     ///         let all = parts.into_iter().fold(sum.numbers()?[0], |sum, x| sum + x);
     ///         sum.set(&[all])

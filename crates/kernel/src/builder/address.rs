@@ -177,8 +177,8 @@ fn swizzled(core: &mut Core, x: Register, swizzle: Swizzle, width: Width) -> Reg
         return x;
     }
     let by = core.constant(shift.unsigned_abs(), Width::Bits32);
-    let turn = if shift >= 0 { Binary::ShiftRight } else { Binary::ShiftLeft };
-    let moved = core.pure(Operation::Binary(turn, number), [x, by], width);
+    let iteration = if shift >= 0 { Binary::ShiftRight } else { Binary::ShiftLeft };
+    let moved = core.pure(Operation::Binary(iteration, number), [x, by], width);
     let mask = ((1_u64 << bits) - 1) << base;
     let mask = core.constant(mask, width);
     let flips = core.pure(Operation::Binary(Binary::And, number), [moved, mask], width);

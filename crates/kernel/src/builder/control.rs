@@ -148,8 +148,8 @@ impl Core {
         }
         let index = self.register_at(Width::Bits32, depth + 1);
         let greatest = count.range().1.unwrap_or(i64::MAX).min(i64::from(i32::MAX)) - 1;
-        let variable = self.variable_of("turn", index, greatest, Some(count.clone()));
-        let around = self.turns.len();
+        let variable = self.variable_of("iteration", index, greatest, Some(count.clone()));
+        let around = self.iterations.len();
         Ok((LoopBody { begun, source, from, to, index, carried, around, depth }, variable))
     }
 
@@ -157,7 +157,7 @@ impl Core {
     fn close_loop(&mut self, body: LoopBody, until: Option<Register>) -> Result<(), Reason> {
         let LoopBody { begun, source, from, to, index, carried: units, around, depth } = body;
         self.closes(depth)?;
-        self.turns.truncate(around);
+        self.iterations.truncate(around);
         self.begin(begun);
         let mut ends = Vec::new();
         for (unit, initial, _) in &units {
@@ -423,7 +423,7 @@ impl Build {
         // An index that is always 0 is no variable, but there may be no iteration.
         let none = || Facts::integer().at_least(0).and_then(|facts| facts.at_most(0)).map(Parameter::anonymous);
         let own = index.parameters().into_iter().next().or_else(|| none().ok());
-        core.turns.extend(own.map(|own| (own, count)));
+        core.iterations.extend(own.map(|own| (own, count)));
         Ok(OpenLoop { build: self, index, body: Some(body) })
     }
 
@@ -474,20 +474,20 @@ impl Build {
     ///     let kernel = Kernel::build("columns", |k| {
     ///         let (x, y) = (k.input::<f32>("x", "(32,64):(1,32)")?, k.output::<f32>("y", "(32,64):(1,32)")?);
     ///         k.threads(32)?;
-    ///         k.range(64, |turn| {
+    ///         k.range(64, |iteration| {
     ///             let copied = || {
-    ///                 let [x, y] = [&x, &y].map(|own| own.slice(Tree::flat([Slot::All, Slot::At(turn.clone())])?));
+    ///                 let [x, y] = [&x, &y].map(|own| own.slice(Tree::flat([Slot::All, Slot::At(iteration.clone())])?));
     ///                 y?.thread_part()?.store(&x?.thread_part()?.load()?)
     ///             };
     ///             if in_place { k.in_place(copied) } else { copied() }
     ///         })
     ///     })?;
     ///     let body = &kernel.program().body;
-    ///     let turns = body.iter().find_map(|step| match step {
-    ///         Step::Loop(turns) => Some(turns.body.len()),
+    ///     let iterations = body.iter().find_map(|step| match step {
+    ///         Step::Loop(looped) => Some(looped.body.len()),
     ///         _ => None,
     ///     });
-    ///     Ok([body.len(), turns.unwrap_or(0)])
+    ///     Ok([body.len(), iterations.unwrap_or(0)])
     /// };
     /// let ([before, within], [fewer, more]) = (steps(false)?, steps(true)?);
     /// assert!(fewer < before && more > within);

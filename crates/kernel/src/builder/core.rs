@@ -14,7 +14,7 @@ use tilewright_layout::symbolic::{Declarations, Expr, Parameter};
 
 use super::coverage::Write;
 use super::last::LastBlock;
-use super::pipeline::Dealing;
+use super::pipeline::SchedulerState;
 use super::role::Team;
 use super::scratch::Scratch;
 use crate::error::Reason;
@@ -74,7 +74,7 @@ pub(crate) struct Core {
     /// The conditions of the bodies that are being written, and which side.
     pub(crate) conditions: Vec<(Register, bool)>,
     /// The iterations of the loops that are being written, and how many there are.
-    pub(crate) turns: Vec<(Parameter, Expr)>,
+    pub(crate) iterations: Vec<(Parameter, Expr)>,
     pub(crate) scalars: Vec<Scalar>,
     /// What is computed in 32 bits and has to fit at launch.
     pub(crate) narrow: Vec<Expr>,
@@ -118,7 +118,7 @@ pub(crate) struct Core {
     pub(crate) shares: Vec<(i64, u32, u32)>,
     pub(crate) maps: Vec<TensorMap>,
     /// What clusters take of a count.
-    pub(crate) dealt: Option<Dealing>,
+    pub(crate) tile_counter: Option<SchedulerState>,
     /// The state of [`super::Build::when_last`], if the kernel has it.
     pub(crate) last_block: Option<LastBlock>,
     /// Registers that are an accumulator's own: what wgmma products may add to.
@@ -144,7 +144,7 @@ impl Core {
             forms: Vec::new(),
             writes: Vec::new(),
             conditions: Vec::new(),
-            turns: Vec::new(),
+            iterations: Vec::new(),
             scalars: Vec::new(),
             narrow: Vec::new(),
             widths: Vec::new(),
@@ -169,7 +169,7 @@ impl Core {
             of_roles: HashMap::new(),
             shares: Vec::new(),
             maps: Vec::new(),
-            dealt: None,
+            tile_counter: None,
             last_block: None,
             sums: HashSet::new(),
             digits: HashMap::new(),

@@ -101,7 +101,7 @@ pub(crate) struct Write {
     /// Predicates that are true, or false, in the threads that store.
     conditions: Vec<(Register, bool)>,
     /// The loops around it: the iteration, and how many there are.
-    turns: Vec<(Parameter, Expr)>,
+    iterations: Vec<(Parameter, Expr)>,
     /// Whether it is one block that stores, which came last.
     alone: bool,
 }
@@ -156,7 +156,7 @@ impl View<'_> {
             elements,
             bounds,
             conditions,
-            turns: core.turns.clone(),
+            iterations: core.iterations.clone(),
             alone: last.is_some(),
         };
         core.writes.push(write);
@@ -253,7 +253,7 @@ struct Along {
 
 fn along(core: &Core, values: &ThreadValues, case: Option<&Case>, (mode, at): (usize, &Expr)) -> Result<Along, Doubt> {
     let terms = Terms::of(at).ok_or_else(|| {
-        undecided(format!("the coordinate along mode {mode} is no sum of multiples of blocks, turns and threads"))
+        undecided(format!("the coordinate along mode {mode} is no sum of multiples of blocks, iterations and threads"))
     })?;
     let mut along = Along { inner: Vec::new(), outer: Vec::new(), constant: terms.constant };
     for (factor, parameter) in terms.moving {
@@ -297,10 +297,10 @@ fn proved(
     if writes.iter().any(|write| write.alone != alone) {
         return Err(undecided("all blocks write it, and the last one again"));
     }
-    let turns: Vec<(Parameter, Expr)> = writes.iter().flat_map(|write| write.turns.iter().cloned()).collect();
+    let iterations: Vec<(Parameter, Expr)> = writes.iter().flat_map(|write| write.iterations.iter().cloned()).collect();
     let start = |write: &&Write| {
         let start = bounds.iter().map(|(path, _)| write.start.scale_at(*path)).collect();
-        (start, write.turns.clone())
+        (start, write.iterations.clone())
     };
     let starts: Vec<Start> = writes.iter().map(start).collect();
     let digits = Digits::of(core, &starts);
@@ -320,7 +320,7 @@ fn proved(
         let end = lows.get(number + 1).map(|next| (along, next[along]));
         let case = digits.as_ref().map(|digits| (digits, *case));
         let parts = grid::Parts { outer, sides, low, end, last: alone, case };
-        grid::counted(core, tensor, bounds, parts, (*by_threads, program.threads), &turns)?;
+        grid::counted(core, tensor, bounds, parts, (*by_threads, program.threads), &iterations)?;
     }
     Ok(())
 }
@@ -397,7 +397,7 @@ fn parts<'d>(
     for (write, starts) in writes.iter().zip(&case.starts) {
         let all = starts.iter().enumerate().map(|start| along(core, values, Some(case), start));
         let mut all: Vec<Along> = all.collect::<Result<_, _>>()?;
-        count_from_the_front(&mut all, &write.turns, case);
+        count_from_the_front(&mut all, &write.iterations, case);
         let own: Vec<Vec<(i64, Parameter)>> = all.iter().map(|along| along.outer.clone()).collect();
         if outer.as_ref().is_some_and(|outer| !same(outer, &own)) {
             return Err(undecided(format!(
@@ -407,15 +407,15 @@ fn parts<'d>(
             )));
         }
         outer = Some(own);
-        for (turn, count) in &write.turns {
-            let used = outer.iter().flatten().flatten().any(|(_, parameter)| parameter.stands_for(turn))
-                || digits.is_some_and(|digits| digits.tells(turn));
+        for (iteration, count) in &write.iterations {
+            let used = outer.iter().flatten().flatten().any(|(_, parameter)| parameter.stands_for(iteration))
+                || digits.is_some_and(|digits| digits.tells(iteration));
             let never = !used && count.range().0.is_none_or(|least| least < 1);
             if never {
-                return Err(undecided(format!("{} is in a loop that may have no turn", name(write))));
+                return Err(undecided(format!("{} is in a loop that may have no iteration", name(write))));
             }
         }
-        let share = digits.map_or(0, |digits| digits.share(&write.turns));
+        let share = digits.map_or(0, |digits| digits.share(&write.iterations));
         listed[share].add(write, &all, core, values, program)?;
     }
     Ok(CaseParts { case, outer: outer.unwrap_or_default(), listed })
@@ -424,10 +424,10 @@ fn parts<'d>(
 /// Numbers the iterations of loops that go through a mode from its end from the other end: the same
 /// elements are written, each as often. An iteration that counts along several modes keeps its
 /// number.
-fn count_from_the_front(all: &mut [Along], turns: &[(Parameter, Expr)], case: &Case) {
-    for (turn, count) in turns.iter().filter(|(turn, _)| case.count(turn).is_none()) {
+fn count_from_the_front(all: &mut [Along], iterations: &[(Parameter, Expr)], case: &Case) {
+    for (iteration, count) in iterations.iter().filter(|(iteration, _)| case.count(iteration).is_none()) {
         let Some(count) = count.known() else { continue };
-        let uses = |along: &Along| along.outer.iter().position(|(_, parameter)| parameter.stands_for(turn));
+        let uses = |along: &Along| along.outer.iter().position(|(_, parameter)| parameter.stands_for(iteration));
         let mut along = all.iter_mut().filter_map(|along| Some((uses(along)?, along)));
         let (Some((at, along)), None) = (along.next(), along.next()) else { continue };
         let factor = along.outer[at].0;

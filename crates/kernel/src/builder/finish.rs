@@ -46,15 +46,15 @@ pub(super) fn replace(steps: &mut [Step], aliases: &HashMap<Register, Register>)
             Step::Instruction(instruction) => {
                 instruction.inputs.iter_mut().chain(&mut instruction.guard).for_each(real);
             }
-            Step::Loop(turns) => {
-                real(&mut turns.from);
-                real(&mut turns.to);
-                for carried in &mut turns.carried {
+            Step::Loop(looped) => {
+                real(&mut looped.from);
+                real(&mut looped.to);
+                for carried in &mut looped.carried {
                     real(&mut carried.initial);
                     real(&mut carried.next);
                 }
-                turns.until.iter_mut().for_each(real);
-                replace(&mut turns.body, aliases);
+                looped.until.iter_mut().for_each(real);
+                replace(&mut looped.body, aliases);
             }
             Step::Branch(branch) => {
                 real(&mut branch.condition);
@@ -74,7 +74,7 @@ pub(super) fn rename(steps: &mut [Step], numbers: &HashMap<BufferId, BufferId>) 
     for step in steps {
         match step {
             Step::Instruction(instruction) => instruction.operation.rename(numbers),
-            Step::Loop(turns) => rename(&mut turns.body, numbers),
+            Step::Loop(looped) => rename(&mut looped.body, numbers),
             Step::Branch(branch) => {
                 rename(&mut branch.then, numbers);
                 rename(&mut branch.otherwise, numbers);
@@ -87,7 +87,7 @@ pub(super) fn rename(steps: &mut [Step], numbers: &HashMap<BufferId, BufferId>) 
 pub(super) fn tells_blocks(steps: &[Step], axis: Axis) -> bool {
     steps.iter().any(|step| match step {
         Step::Instruction(instruction) => instruction.operation == Operation::Special(Special::Block(axis)),
-        Step::Loop(turns) => tells_blocks(&turns.body, axis),
+        Step::Loop(looped) => tells_blocks(&looped.body, axis),
         Step::Branch(branch) => tells_blocks(&branch.then, axis) || tells_blocks(&branch.otherwise, axis),
     })
 }
@@ -121,17 +121,17 @@ fn mark(steps: &[Step], read: &mut [bool]) {
                     instruction.inputs.iter().chain(&instruction.guard).for_each(|input| read[input.index()] = true);
                 }
             }
-            Step::Loop(turns) => {
-                read[turns.from.index()] = true;
-                read[turns.to.index()] = true;
-                turns.until.iter().for_each(|until| read[until.index()] = true);
-                for carried in &turns.carried {
+            Step::Loop(looped) => {
+                read[looped.from.index()] = true;
+                read[looped.to.index()] = true;
+                looped.until.iter().for_each(|until| read[until.index()] = true);
+                for carried in &looped.carried {
                     if read[carried.result.index()] || read[carried.current.index()] {
                         read[carried.next.index()] = true;
                         read[carried.initial.index()] = true;
                     }
                 }
-                mark(&turns.body, read);
+                mark(&looped.body, read);
             }
             Step::Branch(branch) => {
                 read[branch.condition.index()] = true;
@@ -151,12 +151,12 @@ fn drop_unread(steps: &mut Vec<Step>, read: &[bool]) {
         Step::Instruction(instruction) => {
             has_effect(instruction) || instruction.outputs.iter().any(|output| read[output.index()])
         }
-        Step::Loop(turns) => {
-            turns.carried.retain(|carried| read[carried.result.index()] || read[carried.current.index()]);
-            drop_unread(&mut turns.body, read);
+        Step::Loop(looped) => {
+            looped.carried.retain(|carried| read[carried.result.index()] || read[carried.current.index()]);
+            drop_unread(&mut looped.body, read);
             // Without a body, what it hands from iteration to iteration may still be read behind
             // it.
-            !turns.body.is_empty() || !turns.carried.is_empty()
+            !looped.body.is_empty() || !looped.carried.is_empty()
         }
         Step::Branch(branch) => {
             branch.chosen.retain(|chosen| read[chosen.result.index()]);

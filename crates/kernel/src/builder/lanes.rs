@@ -89,8 +89,8 @@ impl Core {
             let digit = match PLANES.iter().position(|known| *known == plane) {
                 Some(from) => {
                     let by = self.constant(from.abs_diff(bit) as u64, Width::Bits32);
-                    let turn = if bit >= from { Binary::ShiftLeft } else { Binary::ShiftRight };
-                    let moved = self.logic(turn, lane, by);
+                    let iteration = if bit >= from { Binary::ShiftLeft } else { Binary::ShiftRight };
+                    let moved = self.logic(iteration, lane, by);
                     let one = self.constant(1 << bit, Width::Bits32);
                     self.logic(Binary::And, moved, one)
                 }

@@ -64,12 +64,12 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// How many blocks and threads there are was said before, and a kernel says this once, outside
-    /// of roles, loops and conditions. The count is in memory of the module and needs no clearing,
-    /// as that of [`Build::deal`].
+    /// The grid and the threads of a block must be stated before. A kernel calls this once, outside
+    /// of roles, loops and conditions. The counter is in memory of the module and needs no
+    /// clearing, like that of [`Build::dynamic_scheduler`].
     ///
-    /// Errors: it was said before; it stands in a role, a loop or a condition; a kernel that deals
-    /// numbers, or that waits for the launches before it; what the body refuses.
+    /// Errors: a second call; a call in a role, a loop or a condition; a kernel with a dynamic
+    /// scheduler, or one that waits for the previous launch; what the body refuses.
     #[track_caller]
     pub fn when_last(&self, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
         let location = Location::caller();
@@ -145,8 +145,8 @@ impl Core {
         if block.grid != self.grid {
             return Err(refuse("how many blocks there are along each axis is said before"));
         }
-        if self.dealt.is_some() {
-            return Err(refuse("a kernel that deals numbers has no count left"));
+        if self.tile_counter.is_some() {
+            return Err(refuse("a kernel with a dynamic scheduler has no counter left"));
         }
         if program.waits_for_launches() {
             return Err(refuse("a launch that begins before the one before it is over would share its count"));

@@ -6,14 +6,15 @@
 //! producers and one for the consumers, so neither stages nor phases are counted by hand.
 //!
 //! Here are the ring, its barriers and its cursors; `copies.rs` fills a stage, `barriers.rs` waits
-//! for one and frees it. `deal.rs` has numbers that clusters take of a count pass through a ring.
+//! for one and frees it. `scheduler.rs` has numbers that clusters take of a count pass through a
+//! ring.
 
 mod barriers;
 mod copies;
-mod deal;
+mod scheduler;
 
-pub(crate) use deal::Dealing;
-pub use deal::{Deal, Drawn};
+pub(crate) use scheduler::SchedulerState;
+pub use scheduler::{Claim, DynamicScheduler};
 
 use std::cell::Cell;
 
@@ -210,7 +211,7 @@ impl Cursor<'_> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// // One warp fills a ring, and two others use its stages in turn.
-    /// let kernel = Kernel::build("turns", |k| {
+    /// let kernel = Kernel::build("iterations", |k| {
     ///     let x = k.input::<f32>("x", "(32,4,6):(4,1,128)")?;
     ///     let y = k.output::<f32>("y", "(32,4,2,3):(4,1,128,256)")?;
     ///     k.threads(96)?;
@@ -222,10 +223,10 @@ impl Cursor<'_> {
     ///     k.role(2..3, || {
     ///         k.single(|| {
     ///             let cursor = pipeline.cursor()?;
-    ///             k.range(6, |turn| {
+    ///             k.range(6, |iteration| {
     ///                 let stage = cursor.stage()?;
     ///                 stage.acquire()?;
-    ///                 stage.load(&x.slice(at(&turn)?)?, &ring.slice(at(stage.index())?)?)?;
+    ///                 stage.load(&x.slice(at(&iteration)?)?, &ring.slice(at(stage.index())?)?)?;
     ///                 stage.publish()?;
     ///                 cursor.advance()
     ///             })
@@ -236,12 +237,12 @@ impl Cursor<'_> {
     ///             let cursor = pipeline.cursor()?;
     ///             cursor.advance_by(warp.into())?;
     ///             let own = y.slice(Tree::flat([Slot::All, Slot::All, Slot::At(i64::from(warp).into()), Slot::All])?)?;
-    ///             k.range(3, |turn| {
+    ///             k.range(3, |iteration| {
     ///                 let stage = cursor.stage()?;
     ///                 stage.wait()?;
     ///                 let part = ring.slice(at(stage.index())?)?.thread_part()?.load()?;
     ///                 stage.release()?;
-    ///                 own.slice(at(&turn)?)?.thread_part()?.store(&part)?;
+    ///                 own.slice(at(&iteration)?)?.thread_part()?.store(&part)?;
     ///                 cursor.advance_by(2)
     ///             })
     ///         })?;

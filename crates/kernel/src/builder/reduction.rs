@@ -305,7 +305,7 @@ fn reduce_tiles<'k>(
     }
     // In lanes.
     let moves = Digits::of(held, modes);
-    let turn = |mask: u32, values: &mut Values<'k>| -> Result<(), KernelError> {
+    let iteration = |mask: u32, values: &mut Values<'k>| -> Result<(), KernelError> {
         build.core().begin(Source { statement, location });
         let shuffle = Shuffle::Butterfly(mask);
         let other = |number: &Num<'k>| {
@@ -318,7 +318,7 @@ fn reduce_tiles<'k>(
         Ok(())
     };
     for mask in &moves.masks {
-        turn(*mask, &mut values)?;
+        iteration(*mask, &mut values)?;
     }
     if !moves.across.is_empty() {
         build.core().begin(Source { statement, location });
@@ -332,7 +332,7 @@ fn reduce_tiles<'k>(
         }
         arrays.iter().for_each(|array| build.return_scratch(array));
         for mask in masks {
-            turn(mask, &mut values)?;
+            iteration(mask, &mut values)?;
         }
     }
     build.core().begin(Source { statement, location });

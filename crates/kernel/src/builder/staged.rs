@@ -17,8 +17,8 @@ use crate::program::register::{Register, Width};
 use crate::program::{Location, Source};
 
 /// Greatest index of an iteration.
-fn last_turn(turns: &Expr) -> i64 {
-    turns.range().1.map_or(i64::from(i32::MAX), |most| most.min(i64::from(i32::MAX))) - 1
+fn last_iteration(iterations: &Expr) -> i64 {
+    iterations.range().1.map_or(i64::from(i32::MAX), |most| most.min(i64::from(i32::MAX))) - 1
 }
 
 impl Core {
@@ -58,10 +58,10 @@ impl Build {
     ///     k.staged(
     ///         3,
     ///         k.size("K")?,
-    ///         |turn, stage| k.copy(&copy, &x.slice(at(turn)?)?, &held.slice(at(stage)?)?),
-    ///         |turn, stage| {
+    ///         |iteration, stage| k.copy(&copy, &x.slice(at(iteration)?)?, &held.slice(at(stage)?)?),
+    ///         |iteration, stage| {
     ///             let values = held.slice(at(stage)?)?.thread_part()?.load()?;
-    ///             y.slice(at(turn)?)?.thread_part()?.store(&values)
+    ///             y.slice(at(iteration)?)?.thread_part()?.store(&values)
     ///         },
     ///     )
     /// })?;
@@ -76,39 +76,39 @@ impl Build {
     pub fn staged(
         &self,
         stages: i64,
-        turns: impl Into<Expr>,
+        iterations: impl Into<Expr>,
         copy: impl Fn(&Expr, &Expr) -> Result<(), KernelError>,
         work: impl FnOnce(&Expr, &Expr) -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
         let location = Location::caller();
         let source = Source { statement: "staged", location };
         let refuse = |refusal: Reason| refusal.at("staged", location);
-        let turns = turns.into();
+        let iterations = iterations.into();
         self.core().begin(source);
         if !(2..=1 << 16).contains(&stages) {
             let because = "copies run ahead by all stages but one, so there are at least two".to_string();
             return Err(refuse(Reason::Instruction { name: format!("{stages} stages"), because }));
         }
         // The copies of an iteration in a register, if there is such an iteration.
-        let ahead = |turn: Register, stage: &Expr| {
-            let (inside, turn) = {
+        let ahead = |iteration: Register, stage: &Expr| {
+            let (inside, iteration) = {
                 let mut core = self.core();
                 core.begin(source);
-                let end = core.lower(&turns, Width::Bits32).map_err(refuse)?;
+                let end = core.lower(&iterations, Width::Bits32).map_err(refuse)?;
                 let inside = Operation::Compare(Comparison::Less, Number::I32);
-                let inside = core.pure(inside, [turn, end], Width::Predicate);
-                (inside, core.new_variable(turn, last_turn(&turns).max(1), Some(turns.clone())))
+                let inside = core.pure(inside, [iteration, end], Width::Predicate);
+                (inside, core.new_variable(iteration, last_iteration(&iterations).max(1), Some(iterations.clone())))
             };
-            let body = || copy(&turn, stage);
+            let body = || copy(&iteration, stage);
             self.branch("staged", Flag { build: self, register: inside }, body, || Ok(()), location)?;
             let mut core = self.core();
             core.begin(source);
             core.effect(Operation::CommitAsync, [], &[], None);
             Ok::<_, KernelError>(())
         };
-        for turn in 0..stages - 1 {
-            let register = self.core().constant(turn as u64, Width::Bits32);
-            ahead(register, &Expr::from(turn))?;
+        for iteration in 0..stages - 1 {
+            let register = self.core().constant(iteration as u64, Width::Bits32);
+            ahead(register, &Expr::from(iteration))?;
         }
         // The stage of the iteration, and that of the copies: variables that the loop carries.
         let cell = {
@@ -118,14 +118,14 @@ impl Build {
             core.cells[cell].slots = vec![Slot::Whole(first), Slot::Whole(last)];
             cell
         };
-        self.range(turns.clone(), |turn| {
+        self.range(iterations.clone(), |iteration| {
             let (next, stage, filled) = {
                 let mut core = self.core();
                 core.begin(source);
                 core.effect(Operation::WaitAsync(stages as u32 - 2), [], &[], None);
                 let barrier = barrier_of(core.team.as_ref());
                 core.effect(barrier, [], &[], None);
-                let now = core.lower(&turn, Width::Bits32).map_err(refuse)?;
+                let now = core.lower(&iteration, Width::Bits32).map_err(refuse)?;
                 let next = core.add(now, stages - 1);
                 let stage = core.element_register(cell, 0).map_err(refuse)?;
                 let filled = core.element_register(cell, 1).map_err(refuse)?;
@@ -133,7 +133,7 @@ impl Build {
                 (next, stage, filled)
             };
             ahead(next, &filled)?;
-            work(&turn, &stage)?;
+            work(&iteration, &stage)?;
             let mut core = self.core();
             core.begin(source);
             let filled = core.element_register(cell, 0).map_err(refuse)?;

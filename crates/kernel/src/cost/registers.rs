@@ -81,7 +81,7 @@ fn free(steps: &[Step], weights: &mut [u32], roots: &mut [Register], reads: &[u3
                     _ => {}
                 }
             }
-            Step::Loop(turns) => free(&turns.body, weights, roots, reads),
+            Step::Loop(looped) => free(&looped.body, weights, roots, reads),
             Step::Branch(branch) => {
                 free(&branch.then, weights, roots, reads);
                 free(&branch.otherwise, weights, roots, reads);
@@ -131,28 +131,28 @@ impl Live {
         for step in steps.iter().rev() {
             match step {
                 Step::Instruction(instruction) => self.instruction(instruction),
-                Step::Loop(turns) => {
-                    for carried in &turns.carried {
+                Step::Loop(looped) => {
+                    for carried in &looped.carried {
                         self.dead(carried.result);
                         self.born(carried.next);
                     }
-                    self.born(turns.to);
-                    self.born(turns.index);
-                    turns.until.iter().for_each(|until| self.born(*until));
+                    self.born(looped.to);
+                    self.born(looped.index);
+                    looped.until.iter().for_each(|until| self.born(*until));
                     // Once for what an iteration reads from outside, which is alive in all
                     // iterations then.
                     for _ in 0..2 {
-                        for carried in &turns.carried {
+                        for carried in &looped.carried {
                             self.born(carried.next);
                         }
-                        self.steps(&turns.body);
-                        turns.carried.iter().for_each(|carried| self.dead(carried.current));
+                        self.steps(&looped.body);
+                        looped.carried.iter().for_each(|carried| self.dead(carried.current));
                     }
-                    self.dead(turns.index);
-                    for carried in &turns.carried {
+                    self.dead(looped.index);
+                    for carried in &looped.carried {
                         self.born(carried.initial);
                     }
-                    self.born(turns.from);
+                    self.born(looped.from);
                 }
                 Step::Branch(branch) => {
                     branch.chosen.iter().for_each(|chosen| self.dead(chosen.result));

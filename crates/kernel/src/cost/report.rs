@@ -128,7 +128,7 @@ fn table(counted: &Counted, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             "  {} {} instructions of warps; counted in {}{} of {} blocks, and multiplied",
             if counted.is_at_most() { "at most about" } else { "about" },
             short(counted.instructions() as f64).trim_end(),
-            if counted.multiplied { "some turns of loops of " } else { "" },
+            if counted.multiplied { "some iterations of loops of " } else { "" },
             counted.walked,
             counted.blocks
         )?,

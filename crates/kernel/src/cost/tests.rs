@@ -101,7 +101,7 @@ fn a_loop_of_a_length_from_memory_is_not_counted() {
     let count = k.load(x, zero);
     let thread = k.thread();
     let sums =
-        k.turns_carrying(zero, count, 1, &[thread], |k, index, sums| vec![k.binary(Binary::Add, sums[0], index)]);
+        k.iterations_carrying(zero, count, 1, &[thread], |k, index, sums| vec![k.binary(Binary::Add, sums[0], index)]);
     let address = k.scaled(thread, 4, 0);
     k.store(y, address, sums[0]);
     assert!(matches!(cost(&k.program()).counted, Err(Uncounted::Loop { .. })));
@@ -114,24 +114,25 @@ fn a_block_of_too_many_steps_is_not_counted() {
     let y = k.global(Role::Output, Element::I32, 32);
     let (zero, many) = (k.constant(0), k.constant(1 << 30));
     let thread = k.thread();
-    let sums = k.turns_carrying(zero, many, 1, &[thread], |k, index, sums| vec![k.binary(Binary::Add, sums[0], index)]);
+    let sums =
+        k.iterations_carrying(zero, many, 1, &[thread], |k, index, sums| vec![k.binary(Binary::Add, sums[0], index)]);
     let address = k.scaled(thread, 4, 0);
     k.store(y, address, sums[0]);
     assert!(matches!(cost(&k.program()).counted, Err(Uncounted::Steps { .. })));
 }
 
 #[test]
-fn turns_that_do_the_same_are_multiplied() {
+fn iterations_that_do_the_same_are_multiplied() {
     // A load in each iteration, its address carried; another one at a place that comes round after
     // six iterations, of which one in three lies a sector further.
-    let program = |count: i64, turns: i64| {
+    let program = |count: i64, iterations: i64| {
         let mut k = Assembler::new(count, 64);
         let x = k.global(Role::Input, Element::U32, 1 << 26);
         let y = k.global(Role::Output, Element::U32, 64 * count);
-        let (zero, many) = (k.constant(0), k.constant(turns));
+        let (zero, many) = (k.constant(0), k.constant(iterations));
         let thread = k.thread();
         let first = k.scaled(thread, 4, 0);
-        let ends = k.turns_carrying(zero, many, 1, &[first, zero], |k, _, at| {
+        let ends = k.iterations_carrying(zero, many, 1, &[first, zero], |k, _, at| {
             k.load(x, at[0]);
             let round = k.scaled(at[1], 16, 0);
             k.load(x, round);

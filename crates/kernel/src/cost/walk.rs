@@ -1,5 +1,5 @@
 //! What the warps of a block execute, without memory: what they take of it (`walk/memory.rs`), what
-//! is under way (`walk/under_way.rs`), loops (`walk/turns.rs`), and the sums (`walk/sums.rs`).
+//! is under way (`walk/under_way.rs`), loops (`walk/iterations.rs`), and the sums (`walk/sums.rs`).
 //!
 //! Law: addresses and predicates are computed as the interpreter computes them, wherever they
 //! follow from the numbers of threads, blocks and iterations and from what the launch passes. What
@@ -11,11 +11,11 @@
 //! is not known goes both ways, with all lanes; what stands there counts as done at most, and as
 //! not done at least.
 
+mod iterations;
 mod lanes;
 mod memory;
 mod sums;
 mod touched;
-mod turns;
 mod under_way;
 
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ pub(super) struct Walk<'a> {
     block: [u32; 3],
     warp: usize,
     /// How many numbers of the count the cluster has had.
-    drawn: u64,
+    claimed: u64,
     registers: Vec<Lanes>,
     known: Vec<bool>,
     pub(super) sums: Sums,
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
             scalars,
             block: [0; 3],
             warp: 0,
-            drawn: 0,
+            claimed: 0,
             registers,
             known,
             sums,
@@ -169,7 +169,7 @@ impl<'a> Walk<'a> {
 
     /// One warp of a block.
     pub(super) fn warp(&mut self, block: [u32; 3], warp: u32) -> Result<(), Uncounted> {
-        (self.block, self.warp, self.drawn) = (block, warp as usize, 0);
+        (self.block, self.warp, self.claimed) = (block, warp as usize, 0);
         self.under_way.begin();
         let here = (self.program.threads - 32 * warp).min(32);
         let exists = ((1_u64 << here) - 1) as u32;
@@ -195,7 +195,7 @@ impl<'a> Walk<'a> {
                     self.instruction(place, instruction, mask);
                     place + 1
                 }
-                Node::LoopStart(number) => self.turns(&code.loops[number], mask)?,
+                Node::LoopStart(number) => self.iterations(&code.loops[number], mask)?,
                 Node::BranchStart(number) => self.choice(&code.choices[number], mask)?,
                 Node::LoopEnd(_) | Node::BranchMiddle(_) | Node::BranchEnd(_) => place + 1,
             };

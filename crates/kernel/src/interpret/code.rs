@@ -23,7 +23,7 @@ pub(crate) enum Node<'p> {
 
 /// A loop, and where it begins and ends.
 #[derive(Debug)]
-pub(crate) struct Turns<'p> {
+pub(crate) struct Looped<'p> {
     pub(crate) step: &'p Loop,
     pub(crate) start: usize,
     pub(crate) end: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Code<'p> {
     pub(crate) nodes: Vec<Node<'p>>,
     /// The statement of each node.
     pub(crate) sources: Vec<SourceId>,
-    pub(crate) loops: Vec<Turns<'p>>,
+    pub(crate) loops: Vec<Looped<'p>>,
     pub(crate) choices: Vec<Choice<'p>>,
 }
 
@@ -78,7 +78,7 @@ impl<'p> Code<'p> {
                 Step::Loop(step) => {
                     let number = self.loops.len();
                     let start = self.push(Node::LoopStart(number), step.source);
-                    self.loops.push(Turns { step, start, end: 0 });
+                    self.loops.push(Looped { step, start, end: 0 });
                     self.append(&step.body);
                     self.loops[number].end = self.push(Node::LoopEnd(number), step.source);
                 }

@@ -223,7 +223,7 @@ pub enum Defect {
     /// E1026: loop bounds that differ, or a loop variable that does not fit.
     LoopBounds {
         /// How many iterations these threads take.
-        turns: u64,
+        iterations: u64,
         /// How many others take; none where the variable would leave its range.
         others: Option<u64>,
     },

@@ -86,7 +86,7 @@ pub(super) struct Block {
     pub(super) raced: HashSet<u64>,
     /// How many turns a loop took, by its number, the rank of the block and the iterations of the
     /// loops around it.
-    pub(super) turns: HashMap<(usize, usize, Box<[u32]>), u64>,
+    pub(super) iterations: HashMap<(usize, usize, Box<[u32]>), u64>,
 }
 
 /// A run.
@@ -182,7 +182,7 @@ impl<'a> Machine<'a> {
                 products: vec![Vec::new(); threads.div_ceil(32)],
                 unwritten: BTreeMap::new(),
                 raced: HashSet::new(),
-                turns: HashMap::new(),
+                iterations: HashMap::new(),
             },
             tallies: vec![Default::default(); code.nodes.len()],
             classes: [0; Class::ALL.len()],
@@ -209,9 +209,9 @@ impl<'a> Machine<'a> {
         let cluster = u64::from(self.program.cluster_size());
         let mut warps = self.warps();
         let clusters = self.setup.blocks / cluster;
-        for turn in 0..clusters {
-            let number = self.schedule.order.nth_of(clusters, turn);
-            let result = self.run_cluster(turn, number, &mut warps);
+        for iteration in 0..clusters {
+            let number = self.schedule.order.nth_of(clusters, iteration);
+            let result = self.run_cluster(iteration, number, &mut warps);
             if self.report_unwritten().is_err() || result.is_err() {
                 break;
             }
@@ -287,14 +287,14 @@ impl<'a> Machine<'a> {
     }
 
     /// Puts a cluster, by its number, and its warps where it begins.
-    pub(super) fn begin_cluster(&mut self, turn: u64, number: u64, warps: &mut [Warp]) {
+    pub(super) fn begin_cluster(&mut self, iteration: u64, number: u64, warps: &mut [Warp]) {
         self.order.push(number);
         self.arrivals.begin();
         // Shared memory begins anew.
         self.mixed.retain(|(buffer, ..), _| self.program.buffers[*buffer].space == Space::Global);
         let first = self.coordinates(number);
         let block = &mut self.block;
-        block.number = turn + 1;
+        block.number = iteration + 1;
         block.cells.fill(Cell::default());
         block.groups.reset();
         block.clocks = Clocks::new(
@@ -311,7 +311,7 @@ impl<'a> Machine<'a> {
         block.stores.fill(Stores::default());
         block.loads.clear();
         block.products.iter_mut().for_each(Vec::clear);
-        block.turns.clear();
+        block.iterations.clear();
         block.raced.clear();
         block.first = first;
         for warp in warps.iter_mut() {
@@ -329,8 +329,8 @@ impl<'a> Machine<'a> {
         self.end_of_cluster()
     }
 
-    fn run_cluster(&mut self, turn: u64, number: u64, warps: &mut [Warp]) -> Result<(), Stop> {
-        self.begin_cluster(turn, number, warps);
+    fn run_cluster(&mut self, iteration: u64, number: u64, warps: &mut [Warp]) -> Result<(), Stop> {
+        self.begin_cluster(iteration, number, warps);
         // In iteration from the first warp on, so that going backward is another order even in
         // short programs.
         let mut last = warps.len().saturating_sub(1);
@@ -381,11 +381,11 @@ impl<'a> Machine<'a> {
             Order::Random(_) => self.random.below(count as u64) as usize,
             _ => 0,
         };
-        for turn in 0..count {
+        for iteration in 0..count {
             let at = match self.schedule.order {
-                Order::InTurn => (last + 1 + turn) % count,
-                Order::Backward => count - 1 - turn,
-                Order::Random(_) => (random + turn) % count,
+                Order::InTurn => (last + 1 + iteration) % count,
+                Order::Backward => count - 1 - iteration,
+                Order::Random(_) => (random + iteration) % count,
             };
             if !matches!(warps[at].state, State::Ready | State::Barrier { .. } | State::Done) {
                 let mut warp = std::mem::take(&mut warps[at]);

@@ -206,11 +206,11 @@ impl fmt::Display for Defect {
                     "a fence for barriers by the thread that initialises, then a barrier of the block, publish it",
                 )
             }
-            Defect::LoopBounds { turns, others: Some(others) } => {
-                write!(f, "a loop of {turns} turns here and {others} turns in other threads")
+            Defect::LoopBounds { iterations, others: Some(others) } => {
+                write!(f, "a loop of {iterations} iterations here and {others} iterations in other threads")
             }
-            Defect::LoopBounds { turns, others: None } => {
-                write!(f, "a loop of {turns} turns whose variable leaves 32 bits with a sign")
+            Defect::LoopBounds { iterations, others: None } => {
+                write!(f, "a loop of {iterations} iterations whose variable leaves 32 bits with a sign")
             }
             Defect::Divergence { active } => {
                 write!(f, "an instruction of the whole warp that {} of 32 lanes execute ", active.count_ones())?;
@@ -279,7 +279,7 @@ impl fmt::Display for Defect {
                 f.write_str("the device traps at a negative coordinate of a store")
             }
             Defect::Count { what } => write!(f, "the count of the launch is not at 0 behind it: {what}"),
-            Defect::ClusterBarrier { what } => write!(f, "the barrier of the cluster is used out of turn: {what}"),
+            Defect::ClusterBarrier { what } => write!(f, "the barrier of the cluster is used out of order: {what}"),
             Defect::Group { first, products } => {
                 write!(
                     f,

@@ -163,14 +163,14 @@ impl<'p> Readings<'p> {
         for step in steps {
             match step {
                 Step::Instruction(instruction) => self.instruction(instruction),
-                Step::Loop(turns) => {
-                    self.set(turns.index, Some(of_number(Number::I32)));
-                    for carried in &turns.carried {
+                Step::Loop(looped) => {
+                    self.set(looped.index, Some(of_number(Number::I32)));
+                    for carried in &looped.carried {
                         self.same(carried.initial, carried.current);
                         self.same(carried.next, carried.current);
                     }
-                    self.walk(&turns.body);
-                    for carried in &turns.carried {
+                    self.walk(&looped.body);
+                    for carried in &looped.carried {
                         self.same(carried.next, carried.result);
                         self.same(carried.next, carried.initial);
                     }

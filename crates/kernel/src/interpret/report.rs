@@ -71,8 +71,8 @@ impl Machine<'_> {
 
     /// Who an event of some cluster was.
     pub(super) fn foreign_party(&self, foreign: Foreign) -> Party {
-        let turn = foreign.block.saturating_sub(1) as usize;
-        let number = self.order.get(turn).copied().unwrap_or(0);
+        let iteration = foreign.block.saturating_sub(1) as usize;
+        let number = self.order.get(iteration).copied().unwrap_or(0);
         self.party_of(foreign.event, self.coordinates(number))
     }
 

@@ -19,17 +19,17 @@ pub enum Order {
 }
 
 impl Order {
-    /// Which of `count` clusters runs after `turn` others.
-    pub(super) fn nth_of(self, count: u64, turn: u64) -> u64 {
+    /// Which of `count` clusters runs after `iteration` others.
+    pub(super) fn nth_of(self, count: u64, iteration: u64) -> u64 {
         match self {
-            Order::InTurn => turn,
-            Order::Backward => count - 1 - turn,
+            Order::InTurn => iteration,
+            Order::Backward => count - 1 - iteration,
             Order::Random(seed) => {
                 // Steps without a divisor in common with the count come to each cluster once.
                 let mut random = Random::new(seed);
                 let first = random.below(count);
                 let step = (random.below(count)..).find(|step| divisor(*step, count) == 1).unwrap_or(1);
-                let number = u128::from(first) + u128::from(turn) * u128::from(step);
+                let number = u128::from(first) + u128::from(iteration) * u128::from(step);
                 (number % u128::from(count.max(1))) as u64
             }
         }
@@ -115,7 +115,7 @@ mod tests {
     fn each_cluster_runs_once() {
         for order in [Order::InTurn, Order::Backward, Order::Random(1), Order::Random(2)] {
             for count in (1..40).chain([360, 2048]) {
-                let mut found: Vec<u64> = (0..count).map(|turn| order.nth_of(count, turn)).collect();
+                let mut found: Vec<u64> = (0..count).map(|iteration| order.nth_of(count, iteration)).collect();
                 found.sort_unstable();
                 assert_eq!(found, (0..count).collect::<Vec<_>>());
             }

@@ -4,7 +4,7 @@
 //! those of the other through theirs, and then all go on together. Lanes of one side do not wait
 //! for the other side in between.
 
-use super::code::{Choice, Node, Turns};
+use super::code::{Choice, Looped, Node};
 use super::finding::Defect;
 use super::lanes::{Lanes, lanes, signed};
 use super::machine::{Machine, Stop};
@@ -16,7 +16,7 @@ use crate::program::WARP_LANES;
 #[derive(Debug)]
 enum Frame {
     /// A loop of so many iterations, and those that are over.
-    Loop { turns: u64, done: u64 },
+    Loop { iterations: u64, done: u64 },
     /// A condition: all lanes, those of either side, and those of the side that is still to come.
     Branch { outer: u32, then: u32, left: u32 },
 }
@@ -128,7 +128,7 @@ impl Machine<'_> {
                     }
                 }
                 Node::LoopStart(number) => self.enter_loop(warp, *number, &code.loops[*number])?,
-                Node::LoopEnd(number) => self.end_turn(warp, *number, &code.loops[*number])?,
+                Node::LoopEnd(number) => self.end_iteration(warp, *number, &code.loops[*number])?,
                 Node::BranchStart(number) => self.split(warp, &code.choices[*number]),
                 Node::BranchMiddle(number) | Node::BranchEnd(number) => self.rejoin(warp, &code.choices[*number]),
             }
@@ -136,10 +136,10 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn enter_loop(&mut self, warp: &mut Warp, number: usize, turns: &Turns<'_>) -> Result<(), Stop> {
-        let step = i64::from(turns.step.step);
-        let from = warp.registers[turns.step.from.index()];
-        let to = warp.registers[turns.step.to.index()];
+    fn enter_loop(&mut self, warp: &mut Warp, number: usize, looped: &Looped<'_>) -> Result<(), Stop> {
+        let step = i64::from(looped.step.step);
+        let from = warp.registers[looped.step.from.index()];
+        let to = warp.registers[looped.step.to.index()];
         let count = |lane: usize| {
             let (from, to) = (signed(from[lane], 32), signed(to[lane], 32));
             if from < to { (to - from + step - 1) / step } else { 0 }
@@ -150,38 +150,38 @@ impl Machine<'_> {
         let differing = others.find(|(_, count)| *count != own).map(|(lane, count)| (lane, Some(count.unsigned_abs())));
         // Other warps that have come here on the same iterations of the loops around.
         let key = (number, warp.rank, warp.path.as_slice().into());
-        let before = self.block.turns.entry(key).or_insert(own.unsigned_abs());
+        let before = self.block.iterations.entry(key).or_insert(own.unsigned_abs());
         let others = (*before != own.unsigned_abs()).then_some((first, Some(*before)));
-        // After the last turn the variable is added to once more, and compared.
+        // After the last iteration the variable is added to once more, and compared.
         let leaves = |lane: usize| signed(from[lane], 32) + own * step > i64::from(i32::MAX);
         let too_far = lanes(warp.mask).find(|lane| own > 0 && leaves(*lane)).map(|lane| (lane, None));
         if let Some((lane, others)) = differing.or(others).or(too_far) {
-            let defect = Defect::LoopBounds { turns: own.unsigned_abs(), others };
-            self.report(defect, turns.start, Some(warp.thread(lane)))?;
+            let defect = Defect::LoopBounds { iterations: own.unsigned_abs(), others };
+            self.report(defect, looped.start, Some(warp.thread(lane)))?;
             return Err(Stop);
         }
         if own == 0 {
-            for carried in &turns.step.carried {
+            for carried in &looped.step.carried {
                 warp.registers[carried.result.index()] = warp.registers[carried.initial.index()];
                 warp.sums.moved(carried.initial.index(), carried.result.index());
             }
-            warp.place = turns.end + 1;
+            warp.place = looped.end + 1;
             return Ok(());
         }
-        warp.registers[turns.step.index.index()] = from;
-        for carried in &turns.step.carried {
+        warp.registers[looped.step.index.index()] = from;
+        for carried in &looped.step.carried {
             warp.registers[carried.current.index()] = warp.registers[carried.initial.index()];
             warp.sums.moved(carried.initial.index(), carried.current.index());
         }
-        warp.frames.push(Frame::Loop { turns: own.unsigned_abs(), done: 0 });
+        warp.frames.push(Frame::Loop { iterations: own.unsigned_abs(), done: 0 });
         warp.path.push(0);
         warp.place += 1;
         Ok(())
     }
 
-    fn end_turn(&mut self, warp: &mut Warp, number: usize, turns: &Turns<'_>) -> Result<(), Stop> {
-        let Some(until) = turns.step.until else {
-            next_turn(warp, turns, false);
+    fn end_iteration(&mut self, warp: &mut Warp, number: usize, looped: &Looped<'_>) -> Result<(), Stop> {
+        let Some(until) = looped.step.until else {
+            next_iteration(warp, looped, false);
             return Ok(());
         };
         let holds = warp.holds(until.index()) & warp.mask;
@@ -189,15 +189,15 @@ impl Machine<'_> {
         // Other warps at the end of the same iteration. The end of a loop has a number of its own,
         // so that its key is not that of the loop.
         let key = (number + self.code.loops.len(), warp.rank, warp.path.as_slice().into());
-        let others = *self.block.turns.entry(key).or_insert(last.into()) != u64::from(last);
+        let others = *self.block.iterations.entry(key).or_insert(last.into()) != u64::from(last);
         if others || (last && holds != warp.mask) {
-            let done = warp.path.last().map_or(0, |turn| u64::from(*turn)) + 1;
+            let done = warp.path.last().map_or(0, |iteration| u64::from(*iteration)) + 1;
             let lane = warp.mask.trailing_zeros() as usize % WARP_LANES;
             let others = Some(done + u64::from(last));
-            self.report(Defect::LoopBounds { turns: done, others }, turns.end, Some(warp.thread(lane)))?;
+            self.report(Defect::LoopBounds { iterations: done, others }, looped.end, Some(warp.thread(lane)))?;
             return Err(Stop);
         }
-        next_turn(warp, turns, last);
+        next_iteration(warp, looped, last);
         Ok(())
     }
 
@@ -240,13 +240,13 @@ impl Machine<'_> {
 }
 
 /// Goes on to the next iteration of a loop, or behind it.
-fn next_turn(warp: &mut Warp, turns: &Turns<'_>, last: bool) {
-    let Some(Frame::Loop { turns: all, done }) = warp.frames.last_mut() else { return };
+fn next_iteration(warp: &mut Warp, looped: &Looped<'_>, last: bool) {
+    let Some(Frame::Loop { iterations: all, done }) = warp.frames.last_mut() else { return };
     *done += 1;
     let over = last || *done == *all;
     // A parallel assignment: the next value of one variable may be the current value of another.
-    let next: Vec<Lanes> = turns.step.carried.iter().map(|carried| warp.registers[carried.next.index()]).collect();
-    for (carried, next) in turns.step.carried.iter().zip(next) {
+    let next: Vec<Lanes> = looped.step.carried.iter().map(|carried| warp.registers[carried.next.index()]).collect();
+    for (carried, next) in looped.step.carried.iter().zip(next) {
         let target = if over { carried.result } else { carried.current };
         warp.registers[target.index()] = next;
         warp.sums.moved(carried.next.index(), target.index());
@@ -254,14 +254,14 @@ fn next_turn(warp: &mut Warp, turns: &Turns<'_>, last: bool) {
     if over {
         warp.frames.pop();
         warp.path.pop();
-        warp.place = turns.end + 1;
+        warp.place = looped.end + 1;
         return;
     }
-    for value in &mut warp.registers[turns.step.index.index()] {
-        *value = (*value + u64::from(turns.step.step)) & 0xffff_ffff;
+    for value in &mut warp.registers[looped.step.index.index()] {
+        *value = (*value + u64::from(looped.step.step)) & 0xffff_ffff;
     }
-    if let Some(turn) = warp.path.last_mut() {
-        *turn += 1;
+    if let Some(iteration) = warp.path.last_mut() {
+        *iteration += 1;
     }
-    warp.place = turns.start + 1;
+    warp.place = looped.start + 1;
 }

@@ -154,39 +154,39 @@ impl Checker<'_> {
         for step in steps {
             match step {
                 Step::Instruction(instruction) => self.instruction(instruction, &mut scope)?,
-                Step::Loop(turns) => self.turns(turns, depth, &mut scope)?,
+                Step::Loop(looped) => self.iterations(looped, depth, &mut scope)?,
                 Step::Branch(branch) => self.branch(branch, depth, &mut scope)?,
             }
         }
         Ok(scope)
     }
 
-    fn turns(&mut self, turns: &Loop, depth: usize, scope: &mut Vec<Register>) -> Result<(), Malformed> {
-        let source = turns.source;
+    fn iterations(&mut self, looped: &Loop, depth: usize, scope: &mut Vec<Register>) -> Result<(), Malformed> {
+        let source = looped.source;
         self.source(source)?;
-        self.expect(turns.from, Width::Bits32, source)?;
-        self.expect(turns.to, Width::Bits32, source)?;
-        if turns.step == 0 {
+        self.expect(looped.from, Width::Bits32, source)?;
+        self.expect(looped.to, Width::Bits32, source)?;
+        if looped.step == 0 {
             return malformed("a loop with step 0", Some(source));
         }
         let mut inner = Vec::new();
-        if self.write(turns.index, &mut inner, source)? != Width::Bits32 {
+        if self.write(looped.index, &mut inner, source)? != Width::Bits32 {
             return malformed("a loop variable that has not 32 bits", Some(source));
         }
-        for carried in &turns.carried {
+        for carried in &looped.carried {
             self.read(carried.initial, source)?;
             self.write(carried.current, &mut inner, source)?;
             self.same(&[carried.initial, carried.current, carried.next, carried.result], source)?;
         }
-        let inner = self.scoped(&turns.body, depth + 1, inner)?;
-        for carried in &turns.carried {
+        let inner = self.scoped(&looped.body, depth + 1, inner)?;
+        for carried in &looped.carried {
             self.read(carried.next, source)?;
         }
-        if let Some(until) = turns.until {
+        if let Some(until) = looped.until {
             self.expect(until, Width::Predicate, source)?;
         }
         self.leave(&inner);
-        for carried in &turns.carried {
+        for carried in &looped.carried {
             self.write(carried.result, scope, source)?;
         }
         Ok(())

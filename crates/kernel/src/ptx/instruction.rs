@@ -113,8 +113,8 @@ impl Writer<'_> {
             Operation::FunnelShiftLeft | Operation::FunnelShiftRight => {
                 let result = self.result(instruction);
                 let [a, b, c] = [0, 1, 2].map(|at| self.operand(inputs[at], Number::U32));
-                let turn = if instruction.operation == Operation::FunnelShiftLeft { 'l' } else { 'r' };
-                self.line(&format!("shf.{turn}.wrap.b32 {result}, {a}, {b}, {c};"));
+                let direction = if instruction.operation == Operation::FunnelShiftLeft { 'l' } else { 'r' };
+                self.line(&format!("shf.{direction}.wrap.b32 {result}, {a}, {b}, {c};"));
             }
             Operation::Shuffle(shuffle) => {
                 let (result, value) = (self.result(instruction), self.register(inputs[0]));

@@ -88,7 +88,7 @@ impl Uses {
 #[derive(Clone, Copy, Default)]
 struct Place {
     at: u32,
-    turns: u32,
+    iterations: u32,
     /// How many loops there were.
     loops: u32,
 }
@@ -102,11 +102,11 @@ impl Place {
 
     /// Goes through the body of a loop.
     fn within<T>(&mut self, body: impl FnOnce(&mut Place) -> T) -> T {
-        let around = self.turns;
+        let around = self.iterations;
         self.loops += 1;
-        self.turns = self.loops;
+        self.iterations = self.loops;
         let found = body(self);
-        self.turns = around;
+        self.iterations = around;
         found
     }
 }
@@ -117,7 +117,7 @@ fn gather(steps: &[Step], classes: &mut Classes, uses: &mut Uses, place: &mut Pl
             Step::Instruction(instruction) => {
                 let at = place.next();
                 instruction.inputs.iter().chain(&instruction.guard).for_each(|register| uses.read(*register, at));
-                instruction.outputs.iter().for_each(|output| uses.home[output.index()] = place.turns);
+                instruction.outputs.iter().for_each(|output| uses.home[output.index()] = place.iterations);
                 if let Some(first) = instruction.operation.first_sum() {
                     for (from, to) in instruction.inputs[first..].iter().zip(&instruction.outputs) {
                         classes.join(*from, *to);
@@ -130,21 +130,21 @@ fn gather(steps: &[Step], classes: &mut Classes, uses: &mut Uses, place: &mut Pl
                     instruction.outputs.iter().for_each(|output| uses.own[output.index()] = true);
                 }
             }
-            Step::Loop(turns) => {
+            Step::Loop(looped) => {
                 let at = place.next();
-                for carried in &turns.carried {
+                for carried in &looped.carried {
                     uses.read(carried.initial, at);
                     uses.own[carried.current.index()] = true;
                     uses.own[carried.result.index()] = true;
-                    uses.home[carried.result.index()] = place.turns;
+                    uses.home[carried.result.index()] = place.iterations;
                 }
                 place.within(|place| {
-                    for carried in &turns.carried {
-                        uses.home[carried.current.index()] = place.turns;
+                    for carried in &looped.carried {
+                        uses.home[carried.current.index()] = place.iterations;
                     }
-                    gather(&turns.body, classes, uses, place);
+                    gather(&looped.body, classes, uses, place);
                     let at = place.next();
-                    turns.carried.iter().for_each(|carried| uses.read(carried.next, at));
+                    looped.carried.iter().for_each(|carried| uses.read(carried.next, at));
                 });
             }
             Step::Branch(branch) => {
@@ -154,7 +154,7 @@ fn gather(steps: &[Step], classes: &mut Classes, uses: &mut Uses, place: &mut Pl
                 for chosen in &branch.chosen {
                     uses.read(chosen.then, at);
                     uses.read(chosen.otherwise, at);
-                    uses.home[chosen.result.index()] = place.turns;
+                    uses.home[chosen.result.index()] = place.iterations;
                 }
             }
         }
@@ -174,17 +174,18 @@ fn check(program: &Program, steps: &[Step], uses: &Uses, place: &mut Place) -> R
                 let Some(first) = instruction.operation.first_sum() else { continue };
                 let anew = matches!(instruction.operation, Operation::MultiplyGroup { adds: false, .. });
                 // What begins anew is read last by the product, and written in the same iteration.
-                let over =
-                    |sum: &Register| anew && uses.last.get(sum) == Some(&at) && uses.home[sum.index()] == place.turns;
+                let over = |sum: &Register| {
+                    anew && uses.last.get(sum) == Some(&at) && uses.home[sum.index()] == place.iterations
+                };
                 let kept = |sum: &Register| uses.own[sum.index()] && (uses.count.get(sum) == Some(&1) || over(sum));
                 if !instruction.inputs[first..].iter().all(kept) {
                     return Err(refuse(instruction.source));
                 }
             }
-            Step::Loop(turns) => {
+            Step::Loop(looped) => {
                 place.next();
                 place.within(|place| {
-                    check(program, &turns.body, uses, place)?;
+                    check(program, &looped.body, uses, place)?;
                     place.next();
                     Ok(())
                 })?;
@@ -203,9 +204,9 @@ fn carry(steps: &[Step], classes: &mut Classes, own: &[bool]) {
     for step in steps {
         match step {
             Step::Instruction(_) => {}
-            Step::Loop(turns) => {
-                carry(&turns.body, classes, own);
-                for carried in &turns.carried {
+            Step::Loop(looped) => {
+                carry(&looped.body, classes, own);
+                for carried in &looped.carried {
                     if !classes.summed[carried.current.index()] || !classes.summed[carried.next.index()] {
                         continue;
                     }
@@ -238,12 +239,12 @@ fn rewrite(steps: &mut [Step], classes: &Classes) {
                     .chain(&mut instruction.guard)
                     .for_each(real);
             }
-            Step::Loop(turns) => {
-                for carried in &mut turns.carried {
+            Step::Loop(looped) => {
+                for carried in &mut looped.carried {
                     let all = [&mut carried.initial, &mut carried.current, &mut carried.next, &mut carried.result];
                     all.into_iter().for_each(real);
                 }
-                rewrite(&mut turns.body, classes);
+                rewrite(&mut looped.body, classes);
             }
             Step::Branch(branch) => {
                 for chosen in &mut branch.chosen {

@@ -175,7 +175,7 @@ impl<'a> Writer<'a> {
                     }
                     self.instruction(instruction)?;
                 }
-                Step::Loop(turns) => self.turns(turns)?,
+                Step::Loop(looped) => self.iterations(looped)?,
                 Step::Branch(branch) => self.branch(branch)?,
             }
         }
@@ -195,34 +195,34 @@ impl<'a> Writer<'a> {
         self.line(&format!("mov.{} {to}, {from};", kind(width)));
     }
 
-    fn turns(&mut self, turns: &Loop) -> Result<(), PtxError> {
+    fn iterations(&mut self, looped: &Loop) -> Result<(), PtxError> {
         let (head, end) = (self.label("LOOP"), self.label("END"));
-        for carried in &turns.carried {
+        for carried in &looped.carried {
             self.assign(carried.current, carried.initial);
         }
-        let index = name(turns.index, Width::Bits32);
-        let from = self.operand(turns.from, Number::I32);
+        let index = name(looped.index, Width::Bits32);
+        let from = self.operand(looped.from, Number::I32);
         self.line(&format!("mov.b32 {index}, {from};"));
         let done = self.temporary(Width::Predicate);
-        let to = self.operand(turns.to, Number::I32);
+        let to = self.operand(looped.to, Number::I32);
         self.line(&format!("setp.ge.s32 {done}, {index}, {to};"));
         self.line(&format!("@{done} bra {end};"));
         self.body.push_str(&format!("{head}:\n"));
         // Unrolling is a choice of the program, and takes the assembler long.
         self.line(".pragma \"nounroll\";");
-        self.steps(&turns.body)?;
+        self.steps(&looped.body)?;
         // Compute the predicate before the registers it depends on are overwritten for the next
         // iteration.
-        let last = turns.until.map(|until| {
+        let last = looped.until.map(|until| {
             let (until, last) = (self.register(until), self.temporary(Width::Predicate));
             self.line(&format!("not.pred {last}, {until};"));
             last
         });
         // A parallel assignment: the next value of one variable may be the current value of
         // another.
-        let busy = |register: Register| turns.carried.iter().any(|carried| carried.current == register);
+        let busy = |register: Register| looped.carried.iter().any(|carried| carried.current == register);
         let mut moves = Vec::new();
-        for carried in &turns.carried {
+        for carried in &looped.carried {
             let width = self.program.width(carried.current);
             let mut from = self.register(carried.next);
             if busy(carried.next) && carried.next != carried.current {
@@ -237,7 +237,7 @@ impl<'a> Writer<'a> {
                 self.move_text(&to, &from, width);
             }
         }
-        self.line(&format!("add.s32 {index}, {index}, {};", turns.step));
+        self.line(&format!("add.s32 {index}, {index}, {};", looped.step));
         let more = self.temporary(Width::Predicate);
         self.line(&format!("setp.lt.s32 {more}, {index}, {to};"));
         if let Some(last) = last {
@@ -245,7 +245,7 @@ impl<'a> Writer<'a> {
         }
         self.line(&format!("@{more} bra {head};"));
         self.body.push_str(&format!("{end}:\n"));
-        for carried in &turns.carried {
+        for carried in &looped.carried {
             self.assign(carried.result, carried.current);
         }
         Ok(())
@@ -307,7 +307,7 @@ fn gather(steps: &[Step], constants: &mut HashMap<Register, u64>) {
                 constants.insert(outputs[0], *bits);
             }
             Step::Instruction(_) => {}
-            Step::Loop(turns) => gather(&turns.body, constants),
+            Step::Loop(looped) => gather(&looped.body, constants),
             Step::Branch(branch) => {
                 gather(&branch.then, constants);
                 gather(&branch.otherwise, constants);

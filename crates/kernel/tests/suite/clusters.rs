@@ -45,12 +45,12 @@ fn spread(blocks: u32, stages: i64, defect: Defect) -> Result<Kernel, KernelErro
         k.role(2..3, || {
             k.single(|| {
                 let cursor = pipeline.cursor()?;
-                k.range(k.size("K")?, |turn| {
+                k.range(k.size("K")?, |iteration| {
                     let stage = cursor.stage()?;
                     if defect != Defect::Acquire {
                         stage.acquire()?;
                     }
-                    let from = source.slice((.., .., &turn))?.local_tile(&part, (k.rank(), 0))?;
+                    let from = source.slice((.., .., &iteration))?.local_tile(&part, (k.rank(), 0))?;
                     let to = ring.slice((.., .., stage.index()))?.local_tile(&part, (k.rank(), 0))?;
                     stage.load_multicast(&from, &to, &all, 0)?;
                     stage.publish()?;
@@ -62,7 +62,7 @@ fn spread(blocks: u32, stages: i64, defect: Defect) -> Result<Kernel, KernelErro
             let cursor = pipeline.cursor()?;
             let own =
                 target.slice(Tree::flat([Slot::All, Slot::All, Slot::All, Slot::At(k.block_number(Axis::X))])?)?;
-            k.range(k.size("K")?, |turn| {
+            k.range(k.size("K")?, |iteration| {
                 let stage = cursor.stage()?;
                 let hears = || stage.wait();
                 match defect {
@@ -81,7 +81,7 @@ fn spread(blocks: u32, stages: i64, defect: Defect) -> Result<Kernel, KernelErro
                 if defect == Defect::Written {
                     read.thread_part()?.store(&values)?;
                 }
-                own.slice((.., .., &turn))?.thread_part()?.store(&values)?;
+                own.slice((.., .., &iteration))?.thread_part()?.store(&values)?;
                 if defect != Defect::Early {
                     release()?;
                 }
@@ -100,9 +100,9 @@ fn every_block_gets_what_each_has_loaded() {
     for blocks in [1, 2, 4, 8] {
         for stages in [1, 2, 3] {
             let kernel = spread(blocks, stages, Defect::None).unwrap();
-            for turns in [1, 2, 5] {
-                let mut interpreter = Interpreter::new(kernel.program(), &[("K", turns)]).unwrap();
-                let elements: Vec<u16> = (0..2048 * turns).map(|element| element as u16).collect();
+            for iterations in [1, 2, 5] {
+                let mut interpreter = Interpreter::new(kernel.program(), &[("K", iterations)]).unwrap();
+                let elements: Vec<u16> = (0..2048 * iterations).map(|element| element as u16).collect();
                 interpreter.tensor(0, &elements).unwrap();
                 let checked =
                     interpreter.check().unwrap_or_else(|findings| panic!("{blocks} {stages}: {}", findings[0]));
@@ -407,29 +407,29 @@ fn what_the_hardware_does_not_do_in_one_step_is_refused() {
     }
 }
 
-/// Two blocks that give each other numbers through shared memory, turn by turn, behind arrivals
-/// that pass on what was written, or that do not.
-fn given(turns: i64, passes: bool) -> Kernel {
+/// Two blocks that give each other numbers through shared memory, iteration by iteration, behind
+/// arrivals that pass on what was written, or that do not.
+fn given(iterations: i64, passes: bool) -> Kernel {
     Kernel::build("given", |k| {
-        let layout = format!("(64,1,({turns},2)):(1,1,(64,{}))", 64 * turns);
+        let layout = format!("(64,1,({iterations},2)):(1,1,(64,{}))", 64 * iterations);
         let (x, y) = (k.input::<f32>("x", &layout)?, k.output::<f32>("y", &layout)?);
         k.threads(64)?;
         k.grid(Axis::X, "2")?;
         k.cluster(2)?;
         let taken = k.shared::<f32>("(64,1,2):(1,1,64)")?;
-        // In each turn both warps arrive once. With two stages, no phase of a barrier ends before
-        // every warp has seen the end of the phase before it; a warp that is a round ahead finds
-        // its stage free once it was given.
+        // In each iteration both warps arrive once. With two stages, no phase of a barrier ends
+        // before every warp has seen the end of the phase before it; a warp that is a round ahead
+        // finds its stage free once it was given.
         let ring = k.pipeline(2, 2)?;
         let (gives, ahead) = (ring.cursor()?, ring.cursor()?);
         ahead.advance()?;
         ahead.advance()?;
         let other = k.rank_after(1)?;
-        k.range(turns, |turn| {
-            let place = Tree::flat([Slot::At(turn.clone()), Slot::At(k.block_number(Axis::X))])?;
+        k.range(iterations, |iteration| {
+            let place = Tree::flat([Slot::At(iteration.clone()), Slot::At(k.block_number(Axis::X))])?;
             let all = Tree::leaf(Slot::All);
             let own: Coord<Expr> = Tree::tuple([&all, &all, &place])?;
-            let slot = (.., .., &k.coordinate(&turn, &[2, turns])?[0]);
+            let slot = (.., .., &k.coordinate(&iteration, &[2, iterations])?[0]);
             let given = x.slice(own.clone())?.thread_part()?.load()?;
             taken.slice(slot)?.of_block(other.clone())?.thread_part()?.store(&given)?;
             let stage = gives.stage()?;
@@ -449,18 +449,18 @@ fn given(turns: i64, passes: bool) -> Kernel {
 
 #[test]
 fn arrivals_pass_on_what_was_given() {
-    for turns in [1, 2, 5] {
-        let kernel = given(turns, true);
+    for iterations in [1, 2, 5] {
+        let kernel = given(iterations, true);
         let text = ptx::write(kernel.program(), ptx::Target::Sm90a).unwrap();
         assert!(text.contains("mbarrier.arrive.release.cluster.shared::cluster.b64"), "{text}");
         assert!(text.contains("mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64"), "{text}");
-        let run = check(kernel.program(), &[]).unwrap_or_else(|error| panic!("{turns}: {error}")).run;
+        let run = check(kernel.program(), &[]).unwrap_or_else(|error| panic!("{iterations}: {error}")).run;
         let (x, y) = (run.tensor::<f32>("x").unwrap(), run.tensor::<f32>("y").unwrap());
         let (first, second) = x.split_at(x.len() / 2);
         assert_eq!(y, [second, first].concat());
-        let error = check(given(turns, false).program(), &[]).unwrap_err();
+        let error = check(given(iterations, false).program(), &[]).unwrap_err();
         assert!(error.to_string().contains("E1016"), "{error}");
-        let text = ptx::write(given(turns, false).program(), ptx::Target::Sm90a).unwrap();
+        let text = ptx::write(given(iterations, false).program(), ptx::Target::Sm90a).unwrap();
         assert!(!text.contains("arrive.release") && !text.contains(".acquire.cluster"));
     }
 }

@@ -142,7 +142,7 @@ fn loops_may_go_through_a_row_from_its_end() {
     assert_eq!(by(37, 4, 1, None), (true, Some(Happened::Once)));
     assert_eq!(by(72, 8, 2, None), (false, Some(Happened::Never)));
     assert_eq!(by(48, 5, 1, None), (false, Some(Happened::Never)));
-    // A second store has every other tile; or the same ones, in the turns of the other order,
+    // A second store has every other tile; or the same ones, in the iterations of the other order,
     // by the same threads.
     assert_eq!(by(80, 8, 2, Some([9, -2])), (true, Some(Happened::Once)));
     assert_eq!(by(40, 4, 1, Some([0, 1])), (true, Some(Happened::Once)));
@@ -150,7 +150,7 @@ fn loops_may_go_through_a_row_from_its_end() {
 
 #[test]
 fn tiles_of_a_diagonal_are_not_all() {
-    // Turns, or digits of them, in both coordinates.
+    // Iterations, or digits of them, in both coordinates.
     let by = |rows: [i64; 2], columns: [i64; 3]| {
         let write = move |k: &Build, y: &View<'_>| {
             k.threads(8)?;

@@ -36,17 +36,17 @@ fn product() -> Result<Kernel, Box<dyn std::error::Error>> {
         // Four warps of each block read what both blocks load.
         let pipeline = k.pipeline(stages, 8)?;
         k.wait_launches();
-        let turns = k.size("ceil(K/64)")?;
+        let iterations = k.size("ceil(K/64)")?;
         k.role(4..8, || {
             k.registers(40)?;
             k.single(|| {
                 let cursor = pipeline.cursor()?;
-                k.range(turns.clone(), |turn| {
+                k.range(iterations.clone(), |iteration| {
                     let stage = cursor.stage()?;
                     stage.acquire()?;
-                    stage.load(&tiles_a.slice((.., .., &turn))?, &left.slice((.., .., stage.index()))?)?;
+                    stage.load(&tiles_a.slice((.., .., &iteration))?, &left.slice((.., .., stage.index()))?)?;
                     let half = right.slice((.., .., stage.index()))?.local_tile("(32,64)", (k.rank(), 0))?;
-                    stage.load_multicast(&tiles_b.slice((.., .., &turn))?, &half, "2:1", 0)?;
+                    stage.load_multicast(&tiles_b.slice((.., .., &iteration))?, &half, "2:1", 0)?;
                     stage.publish()?;
                     cursor.advance()
                 })
@@ -58,7 +58,7 @@ fn product() -> Result<Kernel, Box<dyn std::error::Error>> {
             let sums = part.fragment_of(Element::F32)?;
             sums.clear();
             let cursor = pipeline.cursor()?;
-            k.range(turns.clone(), |_| {
+            k.range(iterations.clone(), |_| {
                 let stage = cursor.stage()?;
                 stage.wait()?;
                 k.mma(
@@ -130,7 +130,7 @@ fn change(steps: &mut Vec<Step>, how: &mut dyn FnMut(&mut Instruction) -> Now) {
         let mut now = Now::Stays;
         match &mut steps[number] {
             Step::Instruction(instruction) => now = how(instruction),
-            Step::Loop(turns) => change(&mut turns.body, how),
+            Step::Loop(looped) => change(&mut looped.body, how),
             Step::Branch(branch) => {
                 change(&mut branch.then, how);
                 change(&mut branch.otherwise, how);

@@ -333,7 +333,7 @@ fn every_thread_gets_what_a_scan_promises() {
 
 #[test]
 fn shared_memory_is_taken_and_given_back() {
-    // Four warps on a row: sums between warps, one after another, and in the turns of a loop.
+    // Four warps on a row: sums between warps, one after another, and in the iterations of a loop.
     let row = Distribution::new("(1,128)", "(128,1):(1,0)").unwrap();
     let kernel = Kernel::build("again", |k| {
         let (x, y) = (k.input::<i32>("x", "(1,128):(128,1)")?, k.output::<i32>("y", "(1,128):(128,1)")?);
@@ -356,9 +356,9 @@ fn shared_memory_is_taken_and_given_back() {
     let mut wanted: Vec<i32> = (0..128).map(|at| at % 7 - 3).collect();
     interpreter.tensor(0, &wanted).unwrap();
     let checked = interpreter.check().unwrap_or_else(|findings| panic!("{}", findings[0]));
-    for turn in 0..8 {
+    for iteration in 0..8 {
         let sum = wanted.iter().fold(0, |sum: i32, x| sum.wrapping_add(*x));
-        let next = |x: &i32| if turn < 5 { x.wrapping_mul(3).wrapping_sub(sum) } else { x.wrapping_add(sum) };
+        let next = |x: &i32| if iteration < 5 { x.wrapping_mul(3).wrapping_sub(sum) } else { x.wrapping_add(sum) };
         wanted = wanted.iter().map(next).collect();
     }
     assert_eq!(checked.run.tensor::<i32>(1).unwrap(), wanted);

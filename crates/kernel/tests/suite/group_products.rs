@@ -259,17 +259,18 @@ enum Held {
     Right,
     /// The sums are read before the wait.
     Read,
-    /// A is loaded anew, turn by turn, while the product before may still read it.
+    /// A is loaded anew, iteration by iteration, while the product before may still read it.
     Replaced,
     /// B is replaced before the wait.
     Other,
 }
 
-/// One group of warps: A from global memory to registers, `turns` times, and B in shared memory.
+/// One group of warps: A from global memory to registers, `iterations` times, and B in shared
+/// memory.
 fn held(element: Element, types: &str, columns: i64, steps: i64, defect: Held) -> Kernel {
     let bits = i64::from(element.bits());
     let depth = 256 / bits;
-    let (k_size, turns) = (steps * depth, 3);
+    let (k_size, iterations) = (steps * depth, 3);
     let mma = TiledMma::new(
         MmaAtom::named(&format!("SM90_64x{columns}x{depth}_{types}")).unwrap(),
         &"(1,1,1)".parse().unwrap(),
@@ -278,8 +279,12 @@ fn held(element: Element, types: &str, columns: i64, steps: i64, defect: Held) -
     let mma = mma.unwrap();
     let lies = SwizzleMode::Bytes32.tile(Major::K, bits, &format!("({columns},{k_size})").parse().unwrap()).unwrap();
     let written = Kernel::build("held", |k| {
-        let a =
-            k.tensor_of(element, "a", &format!("(64,{k_size},{turns}):({},1,{k_size})", turns * k_size), Role::Input)?;
+        let a = k.tensor_of(
+            element,
+            "a",
+            &format!("(64,{k_size},{iterations}):({},1,{k_size})", iterations * k_size),
+            Role::Input,
+        )?;
         let b = k.tensor_of(element, "b", &format!("({columns},{k_size}):({k_size},1)"), Role::Input)?;
         let sum = sum_of(element);
         let c = k.tensor_of(sum, "c", &format!("(64,{columns}):({columns},1)"), Role::Output)?;
@@ -292,8 +297,8 @@ fn held(element: Element, types: &str, columns: i64, steps: i64, defect: Held) -
         let part = c.partition_mma(&mma, Operand::C)?;
         let sums = part.fragment_of(sum)?;
         sums.clear();
-        k.range(turns, |turn| {
-            let rows = a.slice(Tree::flat([Slot::All, Slot::All, Slot::At(turn)])?)?;
+        k.range(iterations, |iteration| {
+            let rows = a.slice(Tree::flat([Slot::All, Slot::All, Slot::At(iteration)])?)?;
             let rows = rows.partition_mma(&mma, Operand::A)?.load()?;
             k.mma(&mma, &sums, &rows, &right, &sums)?;
             if defect != Held::Replaced {

@@ -180,8 +180,8 @@ fn offsets_of_rows_have_one_more_element_than_there_are_rows() {
         let (first, count) = (k.index_of(from)?, k.index_of(to - from)?);
         let total = k.register(Element::F32, "1")?;
         total.clear();
-        k.range(count, |turn| {
-            let place = Stride::plus(&first, &turn).expect("a place");
+        k.range(count, |iteration| {
+            let place = Stride::plus(&first, &iteration).expect("a place");
             total.set(&[total.numbers()?[0] + read(&x, &[place], true)?])
         })?;
         write(k, &y, &[s], total.numbers()?[0], false)

@@ -188,7 +188,7 @@ fn products_of_single_threads_need_no_instruction() {
 
 #[test]
 fn a_loop_that_only_exchanges_values_remains() {
-    // Two fragments change places in each of three turns, and nothing else is done there.
+    // Two fragments change places in each of three iterations, and nothing else is done there.
     let kernel = Kernel::build("exchanged", |k| {
         let (x, y) = (k.input::<i32>("x", "(32,2):(2,1)")?, k.output::<i32>("y", "(32,2):(2,1)")?);
         k.threads(32)?;

@@ -20,9 +20,9 @@ fn columns(blocks: i64) -> Result<Kernel, KernelError> {
         let (block, thread) = (k.block_number(Axis::X), k.thread()?);
         let sum = k.register(tilewright_kernel::Element::I32, "1")?;
         sum.clear();
-        k.range(k.size(&format!("ceil(M/{blocks})"))?, |turn| {
-            let row = Tree::flat([Slot::At(Expr::from(0)), Slot::At(turn)])?;
-            // Row `block + blocks * turn`, where there is one.
+        k.range(k.size(&format!("ceil(M/{blocks})"))?, |iteration| {
+            let row = Tree::flat([Slot::At(Expr::from(0)), Slot::At(iteration)])?;
+            // Row `block + blocks * iteration`, where there is one.
             let rows = x.local_tile(&format!("(64,{blocks})"), row)?;
             let own = rows.slice(Tree::flat([Slot::At(thread.clone()), Slot::At(block.clone())])?)?;
             let number = own.load_predicated()?.numbers()?[0];
@@ -87,7 +87,7 @@ fn change(steps: &mut Vec<Step>, how: &mut dyn FnMut(&mut Vec<Step>)) {
     for step in steps {
         match step {
             Step::Instruction(_) => {}
-            Step::Loop(turns) => change(&mut turns.body, how),
+            Step::Loop(looped) => change(&mut looped.body, how),
             Step::Branch(branch) => {
                 change(&mut branch.then, how);
                 change(&mut branch.otherwise, how);
@@ -228,7 +228,7 @@ fn the_last_block_is_said_once_by_all() {
     );
     assert_eq!(
         refused(&|k| {
-            k.deal(Expr::from(10), 1)?.each(|_| Ok(()))?;
+            k.dynamic_scheduler(Expr::from(10), 1)?.each(|_| Ok(()))?;
             k.when_last(nothing)
         }),
         "E0910"

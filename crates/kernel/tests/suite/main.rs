@@ -3,9 +3,9 @@
 mod bodies;
 mod clusters;
 mod coverage;
-mod deals;
 mod defects;
 mod distributions;
+mod dynamic_scheduling;
 mod grids;
 mod group_products;
 mod halos;

@@ -38,14 +38,14 @@ fn ring(stages: i64, what: Ring, work: usize) -> Result<Kernel, KernelError> {
         let array = k.shared::<f32>(&format!("(32,{stages}):(1,32)"))?;
         let releases = if matches!(what, Ring::Right | Ring::Early | Ring::Again) { 2 } else { 1 };
         let pipeline = k.pipeline(stages, releases)?;
-        let turns = || k.size("K");
+        let iterations = || k.size("K");
         k.role(2..3, || {
             k.single(|| {
                 let cursor = pipeline.cursor()?;
-                k.range(turns()?, |turn| {
+                k.range(iterations()?, |iteration| {
                     let stage = cursor.stage()?;
                     stage.acquire()?;
-                    stage.load(&x.slice((.., &turn))?, &array.slice((.., stage.index()))?)?;
+                    stage.load(&x.slice((.., &iteration))?, &array.slice((.., stage.index()))?)?;
                     stage.publish()?;
                     cursor.advance()
                 })
@@ -53,10 +53,10 @@ fn ring(stages: i64, what: Ring, work: usize) -> Result<Kernel, KernelError> {
         })?;
         k.role(0..1, || {
             let cursor = pipeline.cursor()?;
-            k.range(turns()?, |turn| {
+            k.range(iterations()?, |iteration| {
                 let stage = cursor.stage()?;
                 stage.wait()?;
-                y.slice((.., &turn))?
+                y.slice((.., &iteration))?
                     .thread_part()?
                     .store(&array.slice((.., stage.index()))?.thread_part()?.load()?)?;
                 stage.release()?;
@@ -67,7 +67,7 @@ fn ring(stages: i64, what: Ring, work: usize) -> Result<Kernel, KernelError> {
             k.role(3..4, || {
                 k.single(|| {
                     let cursor = pipeline.cursor()?;
-                    k.range(turns()?, |_| {
+                    k.range(iterations()?, |_| {
                         cursor.stage()?.acquire()?;
                         cursor.advance()
                     })
@@ -110,7 +110,7 @@ fn ring(stages: i64, what: Ring, work: usize) -> Result<Kernel, KernelError> {
                     cursor.advance_by(stages)
                 })?,
                 Ring::Watches => {}
-                _ => k.range(turns()?, |_| {
+                _ => k.range(iterations()?, |_| {
                     own(&cursor.stage()?)?;
                     cursor.advance()
                 })?,
@@ -121,8 +121,8 @@ fn ring(stages: i64, what: Ring, work: usize) -> Result<Kernel, KernelError> {
 }
 
 /// What each schedule finds.
-fn found(kernel: &Kernel, turns: i64) -> Vec<Vec<&'static str>> {
-    let mut interpreter = Interpreter::new(kernel.program(), &[("K", turns)]).unwrap();
+fn found(kernel: &Kernel, iterations: i64) -> Vec<Vec<&'static str>> {
+    let mut interpreter = Interpreter::new(kernel.program(), &[("K", iterations)]).unwrap();
     interpreter.fill(1);
     let codes = |schedule| match interpreter.run(schedule) {
         Ok(_) => Vec::new(),
@@ -135,23 +135,23 @@ fn found(kernel: &Kernel, turns: i64) -> Vec<Vec<&'static str>> {
 fn a_wait_that_nothing_orders_before_the_next_phase_is_found_under_every_schedule() {
     use Ring::*;
     for stages in [1, 2, 3] {
-        for turns in [3, 5, 9] {
+        for iterations in [3, 5, 9] {
             for work in [0, 2, 7] {
-                let right = found(&ring(stages, Right, work).unwrap(), turns);
-                assert!(right.iter().all(Vec::is_empty), "{stages} {turns} {work}: {right:?}");
+                let right = found(&ring(stages, Right, work).unwrap(), iterations);
+                assert!(right.iter().all(Vec::is_empty), "{stages} {iterations} {work}: {right:?}");
                 for what in [Silent, Early, Again, Skips, Watches, First] {
                     // Without a second phase of a stage there is nothing to miss.
-                    let waits = if what == Watches { turns } else { turns - 1 };
-                    if waits < stages || (what == Skips && stages == 3) || (what == First && turns < 2 * stages) {
+                    let waits = if what == Watches { iterations } else { iterations - 1 };
+                    if waits < stages || (what == Skips && stages == 3) || (what == First && iterations < 2 * stages) {
                         continue;
                     }
                     let kernel = ring(stages, what, work).unwrap();
-                    let all = found(&kernel, turns);
+                    let all = found(&kernel, iterations);
                     // Bytes that are met on the way say more than the phase does.
                     let races = |codes: &Vec<&str>| what == Early && codes.contains(&"E1018");
                     assert!(
                         all.iter().all(|codes| codes.contains(&"E1042") || races(codes)),
-                        "{what:?}, {stages} stages, {turns} turns, {work}: {all:?}"
+                        "{what:?}, {stages} stages, {iterations} iterations, {work}: {all:?}"
                     );
                     let allowed = ["E1042", "E1022", "E1018"];
                     assert!(all.iter().flatten().all(|code| allowed.contains(code)), "{what:?}: {all:?}");
@@ -162,7 +162,7 @@ fn a_wait_that_nothing_orders_before_the_next_phase_is_found_under_every_schedul
 }
 
 #[test]
-fn fewer_turns_than_stages_miss_nothing() {
+fn fewer_iterations_than_stages_miss_nothing() {
     for what in [Ring::Silent, Ring::First] {
         let all = found(&ring(3, what, 0).unwrap(), 3);
         assert!(all.iter().all(Vec::is_empty), "{what:?}: {all:?}");
@@ -171,8 +171,8 @@ fn fewer_turns_than_stages_miss_nothing() {
 
 /// Two warps use the stages of a ring in turn: with an even number of stages each has its own, with
 /// an odd one each skips a phase of every stage, and nothing tells it that this phase is over.
-fn turns(stages: i64) -> Kernel {
-    Kernel::build("turns", |k: &Build| -> Result<(), KernelError> {
+fn iterations(stages: i64) -> Kernel {
+    Kernel::build("iterations", |k: &Build| -> Result<(), KernelError> {
         let x = k.input::<f32>("x", "(32,2,K):(1,32,64)")?;
         let y = k.output::<f32>("y", "(32,2,K):(1,32,64)")?;
         k.threads(96)?;
@@ -181,11 +181,11 @@ fn turns(stages: i64) -> Kernel {
         k.role(2..3, || {
             k.single(|| {
                 let cursor = pipeline.cursor()?;
-                k.range(k.size("K")?, |turn| {
+                k.range(k.size("K")?, |iteration| {
                     for half in 0..2 {
                         let stage = cursor.stage()?;
                         stage.acquire()?;
-                        let from = Tree::flat([Slot::All, Slot::At(half.into()), Slot::At(turn.clone())])?;
+                        let from = Tree::flat([Slot::All, Slot::At(half.into()), Slot::At(iteration.clone())])?;
                         stage.load(&x.slice(from)?, &array.slice((.., stage.index()))?)?;
                         stage.publish()?;
                         cursor.advance()?;
@@ -198,10 +198,10 @@ fn turns(stages: i64) -> Kernel {
             k.role(warp..warp + 1, || {
                 let cursor = pipeline.cursor()?;
                 cursor.advance_by(warp.into())?;
-                k.range(k.size("K")?, |turn| {
+                k.range(k.size("K")?, |iteration| {
                     let stage = cursor.stage()?;
                     stage.wait()?;
-                    let to = Tree::flat([Slot::All, Slot::At(i64::from(warp).into()), Slot::At(turn)])?;
+                    let to = Tree::flat([Slot::All, Slot::At(i64::from(warp).into()), Slot::At(iteration)])?;
                     y.slice(to)?.thread_part()?.store(&array.slice((.., stage.index()))?.thread_part()?.load()?)?;
                     stage.release()?;
                     cursor.advance_by(2)
@@ -217,17 +217,17 @@ fn turns(stages: i64) -> Kernel {
 fn a_wait_that_may_take_an_older_phase_for_its_own_is_found() {
     for stages in [2, 4] {
         for count in [1, 4, 9] {
-            let all = found(&turns(stages), count);
+            let all = found(&iterations(stages), count);
             assert!(all.iter().all(Vec::is_empty), "{stages} {count}: {all:?}");
         }
     }
     for stages in [1, 3] {
         for count in [4, 9] {
-            let all = found(&turns(stages), count);
+            let all = found(&iterations(stages), count);
             assert!(all.iter().all(|codes| !codes.is_empty()), "{stages} {count}: {all:?}");
         }
     }
-    let all = found(&turns(3), 9);
+    let all = found(&iterations(3), 9);
     assert!(all.iter().any(|codes| codes.contains(&"E1042")), "{all:?}");
 }
 
@@ -246,10 +246,10 @@ fn spread(tells: bool) -> Kernel {
         k.role(1..2, || {
             k.single(|| {
                 let cursor = pipeline.cursor()?;
-                k.range(k.size("K")?, |turn| {
+                k.range(k.size("K")?, |iteration| {
                     let stage = cursor.stage()?;
                     stage.acquire()?;
-                    let from = x.slice(all(&turn))?.local_tile("(32,32)", half(k))?;
+                    let from = x.slice(all(&iteration))?.local_tile("(32,32)", half(k))?;
                     let to = ring.slice(all(stage.index()))?.local_tile("(32,32)", half(k))?;
                     stage.load_multicast(&from, &to, "2:1", 0)?;
                     stage.publish()?;
@@ -259,11 +259,15 @@ fn spread(tells: bool) -> Kernel {
         })?;
         k.role(0..1, || {
             let cursor = pipeline.cursor()?;
-            k.range(k.size("K")?, |turn| {
+            k.range(k.size("K")?, |iteration| {
                 let stage = cursor.stage()?;
                 stage.wait()?;
-                let to =
-                    y.slice(Tree::flat([Slot::All, Slot::All, Slot::At(turn), Slot::At(k.block_number(Axis::X))])?)?;
+                let to = y.slice(Tree::flat([
+                    Slot::All,
+                    Slot::All,
+                    Slot::At(iteration),
+                    Slot::At(k.block_number(Axis::X)),
+                ])?)?;
                 for rows in 0..2 {
                     let tile = Tree::flat([Slot::At(rows.into()), Slot::At(0.into())])?;
                     let part = ring.slice(all(stage.index()))?.local_tile("(32,32)", tile.clone())?;

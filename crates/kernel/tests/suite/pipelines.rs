@@ -42,11 +42,11 @@ fn copied(rows: i64, columns: i64, swizzle: &str, stages: i64, defect: Defect) -
         let ring =
             k.shared::<u16>(&format!("{swizzle} o 0 o ({rows},{columns},{stages}):({columns},1,{})", rows * columns))?;
         let pipeline = k.pipeline(stages, if defect == Defect::Count { 3 } else { 2 })?;
-        let turns = || k.size(&format!("ceil(K/{columns})"));
+        let iterations = || k.size(&format!("ceil(K/{columns})"));
         k.role(2..3, || {
             k.single(|| {
                 let cursor = pipeline.cursor()?;
-                k.range(turns()?, |turn| {
+                k.range(iterations()?, |iteration| {
                     let stage = cursor.stage()?;
                     if defect != Defect::Acquire {
                         stage.acquire()?;
@@ -54,7 +54,7 @@ fn copied(rows: i64, columns: i64, swizzle: &str, stages: i64, defect: Defect) -
                     if defect == Defect::Bytes {
                         stage.publish()?;
                     }
-                    stage.load(&from.slice((.., .., &turn))?, &ring.slice((.., .., stage.index()))?)?;
+                    stage.load(&from.slice((.., .., &iteration))?, &ring.slice((.., .., stage.index()))?)?;
                     if !matches!(defect, Defect::Publish | Defect::Bytes) {
                         stage.publish()?;
                     }
@@ -70,7 +70,7 @@ fn copied(rows: i64, columns: i64, swizzle: &str, stages: i64, defect: Defect) -
             let threads = format!("({},{chunks}):({chunks},1)", 64 / chunks).parse()?;
             let copy = TiledCopy::new(CopyAtom::named("UniversalCopy<uint128_t>")?, 16, &threads, &"(1,8)".parse()?)?;
             let cursor = pipeline.cursor()?;
-            k.range(turns()?, |turn| {
+            k.range(iterations()?, |iteration| {
                 let stage: Stage<'_> = cursor.stage()?;
                 if defect != Defect::Wait {
                     stage.wait()?;
@@ -78,7 +78,7 @@ fn copied(rows: i64, columns: i64, swizzle: &str, stages: i64, defect: Defect) -
                 if defect == Defect::Early {
                     stage.release()?;
                 }
-                k.copy_predicated(&copy, &ring.slice((.., .., stage.index()))?, &to.slice((.., .., &turn))?)?;
+                k.copy_predicated(&copy, &ring.slice((.., .., stage.index()))?, &to.slice((.., .., &iteration))?)?;
                 if !matches!(defect, Defect::Early | Defect::Release) {
                     stage.release()?;
                 }
@@ -156,7 +156,7 @@ enum Missing {
     Commit,
 }
 
-/// Doubles a matrix, a tile a turn: threads write shared memory, one of them stores it.
+/// Doubles a matrix, a tile an iteration: threads write shared memory, one of them stores it.
 fn stored(rows: i64, columns: i64, swizzle: &str, missing: Missing) -> Result<Kernel, KernelError> {
     Kernel::build("stored", |k: &Build| {
         let source = k.input::<u16>("source", "(M,K{div=8}):(K,1)")?;
@@ -169,7 +169,7 @@ fn stored(rows: i64, columns: i64, swizzle: &str, missing: Missing) -> Result<Ke
         let chunks = columns / 8;
         let threads = format!("({},{chunks}):({chunks},1)", 64 / chunks).parse()?;
         let copy = TiledCopy::new(CopyAtom::named("UniversalCopy<uint128_t>")?, 16, &threads, &"(1,8)".parse()?)?;
-        k.range(k.size(&format!("ceil(K/{columns})"))?, |turn| {
+        k.range(k.size(&format!("ceil(K/{columns})"))?, |iteration| {
             if missing != Missing::Wait {
                 k.single(|| {
                     k.wait_bulk(0);
@@ -177,7 +177,7 @@ fn stored(rows: i64, columns: i64, swizzle: &str, missing: Missing) -> Result<Ke
                 })?;
             }
             k.barrier();
-            k.copy_predicated(&copy, &from.slice((.., .., &turn))?, &staged)?;
+            k.copy_predicated(&copy, &from.slice((.., .., &iteration))?, &staged)?;
             if missing != Missing::Fence {
                 k.fence_async();
             }
@@ -185,7 +185,7 @@ fn stored(rows: i64, columns: i64, swizzle: &str, missing: Missing) -> Result<Ke
                 k.barrier();
             }
             k.single(|| {
-                k.store_bulk(&staged, &to.slice((.., .., &turn))?)?;
+                k.store_bulk(&staged, &to.slice((.., .., &iteration))?)?;
                 if missing != Missing::Commit {
                     k.commit_bulk();
                 }

@@ -147,7 +147,7 @@ fn write(k: &Build, chance: &mut Chance) -> Result<(), KernelError> {
     let y = y.local_tile(tile, k.block(block)?)?;
     match (chance.below(10), shared, copy) {
         (9, ..) => {
-            // Tiles at a digit of the thread or at a turn, which may be past the only tile.
+            // Tiles at a digit of the thread or at an iteration, which may be past the only tile.
             let (tile, times) = (chance.of(&["(16,5)", "(8,64)", "(1,1)", "(4,4)"]), [1, 2, 3][chance.below(3)]);
             let turned = chance.below(2) == 0;
             k.threads(if turned { 16 } else { 16 * times })?;
@@ -256,14 +256,15 @@ fn no_kernel_panics_and_none_that_is_accepted_reaches_outside() {
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Number,
-    Turn,
+    Iteration,
     Digit,
     OfTilesThatAreLeft,
     OfADivision,
     OfAPart,
 }
 
-const WAYS: [Way; 6] = [Way::Number, Way::Turn, Way::Digit, Way::OfTilesThatAreLeft, Way::OfADivision, Way::OfAPart];
+const WAYS: [Way; 6] =
+    [Way::Number, Way::Iteration, Way::Digit, Way::OfTilesThatAreLeft, Way::OfADivision, Way::OfAPart];
 
 /// Stores 1 to a tile of a tensor, at an index.
 fn store_a_tile(k: &Build, layout: &str, tile: [i64; 2], index: [i64; 2], way: Way) -> Result<(), KernelError> {
@@ -282,9 +283,9 @@ fn store_a_tile(k: &Build, layout: &str, tile: [i64; 2], index: [i64; 2], way: W
     };
     match way {
         Way::Number => one(y.local_tile(&whole, wanted)?),
-        Way::Turn => k.range(4, |turn| {
-            let here = k.index(&turn)?;
-            k.when(here.eq(here.like(index[1] as f64)), || one(y.local_tile(&whole, pair(&numbers[0], &turn))?))
+        Way::Iteration => k.range(4, |iteration| {
+            let here = k.index(&iteration)?;
+            k.when(here.eq(here.like(index[1] as f64)), || one(y.local_tile(&whole, pair(&numbers[0], &iteration))?))
         }),
         Way::Digit => {
             let thread = k.thread()?;

@@ -63,7 +63,7 @@ fn roles_share_the_registers_of_a_block() {
     assert_eq!(refused(&|k| (0..16).try_for_each(|_| k.meeting(64).map(|_| ()))), "E0911");
 }
 
-/// Adds what turns bring, of which copies run ahead.
+/// Adds what iterations bring, of which copies run ahead.
 fn summed(stages: i64) -> Result<Kernel, KernelError> {
     Kernel::build("summed", |k: &Build| {
         let source = k.input::<f32>("source", "(64,4,K):(4,1,256)")?;
@@ -80,7 +80,7 @@ fn summed(stages: i64) -> Result<Kernel, KernelError> {
         k.staged(
             stages,
             k.size("K")?,
-            |turn, stage| k.copy(&copy, &source.slice((.., .., turn))?, &held.slice((.., .., stage))?),
+            |iteration, stage| k.copy(&copy, &source.slice((.., .., iteration))?, &held.slice((.., .., stage))?),
             |_, stage| {
                 let values = held.slice((.., .., stage))?.compose(others)?.thread_part()?.load()?;
                 let sum = sums.zip(&values, |a, b| Ok(a + b))?;
@@ -95,15 +95,16 @@ fn summed(stages: i64) -> Result<Kernel, KernelError> {
 fn copies_run_ahead_of_those_who_use_them() {
     for stages in [2, 3, 5] {
         let kernel = summed(stages).unwrap();
-        for turns in [1, 2, 3, 4, 9] {
-            let mut interpreter = Interpreter::new(kernel.program(), &[("K", turns)]).unwrap();
-            let elements: Vec<f32> = (0..256 * turns).map(|element| element as f32).collect();
+        for iterations in [1, 2, 3, 4, 9] {
+            let mut interpreter = Interpreter::new(kernel.program(), &[("K", iterations)]).unwrap();
+            let elements: Vec<f32> = (0..256 * iterations).map(|element| element as f32).collect();
             interpreter.tensor(0, &elements).unwrap();
-            let checked = interpreter.check().unwrap_or_else(|findings| panic!("{stages} {turns}: {}", findings[0]));
+            let checked =
+                interpreter.check().unwrap_or_else(|findings| panic!("{stages} {iterations}: {}", findings[0]));
             let found = checked.run.tensor::<f32>(1).unwrap();
             for (place, sum) in found.iter().enumerate() {
                 let wanted: f32 = elements.iter().skip(place).step_by(256).sum();
-                assert_eq!(*sum, wanted, "{stages} {turns} {place}");
+                assert_eq!(*sum, wanted, "{stages} {iterations} {place}");
             }
         }
         let text = ptx::write(kernel.program(), ptx::Target::Sm80).unwrap();

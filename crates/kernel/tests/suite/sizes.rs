@@ -2,8 +2,8 @@
 //! their name.
 //!
 //! Law: no launch that is accepted has a number that a thread reads as another one. So at sizes
-//! from 2^31 on a kernel that only finds elements is as right as below, and one that counts turns,
-//! hands a size to arithmetic or names boxes by coordinates is refused.
+//! from 2^31 on a kernel that only finds elements is as right as below, and one that counts
+//! iterations, hands a size to arithmetic or names boxes by coordinates is refused.
 
 use tilewright_kernel::interpret::{Interpreter, SetupError};
 use tilewright_kernel::{Build, Element, Kernel, KernelError};
@@ -158,7 +158,7 @@ fn constants_that_do_not_fit_are_refused_when_the_kernel_is_written() {
             y.store(&number)
         });
         assert_eq!(built.unwrap_err().code(), "E0910", "{large}");
-        let built = Kernel::build("turns", |k: &Build| -> Result<(), KernelError> {
+        let built = Kernel::build("iterations", |k: &Build| -> Result<(), KernelError> {
             k.output::<i32>("y", "1:1")?;
             k.threads(1)?;
             k.range(large, |_| Ok(()))

@@ -130,12 +130,12 @@ fn what_is_copied_behind_the_threads_comes_when_it_is_waited_for() {
 }
 
 #[test]
-fn turns_of_a_loop_and_warps_are_told_apart() {
-    let kernel = Kernel::build("turns", |k| {
+fn iterations_of_a_loop_and_warps_are_told_apart() {
+    let kernel = Kernel::build("iterations", |k| {
         let y = k.output::<f32>("y", "(64,3)")?;
         k.threads(64)?;
-        k.range(3, |turn| {
-            let row = y.local_tile("(64,1)", coord!(Expr::from(0), turn)?)?.thread_part()?;
+        k.range(3, |iteration| {
+            let row = y.local_tile("(64,1)", coord!(Expr::from(0), iteration)?)?.thread_part()?;
             let zeros = row.fragment()?;
             zeros.clear();
             row.store(&zeros)
@@ -156,13 +156,13 @@ fn turns_of_a_loop_and_warps_are_told_apart() {
 }
 
 #[test]
-fn turns_of_one_line_are_steps_of_their_own() {
-    let kernel = Kernel::build("turns", |k| {
+fn iterations_of_one_line_are_steps_of_their_own() {
+    let kernel = Kernel::build("iterations", |k| {
         let y = k.output::<f32>("y", "(32,3)")?;
         k.threads(32)?;
         let zeros = y.slice(coord!(_, Expr::from(0))?)?.thread_part()?.fragment()?;
         zeros.clear();
-        k.range(3, |turn| y.slice(coord!(_, turn)?)?.thread_part()?.store(&zeros))
+        k.range(3, |iteration| y.slice(coord!(_, iteration)?)?.thread_part()?.store(&zeros))
     })
     .unwrap();
     let interpreter = Interpreter::new(kernel.program(), &[]).unwrap();

@@ -195,23 +195,23 @@ impl Persistent {
         let fetch = |row: &Expr, stage: &Expr, run: i64| -> Result<(), KernelError> {
             k.copy_predicated(&copy, &self.rows.run_of(x, [row, &part], run)?, &run_at(stage, run)?)
         };
-        let deal = k.deal_beforehand(k.size("M")?, STAGES as usize)?;
+        let scheduler = k.prefetching_scheduler(k.size("M")?, STAGES as usize)?;
         for number in 0..STAGES {
-            let (row, stage) = (deal.first(number as usize)?, Expr::from(number));
+            let (row, stage) = (scheduler.first(number as usize)?, Expr::from(number));
             (0..vectors).try_for_each(|run| fetch(&row, &stage, run))?;
             k.commit_async();
         }
         let layout = format!("({GIVEN},{blocks},{ROOM}):(1,{GIVEN},{})", GIVEN * blocks);
         let array = k.shared_of(Element::F32, &layout)?;
         let exchange = Exchange { array, cursor: k.pipeline(ROOM, (warps * blocks) as u32)?.cursor()? };
-        deal.each(|drawn| {
+        scheduler.each(|claim| {
             k.wait_async(STAGES as u32 - 1);
-            let stage = k.remainder(drawn.turn(), STAGES)?;
+            let stage = k.remainder(claim.iteration(), STAGES)?;
             let runs = (0..vectors).map(|run| self.rows.by_warps(&run_at(&stage, run)?));
             let runs = runs.collect::<Result<Vec<_>, KernelError>>()?;
-            let (at, exchange) = ([drawn.now().clone(), part.clone()], &exchange);
-            let refill = |run: usize| fetch(&drawn.ahead()?, &stage, run as i64);
-            body(&Iteration { k, plan: self, runs, at, exchange, refill: &refill, ask: &|| drawn.ask() })?;
+            let (at, exchange) = ([claim.now().clone(), part.clone()], &exchange);
+            let refill = |run: usize| fetch(&claim.ahead()?, &stage, run as i64);
+            body(&Iteration { k, plan: self, runs, at, exchange, refill: &refill, ask: &|| claim.ask() })?;
             k.commit_async();
             Ok(())
         })?;

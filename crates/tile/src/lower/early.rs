@@ -11,7 +11,7 @@ use tilewright_kernel::{Fragment, KernelError};
 use tilewright_layout::Stride;
 use tilewright_layout::symbolic::Expr;
 
-use super::{Lowering, Own, over, turns_of, unrolled};
+use super::{Lowering, Own, iterations_of, over, unrolled};
 use crate::place::Placed;
 use crate::pressure::registers;
 use crate::program::{Loop, Operation, Program, Statement, ValueId};
@@ -24,21 +24,21 @@ const LANE_BITS: usize = 5;
 const REGISTERS: i64 = 64;
 
 /// The iteration of each loop around a statement that is written out within a loop.
-pub(super) type Turns = Vec<(u32, i64)>;
+pub(super) type Iterations = Vec<(u32, i64)>;
 
 /// A load, by its value, and the iterations in which it is meant.
-pub(super) type Key = (ValueId, Turns);
+pub(super) type Key = (ValueId, Iterations);
 
 /// A load, and the iterations of the loops within the one whose loads begin early.
 struct Early<'s> {
     statement: &'s Statement,
-    inner: Turns,
+    inner: Iterations,
 }
 
 /// What the iterations of a loop read, and how many there are; none where loads begin with their
 /// iterations.
 fn early<'s>(own: &'s Loop, placed: &Placed) -> Option<(Vec<Early<'s>>, i64)> {
-    let count = turns_of(own).filter(|count| *count > 0 && count % TOGETHER == 0)?;
+    let count = iterations_of(own).filter(|count| *count > 0 && count % TOGETHER == 0)?;
     let mut loads = Vec::new();
     let takes = |early: &Early<'_>| match early.statement {
         Statement::Let { result, .. } => {
@@ -83,7 +83,7 @@ fn combines(operation: &Operation) -> bool {
 
 /// The loads of a body, those of loops that are written out within it too. False where loads may
 /// not go past something, or go through rings of their own.
-fn collect<'s>(body: &'s [Statement], inner: &mut Turns, program: &Program, found: &mut Vec<Early<'s>>) -> bool {
+fn collect<'s>(body: &'s [Statement], inner: &mut Iterations, program: &Program, found: &mut Vec<Early<'s>>) -> bool {
     body.iter().all(|statement| match statement {
         Statement::Let { operation: Operation::Load { .. }, .. } => {
             found.push(Early { statement, inner: inner.clone() });
@@ -93,8 +93,8 @@ fn collect<'s>(body: &'s [Statement], inner: &mut Turns, program: &Program, foun
         Statement::Let { .. } => true,
         Statement::Store { .. } => false,
         Statement::Loop(own) => unrolled(own, program).is_some_and(|count| {
-            (0..count).all(|turn| {
-                inner.push((own.turn, turn));
+            (0..count).all(|iteration| {
+                inner.push((own.iteration, iteration));
                 let all = collect(&own.body, inner, program, found);
                 inner.pop();
                 all
@@ -118,7 +118,7 @@ pub(crate) fn is_early(placed: &Placed) -> bool {
 impl<'k> Lowering<'k, '_> {
     /// The iterations of a loop whose loads begin early; false where they do not, and nothing is
     /// done.
-    pub(super) fn early_turns(&mut self, own: &Loop, carried: &[Fragment<'k>]) -> Result<bool, KernelError> {
+    pub(super) fn early_iterations(&mut self, own: &Loop, carried: &[Fragment<'k>]) -> Result<bool, KernelError> {
         let placed = self.placed;
         let Some((loads, count)) = early(own, placed) else { return Ok(false) };
         let first = self.asked_for(own, &loads, &Expr::from(0))?;
@@ -149,11 +149,11 @@ impl<'k> Lowering<'k, '_> {
         }
         let mut taken = kept.iter().map(|from| self.same(from)).collect::<Result<Vec<_>, _>>()?;
         for number in 0..TOGETHER {
-            let turn = Stride::plus(first, &Expr::from(number)).ok_or_else(over)?;
-            let next = Stride::plus(&turn, &Expr::from(1)).ok_or_else(over)?;
+            let iteration = Stride::plus(first, &Expr::from(number)).ok_or_else(over)?;
+            let next = Stride::plus(&iteration, &Expr::from(1)).ok_or_else(over)?;
             let comes = number + 1 < TOGETHER || more;
             let asked = if comes { self.asked_for(own, loads, &next)? } else { Vec::new() };
-            self.turns.insert(own.turn, turn);
+            self.iterations.insert(own.iteration, iteration);
             for (early, fragment) in loads.iter().zip(&taken) {
                 let Statement::Let { result, .. } = early.statement else { continue };
                 let tile = fragment.distributed(&self.distribution(*result)?)?;
@@ -175,12 +175,17 @@ impl<'k> Lowering<'k, '_> {
     }
 
     /// The loads of an iteration.
-    fn asked_for(&mut self, own: &Loop, loads: &[Early<'_>], turn: &Expr) -> Result<Vec<Fragment<'k>>, KernelError> {
-        self.turns.insert(own.turn, turn.clone());
+    fn asked_for(
+        &mut self,
+        own: &Loop,
+        loads: &[Early<'_>],
+        iteration: &Expr,
+    ) -> Result<Vec<Fragment<'k>>, KernelError> {
+        self.iterations.insert(own.iteration, iteration.clone());
         let mut found = Vec::new();
         for early in loads {
             let Statement::Let { result, operation, operands, place } = early.statement else { continue };
-            self.turns.extend(early.inner.iter().map(|(number, turn)| (*number, Expr::from(*turn))));
+            self.iterations.extend(early.inner.iter().map(|(number, iteration)| (*number, Expr::from(*iteration))));
             if let Own::Tile(tile) = place.during(|| self.given(*result, operation, operands))? {
                 found.push(tile.fragment().clone());
             }

@@ -37,7 +37,7 @@ impl<'k> Lowering<'k, '_> {
                 Term::Size(text) => k.size(text)?,
             };
             let part = Stride::times(&one, &Expr::from(-by)).ok_or_else(over)?;
-            let sum = if let Term::Name(Name::Turn(_)) = term { &mut turned } else { &mut fixed };
+            let sum = if let Term::Name(Name::Iteration(_)) = term { &mut turned } else { &mut fixed };
             *sum = Stride::plus(sum, &part).ok_or_else(over)?;
         }
         let mut limit = k.index(&fixed)?;

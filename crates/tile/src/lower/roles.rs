@@ -151,8 +151,8 @@ impl<'k> Blocks<'k> {
         let plane = times(&across, y)?;
         let left = times(&plane, z)?.minus(&block).ok_or_else(over)?;
         let count = left.divide_up(&Expr::from(self.processors)).ok_or_else(over)?;
-        k.range(count, |turn| {
-            let number = plus(&times(&turn, &Expr::from(self.processors))?, &block)?;
+        k.range(count, |iteration| {
+            let number = plus(&times(&iteration, &Expr::from(self.processors))?, &block)?;
             let (z_at, inside) = self.parted(&number, &plane, z)?;
             if self.band == 1 {
                 let (y_at, x_at) = self.parted(&inside, x, y)?;

@@ -115,8 +115,8 @@ impl<'k> Lowering<'k, '_> {
     }
 
     /// Copies the tiles of an iteration to their stages.
-    fn fetch(&mut self, rings: &[Ring<'k>], turn: Option<(u32, &Expr)>, stage: &Expr) -> Result<(), KernelError> {
-        let before = turn.map(|(number, turn)| (number, self.turns.insert(number, turn.clone())));
+    fn fetch(&mut self, rings: &[Ring<'k>], iteration: Option<(u32, &Expr)>, stage: &Expr) -> Result<(), KernelError> {
+        let before = iteration.map(|(number, iteration)| (number, self.iterations.insert(number, iteration.clone())));
         for ring in rings {
             let tile = self.tile(ring.tensor, &ring.shape, &ring.at, ring.picked.clone())?;
             let one = |mode: usize| if ring.kept.contains(&mode) { Slot::All } else { Slot::At(Expr::from(0)) };
@@ -130,8 +130,8 @@ impl<'k> Lowering<'k, '_> {
             }
         }
         self.k.commit_async();
-        if let Some((number, Some(turn))) = before {
-            self.turns.insert(number, turn);
+        if let Some((number, Some(iteration))) = before {
+            self.iterations.insert(number, iteration);
         }
         Ok(())
     }
@@ -205,28 +205,33 @@ impl<'k> Lowering<'k, '_> {
             // The loop was here before: all threads have read what it left.
             self.k.barrier();
         }
-        for turn in 0..(first.stages - 1) {
-            self.fetch(&rings, Some((own.turn, &Expr::from(turn))), &Expr::from(turn))?;
+        for iteration in 0..(first.stages - 1) {
+            self.fetch(&rings, Some((own.iteration, &Expr::from(iteration))), &Expr::from(iteration))?;
         }
         Ok(rings)
     }
 
     /// The beginning of an iteration: its factors are there, and copies of a later iteration begin.
-    pub(super) fn turn_rings(&mut self, own: &Loop, rings: &[Ring<'k>], turn: &Expr) -> Result<(), KernelError> {
+    pub(super) fn iteration_rings(
+        &mut self,
+        own: &Loop,
+        rings: &[Ring<'k>],
+        iteration: &Expr,
+    ) -> Result<(), KernelError> {
         let Some(stages) = rings.first().map(|ring| ring.stages) else { return Ok(()) };
         if stages == 1 {
             self.k.barrier();
-            self.fetch(rings, Some((own.turn, turn)), &Expr::from(0))?;
+            self.fetch(rings, Some((own.iteration, iteration)), &Expr::from(0))?;
             self.k.wait_async(0);
             self.k.barrier();
             return self.take(rings, &Expr::from(0));
         }
         self.k.wait_async(stages as u32 - 2);
         self.k.barrier();
-        let ahead = Stride::plus(turn, &Expr::from(stages - 1)).ok_or_else(over)?;
+        let ahead = Stride::plus(iteration, &Expr::from(stages - 1)).ok_or_else(over)?;
         let stage = self.k.remainder(&ahead, stages)?;
-        self.fetch(rings, Some((own.turn, &ahead)), &stage)?;
-        let stage = self.k.remainder(turn, stages)?;
+        self.fetch(rings, Some((own.iteration, &ahead)), &stage)?;
+        let stage = self.k.remainder(iteration, stages)?;
         self.take(rings, &stage)
     }
 

@@ -15,7 +15,7 @@ pub enum Name {
     /// The number of the block along an axis.
     Block(Axis),
     /// The iteration of a loop, by the number of the loop.
-    Turn(u32),
+    Iteration(u32),
 }
 
 /// A sum of numbers times blocks and iterations of loops, and a number.
@@ -46,8 +46,8 @@ impl Index {
         Index { terms: vec![(Name::Block(axis), 1)], ..Index::from(0) }
     }
 
-    pub(crate) fn turn(number: u32) -> Index {
-        Index { terms: vec![(Name::Turn(number), 1)], ..Index::from(0) }
+    pub(crate) fn iteration(number: u32) -> Index {
+        Index { terms: vec![(Name::Iteration(number), 1)], ..Index::from(0) }
     }
 
     /// The number, if it is nothing else.
@@ -121,7 +121,7 @@ impl fmt::Display for Name {
             Name::Block(Axis::X) => f.write_str("block.x"),
             Name::Block(Axis::Y) => f.write_str("block.y"),
             Name::Block(Axis::Z) => f.write_str("block.z"),
-            Name::Turn(number) => write!(f, "i{number}"),
+            Name::Iteration(number) => write!(f, "i{number}"),
         }
     }
 }

@@ -390,9 +390,9 @@ fn whole(operation: &str, element: Element) -> Result<(), Reason> {
 
 /// Refuses what does not say how many turns a loop has.
 pub(crate) fn is_count(count: &Type) -> Result<(), Reason> {
-    whole("a count of turns", count.element)?;
+    whole("a count of iterations", count.element)?;
     if count.size() != 1 {
-        let (what, wanted) = ("the count of turns".to_string(), "one of one element".to_string());
+        let (what, wanted) = ("the count of iterations".to_string(), "one of one element".to_string());
         return Err(Reason::Shape { what, shape: count.shape.clone(), wanted });
     }
     Ok(())

@@ -55,7 +55,7 @@ impl Printer<'_> {
 
     fn index(&self, index: &Index) -> String {
         let own = |name: &Name| match name {
-            Name::Turn(number) => Name::Turn(self.loops.get(number).copied().unwrap_or(*number)),
+            Name::Iteration(number) => Name::Iteration(self.loops.get(number).copied().unwrap_or(*number)),
             other => *other,
         };
         let terms = index.terms.iter().map(|(name, by)| (own(name), *by)).collect();
@@ -165,7 +165,7 @@ impl Printer<'_> {
                         super::Count::Value(value) => format!("[{}]", self.named(*value)),
                     };
                     let next = self.loops.len() as u32;
-                    let turn = *self.loops.entry(own.turn).or_insert(next);
+                    let iteration = *self.loops.entry(own.iteration).or_insert(next);
                     let carried: Vec<String> = own
                         .parameters
                         .iter()
@@ -173,7 +173,7 @@ impl Printer<'_> {
                         .map(|(value, initial)| format!("{} = {initial}", self.named(*value)))
                         .collect();
                     let with = if carried.is_empty() { String::new() } else { format!(" with {}", carried.join(", ")) };
-                    let _ = writeln!(out, "{pad}loop i{turn} < {count}{with} {{");
+                    let _ = writeln!(out, "{pad}loop i{iteration} < {count}{with} {{");
                     self.body(&own.body, indent + 4, out);
                     if own.next.is_empty() {
                         let _ = writeln!(out, "{pad}}}");

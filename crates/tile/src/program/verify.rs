@@ -22,7 +22,7 @@ struct Verifier<'p> {
     known: HashSet<ValueId>,
     /// Values that are known before the loop of the body, in a loop.
     before: Option<HashSet<ValueId>>,
-    turns: HashSet<u32>,
+    iterations: HashSet<u32>,
 }
 
 impl Program {
@@ -41,8 +41,8 @@ impl Program {
                 }
             }
         }
-        let (known, turns) = (HashSet::new(), HashSet::new());
-        let mut verifier = Verifier { program: self, sizes, known, before: None, turns };
+        let (known, iterations) = (HashSet::new(), HashSet::new());
+        let mut verifier = Verifier { program: self, sizes, known, before: None, iterations };
         if let Some(place) = self.grid_place {
             let each = self.grid.iter().try_for_each(|text| verifier.sizes("a number of blocks", text));
             each.map_err(|reason| reason.at("grid", place))?;
@@ -95,7 +95,7 @@ impl Verifier<'_> {
             return Err(Reason::NoGrid { axis: *axis });
         }
         let open = index.terms.iter().find(|(name, _)| match name {
-            Name::Turn(turn) => !self.turns.contains(turn),
+            Name::Iteration(iteration) => !self.iterations.contains(iteration),
             Name::Block(_) => false,
         });
         match open {
@@ -124,7 +124,8 @@ impl Verifier<'_> {
         if let (Operation::Stage { .. }, [place], Some(before)) = (operation, operands, &self.before)
             && !before.contains(place)
         {
-            let because = "copies are ahead of their turns, so what says which tile comes is known before the loop";
+            let because =
+                "copies are ahead of their iterations, so what says which tile comes is known before the loop";
             return Err(Reason::Held { layout: "stage".to_string(), because: because.to_string() });
         }
         let types = operands.iter().map(|value| self.uses(*value)).collect::<Result<Vec<_>, _>>()?;
@@ -152,16 +153,16 @@ impl Verifier<'_> {
                         is_first(program, &mut stores, own).map_err(refuse)?;
                     }
                 }
-                Statement::Loop(own) => self.turns(own)?,
+                Statement::Loop(own) => self.iterations(own)?,
             }
         }
         Ok(())
     }
 
-    fn turns(&mut self, own: &super::Loop) -> Result<(), TileError> {
+    fn iterations(&mut self, own: &super::Loop) -> Result<(), TileError> {
         let refuse = |reason: Reason| reason.at("loop", own.place);
         match &own.count {
-            Count::Sizes(text) => self.sizes("a number of turns", text).map_err(refuse)?,
+            Count::Sizes(text) => self.sizes("a number of iterations", text).map_err(refuse)?,
             Count::Index(index) => self.index(index).map_err(refuse)?,
             Count::Value(value) => is_count(self.uses(*value).map_err(refuse)?).map_err(refuse)?,
         }
@@ -169,10 +170,10 @@ impl Verifier<'_> {
         let types = types.map_err(refuse)?;
         let around = self.known.clone();
         let before = self.before.replace(around.clone());
-        self.turns.insert(own.turn);
+        self.iterations.insert(own.iteration);
         let both = [own.parameters.len(), own.results.len(), own.next.len()];
         if both.iter().any(|count| *count != types.len()) {
-            return Err(refuse(Reason::Turns { begins: types.len(), hands_on: own.next.len() }));
+            return Err(refuse(Reason::Iterations { begins: types.len(), hands_on: own.next.len() }));
         }
         for (parameter, ty) in own.parameters.iter().zip(&types) {
             self.gives(*parameter, ty).map_err(refuse)?;
@@ -181,7 +182,7 @@ impl Verifier<'_> {
         hands_on(self.program, own, |value| self.uses(value).cloned()).map_err(refuse)?;
         self.known = around;
         self.before = before;
-        self.turns.remove(&own.turn);
+        self.iterations.remove(&own.iteration);
         for (result, ty) in own.results.iter().zip(&types) {
             self.gives(*result, ty).map_err(refuse)?;
         }
@@ -235,7 +236,7 @@ pub(crate) fn is_handed_on(number: usize, begins: &Type, hands_on: &Type) -> Res
     if begins == hands_on {
         return Ok(());
     }
-    Err(Reason::Turn { number, begins: begins.to_string(), hands_on: hands_on.to_string() })
+    Err(Reason::Iteration { number, begins: begins.to_string(), hands_on: hands_on.to_string() })
 }
 
 /// Refuses what cannot be written to a tensor.

@@ -1,4 +1,4 @@
-//! Masks that are whole from some turn on.
+//! Masks that are whole from some iteration on.
 //!
 //! Law: a selection whose comparison is of sums of blocks, iterations and coordinates is true for
 //! all elements of an iteration where the greatest difference of both sides is below its bound.
@@ -21,7 +21,7 @@ const TURNS: i64 = 4;
 /// Masks of a loop that its iterations need not take.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Masks {
-    /// From this turn on those of `early` are whole.
+    /// From this iteration on those of `early` are whole.
     pub(crate) first: i64,
     pub(crate) early: HashSet<ValueId>,
     /// How many iterations are the last in which those of `late` may not be whole.
@@ -32,7 +32,7 @@ pub(crate) struct Masks {
 /// Which selections of a loop take their first tile alone in most iterations.
 pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
     let sums = Sums::new(program);
-    let turn = Term::Name(Name::Turn(own.turn));
+    let iteration = Term::Name(Name::Iteration(own.iteration));
     let mut found = Masks::default();
     for statement in &own.body {
         let Statement::Let { result, operation: Operation::Select(comparison), operands, .. } = statement else {
@@ -40,10 +40,10 @@ pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
         };
         let Some((difference, bound)) = sums.difference(*comparison, operands) else { continue };
         let Some(most) = difference.greatest().and_then(|greatest| greatest.checked_sub(bound)) else { continue };
-        let by = difference.terms.get(&turn).copied().unwrap_or(0);
+        let by = difference.terms.get(&iteration).copied().unwrap_or(0);
         if by <= 0 {
             let whole = (0..=TURNS).find(|at| most.saturating_add(by.saturating_mul(*at)) <= 0);
-            if let Some(whole) = whole.filter(|_| difference.terms.keys().all(|term| *term == turn)) {
+            if let Some(whole) = whole.filter(|_| difference.terms.keys().all(|term| *term == iteration)) {
                 found.first = found.first.max(whole);
                 found.early.insert(*result);
             }
@@ -53,7 +53,7 @@ pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
             Count::Index(count) => {
                 let behind = || {
                     let count = Sum::of_index(count).scaled(by)?;
-                    difference.plus(&Sum::of_term(turn.clone(), by.checked_neg()?))?.plus(&count)
+                    difference.plus(&Sum::of_term(iteration.clone(), by.checked_neg()?))?.plus(&count)
                 };
                 let behind = behind().filter(|behind| behind.terms.is_empty());
                 let most = behind.and_then(|behind| behind.greatest()?.checked_sub(bound));
@@ -63,9 +63,9 @@ pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
             }
             Count::Value(_) => None,
             Count::Sizes(_) => {
-                let mut others = difference.terms.iter().filter(|own| *own.0 != turn);
+                let mut others = difference.terms.iter().filter(|own| *own.0 != iteration);
                 match (others.next(), others.next()) {
-                    (Some((Term::Size(size), -1)), None) if most <= by && turns(own, size, by) => Some(1),
+                    (Some((Term::Size(size), -1)), None) if most <= by && iterations(own, size, by) => Some(1),
                     _ => None,
                 }
             }
@@ -79,7 +79,7 @@ pub(super) fn masks(program: &Program, own: &Loop) -> Masks {
 }
 
 /// Whether a loop has as many iterations as a size has parts of so many.
-fn turns(own: &Loop, size: &str, by: i64) -> bool {
+fn iterations(own: &Loop, size: &str, by: i64) -> bool {
     let Count::Sizes(text) = &own.count else { return false };
     let (count, parts) = (text.parse::<Expr>(), format!("ceil(({size})/{by})").parse::<Expr>());
     matches!((count, parts), (Ok(count), Ok(parts)) if count.same(&parts) == Truth::Proved)

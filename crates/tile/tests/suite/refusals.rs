@@ -85,7 +85,7 @@ fn each_refusal_names_its_line_and_what_is_wrong() {
         ("b = i32(a)\nc = load(x, (4,64), (b, 0))", "E1201", "t.tile:9:5", "(4,1) is wanted"),
         ("b = i32(a)\nc = load(x, (4,64), (b, b))", "E1206", "t.tile:9:25", "2 tiles of coordinates"),
         ("b = load(z, (4,64), (block.x, 0))", "E1205", "t.tile:8:5", "z cannot be read"),
-        ("loop i < [a] with s = a { next s } -> s", "E1202", "t.tile:8:1", "a count of turns of elements of f32"),
+        ("loop i < [a] with s = a { next s } -> s", "E1202", "t.tile:8:1", "a count of iterations of elements of f32"),
         ("loop i < [i32(a)] with s = a { next s } -> s", "E1201", "t.tile:8:1", "one of one element"),
         ("loop i < [b] with s = a { next s } -> s", "E1203", "t.tile:8:11", "`b`"),
         ("b = i32(1)\nc = stage(h, (1,64), (b, 0), (0,1))", "E1201", "t.tile:9:5", "(1,1) is wanted"),
@@ -107,7 +107,7 @@ fn each_refusal_names_its_line_and_what_is_wrong() {
         ("b = load(x, (4,64), (2*a, 0))", "E1204", "t.tile:8:24", "a tile of coordinates by its name"),
         ("b = select(a ~ 0, a, 0)", "E1204", "t.tile:8:14", "a comparison"),
         ("input u: f32 8:1", "E1204", "t.tile:8:1", "`input` stands behind a statement"),
-        ("loop i <= 4 with s = a { next s } -> s", "E1204", "t.tile:8:8", "how many turns"),
+        ("loop i <= 4 with s = a { next s } -> s", "E1204", "t.tile:8:8", "how many iterations"),
         ("loop i < 4 with s = a { b = s } -> s", "E1207", "t.tile:8:1", "begins with 1 value, and hands on 0"),
         ("loop i < 4 with s = a { next s, s } -> s", "E1207", "t.tile:8:1", "begins with 1 value, and hands on 2"),
     ];
@@ -246,7 +246,7 @@ fn rust_names_the_line_that_calls() {
 #[test]
 fn a_compile_says_what_does_not_fit() {
     let compile = |text: &str| text.parse::<Program>().unwrap().compile().unwrap_err();
-    // Copies to shared memory are turns ahead of what would say which tile they bring.
+    // Copies to shared memory are iterations ahead of what would say which tile they bring.
     let late = compile(
         "tile t {\ninput x: bf16 (E,64,64):(4096,64,1)\ninput n: i32 8:1\noutput y: f32 (64,64):(64,1)\n\
          loop i < 8 with s = broadcast(f32(0), (64,64)) {\nw = reshape(load(n, (1), (i)), (1,1,1))\n\
@@ -375,14 +375,14 @@ fn uncompiled(grid: &str, statements: &str) -> TileError {
 #[test]
 fn sizes_and_grids_that_no_launch_knows_are_refused_at_their_line() {
     let store = "store(y, (block.x, 0), a)";
-    let turns = "loop i < Z with s = a { next s } -> s\nstore(y, (block.x, 0), s)";
+    let iterations = "loop i < Z with s = a { next s } -> s\nstore(y, (block.x, 0), s)";
     let cases = [
         ("grid ceil(N/4)", store, "E1203", "t.tile:4:1", "the size N is in no layout of a tensor; the sizes are M"),
         ("grid ceil(M/4", store, "E0122", "t.tile:4:1", "`ceil(M/4` is not a number of blocks"),
         ("grid (M+3)//4", store, "E0122", "t.tile:4:1", "`(M+3)//4` is not a number of blocks"),
         ("grid", store, "E0122", "t.tile:4:1", "a number of blocks is missing here"),
         ("warps 1", store, "E1206", "t.tile:5:5", "block.x is used, and no grid says"),
-        ("grid ceil(M/4)", turns, "E1203", "t.tile:6:1", "the size Z is in no layout"),
+        ("grid ceil(M/4)", iterations, "E1203", "t.tile:6:1", "the size Z is in no layout"),
         ("grid ceil(M/4)", "store(y, (block.x, 0), a + f32(size(Q)))", "E1203", "t.tile:6:32", "the size Q"),
         (
             "grid ceil(M/4)",

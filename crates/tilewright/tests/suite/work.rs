@@ -277,9 +277,9 @@ fn places_of_greatest_elements_are_those_among_all_elements() {
             (&[1], ["64:1 copied 2:1@x", "((2,32),):((1@x,1),) at 1"]),
             (&[0, 1], ["1:0 copied 2:1@x", "1:0 at 1@x"]),
         ] {
-            for (turn, to) in results.into_iter().enumerate() {
+            for (iteration, to) in results.into_iter().enumerate() {
                 let [from, to] = layouts("x=2", [matrix, to]);
-                let element = TYPES[(number + turn + over.len()) % TYPES.len()];
+                let element = TYPES[(number + iteration + over.len()) % TYPES.len()];
                 let plan = argmax(&from, over, &to, i64::from(element.bytes()), &Machine::HGX_H200).unwrap();
                 let work = WorkPlan::argmax(&h200(), &plan, element).unwrap();
                 moved += work.steps().iter().filter(|step| matches!(step, WorkStep::Move { .. })).count();

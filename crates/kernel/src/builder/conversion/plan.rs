@@ -223,7 +223,7 @@ fn xor_rounds(moves: &[Move]) -> Vec<Round> {
     grouped(moves, |one| one.lane ^ one.from)
 }
 
-/// Rounds in which each lane offers another register than its neighbours: what turns rows of
+/// Rounds in which each lane offers another register than its neighbours: what iterations rows of
 /// registers into columns. Lanes count as neighbours from bit `shift` on.
 fn slanted_rounds(moves: &[Move], shift: u32) -> Vec<Round> {
     let registers = moves.iter().map(|one| one.register + 1).max().unwrap_or(1).next_power_of_two();

@@ -34,7 +34,7 @@ pub(super) struct Digits {
     pub(super) cases: Vec<Case>,
     /// The axis of the blocks, and the iteration, that the number tells.
     pub(super) axis: Option<Axis>,
-    turns: Vec<Parameter>,
+    iterations: Vec<Parameter>,
 }
 
 /// A range of the number, counted from 0 on.
@@ -57,18 +57,18 @@ impl Case {
 
 impl Digits {
     /// Whether the number is another one in each iteration of a loop.
-    pub(super) fn tells(&self, turn: &Parameter) -> bool {
-        self.turns.iter().any(|own| own.stands_for(turn))
+    pub(super) fn tells(&self, iteration: &Parameter) -> bool {
+        self.iterations.iter().any(|own| own.stands_for(iteration))
     }
 
     /// How many stores share the numbers.
     pub(super) fn shares(&self) -> usize {
-        self.turns.len().max(1)
+        self.iterations.len().max(1)
     }
 
     /// Which share of the numbers a store has that is in these loops.
-    pub(super) fn share(&self, turns: &[(Parameter, Expr)]) -> usize {
-        share(&self.turns, turns).unwrap_or(0)
+    pub(super) fn share(&self, iterations: &[(Parameter, Expr)]) -> usize {
+        share(&self.iterations, iterations).unwrap_or(0)
     }
 
     /// The digits of a number of which the coordinates are such sums; none where they are sums of
@@ -78,29 +78,29 @@ impl Digits {
             Terms::of(start).is_some() && !start.parameters().iter().any(|own| limited(core, own).is_some())
         };
         let plain = starts.iter().flat_map(|start| &start.0).all(is_plain);
-        let turns = || starts.iter().flat_map(|start| &start.1);
-        if plain && turns().all(|(_, count)| core.is_launched(count)) {
+        let iterations = || starts.iter().flat_map(|start| &start.1);
+        if plain && iterations().all(|(_, count)| core.is_launched(count)) {
             return None;
         }
         // All stores are in one loop, or each is in one of several.
         let mut each: Vec<(Parameter, Expr)> = Vec::new();
-        for (turn, count) in turns() {
-            if each.iter().all(|(own, _)| !own.stands_for(turn)) {
-                each.push((turn.clone(), count.clone()));
+        for (iteration, count) in iterations() {
+            if each.iter().all(|(own, _)| !own.stands_for(iteration)) {
+                each.push((iteration.clone(), count.clone()));
             }
         }
-        let among = |turn: &Parameter, start: &Start| start.1.iter().any(|(own, _)| own.stands_for(turn));
+        let among = |iteration: &Parameter, start: &Start| start.1.iter().any(|(own, _)| own.stands_for(iteration));
         let (common, own): (Vec<_>, Vec<_>) =
-            each.into_iter().partition(|(turn, _)| starts.iter().all(|start| among(turn, start)));
-        let alone = |start: &Start| own.iter().filter(|(turn, _)| among(turn, start)).count() == 1;
+            each.into_iter().partition(|(iteration, _)| starts.iter().all(|start| among(iteration, start)));
+        let alone = |start: &Start| own.iter().filter(|(iteration, _)| among(iteration, start)).count() == 1;
         let shares = Some(own.as_slice()).filter(|own| !own.is_empty() && starts.iter().all(alone));
         numbers(core, &common, shares).into_iter().find_map(|number| number.digits(core, starts))
     }
 }
 
 /// Which of some iterations those of a store have.
-fn share(of: &[Parameter], turns: &[(Parameter, Expr)]) -> Option<usize> {
-    of.iter().position(|own| turns.iter().any(|(turn, _)| own.stands_for(turn)))
+fn share(of: &[Parameter], iterations: &[(Parameter, Expr)]) -> Option<usize> {
+    of.iter().position(|own| iterations.iter().any(|(iteration, _)| own.stands_for(iteration)))
 }
 
 /// Whether an expression depends on a parameter, itself or by what its variables are made of.
@@ -145,7 +145,7 @@ struct Number {
     units: Expr,
     axis: Option<Axis>,
     /// The iterations of the stores that share the numbers.
-    turns: Vec<Parameter>,
+    iterations: Vec<Parameter>,
     /// The number of the block, where it follows from those of the number and of the iteration, and
     /// what it is then in each share.
     block: Option<(Parameter, Vec<Expr>)>,
@@ -156,37 +156,48 @@ struct Number {
 fn numbers(core: &Core, common: &[(Parameter, Expr)], shares: Option<&[(Parameter, Expr)]>) -> Vec<Number> {
     let block = |axis: Axis| core.blocks[axis as usize].map(|at| core.variables[at].parameter.clone());
     let mut found = Vec::new();
-    for turns in common.chunks(1).chain(shares) {
+    for iterations in common.chunks(1).chain(shares) {
         for axis in Axis::ALL {
             let (Some(block), Some(grid)) = (block(axis), &core.grid[axis as usize]) else { continue };
-            found.extend(grid.known().and_then(|blocks| taken(core, turns, axis, (block, blocks))));
+            found.extend(grid.known().and_then(|blocks| taken(core, iterations, axis, (block, blocks))));
         }
-        let [(turn, count)] = turns else { continue };
-        // Where blocks have as many turns each, those are a number of their own.
+        let [(iteration, count)] = iterations else { continue };
+        // Where blocks have as many iterations each, those are a number of their own.
         let even = |number: &Number| {
             let grid = core.grid[number.axis? as usize].as_ref()?;
-            let even = number.turns[0].stands_for(turn) && grid.divides(&number.units).proved();
+            let even = number.iterations[0].stands_for(iteration) && grid.divides(&number.units).proved();
             even.then(|| number.units.floor_div(grid))?
         };
         let count = if core.is_launched(count) { Some(count.clone()) } else { found.iter().find_map(even) };
         if let Some(units) = count {
-            found.push(Number { own: turn.clone(), units, axis: None, turns: vec![turn.clone()], block: None });
+            found.push(Number {
+                own: iteration.clone(),
+                units,
+                axis: None,
+                iterations: vec![iteration.clone()],
+                block: None,
+            });
         }
     }
     for axis in Axis::ALL {
         let (Some(own), Some(units)) = (block(axis), core.grid[axis as usize].clone()) else { continue };
-        found.push(Number { own, units, axis: Some(axis), turns: Vec::new(), block: None });
+        found.push(Number { own, units, axis: Some(axis), iterations: Vec::new(), block: None });
     }
     found
 }
 
 /// The number that blocks along an axis have in turns of loops that share it.
-fn taken(core: &Core, turns: &[(Parameter, Expr)], axis: Axis, (block, blocks): (Parameter, i64)) -> Option<Number> {
-    let by = blocks.checked_mul(turns.len() as i64)?;
-    let units = units(&turns[0].1, &block, by).filter(|units| core.is_launched(units))?;
+fn taken(
+    core: &Core,
+    iterations: &[(Parameter, Expr)],
+    axis: Axis,
+    (block, blocks): (Parameter, i64),
+) -> Option<Number> {
+    let by = blocks.checked_mul(iterations.len() as i64)?;
+    let units = units(&iterations[0].1, &block, by).filter(|units| core.is_launched(units))?;
     let own = Parameter::anonymous(natural()?);
     let mut backs = Vec::new();
-    for (share, (turn, count)) in turns.iter().enumerate() {
+    for (share, (iteration, count)) in iterations.iter().enumerate() {
         let before = Expr::from(share as i64 * blocks);
         let left = units.minus(&before)?.minus(&Expr::from(block.clone()))?;
         if share > 0 && left.divide_up(&Expr::from(by))? != *count {
@@ -194,13 +205,13 @@ fn taken(core: &Core, turns: &[(Parameter, Expr)], axis: Axis, (block, blocks): 
         }
         let number = Expr::from(own.clone()).minus(&before)?;
         // An iteration that is always 0 is in no number.
-        backs.push(match turn.facts().greatest() {
+        backs.push(match iteration.facts().greatest() {
             Some(0) => number,
-            _ => number.minus(&Stride::times(&Expr::from(turn.clone()), &Expr::from(by))?)?,
+            _ => number.minus(&Stride::times(&Expr::from(iteration.clone()), &Expr::from(by))?)?,
         });
     }
-    let turns = turns.iter().map(|(turn, _)| turn.clone()).collect();
-    Some(Number { own, units, axis: Some(axis), turns, block: Some((block, backs)) })
+    let iterations = iterations.iter().map(|(iteration, _)| iteration.clone()).collect();
+    Some(Number { own, units, axis: Some(axis), iterations, block: Some((block, backs)) })
 }
 
 /// The `units` of which a block has `count = ceil((units - block) / blocks)`.
@@ -235,8 +246,8 @@ fn units(count: &Expr, block: &Parameter, blocks: i64) -> Option<Expr> {
 impl Number {
     /// The coordinates as sums of its digits.
     fn digits(self, core: &Core, starts: &[Start]) -> Option<Digits> {
-        let of_number = |(starts, turns): &Start| -> Option<Vec<Expr>> {
-            let share = share(&self.turns, turns).unwrap_or(0);
+        let of_number = |(starts, iterations): &Start| -> Option<Vec<Expr>> {
+            let share = share(&self.iterations, iterations).unwrap_or(0);
             starts.iter().map(|start| self.in_terms(core, share, start, None)).collect()
         };
         let of_number: Option<Vec<Vec<Expr>>> = starts.iter().map(of_number).collect();
@@ -244,7 +255,7 @@ impl Number {
             Some(case) => vec![case],
             None => cases::cases(&self, core, starts)?,
         };
-        Some(Digits { cases, axis: self.axis, turns: self.turns })
+        Some(Digits { cases, axis: self.axis, iterations: self.iterations })
     }
 
     /// Coordinates that are made of this number as sums of its digits.
@@ -274,7 +285,7 @@ impl Number {
             }
             let sum = Stride::plus(&sum, &rest)?;
             let left = |own: &Parameter| depends(core, &sum, own);
-            let plain = Terms::of(&sum).is_some() && !left(&self.own) && !self.turns.iter().any(left);
+            let plain = Terms::of(&sum).is_some() && !left(&self.own) && !self.iterations.iter().any(left);
             plain.then_some(sum)
         };
         let sums = |starts: &Vec<Expr>| starts.iter().map(sum).collect();

@@ -8,9 +8,9 @@
 //! product, and a number that is such a sum again determines its terms. Every axis of the grid with
 //! more than one block has to be determined, and the thread, unless the parts of a block determine
 //! it. Each number of the tile counter is fetched once, by one cluster, so it determines the
-//! cluster; of a block, only its rank remains to be determined (`pipeline/deal.rs`). Digits by
-//! sizes, if all are in coordinates, determine their number, and with it the block and the iteration
-//! that have it (`digits.rs`).
+//! cluster; of a block, only its rank remains to be determined (`pipeline/scheduler.rs`). Digits by
+//! sizes, if all are in coordinates, determine their number, and with it the block and the
+//! iteration that have it (`digits.rs`).
 
 use tilewright_layout::symbolic::{Expr, Parameter};
 use tilewright_layout::{Extent, ModePath, Stride};
@@ -25,7 +25,7 @@ use crate::program::operation::Axis;
 /// What a variable is.
 enum Origin {
     Block(Axis),
-    Turn,
+    Iteration,
     Thread,
     /// `(number / divisor) mod modulus`; with no modulus, the rest of the number.
     Digit {
@@ -63,7 +63,7 @@ enum End {
 struct Search<'c> {
     core: &'c Core,
     tensor: &'c str,
-    turns: &'c [(Parameter, Expr)],
+    iterations: &'c [(Parameter, Expr)],
     /// The axes of the grid along which coordinates tell blocks, and the iterations that they tell.
     blocks: [bool; 3],
     told: Vec<Parameter>,
@@ -71,8 +71,8 @@ struct Search<'c> {
     last: bool,
     thread: bool,
     threads: u32,
-    /// Whether coordinates have a number that is dealt, which tells clusters.
-    dealt: bool,
+    /// Whether coordinates hold a number that a cluster claims, which tells clusters apart.
+    claimed: bool,
     /// The digits of a number in coordinates, and those that were seen.
     case: Option<&'c Case>,
     seen: Vec<Parameter>,
@@ -98,14 +98,14 @@ pub(super) fn counted(
     bounds: &[(ModePath, Expr)],
     parts: Parts<'_>,
     (by_threads, threads): (bool, u32),
-    turns: &[(Parameter, Expr)],
+    iterations: &[(Parameter, Expr)],
 ) -> Result<(), Doubt> {
     let Parts { outer, sides, low, end, last, case } = parts;
-    let number = core.dealt.as_ref().and_then(|dealing| dealing.number.as_ref());
-    let dealt = number.is_some_and(|number| outer.iter().flatten().any(|(_, own)| own.stands_for(number)));
+    let number = core.tile_counter.as_ref().and_then(|state| state.number.as_ref());
+    let claimed = number.is_some_and(|number| outer.iter().flatten().any(|(_, own)| own.stands_for(number)));
     let thread = by_threads || threads == 1;
     // Each block is a cluster, and told.
-    let alone = dealt && core.cluster.is_none_or(|blocks| blocks[0] == 1);
+    let alone = claimed && core.cluster.is_none_or(|blocks| blocks[0] == 1);
     // The last block is one.
     let mut blocks = [alone || last, last, last];
     if let Some(axis) = case.and_then(|(digits, _)| digits.axis) {
@@ -113,7 +113,7 @@ pub(super) fn counted(
     }
     let case = case.map(|(_, case)| case);
     let (told, seen) = (Vec::new(), Vec::new());
-    let mut search = Search { core, tensor, turns, blocks, told, last, thread, threads, dealt, case, seen };
+    let mut search = Search { core, tensor, iterations, blocks, told, last, thread, threads, claimed, case, seen };
     let mut needs = Vec::new();
     for (mode, ((((_, extent), outer), side), low)) in bounds.iter().zip(outer).zip(sides).zip(low).enumerate() {
         let end = match end {
@@ -132,7 +132,7 @@ pub(super) fn counted(
     }
     search.resolve(needs)?;
     if case.is_some_and(|case| search.seen.len() < case.list.len()) {
-        return Err(undecided("some parts of a number of blocks and turns are in no coordinate"));
+        return Err(undecided("some parts of a number of blocks and iterations are in no coordinate"));
     }
     let twice = |by: String| Doubt::Refused(Reason::WrittenTwice { tensor: tensor.to_string(), by });
     for axis in Axis::ALL {
@@ -140,7 +140,7 @@ pub(super) fn counted(
         let several = count.range().1.is_none_or(|greatest| greatest > 1);
         if several && !search.blocks[axis as usize] {
             // Blocks that have no iteration write nothing.
-            if case.is_some() || turns.iter().any(|(_, count)| !core.is_launched(count)) {
+            if case.is_some() || iterations.iter().any(|(_, count)| !core.is_launched(count)) {
                 return Err(undecided("how many turns a block has depends on its number, which is in no coordinate"));
             }
             let axis = format!("{axis:?}").to_lowercase();
@@ -208,10 +208,11 @@ impl Search<'_> {
 
     /// How many values a variable takes, where that is a known number.
     fn exact(&self, parameter: &Parameter) -> Result<i64, Doubt> {
-        let open = || undecided("how many blocks or turns there are along an inner count is known at launch alone");
+        let open =
+            || undecided("how many blocks or iterations there are along an inner count is known at launch alone");
         match self.origin(parameter)? {
             Origin::Block(axis) => self.core.grid[axis as usize].as_ref().and_then(Extent::known).ok_or_else(open),
-            Origin::Turn => self.count_of(parameter).and_then(|count| count.known()).ok_or_else(open),
+            Origin::Iteration => self.count_of(parameter).and_then(|count| count.known()).ok_or_else(open),
             Origin::Thread => Ok(self.threads.into()),
             Origin::BySize(count) => count.known().ok_or_else(open),
             Origin::Digit { modulus: Some(modulus), .. } => Ok(modulus),
@@ -223,8 +224,8 @@ impl Search<'_> {
         }
     }
 
-    fn count_of(&self, turn: &Parameter) -> Option<Expr> {
-        self.turns.iter().find(|(own, _)| own.stands_for(turn)).map(|(_, count)| count.clone())
+    fn count_of(&self, iteration: &Parameter) -> Option<Expr> {
+        self.iterations.iter().find(|(own, _)| own.stands_for(iteration)).map(|(_, count)| count.clone())
     }
 
     fn origin(&self, parameter: &Parameter) -> Result<Origin, Doubt> {
@@ -243,7 +244,7 @@ impl Search<'_> {
             return Ok(Origin::Thread);
         }
         if self.count_of(parameter).is_some() {
-            return Ok(Origin::Turn);
+            return Ok(Origin::Iteration);
         }
         let own = Expr::from(parameter.clone());
         let digit = core.digits.iter().find(|(_, digit)| **digit == own);
@@ -268,7 +269,7 @@ impl Search<'_> {
     /// The terms of a number whose values are counted without gaps, the one of factor 1 first, and
     /// how many values the last takes.
     fn counting(&self, number: &Expr) -> Result<(Vec<(i64, Parameter)>, Expr), Doubt> {
-        let doubt = || undecided(format!("the number {number} is no sum that counts blocks, turns or threads"));
+        let doubt = || undecided(format!("the number {number} is no sum that counts blocks, iterations or threads"));
         let mut terms = Terms::of(number).filter(|terms| terms.constant == 0).ok_or_else(doubt)?.moving;
         terms.sort_by_key(|(factor, _)| *factor);
         let mut factor = 1;
@@ -284,7 +285,7 @@ impl Search<'_> {
         }
         let count = match self.origin(last)? {
             Origin::Block(axis) => self.core.grid[axis as usize].clone().ok_or_else(doubt)?,
-            Origin::Turn => self.count_of(last).ok_or_else(doubt)?,
+            Origin::Iteration => self.count_of(last).ok_or_else(doubt)?,
             Origin::BySize(count) => count,
             Origin::Thread | Origin::Digit { .. } => Expr::from(self.exact(last)?),
         };
@@ -298,7 +299,7 @@ impl Search<'_> {
         for _ in 0..=self.core.variables.len() {
             let mut digits: Vec<(Expr, i64, Option<i64>, Reach)> = Vec::new();
             for Need { parameter, reach } in std::mem::take(&mut needs) {
-                let again = || undecided("a block, a turn or a thread is in two coordinates");
+                let again = || undecided("a block, an iteration or a thread is in two coordinates");
                 match self.origin(&parameter)? {
                     Origin::Block(axis) => {
                         if std::mem::replace(&mut self.blocks[axis as usize], true) {
@@ -307,7 +308,7 @@ impl Search<'_> {
                         let count = self.core.grid[axis as usize].clone().unwrap_or(Expr::from(1));
                         self.takes(&count, &reach)?;
                     }
-                    Origin::Turn => {
+                    Origin::Iteration => {
                         if self.told.iter().any(|told| told.stands_for(&parameter)) {
                             return Err(again());
                         }
@@ -401,7 +402,7 @@ impl Search<'_> {
             }
         }
         let ends_in_rest = digits.last().is_some_and(|(_, _, modulus, _)| modulus.is_none());
-        let clusters_told = self.dealt
+        let clusters_told = self.claimed
             && self.core.axis_of(number) == Some(Axis::X)
             && self.core.cluster.is_some_and(|blocks| i64::from(blocks[0]) == divisor);
         if !ends_in_rest && !clusters_told && !range.same(&Expr::from(divisor)).proved() {

@@ -24,7 +24,7 @@ const SEVERAL: u64 = u64::MAX - 1;
 
 /// Shows that each element of a tensor is stored by one thread of a program without sizes.
 pub(super) fn listed(program: &Program, to: BufferId, tensor: &str) -> Result<(), Doubt> {
-    if program.dealt.is_some() || program.counted.is_some() {
+    if program.tile_counter.is_some() || program.counted.is_some() {
         return Err(undecided("which block has which number is open"));
     }
     let buffer = program.buffer(to);
@@ -49,7 +49,7 @@ pub(super) fn listed(program: &Program, to: BufferId, tensor: &str) -> Result<()
         }
     });
     if !known || !whole {
-        return Err(undecided("what is stored follows from more than the numbers of blocks, threads and turns"));
+        return Err(undecided("what is stored follows from more than the numbers of blocks, threads and iterations"));
     }
     let tensor = || tensor.to_string();
     let of = |writer: u64| places.iter().position(|place| writers[*place as usize] == writer);

@@ -24,7 +24,7 @@ fn flatten<'s>(steps: &'s [Step], found: &mut Vec<&'s Instruction>) {
     for step in steps {
         match step {
             Step::Instruction(instruction) => found.push(instruction),
-            Step::Loop(turns) => flatten(&turns.body, found),
+            Step::Loop(looped) => flatten(&looped.body, found),
             Step::Branch(branch) => {
                 flatten(&branch.then, found);
                 flatten(&branch.otherwise, found);

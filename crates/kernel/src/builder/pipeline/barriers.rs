@@ -98,14 +98,14 @@ impl Stage<'_> {
     ///     k.cluster(2)?;
     ///     let column = Tree::flat([Slot::All, Slot::All, Slot::At(k.block_number(Axis::X))])?;
     ///     let taken = k.shared::<f32>("(32,1):(1,1)")?;
-    ///     let turn = k.pipeline(1, 1)?.cursor()?;
+    ///     let iteration = k.pipeline(1, 1)?.cursor()?;
     ///     let other = k.rank_after(1)?;
     ///     let own = x.slice(column.clone())?.thread_part()?.load()?;
     ///     taken.of_block(other.clone())?.thread_part()?.store(&own)?;
-    ///     turn.stage()?.give_to("1:0", other)?;
+    ///     iteration.stage()?.give_to("1:0", other)?;
     ///     // The phase that the arrival of the other block ends.
-    ///     turn.advance()?;
-    ///     turn.stage()?.acquire()?;
+    ///     iteration.advance()?;
+    ///     iteration.stage()?.acquire()?;
     ///     y.slice(column)?.thread_part()?.store(&taken.thread_part()?.load()?)
     /// })?;
     /// let run = interpret::check(kernel.program(), &[])?.run;

@@ -41,8 +41,8 @@ fn loads_before_the_first_use_are_under_way_together() {
     assert_eq!(of_block(&k.program()), 2 * 2 * WARP);
     // Each used before the next.
     let (mut k, x, own) = begun(64);
-    for turn in 0..5 {
-        let a = load_further(&mut k, x, own, 4096 * turn);
+    for iteration in 0..5 {
+        let a = load_further(&mut k, x, own, 4096 * iteration);
         k.binary(Binary::Add, a, own);
     }
     assert_eq!(of_block(&k.program()), 2 * WARP);
@@ -108,15 +108,15 @@ fn other_names_wait_for_nothing() {
 }
 
 /// A loop of so many iterations that adds up what it loads, so many iterations ahead.
-fn ahead(turns: i64, by: usize) -> Program {
+fn ahead(iterations: i64, by: usize) -> Program {
     let (mut k, x, own) = begun(32);
-    let (zero, many) = (k.constant(0), k.constant(turns));
+    let (zero, many) = (k.constant(0), k.constant(iterations));
     let mut initial = vec![own];
-    for turn in 0..by {
-        initial.push(load_further(&mut k, x, own, 128 * turn as i64));
+    for iteration in 0..by {
+        initial.push(load_further(&mut k, x, own, 128 * iteration as i64));
     }
-    let ends = k.turns_carrying(zero, many, 1, &initial, |k, turn, carried| {
-        let at = k.scaled(turn, 128, 128 * by as i64);
+    let ends = k.iterations_carrying(zero, many, 1, &initial, |k, iteration, carried| {
+        let at = k.scaled(iteration, 128, 128 * by as i64);
         let at = k.binary(Binary::Add, at, own);
         let next = k.load(x, at);
         let mut left: Vec<Register> = carried[1..].to_vec();
@@ -134,15 +134,15 @@ fn ahead(turns: i64, by: usize) -> Program {
 #[test]
 fn a_loop_has_under_way_what_it_loads_ahead() {
     for by in 0..5 {
-        for turns in [1, 20, 5000] {
+        for iterations in [1, 20, 5000] {
             let wanted = if by == 0 { 1 } else { by as u64 + 1 };
-            assert_eq!(of_block(&ahead(turns, by)), wanted * WARP, "{by} ahead in {turns} turns");
+            assert_eq!(of_block(&ahead(iterations, by)), wanted * WARP, "{by} ahead in {iterations} iterations");
         }
     }
     // What nobody reads is there before its register is written again.
     let (mut k, x, own) = begun(32);
     let (zero, many) = (k.constant(0), k.constant(9));
-    k.turns(zero, many, |k, _| {
+    k.iterations(zero, many, |k, _| {
         k.load(x, own);
     });
     assert_eq!(of_block(&k.program()), WARP);
@@ -174,26 +174,26 @@ fn copies_are_under_way_until_their_group_is_waited_for() {
 /// One warp has boxes of 512 bytes brought to a ring of stages, in so many iterations, which are
 /// passed over where they are many and the ring is short. It waits in each iteration for the box of
 /// so many iterations before, or leaves that to others.
-fn ring(stages: i64, turns: i64, behind: Option<i64>) -> Program {
+fn ring(stages: i64, iterations: i64, behind: Option<i64>) -> Program {
     let mut k = Assembler::new(1, 32);
     let x = k.global(Role::Input, Element::U32, 1 << 16);
     let map = k.map(x, [32, 1 << 11], [32, 4], SwizzleMode::None);
     let (room, objects) = (k.shared(Element::U32, 128 * stages), k.shared(Element::U64, stages));
-    let (zero, end) = (k.constant(0), k.constant(turns));
-    let stage_of = |k: &mut Assembler, turn: Register| {
+    let (zero, end) = (k.constant(0), k.constant(iterations));
+    let stage_of = |k: &mut Assembler, iteration: Register| {
         let count = k.constant(stages);
-        k.binary(Binary::Remainder, turn, count)
+        k.binary(Binary::Remainder, iteration, count)
     };
-    k.turns(zero, end, |k, turn| {
-        let stage = stage_of(k, turn);
-        let (to, object, row) = (k.scaled(stage, 512, 0), k.scaled(stage, 8, 0), k.scaled(turn, 4, 0));
+    k.iterations(zero, end, |k, iteration| {
+        let stage = stage_of(k, iteration);
+        let (to, object, row) = (k.scaled(stage, 512, 0), k.scaled(stage, 8, 0), k.scaled(iteration, 4, 0));
         k.only(0, |k| {
             let (to_access, barrier) = (k.access(room, 32, 1), k.access(objects, 64, 1));
             let operation = Operation::BulkLoad { map, to: to_access, barrier, multicast: false };
             k.emit(operation, &[to, object, zero, row], &[]);
         });
         let Some(behind) = behind else { return };
-        let before = k.scaled(turn, 1, stages - behind);
+        let before = k.scaled(iteration, 1, stages - behind);
         let stage = stage_of(k, before);
         let object = k.scaled(stage, 8, 0);
         let access = k.access(objects, 64, 1);
@@ -204,13 +204,13 @@ fn ring(stages: i64, turns: i64, behind: Option<i64>) -> Program {
 
 #[test]
 fn boxes_are_under_way_until_their_barrier_is_waited_for() {
-    for (stages, turns) in [(4, 3), (4, 40), (10, 100_000), (10, 100_003), (10, 100_007), (40, 30_000)] {
+    for (stages, iterations) in [(4, 3), (4, 40), (10, 100_000), (10, 100_003), (10, 100_007), (40, 30_000)] {
         for behind in (0..stages).step_by(stages as usize / 2) {
-            let wanted = (behind + 1).min(turns) as u64 * 512;
-            assert_eq!(of_block(&ring(stages, turns, Some(behind))), wanted, "{stages} {turns} {behind}");
+            let wanted = (behind + 1).min(iterations) as u64 * 512;
+            assert_eq!(of_block(&ring(stages, iterations, Some(behind))), wanted, "{stages} {iterations} {behind}");
         }
         // Where other warps wait, all stages.
-        assert_eq!(of_block(&ring(stages, turns, None)), stages.min(turns) as u64 * 512);
+        assert_eq!(of_block(&ring(stages, iterations, None)), stages.min(iterations) as u64 * 512);
     }
 }
 

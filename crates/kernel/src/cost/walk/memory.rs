@@ -21,21 +21,23 @@ const SECTOR: u32 = 32;
 type Addresses = [i64; WARP_LANES];
 
 impl Walk<'_> {
-    /// Whether a load draws numbers that are dealt, and which ones is known: then it gets them.
-    /// Each cluster has every so many, as if all took the same time.
+    /// Whether a load claims numbers of the tile counter, and which ones is known: it then gets
+    /// them. Each cluster has every so many, as if all took the same time.
     pub(super) fn draws(&mut self, access: &Access, instruction: &Instruction) -> bool {
-        let Some(dealt) = self.program.dealt.filter(|dealt| dealt.numbers == access.buffer) else { return false };
-        if !self.is_known(dealt.count) {
+        let Some(counter) = self.program.tile_counter.filter(|counter| counter.numbers == access.buffer) else {
+            return false;
+        };
+        if !self.is_known(counter.count) {
             return false;
         }
-        let end = self.registers[dealt.count.index()][0];
+        let end = self.registers[counter.count.index()][0];
         let (own, clusters) = self.cluster();
         for (at, output) in (0..).zip(&instruction.outputs) {
-            let number = self.drawn.saturating_add(at).saturating_mul(clusters).saturating_add(own);
+            let number = self.claimed.saturating_add(at).saturating_mul(clusters).saturating_add(own);
             self.registers[output.index()] = [number.min(end); WARP_LANES];
             self.known[output.index()] = true;
         }
-        self.drawn += if self.drawn == 0 { u64::from(dealt.first) } else { 1 };
+        self.claimed += if self.claimed == 0 { u64::from(counter.first) } else { 1 };
         true
     }
 

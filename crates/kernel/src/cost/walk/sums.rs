@@ -32,11 +32,11 @@ pub(in crate::cost) struct Sums {
 }
 
 impl Sums {
-    /// Adds what was counted since an earlier state of the nodes from a number on, times `turns`
-    /// over `of`.
-    pub(super) fn multiply(&mut self, from: usize, before: &Sums, turns: u64, of: u64) {
+    /// Adds what was counted since an earlier state of the nodes from a number on, times
+    /// `iterations` over `of`.
+    pub(super) fn multiply(&mut self, from: usize, before: &Sums, iterations: u64, of: u64) {
         let more = |now: u64, before: u64| {
-            let more = u128::from(now - before) * u128::from(turns) / u128::from(of.max(1));
+            let more = u128::from(now - before) * u128::from(iterations) / u128::from(of.max(1));
             now.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
         };
         self.multiplied = true;

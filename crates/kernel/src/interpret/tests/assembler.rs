@@ -36,7 +36,7 @@ impl Assembler {
             resident: 1,
             cluster: [1; 3],
             shared_bytes: 0,
-            dealt: None,
+            tile_counter: None,
             counted: None,
             widths: Vec::new(),
             body: Vec::new(),
@@ -258,8 +258,8 @@ impl Assembler {
 
     /// A loop over constant bounds, or such that registers hold.
     #[track_caller]
-    pub(crate) fn turns(&mut self, from: Register, to: Register, write: impl FnOnce(&mut Assembler, Register)) {
-        self.turns_carrying(from, to, 1, &[], |assembler, index, _| {
+    pub(crate) fn iterations(&mut self, from: Register, to: Register, write: impl FnOnce(&mut Assembler, Register)) {
+        self.iterations_carrying(from, to, 1, &[], |assembler, index, _| {
             write(assembler, index);
             Vec::new()
         });
@@ -267,7 +267,7 @@ impl Assembler {
 
     /// A loop that carries values.
     #[track_caller]
-    pub(crate) fn turns_carrying(
+    pub(crate) fn iterations_carrying(
         &mut self,
         from: Register,
         to: Register,

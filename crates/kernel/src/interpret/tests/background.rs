@@ -73,19 +73,19 @@ pub(super) fn copies_that_are_not_waited_for_are_found() {
 /// Stages of a ring of `stages`: each iteration waits for the oldest, reads it, and copies anew
 /// into the one read before.
 fn ring(stages: i64, left: u32, barriers: [bool; 2]) -> Assembler {
-    let turns = 6;
+    let iterations = 6;
     let mut k = Assembler::new(1, 64);
-    let source = k.global(Role::Input, Element::U32, 256 * turns);
-    let target = k.global(Role::Output, Element::U32, 256 * turns);
+    let source = k.global(Role::Input, Element::U32, 256 * iterations);
+    let target = k.global(Role::Output, Element::U32, 256 * iterations);
     let shared = k.shared(Element::U32, 256 * stages);
     let thread = k.thread();
-    let (zero, count, last) = (k.constant(0), k.constant(turns), k.constant(stages));
+    let (zero, count, last) = (k.constant(0), k.constant(iterations), k.constant(stages));
     let row = k.scaled(thread, 16, 0);
-    let fill = |k: &mut Assembler, turn: Register| {
-        let stage = k.binary(Binary::Remainder, turn, last);
-        let (to, from) = (k.scaled(stage, 1024, 0), k.scaled(turn, 1024, 0));
+    let fill = |k: &mut Assembler, iteration: Register| {
+        let stage = k.binary(Binary::Remainder, iteration, last);
+        let (to, from) = (k.scaled(stage, 1024, 0), k.scaled(iteration, 1024, 0));
         let (to, from) = (k.binary(Binary::Add, to, row), k.binary(Binary::Add, from, row));
-        let real = k.compare(Comparison::Less, turn, turns);
+        let real = k.compare(Comparison::Less, iteration, iterations);
         let source_address = k.wide(from);
         k.guarded(real, |k| {
             let operation =
@@ -95,15 +95,15 @@ fn ring(stages: i64, left: u32, barriers: [bool; 2]) -> Assembler {
         k.plain(Operation::CommitAsync);
     };
     let first = k.constant(stages - 1);
-    k.turns(zero, first, |k, turn| fill(k, turn));
-    k.turns(zero, count, |k, turn| {
+    k.iterations(zero, first, |k, iteration| fill(k, iteration));
+    k.iterations(zero, count, |k, iteration| {
         k.plain(Operation::WaitAsync(left));
         if barriers[0] {
             k.barrier();
         }
-        let ahead = k.scaled(turn, 1, stages - 1);
-        let stage = k.binary(Binary::Remainder, turn, last);
-        let (from, to) = (k.scaled(stage, 1024, 0), k.scaled(turn, 1024, 0));
+        let ahead = k.scaled(iteration, 1, stages - 1);
+        let stage = k.binary(Binary::Remainder, iteration, last);
+        let (from, to) = (k.scaled(stage, 1024, 0), k.scaled(iteration, 1024, 0));
         let flip = k.constant(16 * 33);
         let other = k.binary(Binary::Xor, row, flip);
         let (from, to) = (k.binary(Binary::Add, from, other), k.binary(Binary::Add, to, row));

@@ -31,15 +31,15 @@ struct Exchange {
     publish: bool,
     wait: bool,
     parity: i64,
-    turns: i64,
+    iterations: i64,
 }
 
 const EXCHANGE: Exchange =
-    Exchange { count: 64, arrivals: 64, init: true, publish: true, wait: true, parity: 0, turns: 1 };
+    Exchange { count: 64, arrivals: 64, init: true, publish: true, wait: true, parity: 0, iterations: 1 };
 
 fn exchange(how: Exchange) -> crate::program::Program {
     let mut k = Assembler::new(1, 64);
-    let shared = k.shared(Element::U32, 64 * how.turns);
+    let shared = k.shared(Element::U32, 64 * how.iterations);
     let objects = k.shared(Element::U64, 1);
     let thread = k.thread();
     let zero = k.constant(0);
@@ -49,16 +49,16 @@ fn exchange(how: Exchange) -> crate::program::Program {
     if how.publish {
         k.barrier();
     }
-    let (from, to) = (k.constant(0), k.constant(how.turns));
-    k.turns(from, to, |k, turn| {
-        let (row, stage) = (k.scaled(thread, 4, 0), k.scaled(turn, 256, 0));
+    let (from, to) = (k.constant(0), k.constant(how.iterations));
+    k.iterations(from, to, |k, iteration| {
+        let (row, stage) = (k.scaled(thread, 4, 0), k.scaled(iteration, 256, 0));
         let address = k.binary(Binary::Add, row, stage);
         k.store(shared, address, thread);
         let arrives = k.compare(Comparison::Less, thread, how.arrivals);
         k.guarded(arrives, |k| arrive(k, objects, zero, 0));
         if how.wait {
             let one = k.constant(1);
-            let parity = k.scaled(turn, 1, how.parity);
+            let parity = k.scaled(iteration, 1, how.parity);
             let parity = k.binary(Binary::And, parity, one);
             wait(k, objects, zero, parity);
         }
@@ -72,10 +72,10 @@ fn exchange(how: Exchange) -> crate::program::Program {
 #[test]
 pub(super) fn phases_order_those_who_arrive_before_those_who_wait() {
     is_right(&exchange(EXCHANGE));
-    is_right(&exchange(Exchange { turns: 5, ..EXCHANGE }));
+    is_right(&exchange(Exchange { iterations: 5, ..EXCHANGE }));
     // Nobody waits.
     finds(&exchange(Exchange { wait: false, ..EXCHANGE }), "E1016");
-    finds(&exchange(Exchange { wait: false, turns: 3, ..EXCHANGE }), "E1016");
+    finds(&exchange(Exchange { wait: false, iterations: 3, ..EXCHANGE }), "E1016");
     // All wait for the phase before the first, which is over, until the first one is.
     for run in runs(&exchange(Exchange { parity: 1, ..EXCHANGE })) {
         let codes: Vec<&str> = run.unwrap_err().iter().map(|finding| finding.code()).collect();
@@ -90,7 +90,7 @@ pub(super) fn too_few_arrivals_are_a_deadlock() {
     let how = Exchange { arrivals: 63, ..EXCHANGE };
     finds(&exchange(how), "E1022");
     finds(&exchange(Exchange { count: 65, ..EXCHANGE }), "E1022");
-    finds(&exchange(Exchange { arrivals: 63, turns: 3, ..EXCHANGE }), "E1022");
+    finds(&exchange(Exchange { arrivals: 63, iterations: 3, ..EXCHANGE }), "E1022");
     let findings = runs(&exchange(how)).remove(0).unwrap_err();
     let text = findings[0].to_string();
     assert!(text.contains("63 of 64 arrivals") && text.contains("threads 0 to 63"), "{text}");

@@ -80,8 +80,8 @@ fn boxed(how: Boxed) -> crate::program::Program {
         wait(&mut k, objects, zero, zero);
     }
     let (first, end) = (k.constant(0), k.constant(elements / 64));
-    k.turns(first, end, |k, turn| {
-        let (row, column) = (k.scaled(turn, 256, how.offset), k.scaled(thread, 4, 0));
+    k.iterations(first, end, |k, iteration| {
+        let (row, column) = (k.scaled(iteration, 256, how.offset), k.scaled(thread, 4, 0));
         let address = k.binary(Binary::Add, row, column);
         let value = k.load(shared, address);
         let value = k.scaled(value, 3, 1);
@@ -260,14 +260,14 @@ pub(super) fn boxes_are_aligned() {
 pub(super) fn a_ring_of_full_and_empty_barriers_works() {
     // One warp loads, two read; 8 iterations through 2 stages.
     let program = |released: bool, tells: bool| {
-        let (turns, stages) = (8, 2);
+        let (iterations, stages) = (8, 2);
         let mut k = Assembler::new(1, 96);
-        let source = k.global(Role::Input, Element::U32, 64 * turns);
-        let target = k.global(Role::Output, Element::U32, 64 * turns);
+        let source = k.global(Role::Input, Element::U32, 64 * iterations);
+        let target = k.global(Role::Output, Element::U32, 64 * iterations);
         let shared = k.shared(Element::U32, 64 * stages);
         let objects = k.shared(Element::U64, 2 * stages);
-        let map = k.map(source, [64, turns], [64, 1], SwizzleMode::None);
-        let (zero, thread, end) = (k.constant(0), k.thread(), k.constant(turns));
+        let map = k.map(source, [64, iterations], [64, 1], SwizzleMode::None);
+        let (zero, thread, end) = (k.constant(0), k.thread(), k.constant(iterations));
         let two = k.constant(stages);
         k.only(0, |k| {
             for stage in 0..stages {
@@ -279,9 +279,9 @@ pub(super) fn a_ring_of_full_and_empty_barriers_works() {
         });
         k.barrier();
         let consumer = k.compare(Comparison::GreaterEqual, thread, 32);
-        let stage_of = |k: &mut Assembler, turn: Register| {
-            let stage = k.binary(Binary::Remainder, turn, two);
-            let round = k.binary(Binary::Divide, turn, two);
+        let stage_of = |k: &mut Assembler, iteration: Register| {
+            let stage = k.binary(Binary::Remainder, iteration, two);
+            let round = k.binary(Binary::Divide, iteration, two);
             let one = k.constant(1);
             let parity = k.binary(Binary::And, round, one);
             (stage, parity)
@@ -289,14 +289,14 @@ pub(super) fn a_ring_of_full_and_empty_barriers_works() {
         k.branch(
             consumer,
             |k| {
-                k.turns(zero, end, |k, turn| {
-                    let (stage, parity) = stage_of(k, turn);
+                k.iterations(zero, end, |k, iteration| {
+                    let (stage, parity) = stage_of(k, iteration);
                     let full = k.scaled(stage, 8, 0);
                     wait(k, objects, full, parity);
                     let (row, column) = (k.scaled(stage, 256, 0), k.scaled(thread, 4, -128));
                     let from = k.binary(Binary::Add, row, column);
                     let value = k.load(shared, from);
-                    let out = k.scaled(turn, 256, 0);
+                    let out = k.scaled(iteration, 256, 0);
                     let to = k.binary(Binary::Add, out, column);
                     k.store(target, to, value);
                     if tells {
@@ -310,8 +310,8 @@ pub(super) fn a_ring_of_full_and_empty_barriers_works() {
             },
             |k| {
                 k.only(0, |k| {
-                    k.turns(zero, end, |k, turn| {
-                        let (stage, parity) = stage_of(k, turn);
+                    k.iterations(zero, end, |k, iteration| {
+                        let (stage, parity) = stage_of(k, iteration);
                         let (full, empty) = (k.scaled(stage, 8, 0), k.scaled(stage, 8, 8 * stages));
                         let one = k.constant(1);
                         let other = k.binary(Binary::Xor, parity, one);
@@ -320,7 +320,7 @@ pub(super) fn a_ring_of_full_and_empty_barriers_works() {
                         }
                         arrive(k, objects, full, 256);
                         let to = k.scaled(stage, 256, 0);
-                        bulk_load(k, map, (shared, to), (objects, full), [zero, turn]);
+                        bulk_load(k, map, (shared, to), (objects, full), [zero, iteration]);
                     });
                 });
             },
@@ -399,8 +399,8 @@ impl Stored {
         k.raw().maps.push(TensorMap { buffer: target, dimensions, swizzle: self.swizzle });
         let (thread, filled, end) = (k.thread(), k.constant(0x5a5a_5a5a), k.constant((words + 31) / 32));
         let zero = k.constant(0);
-        k.turns(zero, end, |k, turn| {
-            let (row, column) = (k.scaled(turn, 128, 0), k.scaled(thread, 4, 0));
+        k.iterations(zero, end, |k, iteration| {
+            let (row, column) = (k.scaled(iteration, 128, 0), k.scaled(thread, 4, 0));
             let address = k.binary(Binary::Add, row, column);
             let inside = k.compare(Comparison::Less, address, 4 * words);
             k.guarded(inside, |k| k.store(shared, address, filled));

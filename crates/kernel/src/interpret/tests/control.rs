@@ -14,21 +14,21 @@ use tilewright_layout::symbolic::{Expr, Facts, Parameter};
 #[test]
 pub(super) fn loops_carry_values_all_at_once() {
     // Fibonacci numbers: both values change places.
-    let program = |turns: i64| {
+    let program = |iterations: i64| {
         let mut k = Assembler::new(1, 32);
         let target = k.global(Role::Output, Element::U32, 64);
         let thread = k.thread();
-        let (from, to) = (k.constant(3), k.constant(3 + 2 * turns));
+        let (from, to) = (k.constant(3), k.constant(3 + 2 * iterations));
         let (zero, one) = (k.constant(0), k.constant(1));
-        let pair = k.turns_carrying(from, to, 2, &[zero, one], |k, _, current| {
+        let pair = k.iterations_carrying(from, to, 2, &[zero, one], |k, _, current| {
             vec![current[1], k.binary(Binary::Add, current[0], current[1])]
         });
         let address = k.scaled(thread, 8, 0);
         k.store_vector(target, address, 32, &pair);
         k.program()
     };
-    for (turns, expected) in [(0, [0, 1]), (1, [1, 1]), (2, [1, 2]), (10, [55, 89]), (20, [6765, 10946])] {
-        assert_eq!(is_right(&program(turns)).tensor::<u32>(0).unwrap()[..2], expected);
+    for (iterations, expected) in [(0, [0, 1]), (1, [1, 1]), (2, [1, 2]), (10, [55, 89]), (20, [6765, 10946])] {
+        assert_eq!(is_right(&program(iterations)).tensor::<u32>(0).unwrap()[..2], expected);
     }
 }
 
@@ -37,8 +37,8 @@ pub(super) fn loops_in_loops_have_their_own_variables() {
     let mut k = Assembler::new(1, 1);
     let target = k.global(Role::Output, Element::U32, 12);
     let (zero, three, four) = (k.constant(0), k.constant(3), k.constant(4));
-    k.turns(zero, three, |k, i| {
-        k.turns(zero, four, |k, j| {
+    k.iterations(zero, three, |k, i| {
+        k.iterations(zero, four, |k, j| {
             let row = k.scaled(i, 4, 0);
             let index = k.binary(Binary::Add, row, j);
             let address = k.scaled(index, 4, 0);
@@ -78,8 +78,8 @@ pub(super) fn loop_bounds_that_differ_are_found() {
         let count = k.binary(Binary::Divide, thread, divisor);
         let count = k.binary(Binary::Add, count, block);
         let zero = k.constant(0);
-        k.turns(zero, count, |k, turn| {
-            k.scaled(turn, 2, 0);
+        k.iterations(zero, count, |k, iteration| {
+            k.scaled(iteration, 2, 0);
         });
         k.program()
     };
@@ -90,15 +90,15 @@ pub(super) fn loop_bounds_that_differ_are_found() {
 }
 
 #[test]
-pub(super) fn inner_loops_may_differ_from_turn_to_turn() {
+pub(super) fn inner_loops_may_differ_from_iteration_to_iteration() {
     let program = |by_warp: bool| {
         let mut k = Assembler::new(1, 64);
         let thread = k.thread();
         let (zero, four, warp) = (k.constant(0), k.constant(4), k.constant(32));
         let warp = k.binary(Binary::Divide, thread, warp);
-        k.turns(zero, four, |k, i| {
+        k.iterations(zero, four, |k, i| {
             let end = if by_warp { k.binary(Binary::Add, i, warp) } else { i };
-            k.turns(zero, end, |k, j| {
+            k.iterations(zero, end, |k, j| {
                 k.scaled(j, 2, 0);
             });
         });
@@ -113,7 +113,7 @@ pub(super) fn loop_variables_stay_in_range() {
     let program = |from: i64, to: i64, step: u32| {
         let mut k = Assembler::new(1, 1);
         let (from, to) = (k.constant(from), k.constant(to));
-        k.turns_carrying(from, to, step, &[], |_, _, _| Vec::new());
+        k.iterations_carrying(from, to, step, &[], |_, _, _| Vec::new());
         k.program()
     };
     let end = i64::from(i32::MAX);
@@ -279,8 +279,8 @@ pub(super) fn traps_are_found() {
 pub(super) fn a_run_has_a_limit() {
     let mut k = Assembler::new(7, 32);
     let (zero, end) = (k.constant(0), k.constant(100));
-    k.turns(zero, end, |k, turn| {
-        k.scaled(turn, 1, 1);
+    k.iterations(zero, end, |k, iteration| {
+        k.scaled(iteration, 1, 1);
     });
     let program = k.program();
     let mut interpreter = Interpreter::new(&program, &[]).unwrap();
@@ -479,7 +479,7 @@ pub(super) fn loop_bounds_of_one_warp_that_differ_are_found() {
         let mut k = Assembler::new(1, 32);
         let (thread, zero, divisor) = (k.thread(), k.constant(0), k.constant(divisor));
         let count = k.binary(Binary::Divide, thread, divisor);
-        k.turns(zero, count, |_, _| {});
+        k.iterations(zero, count, |_, _| {});
         k.program()
     };
     is_right(&program(32));

@@ -189,7 +189,7 @@ pub(super) fn outputs_written_by_two_threads_are_found() {
         let index = k.binary(crate::program::operation::Binary::Divide, index, divisor);
         let address = k.scaled(index, 4, 0);
         let (from, to) = (k.constant(0), k.constant(times));
-        k.turns(from, to, |k, _| {
+        k.iterations(from, to, |k, _| {
             k.store(target, address, thread);
             k.barrier();
         });

@@ -7,14 +7,14 @@ use crate::program::Program;
 use crate::program::operation::{Operation, Special};
 use crate::program::register::Width;
 
-/// Two warps and a barrier that counts `count` arrivals. In each of `turns`, the first lane of a
-/// warp below `arrives` arrives, all lanes of those below `waits` wait for the phase, and then the
-/// block meets, or the warps, or nobody.
+/// Two warps and a barrier that counts `count` arrivals. In each of `iterations`, the first lane of
+/// a warp below `arrives` arrives, all lanes of those below `waits` wait for the phase, and then
+/// the block meets, or the warps, or nobody.
 struct Phases {
     count: u32,
     arrives: i64,
     waits: i64,
-    turns: i64,
+    iterations: i64,
     meets: Option<Operation>,
 }
 
@@ -24,8 +24,8 @@ fn phases(how: Phases) -> Program {
     let zero = k.constant(0);
     k.only(0, |k| init(k, objects, zero, how.count));
     k.barrier();
-    for turn in 0..how.turns {
-        let parity = k.constant(turn % 2);
+    for iteration in 0..how.iterations {
+        let parity = k.constant(iteration % 2);
         k.below(32 * how.arrives, |k| {
             let lane = k.one(Operation::Special(Special::Lane), &[], Width::Bits32);
             let first = k.compare(crate::program::operation::Comparison::Equal, lane, 0);
@@ -42,19 +42,19 @@ fn phases(how: Phases) -> Program {
 #[test]
 pub(super) fn a_phase_waits_for_those_who_wait_for_the_one_before() {
     let block = || Some(Operation::Barrier);
-    for turns in [1, 2, 5] {
-        is_right(&phases(Phases { count: 2, arrives: 2, waits: 2, turns, meets: block() }));
-        is_right(&phases(Phases { count: 2, arrives: 2, waits: 2, turns, meets: Some(Operation::WarpBarrier) }));
-        is_right(&phases(Phases { count: 1, arrives: 1, waits: 2, turns, meets: block() }));
+    for iterations in [1, 2, 5] {
+        is_right(&phases(Phases { count: 2, arrives: 2, waits: 2, iterations, meets: block() }));
+        is_right(&phases(Phases { count: 2, arrives: 2, waits: 2, iterations, meets: Some(Operation::WarpBarrier) }));
+        is_right(&phases(Phases { count: 1, arrives: 1, waits: 2, iterations, meets: block() }));
     }
-    is_right(&phases(Phases { count: 1, arrives: 1, waits: 2, turns: 1, meets: None }));
+    is_right(&phases(Phases { count: 1, arrives: 1, waits: 2, iterations: 1, meets: None }));
     // The second warp waits, and nobody waits for it.
-    for turns in [2, 3, 4] {
-        finds_phases(Phases { count: 1, arrives: 1, waits: 2, turns, meets: Some(Operation::WarpBarrier) });
+    for iterations in [2, 3, 4] {
+        finds_phases(Phases { count: 1, arrives: 1, waits: 2, iterations, meets: Some(Operation::WarpBarrier) });
     }
     // The lanes of a warp wait each for itself, and one arrives for all.
-    for turns in [2, 4] {
-        finds_phases(Phases { count: 2, arrives: 2, waits: 2, turns, meets: None });
+    for iterations in [2, 4] {
+        finds_phases(Phases { count: 2, arrives: 2, waits: 2, iterations, meets: None });
     }
 }
 
@@ -76,11 +76,11 @@ pub(super) fn an_arrival_comes_after_the_phase_before() {
         let (zero, one) = (k.constant(0), k.constant(1));
         k.only(0, |k| init(k, objects, zero, 2));
         k.barrier();
-        for turn in 0..2 {
+        for iteration in 0..2 {
             for warp in 0..2 {
                 k.only(32 * warp, |k| arrive(k, objects, zero, 0));
             }
-            if turn == 0 && meets {
+            if iteration == 0 && meets {
                 k.barrier();
             }
         }

@@ -76,16 +76,16 @@ pub(super) fn shuffles_and_ballots_order_no_memory() {
 
 #[test]
 pub(super) fn a_write_after_a_read_needs_a_barrier() {
-    let program = |turns: i64, barriers: bool| {
+    let program = |iterations: i64, barriers: bool| {
         let mut k = Assembler::new(1, 64);
         let shared = k.shared(Element::U32, 64);
         let thread = k.thread();
         let address = k.scaled(thread, 4, 0);
         let flip = k.constant(128);
         let other = k.binary(Binary::Xor, address, flip);
-        let (from, to) = (k.constant(0), k.constant(turns));
-        k.turns(from, to, |k, turn| {
-            k.store(shared, address, turn);
+        let (from, to) = (k.constant(0), k.constant(iterations));
+        k.iterations(from, to, |k, iteration| {
+            k.store(shared, address, iteration);
             k.barrier();
             k.load(shared, other);
             if barriers {

@@ -58,7 +58,7 @@ const TESTS: &[fn()] = &[
     control::loops_in_loops_have_their_own_variables,
     control::conditions_choose_lane_by_lane,
     control::loop_bounds_that_differ_are_found,
-    control::inner_loops_may_differ_from_turn_to_turn,
+    control::inner_loops_may_differ_from_iteration_to_iteration,
     control::loop_variables_stay_in_range,
     control::barriers_that_not_all_reach_are_found,
     control::named_barriers_of_different_numbers_are_found,

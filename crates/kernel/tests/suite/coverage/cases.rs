@@ -84,8 +84,8 @@ impl Tiles {
         k.grid(Axis::X, &blocks.to_string())?;
         let block = k.block_number(Axis::X);
         let left = Expr::from(all * matrices).minus(&block).unwrap();
-        k.range(left.divide_up(&blocks.into()).unwrap(), |turn| {
-            let number = sum(&[(blocks, &turn), (1, &block)]);
+        k.range(left.divide_up(&blocks.into()).unwrap(), |iteration| {
+            let number = sum(&[(blocks, &iteration), (1, &block)]);
             let [inside, matrix] = &k.coordinate(&number, &[all, matrices])?[..] else { unreachable!() };
             let bound = before - i64::from(is(Wrong::Early)) + i64::from(is(Wrong::Longer));
             let [rest, above] = &k.coordinate(inside, &[bound, 2])?[..] else { unreachable!() };

@@ -1,4 +1,4 @@
-//! Kernels that are put together by chance: stores at blocks, turns, digits of threads and of
+//! Kernels that are put together by chance: stores at blocks, iterations, digits of threads and of
 //! numbers that blocks have in turn, sometimes with something left out, twice or elsewhere.
 //!
 //! `KERNELS=20000 cargo test -p tilewright-kernel --test suite coverage` tries more of them.
@@ -31,7 +31,7 @@ const KINDS: usize = 6;
 const IN_TURN: usize = 4;
 const IN_LOOPS: usize = 5;
 
-/// Tiles at blocks or turns, rows of tiles at threads; sometimes with something left out.
+/// Tiles at blocks or iterations, rows of tiles at threads; sometimes with something left out.
 fn tiled(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelError> {
     let (rows, columns) = (chance.of(&[8_i64, 16, 32]), chance.of(&[1_i64, 2, 4]));
     let tile = format!("({rows},{columns})");
@@ -42,13 +42,13 @@ fn tiled(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelError
         1 => stored(&y.local_tile(&tile, k.block("(y,x)")?)?.thread_part()?, value),
         2 => stored(&y.local_tile(&tile, k.block("(x,0)")?)?.thread_part()?, value),
         3 => {
-            // All columns, a tile a turn; sometimes a turn too few.
+            // All columns, a tile an iteration; sometimes an iteration too few.
             let tiles = y.local_tile(&tile, k.block("(x,_)")?)?;
             let count = match chance.of(&[0, 0, 1]) {
                 0 => k.size(&format!("ceil(N/{columns})"))?,
                 _ => k.size(&format!("floor(N/{columns})"))?,
             };
-            k.range(count, |turn| stored(&tiles.slice(at(&[None, None, Some(turn)]))?.thread_part()?, value))
+            k.range(count, |iteration| stored(&tiles.slice(at(&[None, None, Some(iteration)]))?.thread_part()?, value))
         }
         4 => {
             // Under a condition of the thread.
@@ -65,8 +65,8 @@ fn tiled(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelError
             let apart = chance.of(&[group, group, group, 1, 2]);
             let row = sum(&[(1, &k.block_number(Axis::X)), (apart, &k.block_number(Axis::Z))]);
             let tiles = y.local_tile(&tile, at(&[Some(row), None]))?;
-            k.range(k.size(&format!("ceil(N/{columns})"))?, |turn| {
-                stored(&tiles.slice(at(&[None, None, Some(turn)]))?.thread_part()?, value)
+            k.range(k.size(&format!("ceil(N/{columns})"))?, |iteration| {
+                stored(&tiles.slice(at(&[None, None, Some(iteration)]))?.thread_part()?, value)
             })
         }
     }
@@ -126,15 +126,17 @@ fn single(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelErro
     let block = Some(k.block_number(Axis::X));
     match chance.below(5) {
         0 => {
-            // A turn.
+            // An iteration.
             k.threads(rows)?;
-            k.range(times, |turn| stored(&y.local_tile(&tile, at(&[block.clone(), Some(turn)]))?.thread_part()?, value))
+            k.range(times, |iteration| {
+                stored(&y.local_tile(&tile, at(&[block.clone(), Some(iteration)]))?.thread_part()?, value)
+            })
         }
         1 => {
-            // A turn, of tiles that are left.
+            // An iteration, of tiles that are left.
             k.threads(rows)?;
             let tiles = y.local_tile(&tile, at(&[block, None]))?;
-            k.range(times, |turn| stored(&tiles.slice(at(&[None, None, Some(turn)]))?.thread_part()?, value))
+            k.range(times, |iteration| stored(&tiles.slice(at(&[None, None, Some(iteration)]))?.thread_part()?, value))
         }
         2 => {
             // A digit of the thread.
@@ -157,17 +159,17 @@ fn single(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelErro
             // A tile of a tile.
             k.threads(rows)?;
             let own = y.local_tile(&tile, at(&[block, Some(Expr::from(0))]))?;
-            k.range(times, |turn| {
-                let part = own.local_tile(&format!("({rows},8)"), at(&[Some(Expr::from(0)), Some(turn)]))?;
+            k.range(times, |iteration| {
+                let part = own.local_tile(&format!("({rows},8)"), at(&[Some(Expr::from(0)), Some(iteration)]))?;
                 stored(&part.thread_part()?, value)
             })
         }
     }
 }
 
-/// Tiles whose number blocks have in turns, or that of a block or a turn, found by quotients of
-/// sizes: some along the rows, then along the columns, then the next band of rows. Sometimes bands
-/// overlap or have gaps, the last tiles are left out, or a tile is another one's again.
+/// Tiles whose number blocks have in turns, or that of a block or an iteration, found by quotients
+/// of sizes: some along the rows, then along the columns, then the next band of rows. Sometimes
+/// bands overlap or have gaps, the last tiles are left out, or a tile is another one's again.
 fn in_turn(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelError> {
     let (rows, columns, group) = (chance.of(&[4_i64, 8]), chance.of(&[1_i64, 2, 4]), chance.of(&[1_i64, 2, 3]));
     let blocks = chance.of(&[1_i64, 2, 3, 5]);
@@ -200,7 +202,7 @@ fn in_turn(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelErr
     match chance.below(6) {
         0 => {
             k.grid(Axis::X, "1")?;
-            k.range(units, |turn| store(&turn))
+            k.range(units, |iteration| store(&iteration))
         }
         1 => {
             k.grid(Axis::X, &format!("{group}*ceil(N/{columns})*ceil(M/{tall})"))?;
@@ -213,7 +215,7 @@ fn in_turn(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelErr
             let of = blocks * if chance.seldom(8) { 2 } else { 1 };
             let count = left.minus(&block).unwrap().divide_up(&Expr::from(of)).unwrap();
             let step = if chance.seldom(8) { blocks + chance.of(&[-1, 1]) } else { blocks };
-            k.range(count, |turn| store(&sum(&[(step, &turn), (1, &block)])))
+            k.range(count, |iteration| store(&sum(&[(step, &iteration), (1, &block)])))
         }
     }
 }
@@ -221,8 +223,8 @@ fn in_turn(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelErr
 /// How many tiles wide a tensor is that loops go through.
 const ACROSS: i64 = 12;
 
-/// Tiles of a row at the turns of two loops, from either end. Sometimes they begin or go on
-/// elsewhere, a turn counts rows too, or a second store has tiles in another order.
+/// Tiles of a row at the iterations of two loops, from either end. Sometimes they begin or go on
+/// elsewhere, an iteration counts rows too, or a second store has tiles in another order.
 fn in_loops(k: &Build, role: Role, chance: &mut Chance) -> Result<(), KernelError> {
     let (rows, columns) = (4, 2);
     let inner = chance.of(&[1_i64, 2, 3, 4, 6, 12]);
@@ -235,7 +237,7 @@ fn in_loops(k: &Build, role: Role, chance: &mut Chance) -> Result<(), KernelErro
     let step = if chance.seldom(8) { inner + chance.of(&[-1, 1]) } else { inner };
     let kind = chance.below(10);
     let late = i64::from(chance.seldom(8));
-    // Where a turn counts rows too, one block has them, or each has a band of them.
+    // Where an iteration counts rows too, one block has them, or each has a band of them.
     let band = chance.of(&[0_i64, 1, outer]);
     if kind < 3 {
         k.grid(Axis::X, if band == 0 { "1" } else { "2" })?;

@@ -394,7 +394,7 @@ fn parts_are_grouped_and_predicates_go_through_loops() {
             }
             Ok(())
         })?;
-        // An odd number of turns: none is copied, and then all are.
+        // An odd number of iterations: none is copied, and then all are.
         k.copy_if(&copy, &even, &from, &to)?;
         for index in 0..4 {
             even.set_at(index, even.at(index)?.not())?;

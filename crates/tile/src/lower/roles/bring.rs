@@ -77,8 +77,8 @@ impl<'k> Lowering<'k, '_> {
                     let k = self.k;
                     let count = self.count(own)?;
                     own.place.during(|| {
-                        k.range(count, |turn| {
-                            self.turns.insert(own.turn, turn.clone());
+                        k.range(count, |iteration| {
+                            self.iterations.insert(own.iteration, iteration.clone());
                             self.bring(&own.body, plan, rings, cursors)
                         })
                     })?;

@@ -74,10 +74,10 @@ impl<'k> Lowering<'k, '_> {
             let some = k.index(&Expr::from(0))?.lt(there);
             return k.when(some, || {
                 // The iterations behind the first may be none.
-                self.turns_of(own, overlap, (&early, &late), (count, 1, apart == 1), carried)
+                self.iterations_of(own, overlap, (&early, &late), (count, 1, apart == 1), carried)
             });
         }
-        self.turns_of(own, overlap, (&early, &late), (count, apart, true), carried)
+        self.iterations_of(own, overlap, (&early, &late), (count, apart, true), carried)
     }
 
     /// Whether there are as many iterations at least.
@@ -85,7 +85,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(Expr::from(least - 1).less(count) == Truth::Proved)
     }
 
-    fn turns_of(
+    fn iterations_of(
         &mut self,
         own: &Loop,
         overlap: &Overlap,
@@ -97,7 +97,7 @@ impl<'k> Lowering<'k, '_> {
         let sums = overlap.sums;
         // What the last product of an iteration begins with lies as its sums do.
         let (begun, _) = self.begun(overlap.late, own.initial[sums])?;
-        self.turns.insert(own.turn, Expr::from(0));
+        self.iterations.insert(own.iteration, Expr::from(0));
         for (parameter, fragment) in own.parameters.iter().zip(carried) {
             self.values.insert(*parameter, Own::Numbers(fragment.numbers()?));
         }
@@ -113,8 +113,8 @@ impl<'k> Lowering<'k, '_> {
         let held = k.register(rows.element(), &rows.shape().to_string())?;
         self.hand_on(own, overlap, late, (carried, &begun, &held))?;
 
-        let turn = |this: &mut Self, at: Expr, whole: Whole| -> Result<(), KernelError> {
-            this.turns.insert(own.turn, at);
+        let iteration = |this: &mut Self, at: Expr, whole: Whole| -> Result<(), KernelError> {
+            this.iterations.insert(own.iteration, at);
             for (number, (parameter, fragment)) in own.parameters.iter().zip(carried).enumerate() {
                 if number != sums {
                     this.values.insert(*parameter, Own::Numbers(fragment.numbers()?));
@@ -135,13 +135,13 @@ impl<'k> Lowering<'k, '_> {
             this.hand_on(own, overlap, late, (carried, &begun, &held))
         };
         for at in 1..apart {
-            turn(self, Expr::from(at), Whole { early: false, late: false })?;
+            iteration(self, Expr::from(at), Whole { early: false, late: false })?;
         }
         let rest = count.minus(&Expr::from(apart)).ok_or_else(over)?;
         let behind = |at: &Expr, by: &Expr| Stride::plus(at, by).ok_or_else(over);
         if overlap.masks.late.is_empty() {
             let whole = Whole { early: early_whole, late: true };
-            k.range(rest, |at| turn(self, behind(&at, &Expr::from(apart))?, whole))?;
+            k.range(rest, |at| iteration(self, behind(&at, &Expr::from(apart))?, whole))?;
         } else {
             // Only the last iterations are masked: those that the loops before do not cover.
             let there = k.index(&rest)?;
@@ -149,10 +149,10 @@ impl<'k> Lowering<'k, '_> {
             let there = k.index_of(there.max(none).min(last))?;
             let between = rest.minus(&there).ok_or_else(over)?;
             let whole = Whole { early: early_whole, late: true };
-            k.range(between.clone(), |at| turn(self, behind(&at, &Expr::from(apart))?, whole))?;
+            k.range(between.clone(), |at| iteration(self, behind(&at, &Expr::from(apart))?, whole))?;
             let last = behind(&between, &Expr::from(apart))?;
             let whole = Whole { early: early_whole, late: false };
-            k.range(there, |at| turn(self, behind(&at, &last)?, whole))?;
+            k.range(there, |at| iteration(self, behind(&at, &last)?, whole))?;
         }
         self.await_factors(late)?;
         let last = self.set_off(overlap.late, late, (&begun, true), Some(&held))?;

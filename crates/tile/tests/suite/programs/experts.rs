@@ -96,7 +96,7 @@ fn choices_go_to_rows_of_their_experts() {
     let case = Case::new(&[("A", choices), ("P", rows as i64), ("C", chunks)], &[("experts", experts.clone())]);
     let none = vec![-1.0; rows];
     exactly(&program, &case, &[("counts", wanted.counts.clone()), ("tokens", none.clone())]);
-    // Tiles of 16 chunks and of 8 parts: several turns, the last of which ends within a tile.
+    // Tiles of 16 chunks and of 8 parts: several iterations, the last of which ends within a tile.
     let program = with("expert_starts", &[("128)", "16)"), ("m*128", "m*16"), ("+ 127, 7)", "+ 127, 7)")]);
     let case = Case::new(&[("C", chunks), ("M", (rows / PART) as i64)], &[("counts", wanted.counts)]);
     exactly(&program, &case, &[("before", wanted.before.clone()), ("expert", wanted.expert)]);

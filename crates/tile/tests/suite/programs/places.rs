@@ -73,10 +73,10 @@ fn sums_of_chunks_make_sums_of_all_before() {
     let chunks = [("4096", "256")];
     let case = Case::new(&sizes, &[("x", x.clone())]);
     exactly(&with("chunk_sums", &chunks), &case, &[("sums", sums.clone())]);
-    // Tiles of 8 of the 20 sums: several turns, the last of which ends within a tile.
-    let turns = [("8192", "8"), ("warps 16", "warps 1")];
+    // Tiles of 8 of the 20 sums: several iterations, the last of which ends within a tile.
+    let iterations = [("8192", "8"), ("warps 16", "warps 1")];
     let case = Case::new(&sizes[1..], &[("sums", sums)]);
-    exactly(&with("sums_before", &turns), &case, &[("before", before.clone())]);
+    exactly(&with("sums_before", &iterations), &case, &[("before", before.clone())]);
     let mut sum = 0.0;
     let wanted = x.iter().map(|value| {
         sum += value;
@@ -157,8 +157,8 @@ fn weights_of_four_bits_multiply() {
         // Weights are taken as they were read.
         let explained = program.compile().and_then(|compiled| compiled.explain()).unwrap();
         assert!(explained.conversions.iter().all(|own| own.route == Route::Registers), "{explained}");
-        // A turn reads 64 bytes of each row of weights, and the next turn the rest of the line; of
-        // a column of x it reads two lines.
+        // An iteration reads 64 bytes of each row of weights, and the next iteration the rest of
+        // the line; of a column of x it reads two lines.
         let text = ptx::write(program.compile().unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
         let lines = |instruction: &str| text.matches(instruction).count();
         assert_eq!((lines("ld.global.L1::no_allocate.L2::128B.v4.b32"), lines("ld.global.v4.b32")), (2, 4), "{text}");
@@ -179,8 +179,9 @@ fn random_bits_are_those_of_the_published_generator() {
     }
 }
 
-/// Turns that read a part of each line ask for all of it, and keep nothing in the first-level cache
-/// where that part is whole sectors, each for one thread. A tile of whole lines asks for no more.
+/// Iterations that read a part of each line ask for all of it, and keep nothing in the first-level
+/// cache where that part is whole sectors, each for one thread. A tile of whole lines asks for no
+/// more.
 #[test]
 fn parts_of_lines_bring_the_rest() {
     let loads = |rows: i64, columns: i64| {
@@ -218,7 +219,7 @@ fn masks_hold_for_sizes_of_more_than_32_bits() {
 
 #[test]
 fn a_loop_that_is_written_out_may_begin_at_the_block() {
-    // Tile 0 of the first turn is that of the block, of which there are fewer than tiles.
+    // Tile 0 of the first iteration is that of the block, of which there are fewer than tiles.
     let program: Program = "tile t {\ninput x: f32 N:1\noutput y: f32 64:1\ngrid 2\nwarps 1\n\
          loop i < 3 with sum = broadcast(f32(0), (32)) { next sum + load(x, (32), (i*2 + block.x)) } -> sum\n\
          store(y, (block.x), sum)\n}"
@@ -226,14 +227,14 @@ fn a_loop_that_is_written_out_may_begin_at_the_block() {
         .unwrap();
     let x: Vec<f64> = (0..170).map(f64::from).collect();
     let at = |index: usize| x.get(index).copied().unwrap_or(0.0);
-    let wanted = (0..64).map(|own| (0..3).map(|turn| at(turn * 64 + own)).sum()).collect();
+    let wanted = (0..64).map(|own| (0..3).map(|iteration| at(iteration * 64 + own)).sum()).collect();
     exactly(&program, &Case::new(&[("N", 170)], &[("x", x.clone())]), &[("y", wanted)]);
 }
 
 #[test]
-fn turns_ask_for_what_the_next_one_reads() {
-    // Ten turns of two loads of two tensors each, of tiles within the first and past its end; what
-    // a turn computes meets other lanes, so that no turn is written out by itself.
+fn iterations_ask_for_what_the_next_one_reads() {
+    // Ten iterations of two loads of two tensors each, of tiles within the first and past its end;
+    // what an iteration computes meets other lanes, so that no iteration is written out by itself.
     let text = "tile t {\ninput x: f32 (N,8):(8,1)\ninput w: f32 8:1\noutput y: f32 (M,1):(1,1)\ngrid ceil(M/4)\nwarps 2\n\
          loop i < 10 with sum = broadcast(f32(0), (4,1)) {\n\
          loop j < 2 with parts = broadcast(f32(0), (4,4)) {\n\
@@ -249,8 +250,8 @@ fn turns_ask_for_what_the_next_one_reads() {
     let mut wanted = Vec::new();
     for row in 0..m {
         let mut sum = 0.0;
-        for turn in 0..10 {
-            let at = turn * 12 + row;
+        for iteration in 0..10 {
+            let at = iteration * 12 + row;
             let term = |k: usize| if at < n { x[8 * at + k] * w[k] } else { 0.0 };
             sum = sum * 0.5 + (0..8).map(term).sum::<f64>();
         }
@@ -258,7 +259,7 @@ fn turns_ask_for_what_the_next_one_reads() {
     }
     let case = Case::new(&[("N", n as i64), ("M", m as i64)], &[("x", x), ("w", w)]);
     exactly(&program, &case, &[("y", wanted)]);
-    // The loads of the first turn, those of two others in the loop, and of the last behind it.
+    // The loads of the first iteration, those of two others in the loop, and of the last behind it.
     let text = ptx::write(program.compile().unwrap().kernel().program(), ptx::Target::Sm80).unwrap();
     let (before, rest) = text.split_once("LOOP_1:").unwrap();
     let (within, behind) = rest.split_once("END_2:").unwrap();

@@ -115,7 +115,7 @@ tile product {{
     }
 }
 
-/// Which turn takes which keys, and which of them it masks.
+/// Which iteration takes which keys, and which of them it masks.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
     /// All keys, those past the last left out.
@@ -124,7 +124,7 @@ enum Order {
     Up,
     /// Causal, from the diagonal on.
     Down,
-    /// Up to so many keys past the diagonal, which are no whole turns.
+    /// Up to so many keys past the diagonal, which are no whole iterations.
     Past(usize),
 }
 
@@ -320,8 +320,8 @@ tile twice {
 
 #[test]
 fn tiles_of_one_ring_are_taken_in_their_order() {
-    // Both products of a turn take the same tile, which comes twice through one ring: the first of
-    // the next turn may not stand before the last of this one. All sums are exact.
+    // Both products of an iteration take the same tile, which comes twice through one ring: the
+    // first of the next iteration may not stand before the last of this one. All sums are exact.
     let text = "
 tile twice {
     input  a: bf16 (M,64):(64,1)
@@ -352,11 +352,11 @@ tile twice {
     assert!(says(&roles, "wgmma") && !says(&roles, "overlaps the next iteration"), "{roles:?}");
 }
 
-/// Blocks with more turns behind along x: all of them are taken, in whole rounds and in a last one
-/// of a part, forwards and backwards.
+/// Blocks with more iterations behind along x: all of them are taken, in whole rounds and in a last
+/// one of a part, forwards and backwards.
 #[test]
-fn blocks_with_more_turns_come_first() {
-    // With more along K, a turn brings so much that blocks of one y and z stand together.
+fn blocks_with_more_iterations_come_first() {
+    // With more along K, an iteration brings so much that blocks of one y and z stand together.
     for ([x, y, z], part) in [([7, 5, 8], 16), ([5, 3, 11], 64), ([3, 1, 2], 16)] {
         let (rows, depth) = (64 * x - 5, part * x);
         let a = numbers(1, rows * depth * y, 1.0);
@@ -407,7 +407,7 @@ fn masks_compare_constants_with_one_number() {
     };
     let found: Vec<(String, String)> = ptx.lines().filter(masks).map(sides).collect();
     // 18 constants of 32 scores of a thread, since eight rows on is eight columns back: in the
-    // first turn, and in the last ones.
+    // first iteration, and in the last ones.
     assert_eq!(found.len(), 36);
     assert!(found.iter().all(|(constant, _)| constant.parse::<i64>().is_ok()), "{found:?}");
     let numbers: std::collections::BTreeSet<&String> = found.iter().map(|own| &own.1).collect();

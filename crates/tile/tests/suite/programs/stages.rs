@@ -1,5 +1,6 @@
 //! Factors that an author stages, beside plain loops: tiles of every small shape, fewer elements
-//! than the block has threads among them, once and turn by turn, whichever mode lies side by side.
+//! than the block has threads among them, once and iteration by iteration, whichever mode lies side
+//! by side.
 
 use super::run::Case;
 use super::{agrees, numbers};
@@ -12,8 +13,10 @@ fn strides(rows: &str, columns: &str, along_columns: bool) -> String {
 
 fn product([m, n, k]: [i64; 3], warps: i64, turned: bool, along: [bool; 2]) -> String {
     let (of_a, of_b) = (strides("M", "K", along[0]), strides("K", "N", along[1]));
-    let factors = |turn: &str| {
-        format!("stage(a, ({m},{k}), (block.x, {turn}), (0,1)), stage(b, ({k},{n}), ({turn}, block.y), (0,1))")
+    let factors = |iteration: &str| {
+        format!(
+            "stage(a, ({m},{k}), (block.x, {iteration}), (0,1)), stage(b, ({k},{n}), ({iteration}, block.y), (0,1))"
+        )
     };
     let zero = format!("broadcast(f32(0), ({m},{n}))");
     let body = match turned {
@@ -50,7 +53,7 @@ fn tiles_of_every_shape_are_staged() {
             let ways = if turned { [[true, true], [false, false]] } else { [[false, true], [true, false]] };
             for along in ways {
                 let [m, n, k] = tile;
-                // Tiles stand out over the edges; there are three turns, or one.
+                // Tiles stand out over the edges; there are three iterations, or one.
                 let sizes = [m + 8, n + 8, if turned { 2 * k + 8 } else { k - 8 }].map(|size| size as usize);
                 let [rows, columns, depth] = sizes;
                 let a = numbers(1, rows * depth, 1.0);

@@ -61,14 +61,14 @@ pub fn any(chance: &mut Chance, element: Element, layout: &str) -> Result<Progra
             body.add(writer.factors(0.into(), chance), 2048.0);
         }
         if chance.below(2) == 0 {
-            // How many turns there are, a number of z says, or an index, or it is known.
+            // How many iterations there are, a number of z says, or an index, or it is known.
             let count = match chance.below(5) {
                 0 | 1 => (t.load(z, &[1, 1], &at) - t.integer(chance.below(4) as i32)).into(),
                 2 => Count::Index(Index::block(Axis::Y) * 2 + chance.one(&[-1, 0, 1])),
                 3 => Count::from("ceil(M/8)"),
                 _ => Count::from(chance.one(&[0, 1, 2, 3, 4, 10])),
             };
-            writer.turns(&mut body, count, 0, chance)?;
+            writer.iterations(&mut body, count, 0, chance)?;
         }
         for _ in 0..chance.below(8) {
             body.grow(chance);
@@ -85,40 +85,46 @@ impl<'t> Writer<'t> {
     }
 
     /// Tiles of memory by one another, which go through shared memory where rows are aligned.
-    fn factors(&self, turn: Index, chance: &mut Chance) -> Value<'t> {
+    fn factors(&self, iteration: Index, chance: &mut Chance) -> Value<'t> {
         let at = [Index::block(Axis::X), Index::block(Axis::Y)];
-        let rows = [self.t.load(self.x, &[16, 32], &[turn, 0.into()]), self.t.load(self.x, &[16, 32], &at)];
+        let rows = [self.t.load(self.x, &[16, 32], &[iteration, 0.into()]), self.t.load(self.x, &[16, 32], &at)];
         let order = chance.below(2);
         let sums = self.t.full(&[16, 16], 2.0);
         rows[order].dot(rows[1 - order].transpose(&[1, 0]), sums)
     }
 
     /// A loop that carries two of the values, neither of which grows; there may be another in it.
-    fn turns(&self, body: &mut Body<'t>, count: Count, depth: usize, chance: &mut Chance) -> Result<(), TileError> {
+    fn iterations(
+        &self,
+        body: &mut Body<'t>,
+        count: Count,
+        depth: usize,
+        chance: &mut Chance,
+    ) -> Result<(), TileError> {
         let (t, x) = (self.t, self.x);
         let carried = [body.any(chance), body.any(chance)];
         let known = body.known.clone();
-        let results = t.range(count, &carried.map(|known| known.value), |turn, own| {
+        let results = t.range(count, &carried.map(|known| known.value), |iteration, own| {
             let around = known.len();
             let mut inner = Body { x, w: self.w, build: t, known, around, warps: self.warps };
             own.iter().zip(carried).for_each(|(value, known)| inner.add(*value, known.most));
-            inner.add(t.index(turn.clone()).to(Element::F32), 16.0);
+            inner.add(t.index(iteration.clone()).to(Element::F32), 16.0);
             if chance.below(2) == 0 {
-                let place = [turn.clone(), Index::block(Axis::Y)];
+                let place = [iteration.clone(), Index::block(Axis::Y)];
                 inner.add(t.load(x, &[16, 32], &place).to(Element::F32), 8.0);
             }
             if self.multiplies() && chance.below(2) == 0 {
-                inner.add(self.factors(turn.clone(), chance), 2048.0);
+                inner.add(self.factors(iteration.clone(), chance), 2048.0);
             }
             for _ in 0..chance.below(5) {
                 inner.grow(chance);
             }
             if depth == 0 && chance.below(4) == 0 {
                 let count = match chance.below(2) {
-                    0 => Count::Index(turn.clone() * chance.one(&[-1, 1]) + 2),
+                    0 => Count::Index(iteration.clone() * chance.one(&[-1, 1]) + 2),
                     _ => Count::from(chance.one(&[0, 1, 3])),
                 };
-                self.turns(&mut inner, count, depth + 1, chance)?;
+                self.iterations(&mut inner, count, depth + 1, chance)?;
             }
             if let Some(sums) = self.changed.sums.filter(|_| depth == 0 && chance.below(3) == 0) {
                 let total = body.known[0].value.reduce(Reduction::Sum, &[0, 1]).reshape(&[1]);

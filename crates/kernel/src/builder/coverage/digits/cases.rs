@@ -28,8 +28,8 @@ const MOST: i64 = 4;
 pub(super) fn cases(number: &Number, core: &Core, starts: &[Start]) -> Option<Vec<Case>> {
     let whole = InParts { number: Expr::from(number.own.clone()), modulus: 1, limits: RefCell::default() };
     let mut cuts = Vec::new();
-    for (starts, turns) in starts {
-        let share = share(&number.turns, turns).unwrap_or(0);
+    for (starts, iterations) in starts {
+        let share = share(&number.iterations, iterations).unwrap_or(0);
         for start in starts {
             multiplied(core, &start.node(), &mut |(dividend, divisor)| {
                 let dividend = number.in_terms(core, share, dividend, Some(&whole));
@@ -115,8 +115,8 @@ impl Number {
                 _ => None,
             })
         };
-        let place = |(starts, turns): &Start| -> Option<Vec<Expr>> {
-            let share = share(&self.turns, turns).unwrap_or(0);
+        let place = |(starts, iterations): &Start| -> Option<Vec<Expr>> {
+            let share = share(&self.iterations, iterations).unwrap_or(0);
             starts.iter().map(|start| of_one(&self.in_terms(core, share, start, Some(&parts))?)).collect()
         };
         let mut starts: Vec<Vec<Expr>> = starts.iter().map(place).collect::<Option<_>>()?;
@@ -125,7 +125,7 @@ impl Number {
         let (indices, limits): (Vec<Expr>, Vec<i64>) = parts.limits.into_inner().into_iter().unzip();
         starts.push(indices.iter().map(of_one).collect::<Option<_>>()?);
         let units = Stride::times(&times, &Expr::from(count))?;
-        let number = Number { own, units, axis: self.axis, turns: self.turns.clone(), block: None };
+        let number = Number { own, units, axis: self.axis, iterations: self.iterations.clone(), block: None };
         let mut case = number.sums(core, starts)?;
         let within = case
             .starts

@@ -48,7 +48,7 @@ impl<'t> Body<'t> {
             return;
         }
         let (shape, at) = ([1, 32, 16], [0.into(), 0.into(), 0.into()]);
-        // Copies are ahead of their turns: what says where they read is known before the loop.
+        // Copies are ahead of their iterations: what says where they read is known before the loop.
         let ahead = self.numbers(self.around, |shape| shape == [1, 1, 1]);
         let right = if !ahead.is_empty() && chance.below(2) == 0 {
             self.build.stage_at(self.w, &shape, &at, (0, chance.one(&ahead)), [1, 2])

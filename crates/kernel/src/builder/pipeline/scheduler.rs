@@ -1,11 +1,10 @@
-//! Numbers dealt to the clusters of a launch, each to the one that asks first.
+//! The dynamic persistent scheduler: clusters claim indices from an atomic counter.
 //!
-//! Law: the first block of a cluster takes numbers of a count in memory, one after another, and
-//! sends each to all blocks of the cluster through a ring. So every number below the end is had by
-//! one cluster, in one of its iterations, and by all threads of it in that iteration. A cluster
-//! that is given the end or more asks no more. Of n numbers and C clusters the count gives n + C
-//! then, each cluster one of the last C, and begins again after that: the next launch finds it at
-//! 0.
+//! Law: one thread of the first block of a cluster increments the counter in global memory, and
+//! sends the result to all blocks of the cluster through a ring in shared memory. Each index below
+//! n is claimed by exactly one cluster, in one of its iterations, and by all threads of the cluster
+//! in that iteration. An index of n or more means stop. With n indices and C clusters, the counter
+//! takes n + C values and wraps to 0, so the next launch finds it at 0.
 
 mod refused;
 
@@ -24,79 +23,79 @@ use crate::error::{KernelError, Reason};
 use crate::program::operation::{Binary, Comparison, Fence, Number, Operation};
 use crate::program::register::{Register, Width};
 use crate::program::scalar::Scalar;
-use crate::program::{Dealt, Location, Source};
+use crate::program::{Location, Source, TileCounter};
 
-/// Numbers of a message: what a copy to another block moves at least.
+/// Indices of a message, 32 bits each: a bulk copy moves at least 16 bytes.
 const MESSAGE: usize = 4;
-/// Messages for which there is room: one is read while the next is under way.
-const ROOM: i64 = 2;
+/// Stages of the ring of messages: one is read while the next is in flight.
+const STAGES: i64 = 2;
 
-/// Numbers that a launch deals to its clusters: see [`Build::deal`].
-pub struct Deal<'k> {
+/// Indices that clusters claim from an atomic counter: see [`Build::dynamic_scheduler`].
+pub struct DynamicScheduler<'k> {
     build: &'k Build,
     count: Expr,
-    /// How many iterations before its own a number is given, and how many are known when an
-    /// iteration begins: as many, or one more.
+    /// The prefetch distance in iterations, and how many indices are known when an iteration
+    /// begins: the prefetch distance, or one more.
     ahead: usize,
     known: usize,
-    /// The count of the launch, the number after which it begins again, and the end of the numbers.
+    /// The counter of the launch, the value after which it wraps, and the end of the indices.
     which: Register,
     last: Register,
     end: Register,
     numbers: View<'k>,
     cursor: Cursor<'k>,
-    /// The numbers of the next iterations: a variable, which the loop carries.
+    /// The indices of the next iterations: a variable that the loop carries.
     cell: usize,
 }
 
-/// What a kernel that deals has said of it.
-pub(crate) struct Dealing {
-    pub(crate) dealt: Dealt,
-    /// The number of an iteration.
+/// What a kernel has stated of its dynamic scheduler.
+pub(crate) struct SchedulerState {
+    pub(crate) counter: TileCounter,
+    /// The index of an iteration.
     pub(crate) number: Option<Parameter>,
-    turns: bool,
+    iterations: bool,
 }
 
-/// An iteration of a cluster with a number that it was dealt: see [`Deal::each`].
-pub struct Drawn<'a, 'k> {
-    deal: &'a Deal<'k>,
-    turn: Expr,
+/// An iteration of a cluster with the index that it claimed: see [`DynamicScheduler::each`].
+pub struct Claim<'a, 'k> {
+    scheduler: &'a DynamicScheduler<'k>,
+    iteration: Expr,
     now: Expr,
     depth: usize,
-    /// The number of the iteration that comes as many iterations later as are known ahead, once the
-    /// body has wanted it, and whether the next one has been asked for.
+    /// The index of the iteration that follows after the prefetch distance, once the body has
+    /// requested it, and whether the next one has been requested.
     later: RefCell<Option<Expr>>,
     asked: Cell<bool>,
-    /// The last number that was known when the iteration began.
+    /// The last index that was known when the iteration began.
     latest: Register,
     stage: Stage<'k>,
 }
 
-impl std::fmt::Debug for Deal<'_> {
+impl std::fmt::Debug for DynamicScheduler<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Deal({} numbers, {} ahead)", self.count, self.ahead)
+        write!(f, "DynamicScheduler({} indices, {} ahead)", self.count, self.ahead)
     }
 }
 
-impl std::fmt::Debug for Drawn<'_, '_> {
+impl std::fmt::Debug for Claim<'_, '_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Drawn({})", self.now)
+        write!(f, "Claim({})", self.now)
     }
 }
 
 fn refuse(because: impl Into<String>) -> Reason {
-    Reason::Instruction { name: "deal".to_string(), because: because.into() }
+    Reason::Instruction { name: "dynamic_scheduler".to_string(), because: because.into() }
 }
 
 impl Build {
-    /// Deals the numbers from 0 to below `count` to the clusters of the launch, or to its blocks,
-    /// where they are no clusters: who is done first asks first. Each number is had by one cluster.
-    /// So work whose parts take unlike times, or that some processors do faster, ends everywhere at
-    /// once; `ahead` numbers are known before their iterations, up to four, for loads to be under
-    /// way.
+    /// Clusters fetch the indices from 0 to below `count` dynamically from an atomic counter
+    /// (blocks do, where the launch has no clusters). Each index is claimed by exactly one cluster.
+    /// A cluster that finishes early claims more, so the load is balanced although iterations take
+    /// different times. `ahead` indices, 1 to 4, are known before their iterations, so that their
+    /// loads can be issued early.
     ///
-    /// How many blocks there are, along the first axis alone, how many threads, and how many blocks
-    /// a cluster has, was said before. A kernel deals once, outside of roles, loops and conditions.
+    /// The grid (along x alone), the threads of a block and the blocks of a cluster must be stated
+    /// before. A kernel has one dynamic scheduler, outside of roles, loops and conditions.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;
@@ -109,14 +108,14 @@ impl Build {
     ///     let (x, y) = (k.input::<f32>("x", "(M,32):(32,1)")?, k.output::<f32>("y", "(M,32):(32,1)")?);
     ///     k.threads(32)?;
     ///     k.grid(Axis::X, "3")?;
-    ///     let deal = k.deal(k.size("M")?, 1)?;
-    ///     deal.each(|drawn| {
-    ///         let row = Tree::flat([Slot::At(drawn.now().clone()), Slot::All])?;
+    ///     let scheduler = k.dynamic_scheduler(k.size("M")?, 1)?;
+    ///     scheduler.each(|claim| {
+    ///         let row = Tree::flat([Slot::At(claim.now().clone()), Slot::All])?;
     ///         let own = x.slice(row.clone())?.thread_part()?.load()?;
     ///         y.slice(row)?.thread_part()?.store(&own.map(|x| Ok(x + x))?)
     ///     })
     /// })?;
-    /// // Whatever M is, and whoever comes first.
+    /// // For every M, and in whichever order clusters claim rows.
     /// assert_eq!(kernel.outputs()[0].written, Written::Once);
     /// let run = interpret::check(kernel.program(), &[("M", 10)])?.run;
     /// let (x, y) = (run.tensor::<f32>("x")?, run.tensor::<f32>("y")?);
@@ -126,21 +125,21 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// The count is in memory of the module. It needs no clearing, in graphs neither, as each
-    /// launch leaves it as it found it; launches that may run at the same time have counts of their
-    /// own, which the launch tells ([`Scalar::Count`]).
+    /// The counter is in memory of the module. It needs no clearing, not in CUDA graphs either,
+    /// because each launch leaves it at 0. Launches that may run at the same time have counters of
+    /// their own, and the launch says which ([`Scalar::Count`]).
     ///
-    /// Errors: it was said before; it stands in a role, a loop or a condition; blocks along other
-    /// axes; what was not said; no number ahead, or more than four.
+    /// Errors: a second scheduler; a scheduler in a role, a loop or a condition; blocks along y or
+    /// z; a grid or threads that are not stated; `ahead` of 0 or more than 4.
     #[track_caller]
-    pub fn deal(&self, count: impl Into<Expr>, ahead: usize) -> Result<Deal<'_>, KernelError> {
-        self.dealt(count.into(), [ahead; 2])
+    pub fn dynamic_scheduler(&self, count: impl Into<Expr>, ahead: usize) -> Result<DynamicScheduler<'_>, KernelError> {
+        self.scheduler(count.into(), [ahead; 2])
     }
 
-    /// As [`Build::deal`], where iterations are short: one number more is known, up to three are
-    /// ahead, and the next is asked for where the body says so ([`Drawn::ask`]), or at the end of
-    /// the iteration, not when it begins. So nobody waits for an answer from memory before the
-    /// blocks of a cluster have met.
+    /// As [`Build::dynamic_scheduler`], for short iterations: one more index is prefetched (so
+    /// `ahead` is at most 3). The body says where the next index is requested ([`Claim::ask`]);
+    /// otherwise it is requested at the end of the iteration instead of the beginning. No thread
+    /// then waits for global memory before the blocks of a cluster have synchronized.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;
@@ -156,16 +155,16 @@ impl Build {
     ///     let read = |row| -> Result<_, KernelError> {
     ///         x.slice(Tree::flat([Slot::At(row), Slot::All])?)?.thread_part()?.load_predicated()
     ///     };
-    ///     let deal = k.deal_beforehand(k.size("M")?, 1)?;
+    ///     let scheduler = k.prefetching_scheduler(k.size("M")?, 1)?;
     ///     let next = k.register(tilewright_kernel::Element::F32, "1")?;
-    ///     next.set(&read(deal.first(0)?)?.numbers()?)?;
-    ///     deal.each(|drawn| {
+    ///     next.set(&read(scheduler.first(0)?)?.numbers()?)?;
+    ///     scheduler.each(|claim| {
     ///         let own = next.numbers()?;
-    ///         next.set(&read(drawn.ahead()?)?.numbers()?)?;
-    ///         let row = Tree::flat([Slot::At(drawn.now().clone()), Slot::All])?;
+    ///         next.set(&read(claim.ahead()?)?.numbers()?)?;
+    ///         let row = Tree::flat([Slot::At(claim.now().clone()), Slot::All])?;
     ///         let twice = k.register(tilewright_kernel::Element::F32, "1")?;
     ///         twice.set(&[own[0] + own[0]])?;
-    ///         drawn.ask()?;
+    ///         claim.ask()?;
     ///         y.slice(row)?.thread_part()?.store(&twice)
     ///     })
     /// })?;
@@ -177,89 +176,93 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: as [`Build::deal`].
+    /// Errors: as [`Build::dynamic_scheduler`].
     #[track_caller]
-    pub fn deal_beforehand(&self, count: impl Into<Expr>, ahead: usize) -> Result<Deal<'_>, KernelError> {
-        self.dealt(count.into(), [ahead, ahead.saturating_add(usize::from(ahead > 0))])
+    pub fn prefetching_scheduler(
+        &self,
+        count: impl Into<Expr>,
+        ahead: usize,
+    ) -> Result<DynamicScheduler<'_>, KernelError> {
+        self.scheduler(count.into(), [ahead, ahead.saturating_add(usize::from(ahead > 0))])
     }
 
     #[track_caller]
-    fn dealt(&self, count: Expr, [ahead, known]: [usize; 2]) -> Result<Deal<'_>, KernelError> {
+    fn scheduler(&self, count: Expr, [ahead, known]: [usize; 2]) -> Result<DynamicScheduler<'_>, KernelError> {
         let location = Location::caller();
-        let source = Source { statement: "deal", location };
+        let source = Source { statement: "dynamic_scheduler", location };
         let at = |refusal: Reason| refusal.at(source.statement, location);
-        let (warps, blocks) = self.core().may_deal(known).map_err(at)?;
-        let layout = format!("({MESSAGE},{ROOM}):(1,{MESSAGE})");
+        let (warps, blocks) = self.core().may_schedule(known).map_err(at)?;
+        let layout = format!("({MESSAGE},{STAGES}):(1,{MESSAGE})");
         let numbers = self.shared_of(Element::U32, &layout)?;
-        let cursor = self.pipeline(ROOM, warps * blocks)?.cursor()?;
+        let cursor = self.pipeline(STAGES, warps * blocks)?.cursor()?;
         let (which, last, end, cell) = {
             let mut core = self.core();
             core.begin(source);
             let clusters = core.grid[0].clone().and_then(|grid| grid.floor_div(&Expr::from(i64::from(blocks))));
             let all = clusters.and_then(|clusters| Stride::plus(&count, &clusters));
             let last = all.and_then(|all| Stride::plus(&all, &Expr::from(-1)));
-            let last = last.ok_or_else(|| at(LayoutError::Overflow { op: "deal" }.into()))?;
+            let last = last.ok_or_else(|| at(LayoutError::Overflow { op: "dynamic_scheduler" }.into()))?;
             let last = core.lower(&last, Width::Bits32).map_err(at)?;
             let end = core.lower(&count, Width::Bits32).map_err(at)?;
             let cell = core.new_cell(32, known as i64).map_err(at)?;
-            let dealt = Dealt { numbers: numbers.buffer, first: known as u32, count: end };
-            core.dealt = Some(Dealing { dealt, number: None, turns: false });
+            let counter = TileCounter { numbers: numbers.buffer, first: known as u32, count: end };
+            core.tile_counter = Some(SchedulerState { counter, number: None, iterations: false });
             (core.scalar(Scalar::Count), last, end, cell)
         };
-        let deal = Deal { build: self, count, ahead, known, which, last, end, numbers, cursor, cell };
-        let stage = deal.cursor.stage()?;
-        deal.ask(&stage, None, location)?;
-        let first = deal.take(&stage)?;
-        deal.cursor.advance()?;
+        let scheduler = DynamicScheduler { build: self, count, ahead, known, which, last, end, numbers, cursor, cell };
+        let stage = scheduler.cursor.stage()?;
+        scheduler.ask(&stage, None, location)?;
+        let first = scheduler.take(&stage)?;
+        scheduler.cursor.advance()?;
         self.core().cells[cell].slots = first[..known].iter().map(|number| Slot::Whole(*number)).collect();
-        Ok(deal)
+        Ok(scheduler)
     }
 }
 
-impl<'k> Deal<'k> {
-    /// The number of one of the first iterations, from 0 to before as many as are known ahead: the
-    /// count itself where there is none.
+impl<'k> DynamicScheduler<'k> {
+    /// The index of one of the first `ahead` iterations, or `count` where there is none.
     ///
-    /// Errors: it is not known ahead; it stands in the body of the iterations.
+    /// Errors: `iteration` is not below `ahead`; a call in the body of the iterations.
     #[track_caller]
-    pub fn first(&self, turn: usize) -> Result<Expr, KernelError> {
+    pub fn first(&self, iteration: usize) -> Result<Expr, KernelError> {
         let location = Location::caller();
         let mut core = self.build.core();
         core.begin(Source { statement: "first", location });
-        if turn >= self.ahead {
-            let because = format!("{} turns are known ahead", self.ahead);
+        if iteration >= self.ahead {
+            let because = format!("{} iterations are known ahead", self.ahead);
             return Err(refuse(because).at("first", location));
         }
-        let number = core.element_register(self.cell, turn).map_err(|refusal| refusal.at("first", location))?;
+        let number = core.element_register(self.cell, iteration).map_err(|refusal| refusal.at("first", location))?;
         self.variable(&mut core, number).map_err(|refusal| refusal.at("first", location))
     }
 
-    /// A number, at most the count.
+    /// An index, at most `count`.
     fn variable(&self, core: &mut Core, number: Register) -> Result<Expr, Reason> {
-        let past = Stride::plus(&self.count, &Expr::from(1)).ok_or(LayoutError::Overflow { op: "deal" })?;
+        let past =
+            Stride::plus(&self.count, &Expr::from(1)).ok_or(LayoutError::Overflow { op: "dynamic_scheduler" })?;
         let greatest = self.count.range().1.unwrap_or(i64::MAX).min(i64::from(i32::MAX));
         Ok(core.new_variable(number, greatest, Some(past)))
     }
 
-    /// An iteration for each number that this cluster has, the same in all its threads.
+    /// Runs the body for each index that this cluster claims; all its threads see the same index.
     ///
     /// Errors: what the body refuses.
     #[track_caller]
-    pub fn each(&self, body: impl FnOnce(&Drawn<'_, 'k>) -> Result<(), KernelError>) -> Result<(), KernelError> {
+    pub fn each(&self, body: impl FnOnce(&Claim<'_, 'k>) -> Result<(), KernelError>) -> Result<(), KernelError> {
         let location = Location::caller();
-        let source = Source { statement: "deal", location };
+        let source = Source { statement: "dynamic_scheduler", location };
         let at = |refusal: Reason| refusal.at(source.statement, location);
         let build = self.build;
-        build.core().takes_turns().map_err(at)?;
-        let turns = |core: &mut Core| {
-            // None, where the first number is past the end.
+        build.core().runs_once().map_err(at)?;
+        let iterations = |core: &mut Core| {
+            // No iteration where the first index is past the end.
             let first = core.element_register(self.cell, 0)?;
             let zero = core.constant(0, Width::Bits32);
             let inside =
                 core.pure(Operation::Compare(Comparison::Less, Number::I32), [first, self.end], Width::Predicate);
             Ok(core.pure(Operation::Select, [inside, self.end, zero], Width::Bits32))
         };
-        build.repeated(source, &self.count, turns, |turn| {
+        build.repeated(source, &self.count, iterations, |iteration| {
             let (now, latest, depth) = {
                 let mut core = build.core();
                 core.begin(source);
@@ -269,26 +272,26 @@ impl<'k> Deal<'k> {
                 let now = core.new_variable(now, greatest, Some(self.count.clone()));
                 // Over all clusters, it counts as the iterations of one loop do.
                 let number = now.parameters().into_iter().next();
-                core.turns.extend(number.iter().map(|own| (own.clone(), self.count.clone())));
-                if let Some(dealing) = &mut core.dealt {
-                    dealing.number = number;
+                core.iterations.extend(number.iter().map(|own| (own.clone(), self.count.clone())));
+                if let Some(state) = &mut core.tile_counter {
+                    state.number = number;
                 }
                 (now, latest, core.depth())
             };
             let stage = self.cursor.stage()?;
             let (later, asked) = (RefCell::new(None), Cell::new(false));
-            let drawn = Drawn { deal: self, turn, now, depth, later, asked, latest, stage };
+            let claim = Claim { scheduler: self, iteration, now, depth, later, asked, latest, stage };
             let beforehand = self.known > self.ahead;
             if !beforehand {
-                drawn.ask()?;
+                claim.ask()?;
             }
-            body(&drawn)?;
-            drawn.ahead()?;
+            body(&claim)?;
+            claim.ahead()?;
             if beforehand {
-                if !drawn.asked.get() {
-                    drawn.ask()?;
+                if !claim.asked.get() {
+                    claim.ask()?;
                 }
-                self.next(&drawn.stage)?;
+                self.next(&claim.stage)?;
             }
             let mut core = build.core();
             core.begin(source);
@@ -303,11 +306,12 @@ impl<'k> Deal<'k> {
         Ok(())
     }
 
-    /// One thread of the first block takes numbers, unless none was left before, and sends them;
-    /// the other blocks expect them. All of the first message, or one.
+    /// One thread of the first block claims indices, unless the last was past the end, and sends
+    /// them; the other blocks expect the bytes. The first message has all prefetched indices, each
+    /// later one a single index.
     fn ask(&self, stage: &Stage<'k>, latest: Option<Register>, location: Location) -> Result<(), KernelError> {
         let build = self.build;
-        let source = Source { statement: "deal", location };
+        let source = Source { statement: "dynamic_scheduler", location };
         let at = |refusal: Reason| refusal.at(source.statement, location);
         let blocks = build.core().cluster_size();
         let arrive = |expect: u32| {
@@ -350,11 +354,11 @@ impl<'k> Deal<'k> {
                 core.pure(Operation::Compare(Comparison::Equal, Number::I32), [rank, zero], Width::Predicate)
             };
             let receive = || arrive(MESSAGE as u32 * 4);
-            build.branch("deal", Flag { build, register }, send, receive, location)
+            build.branch("dynamic_scheduler", Flag { build, register }, send, receive, location)
         })
     }
 
-    /// The numbers of a message, as one thread takes them of the count: the end where none is left.
+    /// The indices of a message, as one thread claims them: the end where none is left.
     fn claimed(&self, latest: Option<Register>) -> Vec<Register> {
         let mut core = self.build.core();
         let asked = if latest.is_none() { self.known } else { 1 };
@@ -381,7 +385,7 @@ impl<'k> Deal<'k> {
         self.numbers.slice(at)
     }
 
-    /// Waits for a message, and reads it.
+    /// Waits for a message and reads it.
     fn take(&self, stage: &Stage<'k>) -> Result<Vec<Register>, KernelError> {
         stage.wait()?;
         let numbers = self.message(stage)?.load()?;
@@ -392,10 +396,10 @@ impl<'k> Deal<'k> {
         }
         let mut core = self.build.core();
         let taken = (0..MESSAGE).map(|at| core.element_register(numbers.cell, at));
-        taken.collect::<Result<_, _>>().map_err(|refusal| refusal.at("deal", Location::caller()))
+        taken.collect::<Result<_, _>>().map_err(|refusal| refusal.at("dynamic_scheduler", Location::caller()))
     }
 
-    /// Waits for the next number; the iterations move up by one.
+    /// Waits for the next index; the known indices move up by one.
     fn next(&self, stage: &Stage<'k>) -> Result<Register, KernelError> {
         let number = self.take(stage)?[0];
         self.cursor.advance()?;
@@ -406,56 +410,56 @@ impl<'k> Deal<'k> {
     }
 }
 
-impl<'k> Drawn<'_, 'k> {
-    /// How many iterations this cluster has had before.
-    pub fn turn(&self) -> &Expr {
-        &self.turn
+impl<'k> Claim<'_, 'k> {
+    /// How many iterations this cluster has completed.
+    pub fn iteration(&self) -> &Expr {
+        &self.iteration
     }
 
-    /// The number of this iteration: less than the count, and no other cluster's.
+    /// The index of this iteration: below `count`, and claimed by no other cluster.
     pub fn now(&self) -> &Expr {
         &self.now
     }
 
-    /// The number of the iteration that comes as many iterations later as was said, or the count
-    /// where there is none. It was asked for at the beginning of the iteration, and comes late in
-    /// it; of [`Build::deal_beforehand`], it is known then.
+    /// The index of the iteration that is `ahead` iterations later, or `count` where there is none.
+    /// It was requested at the beginning of this iteration, so call this late in the body; with
+    /// [`Build::prefetching_scheduler`] it is known from the beginning.
     ///
-    /// Errors: it stands in a loop or a condition of the body.
+    /// Errors: a call in a loop or a condition of the body.
     #[track_caller]
     pub fn ahead(&self) -> Result<Expr, KernelError> {
         let location = Location::caller();
         if let Some(known) = &*self.later.borrow() {
             return Ok(known.clone());
         }
-        let deal = self.deal;
-        if deal.build.core().depth() != self.depth {
-            let because = "what comes later is asked for outside of loops and conditions";
+        let scheduler = self.scheduler;
+        if scheduler.build.core().depth() != self.depth {
+            let because = "a later index is read outside of loops and conditions";
             return Err(refuse(because).at("ahead", location));
         }
-        let number = if deal.known > deal.ahead { self.latest } else { deal.next(&self.stage)? };
-        let mut core = deal.build.core();
+        let number = if scheduler.known > scheduler.ahead { self.latest } else { scheduler.next(&self.stage)? };
+        let mut core = scheduler.build.core();
         core.begin(Source { statement: "ahead", location });
-        let later = deal.variable(&mut core, number).map_err(|refusal| refusal.at("ahead", location))?;
+        let later = scheduler.variable(&mut core, number).map_err(|refusal| refusal.at("ahead", location))?;
         drop(core);
         *self.later.borrow_mut() = Some(later.clone());
         Ok(later)
     }
 
-    /// Asks here for the next number of [`Build::deal_beforehand`]: best where the blocks of the
-    /// cluster have met and have work until the end of the iteration.
+    /// Requests the next index of [`Build::prefetching_scheduler`] here. The best place is after
+    /// the blocks of the cluster have synchronized, with work left in the iteration.
     ///
-    /// Errors: it was asked for before in this iteration, as [`Build::deal`] does when an iteration
-    /// begins; it stands in a loop or a condition of the body.
+    /// Errors: a second request in one iteration ([`Build::dynamic_scheduler`] makes its own when
+    /// an iteration begins); a call in a loop or a condition of the body.
     #[track_caller]
     pub fn ask(&self) -> Result<(), KernelError> {
         let location = Location::caller();
-        if self.deal.build.core().depth() != self.depth {
-            return Err(refuse("a number is asked for outside of loops and conditions").at("ask", location));
+        if self.scheduler.build.core().depth() != self.depth {
+            return Err(refuse("an index is requested outside of loops and conditions").at("ask", location));
         }
         if self.asked.replace(true) {
-            return Err(refuse("a number is asked for once in a turn").at("ask", location));
+            return Err(refuse("an index is requested once in an iteration").at("ask", location));
         }
-        self.deal.ask(&self.stage, Some(self.latest), location)
+        self.scheduler.ask(&self.stage, Some(self.latest), location)
     }
 }

@@ -1,23 +1,23 @@
-//! Numbers that are dealt: each is had once, by whoever comes first, and what a kernel may not say
-//! of them is refused.
+//! The dynamic scheduler: each index is claimed once, whichever cluster comes first, and what a
+//! kernel may not combine with it is refused.
 
 use tilewright_kernel::cost::Machine;
 use tilewright_kernel::program::Step;
 use tilewright_kernel::program::operation::{Axis, Operation};
-use tilewright_kernel::{Build, Deal, Kernel, KernelError, Program, Written, interpret, ptx};
+use tilewright_kernel::{Build, DynamicScheduler, Kernel, KernelError, Program, Written, interpret, ptx};
 use tilewright_layout::{Slot, Tree};
 
 /// Clusters of blocks of 64 threads add to each row of 64 numbers a block the number of the row;
 /// `ahead` numbers are known before.
 fn numbered(blocks: u32, clusters: u32, ahead: usize) -> Result<Kernel, KernelError> {
-    numbered_by(blocks, clusters, |k| k.deal(k.size("M")?, ahead), false)
+    numbered_by(blocks, clusters, |k| k.dynamic_scheduler(k.size("M")?, ahead), false)
 }
 
-/// The same, dealt in some way.
+/// The same, with the scheduler that the caller makes.
 fn numbered_by(
     blocks: u32,
     clusters: u32,
-    deal: impl for<'k> Fn(&'k Build) -> Result<Deal<'k>, KernelError>,
+    scheduler: impl for<'k> Fn(&'k Build) -> Result<DynamicScheduler<'k>, KernelError>,
     asks: bool,
 ) -> Result<Kernel, KernelError> {
     Kernel::build("numbered", |k| {
@@ -27,13 +27,13 @@ fn numbered_by(
         k.grid(Axis::X, &(blocks * clusters).to_string())?;
         k.cluster(blocks)?;
         let part = k.coordinate(&k.block_number(Axis::X), &[i64::from(blocks), 1])?[0].clone();
-        deal(k)?.each(|drawn| {
-            let row = Tree::flat([Slot::At(part.clone()), Slot::At(drawn.now().clone())])?;
+        scheduler(k)?.each(|claim| {
+            let row = Tree::flat([Slot::At(part.clone()), Slot::At(claim.now().clone())])?;
             let own = x.local_tile("(64,1)", row.clone())?.thread_part()?.load()?;
             if asks {
-                drawn.ask()?;
+                claim.ask()?;
             }
-            let now = k.index(drawn.now())?;
+            let now = k.index(claim.now())?;
             y.local_tile("(64,1)", row)?.thread_part()?.store(&own.map(|x| Ok(x + now))?)
         })
     })
@@ -42,8 +42,9 @@ fn numbered_by(
 #[test]
 fn each_number_is_had_once_whoever_comes_first() {
     for (blocks, clusters, ahead) in [(1, 1, 1), (1, 5, 2), (2, 3, 1), (2, 3, 4), (4, 2, 2), (8, 1, 3), (16, 2, 2)] {
-        let beforehand =
-            |asks| numbered_by(blocks, clusters, |k| k.deal_beforehand(k.size("M")?, ahead.min(3)), asks).unwrap();
+        let beforehand = |asks| {
+            numbered_by(blocks, clusters, |k| k.prefetching_scheduler(k.size("M")?, ahead.min(3)), asks).unwrap()
+        };
         for kernel in [numbered(blocks, clusters, ahead).unwrap(), beforehand(false), beforehand(true)] {
             assert_eq!(kernel.outputs()[0].written, Written::Once);
             for rows in [1, 2, 7, 23] {
@@ -80,7 +81,7 @@ fn change(steps: &mut Vec<Step>, how: &mut dyn FnMut(&mut Step)) {
         how(step);
         match step {
             Step::Instruction(_) => {}
-            Step::Loop(turns) => change(&mut turns.body, how),
+            Step::Loop(looped) => change(&mut looped.body, how),
             Step::Branch(branch) => {
                 change(&mut branch.then, how);
                 change(&mut branch.otherwise, how);
@@ -116,13 +117,13 @@ fn a_count_that_is_not_brought_back_is_found() {
 
 #[test]
 fn clusters_that_are_not_told_write_twice() {
-    // All clusters write each row: the number of a turn is no coordinate.
+    // All clusters write each row: the number of an iteration is no coordinate.
     let refused = Kernel::build("twice", |k| {
         let y = k.output::<i32>("y", "(M,32):(32,1)")?;
         k.threads(32)?;
         k.grid(Axis::X, "3")?;
-        k.deal(k.size("M")?, 1)?.each(|drawn| {
-            let row = Tree::flat([Slot::At(drawn.turn().clone()), Slot::All])?;
+        k.dynamic_scheduler(k.size("M")?, 1)?.each(|claim| {
+            let row = Tree::flat([Slot::At(claim.iteration().clone()), Slot::All])?;
             let values = y.slice(row.clone())?.thread_part()?;
             let zeros = values.fragment()?;
             zeros.clear();
@@ -139,8 +140,8 @@ fn clusters_that_are_not_told_write_twice() {
         k.threads(32)?;
         k.grid(Axis::X, "6")?;
         k.cluster(2)?;
-        k.deal(k.size("M")?, 1)?.each(|drawn| {
-            let values = y.slice(Tree::flat([Slot::At(drawn.now().clone()), Slot::All])?)?.thread_part()?;
+        k.dynamic_scheduler(k.size("M")?, 1)?.each(|claim| {
+            let values = y.slice(Tree::flat([Slot::At(claim.now().clone()), Slot::All])?)?.thread_part()?;
             let zeros = values.fragment()?;
             zeros.clear();
             values.store(&zeros)
@@ -160,56 +161,60 @@ fn numbers_are_dealt_once_to_all() {
         refused.unwrap_err().code()
     };
     let ten = || tilewright_layout::symbolic::Expr::from(10);
-    assert_eq!(build(&|k| k.deal(ten(), 1).map(|_| ())), "E0910");
-    assert_eq!(build(&|k| k.deal(ten(), 0)?.each(|_| Ok(()))), "E0910");
-    assert_eq!(build(&|k| k.deal(ten(), 5)?.each(|_| Ok(()))), "E0910");
-    assert_eq!(build(&|k| k.deal_beforehand(ten(), 0)?.each(|_| Ok(()))), "E0910");
-    assert_eq!(build(&|k| k.deal_beforehand(ten(), 4)?.each(|_| Ok(()))), "E0910");
+    assert_eq!(build(&|k| k.dynamic_scheduler(ten(), 1).map(|_| ())), "E0910");
+    assert_eq!(build(&|k| k.dynamic_scheduler(ten(), 0)?.each(|_| Ok(()))), "E0910");
+    assert_eq!(build(&|k| k.dynamic_scheduler(ten(), 5)?.each(|_| Ok(()))), "E0910");
+    assert_eq!(build(&|k| k.prefetching_scheduler(ten(), 0)?.each(|_| Ok(()))), "E0910");
+    assert_eq!(build(&|k| k.prefetching_scheduler(ten(), 4)?.each(|_| Ok(()))), "E0910");
     assert_eq!(
         build(&|k| {
-            let deal = k.deal(ten(), 1)?;
-            deal.each(|_| Ok(()))?;
-            deal.each(|_| Ok(()))
+            let scheduler = k.dynamic_scheduler(ten(), 1)?;
+            scheduler.each(|_| Ok(()))?;
+            scheduler.each(|_| Ok(()))
         }),
         "E0910"
     );
     assert_eq!(
         build(&|k| {
-            k.deal(ten(), 1)?.each(|_| Ok(()))?;
-            k.deal(ten(), 1)?.each(|_| Ok(()))
+            k.dynamic_scheduler(ten(), 1)?.each(|_| Ok(()))?;
+            k.dynamic_scheduler(ten(), 1)?.each(|_| Ok(()))
         }),
         "E0910"
     );
-    assert_eq!(build(&|k| k.range(3, |_| k.deal(ten(), 1)?.each(|_| Ok(())))), "E0910");
+    assert_eq!(build(&|k| k.range(3, |_| k.dynamic_scheduler(ten(), 1)?.each(|_| Ok(())))), "E0910");
     assert_eq!(
         build(&|k| {
-            let deal = k.deal(ten(), 1)?;
-            k.range(3, |_| deal.each(|_| Ok(())))
+            let scheduler = k.dynamic_scheduler(ten(), 1)?;
+            k.range(3, |_| scheduler.each(|_| Ok(())))
         }),
         "E0910"
     );
     assert_eq!(
         build(&|k| {
             k.grid(Axis::Y, "2")?;
-            k.deal(ten(), 1)?.each(|_| Ok(()))
+            k.dynamic_scheduler(ten(), 1)?.each(|_| Ok(()))
         }),
         "E0910"
     );
     assert_eq!(
         build(&|k| {
             k.wait_launches();
-            k.deal(ten(), 1)?.each(|_| Ok(()))
+            k.dynamic_scheduler(ten(), 1)?.each(|_| Ok(()))
         }),
         "E0910"
     );
-    assert_eq!(build(&|k| { k.deal(ten(), 1)?.each(|drawn| k.range(2, |_| drawn.ahead().map(|_| ()))) }), "E0910");
-    // Asked for in a loop, twice, and when it has been asked for at the beginning.
-    let asks = |times| build(&|k| k.deal_beforehand(ten(), 1)?.each(|drawn| (0..times).try_for_each(|_| drawn.ask())));
-    assert_eq!(asks(2), "E0910");
-    assert_eq!(build(&|k| k.deal_beforehand(ten(), 1)?.each(|drawn| k.range(2, |_| drawn.ask()))), "E0910");
-    assert_eq!(build(&|k| k.deal(ten(), 1)?.each(|drawn| drawn.ask())), "E0910");
     assert_eq!(
-        Kernel::build("unsaid", |k| k.deal(ten(), 1).map(|_| ())).unwrap_err().code(),
+        build(&|k| { k.dynamic_scheduler(ten(), 1)?.each(|claim| k.range(2, |_| claim.ahead().map(|_| ()))) }),
+        "E0910"
+    );
+    // Asked for in a loop, twice, and when it has been asked for at the beginning.
+    let asks =
+        |times| build(&|k| k.prefetching_scheduler(ten(), 1)?.each(|claim| (0..times).try_for_each(|_| claim.ask())));
+    assert_eq!(asks(2), "E0910");
+    assert_eq!(build(&|k| k.prefetching_scheduler(ten(), 1)?.each(|claim| k.range(2, |_| claim.ask()))), "E0910");
+    assert_eq!(build(&|k| k.dynamic_scheduler(ten(), 1)?.each(|claim| claim.ask())), "E0910");
+    assert_eq!(
+        Kernel::build("unsaid", |k| k.dynamic_scheduler(ten(), 1).map(|_| ())).unwrap_err().code(),
         "E0909",
         "the number of blocks is said first"
     );

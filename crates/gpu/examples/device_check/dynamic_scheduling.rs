@@ -1,4 +1,4 @@
-//! Numbers that are dealt: launches at the same time, one after another, and in graphs.
+//! Indices claimed from a counter: launches at the same time, one after another, and in graphs.
 
 use tilewright_gpu::{Argument, Device, DeviceTensor, Graph};
 use tilewright_kernel::program::operation::Axis;
@@ -11,8 +11,8 @@ use crate::{Outcome, ensure, uncached};
 const COLUMNS: i64 = 512;
 const ROWS: i64 = 20_000;
 
-/// Rows dealt to clusters of four blocks, each of which takes 128 numbers of a row: y = x + m in
-/// row m, so that a row that is left out, or comes twice with another number, shows.
+/// Clusters of four blocks claim rows; each block has 128 numbers of a row. y = x + m in row m, so
+/// a row that is left out, or is written twice, shows.
 fn numbered(k: &Build) -> Result<(), KernelError> {
     let layout = format!("({COLUMNS},M):(1,{COLUMNS})");
     let (x, y) = (k.input::<u32>("x", &layout)?, k.output::<u32>("y", &layout)?);
@@ -20,15 +20,15 @@ fn numbered(k: &Build) -> Result<(), KernelError> {
     k.grid(Axis::X, "132")?;
     k.cluster(4)?;
     let part = k.coordinate(&k.block_number(Axis::X), &[4, 1])?[0].clone();
-    k.deal(k.size("M")?, 2)?.each(|drawn| {
-        let row = Tree::flat([Slot::At(part.clone()), Slot::At(drawn.now().clone())])?;
+    k.dynamic_scheduler(k.size("M")?, 2)?.each(|claim| {
+        let row = Tree::flat([Slot::At(part.clone()), Slot::At(claim.now().clone())])?;
         let own = x.local_tile("(128,1)", row.clone())?.thread_part()?.load()?;
-        let now = k.index(drawn.now())?.to(tilewright_kernel::Element::U32);
+        let now = k.index(claim.now())?.to(tilewright_kernel::Element::U32);
         y.local_tile("(128,1)", row)?.thread_part()?.store(&own.map(|x| Ok(x + now))?)
     })
 }
 
-pub fn dealt(device: &Device) -> Outcome {
+pub fn claimed(device: &Device) -> Outcome {
     let kernel = device.compile(&Kernel::build("numbered", numbered)?, &uncached())?;
     let layout: Layout = format!("({COLUMNS},{ROWS}):(1,{COLUMNS})").parse()?;
     let streams = [device.stream()?, device.stream()?, device.stream()?];

@@ -6,12 +6,12 @@
 
 use super::sums::{Sums, growth};
 use super::{Uncounted, Walk};
-use crate::interpret::code::Turns;
+use crate::interpret::code::Looped;
 use crate::interpret::lanes::{Lanes, low, signed};
 use crate::program::WARP_LANES;
 use crate::program::register::Register;
 
-/// Iterations of a loop before some are passed over.
+/// Looped of a loop before some are passed over.
 const TURNS: u64 = 32;
 /// How many there are in a long loop at least.
 const LONG: u64 = 4 * TURNS;
@@ -29,44 +29,44 @@ struct History {
 
 impl Walk<'_> {
     /// The iterations of a loop, with these lanes, and the node behind it.
-    pub(super) fn turns(&mut self, turns: &Turns<'_>, mask: u32) -> Result<usize, Uncounted> {
-        let step = turns.step;
-        let (from, all) = self.extent(turns, mask)?;
+    pub(super) fn iterations(&mut self, looped: &Looped<'_>, mask: u32) -> Result<usize, Uncounted> {
+        let step = looped.step;
+        let (from, all) = self.extent(looped, mask)?;
         for carried in &step.carried {
             self.set(carried.current, carried.initial);
         }
         let each = i64::from(step.step.max(1));
         let to = from.saturating_add(i64::try_from(all).unwrap_or(i64::MAX).saturating_mul(each));
         let mut history = History::default();
-        let (mut index, mut turn) = (from, 0_u64);
+        let (mut index, mut iteration) = (from, 0_u64);
         while index < to {
             self.registers[step.index.index()] = [index as u64 & 0xffff_ffff; WARP_LANES];
             self.known[step.index.index()] = true;
-            self.range(turns.start + 1, turns.end, mask)?;
-            let next = self.carry(turns);
+            self.range(looped.start + 1, looped.end, mask)?;
+            let next = self.carry(looped);
             index += each;
-            turn += 1;
-            if !self.multiplies || all < LONG || turn > TURNS {
+            iteration += 1;
+            if !self.multiplies || all < LONG || iteration > TURNS {
                 continue;
             }
             history.carried.push(next);
-            if turn >= TURNS / 2 {
-                history.sums.push(self.sums.part(turns.start + 1, turns.end));
+            if iteration >= TURNS / 2 {
+                history.sums.push(self.sums.part(looped.start + 1, looped.end));
                 history.under_way.push(self.under_way.now());
             }
-            if turn == TURNS {
-                index += self.pass_over(turns, &history, all) as i64 * each;
+            if iteration == TURNS {
+                index += self.pass_over(looped, &history, all) as i64 * each;
             }
         }
         for carried in &step.carried {
             self.set(carried.result, carried.current);
         }
-        Ok(turns.end + 1)
+        Ok(looped.end + 1)
     }
 
     /// The first index of a loop, and how many turns it has.
-    fn extent(&mut self, turns: &Turns<'_>, mask: u32) -> Result<(i64, u64), Uncounted> {
-        let step = turns.step;
+    fn extent(&mut self, looped: &Looped<'_>, mask: u32) -> Result<(i64, u64), Uncounted> {
+        let step = looped.step;
         [step.from, step.to].into_iter().for_each(|end| self.under_way.read(end));
         if !self.is_known(step.from) || !self.is_known(step.to) {
             return Err(Uncounted::Loop { source: *self.program.source(step.source) });
@@ -78,15 +78,15 @@ impl Walk<'_> {
         if step.until.is_none() {
             return Ok((from, all));
         }
-        // Of numbers that are dealt in turn.
+        // Of numbers that are claimed in order.
         let (own, clusters) = self.cluster();
         Ok((from, all.saturating_sub(own).div_ceil(clusters)))
     }
 
     /// Ends an iteration: gives what the loop carries its next values, and returns those that are
     /// known.
-    fn carry(&mut self, turns: &Turns<'_>) -> Vec<Option<Lanes>> {
-        let step = turns.step;
+    fn carry(&mut self, looped: &Looped<'_>) -> Vec<Option<Lanes>> {
+        let step = looped.step;
         // A parallel assignment: the next value of one variable may be the current value of
         // another.
         let value = |next: Register| self.is_known(next).then(|| self.registers[next.index()]);
@@ -105,8 +105,8 @@ impl Walk<'_> {
 
     /// Passes over the iterations of a loop, of so many in all, that do what those before did, and
     /// returns how many these are.
-    fn pass_over(&mut self, turns: &Turns<'_>, history: &History, all: u64) -> u64 {
-        let carried = &turns.step.carried;
+    fn pass_over(&mut self, looped: &Looped<'_>, history: &History, all: u64) -> u64 {
+        let carried = &looped.step.carried;
         let widths: Vec<u32> =
             carried.iter().map(|carried| self.program.widths[carried.current.index()].bits()).collect();
         let Some((period, growth)) = growth(&history.carried, &widths) else { return 0 };
@@ -119,8 +119,8 @@ impl Walk<'_> {
         let periods = (all - TURNS - TURNS / 2) / period as u64;
         let passed = periods * period as u64;
         let whole = sums.len() - 1 - (sums.len() - 1) % period;
-        self.sums.multiply(turns.start + 1, &sums[sums.len() - 1 - whole], passed, whole as u64);
-        self.drawn = self.drawn.saturating_add(passed);
+        self.sums.multiply(looped.start + 1, &sums[sums.len() - 1 - whole], passed, whole as u64);
+        self.claimed = self.claimed.saturating_add(passed);
         for ((carried, growth), bits) in carried.iter().zip(&growth).zip(&widths) {
             let register = &mut self.registers[carried.current.index()];
             for (value, growth) in register.iter_mut().zip(growth) {
