@@ -87,8 +87,8 @@ pub struct CublasProduct {
     /// How many matrices.
     pub batch: i64,
     /// The type of A and B: bf16, f16, f32 or s8.
-    pub factors: ElementType,
-    /// Whether factors of f32 may be rounded to tf32.
+    pub operands: ElementType,
+    /// Whether operands of f32 may be rounded to tf32.
     pub tf32: bool,
     /// The type of D.
     pub result: ElementType,
@@ -100,7 +100,7 @@ pub struct CublasProduct {
     pub d: CublasMatrix,
 }
 
-/// A factor as the library takes it, which counts columns first.
+/// A operand as the library takes it, which counts columns first.
 struct Factor<'m> {
     memory: &'m Memory,
     matrix: CublasMatrix,
@@ -123,32 +123,32 @@ impl CublasProduct {
             let positive = rows > 0 && columns > 0 && self.batch > 0 && matrix.step >= 0 && matrix.line >= line;
             positive && last.is_some_and(|last| last as u64 <= memory.bytes())
         };
-        fits(&self.a, [m, k], self.factors, a)
-            && fits(&self.b, [k, n], self.factors, b)
+        fits(&self.a, [m, k], self.operands, a)
+            && fits(&self.b, [k, n], self.operands, b)
             && fits(&self.d, [m, n], self.result, d)
     }
 
-    /// The factors in the order of the library: where rows of D are contiguous, it computes the
+    /// The operands in the order of the library: where rows of D are contiguous, it computes the
     /// transpose of D, and A and B change places.
     fn factors_in_order<'m>(&self, [a, b]: [&'m Memory; 2]) -> [Factor<'m>; 2] {
         let [m, n, _] = self.sizes;
         // A matrix whose first mode is contiguous is taken as it lies: of B^T, N x K, that of B's
         // columns.
-        let factor = |memory, matrix: CublasMatrix, lines| {
+        let operand = |memory, matrix: CublasMatrix, lines| {
             let transposed = c_int::from(matrix.rows != self.d.rows);
             Factor { memory, matrix, lines, transposed }
         };
-        let (left, right) = (factor(a, self.a, m), factor(b, self.b, n));
+        let (left, right) = (operand(a, self.a, m), operand(b, self.b, n));
         if self.d.rows { [right, left] } else { [left, right] }
     }
 
     fn is_of_integers(&self) -> bool {
-        self.factors == ElementType::S8
+        self.operands == ElementType::S8
     }
 
     /// The number in `cublasComputeType_t`.
     fn compute_type(&self) -> c_int {
-        match (self.factors, self.tf32) {
+        match (self.operands, self.tf32) {
             (ElementType::S8, _) => 72,
             (ElementType::F32, true) => 77,
             _ => 68,
@@ -257,11 +257,11 @@ impl Cublas {
         let [rows, columns, depth, count] =
             [int(left.lines)?, int(right.lines)?, int(product.sizes[2])?, int(product.batch)?];
         let [line_left, line_right, line_d] = [int(left.matrix.line)?, int(right.matrix.line)?, int(product.d.line)?];
-        let (factors, result) = (data_type(product.factors)?, data_type(product.result)?);
+        let (operands, result) = (data_type(product.operands)?, data_type(product.result)?);
         let mut status = 0;
         self.context.attempt(|_| {
             // SAFETY: the matrices lie in memory of this context, which is current, as was checked
-            // above; the factors are read before the call returns.
+            // above; the operands are read before the call returns.
             status = unsafe { (self.set_stream)(self.handle, stream.handle()) };
             if status == 0 {
                 // SAFETY: as above.
@@ -275,11 +275,11 @@ impl Cublas {
                         depth,
                         (&raw const one[scale]).cast(),
                         left.memory.address() as *const c_void,
-                        factors,
+                        operands,
                         line_left,
                         left.matrix.step,
                         right.memory.address() as *const c_void,
-                        factors,
+                        operands,
                         line_right,
                         right.matrix.step,
                         (&raw const zero[scale]).cast(),

@@ -29,7 +29,6 @@ mod elementwise;
 mod exchange;
 mod finish;
 mod fragment;
-mod group_matrix;
 mod index;
 mod lanes;
 mod last;
@@ -53,6 +52,7 @@ mod tensor;
 mod tile;
 mod wait;
 mod warp;
+mod wgmma;
 
 use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;

@@ -320,14 +320,14 @@ fn add_operations(sums: &mut Operations, operation: &Operation, warps: f64, mach
             sums.matrix_seconds += operations / machine.rates.matrix(*matrix).max(1.0);
             return;
         }
-        Operation::MultiplyGroup { factors, columns, a, .. } => {
+        Operation::Wgmma { operands, columns, a, .. } => {
             // Four warps execute one: 64 rows, and a column of B for each of the sums.
-            let (depth, columns) = (f64::from(factors.depth()), f64::from(*columns));
+            let (depth, columns) = (f64::from(operands.depth()), f64::from(*columns));
             let operations = 2.0 * 64.0 * columns * depth * warps / 4.0;
             sums.matrix += operations;
-            sums.matrix_seconds += operations / machine.rates.group(*factors).max(1.0);
+            sums.matrix_seconds += operations / machine.rates.group(*operands).max(1.0);
             let rows = if a.is_some() { 64.0 } else { 0.0 };
-            sums.factor_bytes += (rows + columns) * depth * f64::from(factors.bytes()) * warps / 4.0;
+            sums.factor_bytes += (rows + columns) * depth * f64::from(operands.bytes()) * warps / 4.0;
             return;
         }
         Operation::Binary(Binary::Add | Binary::Subtract | Binary::Multiply | Binary::Divide, number) => (number, 1.0),

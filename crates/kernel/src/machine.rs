@@ -13,8 +13,8 @@ use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::program::group::GroupFactors;
 use crate::program::operation::Matrix;
+use crate::program::wgmma::WgmmaOperands;
 use crate::ptx::Target;
 
 /// A GPU.
@@ -95,12 +95,12 @@ impl Rates {
     }
 
     /// The rate of a matrix instruction of a warpgroup.
-    pub fn group(&self, factors: GroupFactors) -> f64 {
-        match factors {
-            GroupFactors::F16 | GroupFactors::Bf16 => self.matrix_16,
-            GroupFactors::Tf32 => self.matrix_tf32,
-            GroupFactors::I8 | GroupFactors::U8 => self.matrix_i8,
-            GroupFactors::E4M3 | GroupFactors::E5M2 => self.matrix_f8,
+    pub fn group(&self, operands: WgmmaOperands) -> f64 {
+        match operands {
+            WgmmaOperands::F16 | WgmmaOperands::Bf16 => self.matrix_16,
+            WgmmaOperands::Tf32 => self.matrix_tf32,
+            WgmmaOperands::I8 | WgmmaOperands::U8 => self.matrix_i8,
+            WgmmaOperands::E4M3 | WgmmaOperands::E5M2 => self.matrix_f8,
         }
     }
 

@@ -10,7 +10,6 @@
 //! sizes known at launch is a number that the host passes ([`scalar`]). Each instruction knows the
 //! statement of the kernel's author that it came from ([`Source`]).
 
-pub mod group;
 mod location;
 pub mod memory;
 pub mod operation;
@@ -18,6 +17,7 @@ pub mod register;
 pub mod scalar;
 mod target;
 pub mod verify;
+pub mod wgmma;
 
 use std::fmt;
 

@@ -10,11 +10,11 @@
 mod arithmetic;
 mod asynchronous;
 mod convert;
-mod group;
 mod instruction;
 mod memory;
 mod module;
 mod sums;
+mod wgmma;
 mod writer;
 
 use std::error::Error;

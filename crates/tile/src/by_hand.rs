@@ -101,8 +101,8 @@ impl ByHand {
         }
         if *name != matrix::group_atom(element, columns, shared) {
             let because = match shared {
-                true => "the left factor lies in shared memory, which is `_SS`",
-                false => "the left factor lies in registers, which is `_RS`",
+                true => "the A operand lies in shared memory, which is `_SS`",
+                false => "the A operand lies in registers, which is `_RS`",
             };
             return Err(self.refused(product, because));
         }
@@ -213,8 +213,8 @@ impl Taker<'_> {
         }
         let groups = matrix::group_atom(element, "{8,16,..,256}", true);
         let because = format!(
-            "factors of {element} are multiplied by `{}`, or four warps by `{groups}`, with `_RS` where the left one is \
-             in registers",
+            "operands of {element} are multiplied by `{}`, or by a warpgroup with `{groups}`, which ends in `_RS` where \
+             A is in registers",
             matrix::atom(element)
         );
         Err(refuse(name, place, &because))

@@ -1,8 +1,9 @@
 //! From a tile program to a kernel.
 //!
-//! Law: each pass takes a program to one with the same meaning: factors of products by way of
-//! shared memory (`factors`), candidates (`pools`), assignment (`assign`), conversions (`place`),
-//! the kernel (`lower`). What each of them chose is kept, and [`Compiled::explain`] says it.
+//! Law: each pass takes a program to one with the same meaning: operands of products by way of
+//! shared memory (`operand_staging`), candidates (`pools`), assignment (`assign`), conversions
+//! (`place`), the kernel (`lower`). What each of them chose is kept, and [`Compiled::explain`] says
+//! it.
 
 use std::time::{Duration, Instant};
 
@@ -15,10 +16,10 @@ use tilewright_layout::symbolic::Values;
 use crate::assign::{Assignment, Conversions, assign};
 use crate::by_hand::{self, ByHand, Given};
 use crate::error::{Reason, Taker, TileError};
-use crate::factors::{self, Copies};
 use crate::held::Held;
 use crate::lower::Memory;
 use crate::memory;
+use crate::operand_staging::{self, Copies};
 use crate::place::{Placed, place};
 use crate::pools::{self, Pools};
 use crate::pressure;
@@ -89,8 +90,8 @@ impl Program {
         }
         let warps = own.warps.map_or_else(|| warps(own), i64::from);
         let sizes = memory::typical(own)?;
-        let staged = factors::staged(own, Copies::Threads(32 * warps), by_hand, &sizes)?;
-        passes.took("factors");
+        let staged = operand_staging::staged(own, Copies::Threads(32 * warps), by_hand, &sizes)?;
+        passes.took("operands");
         passes.compiled(self, staged, (warps, None), by_hand, &sizes)
     }
 
@@ -148,9 +149,9 @@ impl Program {
             return Err(refused(by_hand.refused(value, "it is an instruction of single warps")));
         }
         let sizes = memory::typical(own).map_err(refusal)?;
-        let staged = factors::staged(own, Copies::Bulk, by_hand, &sizes).map_err(refused)?;
+        let staged = operand_staging::staged(own, Copies::Bulk, by_hand, &sizes).map_err(refused)?;
         let roles = roles::plan(machine, &staged)?;
-        passes.took("factors");
+        passes.took("operands");
         let warps = 4 * roles.groups;
         passes.compiled(self, staged, (warps, Some((machine, roles))), by_hand, &sizes).map_err(refusal)
     }
@@ -169,7 +170,7 @@ impl Passes {
         self.since = now;
     }
 
-    /// The passes behind the factors.
+    /// The passes behind the operands.
     fn compiled(
         mut self,
         source: &Program,

@@ -415,7 +415,7 @@ fn of_kernel(error: &KernelError) -> Option<String> {
 fn of_element(operation: &str) -> &'static str {
     match operation {
         "a tensor" => "declare it with one of these types",
-        "a product" => "convert both factors, as in `bf16(x)`",
+        "a product" => "convert both operands, as in `bf16(x)`",
         "the sums of a product" => "begin with sums of f32, as in `dot(a, b, broadcast(f32(0), (16,16)))`",
         "a number" => "write it as f32 or i32, and convert the tile that is made with it",
         "a quotient" => "convert both sides, as in `f32(x) / f32(y)`; by a power of two, `shr(x, 3)` divides i32",
@@ -546,7 +546,7 @@ impl Refusal for TileError {
             Reason::NoGrid { .. } => {
                 "say it before the first statement, as in `grid ceil(M/4)`, with one count for each axis".to_string()
             }
-            Reason::Index { .. } => "take smaller factors, or let a size of the grid count further".to_string(),
+            Reason::Index { .. } => "take smaller operands, or let a size of the grid count further".to_string(),
             Reason::Element { operation, .. } => of_element(operation).to_string(),
             Reason::Number { .. } => {
                 "integers are whole and have ends; to compute with others convert the tile first, as in \

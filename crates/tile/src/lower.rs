@@ -76,7 +76,7 @@ enum Own<'k> {
     /// A tile in a wider type: converted where it is used, since a narrow number kept over a
     /// barrier and a second conversion cost less than a wide one.
     Widened(Distributed<'k>, Element),
-    /// A factor of a product, as the instruction takes it: a fragment for each 16 along K.
+    /// An operand of a product, as the instruction takes it: a fragment for each 16 along K.
     Factor(Vec<Fragment<'k>>),
 }
 
@@ -189,7 +189,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
                 Statement::Let { result, operation: Operation::Stage { .. }, place, .. } if self.groups.is_some() => {
                     place.during(|| self.hold(*result, body))?;
                 }
-                // The factors of a loop are taken where its iteration begins.
+                // The operands of a loop are taken where its iteration begins.
                 Statement::Let { result, operation: Operation::Stage { .. }, place, .. } => {
                     if !self.values.contains_key(result) {
                         place.during(|| self.staged_at_once(statement))?;
@@ -293,7 +293,7 @@ fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
     let registers = |value: &ValueId| program.type_of(*value).size();
     let plain = |statement: &Statement| match statement {
         Statement::Let { operation: Operation::Stage { .. } | Operation::Histogram(_), .. } => false,
-        // Factors take many registers: with fewer, more warps compute while others wait.
+        // Operands take many registers: with fewer, more warps compute while others wait.
         Statement::Let { operation: Operation::Dot, .. } => false,
         Statement::Let { operation: Operation::Reduce(..) | Operation::ArgMax(_) | Operation::Top(..), .. } => false,
         Statement::Let { operation: Operation::Scan(..) | Operation::ScanBefore(..), .. } => false,

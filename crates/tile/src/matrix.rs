@@ -1,13 +1,13 @@
-//! Products by matrix instructions: who holds which part of the factors and of the sums.
+//! Products by matrix instructions: who holds which part of the operands and of the sums.
 //!
 //! Law: an instruction of a warp multiplies 16 x K by K x 8, K being 16 numbers of 16 bits or 32 of
 //! 8 bits. Warps stand in rows and columns of the sums, and each does its part of a step along K
 //! after the other. An wgmma multiplies 64 rows by all columns. The layouts are those of the
 //! instruction, as `atoms` has them.
 //!
-//! Sums of 32 bits lie in pairs of columns, and a left factor of 8 bits in runs of four. Where the
-//! columns of the right factor change places in shared memory, each thread has four neighbours of
-//! the sums: so sums become a factor of 8 bits without moving between threads
+//! Sums of 32 bits lie in pairs of columns, and an A operand of 8 bits in runs of four. Where the
+//! columns of the B operand change places in shared memory, each thread has four neighbours of
+//! the sums: so sums become an operand of 8 bits without moving between threads
 //! ([`Tiling::crossed`]).
 
 use tilewright_atoms::{MmaAtom, Operand, TiledMma};
@@ -21,9 +21,9 @@ use crate::held::{self, Held};
 #[derive(Debug, Clone)]
 pub(crate) struct Tiling {
     pub(crate) mma: TiledMma,
-    /// The left factor `(M,K)`.
+    /// The A operand `(M,K)`.
     pub(crate) a: Held,
-    /// The right factor `(K,N)`.
+    /// The B operand `(K,N)`.
     pub(crate) b: Held,
     /// The sums `(M,N)`.
     pub(crate) c: Held,
@@ -51,7 +51,7 @@ pub(crate) fn crossing(columns: i64) -> String {
     format!("(2,2,4,{}):(1,8,2,16)", columns / 16)
 }
 
-/// The name of the instruction for factors of a type.
+/// The name of the instruction for operands of a type.
 pub(crate) fn atom(factors: Element) -> &'static str {
     match factors {
         Element::F16 => "SM80_16x8x16_F32F16F16F32_TN",
@@ -109,7 +109,7 @@ pub(crate) fn group_atom(factors: Element, columns: impl std::fmt::Display, from
 }
 
 /// How so many warpgroups multiply tiles of these extents, each its rows of 64, by an instruction
-/// of so many columns; and with crossed columns, where that may be. A factor in shared memory is
+/// of so many columns; and with crossed columns, where that may be. An operand in shared memory is
 /// given, which no thread holds.
 pub(crate) fn of_groups(
     factors: Element,
@@ -137,7 +137,7 @@ pub(crate) fn of_groups(
     Ok([Some(own), other].into_iter().flatten().collect())
 }
 
-/// A product of groups with the columns of its right factor crossed in shared memory.
+/// A product of groups with the columns of its B operand crossed in shared memory.
 fn crossed(own: &Tiling, rows: i64) -> Tiling {
     // Column bits 1, 2 and 3 of the instruction are 2, 3 and 1 of the tile.
     let first = rows.trailing_zeros() as u8;

@@ -269,7 +269,7 @@ impl Pools {
         }
     }
 
-    /// Leaves factors the layouts of instructions.
+    /// Leaves operands the layouts of instructions.
     fn keep_factors(&mut self, nodes: &[Node<'_>]) -> Result<(), Reason> {
         let factors: Vec<Held> =
             self.tilings.values().flatten().flat_map(|tiling| [tiling.a.clone(), tiling.b.clone()]).collect();
@@ -278,7 +278,7 @@ impl Pools {
             let own = self.layouts.entry(*result).or_default();
             own.retain(|held| factors.contains(held));
             if own.is_empty() {
-                let because = "a tile by way of shared memory is a factor of a product".to_string();
+                let because = "a tile by way of shared memory is an operand of a product".to_string();
                 return Err(Reason::Held { layout: "stage".to_string(), because });
             }
         }

@@ -345,7 +345,7 @@ pub enum Operation {
     /// The exclusive scan: all before each element along a mode, combined; the identity at the
     /// first.
     ScanBefore(Reduction, usize),
-    /// `a b + c` of matrices `(M,K)`, `(K,N)`, `(M,N)`: factors of 16 or 8 bits, sums of f32.
+    /// `a b + c` of matrices `(M,K)`, `(K,N)`, `(M,N)`: operands of 16 or 8 bits, sums of f32.
     Dot,
     /// The same tile, given by the instruction of this name: see [`crate::Value::atom`].
     Atom(String),

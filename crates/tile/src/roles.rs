@@ -32,8 +32,8 @@ const ROWS: i64 = 64;
 const COLUMNS: i64 = 256;
 /// The most sums of a thread.
 const SUMS: i64 = 128;
-/// Blocks along x that are taken side by side, where each axis says which tile of a factor it is:
-/// so blocks that run at once share both factors.
+/// Blocks along x that are taken side by side, where each axis says which tile of an operand it is:
+/// so blocks that run at once share both operands.
 const BAND: i64 = 8;
 /// The most bytes that an iteration brings for each sum of a product, where blocks that run at once
 /// need not share them. Measured so on an H200: attention with heads of 128 brings 4, and is 2 %
@@ -84,7 +84,7 @@ pub(crate) struct Roles {
     pub(crate) rings: Vec<Ring>,
     /// The ring of each tile that is brought, and which of its parts it is.
     pub(crate) of: HashMap<ValueId, (usize, usize)>,
-    /// Right factors whose columns may change places in shared memory.
+    /// Right operands whose columns may change places in shared memory.
     pub(crate) crosses: HashSet<ValueId>,
     /// Whether tiles of 16 bits that lie as sums leave through shared memory.
     pub(crate) leaves: bool,
@@ -190,7 +190,7 @@ pub(crate) fn is_stored_in_bulk(program: &Program, tensor: usize, at: &[Index]) 
         && at.iter().all(|index| index.constant >= 0 && index.terms.iter().all(|(_, by)| *by >= 0))
 }
 
-/// Who does what in a program whose factors are staged for TMA; why not, where its products are
+/// Who does what in a program whose operands are staged for TMA; why not, where its products are
 /// none of groups.
 pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String> {
     let mut seen = Seen::default();
@@ -305,32 +305,34 @@ fn fits(program: &Program, seen: &Seen<'_>, own: &Product<'_>, groups: i64) -> R
         ));
     }
     if m / (ROWS * groups) * (n / 2) > SUMS {
-        return Err(format!("{m} x {n} sums are more than {SUMS} for each thread of {groups} groups"));
+        return Err(format!(
+            "the {m} x {n} accumulator needs more than {SUMS} registers in each thread of {groups} warpgroups"
+        ));
     }
-    for (factor, name) in own.operands.iter().zip(["left", "right"]) {
+    for (factor, name) in own.operands.iter().zip(["A", "B"]) {
         match seen.brought(*factor) {
             Some((_, brought, ..)) => {
                 let inner = brought.kept().into_iter().find(|mode| is_contiguous(program, brought.tensor, *mode));
                 let bytes = i64::from(element.bytes());
                 if inner.is_none_or(|mode| brought.shape[mode] * bytes < 32) {
-                    return Err(format!("the {name} factor has no rows of 32 bytes or more in memory"));
+                    return Err(format!("the {name} operand has no rows of 32 bytes or more in memory"));
                 }
-                let along = if name == "left" { brought.modes[1] } else { brought.modes[0] };
+                let along = if name == "A" { brought.modes[1] } else { brought.modes[0] };
                 if bytes == 1 && inner != Some(along) {
                     return Err(format!(
-                        "groups take {element} that lies side by side along K, and the {name} factor lies across it: \
-                         a tensor whose layout is transposed does"
+                        "wgmma takes {element} operands that are K-major, and the {name} operand is not: transpose the \
+                         layout of its tensor"
                     ));
                 }
             }
-            None if name == "right" => return Err("the right factor is not one that copies bring".to_string()),
+            None if name == "B" => return Err("the B operand is not one that copies bring".to_string()),
             None => {}
         }
     }
     Ok(())
 }
 
-/// The right factor of a product whose columns may change places in shared memory: one of 8 bits,
+/// The B operand of a product whose columns may change places in shared memory: one of 8 bits,
 /// of this product alone, each of whose columns is a row of memory. TMA takes the columns by twos
 /// and fours, so their number in the tensor is a multiple of four, and its map has two dimensions
 /// more.
@@ -366,7 +368,7 @@ fn rings(seen: &Seen<'_>) -> (Vec<Ring>, HashMap<ValueId, (usize, usize)>) {
         if of.contains_key(value) {
             continue;
         }
-        // Both factors of one product of the same body come together.
+        // Both operands of one product of the same body come together.
         let product =
             seen.products.iter().find(|product| product.body == *body && product.operands[..2].contains(value));
         let together: Vec<(ValueId, Brought)> = match product {
@@ -413,7 +415,7 @@ fn stages(machine: &Machine, program: &Program, seen: &Seen<'_>, rings: &mut [Ri
     };
     if stages < 2 {
         let asked = fixed + 2 * turned;
-        return Err(format!("two stages of its factors take {asked} bytes of shared memory, of {most}"));
+        return Err(format!("two stages of its operands take {asked} bytes of shared memory, of {most}"));
     }
     for ring in rings.iter_mut().filter(|ring| ring.turned) {
         ring.stages = stages.min(STAGES);

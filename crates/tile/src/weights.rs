@@ -32,7 +32,7 @@ pub(crate) fn access(cost: &AccessCost) -> u64 {
     count(cost.sectors, SECTOR) + count(lines, LINE) + count(cost.instructions, INSTRUCTION)
 }
 
-/// A factor that goes through shared memory to threads that hold so many bytes of it together: it
+/// An operand that goes through shared memory to threads that hold so many bytes of it together: it
 /// is written once and read by them, a line at a time.
 pub(crate) fn staged(cost: &AccessCost, bytes: u64, held: u64) -> u64 {
     access(cost) + (bytes / 128 + held / 128) * LINE + held / 512 * INSTRUCTION

@@ -298,7 +298,7 @@ impl Outline<'_> {
                     None => vec![self.name(access.buffer)],
                 }
             }
-            Operation::Multiply(_) | Operation::MultiplyGroup { .. } => vec![ACCUMULATORS.to_owned()],
+            Operation::Multiply(_) | Operation::Wgmma { .. } => vec![ACCUMULATORS.to_owned()],
             _ => self.origins_of(&instruction.inputs),
         };
         if let Operation::Store(access) | Operation::StoreMatrix { access, .. } = operation {
@@ -436,7 +436,7 @@ impl Outline<'_> {
                 Deed { whole_warps: true, ..does(parts, Some((access.buffer, Write))) }
             }
             Operation::Multiply(matrix) => does(vec![Part::Text(self.multiplied(*matrix, instruction))], None),
-            Operation::MultiplyGroup { factors, columns, a, b, adds } => {
+            Operation::Wgmma { factors, columns, a, b, adds } => {
                 let (sign, depth) = (if *adds { "+=" } else { "=" }, factors.depth());
                 let mut parts = vec![Part::Text(format!("wgmma 64x{columns}x{depth}: {ACCUMULATORS} {sign} "))];
                 match a {

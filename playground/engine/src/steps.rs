@@ -14,7 +14,7 @@ use tilewright_draw::{Style, Theme};
 use tilewright_explain::figures;
 use tilewright_kernel::interpret::{AccessKind, Completion, Held, Step, Stepper, Thread};
 use tilewright_kernel::program::Source;
-use tilewright_kernel::program::group::GroupFactors;
+use tilewright_kernel::program::wgmma::WgmmaOperands;
 use tilewright_kernel::program::operation::{Matrix, Operation};
 use tilewright_kernels::Planned;
 
@@ -238,15 +238,15 @@ fn operation(operation: &Operation) -> String {
 
 /// The name of the instruction that a product is.
 fn instruction(operation: &Operation) -> Option<String> {
-    if let Operation::MultiplyGroup { factors, columns, a, .. } = operation {
+    if let Operation::Wgmma { factors, columns, a, .. } = operation {
         let types = match factors {
-            GroupFactors::F16 => "F32F16F16",
-            GroupFactors::Bf16 => "F32BF16BF16",
-            GroupFactors::Tf32 => "F32TF32TF32",
-            GroupFactors::E4M3 => "F32E4M3E4M3",
-            GroupFactors::E5M2 => "F32E5M2E5M2",
-            GroupFactors::I8 => "S32S8S8",
-            GroupFactors::U8 => "S32U8U8",
+            WgmmaOperands::F16 => "F32F16F16",
+            WgmmaOperands::Bf16 => "F32BF16BF16",
+            WgmmaOperands::Tf32 => "F32TF32TF32",
+            WgmmaOperands::E4M3 => "F32E4M3E4M3",
+            WgmmaOperands::E5M2 => "F32E5M2E5M2",
+            WgmmaOperands::I8 => "S32S8S8",
+            WgmmaOperands::U8 => "S32U8U8",
         };
         let from = if a.is_some() { "SS" } else { "RS" };
         return Some(format!("SM90_64x{columns}x{}_{types}_{from}", factors.depth()));

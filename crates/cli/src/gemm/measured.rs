@@ -201,7 +201,7 @@ impl Rival {
         let product = CublasProduct {
             sizes: problem.sizes(),
             batch: problem.batch(),
-            factors: problem.operand_type().into(),
+            operands: problem.operand_type().into(),
             tf32: problem.is_tf32(),
             result: problem.result_type().into(),
             a: lies(problem.a(), false)?,

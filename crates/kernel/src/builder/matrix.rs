@@ -12,11 +12,11 @@ use super::Build;
 use super::copy::Tensor;
 use super::core::{Core, Slot};
 use super::fragment::Fragment;
-use super::group_matrix::Left;
 use super::load_store::Edge;
 use super::number::arithmetic;
 use super::part::Part;
 use super::tensor::Cuttable;
+use super::wgmma::Left;
 use crate::error::{KernelError, Reason};
 use crate::program::operation::{Matrix, Operation};
 use crate::program::register::{Register, Width};
@@ -38,7 +38,7 @@ fn matrix_of(atom: &MmaAtom) -> Option<Matrix> {
     })
 }
 
-/// Whether an atom is of a warpgroup, which reads factors from shared memory.
+/// Whether an atom is of a warpgroup, which reads operands from shared memory.
 fn is_of_group(atom: &MmaAtom) -> bool {
     atom.name().starts_with("SM90_64x")
 }

@@ -77,7 +77,7 @@ impl Class {
             | Operation::Claim
             | Operation::CountBlock => Class::Atomic,
             Operation::LoadMatrix { .. } | Operation::StoreMatrix { .. } => Class::MatrixMove,
-            Operation::Multiply(_) | Operation::MultiplyGroup { .. } => Class::Matrix,
+            Operation::Multiply(_) | Operation::Wgmma { .. } => Class::Matrix,
             Operation::CopyAsync { .. } | Operation::CommitAsync | Operation::WaitAsync(_) => Class::AsyncCopy,
             Operation::BulkLoad { .. }
             | Operation::BulkSend { .. }

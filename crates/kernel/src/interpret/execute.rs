@@ -62,9 +62,9 @@ impl Machine<'_> {
                     warp.sums.written(output.index());
                 }
             }
-            Operation::MultiplyGroup { factors, columns, a, b, adds } => {
+            Operation::Wgmma { operands, columns, a, b, adds } => {
                 self.whole_warp(warp, place)?;
-                self.multiply_group(warp, place, instruction, (*factors, *columns, *adds), (a.as_ref(), b))?;
+                self.multiply_group(warp, place, instruction, (*operands, *columns, *adds), (a.as_ref(), b))?;
             }
             Operation::FenceRegisters => warp.sums.fence(),
             Operation::CommitMultiply => warp.sums.commit(),

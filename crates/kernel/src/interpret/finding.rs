@@ -297,7 +297,7 @@ pub enum Defect {
         /// How many registers are free.
         free: u32,
     },
-    /// E1039: bytes of a factor of a wgmma, which a bulk load left with another swizzle than that
+    /// E1039: bytes of an operand of a wgmma, which a bulk load left with another swizzle than that
     /// of the matrix descriptor.
     Permuted {
         /// The bytes.

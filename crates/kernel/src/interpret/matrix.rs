@@ -57,7 +57,7 @@ fn each_sum(values: usize, mut each: impl FnMut(usize, usize, usize, usize)) {
 /// Hands over each place of A or B that a register of 32 bits holds `packed` to: register, lane,
 /// which of the packed values, the place along the rows of A or the columns of B, and the place
 /// along K.
-fn each_factor(registers: usize, packed: usize, mut each: impl FnMut(usize, usize, usize, usize, usize)) {
+fn each_operand(registers: usize, packed: usize, mut each: impl FnMut(usize, usize, usize, usize, usize)) {
     for register in 0..registers {
         // Four registers of A: two halves of the rows, then the second half of K. Two registers of
         // B: the halves of K.
@@ -85,13 +85,13 @@ fn accumulate(matrix: Matrix, a: &[&Lanes], b: &[&Lanes], sums: &mut [[f32; COLU
         _ => from_f16(bits >> (16 * part) & 0xffff),
     };
     let mut rows = [[0.0; DEPTH]; ROWS];
-    each_factor(4, packed, |register, lane, part, row, k| rows[row][k] = value(a[register][lane], part));
+    each_operand(4, packed, |register, lane, part, row, k| rows[row][k] = value(a[register][lane], part));
     let mut columns = [[0.0; COLUMNS]; DEPTH];
-    each_factor(2, packed, |register, lane, part, column, k| columns[k][column] = value(b[register][lane], part));
+    each_operand(2, packed, |register, lane, part, column, k| columns[k][column] = value(b[register][lane], part));
     for (sums, row) in sums.iter_mut().zip(&rows) {
-        for (factor, column) in row.iter().zip(&columns).take(depth) {
+        for (operand, column) in row.iter().zip(&columns).take(depth) {
             for (sum, other) in sums.iter_mut().zip(column) {
-                *sum += factor * other;
+                *sum += operand * other;
             }
         }
     }
@@ -103,9 +103,9 @@ fn integers(sign: bool, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes
         if sign { i32::from(byte as i8) } else { i32::from(byte) }
     };
     let mut rows = [[0; DEPTH]; ROWS];
-    each_factor(4, 4, |register, lane, part, row, k| rows[row][k] = value(a[register][lane], part));
+    each_operand(4, 4, |register, lane, part, row, k| rows[row][k] = value(a[register][lane], part));
     let mut columns = [[0; DEPTH]; COLUMNS];
-    each_factor(2, 4, |register, lane, part, column, k| columns[column][k] = value(b[register][lane], part));
+    each_operand(2, 4, |register, lane, part, column, k| columns[column][k] = value(b[register][lane], part));
     each_sum(4, |register, lane, row, column| {
         let products = rows[row].iter().zip(&columns[column]).map(|(a, b)| a * b);
         let sum = products.fold(c[register][lane] as i32, i32::wrapping_add);

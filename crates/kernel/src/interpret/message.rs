@@ -287,7 +287,7 @@ impl fmt::Display for Defect {
                     first + 3
                 )?;
                 let [a, b, c, d] = products;
-                write!(f, "they have executed {a}, {b}, {c} and {d}, or factors that begin elsewhere")
+                write!(f, "they have executed {a}, {b}, {c} and {d}, or operands that begin elsewhere")
             }
         }
     }

@@ -1,15 +1,15 @@
 //! wgmma products.
 //!
-//! Law: from where a product is issued until its warp has waited for its group, its factors may be
+//! Law: from where a product is issued until its warp has waited for its group, its operands may be
 //! read and its sums written at any moment. Memory says so with an agent of the warp (`clock.rs`):
-//! a factor that is replaced in between is a race. Registers say so themselves: a sum that is read
-//! in between is a defect, and so is a product that adds to a register written since the last fence
-//! for registers, and what writes a register from which a product under way reads its rows of A.
-//! Values are those of the moment at which a product is issued.
+//! an operand that is replaced in between is a race. Registers say so themselves: a sum that is
+//! read in between is a defect, and so is a product that adds to a register written since the last
+//! fence for registers, and what writes a register from which a product under way reads its rows of
+//! A. Values are those of the moment at which a product is issued.
 //!
 //! A warp reads the 16 rows of A whose sums it has, and all of B. That four warps execute a product
 //! together is checked at the end of the block: each must have issued the same products, whose
-//! factors begin at the same bytes.
+//! operands begin at the same bytes.
 
 use std::collections::HashMap;
 
@@ -27,8 +27,8 @@ use tilewright_atoms::SwizzleMode;
 
 use crate::program::Instruction;
 use crate::program::WARP_LANES;
-use crate::program::group::{Described, GroupFactors};
-use crate::program::operation::{FACTOR_REGISTERS, Operation};
+use crate::program::operation::{OPERAND_REGISTERS, Operation};
+use crate::program::wgmma::{Described, WgmmaOperands};
 
 /// Rows of A that a warp has.
 const ROWS: i64 = 16;
@@ -107,8 +107,8 @@ impl Machine<'_> {
         // Products under way are added to one after the other; A in registers is read like any
         // number.
         let inputs = match instruction.operation {
-            Operation::MultiplyGroup { a: None, .. } => &instruction.inputs[..FACTOR_REGISTERS],
-            Operation::MultiplyGroup { .. } => &[],
+            Operation::Wgmma { a: None, .. } => &instruction.inputs[..OPERAND_REGISTERS],
+            Operation::Wgmma { .. } => &[],
             _ => &instruction.inputs[..],
         };
         let mut read = inputs.iter().chain(&instruction.guard);
@@ -123,11 +123,11 @@ impl Machine<'_> {
         warp: &mut Warp,
         place: usize,
         instruction: &Instruction,
-        (factors, columns, adds): (GroupFactors, u32, bool),
+        (operands, columns, adds): (WgmmaOperands, u32, bool),
         (a, b): (Option<&Described>, &Described),
     ) -> Result<(), Stop> {
         let owner = warp.thread(0);
-        let mut input = if a.is_none() { FACTOR_REGISTERS } else { 0 };
+        let mut input = if a.is_none() { OPERAND_REGISTERS } else { 0 };
         let starts = self.starts(warp, place, instruction, [a, Some(b)], &mut input)?;
         let sums = &instruction.inputs[input..];
         // Registers that something else wrote need a fence, and the first product needs one anyway.
@@ -140,31 +140,31 @@ impl Machine<'_> {
         let rows = ROWS * (warp.local as i64 % 4);
         let mut values: [Vec<f32>; 2] = Default::default();
         let parts = [(a, rows, ROWS), (Some(b), 0, i64::from(columns))];
-        for (at, (factor, first, count)) in parts.into_iter().enumerate() {
-            values[at] = match factor {
-                Some(factor) => {
-                    self.touch_factor(
+        for (at, (operand, first, count)) in parts.into_iter().enumerate() {
+            values[at] = match operand {
+                Some(operand) => {
+                    self.touch_operand(
                         Actor { place, thread: owner },
-                        factor,
-                        factors,
+                        operand,
+                        operands,
                         starts[at],
                         (first, count),
                         group,
                     )?;
-                    self.factor(warp.rank, factor, factors, starts[at], (first, count))
+                    self.operand(warp.rank, operand, operands, starts[at], (first, count))
                 }
                 None => {
-                    let registers = &instruction.inputs[..FACTOR_REGISTERS];
+                    let registers = &instruction.inputs[..OPERAND_REGISTERS];
                     for register in registers {
                         warp.sums.read.insert(register.index(), (group, place));
                     }
-                    held(factors, &[0, 1, 2, 3].map(|at| &warp.registers[registers[at].index()]))
+                    held(operands, &[0, 1, 2, 3].map(|at| &warp.registers[registers[at].index()]))
                 }
             };
         }
         for (number, (from, to)) in sums.iter().zip(&instruction.outputs).enumerate() {
             warp.registers[to.index()] = if adds { warp.registers[from.index()] } else { [0; WARP_LANES] };
-            add_products(factors, &values, number, &mut warp.registers[to.index()]);
+            add_products(operands, &values, number, &mut warp.registers[to.index()]);
             warp.sums.pending.insert(to.index(), (group, place));
         }
         Ok(())
@@ -177,14 +177,14 @@ impl Machine<'_> {
         warp: &Warp,
         place: usize,
         instruction: &Instruction,
-        factors: [Option<&Described>; 2],
+        operands: [Option<&Described>; 2],
         input: &mut usize,
     ) -> Result<[i64; 2], Stop> {
         let mut starts = [0; 2];
-        for (start, factor) in starts.iter_mut().zip(factors) {
-            let Some(factor) = factor else { continue };
-            let lanes = addresses(warp, instruction, &factor.access, false, input);
-            *start = lanes[0] + i64::from(self.program.buffer(factor.access.buffer).start);
+        for (start, operand) in starts.iter_mut().zip(operands) {
+            let Some(operand) = operand else { continue };
+            let lanes = addresses(warp, instruction, &operand.access, false, input);
+            *start = lanes[0] + i64::from(self.program.buffer(operand.access.buffer).start);
             if lanes.iter().any(|lane| *lane != lanes[0]) {
                 let products = self.block.products.iter().map(|own| own.len() as u64).max().unwrap_or(0);
                 let first = warp.local as u32 / 4 * 4;
@@ -195,35 +195,35 @@ impl Machine<'_> {
         Ok(starts)
     }
 
-    /// Records that a product reads the rows of a factor.
-    fn touch_factor(
+    /// Records that a product reads the rows of an operand.
+    fn touch_operand(
         &mut self,
         by: Actor,
-        factor: &Described,
-        factors: GroupFactors,
+        operand: &Described,
+        operands: WgmmaOperands,
         start: i64,
         (first, count): (i64, i64),
         group: u32,
     ) -> Result<(), Stop> {
-        let bytes = i64::from(factors.bytes());
-        let memory = self.own(factor.access.buffer, by.thread);
+        let bytes = i64::from(operands.bytes());
+        let memory = self.own(operand.access.buffer, by.thread);
         let begin = i64::from(self.program.buffer(memory.buffer).start);
         let event = self.block.clocks.background(by.thread, Work::Multiply, group, by.place);
         let unit = UNIT / bytes;
         let rows = count * DEPTH / bytes / unit;
         for number in 0..rows {
             // Units lie along K or along the other dimension, as neighbours do.
-            let [mn, k] = match factor.major {
+            let [mn, k] = match operand.major {
                 tilewright_atoms::Major::K => [first + number / 2, number % 2 * unit],
                 tilewright_atoms::Major::MN => [first + number % (count / unit) * unit, number / (count / unit)],
             };
-            let at = factor.byte(start, bytes, [mn, k]) - begin;
+            let at = operand.byte(start, bytes, [mn, k]) - begin;
             let span = Span { memory, address: at, bytes: UNIT as u64 };
             if !self.inside(by, &span, UNIT as u32)? {
                 return Err(Stop);
             }
             self.fenced(by, span)?;
-            self.same_swizzle(by, span, factor.mode)?;
+            self.same_swizzle(by, span, operand.mode)?;
             self.touch(&Touch { by, span, kind: AccessKind::Read, event })?;
         }
         Ok(())
@@ -247,24 +247,24 @@ impl Machine<'_> {
         self.report_by(by, Defect::Permuted { place, before, wrote, reads })
     }
 
-    /// The numbers of the rows of a factor, K fastest.
-    fn factor(
+    /// The numbers of the rows of an operand, K fastest.
+    fn operand(
         &self,
         rank: usize,
-        factor: &Described,
-        factors: GroupFactors,
+        operand: &Described,
+        operands: WgmmaOperands,
         start: i64,
         (first, count): (i64, i64),
     ) -> Vec<f32> {
-        let (bytes, depth) = (i64::from(factors.bytes()), i64::from(factors.depth()));
+        let (bytes, depth) = (i64::from(operands.bytes()), i64::from(operands.depth()));
         let shared = &self.block.shared[rank * self.setup.shared_bytes..];
         let mut values = Vec::with_capacity((count * depth) as usize);
         for mn in first..first + count {
             for k in 0..depth {
-                let at = factor.byte(start, bytes, [mn, k]) as usize;
+                let at = operand.byte(start, bytes, [mn, k]) as usize;
                 let bits = &shared[at..at + bytes as usize];
                 let bits = bits.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
-                values.push(value(factors, bits));
+                values.push(value(operands, bits));
             }
         }
         values
@@ -313,28 +313,28 @@ impl Machine<'_> {
     }
 }
 
-/// The number that the bits of a factor are.
-fn value(factors: GroupFactors, bits: u64) -> f32 {
-    match factors {
-        GroupFactors::F16 => from_f16(bits),
-        GroupFactors::Bf16 => from_bf16(bits),
-        GroupFactors::Tf32 => f32::from_bits(bits as u32 & 0xffff_e000),
-        GroupFactors::E4M3 => from_e4m3(bits as u8),
-        GroupFactors::E5M2 => from_e5m2(bits as u8),
-        GroupFactors::I8 => f32::from(bits as u8 as i8),
-        GroupFactors::U8 => f32::from(bits as u8),
+/// The number that the bits of an operand are.
+fn value(operands: WgmmaOperands, bits: u64) -> f32 {
+    match operands {
+        WgmmaOperands::F16 => from_f16(bits),
+        WgmmaOperands::Bf16 => from_bf16(bits),
+        WgmmaOperands::Tf32 => f32::from_bits(bits as u32 & 0xffff_e000),
+        WgmmaOperands::E4M3 => from_e4m3(bits as u8),
+        WgmmaOperands::E5M2 => from_e5m2(bits as u8),
+        WgmmaOperands::I8 => f32::from(bits as u8 as i8),
+        WgmmaOperands::U8 => f32::from(bits as u8),
     }
 }
 
 /// Adds the products of the rows of A that a warp has with all of B to a register of sums, by its
 /// number.
-fn add_products(factors: GroupFactors, [a, b]: &[Vec<f32>; 2], number: usize, sums: &mut Lanes) {
-    let depth = factors.depth() as usize;
+fn add_products(operands: WgmmaOperands, [a, b]: &[Vec<f32>; 2], number: usize, sums: &mut Lanes) {
+    let depth = operands.depth() as usize;
     for (lane, sum) in sums.iter_mut().enumerate() {
         let row = lane / 4 + 8 * (number / 2 % 2);
         let column = number / 4 * 8 + lane % 4 * 2 + number % 2;
         let terms = a[row * depth..][..depth].iter().zip(&b[column * depth..][..depth]);
-        let bits = if factors.is_integer() {
+        let bits = if operands.is_integer() {
             // Products of bytes are exact in f32, and sums go round.
             terms.fold(*sum as u32, |sum, (a, b)| sum.wrapping_add((a * b) as i32 as u32))
         } else {
@@ -347,16 +347,16 @@ fn add_products(factors: GroupFactors, [a, b]: &[Vec<f32>; 2], number: usize, su
 /// The numbers of the 16 rows that a warp holds in registers, K fastest: lane `4g + t` has of rows
 /// `g` and `g + 8` the values that register `2h` and `2h + 1` hold, from `t` of each half `h` of K
 /// on (PTX ISA, "Register Fragments for wgmma.mma_async").
-fn held(factors: GroupFactors, registers: &[&Lanes; FACTOR_REGISTERS]) -> Vec<f32> {
-    let packed = 4 / factors.bytes() as usize;
-    let depth = factors.depth() as usize;
+fn held(operands: WgmmaOperands, registers: &[&Lanes; OPERAND_REGISTERS]) -> Vec<f32> {
+    let packed = 4 / operands.bytes() as usize;
+    let depth = operands.depth() as usize;
     let mut values = vec![0.0; ROWS as usize * depth];
     for (number, register) in registers.iter().enumerate() {
         for (lane, word) in register.iter().enumerate() {
             let row = lane / 4 + 8 * (number % 2);
             for part in 0..packed {
                 let k = (number / 2 * 4 + lane % 4) * packed + part;
-                values[row * depth + k] = value(factors, word >> (32 / packed * part) & low(32 / packed as u32));
+                values[row * depth + k] = value(operands, word >> (32 / packed * part) & low(32 / packed as u32));
             }
         }
     }

@@ -232,8 +232,8 @@ impl<'p> Readings<'p> {
                 Some(Reading::Elements(element, (32 / element.bits()).max(1)))
             }
             Operation::Multiply(matrix) => Some(of_sums(*matrix)),
-            Operation::MultiplyGroup { factors, .. } => {
-                let sums = if factors.is_integer() { Number::I32 } else { Number::F32 };
+            Operation::Wgmma { operands, .. } => {
+                let sums = if operands.is_integer() { Number::I32 } else { Number::F32 };
                 Some(of_number(sums))
             }
             Operation::Shuffle(_) => input(0),

@@ -297,7 +297,7 @@ fn shifts(program: &Program, code: &Code<'_>) -> (Vec<u32>, u32) {
         for access in instruction.operation.accesses() {
             let bytes = match instruction.operation {
                 Operation::LoadMatrix { .. } | Operation::StoreMatrix { .. } => 16,
-                Operation::MultiplyGroup { .. } => 16,
+                Operation::Wgmma { .. } => 16,
                 Operation::BulkLoad { .. } | Operation::BulkStore { .. } | Operation::BulkSend { .. } => 8,
                 Operation::BarrierInit { .. }
                 | Operation::BarrierArrive { .. }
@@ -331,7 +331,7 @@ fn program_has_background(code: &Code<'_>) -> bool {
                 | Operation::BulkSend { .. }
                 | Operation::RemoteArrive { .. }
                 | Operation::BarrierInit { .. }
-                | Operation::MultiplyGroup { .. }
+                | Operation::Wgmma { .. }
         )
     })
 }

@@ -15,8 +15,8 @@ pub use matrix::Matrix;
 pub(crate) use thread::shuffled;
 pub use thread::{AtomicOperation, Axis, Fence, Shuffle, Special};
 
-use super::group::{Described, GroupFactors};
 use super::memory::{Access, BufferId, MapId};
+use super::wgmma::{Described, WgmmaOperands};
 
 /// What an instruction does. The comment of each says its inputs and outputs, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -137,9 +137,9 @@ pub enum Operation {
     /// (`wgmma`, sm_90a): 64 rows, 16 for each warp, and this many columns. It goes on behind the
     /// threads' backs: A and B are read, and the sums written, until a wait for the group that it
     /// is committed to. a address? or its four registers, b address?, sums.. -> sums..
-    MultiplyGroup {
+    Wgmma {
         /// The types of A and B.
-        factors: GroupFactors,
+        operands: WgmmaOperands,
         /// Columns: a multiple of 8, at most 256.
         columns: u32,
         /// A, 64 rows in shared memory; none where each warp has its 16 rows in registers, as an
@@ -282,7 +282,7 @@ pub enum Operation {
 }
 
 /// Registers of A of a wgmma, where A is in registers.
-pub(crate) const FACTOR_REGISTERS: usize = 4;
+pub(crate) const OPERAND_REGISTERS: usize = 4;
 
 /// The accesses of an operation, the one that is written first, of a reference of either kind.
 macro_rules! accesses {
@@ -303,10 +303,10 @@ macro_rules! accesses {
             | Operation::BarrierWait { access }
             | Operation::BulkStore { from: access, .. } => [Some(access), None, None],
             Operation::CopyAsync { to, from, .. } => [Some(to), Some(from), None],
-            Operation::MultiplyGroup {
-                a: Some(Described { access: a, .. }), b: Described { access: b, .. }, ..
-            } => [Some(a), Some(b), None],
-            Operation::MultiplyGroup { a: None, b: Described { access: b, .. }, .. } => [Some(b), None, None],
+            Operation::Wgmma { a: Some(Described { access: a, .. }), b: Described { access: b, .. }, .. } => {
+                [Some(a), Some(b), None]
+            }
+            Operation::Wgmma { a: None, b: Described { access: b, .. }, .. } => [Some(b), None, None],
             Operation::BulkLoad { to, barrier, .. } => [Some(to), Some(barrier), None],
             Operation::BulkSend { to, barrier, from, .. } => [Some(to), Some(barrier), Some(from)],
             _ => [None, None, None],
@@ -376,7 +376,7 @@ impl Operation {
             | Operation::WaitAsync(_)
             | Operation::StoreMatrix { .. }
             | Operation::Move
-            | Operation::MultiplyGroup { .. }
+            | Operation::Wgmma { .. }
             | Operation::FenceRegisters
             | Operation::CommitMultiply
             | Operation::WaitMultiply(_)
@@ -407,8 +407,10 @@ impl Operation {
 
     /// Where the sums of a wgmma begin among its inputs; none for other operations.
     pub(crate) fn first_sum(&self) -> Option<usize> {
-        let Operation::MultiplyGroup { a, b, .. } = self else { return None };
-        Some(a.as_ref().map_or(FACTOR_REGISTERS, |a| usize::from(a.access.addressed)) + usize::from(b.access.addressed))
+        let Operation::Wgmma { a, b, .. } = self else { return None };
+        Some(
+            a.as_ref().map_or(OPERAND_REGISTERS, |a| usize::from(a.access.addressed)) + usize::from(b.access.addressed),
+        )
     }
 
     /// The accesses to memory, the one that is written first.

@@ -14,7 +14,7 @@ impl Instruction {
         let hopper = |what| Some((Target::Sm90a, what));
         match &self.operation {
             Operation::Special(Special::ClusterRank) => hopper("a cluster"),
-            Operation::MultiplyGroup { .. }
+            Operation::Wgmma { .. }
             | Operation::FenceRegisters
             | Operation::CommitMultiply
             | Operation::WaitMultiply(_) => hopper("wgmma"),

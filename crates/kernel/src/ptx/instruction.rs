@@ -147,8 +147,8 @@ impl Writer<'_> {
                     self.assign(*output, *input);
                 }
             }
-            Operation::MultiplyGroup { factors, columns, a, b, adds } => {
-                self.multiply_group(instruction, (*factors, *columns), (a.as_ref(), b), *adds);
+            Operation::Wgmma { operands, columns, a, b, adds } => {
+                self.multiply_group(instruction, (*operands, *columns), (a.as_ref(), b), *adds);
             }
             Operation::FenceRegisters => self.line("wgmma.fence.sync.aligned;"),
             Operation::CommitMultiply => self.line("wgmma.commit_group.sync.aligned;"),

@@ -172,7 +172,7 @@ fn check(program: &Program, steps: &[Step], uses: &Uses, place: &mut Place) -> R
             Step::Instruction(instruction) => {
                 let at = place.next();
                 let Some(first) = instruction.operation.first_sum() else { continue };
-                let anew = matches!(instruction.operation, Operation::MultiplyGroup { adds: false, .. });
+                let anew = matches!(instruction.operation, Operation::Wgmma { adds: false, .. });
                 // What begins anew is read last by the product, and written in the same iteration.
                 let over = |sum: &Register| {
                     anew && uses.last.get(sum) == Some(&at) && uses.home[sum.index()] == place.iterations

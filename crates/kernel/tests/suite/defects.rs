@@ -223,7 +223,7 @@ fn each_classic_defect_is_found_and_named() {
             &["E1039"],
             "the swizzle of 64 bytes, and they were written with the swizzle of 128 bytes",
             Box::new(|instruction| {
-                if let Operation::MultiplyGroup { b, .. } = &mut instruction.operation {
+                if let Operation::Wgmma { b, .. } = &mut instruction.operation {
                     b.mode = SwizzleMode::Bytes64;
                 }
                 Now::Stays
@@ -234,7 +234,7 @@ fn each_classic_defect_is_found_and_named() {
             &["E1039"],
             "no swizzle, and they were written with the swizzle of 128 bytes",
             Box::new(|instruction| {
-                if let Operation::MultiplyGroup { b, .. } = &mut instruction.operation {
+                if let Operation::Wgmma { b, .. } = &mut instruction.operation {
                     b.mode = SwizzleMode::None;
                 }
                 Now::Stays
@@ -245,7 +245,7 @@ fn each_classic_defect_is_found_and_named() {
             &["E1039"],
             "the swizzle of 32 bytes, and they were written with the swizzle of 128 bytes",
             Box::new(|instruction| {
-                if let Operation::MultiplyGroup { a: Some(a), b, .. } = &mut instruction.operation {
+                if let Operation::Wgmma { a: Some(a), b, .. } = &mut instruction.operation {
                     (a.mode, b.mode) = (SwizzleMode::Bytes32, SwizzleMode::Bytes32);
                 }
                 Now::Stays

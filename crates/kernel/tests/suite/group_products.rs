@@ -1,5 +1,5 @@
-//! Products of four warps: right for every way in which their factors may lie in shared memory, and
-//! each step that is missing is found.
+//! Products of four warps: right for every way in which their operands may lie in shared memory,
+//! and each step that is missing is found.
 
 use tilewright_atoms::{Major, MmaAtom, Operand, SwizzleMode, TiledMma};
 use tilewright_kernel::interpret::{CheckError, Interpreter, check};
@@ -11,7 +11,7 @@ use tilewright_layout::{Slot, Tree};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Defect {
     None,
-    /// The fence of those who stored the factors.
+    /// The fence of those who stored the operands.
     Fence,
     /// The barrier between those who store and those who multiply.
     Barrier,
@@ -19,13 +19,13 @@ enum Defect {
     Wait,
     /// The wait leaves one product under way.
     Early,
-    /// The factors are replaced before the product is waited for.
+    /// The operands are replaced before the product is waited for.
     Replaced,
     /// A condition keeps a warp out.
     Split,
 }
 
-/// One block: both factors to shared memory by ordinary stores, `steps` instructions along K, the
+/// One block: both operands to shared memory by ordinary stores, `steps` instructions along K, the
 /// sums to global memory.
 struct Case {
     element: Element,
@@ -187,7 +187,7 @@ fn case(
 
 /// Every pair of swizzle and major, several steps along K, and one and two groups of warps.
 #[test]
-fn factors_lie_in_every_way() {
+fn operands_lie_in_every_way() {
     for major in [Major::K, Major::MN] {
         for mode in SwizzleMode::ALL {
             for other in

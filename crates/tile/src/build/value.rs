@@ -247,8 +247,8 @@ impl<'t> Value<'t> {
     }
 
     /// The same tile, given by the instruction of this name, where it is a product or a load: by
-    /// which matrix instruction factors are multiplied, how many bits a thread reads at once, or by
-    /// which copies a factor comes to shared memory.
+    /// which matrix instruction operands are multiplied, how many bits a thread reads at once, or
+    /// by which copies an operand comes to shared memory.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program};

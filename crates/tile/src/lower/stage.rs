@@ -136,7 +136,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(())
     }
 
-    /// Reads the factors of an iteration from their stages.
+    /// Reads the operands of an iteration from their stages.
     fn take(&mut self, rings: &[Ring<'k>], stage: &Expr) -> Result<(), KernelError> {
         for ring in rings {
             let fragments = self.fragments(ring, stage)?;
@@ -152,7 +152,7 @@ impl<'k> Lowering<'k, '_> {
         let left = tiling.a == *held;
         let shape = &self.placed.program.type_of(ring.value).shape;
         let (rows, depth) = if left { (shape[0], shape[1]) } else { (shape[1], shape[0]) };
-        // Instructions have the rows of both factors first, and K behind.
+        // Instructions have the rows of both operands first, and K behind.
         let Operation::Stage { modes, .. } = self.stage_of(ring.value)? else { return Err(over()) };
         let along = if left { modes } else { [modes[1], modes[0]] };
         let tile = ring.ring.slice(staged(stage)?)?;
@@ -188,7 +188,7 @@ impl<'k> Lowering<'k, '_> {
         find(&self.placed.program.body, value).ok_or_else(over)
     }
 
-    /// A factor outside of loops: copied, waited for and read.
+    /// An operand outside of loops: copied, waited for and read.
     pub(super) fn staged_at_once(&mut self, statement: &Statement) -> Result<(), KernelError> {
         let rings = self.rings(std::iter::once(statement), 1)?;
         self.fetch(&rings, None, &Expr::from(0))?;
@@ -211,7 +211,8 @@ impl<'k> Lowering<'k, '_> {
         Ok(rings)
     }
 
-    /// The beginning of an iteration: its factors are there, and copies of a later iteration begin.
+    /// The beginning of an iteration: its operands are there, and copies of a later iteration
+    /// begin.
     pub(super) fn iteration_rings(
         &mut self,
         own: &Loop,

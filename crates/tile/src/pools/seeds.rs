@@ -1,7 +1,7 @@
 //! The layouts that something asks for.
 //!
 //! Law: a tile of a tensor is asked for by lanes that lie side by side in memory, the sums and the
-//! factors of a product by its instructions, and a value as its author says.
+//! operands of a product by its instructions, and a value as its author says.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -139,7 +139,7 @@ impl Seeds<'_> {
         Ok(())
     }
 
-    /// A product, and its factors.
+    /// A product, and its operands.
     fn product(
         &self,
         pools: &mut Pools,

@@ -216,7 +216,7 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
             let element = source.element;
             if !is_multiplied(element) {
                 let wanted = "f16, bf16, e4m3 or e5m2";
-                return Err(Reason::Element { operation: "a factor".to_string(), element, wanted });
+                return Err(Reason::Element { operation: "an operand".to_string(), element, wanted });
             }
             let matrix = [shape[*rows], shape[*columns]];
             if rows == columns || shape.iter().product::<i64>() != matrix[0] * matrix[1] {
@@ -428,17 +428,16 @@ fn dot(types: &[&Type]) -> Result<Type, Reason> {
     }
     float("the sums of a product", c.element)?;
     let ([m, k], [depth, n]) = (a.shape.as_slice(), b.shape.as_slice()) else {
-        return Err(mismatch("the left factor", &a.shape, &[16, 16]));
+        return Err(mismatch("the A operand", &a.shape, &[16, 16]));
     };
     if k != depth {
-        return Err(mismatch("the right factor", &b.shape, &[*k, *n]));
+        return Err(mismatch("the B operand", &b.shape, &[*k, *n]));
     }
     if c.shape != [*m, *n] {
         return Err(mismatch("the sum", &c.shape, &[*m, *n]));
     }
     let depth = crate::matrix::depth(a.element);
-    for (what, shape, least) in [("the left factor", &a.shape, [16, depth]), ("the right factor", &b.shape, [depth, 8])]
-    {
+    for (what, shape, least) in [("the A operand", &a.shape, [16, depth]), ("the B operand", &b.shape, [depth, 8])] {
         if shape.iter().zip(least).any(|(extent, least)| *extent < least) {
             let wanted = format!("one of at least {}, which an instruction takes,", crate::error::shape_text(&least));
             return Err(Reason::Shape { what: what.to_string(), shape: shape.clone(), wanted });

@@ -63,7 +63,7 @@ pub(super) fn overlap(program: &Program, own: &Loop) -> Option<Overlap> {
     }
     let mut behind = reach(&[own.parameters[sums]]);
     behind.remove(late);
-    // The factor is rounded when the registers of the one before are free.
+    // The operand is rounded when the registers of the one before are free.
     let factor = given[late].1[0];
     if let Some((Operation::To(_), _)) = given.get(&factor) {
         let others = order.iter().filter(|value| *value != late).flat_map(|value| given[value].1);

@@ -182,11 +182,11 @@ impl Assembler {
         self.one(Operation::Binary(operation, Number::I32), &[a, b], Width::Bits32)
     }
 
-    /// `a * factor + term`.
+    /// `a * operand + term`.
     #[track_caller]
-    pub(crate) fn scaled(&mut self, a: Register, factor: i64, term: i64) -> Register {
-        let (factor, term) = (self.constant(factor), self.constant(term));
-        self.one(Operation::MultiplyAdd(Number::I32), &[a, factor, term], Width::Bits32)
+    pub(crate) fn scaled(&mut self, a: Register, operand: i64, term: i64) -> Register {
+        let (operand, term) = (self.constant(operand), self.constant(term));
+        self.one(Operation::MultiplyAdd(Number::I32), &[a, operand, term], Width::Bits32)
     }
 
     /// 32 bits as an address in global memory.

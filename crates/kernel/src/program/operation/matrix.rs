@@ -1,6 +1,6 @@
 //! The matrix instructions of one warp.
 
-/// The types of factors and sums of a matrix instruction of one warp (`mma.sync`).
+/// The types of operands and sums of a matrix instruction of one warp (`mma.sync`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Matrix {
     /// m16n8k16, f16 times f16, sums in f32.

@@ -185,15 +185,15 @@ impl Checker<'_> {
                 exactly(&vec![width; a + b + c], &vec![width; c])
             }
             Operation::Move => !inputs.is_empty() && inputs == outputs,
-            Operation::MultiplyGroup { factors, columns, a, b, .. } => {
+            Operation::Wgmma { operands, columns, a, b, .. } => {
                 let first = match a {
                     Some(a) => self.object(&a.access)?,
-                    None => vec![Bits32; crate::program::operation::FACTOR_REGISTERS],
+                    None => vec![Bits32; crate::program::operation::OPERAND_REGISTERS],
                 };
                 let addresses = [first, self.object(&b.access)?].concat();
                 let sums = vec![Bits32; *columns as usize / 2];
-                let turned = a.iter().chain([b]).any(|factor| factor.major == Major::MN) && factors.bytes() != 2;
-                let possible = factors.has(*columns) && !turned;
+                let turned = a.iter().chain([b]).any(|operand| operand.major == Major::MN) && operands.bytes() != 2;
+                let possible = operands.has(*columns) && !turned;
                 possible && exactly(&[addresses, sums.clone()].concat(), &sums)
             }
             Operation::BarrierInit { access, count } => {

@@ -142,7 +142,7 @@ impl<'k> Lowering<'k, '_> {
         }
     }
 
-    /// Whether the columns of a right factor change places in shared memory.
+    /// Whether the columns of a B operand change places in shared memory.
     fn is_crossed(&self, value: ValueId) -> bool {
         fn products(body: &[Statement], value: ValueId, found: &mut Vec<ValueId>) {
             for statement in body {
@@ -179,7 +179,7 @@ impl<'k> Lowering<'k, '_> {
 }
 
 /// From the coordinates of a tile, its modes in the order of the tensor, to those at which its
-/// elements lie where its columns are crossed: columns of the factor, which are rows of memory.
+/// elements lie where its columns are crossed: columns of the operand, which are rows of memory.
 fn crossed(own: &Brought) -> Result<Layout, KernelError> {
     let kept = own.kept();
     let [first, second] = kept.map(|mode| own.shape[mode]);

@@ -1,6 +1,6 @@
 //! Products of warpgroups.
 //!
-//! Law: a product is issued when its factors have come, and its stages are released when it is
+//! Law: a product is issued when its operands have come, and its stages are released when it is
 //! over. A stage of a body in which no product takes it is held for the loops behind, until the
 //! last of these.
 
@@ -42,7 +42,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(format!("((2,2,{}),{rows},{})", tiling.beside / 8, shape[1] / tiling.beside))
     }
 
-    /// A factor in shared memory, its rows before K.
+    /// An operand in shared memory, its rows before K.
     fn factor(&self, value: ValueId, left: bool, stage: &Stage<'k>) -> Result<View<'k>, KernelError> {
         let groups = self.by_groups()?;
         let (ring, part) = groups.plan.of.get(&value).copied().ok_or_else(over)?;
@@ -63,7 +63,7 @@ impl<'k> Lowering<'k, '_> {
         Ok((fragment, true))
     }
 
-    /// A factor in registers, as the instruction takes it.
+    /// An operand in registers, as the instruction takes it.
     pub(super) fn rows_of(&self, result: ValueId, value: ValueId) -> Result<Fragment<'k>, KernelError> {
         let program = &self.placed.program;
         let shape = &program.type_of(value).shape;
@@ -78,7 +78,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(fragment)
     }
 
-    /// Waits until the factors of a product have come.
+    /// Waits until the operands of a product have come.
     pub(super) fn await_factors(&self, operands: &[ValueId]) -> Result<(), KernelError> {
         let groups = self.by_groups()?;
         let mut rings: Vec<usize> =
@@ -88,7 +88,7 @@ impl<'k> Lowering<'k, '_> {
         new.into_iter().try_for_each(|ring| groups.cursors[ring].stage()?.wait())
     }
 
-    /// Sets a product off whose factors have come: A in registers where it is given.
+    /// Sets a product off whose operands have come: A in registers where it is given.
     pub(super) fn set_off(
         &self,
         result: ValueId,

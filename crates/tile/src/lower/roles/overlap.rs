@@ -175,7 +175,7 @@ impl<'k> Lowering<'k, '_> {
     }
 
     /// What an iteration hands on: its values, the sums of its last product as far as they are, and
-    /// the factor of that product.
+    /// the operand of that product.
     fn hand_on(
         &self,
         own: &Loop,

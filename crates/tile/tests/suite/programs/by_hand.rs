@@ -72,12 +72,12 @@ fn products_are_those_of_the_instruction_that_is_named() {
 }
 
 #[test]
-fn factors_come_as_they_are_named() {
+fn operands_come_as_they_are_named() {
     let read = "UniversalCopy<uint64_t>";
     let threads = "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>";
     let engine = "SM90_TMA_LOAD";
     let copied = agrees(&product([64, 64], [read, threads, ""]), Target::Sm80);
-    // One factor goes to registers at once, and the other one through shared memory.
+    // One operand goes to registers at once, and the other one through shared memory.
     assert!(copied.contains("cp.async") && copied.contains("ld.global.v2.b32") && !copied.contains("ld.global.v4"));
     let by_threads = agrees(&product([64, 64], [threads, threads, ""]), Target::Sm90a);
     assert!(by_threads.contains("cp.async.cg") && !by_threads.contains("cp.async.bulk"));
@@ -105,8 +105,8 @@ fn what_cannot_be_given_so_is_refused() {
             "E1212",
             "another atom",
         ),
-        (product([64, 64], ["", "", "SM80_16x8x16_F32F16F16F32_TN"]), "E1212", "factors of bf16"),
-        (product([64, 64], ["", "", "SM80_16x8x8_F32BF16BF16F32_TN"]), "E1212", "factors of bf16"),
+        (product([64, 64], ["", "", "SM80_16x8x16_F32F16F16F32_TN"]), "E1212", "operands of bf16"),
+        (product([64, 64], ["", "", "SM80_16x8x8_F32BF16BF16F32_TN"]), "E1212", "operands of bf16"),
     ];
     for (text, code, words) in cases {
         let error = refused(&text, Target::Sm80);

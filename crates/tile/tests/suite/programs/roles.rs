@@ -219,7 +219,7 @@ fn groups_attend() {
     }
 }
 
-/// The text of [`attention`] with factors of e4m3, values in columns, and powers up to 256, of
+/// The text of [`attention`] with operands of e4m3, values in columns, and powers up to 256, of
 /// which e4m3 has more than of those up to 1.
 fn narrow(text: &str, head: usize) -> String {
     let columns = format!("v: bf16 (S,{head},H):({head},1,{head}*S)");
@@ -267,7 +267,7 @@ fn groups_attend_in_eight_bits() {
         let text = narrow(&attention(head, keys, order), head);
         let roles = agrees(&text, &case, &wanted, most);
         assert!(most < 1.0 / 8.0 && says(&roles, "wgmma") && says(&roles, "overlaps the next iteration"));
-        // The powers are a factor where they are: no lane gives any to another, but sums of rows.
+        // The powers are an operand where they are: no lane gives any to another, but sums of rows.
         let compiled = text.parse::<Program>().unwrap().compile_for(&Machine::of_target(Target::Sm90a)).unwrap();
         assert!(compiled.explain().unwrap().conversions.iter().all(|own| own.instructions == 0), "{head}");
     }
@@ -307,7 +307,7 @@ tile twice {
     for keys in ["32", "64", "128"] {
         let roles = agrees(&text.replace("KEYS", keys), &case, &wanted, 0.0);
         assert!(says(&roles, "wgmma"), "{roles:?}");
-        // By single warps as well, which read their factors themselves.
+        // By single warps as well, which read their operands themselves.
         let program: Program = text.replace("KEYS", keys).parse().unwrap();
         let found = kernel(&program.compile().unwrap(), &case, "d");
         assert_eq!(found, wanted, "{keys}");
@@ -461,8 +461,8 @@ fn what_does_not_fit_is_said() {
     assert!(program.compile().unwrap().explain().unwrap().roles.is_empty());
 }
 
-/// Programs by chance: tiles, orders of the factors, types, what is made of the sums, and whether a
-/// product of computed factors follows. All numbers are small integers, so all sums are exact.
+/// Programs by chance: tiles, orders of the operands, types, what is made of the sums, and whether
+/// a product of computed operands follows. All numbers are small integers, so all sums are exact.
 #[test]
 fn programs_by_chance_agree() {
     let rounds = std::env::var("TILEWRIGHT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
@@ -504,7 +504,7 @@ tile chance {{
             made.replace("M_", &m.to_string()).replace("N_", &n.to_string())
         );
         if second {
-            // A factor that was computed, times a part of B.
+            // An operand that was computed, times a part of B.
             text += &format!(
                 "    small = {element}(min(made, 4))
     again = load(b, ({n},{n}), (0, 0))

@@ -1,4 +1,4 @@
-//! Factors that an author stages, beside plain loops: tiles of every small shape, fewer elements
+//! Operands that an author stages, beside plain loops: tiles of every small shape, fewer elements
 //! than the block has threads among them, once and iteration by iteration, whichever mode lies side
 //! by side.
 
@@ -13,15 +13,15 @@ fn strides(rows: &str, columns: &str, along_columns: bool) -> String {
 
 fn product([m, n, k]: [i64; 3], warps: i64, turned: bool, along: [bool; 2]) -> String {
     let (of_a, of_b) = (strides("M", "K", along[0]), strides("K", "N", along[1]));
-    let factors = |iteration: &str| {
+    let operands = |iteration: &str| {
         format!(
             "stage(a, ({m},{k}), (block.x, {iteration}), (0,1)), stage(b, ({k},{n}), ({iteration}, block.y), (0,1))"
         )
     };
     let zero = format!("broadcast(f32(0), ({m},{n}))");
     let body = match turned {
-        true => format!("loop k < ceil(K/{k}) with sum = {zero} {{ next dot({}, sum) }} -> sum", factors("k")),
-        false => format!("sum = dot({}, {zero})", factors("0")),
+        true => format!("loop k < ceil(K/{k}) with sum = {zero} {{ next dot({}, sum) }} -> sum", operands("k")),
+        false => format!("sum = dot({}, {zero})", operands("0")),
     };
     format!(
         "

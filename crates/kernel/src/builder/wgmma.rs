@@ -1,10 +1,10 @@
-//! wgmma products, whose factors lie in shared memory, or A in registers (`wgmma`).
+//! wgmma products, whose operands lie in shared memory, or A in registers (`wgmma`).
 //!
 //! Law: as for any product, `D(v,m,n) = C(v,m,n) + sum over k of A(v,m,k) * B(v,n,k)`, k ascending.
-//! What a thread has of a factor by the thread-value layout of the atom is all that its four warps
-//! read; so the part of a tile for a thread is the operand itself, and its layout must be one of
-//! those that a matrix descriptor names ([`MatrixDescriptor::of_layout`]). A step along M, N or K
-//! moves the start of the descriptor.
+//! What a thread has of an operand by the thread-value layout of the atom is all that its four
+//! warps read; so the part of a tile for a thread is the operand itself, and its layout must be one
+//! of those that a matrix descriptor names ([`MatrixDescriptor::of_layout`]). A step along M, N or
+//! K moves the start of the descriptor.
 //!
 //! Sums stay in the registers in which they are, so D and C are one fragment, or there is no C.
 
@@ -20,18 +20,18 @@ use super::fragment::Fragment;
 use super::tensor::{Cuttable, View};
 use crate::element::Element;
 use crate::error::Reason;
-use crate::program::group::{Described, GroupFactors};
 use crate::program::memory::Access;
-use crate::program::operation::{FACTOR_REGISTERS, Operation};
+use crate::program::operation::{OPERAND_REGISTERS, Operation};
 use crate::program::register::{Register, Width};
+use crate::program::wgmma::{Described, WgmmaOperands};
 use crate::program::{Location, Source};
 
 /// Threads of four warps.
 const GROUP: i64 = 128;
 
-/// The types of factors of an atom of four warps, A in shared memory or in registers; none for
+/// The types of operands of an atom of four warps, A in shared memory or in registers; none for
 /// others.
-fn factors_of(atom: &MmaAtom, in_registers: bool) -> Option<GroupFactors> {
+fn operands_of(atom: &MmaAtom, in_registers: bool) -> Option<WgmmaOperands> {
     let types = atom.types();
     let held = if in_registers { "_RS" } else { "_SS" };
     if !atom.name().starts_with("SM90_64x")
@@ -45,13 +45,13 @@ fn factors_of(atom: &MmaAtom, in_registers: bool) -> Option<GroupFactors> {
         return None;
     }
     Some(match types.a {
-        ValueType::S8 => GroupFactors::I8,
-        ValueType::U8 => GroupFactors::U8,
-        ValueType::F16 => GroupFactors::F16,
-        ValueType::BF16 => GroupFactors::Bf16,
-        ValueType::TF32 => GroupFactors::Tf32,
-        ValueType::E4M3 => GroupFactors::E4M3,
-        ValueType::E5M2 => GroupFactors::E5M2,
+        ValueType::S8 => WgmmaOperands::I8,
+        ValueType::U8 => WgmmaOperands::U8,
+        ValueType::F16 => WgmmaOperands::F16,
+        ValueType::BF16 => WgmmaOperands::Bf16,
+        ValueType::TF32 => WgmmaOperands::Tf32,
+        ValueType::E4M3 => WgmmaOperands::E4M3,
+        ValueType::E5M2 => WgmmaOperands::E5M2,
         _ => return None,
     })
 }
@@ -70,8 +70,8 @@ fn holds(element: Element, wanted: ValueType) -> bool {
     )
 }
 
-/// A factor: for each instruction along the two modes, where it begins, in elements.
-struct Factor<'k> {
+/// An operand: for each instruction along the two modes, where it begins, in elements.
+struct GroupOperand<'k> {
     view: View<'k>,
     described: Described,
     starts: Vec<Expr>,
@@ -79,7 +79,7 @@ struct Factor<'k> {
     count: [usize; 2],
 }
 
-/// The first factor: a tile in shared memory, or the rows of each thread.
+/// The first operand: a tile in shared memory, or the rows of each thread.
 pub(super) enum Left<'v, 'k> {
     Tile(&'v View<'k>),
     Rows(&'v Fragment<'k>),
@@ -101,12 +101,12 @@ impl Build {
         let atom = mma.atom();
         let because =
             |because: &str| Reason::Instruction { name: atom.name().to_string(), because: because.to_string() };
-        let Some(factors) = factors_of(atom, matches!(a, Left::Rows(_))) else {
+        let Some(operands) = operands_of(atom, matches!(a, Left::Rows(_))) else {
             return Err(because(
                 "tiles in shared memory are multiplied by wgmma with sums in f32, or i32 of integers: SM90_64xNxK_.._SS, or _RS where A is a fragment",
             ));
         };
-        let sum = if factors.is_integer() { Element::I32 } else { Element::F32 };
+        let sum = if operands.is_integer() { Element::I32 } else { Element::F32 };
         if d.element != sum {
             return Err(Reason::Elements { wanted: sum, given: d.element });
         }
@@ -117,20 +117,20 @@ impl Build {
             |fragment: &Fragment<'_>, mode: usize| fragment.layout.mode(mode).map_or(1, |mode| mode.size() as usize);
         let (tile, [m, k]) = match a {
             Left::Tile(view) => {
-                let factor = self.factor(mma, view, Operand::A, factors)?;
-                let count = factor.count;
-                (Some(factor), count)
+                let operand = self.operand(mma, view, Operand::A, operands)?;
+                let count = operand.count;
+                (Some(operand), count)
             }
             Left::Rows(rows) if holds(rows.element, atom.types().a) => (None, [mode(rows, 1), mode(rows, 2)]),
             Left::Rows(_) => return Err(because("the elements of A are of another type")),
         };
-        let right = self.factor(mma, b, Operand::B, factors)?;
+        let right = self.operand(mma, b, Operand::B, operands)?;
         let n = right.count[0];
         if [mode(d, 1), mode(d, 2)] != [m, n] || right.count[1] != k {
             return Err(Reason::Sizes {
                 left: format!("the sums, {}", d.layout),
                 left_size: format!("({},{})", mode(d, 1), mode(d, 2)),
-                right: "the product of the factors".to_string(),
+                right: "the product of the operands".to_string(),
                 right_size: format!("({m},{n}), over {k} and {} steps", right.count[1]),
             });
         }
@@ -143,20 +143,20 @@ impl Build {
         let mut rows = Vec::new();
         if let Left::Rows(fragment) = a {
             for index in 0..m * k {
-                rows.push(self.core().words_of(fragment, [index % m, index / m], FACTOR_REGISTERS)?);
+                rows.push(self.core().words_of(fragment, [index % m, index / m], OPERAND_REGISTERS)?);
             }
         }
-        self.set_off((tile.as_ref(), &rows), &right, d, (factors, atom.shape()[1] as u32, adds), [m, n, k])
+        self.set_off((tile.as_ref(), &rows), &right, d, (operands, atom.shape()[1] as u32, adds), [m, n, k])
     }
 
     /// Sets off all instructions of a product, A a tile or registers by row and step along K, as a
     /// group.
     fn set_off<'k>(
         &'k self,
-        (tile, rows): (Option<&Factor<'k>>, &[Vec<Register>]),
-        right: &Factor<'k>,
+        (tile, rows): (Option<&GroupOperand<'k>>, &[Vec<Register>]),
+        right: &GroupOperand<'k>,
         d: &Fragment<'k>,
-        (factors, columns, adds): (GroupFactors, u32, bool),
+        (operands, columns, adds): (WgmmaOperands, u32, bool),
         [m, n, k]: [usize; 3],
     ) -> Result<(), Reason> {
         self.core().effect(Operation::FenceRegisters, [], &[], None);
@@ -178,7 +178,7 @@ impl Build {
                     inputs.extend(address.into_iter().chain(sums));
                     // The first step begins anew where nothing is added to.
                     let adds = adds || depth > 0;
-                    let operation = Operation::MultiplyGroup { factors, columns, a, b, adds };
+                    let operation = Operation::Wgmma { operands, columns, a, b, adds };
                     let results = core.effect(operation, inputs, &widths, None);
                     core.set_words_of(d, [row, column], &results)?;
                     core.sums.extend(results);
@@ -214,27 +214,27 @@ impl Build {
         Ok(())
     }
 
-    fn factor<'k>(
+    fn operand<'k>(
         &'k self,
         mma: &TiledMma,
         tile: &View<'k>,
         operand: Operand,
-        factors: GroupFactors,
-    ) -> Result<Factor<'k>, Reason> {
+        operands: WgmmaOperands,
+    ) -> Result<GroupOperand<'k>, Reason> {
         let refuse = |because: &str| Reason::Width {
             tensor: tile.text(),
             atom: mma.atom().name().to_string(),
-            elements: factors.depth(),
+            elements: operands.depth(),
             because: because.to_string(),
         };
         if !tile.is_shared() {
             return Err(refuse("it is not in shared memory"));
         }
-        tile.own_block("a factor")?;
+        tile.own_block("an operand")?;
         let bits = i64::from(tile.element.bits());
         let types = mma.atom().types();
         let wanted = if operand == Operand::A { types.a } else { types.b };
-        if i64::from(factors.bytes()) * 8 != bits || !holds(tile.element, wanted) {
+        if i64::from(operands.bytes()) * 8 != bits || !holds(tile.element, wanted) {
             return Err(refuse("its elements are of another type"));
         }
         tile.shown_inside()?;
@@ -249,13 +249,13 @@ impl Build {
         let known = |layout: &Layout<Expr>| Ok::<_, Reason>(layout.numbers(&Values::new())?.size() as usize);
         let count = [known(&rows)?, known(&steps)?];
         let mode = mode_of(tile, bits).ok_or_else(|| refuse("its swizzle is none of the instruction"))?;
-        let described = described(&values, mode, bits, factors, tile.access(None, 0, 64, 2)).map_err(Reason::from)?;
+        let described = described(&values, mode, bits, operands, tile.access(None, 0, 64, 2)).map_err(Reason::from)?;
         let period = mode.period() * 8 / bits;
         let line = 16 * mode.units() * 8 / bits;
         let mut starts = Vec::new();
         for index in 0..count[0] * count[1] {
             let start = part.offset_of(index * values.size() as usize)?;
-            // Within the first line of a pattern, so that the lines of the factor are those of the
+            // Within the first line of a pattern, so that the lines of the operand are those of the
             // pattern.
             let known = constant_term(&start).unwrap_or(0);
             let moving = start.minus(&Expr::from(known)).ok_or_else(|| refuse("an offset is too large"))?;
@@ -266,12 +266,12 @@ impl Build {
             }
             starts.push(start);
         }
-        Ok(Factor { view: View { map: None, ..tile.clone() }, described, starts, count })
+        Ok(GroupOperand { view: View { map: None, ..tile.clone() }, described, starts, count })
     }
 
     /// Waits until at most so many of the wgmma products that this warp has issued are under way:
     /// each [`Build::mma`] of such an atom is one (`wgmma.wait_group`). Until then their sums are
-    /// not read, and their factors not replaced. The hardware waits until at most 7 are left, or
+    /// not read, and their operands not replaced. The hardware waits until at most 7 are left, or
     /// fewer; a kernel that leaves more is refused.
     #[track_caller]
     pub fn wait_mma(&self, groups: u32) {
@@ -293,20 +293,20 @@ fn described(
     values: &Layout,
     mode: SwizzleMode,
     bits: i64,
-    factors: GroupFactors,
+    operands: WgmmaOperands,
     access: Access,
 ) -> Result<Described, AtomError> {
     let layout = Composed::new(mode.swizzle(bits)?, 0, values.clone())?;
     let of = |major| MatrixDescriptor::of_layout(&layout, major, bits, 0).map(|found| (major, found));
     let found = match of(Major::K) {
-        Err(_) if factors.bytes() == 2 => of(Major::MN).or_else(|_| of(Major::K)),
+        Err(_) if operands.bytes() == 2 => of(Major::MN).or_else(|_| of(Major::K)),
         found => found,
     };
     let (major, found) = found?;
     Ok(Described { access, major, mode, leading: found.leading() as u32, stride: found.stride() as u32 })
 }
 
-impl Factor<'_> {
+impl GroupOperand<'_> {
     /// The descriptor of an instruction, and the register of its address.
     fn at(&self, build: &Build, index: usize) -> Result<(Described, Option<Register>), Reason> {
         let (address, offset) = self.view.address(&mut build.core(), &self.starts[index])?;

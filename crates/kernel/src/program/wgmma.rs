@@ -1,15 +1,15 @@
-//! Factors of wgmma products (`wgmma`).
+//! Operands of wgmma products (`wgmma`).
 //!
-//! Law: a factor is 32 bytes along K of as many rows as the instruction takes, and a descriptor
+//! Law: an operand is 32 bytes along K of as many rows as the instruction takes, and a descriptor
 //! says at which byte of shared memory each of its elements lies.
 
 use tilewright_atoms::{Major, SwizzleMode};
 
 use super::memory::Access;
 
-/// The types of factors of a wgmma (`wgmma`). Sums are f32, and i32 of integers.
+/// The types of operands of a wgmma (`wgmma`). Sums are f32, and i32 of integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum GroupFactors {
+pub enum WgmmaOperands {
     /// f16, 16 steps along K.
     F16,
     /// bf16, 16 steps along K.
@@ -26,19 +26,19 @@ pub enum GroupFactors {
     U8,
 }
 
-impl GroupFactors {
-    /// How many bytes a factor has.
+impl WgmmaOperands {
+    /// How many bytes an operand has.
     pub fn bytes(self) -> u32 {
         match self {
-            GroupFactors::F16 | GroupFactors::Bf16 => 2,
-            GroupFactors::Tf32 => 4,
-            GroupFactors::E4M3 | GroupFactors::E5M2 | GroupFactors::I8 | GroupFactors::U8 => 1,
+            WgmmaOperands::F16 | WgmmaOperands::Bf16 => 2,
+            WgmmaOperands::Tf32 => 4,
+            WgmmaOperands::E4M3 | WgmmaOperands::E5M2 | WgmmaOperands::I8 | WgmmaOperands::U8 => 1,
         }
     }
 
     /// Whether they are integers, whose sums are i32 and go round where they do not fit.
     pub fn is_integer(self) -> bool {
-        matches!(self, GroupFactors::I8 | GroupFactors::U8)
+        matches!(self, WgmmaOperands::I8 | WgmmaOperands::U8)
     }
 
     /// Whether there is an instruction of so many columns: multiples of 8 up to 256, of integers
@@ -54,7 +54,7 @@ impl GroupFactors {
     }
 }
 
-/// Where a factor of a wgmma lies: the fields of a matrix descriptor
+/// Where an operand of a wgmma lies: the fields of a matrix descriptor
 /// ([`tilewright_atoms::MatrixDescriptor`]), whose start is that of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Described {
@@ -71,8 +71,8 @@ pub struct Described {
 }
 
 impl Described {
-    /// The byte of shared memory at which an element of so many bytes lies, where the factor begins
-    /// at a byte `start`, counted from an address at which every swizzle begins (PTX ISA,
+    /// The byte of shared memory at which an element of so many bytes lies, where the operand
+    /// begins at a byte `start`, counted from an address at which every swizzle begins (PTX ISA,
     /// "Asynchronous Warpgroup Level Matrix Operation": canonical layouts).
     pub fn byte(&self, start: i64, bytes: i64, [mn, k]: [i64; 2]) -> i64 {
         let (unit, line) = (16 / bytes, 16 * self.mode.units());

@@ -1,4 +1,4 @@
-//! Factors of products by way of shared memory.
+//! Operands of products by way of shared memory.
 //!
 //! Law: a load whose tile only products take, reshaped and transposed or not, becomes a
 //! [`Operation::Stage`] of the same matrix; the program means the same. A tile may say the
@@ -96,10 +96,10 @@ fn tile(operation: &Operation) -> Option<Tile<'_>> {
 /// What stands in place of the last operation before a product, and the tile that says where.
 type Staged = (Operation, Option<ValueId>);
 
-/// The same of each factor.
+/// The same of each operand.
 type Stages = HashMap<ValueId, Staged>;
 
-/// Who copies the factors.
+/// Who copies the operands.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Copies {
     /// So many threads, each its part.
@@ -127,14 +127,14 @@ impl<'p> Uses<'p> {
         Uses { program, copies, used, known, within }
     }
 
-    /// The factors of all products.
+    /// The operands of all products.
     fn factors(&self) -> impl Iterator<Item = ValueId> + '_ {
         let products = self.known.values().filter(|(operation, _)| matches!(operation, Operation::Dot));
         products.flat_map(|(_, operands)| operands[..2].iter().copied())
     }
 
-    /// The load from which a factor comes by transposing and reshaping alone, and which nobody else
-    /// takes.
+    /// The load from which an operand comes by transposing and reshaping alone, and which nobody
+    /// else takes.
     fn matrix(&self, factor: ValueId) -> Option<Matrix> {
         let (mut chain, mut value) = (Vec::new(), factor);
         // Products may share what the engine brings.
@@ -173,7 +173,7 @@ impl<'p> Uses<'p> {
         within[0] != within[1] || within[1] == Some(&0)
     }
 
-    /// What stands in place of a factor that goes by way of shared memory, and its load.
+    /// What stands in place of an operand that goes by way of shared memory, and its load.
     fn stage(&self, factor: ValueId, by_hand: &ByHand, sizes: &Values) -> Result<Option<(ValueId, Staged)>, Reason> {
         let Some(Matrix { load, modes }) = self.matrix(factor) else { return Ok(None) };
         let [Some(rows), Some(columns)] = modes[..] else { return Ok(None) };
@@ -213,9 +213,9 @@ fn reshaped(modes: &[Option<usize>], from: &[i64], to: &[i64]) -> Option<Vec<Opt
     Some(to.iter().map(|extent| if *extent > 1 { own.next().flatten() } else { None }).collect())
 }
 
-/// The program with its factors by way of shared memory.
+/// The program with its operands by way of shared memory.
 ///
-/// Errors: what an author's atom brings to shared memory is no factor, or does not fit.
+/// Errors: what an author's atom brings to shared memory is no operand, or does not fit.
 pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes: &Values) -> Result<Program, Reason> {
     let uses = Uses::of(program, copies);
     let mut stages: Stages = HashMap::new();

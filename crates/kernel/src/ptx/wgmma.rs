@@ -2,17 +2,17 @@
 
 use super::writer::Writer;
 use crate::program::Instruction;
-use crate::program::group::{Described, GroupFactors};
 use crate::program::memory::Access;
-use crate::program::operation::FACTOR_REGISTERS;
+use crate::program::operation::OPERAND_REGISTERS;
 use crate::program::register::{Register, Width};
+use crate::program::wgmma::{Described, WgmmaOperands};
 use tilewright_atoms::Major;
 
 impl Writer<'_> {
     pub(super) fn multiply_group(
         &mut self,
         instruction: &Instruction,
-        (factors, columns): (GroupFactors, u32),
+        (operands, columns): (WgmmaOperands, u32),
         (a, b): (Option<&Described>, &Described),
         adds: bool,
     ) {
@@ -22,54 +22,54 @@ impl Writer<'_> {
                 let register = a.access.addressed.then(|| inputs.next()).flatten();
                 self.descriptor(a, register)
             }
-            None => format!("{{{}}}", self.names(inputs.by_ref().take(FACTOR_REGISTERS)).join(", ")),
+            None => format!("{{{}}}", self.names(inputs.by_ref().take(OPERAND_REGISTERS)).join(", ")),
         };
         let register = b.access.addressed.then(|| inputs.next()).flatten();
         let right = self.descriptor(b, register);
-        let types = match factors {
-            GroupFactors::F16 => "f16.f16",
-            GroupFactors::Bf16 => "bf16.bf16",
-            GroupFactors::Tf32 => "tf32.tf32",
-            GroupFactors::E4M3 => "e4m3.e4m3",
-            GroupFactors::E5M2 => "e5m2.e5m2",
-            GroupFactors::I8 => "s8.s8",
-            GroupFactors::U8 => "u8.u8",
+        let types = match operands {
+            WgmmaOperands::F16 => "f16.f16",
+            WgmmaOperands::Bf16 => "bf16.bf16",
+            WgmmaOperands::Tf32 => "tf32.tf32",
+            WgmmaOperands::E4M3 => "e4m3.e4m3",
+            WgmmaOperands::E5M2 => "e5m2.e5m2",
+            WgmmaOperands::I8 => "s8.s8",
+            WgmmaOperands::U8 => "u8.u8",
         };
         // The sums are read and written in the same registers (`sums.rs`).
         let sums = self.names(instruction.outputs.iter().copied()).join(", ");
-        // Factors of other widths than 16 bits are not turned, nor are registers, and nothing is
+        // Operands of other widths than 16 bits are not turned, nor are registers, and nothing is
         // said.
-        let turned = a.into_iter().chain([b]).map(|factor| format!(", {}", u32::from(factor.major == Major::MN)));
-        let majors = if factors.bytes() == 2 { turned.collect() } else { String::new() };
-        let depth = factors.depth();
-        // Whether it is added to the sums, and the signs of the factors, which integers keep.
-        let (sum, signs) = if factors.is_integer() { ("s32", "") } else { ("f32", ", 1, 1") };
+        let turned = a.into_iter().chain([b]).map(|operand| format!(", {}", u32::from(operand.major == Major::MN)));
+        let majors = if operands.bytes() == 2 { turned.collect() } else { String::new() };
+        let depth = operands.depth();
+        // Whether it is added to the sums, and the signs of the operands, which integers keep.
+        let (sum, signs) = if operands.is_integer() { ("s32", "") } else { ("f32", ", 1, 1") };
         let adds = u32::from(adds);
         self.line(&format!(
             "wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{sum}.{types} {{{sums}}}, {left}, {right}, {adds}{signs}{majors};"
         ));
     }
 
-    /// A register with the matrix descriptor of a factor.
-    fn descriptor(&mut self, factor: &Described, register: Option<Register>) -> String {
+    /// A register with the matrix descriptor of an operand.
+    fn descriptor(&mut self, operand: &Described, register: Option<Register>) -> String {
         // Units of 16 bytes from where the buffer begins, and what is added to it: the sum is the
         // start field, which has no carry, because shared memory ends before the field does. So
         // what is the same for all steps is computed once.
-        let begin = self.shared_address(&Access { offset: 0, ..factor.access }, None);
+        let begin = self.shared_address(&Access { offset: 0, ..operand.access }, None);
         let (low, wide) = (self.temporary(Width::Bits32), self.temporary(Width::Bits64));
         self.line(&format!("shr.u32 {low}, {begin}, 4;"));
         // The higher bits of an address name the block in its cluster.
         self.line(&format!("and.b32 {low}, {low}, 0x3fff;"));
-        self.line(&format!("or.b32 {low}, {low}, {:#x};", factor.leading >> 4 << 16));
+        self.line(&format!("or.b32 {low}, {low}, {:#x};", operand.leading >> 4 << 16));
         if let Some(register) = register {
             let (register, units) = (self.register(register), self.temporary(Width::Bits32));
             self.line(&format!("shr.u32 {units}, {register}, 4;"));
             self.line(&format!("add.s32 {low}, {low}, {units};"));
         }
-        if factor.access.offset != 0 {
-            self.line(&format!("add.s32 {low}, {low}, {};", factor.access.offset >> 4));
+        if operand.access.offset != 0 {
+            self.line(&format!("add.s32 {low}, {low}, {};", operand.access.offset >> 4));
         }
-        let high = u64::from(factor.stride >> 4) | factor.mode.code() << 30;
+        let high = u64::from(operand.stride >> 4) | operand.mode.code() << 30;
         self.line(&format!("mov.b64 {wide}, {{{low}, {high:#x}}};"));
         wide
     }
