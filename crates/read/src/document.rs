@@ -1,0 +1,271 @@
+//! Whole texts: every layout in a log, a dump or an error, with its line and name.
+//!
+//! Law: the text is passed once, from its beginning to its end. At each place where a sign of a
+//! reader stands, the reader is asked; what it reads is passed as a whole, so that nothing is found
+//! twice. Where two systems would read the same text as different things, nothing is chosen: that
+//! is a question.
+
+use std::sync::OnceLock;
+
+use crate::options::Options;
+use crate::reader::{Context, Definitions, Found, Reader};
+use crate::reading::{Place, Reading};
+use crate::refused::{Missing, Refused};
+use crate::system::System;
+use crate::table::readers;
+
+/// What is in a text.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Document {
+    /// The layouts, and what looked like one, in the order of the text.
+    pub items: Vec<Item>,
+}
+
+/// A layout in a text, or what looked like one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// The system that wrote it.
+    pub system: System,
+    /// The name that stands before it.
+    pub name: Option<String>,
+    /// Where it stands.
+    pub place: Place,
+    /// What it means, or why it means nothing.
+    pub answer: Result<Reading, Refused>,
+}
+
+impl Document {
+    /// The readings, without what was refused.
+    pub fn readings(&self) -> impl Iterator<Item = &Reading> {
+        self.items.iter().filter_map(|item| item.answer.as_ref().ok())
+    }
+}
+
+/// Reads every layout in a text.
+///
+/// ```
+/// use tilewright_read::{Options, document};
+///
+/// let log = "step 1\nsA: (_8,_64):(_64,_1)\nok\nsB: (_8,_64):(_1,_8)\n";
+/// let found = document(log, &Options::default());
+/// let lines: Vec<_> = found.items.iter().map(|item| (item.place.line, item.name.as_deref())).collect();
+/// assert_eq!(lines, [(2, Some("sA")), (4, Some("sB"))]);
+/// ```
+pub fn document(source: &str, options: &Options) -> Document {
+    let definitions = Definitions::of(source);
+    let context = Context { source, options, definitions: &definitions };
+    let mut lines = Lines { source, at: 0, line: 1, start: 0 };
+    let mut items = Vec::new();
+    let mut at = 0;
+    while let Some((start, readers)) = next_sign(source, at) {
+        let found = ask(&context, start, &readers);
+        let Some((system, found)) = found else {
+            at = next_boundary(source, start);
+            continue;
+        };
+        at = found.span.end.max(next_boundary(source, start));
+        let place = lines.place(found.span.clone());
+        let name = name_before(source, start);
+        let answer = found.answer.map(|mut reading| {
+            reading.place = place.clone();
+            reading.named(name.clone())
+        });
+        let name = answer.as_ref().map_or(name, |reading| reading.name.clone());
+        items.push(Item { system, name, place, answer });
+    }
+    Document { items }
+}
+
+/// Reads a text that is one layout, with or without a name before it.
+///
+/// Errors: nothing that a reader knows (E1301), or more than one layout; what the reader of its
+/// system refuses; a question where the text leaves something open.
+///
+/// ```
+/// use tilewright_read::{Options, expression};
+///
+/// let read = |text| expression(text, &Options::default());
+/// assert_eq!(read("(_4,_8):(_8,_1)").unwrap().to_string(), "(4,8):(8,1)");
+/// assert_eq!(read("hello").unwrap_err().to_string(), "no reader knows this text");
+/// ```
+pub fn expression(source: &str, options: &Options) -> Result<Reading, Refused> {
+    let start = source.len() - source.trim_start().len();
+    let end = source.trim_end().len();
+    let found = document(source, options);
+    let help = "`tilewright read` lists every layout of a text";
+    let mut items = found.items.into_iter();
+    let Some(first) = items.next() else {
+        return Err(Refused::unknown(start..end, "no reader knows this text", help));
+    };
+    if let Some(second) = items.next() {
+        return Err(Refused::unknown(second.place.span, "the text holds more than one layout", help));
+    }
+    let before = source.get(start..first.place.span.start).unwrap_or("");
+    let after = source.get(first.place.span.end..end).unwrap_or("");
+    if !is_introduction(before) {
+        let span = start..first.place.span.start;
+        return Err(Refused::unknown(span, "no reader knows the text before the layout", help));
+    }
+    if !after.trim_matches([' ', '\t', '\n', '\r', ';', ',', '.', '{', '}', '(', ')', '&', '>', '"']).is_empty() {
+        let span = first.place.span.end..end;
+        return Err(Refused::unknown(span, "no reader knows the text after the layout", help));
+    }
+    first.answer
+}
+
+/// Whether a text before a layout is a name, or a declaration in source.
+fn is_introduction(text: &str) -> bool {
+    let text = text.trim();
+    text.is_empty() || (text.ends_with([':', '=']) && text.len() <= 120 && !text.contains('\n'))
+}
+
+/// The readers that know what begins at a place, which must agree.
+fn ask(context: &Context<'_>, at: usize, readers: &[&'static Reader]) -> Option<(System, Found)> {
+    let wanted = |reader: &&&'static Reader| context.options.system.is_none_or(|system| system == reader.system);
+    let mut found = readers.iter().filter(wanted).filter_map(|reader| {
+        let found = (reader.read)(context, at)?;
+        Some((reader.system, found))
+    });
+    let (first_system, first) = found.next()?;
+    let mut systems = vec![first_system];
+    let mut longest = (first_system, first);
+    let mut agree = true;
+    for (system, other) in found {
+        if meaning(&other) != meaning(&longest.1) {
+            agree = false;
+        }
+        if !systems.contains(&system) {
+            systems.push(system);
+        }
+        if other.span.end > longest.1.span.end {
+            longest = (system, other);
+        }
+    }
+    if !agree && systems.len() > 1 {
+        let names: Vec<&str> = systems.iter().map(|system| system.title()).collect();
+        let message = format!("the text means different things to {}", names.join(" and to "));
+        longest.1.answer = Err(Refused::ask(Missing::System(systems), message));
+    }
+    Some(longest)
+}
+
+/// What two readers must agree about.
+fn meaning(found: &Found) -> Option<(&crate::reading::Meaning, crate::reading::Unit)> {
+    found.answer.as_ref().ok().map(|reading| (&reading.meaning, reading.unit))
+}
+
+/// The signs by the byte with which they begin.
+type Signs = Vec<Vec<(&'static str, &'static Reader)>>;
+
+fn signs() -> &'static Signs {
+    static SIGNS: OnceLock<Signs> = OnceLock::new();
+    SIGNS.get_or_init(|| {
+        let mut signs: Signs = vec![Vec::new(); 256];
+        for reader in readers() {
+            for sign in reader.signs {
+                let first = sign.bytes().next().map(usize::from);
+                if let Some(row) = first.and_then(|first| signs.get_mut(first)) {
+                    row.push((*sign, reader));
+                }
+            }
+        }
+        signs
+    })
+}
+
+/// The next place at which a sign stands, and the readers that it is a sign of.
+fn next_sign(source: &str, from: usize) -> Option<(usize, Vec<&'static Reader>)> {
+    let signs = signs();
+    let bytes = source.as_bytes();
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    for at in from..bytes.len() {
+        let first = *bytes.get(at)?;
+        let Some(row) = signs.get(usize::from(first)).filter(|row| !row.is_empty()) else { continue };
+        // Inside of a word no word begins.
+        if word(first) && at > 0 && bytes.get(at - 1).is_some_and(|before| word(*before)) {
+            continue;
+        }
+        let mut found: Vec<&'static Reader> = Vec::new();
+        for (sign, reader) in row {
+            let here = bytes.get(at..).is_some_and(|rest| rest.starts_with(sign.as_bytes()));
+            if here && !found.iter().any(|other| std::ptr::eq(*other, *reader)) {
+                found.push(reader);
+            }
+        }
+        if !found.is_empty() {
+            return Some((at, found));
+        }
+    }
+    None
+}
+
+/// The next place after this one at which a character begins.
+fn next_boundary(source: &str, at: usize) -> usize {
+    let mut next = at + 1;
+    while next < source.len() && !source.is_char_boundary(next) {
+        next += 1;
+    }
+    next
+}
+
+/// How far back on its line a name is looked for, in bytes.
+const NAME_WINDOW: usize = 120;
+
+/// The name that stands on the line before a place: `sA:`, `LShape=`, `using L =`, `%3 = ..`.
+fn name_before(source: &str, at: usize) -> Option<String> {
+    let mut from = at.saturating_sub(NAME_WINDOW);
+    while !source.is_char_boundary(from) {
+        from += 1;
+    }
+    let before = source.get(from..at)?;
+    let (line, whole) = match before.rfind('\n') {
+        Some(end) => (before.get(end + 1..)?, true),
+        None => (before, from == 0),
+    };
+    let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '#' | '!' | '%' | '$');
+    // A value of the IR, which its line defines.
+    if whole && let Some((name, _)) = line.split_once('=') {
+        let name = name.trim();
+        if name.len() > 1 && name.starts_with(['%', '#', '!']) && name.chars().all(|c| word(c) || c == '.') {
+            return Some(name.to_owned());
+        }
+    }
+    let label = line.trim_end().trim_end_matches(['"', '\'', '(']).trim_end();
+    let named = label.strip_suffix([':', '='])?;
+    let named = named.trim_end();
+    if label.ends_with(':') && whole {
+        let words = |c: char| word(c) || matches!(c, ' ' | '-' | '.' | '\t');
+        let words = !named.trim().is_empty() && named.chars().all(words);
+        if words {
+            return Some(named.trim().to_owned());
+        }
+    }
+    let start = named.char_indices().rev().find(|(_, c)| !word(*c)).map_or(0, |(at, c)| at + c.len_utf8());
+    named
+        .get(start..)
+        .filter(|name| !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()))
+        .map(str::to_owned)
+}
+
+/// Lines and columns of places, which are asked for in their order.
+struct Lines<'a> {
+    source: &'a str,
+    at: usize,
+    line: usize,
+    start: usize,
+}
+
+impl Lines<'_> {
+    fn place(&mut self, span: std::ops::Range<usize>) -> Place {
+        let passed = self.source.get(self.at..span.start).unwrap_or("");
+        for (at, _) in passed.match_indices('\n') {
+            self.line += 1;
+            self.start = self.at + at + 1;
+        }
+        self.at = span.start.max(self.at);
+        // A column is counted on a line of usual length; beyond it bytes are counted.
+        let line = self.source.get(self.start..span.start).unwrap_or("");
+        let column = if line.len() > 1 << 12 { line.len() } else { line.chars().count() } + 1;
+        Place { line: self.line, column, span }
+    }
+}

@@ -1,0 +1,60 @@
+//! Layouts as other systems write them, read as layouts of this library.
+//!
+//! An engineer has a page of template errors, a dump of an IR, a `print(tiled_mma)`.
+//! [`document`] finds every layout in such a text, with its line and name; [`expression`] reads
+//! one. What is read is a [`Reading`]: a value of the expression language, what it counts
+//! ([`Unit`]), and notes about what was converted.
+//!
+//! ```
+//! use tilewright_read::{Options, document};
+//!
+//! let log = "sA_layout:\tSw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)\ntid 3\n";
+//! let found = document(log, &Options::default());
+//! let reading = found.readings().next().unwrap();
+//! assert_eq!(reading.to_string(), "S<3,3,3> o 0 o (8,64):(64,1)");
+//! assert_eq!(reading.notes[0], "Sw<3,4,3> acts on byte addresses; on elements of 16 bits it is S<3,3,3>");
+//! ```
+//!
+//! # Laws
+//!
+//! * **Units are never guessed.** A swizzle of byte addresses becomes one of elements with the
+//!   width of an element, and a note says so. Where the text does not say the width, nor the
+//!   shape, nor the system, the answer is a [`Question`], which one of [`Options`] answers.
+//! * What a text means is what the system that wrote it computes, at every coordinate. A text that
+//!   has no such meaning here is refused with its place ([`ReadError`]).
+//! * Time is linear in the text, nesting is bounded, and no text makes a reader panic.
+//!
+//! # How to add a reader
+//!
+//! A file in `src/readers/` states the law of its system in its first comment and has a constant
+//! [`Reader`]: the system, the signs with which its texts begin, and a function that is asked where
+//! a sign stands. It moves a [`Cursor`] through the text and returns [`Found`]: the bytes that it
+//! read, and a [`Reading`] or why there is none ([`Refused`]). None says that the sign begins
+//! nothing of the system. A row in `table.rs` makes it known to [`document`] and [`expression`],
+//! which add name and place. [`Context`] has the options and the definitions of the text, such as
+//! `#mma = ..`. [`tuple::value`] makes a value from text in our notation, [`element_bits`] knows
+//! the names of types, and [`swizzle_of_elements`] recasts a swizzle of byte addresses.
+
+mod cursor;
+mod document;
+mod explanation;
+mod options;
+mod reader;
+mod readers;
+mod reading;
+mod refused;
+mod system;
+mod table;
+pub mod tuple;
+mod width;
+
+pub use cursor::{Cursor, MAX_NESTING};
+pub use document::{Document, Item, document, expression};
+pub use explanation::explanation;
+pub use options::Options;
+pub use reader::{Context, Definitions, Found, MAX_ALIASES, Reader};
+pub use reading::{Meaning, Part, Place, Reading, Unit};
+pub use refused::{Missing, Question, ReadError, Refused};
+pub use system::System;
+pub use table::readers;
+pub use width::{element_bits, swizzle_of_elements};

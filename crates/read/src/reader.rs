@@ -1,0 +1,110 @@
+//! What a reader of one system is, and what it is given.
+//!
+//! Law of every reader: it is asked at a place where one of its signs stands, and either says that
+//! nothing of its system begins there, in time that does not depend on the rest of the text, or
+//! gives the text's end and its meaning in the algebra, or why there is none. A reader guesses no
+//! unit, no shape and no name: what the text does not say is a [`crate::Question`].
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::options::Options;
+use crate::reading::Reading;
+use crate::refused::Refused;
+use crate::system::System;
+
+/// How many names a definition is followed through.
+pub const MAX_ALIASES: usize = 32;
+
+/// A reader: a row of [`crate::readers`].
+pub struct Reader {
+    /// The system that it reads.
+    pub system: System,
+    /// The texts with which something of the system begins. One that begins with a letter, a digit
+    /// or `_` counts only where no letter, digit or `_` stands before it.
+    pub signs: &'static [&'static str],
+    /// What begins at this place, where one of the signs stands.
+    pub read: fn(&Context<'_>, usize) -> Option<Found>,
+}
+
+/// What a reader found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The bytes of the text that it read. They begin where it was asked.
+    pub span: Range<usize>,
+    /// What they mean, or why they mean nothing.
+    pub answer: Result<Reading, Refused>,
+}
+
+/// The text around a place, and what is known beside it.
+pub struct Context<'a> {
+    /// The whole text.
+    pub source: &'a str,
+    /// What the user says.
+    pub options: &'a Options,
+    /// The definitions of the text.
+    pub definitions: &'a Definitions<'a>,
+}
+
+/// The names that a text defines: `#mma = #ttg.nvidia_mma<..>` and `!t = ..` of MLIR, `using T =
+/// ..;` of C++. Of two definitions of one name the last one before the place of use counts.
+#[derive(Debug, Default)]
+pub struct Definitions<'a> {
+    texts: HashMap<&'a str, Vec<(usize, &'a str)>>,
+}
+
+impl<'a> Definitions<'a> {
+    /// The definitions of a text, found in one pass over its lines.
+    pub fn of(source: &'a str) -> Definitions<'a> {
+        let mut texts: HashMap<&str, Vec<(usize, &str)>> = HashMap::new();
+        let mut start = 0;
+        for line in source.split_inclusive('\n') {
+            if let Some((name, at)) = defined(line) {
+                let text = line.get(at..).unwrap_or("").trim();
+                texts.entry(name).or_default().push((start + at, text));
+            }
+            start += line.len();
+        }
+        Definitions { texts }
+    }
+
+    /// The text that a name stands for at a place, to the end of its line, and where it begins.
+    pub fn get(&self, name: &str, at: usize) -> Option<(&'a str, usize)> {
+        let texts = self.texts.get(name)?;
+        let before = texts.partition_point(|(start, _)| *start <= at);
+        let (start, text) = texts.get(before.saturating_sub(1))?;
+        Some((text, *start))
+    }
+}
+
+/// The name that a line defines, and where its text begins.
+fn defined(line: &str) -> Option<(&str, usize)> {
+    let text = line.trim_start();
+    let indent = line.len() - text.len();
+    let (marked, rest) = match text.strip_prefix("using ") {
+        Some(rest) => (false, rest),
+        None if text.starts_with(['#', '!']) => (true, text),
+        None => return None,
+    };
+    let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$');
+    let length = usize::from(marked) + rest.get(usize::from(marked)..)?.find(|c| !word(c))?;
+    let name = rest.get(..length).filter(|name| name.len() > usize::from(marked))?;
+    let after = rest.get(length..)?.trim_start().strip_prefix('=')?.trim_start();
+    // `==` compares.
+    (!after.starts_with('=')).then(|| (name, indent + text.len() - after.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Definitions;
+
+    #[test]
+    fn the_last_definition_before_a_place_counts() {
+        let text = "#a = #x.one<>\n  using L = Layout<_4>;\n#a = #x.two<>\n#a == 3\n";
+        let definitions = Definitions::of(text);
+        assert_eq!(definitions.get("#a", 20).unwrap().0, "#x.one<>");
+        assert_eq!(definitions.get("#a", text.len()).unwrap().0, "#x.two<>");
+        assert_eq!(definitions.get("L", text.len()).unwrap().0, "Layout<_4>;");
+        assert!(definitions.get("#b", 0).is_none());
+    }
+}

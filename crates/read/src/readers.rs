@@ -1,0 +1,3 @@
+//! A file for each system.
+
+pub mod cute_print;

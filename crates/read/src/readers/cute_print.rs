@@ -1,0 +1,293 @@
+//! What CuTe's `print` writes in C++: layouts, swizzles, pointers, tensors.
+//!
+//! Law: `shape:stride` is the layout with these numbers, `_4` and `4` alike. `Sw<b,m,s> o n o L` is
+//! `c -> swizzle(n + L(c))` on whatever `L` counts. Where a pointer takes part, `Sw<..> o
+//! smem_ptr[16b](unset) o L` and `Sw<..>_smem_ptr[16b](0x..) o L`, the swizzle acts on addresses
+//! of bytes and `L` counts elements of the printed width: it is recast to elements. An address that
+//! is not aligned to what the swizzle moves becomes the offset of the composed layout, so that the
+//! result counts elements from the aligned address below.
+
+use tilewright_layout::Swizzle;
+
+use crate::cursor::Cursor;
+use crate::reader::{Context, Found, Reader};
+use crate::reading::{Reading, Unit};
+use crate::refused::Refused;
+use crate::system::System;
+use crate::tuple::{Tuple, value};
+use crate::width::swizzle_of_elements;
+
+/// The row of the table.
+pub const READER: Reader = Reader {
+    system: System::CutePrint,
+    signs: &[
+        "(",
+        "_",
+        "?",
+        "Sw<",
+        "S<",
+        "smem_ptr[",
+        "gmem_ptr[",
+        "rmem_ptr[",
+        "ptr[",
+        "tmem_[",
+        "smem_sparse<",
+        "sparse<",
+        "counting_iter(",
+        "ArithTuple(",
+    ],
+    read,
+};
+
+/// A pointer as it is printed.
+struct Pointer {
+    /// The memory, as a phrase for [`Reading::what`].
+    what: &'static str,
+    bits: i64,
+    /// None where it is unset.
+    address: Option<u64>,
+}
+
+fn read(context: &Context<'_>, at: usize) -> Option<Found> {
+    let mut cursor = Cursor::new(context.source, at);
+    let answer = text(&mut cursor)?;
+    Some(Found { span: at..cursor.at, answer: answer(at..cursor.at) })
+}
+
+type Answer = Box<dyn FnOnce(std::ops::Range<usize>) -> Result<Reading, Refused>>;
+
+/// One text; what it means, once its place is known.
+fn text(cursor: &mut Cursor<'_>) -> Option<Answer> {
+    if let Some(coordinate) = counted(cursor) {
+        let layout = layout_text(cursor)?;
+        return Some(Box::new(move |span| coordinates(&coordinate, &layout, span)));
+    }
+    if let Some(swizzle) = swizzle(cursor) {
+        if cursor.eat("_") {
+            let pointer = pointer(cursor)?;
+            let layout = behind(cursor)?;
+            return Some(Box::new(move |span| swizzled(&swizzle, &pointer, &layout, span)));
+        }
+        if !circle(cursor) {
+            return None;
+        }
+        if let Some(pointer) = pointer(cursor) {
+            let layout = behind(cursor)?;
+            return Some(Box::new(move |span| swizzled(&swizzle, &pointer, &layout, span)));
+        }
+        let rest = composed_rest(cursor)?;
+        return Some(Box::new(move |span| {
+            let layout = value(&format!("{swizzle} o {rest}"), span)?;
+            Ok(Reading::new(System::CutePrint, "layout", layout, Unit::Elements { bits: None }))
+        }));
+    }
+    if let Some(pointer) = pointer(cursor) {
+        let layout = behind(cursor)?;
+        return Some(Box::new(move |span| tensor(&pointer, &layout, span)));
+    }
+    let layout = layout_text(cursor)?;
+    let steps = layout.contains('@');
+    let unit = if steps { Unit::Coordinates } else { Unit::Elements { bits: None } };
+    let kept = cursor.at;
+    if circle(cursor) {
+        // `A o offset o B` with a layout outside.
+        if let Some(rest) = composed_rest(cursor) {
+            return Some(Box::new(move |span| {
+                let layout = value(&format!("{layout} o {rest}"), span)?;
+                Ok(Reading::new(System::CutePrint, "layout", layout, unit))
+            }));
+        }
+        cursor.at = kept;
+    }
+    Some(Box::new(move |span| Ok(Reading::new(System::CutePrint, "layout", value(&layout, span)?, unit))))
+}
+
+/// ` o `, with any blanks.
+fn circle(cursor: &mut Cursor<'_>) -> bool {
+    let kept = cursor.at;
+    cursor.blanks(true);
+    if cursor.at > kept && cursor.eat("o") {
+        let after = cursor.at;
+        cursor.blanks(true);
+        if cursor.at > after {
+            return true;
+        }
+    }
+    cursor.at = kept;
+    false
+}
+
+/// `Sw<3,4,3>` or `S<3,4,3>`, in our notation.
+fn swizzle(cursor: &mut Cursor<'_>) -> Option<String> {
+    let kept = cursor.at;
+    let numbers = (|| {
+        if !cursor.eat("Sw<") && !cursor.eat("S<") {
+            return None;
+        }
+        let bits = cursor.integer()?;
+        let base = cursor.eat_spaced(",").then(|| spaced_integer(cursor)).flatten()?;
+        let shift = cursor.eat_spaced(",").then(|| spaced_integer(cursor)).flatten()?;
+        cursor.eat_spaced(">").then(|| format!("S<{bits},{base},{shift}>"))
+    })();
+    if numbers.is_none() {
+        cursor.at = kept;
+    }
+    numbers
+}
+
+fn spaced_integer(cursor: &mut Cursor<'_>) -> Option<i64> {
+    cursor.blanks(false);
+    cursor.integer()
+}
+
+/// `offset o L`, in our notation.
+fn composed_rest(cursor: &mut Cursor<'_>) -> Option<String> {
+    let offset = Tuple::read(cursor).filter(|offset| !offset.keeps())?;
+    if !circle(cursor) {
+        return None;
+    }
+    let layout = layout_text(cursor)?;
+    Some(format!("{offset} o {layout}"))
+}
+
+/// `shape:stride`, in our notation.
+fn layout_text(cursor: &mut Cursor<'_>) -> Option<String> {
+    let start = cursor.at;
+    let shape = Tuple::read(cursor).filter(|shape| !shape.keeps() && !shape.steps())?;
+    let kept = cursor.at;
+    cursor.blanks(false);
+    if !cursor.eat(":") {
+        cursor.at = kept;
+        return None;
+    }
+    cursor.blanks(false);
+    let stride = Tuple::read(cursor).filter(|stride| !stride.keeps())?;
+    // `12:30` is a time, and `file:12:30` a place: numbers alone are a layout where CuTe marks one
+    // as static.
+    if matches!(shape, Tuple::Known(_)) && matches!(stride, Tuple::Known(_)) {
+        let text = cursor.source.get(start..cursor.at).unwrap_or("");
+        if !text.contains('_') || cursor.peek() == Some(b':') {
+            return None;
+        }
+    }
+    Some(format!("{shape}:{stride}"))
+}
+
+/// ` o L` behind a pointer, in our notation: a layout, or a composed one.
+fn behind(cursor: &mut Cursor<'_>) -> Option<String> {
+    if !circle(cursor) {
+        return None;
+    }
+    match swizzle(cursor) {
+        Some(swizzle) => {
+            if !circle(cursor) {
+                return None;
+            }
+            Some(format!("{swizzle} o {}", composed_rest(cursor)?))
+        }
+        None => layout_text(cursor),
+    }
+}
+
+/// `smem_ptr[16b](0x7f..)` and its like.
+fn pointer(cursor: &mut Cursor<'_>) -> Option<Pointer> {
+    const MEMORIES: &[(&str, &str)] = &[
+        ("smem_ptr[", "tensor in shared memory"),
+        ("gmem_ptr[", "tensor in global memory"),
+        ("rmem_ptr[", "tensor in registers"),
+        ("tmem_[", "tensor in tensor memory"),
+        ("ptr[", "tensor"),
+    ];
+    let kept = cursor.at;
+    let pointer = (|| {
+        let what = MEMORIES.iter().find(|(tag, _)| cursor.eat(tag))?.1;
+        let bits = cursor.integer().filter(|bits| *bits > 0)?;
+        if !cursor.eat("b](") {
+            return None;
+        }
+        let address = if cursor.eat("unset") || cursor.eat("(nil)") {
+            None
+        } else {
+            let digits = cursor.take_while(|byte| byte.is_ascii_hexdigit() || byte == b'x' || byte == b'.');
+            // Tensor memory has addresses of lanes and columns.
+            match digits.contains('.') {
+                true => None,
+                false => Some(u64::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16).ok()?),
+            }
+        };
+        cursor.eat(")").then_some(Pointer { what, bits, address })
+    })();
+    if pointer.is_none() {
+        cursor.at = kept;
+    }
+    pointer
+}
+
+/// `ArithTuple(0,_0) o `, the coordinate in our notation.
+fn counted(cursor: &mut Cursor<'_>) -> Option<String> {
+    let kept = cursor.at;
+    if cursor.eat("ArithTuple")
+        && let Some(coordinate) = Tuple::read(cursor).filter(|coordinate| !coordinate.keeps())
+        && circle(cursor)
+    {
+        return Some(coordinate.to_string());
+    }
+    cursor.at = kept;
+    None
+}
+
+fn coordinates(coordinate: &str, layout: &str, span: std::ops::Range<usize>) -> Result<Reading, Refused> {
+    let layout = value(layout, span)?;
+    let reading = Reading::new(System::CutePrint, "tensor of coordinates", layout, Unit::Coordinates);
+    let zero = coordinate.chars().all(|c| matches!(c, '0' | '(' | ')' | ','));
+    Ok(if zero { reading } else { reading.note(format!("its coordinates count from {coordinate} on")) })
+}
+
+fn tensor(pointer: &Pointer, layout: &str, span: std::ops::Range<usize>) -> Result<Reading, Refused> {
+    let unit = Unit::Elements { bits: Some(pointer.bits) };
+    Ok(Reading::new(System::CutePrint, pointer.what, value(layout, span)?, unit))
+}
+
+/// A layout behind a swizzle of byte addresses.
+fn swizzled(swizzle: &str, pointer: &Pointer, layout: &str, span: std::ops::Range<usize>) -> Result<Reading, Refused> {
+    let bytes: Swizzle =
+        swizzle.parse().map_err(|error| Refused::contradiction(span.clone(), format!("{swizzle}: {error}")))?;
+    let (own, note) = swizzle_of_elements(bytes, pointer.bits, span.clone())?;
+    let mut notes: Vec<String> = note.into_iter().collect();
+    if bytes.is_identity() {
+        return tensor(pointer, layout, span);
+    }
+    if layout.starts_with("S<") {
+        return Err(Refused::unsupported(
+            span,
+            "a swizzle of addresses stands before a layout that is swizzled itself",
+            "give the layout behind the pointer alone",
+        ));
+    }
+    // The bytes within which the swizzle moves: 2^(bits + base + |shift|).
+    let reach = bytes.bits() + bytes.base() + bytes.shift().abs();
+    let span_bytes = u32::try_from(reach).ok().and_then(|reach| 1_u64.checked_shl(reach));
+    let over = match (pointer.address, span_bytes) {
+        (Some(address), Some(bytes)) => address % bytes,
+        _ => 0,
+    };
+    let over_bits = over.checked_mul(8).and_then(|bits| i64::try_from(bits).ok()).unwrap_or(0);
+    if over_bits % pointer.bits != 0 {
+        return Err(Refused::contradiction(span, "the address is not one of an element of this width"));
+    }
+    let offset = over_bits / pointer.bits;
+    match (pointer.address, span_bytes) {
+        (None, Some(bytes)) => notes.push(format!("this holds where the pointer is a multiple of {bytes} bytes")),
+        (Some(_), Some(bytes)) if offset > 0 => {
+            notes.push(format!(
+                "the pointer is {over} bytes past a multiple of {bytes}: elements count from that multiple on"
+            ));
+        }
+        _ => {}
+    }
+    let layout = value(&format!("{own} o {offset} o {layout}"), span)?;
+    let mut reading =
+        Reading::new(System::CutePrint, pointer.what, layout, Unit::Elements { bits: Some(pointer.bits) });
+    reading.notes = notes;
+    Ok(reading)
+}

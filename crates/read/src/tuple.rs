@@ -1,0 +1,207 @@
+//! Nested tuples as CuTe prints them, and what they are in our notation.
+//!
+//! Law: [`Tuple`] prints as text of the expression language that means the same: `_4` is 4, a step
+//! `2@1@0` has its innermost mode first in both, and what becomes known at launch is `?` with the
+//! facts that the text states.
+
+use std::fmt;
+use std::ops::Range;
+
+use tilewright_layout::MAX_DEPTH;
+use tilewright_notation::{Environment, Value, evaluate};
+
+use crate::cursor::Cursor;
+use crate::refused::Refused;
+
+/// A nested tuple.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tuple {
+    /// A number that is known.
+    Known(i64),
+    /// A number that becomes known at launch, and a number that divides it: `?{div=16}`.
+    Unknown {
+        /// It is a multiple of this.
+        divisor: i64,
+    },
+    /// A fraction, `1/16`.
+    Fraction(i64, i64),
+    /// A step along a mode: the scale, and the path with the innermost mode first.
+    Step(Box<Tuple>, Vec<usize>),
+    /// `_`
+    Keep,
+    /// Several.
+    Tuple(Vec<Tuple>),
+}
+
+impl Tuple {
+    /// Reads a tuple, a number, a step or `_`. None, with the cursor anywhere, where none stands
+    /// there. Blanks inside of brackets are passed, ends of lines too.
+    pub fn read(cursor: &mut Cursor<'_>) -> Option<Tuple> {
+        read(cursor, 0)
+    }
+
+    /// Whether a `_` stands in it.
+    pub fn keeps(&self) -> bool {
+        match self {
+            Tuple::Keep => true,
+            Tuple::Tuple(items) => items.iter().any(Tuple::keeps),
+            _ => false,
+        }
+    }
+
+    /// Whether every leaf is a step or 0, and one is a step.
+    pub fn steps(&self) -> bool {
+        match self {
+            Tuple::Step(..) => true,
+            Tuple::Tuple(items) => items.iter().any(Tuple::steps),
+            _ => false,
+        }
+    }
+
+    /// The number, where it is one that is known.
+    pub fn known(&self) -> Option<i64> {
+        match self {
+            Tuple::Known(number) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+fn read(cursor: &mut Cursor<'_>, depth: usize) -> Option<Tuple> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    if !cursor.eat("(") {
+        return leaf(cursor);
+    }
+    let mut items = Vec::new();
+    cursor.blanks(true);
+    if cursor.eat(")") {
+        return Some(Tuple::Tuple(items));
+    }
+    loop {
+        cursor.blanks(true);
+        items.push(read(cursor, depth + 1)?);
+        cursor.blanks(true);
+        if cursor.eat(")") {
+            return Some(Tuple::Tuple(items));
+        }
+        if !cursor.eat(",") {
+            return None;
+        }
+        cursor.blanks(true);
+        // Python's tuple of one.
+        if cursor.eat(")") {
+            return Some(Tuple::Tuple(items));
+        }
+    }
+}
+
+fn leaf(cursor: &mut Cursor<'_>) -> Option<Tuple> {
+    let number = number(cursor)?;
+    let mut path = Vec::new();
+    while cursor.eat("@") {
+        path.push(usize::try_from(cursor.integer()?).ok()?);
+    }
+    match (&number, path.is_empty()) {
+        (_, true) => Some(number),
+        (Tuple::Keep, false) => None,
+        (_, false) => Some(Tuple::Step(Box::new(number), path)),
+    }
+}
+
+fn number(cursor: &mut Cursor<'_>) -> Option<Tuple> {
+    if cursor.eat("?") {
+        return Some(Tuple::Unknown { divisor: facts(cursor)? });
+    }
+    let kept = cursor.at;
+    if cursor.eat("_") {
+        let after = cursor.peek();
+        if !after.is_some_and(|byte| byte.is_ascii_digit() || byte == b'-') {
+            // A `_` that begins a word is none.
+            let word = after.is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+            return (!word).then_some(Tuple::Keep);
+        }
+    }
+    let Some(number) = cursor.integer() else {
+        cursor.at = kept;
+        return None;
+    };
+    // A number that goes on as a word or a fraction of another kind is none.
+    match cursor.peek() {
+        Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' || byte == b'.' => return None,
+        Some(b'/') => {
+            cursor.at += 1;
+            let _ = cursor.eat("_");
+            let divisor = cursor.integer().filter(|divisor| *divisor > 0)?;
+            return Some(Tuple::Fraction(number, divisor));
+        }
+        _ => {}
+    }
+    Some(Tuple::Known(number))
+}
+
+/// The number that divides an unknown one: `{div=16}`, `{i64 div=8}`, `{i64}`; 1 without braces.
+fn facts(cursor: &mut Cursor<'_>) -> Option<i64> {
+    if !cursor.eat("{") {
+        return Some(1);
+    }
+    let mut divisor = 1;
+    loop {
+        cursor.blanks(false);
+        if cursor.eat("}") {
+            return Some(divisor);
+        }
+        if cursor.eat(",") {
+            continue;
+        }
+        if cursor.eat("div=") {
+            divisor = cursor.integer().filter(|divisor| *divisor > 0)?;
+        } else {
+            let word = cursor.word()?;
+            let width = word.strip_prefix('i')?;
+            if !["1", "8", "16", "32", "64"].contains(&width) {
+                return None;
+            }
+        }
+    }
+}
+
+impl fmt::Display for Tuple {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Tuple::Known(number) => write!(f, "{number}"),
+            Tuple::Unknown { divisor: 1 } => f.write_str("?"),
+            Tuple::Unknown { divisor } => write!(f, "?{{div={divisor}}}"),
+            Tuple::Fraction(number, divisor) => write!(f, "{number}/{divisor}"),
+            Tuple::Step(scale, path) => {
+                write!(f, "{scale}")?;
+                path.iter().try_for_each(|mode| write!(f, "@{mode}"))
+            }
+            Tuple::Keep => f.write_str("_"),
+            Tuple::Tuple(items) => {
+                f.write_str("(")?;
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        f.write_str(",")?;
+                    }
+                    write!(f, "{item}")?;
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+/// The value of text in our notation that a reader has made, for a text that stands at `span`.
+///
+/// Errors: the algebra refuses it (E1303), such as a shape and strides of other nestings.
+pub fn value(text: &str, span: Range<usize>) -> Result<Value, Refused> {
+    evaluate(text, &mut Environment::new()).map_err(|error| {
+        let refused = Refused::contradiction(span, format!("{} [{}]", error.message, error.code));
+        match error.help {
+            Some(help) => refused.with_help(help),
+            None => refused,
+        }
+    })
+}
