@@ -436,8 +436,8 @@ impl Outline<'_> {
                 Deed { whole_warps: true, ..does(parts, Some((access.buffer, Write))) }
             }
             Operation::Multiply(matrix) => does(vec![Part::Text(self.multiplied(*matrix, instruction))], None),
-            Operation::Wgmma { factors, columns, a, b, adds } => {
-                let (sign, depth) = (if *adds { "+=" } else { "=" }, factors.depth());
+            Operation::Wgmma { operands, columns, a, b, adds } => {
+                let (sign, depth) = (if *adds { "+=" } else { "=" }, operands.depth());
                 let mut parts = vec![Part::Text(format!("wgmma 64x{columns}x{depth}: {ACCUMULATORS} {sign} "))];
                 match a {
                     Some(a) => parts.extend(self.operand(a.access.buffer)),

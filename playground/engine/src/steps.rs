@@ -238,8 +238,8 @@ fn operation(operation: &Operation) -> String {
 
 /// The name of the instruction that a product is.
 fn instruction(operation: &Operation) -> Option<String> {
-    if let Operation::Wgmma { factors, columns, a, .. } = operation {
-        let types = match factors {
+    if let Operation::Wgmma { operands, columns, a, .. } = operation {
+        let types = match operands {
             WgmmaOperands::F16 => "F32F16F16",
             WgmmaOperands::Bf16 => "F32BF16BF16",
             WgmmaOperands::Tf32 => "F32TF32TF32",
@@ -249,7 +249,7 @@ fn instruction(operation: &Operation) -> Option<String> {
             WgmmaOperands::U8 => "S32U8U8",
         };
         let from = if a.is_some() { "SS" } else { "RS" };
-        return Some(format!("SM90_64x{columns}x{}_{types}_{from}", factors.depth()));
+        return Some(format!("SM90_64x{columns}x{}_{types}_{from}", operands.depth()));
     }
     let Operation::Multiply(matrix) = operation else { return None };
     let name = match matrix {
