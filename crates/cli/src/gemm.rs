@@ -11,10 +11,10 @@ mod measured;
 mod number;
 mod on_device;
 mod random;
+mod round;
 mod task;
 mod tensors;
 mod tune;
-mod turn;
 mod verify;
 
 use std::io::Write;
@@ -43,7 +43,7 @@ Examples:
   tilewright gemm --type bf16 --threads 1
   tilewright gemm --a a.npy --b b.npy -o c.npy
   tilewright gemm 4096 4096 4096 --device --type bf16
-  tilewright gemm 4095 4097 4100 --plan --type bf16 --lies-b row --epilogue 'gelu(x + bias) + c'
+  tilewright gemm 4095 4097 4100 --plan --type bf16 --layout-b row --epilogue 'gelu(x + bias) + c'
 
 A is M x K, B is K x N. Numbers that are not read from files are random, the same each time.
 C is compared with sums in double precision, within the bound that any order of adding up
@@ -397,7 +397,7 @@ where
     let lies = |element: &str, layout: &Layout| json!({ "type": element, "layout": layout.to_string(), "offset": 0 });
     json!({
         "m": m, "n": n, "k": k,
-        "types": { "factors": factors, "tf32": false, "sums": sums, "result": sums },
+        "types": { "operands": factors, "tf32": false, "accumulator": sums, "result": sums },
         "layouts": { "A": lies(&factors, a), "B": lies(&factors, b), "D": lies(sums, c) },
         "alpha": options.alpha,
         "beta": options.beta,

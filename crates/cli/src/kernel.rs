@@ -106,9 +106,9 @@ pub enum Action {
     Bench {
         #[command(flatten)]
         kernel: Choice,
-        /// How often kernel and copy take turns; the median is printed.
-        #[arg(long, value_name = "NUMBER", default_value_t = bench::TURNS, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=10_000))]
-        turns: u16,
+        /// How often kernel and copy alternate; the median is printed.
+        #[arg(long, value_name = "NUMBER", default_value_t = bench::ROUNDS, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+        rounds: u16,
     },
 }
 
@@ -225,15 +225,15 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
             let machine = machine_for(machine.as_deref(), *arch)?;
             explain::run(file, sizes, &machine, options, terminal)
         }
-        Action::Bench { kernel, turns } => {
+        Action::Bench { kernel, rounds } => {
             let machine = kernel.machine.as_deref().map(machine_of).transpose()?;
             if let Some(tile) = Tile::chosen(kernel)? {
-                return tiles::bench(&tile, &kernel.sizes, machine, *turns, terminal);
+                return tiles::bench(&tile, &kernel.sizes, machine, *rounds, terminal);
             }
             let device = Device::open(0)?;
             let machine = machine.map_or_else(|| device.machine(), Ok)?;
             let (entry, planned) = kernel.planned(&machine, true)?;
-            bench::run(&device, entry, &planned, *turns, terminal)
+            bench::run(&device, entry, &planned, *rounds, terminal)
         }
     }
 }

@@ -53,9 +53,9 @@ impl Chosen {
             "batch": problem.batch(),
             "groups": problem.row_groups(),
             "types": {
-                "factors": problem.operand_type().name(),
+                "operands": problem.operand_type().name(),
                 "tf32": problem.is_tf32(),
-                "sums": problem.accumulator_type().name(),
+                "accumulator": problem.accumulator_type().name(),
                 "result": problem.result_type().name(),
             },
             "layouts": layouts,

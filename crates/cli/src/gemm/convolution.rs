@@ -15,7 +15,7 @@ use crate::output::Failure;
 pub struct Convolution {
     /// Channels, columns, rows and number of the images, instead of the sizes of a product:
     /// `64,56,56,8`.
-    #[arg(long, value_name = "C,W,H,L", allow_hyphen_values = true, value_parser = numbers::<1, 4>, requires = "filters", conflicts_with_all = ["sizes", "m", "n", "k", "lies_a", "batch", "groups", "pairs"])]
+    #[arg(long, value_name = "C,W,H,L", allow_hyphen_values = true, value_parser = numbers::<1, 4>, requires = "filters", conflicts_with_all = ["sizes", "m", "n", "k", "layout_a", "batch", "groups", "pairs"])]
     images: Option<Numbers<4>>,
     /// How many filters there are, and their columns and rows: `128,3,3`.
     #[arg(long, value_name = "F,S,R", allow_hyphen_values = true, value_parser = numbers::<1, 3>, requires = "images")]

@@ -2,8 +2,8 @@
 //!
 //! Law: what is printed was measured in this run. Each D is poisoned before, and compared with sums
 //! in f64 of the same numbers: at how many places is said. The list, the same products in a launch
-//! each, and cuBLAS one product after the other take turns; the figure of each is the median over
-//! the turns.
+//! each, and cuBLAS one product after the other alternate; the figure of each is the median over
+//! the rounds.
 
 use std::fmt::Write as _;
 
@@ -14,10 +14,10 @@ use tilewright::kernels::gemm::{Problem, Problems, Product, Products};
 use super::device::planned_for;
 use super::measured::Rival;
 use super::on_device::Sizes;
+use super::round::Round;
 use super::task::{self, Task};
 use super::tensors::{CHECKED, Tensors, compare, ready, wanted};
-use super::turn::Turn;
-use crate::kernel::bench::{TURNS, median, timed};
+use crate::kernel::bench::{ROUNDS, median, timed};
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
@@ -82,7 +82,7 @@ impl Measured {
         let rate = list.operations() as f64 / self.list / 1e12;
         let ratio = |seconds: f64| seconds / self.list;
         let _ = writeln!(text, "  {}", self.device);
-        let _ = writeln!(text, "  {:.1} us, the median of {TURNS} turns; {rate:.1} {unit}", self.list * 1e6);
+        let _ = writeln!(text, "  {:.1} us, the median of {ROUNDS} rounds; {rate:.1} {unit}", self.list * 1e6);
         let _ = writeln!(text, "  in a launch each {:.1} us: {:.3} of it", self.alone * 1e6, ratio(self.alone));
         let _ = match &self.cublas {
             Ok(seconds) => {
@@ -139,15 +139,15 @@ fn measured(device: &Device, products: &Products, rest: Option<u32>) -> Result<M
     let mut rivals = problems.iter().map(|problem| Rival::of(device, problem)).collect::<Result<Vec<_>, String>>();
 
     let once = timed(device, &stream, 3, || Tensors::launch_all(&mut all, &stream, &kernels))?;
-    let mut turn = Turn::new(device, once, rest)?;
+    let mut round = Round::new(device, once, rest)?;
     let (mut list, mut single, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..TURNS {
-        list.push(turn.timed(device, &stream, || Tensors::launch_all(&mut all, &stream, &kernels))?);
-        single.push(turn.timed(device, &stream, || {
+    for _ in 0..ROUNDS {
+        list.push(round.timed(device, &stream, || Tensors::launch_all(&mut all, &stream, &kernels))?);
+        single.push(round.timed(device, &stream, || {
             all.iter_mut().zip(&ready_alone).try_for_each(|(tensors, kernels)| tensors.launch(&stream, kernels))
         })?);
         if let Ok(rivals) = &mut rivals {
-            theirs.push(turn.timed(device, &stream, || {
+            theirs.push(round.timed(device, &stream, || {
                 rivals.iter_mut().zip(&all).try_for_each(|(rival, tensors)| rival.multiply(&stream, tensors))
             })?);
         }

@@ -1,8 +1,8 @@
 //! What a run of a product on a device gave: its time beside that of cuBLAS, and its errors.
 //!
 //! Law: D is poisoned before the kernels run, and compared with sums in f64 of the same numbers: at
-//! how many places is said. Ours and cuBLAS' take turns, where there is a cuBLAS, and the figure of
-//! each is the median over the turns ([`Turn`]).
+//! how many places is said. Ours and cuBLAS' alternate, where there is a cuBLAS, and the figure of
+//! each is the median over the rounds ([`Round`]).
 
 use std::fmt::Write as _;
 
@@ -12,9 +12,9 @@ use tilewright::kernel::Element;
 use tilewright::kernel::machine::Rates;
 use tilewright::kernels::gemm::{Matrix, Problem, Product, ProductTensor};
 
+use super::round::Round;
 use super::tensors::{CHECKED, Tensors, compare, compare_kept, of_block, ready, wanted};
-use super::turn::Turn;
-use crate::kernel::bench::{TURNS, median, timed};
+use crate::kernel::bench::{ROUNDS, median, timed};
 use crate::output::Failure;
 
 /// What a run on a device gave.
@@ -26,7 +26,7 @@ pub(super) struct Measured {
     /// The median of the same product without a function of its sums and without by-products,
     /// where there are some.
     bare: Option<f64>,
-    /// Milliseconds without work before each turn.
+    /// Milliseconds without work before each round.
     rest: Option<u32>,
     compared: usize,
     /// The greatest error, and the bound there.
@@ -47,7 +47,7 @@ impl Measured {
         let _ = writeln!(text, "  {}", self.device);
         let _ = writeln!(
             text,
-            "  {microseconds:.1} us, the median of {TURNS} turns{}; {:.1} {unit}, {:.3} of the {:.0} of the data sheet's clock",
+            "  {microseconds:.1} us, the median of {ROUNDS} rounds{}; {:.1} {unit}, {:.3} of the {:.0} of the data sheet's clock",
             self.rest.map_or(String::new(), |rest| format!(", each after {rest} ms without work")),
             rate / 1e12,
             rate / self.peak,
@@ -95,7 +95,7 @@ impl Measured {
 }
 
 /// Checks a product on a device and times it, beside cuBLAS and the bare product where there are
-/// such, perhaps after a rest of so many milliseconds before each turn.
+/// such, perhaps after a rest of so many milliseconds before each round.
 pub(super) fn measured(
     device: &Device,
     product: &Product,
@@ -125,18 +125,18 @@ pub(super) fn measured(
     let compared = elements.len() + compare_kept(problem, &stream, &input, &tensors, &mut worst)?;
 
     let once = timed(device, &stream, 3, || tensors.launch(&stream, &kernels))?;
-    let mut turn = Turn::new(device, once, rest)?;
+    let mut round = Round::new(device, once, rest)?;
     let mut rival = Rival::of(device, problem);
     let (mut ours, mut theirs, mut plain) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..TURNS {
-        ours.push(turn.timed(device, &stream, || tensors.launch(&stream, &kernels))?);
+    for _ in 0..ROUNDS {
+        ours.push(round.timed(device, &stream, || tensors.launch(&stream, &kernels))?);
         if let Some(bare) = &bare {
-            plain.push(turn.timed(device, &stream, || tensors.launch(&stream, bare))?);
+            plain.push(round.timed(device, &stream, || tensors.launch(&stream, bare))?);
         }
         if let Ok(rival) = &mut rival
             && rival.refused.is_none()
         {
-            theirs.push(turn.timed(device, &stream, || rival.multiply(&stream, &tensors))?);
+            theirs.push(round.timed(device, &stream, || rival.multiply(&stream, &tensors))?);
         }
     }
     let cublas = match rival {

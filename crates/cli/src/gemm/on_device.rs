@@ -29,13 +29,13 @@ pub struct OnDevice {
     /// one is kept in a file, which --device and --plan read afterwards.
     #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub tune: Option<u32>,
-    /// Begin each turn, of 2 ms or one product, after so many milliseconds without work: the device
-    /// stays cool, and its clock high. Without this, turns of 20 ms follow one another.
+    /// Begin each round, of 2 ms or one product, after so many milliseconds without work: the device
+    /// stays cool, and its clock high. Without this, rounds of 20 ms follow one another.
     #[arg(long, value_name = "MILLISECONDS", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rest: Option<u32>,
     /// Check so many random products instead, of every type and layout: on the device, or small
     /// ones in the interpreter. Their sizes are up to M, where that is said.
-    #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["sizes", "n", "k", "kind", "alpha", "beta", "tune", "rest", "ptx", "batch", "groups", "result", "lies_a", "lies_b", "lies_d", "epilogue", "pairs", "keep", "scales", "fast", "images"])]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["sizes", "n", "k", "kind", "alpha", "beta", "tune", "rest", "ptx", "batch", "groups", "result", "layout_a", "layout_b", "layout_d", "epilogue", "pairs", "keep", "scales", "fast", "images"])]
     pub random: Option<u32>,
     /// The number of the first random product.
     #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]
@@ -58,13 +58,13 @@ pub struct OnDevice {
     /// Where A, (M,K), lies: `row`, `column`, or a layout, perhaps behind an offset:
     /// `3 o (64,32):(32,1)`.
     #[arg(long, value_name = "LAYOUT", default_value = "row")]
-    pub lies_a: String,
+    pub layout_a: String,
     /// Where B, (K,N), lies.
     #[arg(long, value_name = "LAYOUT", default_value = "column")]
-    pub lies_b: String,
+    pub layout_b: String,
     /// Where the result, (M,N), lies.
     #[arg(long, value_name = "LAYOUT", default_value = "row")]
-    pub lies_d: String,
+    pub layout_d: String,
     /// A function of the sum `x`, and of `c`, (M,N), `bias`, (N), and `column`, (M):
     /// `gelu(x + bias) + c`; of pairs also of `y`, the sum of the second column.
     #[arg(long, value_name = "EXPRESSION")]
@@ -119,9 +119,9 @@ impl OnDevice {
     /// An option that only a device has, if one was given.
     pub fn other(&self) -> Option<&'static str> {
         let lies = [
-            ("--lies-a", &self.lies_a, "row"),
-            ("--lies-b", &self.lies_b, "column"),
-            ("--lies-d", &self.lies_d, "row"),
+            ("--layout-a", &self.layout_a, "row"),
+            ("--layout-b", &self.layout_b, "column"),
+            ("--layout-d", &self.layout_d, "row"),
         ];
         lies.into_iter()
             .find(|(_, given, usual)| given != usual)

@@ -144,12 +144,12 @@ pub fn sized(options: &Options, extents: [i64; 3]) -> Result<Task, Failure> {
     };
     let result = result(own.result, element);
     let a = match &convolution {
-        None => matrix("--lies-a", &own.lies_a, element, [m, k, batch])?,
+        None => matrix("--layout-a", &own.layout_a, element, [m, k, batch])?,
         Some(asked) => asked.images.clone(),
     };
     let matrices = own.groups.as_ref().map_or(batch, Groups::count);
-    let b = matrix("--lies-b", &own.lies_b, element, [k, columns, matrices])?;
-    let d = matrix("--lies-d", &own.lies_d, result, [m, n, batch])?;
+    let b = matrix("--layout-b", &own.layout_b, element, [k, columns, matrices])?;
+    let d = matrix("--layout-d", &own.layout_d, result, [m, n, batch])?;
     let b = transposed(&b).map_err(|error| refused(&error))?;
     let (fused, inputs) = function(options, [m, n], batch, result)?;
     let window = convolution.map(|asked| asked.window);
@@ -248,7 +248,7 @@ fn function(
     let plain = if result.is_float() { result } else { Element::F32 };
     let size = m.saturating_mul(n);
     let inputs = used.iter().map(|number| match names[*number] {
-        "c" => match own.lies_d.as_str() {
+        "c" => match own.layout_d.as_str() {
             "column" => Matrix::strided(plain, [m, n, batch], [1, m, size]),
             _ => Matrix::strided(plain, [m, n, batch], [n, 1, size]),
         },

@@ -1,8 +1,8 @@
 //! `tilewright gemm --tune`: plans, measured.
 //!
 //! Law: every plan that counts has left the right numbers of D in this run, at places spread over
-//! all of it, and the fastest is kept in a file, whole or not at all. Plans take turns, so that the
-//! clock of the device is the same for all; the figure of each is the median over the turns.
+//! all of it, and the fastest is kept in a file, whole or not at all. Plans alternate, so that the
+//! clock of the device is the same for all; the figure of each is the median over the rounds.
 
 use std::io::Write;
 
@@ -10,20 +10,20 @@ use tilewright::gemm::{Tuned, TunedPlans};
 use tilewright::gpu::Device;
 use tilewright::kernels::gemm::{Problem, Product};
 
+use super::round::Round;
 use super::tensors::{Tensors, compare, ready, wanted};
-use super::turn::Turn;
 use crate::kernel::bench::{median, timed};
 use crate::output::Failure;
 use crate::progress::Progress;
 use crate::terminal::Terminal;
 
-/// How often plans take turns.
-const TURNS: usize = 5;
+/// How often plans alternate.
+const ROUNDS: usize = 5;
 /// How many multiplications are spent on what each plan is compared with, about.
 const CHECKED: i64 = 1 << 23;
 
 /// Measures so many plans of a problem, perhaps after a rest of so many milliseconds before each
-/// turn, and keeps the fastest.
+/// round, and keeps the fastest.
 pub fn tuned(
     device: &Device,
     problem: &Problem,
@@ -48,7 +48,7 @@ pub fn tuned(
     let stream = device.stream()?;
     let (mut tensors, blocks) = Tensors::filled(device, &stream, (problem, 0), ends, &workspaces)?;
     let wanted = wanted(problem, &blocks, CHECKED)?;
-    let mut progress = Progress::new("measuring", (products.len() * (TURNS + 1)) as u64);
+    let mut progress = Progress::new("measuring", (products.len() * (ROUNDS + 1)) as u64);
     let mut all = Vec::new();
     for (seconds, product) in &products {
         let kernels = ready(device, product.steps())?;
@@ -57,12 +57,12 @@ pub fn tuned(
         stream.synchronize()?;
         compare(problem, &stream, &wanted, &tensors)?;
         let once = timed(device, &stream, 3, || tensors.launch(&stream, &kernels))?;
-        all.push((seconds, product, kernels, Turn::new(device, once, rest)?, Vec::new()));
+        all.push((seconds, product, kernels, Round::new(device, once, rest)?, Vec::new()));
         progress.step(1);
     }
-    for _ in 0..TURNS {
-        for (.., kernels, turn, times) in &mut all {
-            times.push(turn.timed(device, &stream, || tensors.launch(&stream, kernels))?);
+    for _ in 0..ROUNDS {
+        for (.., kernels, round, times) in &mut all {
+            times.push(round.timed(device, &stream, || tensors.launch(&stream, kernels))?);
             progress.step(1);
         }
     }

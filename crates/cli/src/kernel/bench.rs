@@ -7,7 +7,7 @@ use tilewright::gpu::Device;
 use tilewright::kernels::{Entry, Planned, Unchecked};
 use tilewright::tile;
 
-pub(crate) use tilewright::bench::{LASTING as TURN, REPEATS as TURNS, copied, median, timed};
+pub(crate) use tilewright::bench::{LASTING as ROUND, REPEATS as ROUNDS, copied, median, timed};
 
 use crate::json::Json;
 use crate::output::Failure;
@@ -29,10 +29,10 @@ pub fn run(
     device: &Device,
     entry: &Entry,
     planned: &Planned,
-    turns: u16,
+    rounds: u16,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let measured = bench::kernel(device, planned, turns)?;
+    let measured = bench::kernel(device, planned, rounds)?;
     print(entry.name, &measured, terminal)
 }
 

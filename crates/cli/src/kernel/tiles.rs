@@ -240,7 +240,7 @@ pub(super) fn bench(
     tile: &Tile,
     given: &[(String, i64)],
     machine: Option<Machine>,
-    turns: u16,
+    rounds: u16,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let device = Device::open(0)?;
@@ -249,6 +249,6 @@ pub(super) fn bench(
     let sizes = tile.sizes(given, true);
     let machine = machine.map_or_else(|| device.machine(), Ok)?;
     let (small, sizes) = (borrowed(&small), borrowed(&sizes));
-    let measured = tilewright::bench::tile(&device, &machine, &tile.program, &small, &sizes, turns)?;
+    let measured = tilewright::bench::tile(&device, &machine, &tile.program, &small, &sizes, rounds)?;
     bench::print(tile.program.name(), &measured, terminal)
 }

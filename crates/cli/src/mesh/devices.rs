@@ -24,8 +24,8 @@ use crate::terminal::Terminal;
 /// The most elements of memory of a device, before or after.
 const MAX_MEMORY: i64 = 1 << 30;
 /// How long launches are timed at once, in seconds, and how often that is done.
-const TURN: f64 = 0.03;
-const TURNS: usize = 7;
+const ROUND: f64 = 0.03;
+const ROUNDS: usize = 7;
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -217,7 +217,7 @@ fn check_contents<T: Pod + Default + PartialEq>(
     Ok(())
 }
 
-/// What the plan takes: the median of several turns, of so many launches each that they take long
+/// What the plan takes: the median of several rounds, of so many launches each that they take long
 /// enough to be timed.
 fn median_seconds(resharding: &mut Moving, from: &[Memory], to: &mut [Memory]) -> Result<f64, Failure> {
     let mut seconds = |count: usize| -> Result<f64, ReshardError> {
@@ -229,12 +229,12 @@ fn median_seconds(resharding: &mut Moving, from: &[Memory], to: &mut [Memory]) -
         resharding.wait()?;
         Ok(since.elapsed().as_secs_f64() / count as f64)
     };
-    let mut turns = || -> Result<Vec<f64>, ReshardError> {
+    let mut rounds = || -> Result<Vec<f64>, ReshardError> {
         seconds(3)?;
-        let count = ((TURN / seconds(3)?) as usize).clamp(1, 1000);
-        (0..TURNS).map(|_| seconds(count)).collect()
+        let count = ((ROUND / seconds(3)?) as usize).clamp(1, 1000);
+        (0..ROUNDS).map(|_| seconds(count)).collect()
     };
-    Ok(median(turns().map_err(|error| Failure::refused(&error))?))
+    Ok(median(rounds().map_err(|error| Failure::refused(&error))?))
 }
 
 fn report(
@@ -270,6 +270,6 @@ fn report(
         let _ = writeln!(text, "step {} on device 0: {way}", number + 1);
     }
     let _ = writeln!(text, "all elements on {} devices as simulated, bit by bit", devices.len());
-    let _ = writeln!(text, "{:.1} us, the median of {TURNS} turns: {rate:.1} GB/s received", seconds * 1e6);
+    let _ = writeln!(text, "{:.1} us, the median of {ROUNDS} rounds: {rate:.1} GB/s received", seconds * 1e6);
     Ok(terminal.text(&text)?)
 }

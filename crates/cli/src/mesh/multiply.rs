@@ -3,8 +3,8 @@
 //! Law: the result is poisoned before, and every element of it is compared with the sum that
 //! defines it before a time counts. Factors are whole numbers that repeat after a prime number of
 //! rows, columns and steps along the depth, so there are few different sums, which are computed
-//! here in whole numbers. What is printed was measured in this run: the product, and beside it, in
-//! turns, each device's part of it without what moves.
+//! here in whole numbers. What is printed was measured in this run: the product, and each device's
+//! part of it without communication, in alternating rounds.
 
 use std::time::Instant;
 
@@ -27,8 +27,8 @@ use crate::terminal::Terminal;
 /// The most elements of memory of a device, of one matrix.
 const MAX_MEMORY: i64 = 1 << 31;
 /// How long launches are timed at once, in seconds, and how often that is done.
-const TURN: f64 = 0.06;
-const TURNS: usize = 7;
+const ROUND: f64 = 0.06;
+const ROUNDS: usize = 7;
 /// Numbers repeat after so many rows, columns and steps along the depth.
 const PERIOD: i64 = 127;
 
@@ -241,9 +241,9 @@ pub fn run(plan: &ProductPlan, options: &Options, terminal: &mut Terminal) -> Re
         Ok([whole, since.elapsed().as_secs_f64() / count as f64])
     };
     both(3)?;
-    let count = ((TURN / both(3)?[0]) as usize).clamp(1, 1000);
-    let turns = (0..TURNS).map(|_| both(count)).collect::<Result<Vec<_>, _>>()?;
-    let [seconds, without] = [0, 1].map(|at| median(turns.iter().map(|turn| turn[at]).collect()));
+    let count = ((ROUND / both(3)?[0]) as usize).clamp(1, 1000);
+    let rounds = (0..ROUNDS).map(|_| both(count)).collect::<Result<Vec<_>, _>>()?;
+    let [seconds, without] = [0, 1].map(|at| median(rounds.iter().map(|round| round[at]).collect()));
     let measured = Measured {
         types: [element, sums],
         device: devices.first().map(|device| device.name().to_owned()),
@@ -303,7 +303,7 @@ impl Measured {
         let how = if self.exact { "rounded once" } else { "within what rounding sums on their way gives" };
         format!(
             "all {compared} elements on {devices} devices are the sums that define them, {how}\n\
-             {:.1} us, the median of {TURNS} turns: {:.0} TFLOP/s\n\
+             {:.1} us, the median of {ROUNDS} rounds: {:.0} TFLOP/s\n\
              {:.1} us for what each device multiplies, {m} x {n} x {k}, without what moves: {:.0} TFLOP/s; {:.3}\n  \
              by {alone}\n",
             seconds * 1e6,

@@ -25,8 +25,8 @@ use crate::terminal::Terminal;
 /// The most elements of memory of GPUs together, of one tensor.
 const MAX_MEMORY: i64 = 1 << 28;
 /// How long launches are timed at once, in seconds, and how often that is done.
-const TURN: f64 = 0.03;
-const TURNS: usize = 7;
+const ROUND: f64 = 0.03;
+const ROUNDS: usize = 7;
 
 #[derive(Debug, Args)]
 pub struct OnDevices {
@@ -188,9 +188,9 @@ impl OnDevices {
             Ok(since.elapsed().as_secs_f64() / count as f64)
         };
         seconds(3)?;
-        let count = ((TURN / seconds(3)?) as usize).clamp(1, 1000);
-        let turns = (0..TURNS).map(|_| seconds(count)).collect::<Result<Vec<_>, _>>()?;
-        let seconds = median(turns);
+        let count = ((ROUND / seconds(3)?) as usize).clamp(1, 1000);
+        let rounds = (0..ROUNDS).map(|_| seconds(count)).collect::<Result<Vec<_>, _>>()?;
+        let seconds = median(rounds);
         if terminal.json {
             object["device"] = json!(devices.first().map(Device::name));
             object["type"] = json!(self.element().to_string());
@@ -199,7 +199,7 @@ impl OnDevices {
             return Ok(terminal.object(&object)?);
         }
         let mut text = format!("all elements on {} devices are what defines them\n", devices.len());
-        let _ = writeln!(text, "{:.1} us, the median of {TURNS} turns", seconds * 1e6);
+        let _ = writeln!(text, "{:.1} us, the median of {ROUNDS} rounds", seconds * 1e6);
         Ok(terminal.text(&text)?)
     }
 }

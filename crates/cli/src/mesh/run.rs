@@ -34,7 +34,7 @@ pub struct Beside {
     patience: u64,
     /// How often the plan is carried out.
     #[arg(long, default_value = "1", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
-    turns: u64,
+    rounds: u64,
     /// What carries bytes between the processes: sockets, Open MPI, or NCCL, with a GPU for each
     /// process of a machine.
     #[arg(long, value_enum, default_value = "sockets")]
@@ -68,7 +68,7 @@ impl Beside {
                 note(engine.ignored(), terminal);
                 let interrupter = engine.interrupter();
                 let _ = ctrlc::set_handler(move || interrupter.interrupt());
-                self.turns(job, plan, &mut engine, terminal)
+                self.rounds(job, plan, &mut engine, terminal)
             }
             Through::Nccl => {
                 let place = Place::of_environment()?;
@@ -77,21 +77,21 @@ impl Beside {
                 note(engine.ignored(), terminal);
                 let interrupter = engine.interrupter();
                 let _ = ctrlc::set_handler(move || interrupter.interrupt());
-                self.turns(job, plan, &mut engine, terminal)
+                self.rounds(job, plan, &mut engine, terminal)
             }
             #[cfg(unix)]
             Through::Mpi => {
                 let mut engine = tilewright::mesh::Mpi::open(patience)?;
                 let interrupter = engine.interrupter();
                 let _ = ctrlc::set_handler(move || interrupter.interrupt());
-                self.turns(job, plan, &mut engine, terminal)
+                self.rounds(job, plan, &mut engine, terminal)
             }
             #[cfg(not(unix))]
             Through::Mpi => Err(MeshError::Engine { what: "there is no Open MPI on this system".into() }.into()),
         }
     }
 
-    fn turns(
+    fn rounds(
         &self,
         job: &impl Job,
         plan: &str,
@@ -99,10 +99,10 @@ impl Beside {
         terminal: &mut Terminal,
     ) -> Result<(), Failure> {
         let mut held = 0;
-        for _ in 0..self.turns {
+        for _ in 0..self.rounds {
             held = job.once(engine)?;
         }
-        engine.agree("after all turns", "right: yes")?;
+        engine.agree("after all rounds", "right: yes")?;
         if engine.rank() == 0 {
             let right = format!("{} processes: what each of them holds after the plan is right", engine.ranks());
             terminal.prose(&format!("{plan}{right}, bit by bit\n  rank 0 holds {held} elements in memory\n"))?;

@@ -12,7 +12,7 @@ use tilewright::kernel::ptx::Target;
 use tilewright::kernels::{Place, Planned, relayout};
 use tilewright::tensor::npy::Kind;
 
-use crate::kernel::bench::{TURN, TURNS, copied, median, timed};
+use crate::kernel::bench::{ROUND, ROUNDS, copied, median, timed};
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
@@ -66,7 +66,7 @@ pub fn run(
     report(&planned, &device, compiled.target(), seconds, compared, terminal)
 }
 
-/// What a launch takes, and the driver's copy of as many bytes: medians of turns that follow each
+/// What a launch takes, and the driver's copy of as many bytes: medians of rounds that follow each
 /// other.
 fn median_seconds(
     device: &Device,
@@ -78,9 +78,9 @@ fn median_seconds(
     let copied = device.allocate(half)?;
     let mut copy = device.allocate(half)?;
     let once = timed(device, stream, 3, &mut *go)?;
-    let count = ((TURN / once) as usize).clamp(1, 10_000);
+    let count = ((ROUND / once) as usize).clamp(1, 10_000);
     let (mut kernels, mut copies) = (Vec::new(), Vec::new());
-    for _ in 0..TURNS {
+    for _ in 0..ROUNDS {
         kernels.push(timed(device, stream, count, &mut *go)?);
         copies.push(timed(device, stream, count, || copy.copy_from(stream, &copied))?);
     }
@@ -115,7 +115,7 @@ fn report(
         let _ = writeln!(text, "{line}");
     }
     let _ = writeln!(text, "{}, {}", device.name(), target.name());
-    let _ = writeln!(text, "{:.1} us, the median of {TURNS} turns", seconds * 1e6);
+    let _ = writeln!(text, "{:.1} us, the median of {ROUNDS} rounds", seconds * 1e6);
     let _ = writeln!(
         text,
         "{:.3} TB/s of {} bytes; the driver's copy of as many {:.3} TB/s: {:.3}",

@@ -60,7 +60,7 @@ fn random(seed: &mut u64) -> u64 {
 fn what_processes_hold_is_what_the_simulation_says() {
     for (ranks, arguments) in [
         ("3", TURNED.to_vec()),
-        ("3", [SUMMED.as_slice(), &["--type", "f32", "--turns", "3"]].concat()),
+        ("3", [SUMMED.as_slice(), &["--type", "f32", "--rounds", "3"]].concat()),
         ("1", vec!["tp=1", "(4,3):(3,1)", "(4,3):(1,4)"]),
         ("4", vec!["dp=2,tp=2", "(8,(4,2)):(1,(8,1@tp)) summed 2:1@dp", "((4,2),8):((1,1@dp),4) copied 2:1@tp"]),
     ] {
@@ -100,7 +100,7 @@ fn what_processes_compute_is_what_defines_it() {
     for (ranks, operation) in OPERATIONS {
         let mut command = Command::new(TILEWRIGHT);
         command.args(["launch", "-n", ranks, "tilewright", "mesh"]).args(words(operation));
-        let done = command.args(["--run", "--turns", "3"]).output().unwrap();
+        let done = command.args(["--run", "--rounds", "3"]).output().unwrap();
         let said = String::from_utf8_lossy(&done.stdout);
         assert!(done.status.success(), "{operation}: {}", String::from_utf8_lossy(&done.stderr));
         assert!(said.contains(&format!("{ranks} processes: ")) && said.contains("bit by bit"), "{said}");
@@ -117,7 +117,7 @@ fn a_rank_that_dies_in_an_operation_is_named_by_all_others() {
         let victim = random(&mut seed) as usize % ranks;
         let process = |rank: usize| {
             let mut command = Command::new(TILEWRIGHT);
-            command.arg("mesh").args(words(operation)).args(["--run", "--turns", "100000000"]);
+            command.arg("mesh").args(words(operation)).args(["--run", "--rounds", "100000000"]);
             command.arg(format!("--patience={PATIENCE}"));
             command.env("RANK", rank.to_string()).env("WORLD_SIZE", ranks.to_string());
             command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", port.to_string());
@@ -143,7 +143,7 @@ fn a_rank_that_dies_or_hangs_is_named_by_all_others() {
     for case in 0..8 {
         let (port, victim) = (free_port(), random(&mut seed) as usize % 3);
         let arguments = if case % 2 == 0 { TURNED } else { SUMMED };
-        let arguments = [arguments.as_slice(), &["--turns", "100000000"]].concat();
+        let arguments = [arguments.as_slice(), &["--rounds", "100000000"]].concat();
         let mut children: Vec<_> = (0..3).map(|rank| (rank, start(rank, 3, port, &arguments))).collect();
         // Sometimes while they connect, mostly in the midst of a step.
         std::thread::sleep(Duration::from_millis(random(&mut seed) % 600));
@@ -174,7 +174,7 @@ fn a_rank_that_dies_or_hangs_is_named_by_all_others() {
 #[test]
 fn a_rank_that_is_interrupted_says_so_and_is_named_by_all_others() {
     let port = free_port();
-    let arguments = [TURNED.as_slice(), &["--turns", "100000000"]].concat();
+    let arguments = [TURNED.as_slice(), &["--rounds", "100000000"]].concat();
     let children: Vec<_> = (0..3).map(|rank| (rank, start(rank, 3, port, &arguments))).collect();
     std::thread::sleep(Duration::from_millis(1500));
     let id = rustix::process::Pid::from_child(&children[1].1);
@@ -238,7 +238,7 @@ fn processes_that_mpirun_starts_find_each_other_and_name_one_that_dies() {
         // Each process says its number before it becomes the program.
         let script = "echo $OMPI_COMM_WORLD_RANK $$; exec \"$0\" mesh run \"$@\"";
         let mut command = mpirun();
-        command.args(["sh", "-c", script, TILEWRIGHT]).args(SUMMED).args(["--turns", "100000000", "--patience", "2"]);
+        command.args(["sh", "-c", script, TILEWRIGHT]).args(SUMMED).args(["--rounds", "100000000", "--patience", "2"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut numbers = [0_i32; 3];

@@ -60,7 +60,7 @@ fn what_processes_hold_is_what_the_simulation_says() {
     for ranks in 2..=8 {
         for plan in plans(ranks) {
             let Some(mut command) = mpirun(ranks) else { return };
-            command.args([TILEWRIGHT, "mesh", "run", "--through", "mpi", "--turns", "3"]).args(&plan);
+            command.args([TILEWRIGHT, "mesh", "run", "--through", "mpi", "--rounds", "3"]).args(&plan);
             let done = command.output().unwrap();
             let said = String::from_utf8_lossy(&done.stdout);
             assert!(done.status.success(), "{plan:?}: {}", String::from_utf8_lossy(&done.stderr));
@@ -90,7 +90,7 @@ fn what_processes_compute_is_what_defines_it() {
     for ranks in 2..=4 {
         for operation in operations(ranks) {
             let Some(mut command) = mpirun(ranks) else { return };
-            command.args([TILEWRIGHT, "mesh"]).args(&operation).args(["--run", "--through", "mpi", "--turns", "3"]);
+            command.args([TILEWRIGHT, "mesh"]).args(&operation).args(["--run", "--through", "mpi", "--rounds", "3"]);
             let done = command.output().unwrap();
             let said = String::from_utf8_lossy(&done.stdout);
             assert!(done.status.success(), "{operation:?}: {}", String::from_utf8_lossy(&done.stderr));
@@ -112,7 +112,7 @@ fn a_rank_that_is_killed_or_hangs_is_named_by_all_others() {
             _ => [&["run".to_owned()], plans(ranks)[case % 2].as_slice()].concat(),
         };
         command.args(["sh", "-c", script, TILEWRIGHT]).args(plan);
-        command.args(["--turns", "100000000", "--patience", "2"]);
+        command.args(["--rounds", "100000000", "--patience", "2"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut numbers = vec![0_i32; ranks];

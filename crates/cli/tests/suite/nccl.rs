@@ -72,7 +72,7 @@ fn ended(child: &mut Child) -> (Option<i32>, String) {
 
 #[test]
 fn what_processes_hold_is_what_the_simulation_says() {
-    let run = |arguments: &[&'static str]| [&["run"], arguments, &["--turns", "3"]].concat();
+    let run = |arguments: &[&'static str]| [&["run"], arguments, &["--rounds", "3"]].concat();
     let product = "multiply tp=3 (48,(20,3)):(1,(48,1@tp)) ((20,3),40):((1,1@tp),20) ((16,3),40):((40,1@tp),1)";
     let product: Vec<&str> = product.split(' ').chain(["--run"]).collect();
     for environment in [&[][..], &[("LATER", "1")]] {
@@ -88,7 +88,7 @@ fn what_processes_hold_is_what_the_simulation_says() {
 
 #[test]
 fn a_rank_that_stops_answering_is_named_by_all_others() {
-    let endless: &[&str] = &["--turns", "100000000"];
+    let endless: &[&str] = &["--rounds", "100000000"];
     for (stops, later, victim) in
         [("join", false, "1"), ("0", false, "2"), ("0", true, "0"), ("5", false, "0"), ("6", true, "1")]
     {
@@ -112,7 +112,7 @@ fn a_rank_that_stops_answering_is_named_by_all_others() {
 #[test]
 fn a_rank_that_waits_is_interrupted() {
     // So long that only the signal ends it in time.
-    let arguments = [&["run"], &TURNED[..], &["--turns", "100000000"]].concat();
+    let arguments = [&["run"], &TURNED[..], &["--rounds", "100000000"]].concat();
     let mut children = started(&arguments, 600, &[("STOPS", "3"), ("VICTIM", "1")]);
     std::thread::sleep(Duration::from_millis(1500));
     for (rank, child) in &mut children {

@@ -1,8 +1,8 @@
-//! The turns in which products and their peers are timed.
+//! The rounds in which products and their peers are timed.
 //!
-//! Law: all that is compared has turns of one kind: as many repetitions, behind as long a rest.
+//! Law: all that is compared has rounds of one kind: as many repetitions, behind as long a rest.
 //! Before what is timed the device has something to do, so that it does not wait for the host's
-//! first call: the same work, or, behind a rest, where one repetition outlasts a turn, a loop of
+//! first call: the same work, or, behind a rest, where one repetition outlasts a round, a loop of
 //! one thread. A repetition would leave it a device as warm as without the rest.
 
 use std::time::Duration;
@@ -11,16 +11,16 @@ use tilewright::gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, 
 use tilewright::kernel::{Element, Kernel, KernelError};
 use tilewright::layout::symbolic::Expr;
 
-use crate::kernel::bench::{TURN, timed};
+use crate::kernel::bench::{ROUND, timed};
 use crate::output::Failure;
 
-/// How long a turn takes about behind a rest, in seconds.
+/// How long a round takes about behind a rest, in seconds.
 const SHORT_TURN: f64 = 0.002;
 /// Additions of the loop of one thread, each after the other: some cycles each, in all longer than
 /// the host takes for a call.
 const ADDITIONS: i64 = 200_000;
 
-pub(super) struct Turn {
+pub(super) struct Round {
     count: usize,
     rest: Option<Duration>,
     before: Option<Loop>,
@@ -32,10 +32,10 @@ struct Loop {
     sum: Memory,
 }
 
-/// How often work that takes so many seconds is repeated in a turn, and whether a loop stands
+/// How often work that takes so many seconds is repeated in a round, and whether a loop stands
 /// before it, not the work itself.
 fn shape(seconds: f64, rest: bool) -> (usize, bool) {
-    let length = if rest { SHORT_TURN } else { TURN };
+    let length = if rest { SHORT_TURN } else { ROUND };
     let count = ((length / seconds) as usize).clamp(1, 10_000);
     (count, rest && count == 1)
 }
@@ -52,9 +52,9 @@ fn additions() -> Result<Kernel, KernelError> {
     })
 }
 
-impl Turn {
+impl Round {
     /// For work that takes so many seconds, behind so many milliseconds of rest.
-    pub(super) fn new(device: &Device, seconds: f64, rest: Option<u32>) -> Result<Turn, Failure> {
+    pub(super) fn new(device: &Device, seconds: f64, rest: Option<u32>) -> Result<Round, Failure> {
         let (count, looped) = shape(seconds, rest.is_some());
         let before = looped.then(|| {
             let kernel = additions().map_err(|error| Failure::refused(&error))?;
@@ -62,7 +62,7 @@ impl Turn {
             Ok::<_, Failure>(Loop { kernel, sum: device.allocate(4)? })
         });
         let rest = rest.map(|milliseconds| Duration::from_millis(milliseconds.into()));
-        Ok(Turn { count, rest, before: before.transpose()? })
+        Ok(Round { count, rest, before: before.transpose()? })
     }
 
     /// The seconds of one repetition.
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn what_outlasts_a_turn_behind_a_rest_is_timed_alone() {
         for (seconds, rest, expected) in [
-            (1e-4, false, ((TURN / 1e-4) as usize, false)),
+            (1e-4, false, ((ROUND / 1e-4) as usize, false)),
             (1e-4, true, (20, false)),
             (1.5e-3, true, (1, true)),
             (11e-3, true, (1, true)),
