@@ -6,13 +6,12 @@ use tilewright_layout::Layout;
 
 use crate::arch::Arch;
 use crate::error::AtomError;
-use crate::family::{Family, sealed::Made};
-use crate::instructions;
+use crate::family::Family;
 use crate::mma::{MmaAtom, MmaTypes};
 use crate::value_type::ValueType;
 
 /// What matrix products are called in messages.
-const KIND: &str = "instruction";
+pub(crate) const KIND: &str = "instruction";
 
 /// Matrix products whose names differ in types, extents and options alone.
 pub type MmaFamily = Family<MmaAtom>;
@@ -137,47 +136,5 @@ impl MmaFamily {
         make: fn(&Member<'_>) -> Result<MmaAtom, AtomError>,
     ) -> MmaFamily {
         Family::new(arch, pattern, Rule::Derived(make))
-    }
-}
-
-impl Made for MmaAtom {
-    type Rule = Rule;
-
-    const KIND: &'static str = KIND;
-
-    fn tables() -> &'static [&'static [MmaFamily]] {
-        instructions::ALL
-    }
-
-    fn make(name: &str, arch: Arch, rule: &Rule) -> Result<MmaAtom, AtomError> {
-        let member = Member { name, arch };
-        match rule {
-            Rule::Row(row) => member.signature().and_then(|(shape, types)| member.atom(shape, types, *row)),
-            Rule::Derived(make) => make(&member),
-        }
-    }
-}
-
-impl MmaAtom {
-    /// The instruction of this name.
-    ///
-    /// Errors: there is none, and which ones have names that are near ([`AtomError::UnknownName`]).
-    ///
-    /// ```
-    /// use tilewright_atoms::MmaAtom;
-    ///
-    /// let atom = MmaAtom::named("SM80_16x8x16_F32BF16BF16F32_TN").unwrap();
-    /// assert_eq!(atom.b().layout().to_string(), "((4,8),(2,2)):((16,1),(8,64))");
-    ///
-    /// let error = MmaAtom::named("SM80_16x8x16_F32BF16BF16F23_TN").unwrap_err();
-    /// assert!(error.help().unwrap().starts_with("is `SM80_16x8x16_F32BF16BF16F32_TN`"));
-    /// ```
-    pub fn named(name: &str) -> Result<MmaAtom, AtomError> {
-        Family::named(name)
-    }
-
-    /// The families of instructions that are known by name, by machine.
-    pub fn families() -> impl Iterator<Item = &'static MmaFamily> {
-        Family::all()
     }
 }

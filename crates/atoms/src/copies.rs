@@ -14,9 +14,10 @@ mod tensor_memory;
 use tilewright_layout::Layout;
 
 use crate::arch::Arch;
-use crate::copy::{CopyAtom, CopyEnd};
+use crate::copy::CopyAtom;
 use crate::error::AtomError;
 use crate::family::{Family, sealed::Made};
+use crate::terms::CopyEnd;
 use crate::thread_value::ThreadValue;
 
 /// Every table.

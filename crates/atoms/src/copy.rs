@@ -28,25 +28,8 @@ use tilewright_layout::{Layout, Leaf};
 use crate::arch::Arch;
 use crate::error::AtomError;
 use crate::evidence::BadThreadValue;
+use crate::terms::CopyEnd;
 use crate::thread_value::ThreadValue;
-
-/// An end of a copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CopyEnd {
-    /// What is read.
-    Source,
-    /// What is written.
-    Destination,
-}
-
-impl fmt::Display for CopyEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            CopyEnd::Source => "source",
-            CopyEnd::Destination => "destination",
-        })
-    }
-}
 
 /// An instruction that copies.
 ///

@@ -27,12 +27,12 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use core::fmt;
 
 use tilewright_layout::{Layout, LayoutError, Tiler};
 
 use crate::copy::CopyAtom;
 use crate::error::AtomError;
+use crate::evidence::NoTile;
 use crate::thread_number::descending;
 use crate::tiled_copy::TiledCopy;
 
@@ -108,67 +108,6 @@ impl TiledCopy {
             }
         }
         Err(refuse(reason))
-    }
-}
-
-/// Why threads and values with offsets have no tile in a layout of data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum NoTile {
-    /// The offsets are of (thread, value).
-    Rank {
-        /// The number of modes that they have.
-        found: usize,
-    },
-    /// At each offset lies one element of the data.
-    Shared {
-        /// The first of two indices with one offset.
-        first: i64,
-        /// The second.
-        second: i64,
-    },
-    /// At the offset of each thread and value lies an element of the data.
-    Nothing {
-        /// A thread.
-        thread: i64,
-        /// A value of it.
-        value: i64,
-        /// Where nothing lies.
-        offset: i64,
-    },
-    /// The coordinates that occur in a mode are those of a layout, each once.
-    Uneven {
-        /// The mode.
-        mode: usize,
-    },
-    /// The places in the tile are a layout of (thread, value).
-    Crooked,
-    /// More elements than are looked at one by one.
-    Large {
-        /// The limit.
-        limit: i64,
-    },
-}
-
-impl fmt::Display for NoTile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoTile::Rank { found } => write!(f, "they have {found} modes where (thread, value) is needed"),
-            NoTile::Shared { first, second } => {
-                write!(f, "elements {first} and {second} of the data lie at one offset")
-            }
-            NoTile::Nothing { thread, value, offset } => {
-                write!(
-                    f,
-                    "thread {thread} has as its value {value} the offset {offset}, where no element of the data lies"
-                )
-            }
-            NoTile::Crooked => f.write_str("the places in the tile are not a layout of (thread, value)"),
-            NoTile::Uneven { mode } => {
-                write!(f, "the coordinates that occur in mode {mode} are not those of a layout, each once")
-            }
-            NoTile::Large { limit } => write!(f, "more than {limit} elements would have to be looked at"),
-        }
     }
 }
 

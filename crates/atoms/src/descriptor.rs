@@ -34,8 +34,9 @@ use core::fmt;
 use tilewright_layout::{Composed, Layout, OuterMap};
 
 use crate::error::AtomError;
-use crate::evidence::{CanonicalCondition, OperandMode};
-use crate::shared::{Major, SwizzleMode, unit_elements};
+use crate::evidence::CanonicalCondition;
+use crate::shared::unit_elements;
+use crate::terms::{Major, OperandMode, SwizzleMode};
 
 /// The 64-bit descriptor of a matrix operand in shared memory.
 ///

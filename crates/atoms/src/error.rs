@@ -10,10 +10,8 @@ use core::fmt;
 
 use tilewright_layout::{LayoutError, Refusal, nearest};
 
-use crate::copy::CopyEnd;
-use crate::cotiled::NoTile;
-use crate::evidence::{BadThreadValue, CanonicalCondition};
-use crate::shared::Major;
+use crate::evidence::{BadThreadValue, CanonicalCondition, NoTile};
+use crate::terms::{CopyEnd, Major};
 
 /// Why there is no such atom or descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use core::fmt;
 
 use tilewright_layout::Swizzle;
 
-use crate::shared::SwizzleMode;
+use crate::terms::{OperandMode, SwizzleMode};
 
 /// A thread-value layout that is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,15 +66,6 @@ pub enum Flaw {
     },
 }
 
-/// A dimension of an operand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OperandMode {
-    /// M or N, mode 0.
-    MN,
-    /// K, mode 1.
-    K,
-}
-
 /// What makes a layout canonical, and fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -130,15 +121,6 @@ pub enum CanonicalCondition {
     },
 }
 
-impl fmt::Display for OperandMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            OperandMode::MN => "mode 0 (MN)",
-            OperandMode::K => "mode 1 (K)",
-        })
-    }
-}
-
 impl fmt::Display for CanonicalCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -184,6 +166,67 @@ impl fmt::Display for Flaw {
                     "without repetitions it is {found}, which is not a bijection onto the {wanted} places of the tile"
                 )
             }
+        }
+    }
+}
+
+/// Why threads and values with offsets have no tile in a layout of data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoTile {
+    /// The offsets are of (thread, value).
+    Rank {
+        /// The number of modes that they have.
+        found: usize,
+    },
+    /// At each offset lies one element of the data.
+    Shared {
+        /// The first of two indices with one offset.
+        first: i64,
+        /// The second.
+        second: i64,
+    },
+    /// At the offset of each thread and value lies an element of the data.
+    Nothing {
+        /// A thread.
+        thread: i64,
+        /// A value of it.
+        value: i64,
+        /// Where nothing lies.
+        offset: i64,
+    },
+    /// The coordinates that occur in a mode are those of a layout, each once.
+    Uneven {
+        /// The mode.
+        mode: usize,
+    },
+    /// The places in the tile are a layout of (thread, value).
+    Crooked,
+    /// More elements than are looked at one by one.
+    Large {
+        /// The limit.
+        limit: i64,
+    },
+}
+
+impl fmt::Display for NoTile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoTile::Rank { found } => write!(f, "they have {found} modes where (thread, value) is needed"),
+            NoTile::Shared { first, second } => {
+                write!(f, "elements {first} and {second} of the data lie at one offset")
+            }
+            NoTile::Nothing { thread, value, offset } => {
+                write!(
+                    f,
+                    "thread {thread} has as its value {value} the offset {offset}, where no element of the data lies"
+                )
+            }
+            NoTile::Crooked => f.write_str("the places in the tile are not a layout of (thread, value)"),
+            NoTile::Uneven { mode } => {
+                write!(f, "the coordinates that occur in mode {mode} are not those of a layout, each once")
+            }
+            NoTile::Large { limit } => write!(f, "more than {limit} elements would have to be looked at"),
         }
     }
 }

@@ -13,8 +13,12 @@ mod sm90;
 mod universal;
 mod wgmma;
 
-use crate::catalogue::MmaFamily;
+use crate::arch::Arch;
+use crate::catalogue::{self, Member, MmaFamily, Rule};
 use crate::cpu;
+use crate::error::AtomError;
+use crate::family::{Family, sealed::Made};
+use crate::mma::MmaAtom;
 
 /// Every table.
 pub(crate) const ALL: &[&[MmaFamily]] = &[
@@ -32,6 +36,48 @@ pub(crate) const ALL: &[&[MmaFamily]] = &[
     amx::FAMILIES,
     cpu::FAMILIES,
 ];
+
+impl Made for MmaAtom {
+    type Rule = Rule;
+
+    const KIND: &'static str = catalogue::KIND;
+
+    fn tables() -> &'static [&'static [MmaFamily]] {
+        ALL
+    }
+
+    fn make(name: &str, arch: Arch, rule: &Rule) -> Result<MmaAtom, AtomError> {
+        let member = Member { name, arch };
+        match rule {
+            Rule::Row(row) => member.signature().and_then(|(shape, types)| member.atom(shape, types, *row)),
+            Rule::Derived(make) => make(&member),
+        }
+    }
+}
+
+impl MmaAtom {
+    /// The instruction of this name.
+    ///
+    /// Errors: there is none, and which ones have names that are near ([`AtomError::UnknownName`]).
+    ///
+    /// ```
+    /// use tilewright_atoms::MmaAtom;
+    ///
+    /// let atom = MmaAtom::named("SM80_16x8x16_F32BF16BF16F32_TN").unwrap();
+    /// assert_eq!(atom.b().layout().to_string(), "((4,8),(2,2)):((16,1),(8,64))");
+    ///
+    /// let error = MmaAtom::named("SM80_16x8x16_F32BF16BF16F23_TN").unwrap_err();
+    /// assert!(error.help().unwrap().starts_with("is `SM80_16x8x16_F32BF16BF16F32_TN`"));
+    /// ```
+    pub fn named(name: &str) -> Result<MmaAtom, AtomError> {
+        Family::named(name)
+    }
+
+    /// The families of instructions that are known by name, by machine.
+    pub fn families() -> impl Iterator<Item = &'static MmaFamily> {
+        Family::all()
+    }
+}
 
 /// Thread-value layouts that many instructions of a warp share: eight groups of four threads, a
 /// group for each row.

@@ -30,8 +30,8 @@ use alloc::vec::Vec;
 
 use tilewright_layout::{Coordinate, Extent, Layout, Leaf, ModePath, Stride, Tiler};
 
-use crate::copy::CopyEnd;
 use crate::error::AtomError;
+use crate::terms::CopyEnd;
 use crate::tiled_copy::{TiledCopy, sizes};
 use crate::tiled_mma::lifted;
 

@@ -15,71 +15,12 @@
 //! (PTX ISA, "Shared Memory Matrix Layout" of `wgmma.mma_async`, table of swizzle atoms; CuTe
 //! `GMMA::Layout_{K,MN}_{INTER,SW32,SW64,SW128}_Atom`.)
 
-use core::fmt;
-
 use tilewright_layout::{Composed, Layout, Swizzle, Tree};
 
 use crate::error::AtomError;
-
-/// How units of 16 bytes are permuted in shared memory: the swizzle mode of a descriptor, named for
-/// the length of its lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum SwizzleMode {
-    /// Not at all: atoms of 8 units, one after another.
-    None,
-    /// Within lines of 32 bytes.
-    Bytes32,
-    /// Within lines of 64 bytes.
-    Bytes64,
-    /// Within lines of 128 bytes.
-    Bytes128,
-}
-
-/// In which dimension of the operand, `(mn, k)`, elements lie side by side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Major {
-    /// Along K, the dimension that is summed over.
-    K,
-    /// Along the other dimension: M of the first operand, N of the second.
-    MN,
-}
+use crate::terms::{Major, SwizzleMode};
 
 impl SwizzleMode {
-    /// All modes, by the length of their lines.
-    pub const ALL: [SwizzleMode; 4] =
-        [SwizzleMode::None, SwizzleMode::Bytes32, SwizzleMode::Bytes64, SwizzleMode::Bytes128];
-
-    /// How many bits are flipped: the logarithm of [`SwizzleMode::units`].
-    fn log_units(self) -> i64 {
-        match self {
-            SwizzleMode::None => 0,
-            SwizzleMode::Bytes32 => 1,
-            SwizzleMode::Bytes64 => 2,
-            SwizzleMode::Bytes128 => 3,
-        }
-    }
-
-    /// The units of 16 bytes in a line of an atom: 1, 2, 4 or 8.
-    pub fn units(self) -> i64 {
-        1 << self.log_units()
-    }
-
-    /// After how many bytes the permutation repeats: 8 lines.
-    pub fn period(self) -> i64 {
-        128 * self.units()
-    }
-
-    /// The two bits that stand for the mode in a descriptor: 0, 3, 2, 1 from no swizzle to 128
-    /// bytes.
-    pub fn code(self) -> u64 {
-        match self {
-            SwizzleMode::None => 0,
-            SwizzleMode::Bytes32 => 3,
-            SwizzleMode::Bytes64 => 2,
-            SwizzleMode::Bytes128 => 1,
-        }
-    }
-
     /// The mode with a code; none for numbers above 3.
     pub fn of_code(code: u64) -> Option<SwizzleMode> {
         SwizzleMode::ALL.into_iter().find(|mode| mode.code() == code)
@@ -138,24 +79,6 @@ impl SwizzleMode {
     /// ```
     pub fn tile(self, major: Major, element_bits: i64, shape: &Tree<i64>) -> Result<Composed, AtomError> {
         Ok(self.atom(major, element_bits)?.tile_to_shape(shape, None)?)
-    }
-}
-
-impl fmt::Display for SwizzleMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SwizzleMode::None => f.write_str("no swizzle"),
-            mode => write!(f, "{}-byte swizzle", 16 * mode.units()),
-        }
-    }
-}
-
-impl fmt::Display for Major {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Major::K => "K-major",
-            Major::MN => "MN-major",
-        })
     }
 }
 

@@ -27,7 +27,7 @@ use alloc::vec::Vec;
 use tilewright_layout::{Coordinate, Layout, LayoutError, ModePath, Tiler, Tree};
 
 use crate::error::AtomError;
-use crate::shared::SwizzleMode;
+use crate::terms::SwizzleMode;
 
 /// The most dimensions of a tensor map.
 pub const MAX_DIMENSIONS: usize = 5;

@@ -20,9 +20,10 @@ use alloc::vec::Vec;
 
 use tilewright_layout::{Extent, Layout, Slot, Stride, Tiler, Tree, make_layout_tv};
 
-use crate::copy::{CopyAtom, CopyEnd};
+use crate::copy::CopyAtom;
 use crate::error::AtomError;
 use crate::mma::Operand;
+use crate::terms::CopyEnd;
 use crate::tiled_mma::{TiledMma, lifted};
 
 /// A copy atom, who owns what in a tile, and the tile.

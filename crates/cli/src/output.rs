@@ -308,3 +308,26 @@ pub fn write_file(file: &Path, bytes: &[u8], terminal: &mut Terminal) -> Result<
     }
     terminal.wrote(file)
 }
+
+impl Terminal {
+    /// Says that a file was written, where somebody counts on an object.
+    pub fn wrote(&mut self, file: &Path) -> Result<(), Failure> {
+        if self.json {
+            self.object(&serde_json::json!({ "file": file.display().to_string() }))?;
+        }
+        Ok(())
+    }
+
+    /// Tells a failure: an object on standard output with `--json`, else text on standard error.
+    pub fn tell(&mut self, failure: &Failure) {
+        // Nobody reads the other end: there is nowhere to report to.
+        if self.json {
+            let _ = self.end_text();
+            if let Some(object) = failure.json() {
+                let _ = self.object(&object);
+            }
+        } else {
+            self.message(&failure.text(self.message_colour));
+        }
+    }
+}

@@ -4,13 +4,11 @@
 //! then is kept, and becomes the field `text` of an object at the end.
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
-use std::path::Path;
 
 use clap::ColorChoice;
 
 use crate::closed;
 use crate::json::Json;
-use crate::output::Failure;
 use crate::picture::Window;
 
 /// Standard output: text as it comes, or kept until an object is made of it.
@@ -97,27 +95,6 @@ impl Terminal {
     /// Writes an object to standard output, on a line of its own.
     pub fn object(&mut self, object: &Json) -> io::Result<()> {
         writeln!(self.out.objects(), "{object}")
-    }
-
-    /// Says that a file was written, where somebody counts on an object.
-    pub fn wrote(&mut self, file: &Path) -> Result<(), Failure> {
-        if self.json {
-            self.object(&serde_json::json!({ "file": file.display().to_string() }))?;
-        }
-        Ok(())
-    }
-
-    /// Tells a failure: an object on standard output with `--json`, else text on standard error.
-    pub fn tell(&mut self, failure: &Failure) {
-        // Nobody reads the other end: there is nowhere to report to.
-        if self.json {
-            let _ = self.end_text();
-            if let Some(object) = failure.json() {
-                let _ = self.object(&object);
-            }
-        } else {
-            self.message(&failure.text(self.message_colour));
-        }
     }
 
     /// Tells a note: an object with `--json`, else a line on standard error.

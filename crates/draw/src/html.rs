@@ -5,10 +5,9 @@
 //! the rest back; the arrow keys go from thread to thread.
 
 use crate::document::Document;
-use crate::page::head;
 use crate::scene::Scene;
-use crate::svg::svg;
-use crate::theme::{Mode, Paint, Theme};
+use crate::svg::{push_escaped, svg};
+use crate::theme::{self, Mode, Paint, Theme};
 
 const SCRIPT: &str = "\
 const picture=document.querySelector('svg.tilewright'),told=document.getElementById('told');
@@ -76,4 +75,14 @@ pub fn html(scene: &Scene, document: &Document) -> String {
     page.push_str(SCRIPT);
     page.push_str("</script>\n</body>\n</html>\n");
     page
+}
+
+/// The beginning of a page, up to the inside of its style.
+pub(crate) fn head(page: &mut String, document: &Document) {
+    page.push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.push_str("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>");
+    push_escaped(page, if document.title.is_empty() { "Layouts" } else { &document.title });
+    page.push_str("</title>\n<style>\nbody{font-family:");
+    page.push_str(theme::FONTS);
+    page.push_str("}\n");
 }

@@ -7,8 +7,9 @@
 
 use crate::document::Document;
 use crate::figure::Figure;
+use crate::html::head;
 use crate::svg::push_escaped;
-use crate::theme::{self, Mode, Paint, Theme};
+use crate::theme::{Mode, Paint, Theme};
 
 const LAYOUT: &str = "\
 *{box-sizing:border-box}
@@ -176,14 +177,4 @@ impl Part {
         }
         page.push_str("</section>\n");
     }
-}
-
-/// The beginning of a page, up to the inside of its style.
-pub(crate) fn head(page: &mut String, document: &Document) {
-    page.push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    page.push_str("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>");
-    push_escaped(page, if document.title.is_empty() { "Layouts" } else { &document.title });
-    page.push_str("</title>\n<style>\nbody{font-family:");
-    page.push_str(theme::FONTS);
-    page.push_str("}\n");
 }

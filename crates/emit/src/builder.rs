@@ -4,16 +4,15 @@
 //! unbounded, rounded toward zero; and the value is the sum of digits times strides.
 
 use tilewright_layout::symbolic::{Expr, Parameter, Symbolic};
-use tilewright_layout::{Extent, Layout, OuterMap, Profile, Stride};
+use tilewright_layout::{Extent, Layout, Leaf, OuterMap, Profile, Stride};
 
 use crate::bits::Moves;
 use crate::computation::{Computation, Output};
 use crate::division::divide;
 use crate::error::EmitError;
-use crate::evaluation::{Numbers, with_expressions};
 use crate::expression::{Parameters, unbounded};
 use crate::graph::{Graph, Id, Variable};
-use crate::place::{Place, Promise};
+use crate::place::{Place, Promise, named_by_path};
 use crate::polynomial::Polynomial;
 use crate::range::Range;
 
@@ -176,4 +175,24 @@ impl Builder {
         let outputs = numbers.names.into_iter().zip(numbers.ids).map(|(name, id)| Output { name, id }).collect();
         Computation::new(self.graph, self.variables.len(), outputs, numbers.profile)
     }
+}
+
+/// The numbers of a value.
+pub(crate) struct Numbers {
+    pub(crate) profile: Profile,
+    pub(crate) names: Vec<String>,
+    pub(crate) ids: Vec<Id>,
+}
+
+impl Numbers {
+    pub(crate) fn new(profile: Profile, stem: &str, ids: Vec<Id>) -> Numbers {
+        let names = (0..profile.leaves()).map(|leaf| named_by_path(stem, &profile.path(leaf))).collect();
+        Numbers { profile, names, ids }
+    }
+}
+
+/// The same layout, of expressions.
+pub(crate) fn with_expressions<N: Extent>(layout: &Layout<N>, expr: fn(&N) -> Expr) -> Result<Layout<Expr>, EmitError> {
+    let leaf = |leaf: &Leaf<N>| Leaf { extent: expr(&leaf.extent), stride: expr(&leaf.stride) };
+    Ok(Layout::from_tree(layout.tree().map(leaf))?)
 }

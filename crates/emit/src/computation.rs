@@ -10,10 +10,10 @@ use tilewright_layout::Profile;
 use crate::error::{EmitError, Width};
 use crate::function::{Function, Results, Value};
 use crate::graph::{Graph, Id, Op};
-use crate::language::{ANY, Form, Level, WHOLE};
+use crate::integer::Integer;
+use crate::language::{ANY, Form, Level, Style, WHOLE};
 use crate::range::Range;
 use crate::spelling::{needed, spelled};
-use crate::style::{Integer, Style};
 
 /// The most operations of an expression in which nothing has a name.
 const MAX_EXPRESSION: u64 = 10_000;

@@ -5,8 +5,8 @@ use std::fmt;
 
 use tilewright_layout::{LayoutError, Refusal};
 
+use crate::integer::Integer;
 use crate::language::Language;
-use crate::style::Integer;
 
 /// Why no text is written.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,34 +5,20 @@
 //! function there: within the shape, or at all integers.
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{AnyLayout, Composed, Coordinate, Extent, Layout, Leaf, Profile, Stride, Xor};
+use tilewright_layout::{AnyLayout, Composed, Coordinate, Extent, Layout, Profile, Stride, Xor};
 
 use crate::bits::Moves;
-use crate::builder::{Builder, modes};
+use crate::builder::{Builder, Numbers, modes, with_expressions};
 use crate::error::EmitError;
 use crate::graph::Id;
 use crate::map::Map;
-use crate::place::{Place, Promise, named_by_path, pieces};
+use crate::place::{Place, Promise, pieces};
 use crate::polynomial::Polynomial;
 use crate::range::Range;
 
 /// The scale of a step in each leaf of the codomain.
 pub(crate) fn scales(stride: &Coordinate<Expr>, profile: &Profile) -> Vec<Expr> {
     stride.in_profile(profile).map(|tree| tree.leaves().to_vec()).unwrap_or_default()
-}
-
-/// The numbers of a value.
-pub(crate) struct Numbers {
-    pub(crate) profile: Profile,
-    pub(crate) names: Vec<String>,
-    pub(crate) ids: Vec<Id>,
-}
-
-impl Numbers {
-    pub(crate) fn new(profile: Profile, stem: &str, ids: Vec<Id>) -> Numbers {
-        let names = (0..profile.leaves()).map(|leaf| named_by_path(stem, &profile.path(leaf))).collect();
-        Numbers { profile, names, ids }
-    }
 }
 
 pub(crate) fn evaluated(map: &Map, place: &Place) -> Result<(Builder, Numbers), EmitError> {
@@ -113,12 +99,6 @@ fn through<N: Extent>(
     let value = builder.outer(composed.outer(), &expr(composed.offset()), inner, expr)?;
     let id = value.compute(&mut builder.graph);
     Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
-}
-
-/// The same layout, of expressions.
-pub(crate) fn with_expressions<N: Extent>(layout: &Layout<N>, expr: fn(&N) -> Expr) -> Result<Layout<Expr>, EmitError> {
-    let leaf = |leaf: &Leaf<N>| Leaf { extent: expr(&leaf.extent), stride: expr(&leaf.stride) };
-    Ok(Layout::from_tree(layout.tree().map(leaf))?)
 }
 
 /// The inner products of a layout, as polynomials.

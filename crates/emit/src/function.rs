@@ -2,7 +2,7 @@
 
 use tilewright_layout::{Profile, Tree};
 
-use crate::style::Integer;
+use crate::integer::Integer;
 
 /// A function in a language, its expressions already written.
 pub(crate) struct Function<'a> {

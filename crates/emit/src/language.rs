@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use crate::function::Function;
 use crate::graph::Op;
-use crate::style::Integer;
+use crate::integer::Integer;
 
 /// A language.
 ///
@@ -182,4 +182,32 @@ pub(crate) fn common(op: Op) -> Option<Form> {
         Op::AtLeast(..) => Form::Infix(">=", level::COMPARE),
         _ => return None,
     })
+}
+
+/// The language and the integer type of a text.
+///
+/// ```
+/// use tilewright_emit::{Integer, Language, Style};
+///
+/// let style = Style::new(Language::Cuda).with_integer(Integer::I32);
+/// assert_eq!((style.language, style.integer.bits()), (Language::Cuda, 32));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Style {
+    /// The language.
+    pub language: Language,
+    /// The integer type of variables, named parts and results.
+    pub integer: Integer,
+}
+
+impl Style {
+    /// The language, with integers of 64 bits.
+    pub fn new(language: Language) -> Style {
+        Style { language, integer: Integer::I64 }
+    }
+
+    /// The same with another integer type.
+    pub fn with_integer(self, integer: Integer) -> Style {
+        Style { integer, ..self }
+    }
 }

@@ -70,20 +70,21 @@ mod explanation;
 mod expression;
 mod function;
 mod graph;
+mod integer;
 mod language;
 mod map;
 mod place;
 mod polynomial;
 mod range;
 mod spelling;
-mod style;
 mod value;
 
 pub use computation::Computation;
 pub use error::{EmitError, Width};
 pub use explanation::explanation;
-pub use language::Language;
+pub use integer::Integer;
+pub use language::{Language, Style};
 pub use map::Map;
 pub use place::{Place, Promise};
-pub use style::{Integer, Style};
+
 pub use value::{coordinate, inside, value};

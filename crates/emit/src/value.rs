@@ -9,9 +9,10 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{AnyLayout, Extent, Layout, Profile, Stride, Tree, Truth};
 
 use crate::builder::Builder;
+use crate::builder::Numbers;
 use crate::computation::Computation;
 use crate::error::EmitError;
-use crate::evaluation::{Numbers, evaluated, scales};
+use crate::evaluation::{evaluated, scales};
 use crate::map::Map;
 use crate::place::{Place, Promise, pieces};
 

@@ -26,7 +26,7 @@ impl Stream {
     /// least as long as the result.
     pub unsafe fn borrowed(device: &Device, handle: usize) -> Stream {
         // SAFETY: the caller's promise.
-        Stream::of_handle(device, unsafe { StreamHandle::foreign(handle) })
+        Stream::of_handle(device.context(), unsafe { StreamHandle::foreign(handle) })
     }
 }
 

@@ -11,9 +11,10 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use crate::attributes::Attributes;
-use crate::driver::{ContextHandle, DeviceHandle, Driver, Refused, Status, code};
+use crate::driver::{ContextHandle, DeviceHandle, Driver, Refused};
 use crate::error::{GpuError, Unfinished};
 use crate::pending::Pending;
+use crate::status::{Status, code};
 
 /// A retained primary context.
 pub(crate) struct Context {
@@ -52,7 +53,7 @@ impl Drop for Before<'_> {
 
 impl Context {
     pub(crate) fn retain(driver: Arc<Driver>, device: DeviceHandle, ordinal: usize) -> Result<Context, GpuError> {
-        let refuse = |refused| GpuError::refused(&driver, refused);
+        let refuse = |refused| driver.refusal(refused);
         let attributes = Attributes::of(&driver, device).map_err(refuse)?;
         let handle = driver.retain_primary(device).map_err(refuse)?;
         let (pending, reached, lost) = (Mutex::default(), Mutex::default(), OnceLock::new());
@@ -129,7 +130,7 @@ impl Context {
     pub(crate) fn explain(&self, refused: Refused) -> GpuError {
         let status = self.driver.status(refused.code);
         if !status.loses_device() {
-            return GpuError::refused(&self.driver, refused);
+            return self.driver.refusal(refused);
         }
         let unfinished = self.unfinished();
         let lost = Lost { call: refused.symbol, status: status.clone(), unfinished: unfinished.clone() };

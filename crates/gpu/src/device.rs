@@ -14,7 +14,6 @@ use crate::driver::Driver;
 use crate::error::GpuError;
 use crate::event::Event;
 use crate::memory::Memory;
-use crate::module::{Module, ModuleOptions};
 use crate::stream::Stream;
 
 /// A device. Clones are the same device.
@@ -56,12 +55,8 @@ impl Device {
         let count = count(&driver)?;
         let missing = GpuError::NoDevice { ordinal: (count > 0).then_some(ordinal), count };
         let number = i32::try_from(ordinal).ok().filter(|_| ordinal < count).ok_or(missing)?;
-        let device = driver.device(number).map_err(|refused| GpuError::refused(&driver, refused))?;
+        let device = driver.device(number).map_err(|refused| driver.refusal(refused))?;
         Ok(Device { context: Arc::new(Context::retain(driver, device, ordinal)?) })
-    }
-
-    pub(crate) fn in_context(context: Arc<Context>) -> Device {
-        Device { context }
     }
 
     pub(crate) fn context(&self) -> &Arc<Context> {
@@ -138,31 +133,24 @@ impl Device {
 
     /// A new stream, which waits for no other.
     pub fn stream(&self) -> Result<Stream, GpuError> {
-        Stream::new(self, false)
+        Stream::new(&self.context, false)
     }
 
     /// A new stream whose kernels go first: their blocks begin before those of other streams that
     /// have not begun yet.
     pub fn urgent_stream(&self) -> Result<Stream, GpuError> {
-        Stream::new(self, true)
+        Stream::new(&self.context, true)
     }
 
     /// A new event, which measures time.
     pub fn event(&self) -> Result<Event, GpuError> {
-        Event::new(self, true)
+        Event::new(&self.context, true)
     }
 
     /// A new event, which measures no time: it says when what was given before is done, and no
     /// more.
     pub fn mark(&self) -> Result<Event, GpuError> {
-        Event::new(self, false)
-    }
-
-    /// A module of PTX text or machine code: see [`Module`].
-    ///
-    /// Errors: as [`Module::load`].
-    pub fn load(&self, image: &[u8], options: &ModuleOptions) -> Result<Module, GpuError> {
-        Module::load(self, image, options)
+        Event::new(&self.context, false)
     }
 
     /// Waits until everything on the device is done that this process began.
@@ -173,6 +161,13 @@ impl Device {
     }
 }
 
+impl Stream {
+    /// The device whose stream it is.
+    pub fn device(&self) -> Device {
+        Device { context: self.context().clone() }
+    }
+}
+
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Device({}, {})", self.ordinal(), self.name())
@@ -180,6 +175,6 @@ impl fmt::Debug for Device {
 }
 
 fn count(driver: &Driver) -> Result<usize, GpuError> {
-    let count = driver.device_count().map_err(|refused| GpuError::refused(driver, refused))?;
+    let count = driver.device_count().map_err(|refused| driver.refusal(refused))?;
     Ok(usize::try_from(count).unwrap_or(0))
 }

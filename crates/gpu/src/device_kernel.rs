@@ -19,8 +19,8 @@ use tilewright_layout::AnyLayout;
 use crate::device::Device;
 use crate::element::ElementType;
 use crate::error::GpuError;
-use crate::function::{Function, Resources};
-use crate::launch::Launch;
+use crate::function::Function;
+use crate::launch::{Launch, Resources};
 use crate::module::{Module, ModuleOptions};
 use crate::parameter::{Access, Argument, Parameter, Place};
 use crate::stream::Stream;
@@ -199,8 +199,9 @@ struct Encoded {
 impl Encoded {
     /// Whether the driver would be asked for this map again. All else is that of the kernel.
     fn is_of(&self, place: &Place<'_>) -> bool {
-        (self.address, self.map.range(), self.map.writable()) == (place.address, place.range, place.writable)
-            && Arc::ptr_eq(self.map.context(), place.context)
+        let map = self.map.mapped();
+        (self.address, map.range, map.writable) == (place.address, place.range, place.writable)
+            && Arc::ptr_eq(map.context, place.context)
     }
 }
 

@@ -12,16 +12,12 @@
 mod calls;
 mod open;
 mod process;
-mod status;
 mod table;
 
 pub(crate) use calls::{Compiled, Driver, Entry, LaunchSizes, Order, Refused, TiledMap, Value};
 pub use open::MINIMUM_VERSION;
-pub(crate) use open::version_text;
-pub use status::Status;
-pub(crate) use status::code;
-#[cfg(test)]
-pub(crate) use table::{Code, CopyLines, LaunchConfig, SYMBOLS};
 pub(crate) use table::{
     ContextHandle, DeviceHandle, EventHandle, GraphHandle, ModuleHandle, ReplayHandle, StreamHandle, TensorMapBytes,
 };
+#[cfg(test)]
+pub(crate) use table::{CopyLines, LaunchConfig, SYMBOLS};

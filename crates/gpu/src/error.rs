@@ -11,8 +11,7 @@ use tilewright_kernel::ptx::PtxError;
 use tilewright_layout::{LayoutError, Refusal};
 use tilewright_tensor::TensorError;
 
-use crate::driver::{Driver, Refused, Status, code, version_text};
-use crate::launch::SizeFlaw;
+use crate::status::{Status, version_text};
 
 /// Why something was not done on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,6 +204,72 @@ impl fmt::Display for Unfinished {
     }
 }
 
+/// What is wrong with the sizes of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SizeFlaw {
+    /// An extent is 0.
+    Zero {
+        /// Which, in words.
+        what: &'static str,
+    },
+    /// A number is greater than its limit.
+    Above {
+        /// Which, in words.
+        what: &'static str,
+        /// The number.
+        found: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Clusters do not divide the grid.
+    Cluster {
+        /// The mode: 0 is x.
+        mode: usize,
+        /// The extent of the grid.
+        grid: u32,
+        /// The extent of the cluster.
+        cluster: u32,
+    },
+    /// A kernel that was compiled for other clusters.
+    OtherCluster {
+        /// The extents that it was compiled for.
+        wanted: [u32; 3],
+    },
+    /// The device cannot do this.
+    Unsupported {
+        /// What, in words.
+        what: &'static str,
+    },
+}
+
+/// Three extents in parentheses.
+pub(crate) struct Extents(pub(crate) [u32; 3]);
+
+impl fmt::Display for Extents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.0;
+        write!(f, "({x},{y},{z})")
+    }
+}
+
+impl fmt::Display for SizeFlaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SizeFlaw::Zero { what } => write!(f, "an extent of {what} is 0"),
+            SizeFlaw::Above { what, found, limit } => write!(f, "{what} is {found}, and {limit} is the most"),
+            SizeFlaw::Cluster { mode, grid, cluster } => {
+                let axis = ["x", "y", "z"].get(*mode).unwrap_or(&"z");
+                write!(f, "clusters of {cluster} do not divide the {grid} blocks along {axis}")
+            }
+            SizeFlaw::OtherCluster { wanted } => {
+                write!(f, "the kernel was compiled for clusters of {}", Extents(*wanted))
+            }
+            SizeFlaw::Unsupported { what } => write!(f, "the device has no {what}"),
+        }
+    }
+}
+
 /// What is wrong with the memory of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryFlaw {
@@ -225,18 +290,6 @@ pub enum MemoryFlaw {
 }
 
 impl GpuError {
-    /// That the driver refused a call, as one of the errors above.
-    pub(crate) fn refused(driver: &Driver, refused: Refused) -> GpuError {
-        if refused.code == code::FORKED {
-            return GpuError::Forked;
-        }
-        let status = driver.status(refused.code);
-        match refused.code {
-            code::UNSUPPORTED_PTX_VERSION => GpuError::OldDriver { found: driver.version(), needed: 0, missing: None },
-            _ => GpuError::Driver { call: refused.symbol, status },
-        }
-    }
-
     /// The stable code of this kind of error.
     pub fn code(&self) -> &'static str {
         match self {

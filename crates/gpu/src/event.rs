@@ -7,7 +7,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::context::Context;
-use crate::device::Device;
 use crate::driver::EventHandle;
 use crate::error::GpuError;
 
@@ -18,8 +17,8 @@ pub struct Event {
 }
 
 impl Event {
-    pub(crate) fn new(device: &Device, timed: bool) -> Result<Event, GpuError> {
-        let context = device.context().clone();
+    pub(crate) fn new(context: &Arc<Context>, timed: bool) -> Result<Event, GpuError> {
+        let context = context.clone();
         let handle = context.call(|driver| driver.create_event(timed))?;
         Ok(Event { context, handle })
     }

@@ -4,39 +4,21 @@
 //! those that the driver knows. A launch is checked against the list and against the limits of the
 //! device before the driver is called, and needs no memory of the host.
 
+use std::ffi::CString;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::context::Context;
 use crate::driver::{Driver, Entry, Refused};
-use crate::error::GpuError;
-use crate::launch::{Launch, SizeFlaw, is_large};
-use crate::module::Loaded;
-use crate::parameter::{Argument, Parameter, packed};
+use crate::error::{GpuError, SizeFlaw};
+use crate::launch::{Launch, Resources, is_large};
+use crate::module::{Loaded, Module};
+use crate::parameter::{Argument, Parameter, Receiver, packed};
+use crate::status::code;
 use crate::stream::Stream;
 
 use tilewright_kernel::program::scalar::COUNTS;
-
-/// What a kernel takes, by the compiler's count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Resources {
-    /// The most threads of a block.
-    pub block_threads: u32,
-    /// Bytes of shared memory that the kernel declares.
-    pub shared_bytes: u32,
-    /// Bytes of constant memory that the kernel declares.
-    pub constant_bytes: u32,
-    /// Bytes of local memory of a thread: spilled registers and arrays.
-    pub local_bytes: u32,
-    /// Registers of a thread.
-    pub registers: u32,
-    /// The compute capability that it was compiled for: 90 is 9.0.
-    pub binary_version: u32,
-    /// The extents of the clusters that it was compiled for; none where the launch says.
-    pub cluster: Option<[u32; 3]>,
-}
 
 /// Numbers of `CUfunction_attribute`.
 mod attribute {
@@ -54,7 +36,7 @@ mod attribute {
 /// A kernel of a module.
 pub(crate) struct Kernel {
     loaded: Arc<Loaded>,
-    name: Box<str>,
+    name: Arc<str>,
     entry: Entry,
     parameters: Box<[Parameter]>,
     resources: Resources,
@@ -69,8 +51,9 @@ impl Kernel {
         &self.name
     }
 
-    pub(crate) fn parameters(&self) -> &[Parameter] {
-        &self.parameters
+    /// The name, for who keeps it.
+    pub(crate) fn name_held(&self) -> &Arc<str> {
+        &self.name
     }
 
     pub(crate) fn context(&self) -> &Arc<Context> {
@@ -105,7 +88,7 @@ impl Kernel {
         let context = self.context();
         context.same(stream.context(), "the stream")?;
         self.check(launch)?;
-        let values = packed(self, arguments)?;
+        let values = packed(Receiver { name: &self.name, context, parameters: &self.parameters }, arguments)?;
         match context.attempt(|driver| driver.launch(&self.entry, launch.sizes(), stream.handle(), &values))? {
             Some(Ok(())) => Ok(()),
             Some(Err(refused)) => Err(self.refused(launch, refused)),
@@ -131,7 +114,7 @@ impl Kernel {
             if sizes.is_empty() { "no parameters".into() } else { format!("parameters of {} bytes", sizes.join(", ")) }
         };
         GpuError::Arguments {
-            kernel: self.name.clone(),
+            kernel: self.name().into(),
             parameter: None,
             wanted: list(&mut self.entry.sizes().iter().copied()).into(),
             found: list(&mut self.parameters.iter().map(Parameter::bytes)).into(),
@@ -213,7 +196,7 @@ impl Function {
 
     /// The parameters.
     pub fn parameters(&self) -> &[Parameter] {
-        self.kernel.parameters()
+        &self.kernel.parameters
     }
 
     /// What the kernel takes, by the compiler's count.
@@ -231,7 +214,7 @@ impl Function {
     /// written (E0815); sizes that cannot be (E0816); the driver refused (E0807).
     pub fn launch(&self, stream: &Stream, launch: &Launch, arguments: &[Argument<'_>]) -> Result<(), GpuError> {
         self.kernel.enqueue(stream, launch, arguments)?;
-        stream.pending().note(&self.kernel, launch);
+        stream.pending().note(self.kernel.name_held(), launch);
         Ok(())
     }
 
@@ -279,6 +262,23 @@ impl Function {
         let clusters =
             self.kernel.context().call(|driver| driver.resident_clusters(&self.kernel.entry, launch.sizes()))?;
         Ok(clusters.max(0) as u32)
+    }
+}
+
+impl Module {
+    /// A kernel by its name, with its parameters in order.
+    ///
+    /// Errors: there is none (E0811); it has other parameters, by number and size (E0812).
+    pub fn function(&self, entry: &str, parameters: &[Parameter]) -> Result<Function, GpuError> {
+        let missing = || GpuError::NoEntry { entry: entry.into() };
+        let name = CString::new(entry).map_err(|_| missing())?;
+        let loaded = self.loaded();
+        let context = loaded.context();
+        match context.attempt(|driver| driver.entry(loaded.handle(), &name))? {
+            Ok(found) => Function::new(loaded, entry, found, parameters),
+            Err(refused) if refused.code == code::NOT_FOUND => Err(missing()),
+            Err(refused) => Err(context.explain(refused)),
+        }
     }
 }
 

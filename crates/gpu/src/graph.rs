@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::context::Context;
 use crate::driver::{GraphHandle, ReplayHandle};
 use crate::error::GpuError;
-use crate::function::{Function, Kernel};
+use crate::function::Function;
 use crate::launch::Launch;
 use crate::parameter::Argument;
 use crate::stream::Stream;
@@ -19,7 +19,7 @@ use crate::stream::Stream;
 /// Launches on the way into a graph.
 pub struct Capture<'s, 'a> {
     stream: &'s Stream,
-    launches: RefCell<Vec<(Arc<Kernel>, Launch)>>,
+    launches: RefCell<Vec<(Arc<str>, Launch)>>,
     /// Arguments of just this lifetime.
     arguments: PhantomData<fn(&'a ()) -> &'a ()>,
 }
@@ -30,7 +30,7 @@ impl<'a> Capture<'_, 'a> {
     /// Errors: as [`Function::launch`].
     pub fn launch(&self, function: &Function, launch: &Launch, arguments: &[Argument<'a>]) -> Result<(), GpuError> {
         function.kernel().enqueue(self.stream, launch, arguments)?;
-        self.launches.borrow_mut().push((function.kernel().clone(), *launch));
+        self.launches.borrow_mut().push((function.kernel().name_held().clone(), *launch));
         Ok(())
     }
 }
@@ -88,7 +88,7 @@ impl Drop for Recorded {
 pub struct Graph<'a> {
     context: Arc<Context>,
     handle: ReplayHandle,
-    launches: Vec<(Arc<Kernel>, Launch)>,
+    launches: Vec<(Arc<str>, Launch)>,
     arguments: PhantomData<&'a ()>,
 }
 

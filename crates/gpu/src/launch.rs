@@ -12,8 +12,7 @@ use std::fmt;
 
 use crate::attributes::Attributes;
 use crate::driver::LaunchSizes;
-use crate::error::GpuError;
-use crate::function::Resources;
+use crate::error::{Extents, GpuError, SizeFlaw};
 
 /// The most blocks of a cluster that every device with clusters has.
 const PORTABLE_CLUSTER: u64 = 8;
@@ -31,43 +30,24 @@ const CLUSTER: u64 = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launch(LaunchSizes);
 
-/// What is wrong with the sizes of a launch.
+/// What a kernel takes, by the compiler's count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum SizeFlaw {
-    /// An extent is 0.
-    Zero {
-        /// Which, in words.
-        what: &'static str,
-    },
-    /// A number is greater than its limit.
-    Above {
-        /// Which, in words.
-        what: &'static str,
-        /// The number.
-        found: u64,
-        /// The limit.
-        limit: u64,
-    },
-    /// Clusters do not divide the grid.
-    Cluster {
-        /// The mode: 0 is x.
-        mode: usize,
-        /// The extent of the grid.
-        grid: u32,
-        /// The extent of the cluster.
-        cluster: u32,
-    },
-    /// A kernel that was compiled for other clusters.
-    OtherCluster {
-        /// The extents that it was compiled for.
-        wanted: [u32; 3],
-    },
-    /// The device cannot do this.
-    Unsupported {
-        /// What, in words.
-        what: &'static str,
-    },
+pub struct Resources {
+    /// The most threads of a block.
+    pub block_threads: u32,
+    /// Bytes of shared memory that the kernel declares.
+    pub shared_bytes: u32,
+    /// Bytes of constant memory that the kernel declares.
+    pub constant_bytes: u32,
+    /// Bytes of local memory of a thread: spilled registers and arrays.
+    pub local_bytes: u32,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// The compute capability that it was compiled for: 90 is 9.0.
+    pub binary_version: u32,
+    /// The extents of the clusters that it was compiled for; none where the launch says.
+    pub cluster: Option<[u32; 3]>,
 }
 
 impl Launch {
@@ -193,23 +173,6 @@ fn clusters(grid: [u32; 3], cluster: [u32; 3], wanted: Option<[u32; 3]>, device:
     Some(SizeFlaw::Cluster { mode, grid, cluster })
 }
 
-impl fmt::Display for SizeFlaw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SizeFlaw::Zero { what } => write!(f, "an extent of {what} is 0"),
-            SizeFlaw::Above { what, found, limit } => write!(f, "{what} is {found}, and {limit} is the most"),
-            SizeFlaw::Cluster { mode, grid, cluster } => {
-                let axis = ["x", "y", "z"].get(*mode).unwrap_or(&"z");
-                write!(f, "clusters of {cluster} do not divide the {grid} blocks along {axis}")
-            }
-            SizeFlaw::OtherCluster { wanted } => {
-                write!(f, "the kernel was compiled for clusters of {}", Extents(*wanted))
-            }
-            SizeFlaw::Unsupported { what } => write!(f, "the device has no {what}"),
-        }
-    }
-}
-
 impl fmt::Display for Launch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LaunchSizes { grid, block, cluster, shared_bytes, .. } = self.0;
@@ -218,15 +181,5 @@ impl fmt::Display for Launch {
             write!(f, ", cluster {}", Extents(cluster))?;
         }
         write!(f, ", {shared_bytes} bytes of shared memory")
-    }
-}
-
-/// Three extents in parentheses.
-struct Extents([u32; 3]);
-
-impl fmt::Display for Extents {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [x, y, z] = self.0;
-        write!(f, "({x},{y},{z})")
     }
 }

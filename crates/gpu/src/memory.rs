@@ -10,9 +10,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::context::Context;
-use crate::driver::code;
 use crate::error::{GpuError, MemoryFlaw};
 use crate::parameter::{Argument, Place};
+use crate::status::code;
 use crate::stream::Stream;
 
 /// Bytes on a device.
@@ -90,6 +90,11 @@ impl Memory {
     /// Errors: as [`Memory::part`].
     pub fn part_mut(&mut self, at: u64, bytes: u64) -> Result<Argument<'_>, GpuError> {
         Ok(self.inside(at, bytes, true)?.into())
+    }
+
+    fn whole(&self, writable: bool) -> Place<'_> {
+        let range = (self.address, self.bytes);
+        Place { context: &self.context, range, address: self.address, writable, element: None, layout: None }
     }
 
     fn inside(&self, at: u64, bytes: u64, writable: bool) -> Result<Place<'_>, GpuError> {
@@ -199,6 +204,18 @@ impl Memory {
     fn small(&self, kernel: &str, parameter: &str, bytes: u64, wanted: u64) -> GpuError {
         let flaw = MemoryFlaw::Small { bytes, wanted };
         GpuError::Memory { kernel: kernel.into(), parameter: parameter.into(), flaw }
+    }
+}
+
+impl<'a> From<&'a Memory> for Argument<'a> {
+    fn from(memory: &'a Memory) -> Self {
+        memory.whole(false).into()
+    }
+}
+
+impl<'a> From<&'a mut Memory> for Argument<'a> {
+    fn from(memory: &'a mut Memory) -> Self {
+        memory.whole(true).into()
     }
 }
 

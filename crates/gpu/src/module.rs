@@ -24,12 +24,11 @@ use tilewright_kernel::program::scalar::COUNTS;
 use crate::cache::{Cache, Entry};
 use crate::context::Context;
 use crate::device::Device;
-use crate::driver::{Compiled, ModuleHandle, Order, Refused, code};
+use crate::driver::{Compiled, ModuleHandle, Order, Refused};
 use crate::error::GpuError;
-use crate::function::Function;
 use crate::machine_code::MachineCode;
-use crate::parameter::Parameter;
 use crate::ptx::Target;
+use crate::status::code;
 use crate::stream::Stream;
 
 /// How a module is made.
@@ -97,6 +96,10 @@ impl Loaded {
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.context
     }
+
+    pub(crate) fn handle(&self) -> ModuleHandle {
+        self.handle
+    }
 }
 
 impl Drop for Loaded {
@@ -139,18 +142,8 @@ impl Module {
         Ok(module)
     }
 
-    /// A kernel by its name, with its parameters in order.
-    ///
-    /// Errors: there is none (E0811); it has other parameters, by number and size (E0812).
-    pub fn function(&self, entry: &str, parameters: &[Parameter]) -> Result<Function, GpuError> {
-        let missing = || GpuError::NoEntry { entry: entry.into() };
-        let name = CString::new(entry).map_err(|_| missing())?;
-        let context = &self.loaded.context;
-        match context.attempt(|driver| driver.entry(self.loaded.handle, &name))? {
-            Ok(found) => Function::new(&self.loaded, entry, found, parameters),
-            Err(refused) if refused.code == code::NOT_FOUND => Err(missing()),
-            Err(refused) => Err(context.explain(refused)),
-        }
+    pub(crate) fn loaded(&self) -> &Arc<Loaded> {
+        &self.loaded
     }
 
     /// Where the machine code came from.
@@ -162,6 +155,15 @@ impl Module {
     /// from the cache are those of when it was compiled.
     pub fn notes(&self) -> &str {
         &self.notes
+    }
+}
+
+impl Device {
+    /// A module of PTX text or machine code: see [`Module`].
+    ///
+    /// Errors: as [`Module::load`].
+    pub fn load(&self, image: &[u8], options: &ModuleOptions) -> Result<Module, GpuError> {
+        Module::load(self, image, options)
     }
 }
 

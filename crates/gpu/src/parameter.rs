@@ -14,12 +14,9 @@ use tilewright_layout::{AnyLayout, Composed};
 use tilewright_tensor::Offsets;
 
 use crate::context::Context;
-use crate::driver::Value;
+use crate::driver::{TensorMapBytes, Value};
 use crate::element::{Element, ElementType};
 use crate::error::{GpuError, MemoryFlaw};
-use crate::function::Kernel;
-use crate::memory::Memory;
-use crate::tensor_map::EncodedTensorMap;
 
 /// What a kernel does with memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,6 +179,16 @@ pub(crate) struct Place<'a> {
     pub(crate) layout: Option<&'a dyn Arranged>,
 }
 
+/// A tensor map as an argument.
+#[derive(Clone, Copy)]
+pub(crate) struct Mapped<'a> {
+    pub(crate) bytes: &'a TensorMapBytes,
+    pub(crate) context: &'a Arc<Context>,
+    /// The first byte of the memory under it, and the number of bytes.
+    pub(crate) range: (u64, u64),
+    pub(crate) writable: bool,
+}
+
 /// How the elements of a tensor lie, whatever kind of layout it has.
 pub(crate) trait Arranged {
     /// Whether an offset of this layout is that of the other, for every index.
@@ -218,7 +225,7 @@ pub struct Argument<'a>(Kind<'a>);
 enum Kind<'a> {
     Place(Place<'a>),
     Scalar(ElementType, [u8; 8]),
-    Map(&'a EncodedTensorMap<'a>),
+    Map(Mapped<'a>),
 }
 
 impl<T: Element> From<T> for Argument<'_> {
@@ -235,27 +242,10 @@ impl<'a> From<Place<'a>> for Argument<'a> {
     }
 }
 
-impl<'a> From<&'a Memory> for Argument<'a> {
-    fn from(memory: &'a Memory) -> Self {
-        Argument(Kind::Place(place(memory, false)))
-    }
-}
-
-impl<'a> From<&'a mut Memory> for Argument<'a> {
-    fn from(memory: &'a mut Memory) -> Self {
-        Argument(Kind::Place(place(memory, true)))
-    }
-}
-
-impl<'a> From<&'a EncodedTensorMap<'a>> for Argument<'a> {
-    fn from(map: &'a EncodedTensorMap<'a>) -> Self {
+impl<'a> From<Mapped<'a>> for Argument<'a> {
+    fn from(map: Mapped<'a>) -> Self {
         Argument(Kind::Map(map))
     }
-}
-
-fn place(memory: &Memory, writable: bool) -> Place<'_> {
-    let (address, bytes) = (memory.address(), memory.bytes());
-    Place { context: memory.context(), range: (address, bytes), address, writable, element: None, layout: None }
 }
 
 impl fmt::Debug for Argument<'_> {
@@ -274,7 +264,7 @@ impl Argument<'_> {
                 None => format!("memory that {}", may(place.writable)),
             },
             Kind::Scalar(element, _) => format!("a number of type {element}"),
-            Kind::Map(map) => format!("a tensor map of memory that {}", may(map.writable())),
+            Kind::Map(map) => format!("a tensor map of memory that {}", may(map.writable)),
         }
     }
 
@@ -299,20 +289,28 @@ impl Argument<'_> {
         match &self.0 {
             Kind::Place(place) => Some(place.range),
             Kind::Scalar(..) => None,
-            Kind::Map(map) => Some(map.range()),
+            Kind::Map(map) => Some(map.range),
         }
     }
 }
 
+/// The kernel that is given arguments.
+#[derive(Clone, Copy)]
+pub(crate) struct Receiver<'k> {
+    pub(crate) name: &'k str,
+    pub(crate) context: &'k Arc<Context>,
+    pub(crate) parameters: &'k [Parameter],
+}
+
 /// The values of a launch, if the arguments are what the kernel takes.
 pub(crate) fn packed<'a>(
-    kernel: &Kernel,
+    kernel: Receiver<'_>,
     arguments: &'a [Argument<'_>],
 ) -> Result<SmallVec<[Value<'a>; 16]>, GpuError> {
-    let parameters = kernel.parameters();
+    let parameters = kernel.parameters;
     if arguments.len() != parameters.len() {
         return Err(GpuError::Arguments {
-            kernel: kernel.name().into(),
+            kernel: kernel.name.into(),
             parameter: None,
             wanted: format!("{} parameters", parameters.len()).into(),
             found: format!("{} arguments", arguments.len()).into(),
@@ -328,20 +326,20 @@ pub(crate) fn packed<'a>(
 
 /// The value of an argument.
 fn value<'a>(
-    kernel: &Kernel,
+    kernel: Receiver<'_>,
     position: usize,
     parameter: &Parameter,
     argument: &'a Argument<'_>,
 ) -> Result<Value<'a>, GpuError> {
     let refused = || GpuError::Arguments {
-        kernel: kernel.name().into(),
+        kernel: kernel.name.into(),
         parameter: Some((position, parameter.name.clone())),
         wanted: parameter.words().into(),
         found: argument.words().into(),
     };
-    let flawed = |flaw| GpuError::Memory { kernel: kernel.name().into(), parameter: parameter.name.clone(), flaw };
+    let flawed = |flaw| GpuError::Memory { kernel: kernel.name.into(), parameter: parameter.name.clone(), flaw };
     let here = |context: &Arc<Context>| {
-        if Arc::ptr_eq(context, kernel.context()) { Ok(()) } else { kernel.context().same(context, "an argument") }
+        if Arc::ptr_eq(context, kernel.context) { Ok(()) } else { kernel.context.same(context, "an argument") }
     };
     match (parameter.kind, &argument.0) {
         (ParameterKind::Scalar(wanted), Kind::Scalar(element, bytes)) if wanted == *element => {
@@ -362,9 +360,9 @@ fn value<'a>(
             }
             Ok(Value::Bytes(place.address.to_ne_bytes(), 8))
         }
-        (ParameterKind::TensorMap { access }, Kind::Map(map)) if map.writable() || access == Access::Read => {
-            here(map.context())?;
-            Ok(Value::Map(map.bytes()))
+        (ParameterKind::TensorMap { access }, Kind::Map(map)) if map.writable || access == Access::Read => {
+            here(map.context)?;
+            Ok(Value::Map(map.bytes))
         }
         _ => Err(refused()),
     }
@@ -393,8 +391,8 @@ fn may_share(spans: &mut [Span]) -> bool {
 }
 
 /// Refuses two arguments that share memory of which one is written.
-fn disjoint(kernel: &Kernel, arguments: &[Argument<'_>]) -> Result<(), GpuError> {
-    let parameters = kernel.parameters();
+fn disjoint(kernel: Receiver<'_>, arguments: &[Argument<'_>]) -> Result<(), GpuError> {
+    let parameters = kernel.parameters;
     let member = |position: usize| {
         let parameter = parameters.get(position)?;
         Some((parameter, parameter.access()?, arguments.get(position)?.range()?))
@@ -422,7 +420,7 @@ fn disjoint(kernel: &Kernel, arguments: &[Argument<'_>]) -> Result<(), GpuError>
                 && (start, bytes) == (other_start, other_bytes);
             if written && !apart && !one {
                 let parameters = (other.name.clone(), parameter.name.clone());
-                return Err(GpuError::Aliasing { kernel: kernel.name().into(), parameters });
+                return Err(GpuError::Aliasing { kernel: kernel.name.into(), parameters });
             }
         }
     }

@@ -6,7 +6,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Unfinished;
-use crate::function::Kernel;
 use crate::launch::Launch;
 
 /// The launches of a stream that are named.
@@ -20,11 +19,11 @@ pub(crate) struct Pending(Mutex<List>);
 struct List {
     count: u64,
     /// Launch number `n` is at `n % KEPT`.
-    last: [Option<(Arc<Kernel>, Launch)>; KEPT],
+    last: [Option<(Arc<str>, Launch)>; KEPT],
 }
 
 impl List {
-    fn note(&mut self, kernel: &Arc<Kernel>, launch: &Launch) {
+    fn note(&mut self, kernel: &Arc<str>, launch: &Launch) {
         let place = (self.count % KEPT as u64) as usize;
         self.count += 1;
         match self.last.get_mut(place) {
@@ -38,12 +37,12 @@ impl List {
 
 impl Pending {
     /// A launch more.
-    pub(crate) fn note(&self, kernel: &Arc<Kernel>, launch: &Launch) {
+    pub(crate) fn note(&self, kernel: &Arc<str>, launch: &Launch) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).note(kernel, launch);
     }
 
     /// The launches of a graph more.
-    pub(crate) fn note_all(&self, launches: &[(Arc<Kernel>, Launch)]) {
+    pub(crate) fn note_all(&self, launches: &[(Arc<str>, Launch)]) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (counted, named) = launches.split_at(launches.len().saturating_sub(KEPT));
         list.count += counted.len() as u64;
@@ -65,7 +64,7 @@ impl Pending {
         unfinished.earlier += list.count - kept;
         for number in list.count - kept..list.count {
             if let Some(Some((kernel, launch))) = list.last.get((number % KEPT as u64) as usize) {
-                unfinished.launches.push(format!("{}, {launch}", kernel.name()).into());
+                unfinished.launches.push(format!("{}, {launch}", kernel).into());
             }
         }
     }

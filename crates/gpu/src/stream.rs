@@ -8,7 +8,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::context::Context;
-use crate::device::Device;
 use crate::driver::{Driver, Refused, StreamHandle};
 use crate::error::GpuError;
 use crate::event::Event;
@@ -37,16 +36,16 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(device: &Device, urgent: bool) -> Result<Stream, GpuError> {
-        let context = device.context().clone();
+    pub(crate) fn new(context: &Arc<Context>, urgent: bool) -> Result<Stream, GpuError> {
+        let context = context.clone();
         let handle = context.call(|driver| driver.create_stream(urgent))?;
         let pending = context.new_pending();
         Ok(Stream { context, handle, pending, owned: true })
     }
 
     /// A stream that another library made.
-    pub(crate) fn of_handle(device: &Device, handle: StreamHandle) -> Stream {
-        let context = device.context().clone();
+    pub(crate) fn of_handle(context: &Arc<Context>, handle: StreamHandle) -> Stream {
+        let context = context.clone();
         let pending = context.new_pending();
         Stream { context, handle, pending, owned: false }
     }
@@ -79,11 +78,6 @@ impl Stream {
         self.enqueue(work)?;
         self.pending.clear();
         Ok(())
-    }
-
-    /// The device whose stream it is.
-    pub fn device(&self) -> Device {
-        Device::in_context(self.context.clone())
     }
 
     /// Waits until all is done that was given to the stream.

@@ -28,6 +28,7 @@ use crate::device_tensor::DeviceTensor;
 use crate::driver::{TensorMapBytes, TiledMap};
 use crate::element::{Element, ElementType};
 use crate::error::GpuError;
+use crate::parameter::{Argument, Mapped};
 
 /// How many bytes the second-level cache fetches at once for a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -165,21 +166,14 @@ impl<'a> EncodedTensorMap<'a> {
         EncodedTensorMap { bytes, context: context.clone(), range, writable, memory: PhantomData }
     }
 
-    pub(crate) fn bytes(&self) -> &TensorMapBytes {
-        &self.bytes
+    pub(crate) fn mapped(&self) -> Mapped<'_> {
+        Mapped { bytes: &self.bytes, context: &self.context, range: self.range, writable: self.writable }
     }
+}
 
-    pub(crate) fn context(&self) -> &Arc<Context> {
-        &self.context
-    }
-
-    /// The first byte of the memory, and the number of bytes.
-    pub(crate) fn range(&self) -> (u64, u64) {
-        self.range
-    }
-
-    pub(crate) fn writable(&self) -> bool {
-        self.writable
+impl<'a> From<&'a EncodedTensorMap<'a>> for Argument<'a> {
+    fn from(map: &'a EncodedTensorMap<'a>) -> Self {
+        map.mapped().into()
     }
 }
 

@@ -50,9 +50,10 @@ pub(crate) mod tests;
 mod touch;
 mod warp;
 
+pub use crate::launch::SetupError;
 pub use counts::{AccessCount, Class, Counts};
 pub use explanation::explanation;
-pub use finding::{Defect, Finding, Findings, Party, PhaseFault, Place, SetupError, Thread, Waiting};
+pub use finding::{Defect, Finding, Findings, Party, PhaseFault, Place, Thread, Waiting};
 pub use machine::MAX_FINDINGS;
 pub use reading::Reading;
 pub use schedule::{Completion, Order, Schedule};

@@ -56,6 +56,7 @@ mod launch;
 pub mod machine;
 pub mod program;
 pub mod ptx;
+mod target;
 
 pub use builder::{
     Build, Claim, Coordinates, CopyBy, Coverage, Cursor, Distributed, DynamicScheduler, Flag, Fragment, IntoCoord,

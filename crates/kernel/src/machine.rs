@@ -13,9 +13,7 @@ use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::program::operation::Matrix;
-use crate::program::wgmma::WgmmaOperands;
-use crate::ptx::Target;
+use crate::target::Target;
 
 /// A GPU.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,28 +80,6 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// The rate of a matrix instruction of a warp.
-    pub fn matrix(&self, matrix: Matrix) -> f64 {
-        match matrix {
-            Matrix::F16F32 | Matrix::Bf16F32 => self.matrix_16,
-            Matrix::F16F16 => self.matrix_16_in_16,
-            Matrix::Tf32F32 => self.matrix_tf32,
-            Matrix::F64 => self.matrix_f64,
-            Matrix::I8I32 | Matrix::U8I32 => self.matrix_i8,
-            Matrix::E4M3F32 | Matrix::E5M2F32 => self.matrix_f8,
-        }
-    }
-
-    /// The rate of a matrix instruction of a warpgroup.
-    pub fn group(&self, operands: WgmmaOperands) -> f64 {
-        match operands {
-            WgmmaOperands::F16 | WgmmaOperands::Bf16 => self.matrix_16,
-            WgmmaOperands::Tf32 => self.matrix_tf32,
-            WgmmaOperands::I8 | WgmmaOperands::U8 => self.matrix_i8,
-            WgmmaOperands::E4M3 | WgmmaOperands::E5M2 => self.matrix_f8,
-        }
-    }
-
     /// The rates of a number of multiprocessors of a compute capability at a clock: for a card that
     /// is not in the table.
     ///

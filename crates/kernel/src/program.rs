@@ -25,7 +25,7 @@ use smallvec::SmallVec;
 use tilewright_layout::symbolic::{Expr, Parameter};
 
 use crate::machine::Multiprocessor;
-use crate::ptx::Target;
+use crate::target::Target;
 pub use location::Location;
 use memory::{Buffer, BufferId, MapId, TensorMap, Use};
 use operation::Operation;

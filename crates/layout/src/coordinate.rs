@@ -474,3 +474,19 @@ impl<N: Extent> Stride for Coordinate<N> {
         answer
     }
 }
+
+/// The first two strides of which one has a path that the other goes on through.
+fn clash<'a, N: Extent + 'a>(strides: impl Iterator<Item = &'a Coordinate<N>> + Clone) -> Option<(usize, usize)> {
+    // Different paths of the same length lead to different modes.
+    let mut lengths = strides.clone().flat_map(Coordinate::terms).map(|(path, _)| path.len());
+    let first = lengths.next()?;
+    if lengths.all(|length| length == first) {
+        return None;
+    }
+    // In the order of paths, those that go on through a path follow it at once.
+    let paths = paths_of(strides);
+    paths.windows(2).find_map(|pair| match pair {
+        [(short, i), (long, j)] if short.leads_to(*long) => Some((*i.min(j), *i.max(j))),
+        _ => None,
+    })
+}

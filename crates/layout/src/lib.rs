@@ -59,6 +59,7 @@ mod composed;
 mod constant;
 mod coordinate;
 mod explanation;
+mod ground;
 pub mod limits;
 mod rearrange;
 mod refusal;

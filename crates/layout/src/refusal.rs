@@ -4,9 +4,6 @@
 //! [`LayoutError`](crate::LayoutError) with the condition that fails, the mode and the numbers. A
 //! refusal holds data; its sentence is made when it is printed.
 //!
-//! It imports from `value` and `symbolic` above it: a refusal holds the profiles and the parameters
-//! that it is about.
-//!
 //! * `error`: the kinds of refusal
 //! * `evidence`: what a refusal holds to show its case
 //! * `interrupt`: how long a search goes on before it refuses, and how it is stopped

@@ -8,9 +8,7 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 
-use crate::engine::Engine;
 use crate::error::MeshError;
-use crate::mesh::Mesh;
 use crate::plan::Plan;
 
 /// The devices whose memory is here.
@@ -51,54 +49,6 @@ impl Devices for Simulated {
         }
         Ok(held.unwrap_or_else(|| memory.iter().map(|memory| memory.to_vec()).collect()))
     }
-}
-
-/// The device of this process.
-pub(crate) struct Own<'a, E: Engine>(pub &'a mut E);
-
-impl<E: Engine> Devices for Own<'_, E> {
-    fn ranks(&self) -> Range<usize> {
-        self.0.rank()..self.0.rank() + 1
-    }
-
-    fn carry<T: Pod>(
-        &mut self,
-        plan: &Plan,
-        of: &str,
-        memory: &[&[T]],
-        combine: impl Fn(&mut T, T),
-    ) -> Result<Vec<Vec<T>>, MeshError> {
-        let operand = memory.first().copied().unwrap_or_default();
-        let mut held: Option<Vec<T>> = None;
-        for (number, step) in plan.steps().iter().enumerate() {
-            let name = step_name(number, of, step.kind);
-            held = Some(step.exchange.run(self.0, &name, held.as_deref().unwrap_or(operand), &combine)?);
-        }
-        Ok(vec![held.unwrap_or_else(|| operand.to_vec())])
-    }
-}
-
-/// What a step is called in errors.
-pub(crate) fn step_name(number: usize, of: &str, kind: crate::step::Kind) -> String {
-    let between = if of.is_empty() { "" } else { " of " };
-    format!("step {}{between}{of}, {kind}", number + 1)
-}
-
-/// Carries out `work` on the device of this process: all processes agree on `contract` before, and
-/// that it is done after. Whatever ends the work of one ends that of all.
-pub(crate) fn beside<E: Engine, R>(
-    engine: &mut E,
-    mesh: &Mesh,
-    contract: &str,
-    work: impl FnOnce(&mut Own<'_, E>) -> Result<R, MeshError>,
-) -> Result<R, MeshError> {
-    if engine.ranks() != mesh.size() {
-        return Err(MeshError::Processes { processes: engine.ranks(), devices: mesh.size() });
-    }
-    engine.agree("before step 1", contract)?;
-    let done = work(&mut Own(engine)).map_err(|error| engine.give_up(error))?;
-    engine.agree("after the last step", "")?;
-    Ok(done)
 }
 
 /// The memory of devices as slices.

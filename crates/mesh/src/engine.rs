@@ -14,7 +14,7 @@ mod processes;
 mod token;
 
 use std::any::type_name;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 
 use bytemuck::Pod;
 
@@ -24,8 +24,9 @@ pub use mpi::Mpi;
 pub use processes::{Interrupter, Processes};
 pub use token::Token;
 
-use crate::devices::{Devices, beside, holds};
+use crate::devices::{Devices, holds};
 use crate::error::MeshError;
+use crate::mesh::Mesh;
 use crate::plan::Plan;
 use crate::step::{Exchange, Message};
 
@@ -300,4 +301,52 @@ fn difference(own: &str, other: &str, rank: usize) -> Option<MeshError> {
 /// Name and value of a line.
 fn part(line: Option<&str>) -> (&str, &str) {
     line.and_then(|line| line.split_once(": ")).unwrap_or(("text", "nothing"))
+}
+
+/// The device of this process.
+pub(crate) struct Own<'a, E: Engine>(pub &'a mut E);
+
+impl<E: Engine> Devices for Own<'_, E> {
+    fn ranks(&self) -> Range<usize> {
+        self.0.rank()..self.0.rank() + 1
+    }
+
+    fn carry<T: Pod>(
+        &mut self,
+        plan: &Plan,
+        of: &str,
+        memory: &[&[T]],
+        combine: impl Fn(&mut T, T),
+    ) -> Result<Vec<Vec<T>>, MeshError> {
+        let operand = memory.first().copied().unwrap_or_default();
+        let mut held: Option<Vec<T>> = None;
+        for (number, step) in plan.steps().iter().enumerate() {
+            let name = step_name(number, of, step.kind);
+            held = Some(step.exchange.run(self.0, &name, held.as_deref().unwrap_or(operand), &combine)?);
+        }
+        Ok(vec![held.unwrap_or_else(|| operand.to_vec())])
+    }
+}
+
+/// What a step is called in errors.
+pub(crate) fn step_name(number: usize, of: &str, kind: crate::step::Kind) -> String {
+    let between = if of.is_empty() { "" } else { " of " };
+    format!("step {}{between}{of}, {kind}", number + 1)
+}
+
+/// Carries out `work` on the device of this process: all processes agree on `contract` before, and
+/// that it is done after. Whatever ends the work of one ends that of all.
+pub(crate) fn beside<E: Engine, R>(
+    engine: &mut E,
+    mesh: &Mesh,
+    contract: &str,
+    work: impl FnOnce(&mut Own<'_, E>) -> Result<R, MeshError>,
+) -> Result<R, MeshError> {
+    if engine.ranks() != mesh.size() {
+        return Err(MeshError::Processes { processes: engine.ranks(), devices: mesh.size() });
+    }
+    engine.agree("before step 1", contract)?;
+    let done = work(&mut Own(engine)).map_err(|error| engine.give_up(error))?;
+    engine.agree("after the last step", "")?;
+    Ok(done)
 }

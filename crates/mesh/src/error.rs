@@ -286,7 +286,7 @@ impl fmt::Display for MeshError {
         match self {
             MeshError::Syntax { text, expected } => write!(f, "expected {expected}, not `{text}`"),
             MeshError::Axes { axes } => {
-                write!(f, "a mesh has from 1 to {} axes, not {axes}", crate::MAX_AXES)
+                write!(f, "a mesh has from 1 to {} axes, not {axes}", crate::limits::MAX_AXES)
             }
             MeshError::Name { name, twice: true } => write!(f, "two axes have the name `{name}`"),
             MeshError::Name { name, twice: false } => {
@@ -294,7 +294,7 @@ impl fmt::Display for MeshError {
             }
             MeshError::Devices { name, extent } if *extent < 1 => write!(f, "axis {name} has {extent} devices"),
             MeshError::Devices { name, .. } => {
-                write!(f, "with axis {name} the mesh has more than {} devices", crate::MAX_DEVICES)
+                write!(f, "with axis {name} the mesh has more than {} devices", crate::limits::MAX_DEVICES)
             }
             MeshError::Ranks { ranks, rank, size } => {
                 write!(f, "{ranks} does not number {size} devices: rank {rank} stands twice, or lies outside")

@@ -4,8 +4,10 @@
 //! says the index in each mode that steps there, or that no element lies so. The positions of all
 //! axes together say which elements a device holds, which copy, and which summand.
 
-use crate::mesh::{MAX_AXES, Mesh};
-use crate::sharded::{Along, ShardedLayout};
+use crate::limits::MAX_AXES;
+use crate::mesh::Mesh;
+use crate::sharded::ShardedLayout;
+use crate::uneven::Along;
 
 /// Which part of a tensor a device holds: the index in each mode that steps along the mesh.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,5 +130,19 @@ impl Holders {
             index
         };
         layout.copies.iter().map(|mode| mode.extent).map(index).collect()
+    }
+}
+
+impl ShardedLayout {
+    /// How many elements a device has.
+    pub fn local_size_on(&self, rank: usize) -> i64 {
+        let held = Holders::of(self).held(rank);
+        held.map_or(0, |held| self.counts_on(&held.elements).iter().product())
+    }
+
+    /// How many elements of memory a device needs: one more than the offset of its last element.
+    pub fn reach_on(&self, rank: usize) -> i64 {
+        let Some(held) = Holders::of(self).held(rank) else { return 0 };
+        self.reach_of(&held.elements)
     }
 }

@@ -17,12 +17,7 @@ use std::str::FromStr;
 use tilewright_layout::{Layout, Leaf, Tree};
 
 use crate::error::MeshError;
-
-/// The most axes of a mesh.
-pub const MAX_AXES: usize = 16;
-
-/// The most devices of a mesh.
-pub const MAX_DEVICES: i64 = 65_536;
+use crate::limits::{MAX_AXES, MAX_DEVICES};
 
 /// An axis: its name, and how many devices lie along it.
 #[derive(Debug, Clone, PartialEq, Eq)]

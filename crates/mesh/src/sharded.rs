@@ -26,27 +26,9 @@ use std::fmt;
 use tilewright_layout::{Layout, Leaf, Tree};
 
 use crate::error::{Flaw, MeshError};
-use crate::held::Holders;
 use crate::mesh::Mesh;
 use crate::uneven::Mode;
-
-/// Where a mode steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Along {
-    /// Along offsets in the memory of a device.
-    Offset,
-    /// Along the axis of the mesh with this number.
-    Axis(usize),
-}
-
-/// A step: how far, and along what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Step {
-    /// How far.
-    pub by: i64,
-    /// Along what.
-    pub along: Along,
-}
+pub use crate::uneven::{Along, Step};
 
 /// A mode along the mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -255,18 +237,6 @@ impl ShardedLayout {
             if mode.is_even { local.map(|digit| digit.extent).product() } else { mode.run(held).count }
         };
         self.modes().iter().map(count).collect()
-    }
-
-    /// How many elements a device has.
-    pub fn local_size_on(&self, rank: usize) -> i64 {
-        let held = Holders::of(self).held(rank);
-        held.map_or(0, |held| self.counts_on(&held.elements).iter().product())
-    }
-
-    /// How many elements of memory a device needs: one more than the offset of its last element.
-    pub fn reach_on(&self, rank: usize) -> i64 {
-        let Some(held) = Holders::of(self).held(rank) else { return 0 };
-        self.reach_of(&held.elements)
     }
 
     /// As [`ShardedLayout::reach_on`], from the indices in the leaves.

@@ -8,7 +8,8 @@
 
 use std::fmt;
 
-use crate::devices::{Devices, Simulated, beside, slices};
+use crate::devices::{Devices, Simulated, slices};
+use crate::engine::beside;
 use crate::engine::{Engine, element_line, elements};
 use crate::error::MeshError;
 use crate::local::{Reduced, whole};

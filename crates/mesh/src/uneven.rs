@@ -9,7 +9,23 @@
 //!
 //! Where every quotient is exact, that is a layout as any other.
 
-use crate::sharded::{Along, Step};
+/// Where a mode steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Along {
+    /// Along offsets in the memory of a device.
+    Offset,
+    /// Along the axis of the mesh with this number.
+    Axis(usize),
+}
+
+/// A step: how far, and along what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// How far.
+    pub by: i64,
+    /// Along what.
+    pub along: Along,
+}
 
 /// A leaf of a mode: its number in the layout, its extent, its step, and, in an even mode, the
 /// weight of its digit in the position.

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use crate::ast::Program;
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Environment, run};
-use crate::foreign::is_attribute;
+use crate::lex::is_attribute;
 use crate::notes::Note;
 use crate::value::Value;
 

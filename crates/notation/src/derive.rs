@@ -16,7 +16,8 @@ use crate::ast::{List, Node, NodeId, Program};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Environment, Evaluator, bind, evaluate, explained, prepare};
 use crate::functions;
-use crate::value::{Value, tuple_of};
+use crate::reading::tuple_of;
+use crate::value::Value;
 
 use plan::{APPLIED, Plan, plan};
 

@@ -5,6 +5,7 @@
 //! operand at the mode, that is to blame.
 
 mod advice;
+mod foreign;
 pub(crate) mod invoke;
 mod keywords;
 mod literals;
@@ -21,13 +22,13 @@ use crate::arguments::{Arguments, Fault};
 use crate::ast::{Name, Node, NodeId, Program, Statement};
 use crate::blame::{Operation, with_article};
 use crate::diagnostic::{Diagnostic, excerpt};
-use crate::foreign;
 use crate::functions::{self, MANY};
 use crate::notes::{self, Note};
 use crate::parse::{KEYWORDS, parse};
+use crate::reading::tuple_of;
 use crate::reading::{coordinate, launch_tree, single};
 use crate::spellings;
-use crate::value::{Value, tuple_of};
+use crate::value::Value;
 
 /// How many notes are kept.
 const MAX_NOTES: usize = 32;

@@ -11,8 +11,7 @@
 
 use std::ops::Range;
 
-use crate::diagnostic::{Diagnostic, Fail};
-use crate::foreign;
+use crate::diagnostic::{Diagnostic, Fail, excerpt};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -122,8 +121,8 @@ impl<'a> Lexer<'a> {
                 Some(b' ' | b'\t' | b'\r') => self.at += 1,
                 Some(b'#') => {
                     let comment = self.source.get(self.at + 1..).unwrap_or("");
-                    if foreign::is_attribute(comment) {
-                        return foreign::attribute(self.at..self.at + 1, comment).fail();
+                    if is_attribute(comment) {
+                        return attribute(self.at..self.at + 1, comment).fail();
                     }
                     while self.byte(self.at).is_some_and(|byte| byte != b'\n') {
                         self.at += 1;
@@ -256,4 +255,30 @@ impl<'a> Lexer<'a> {
                 .fail(),
         }
     }
+}
+
+/// How a layout of Triton is written here.
+pub(crate) const TRITON: &str =
+    "write it as a linear layout: register=[(0,1)] lane=[(0,2),(1,0)] warp=[(2,0)] -> dim0:4 dim1:4";
+
+/// Whether the text after a `#` is an attribute of MLIR and no comment: `ttg.blocked<`, or the
+/// definition of an alias, `mma = #`.
+pub(crate) fn is_attribute(text: &str) -> bool {
+    let word = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')).count();
+    let (name, rest) = text.split_at_checked(word).unwrap_or((text, ""));
+    let dialect = name.split_once('.').is_some_and(|(first, second)| {
+        let known = ["ttg", "ttng", "tt", "triton_gpu", "triton_nvidia_gpu", "gluon", "cute", "nvgpu"].contains(&first);
+        !second.is_empty() && (known || rest.starts_with('<'))
+    });
+    let alias = || rest.trim_start().strip_prefix('=').is_some_and(|value| value.trim_start().starts_with('#'));
+    name.starts_with(|c: char| c.is_ascii_alphabetic()) && (dialect || alias())
+}
+
+/// The refusal of an attribute of MLIR.
+#[cold]
+pub(crate) fn attribute(place: Range<usize>, text: &str) -> Diagnostic {
+    let name = text.split(['<', ' ', '=']).next().unwrap_or("");
+    Diagnostic::new("E0216", place.clone(), format!("'#{}' is an attribute of MLIR, not a comment", excerpt(name)))
+        .label(place, "of Triton, or another dialect")
+        .help(format!("{TRITON}; a comment begins with '# '"))
 }

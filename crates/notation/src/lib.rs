@@ -25,7 +25,6 @@ mod derive;
 mod diagnostic;
 mod eval;
 mod explanation;
-mod foreign;
 mod functions;
 mod lex;
 mod notes;

@@ -10,12 +10,10 @@ use std::fmt;
 
 use tilewright_layout::{
     AnyCoord, AnyLayout, AnyTiler, AnyTree, BitMatrix, Composed, Coord, Coordinate, Layout, LayoutError, Limit,
-    LinearLayout, MAX_DEPTH, MAX_NODES, Mixed, Step, Swizzle, Tiler, Tree, Xor,
+    LinearLayout, MAX_DEPTH, MAX_NODES, Step, Swizzle, Tiler, Tree, Xor,
     symbolic::{Expr, Parameter, Values},
 };
 use tilewright_morphism::NestMorphism;
-
-use crate::reading::{any_tree, compact, coordinate, integer_tree, tiler_of};
 
 /// What an expression evaluates to.
 ///
@@ -80,22 +78,6 @@ impl Value {
         }
     }
 
-    /// The tuple of these values, as a program writes it with a comma after the last: a tuple of
-    /// numbers, a coordinate, or a list.
-    ///
-    /// Errors: steps of kinds that do not go together; it is larger or nests deeper than a tree
-    /// may.
-    ///
-    /// ```
-    /// use tilewright_notation::Value;
-    ///
-    /// let tuple = Value::tuple(vec![Value::from(4), Value::open()]).unwrap();
-    /// assert_eq!((tuple.to_string(), tuple.kind()), ("(4,_)".to_owned(), "coordinate"));
-    /// ```
-    pub fn tuple(values: Vec<Value>) -> Result<Value, LayoutError> {
-        tuple_of(values, true)
-    }
-
     /// `_`: any index of a coordinate, or a mode that a tiler keeps.
     pub fn open() -> Value {
         Value::Coord(AnyCoord::open())
@@ -104,53 +86,6 @@ impl Value {
     /// The layout with integer strides that this value is.
     pub fn integer_layout(&self) -> Option<&Layout> {
         if let Value::Layout(layout) = self { layout.integer() } else { None }
-    }
-
-    /// The layout that this value is, a shape being its compact layout, as a function reads an
-    /// argument.
-    ///
-    /// ```
-    /// use tilewright_notation::{Environment, evaluate};
-    ///
-    /// let shape = evaluate("(4,8)", &mut Environment::new()).unwrap();
-    /// assert_eq!(shape.operand_layout().unwrap().to_string(), "(4,8):(1,4)");
-    /// ```
-    pub fn operand_layout(&self) -> Option<AnyLayout> {
-        match self {
-            Value::Layout(layout) => Some(layout.clone()),
-            value => compact(&*any_tree(value)?)?.ok(),
-        }
-    }
-
-    /// The tuple of integers that this value is; an integer is a leaf.
-    pub fn integer_tree(&self) -> Option<Tree<i64>> {
-        integer_tree(self)
-    }
-
-    /// The tiler of known numbers that this value stands for: a layout is itself, a shape tiles by
-    /// mode, `_` keeps. None when it stands for none.
-    ///
-    /// Errors: an extent of a shape is not positive.
-    ///
-    /// ```
-    /// use tilewright_notation::{Environment, evaluate};
-    ///
-    /// let value = evaluate("(4,_)", &mut Environment::new()).unwrap();
-    /// assert_eq!(value.to_tiler().unwrap().unwrap().to_string(), "[4:1;_]");
-    /// ```
-    pub fn to_tiler(&self) -> Option<Result<Tiler, LayoutError>> {
-        match self.any_tiler()? {
-            Ok(AnyTiler::Integer(tiler)) => Some(Ok(tiler)),
-            Ok(_) => None,
-            Err(error) => Some(Err(error)),
-        }
-    }
-
-    /// As [`Value::to_tiler`], of numbers and steps of any kind.
-    ///
-    /// Errors: as [`Value::to_tiler`].
-    pub fn any_tiler(&self) -> Option<Result<AnyTiler, LayoutError>> {
-        tiler_of(self)
     }
 
     /// The parameters in it, each once: the numbers that become known at launch.
@@ -334,47 +269,6 @@ impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Value({self})")
     }
-}
-
-/// The tuple literal with these elements: a tree, a coordinate or a list.
-pub(crate) fn tuple_of(mut values: Vec<Value>, trailing: bool) -> Result<Value, LayoutError> {
-    if values.iter().all(|value| matches!(value, Value::Int(_))) {
-        let numbers = values.iter().map(|value| if let Value::Int(number) = value { *number } else { 0 });
-        return Ok(Value::Tree(Tree::flat(numbers)?.into()));
-    }
-    if let Some(parts) = all(&values, any_tree) {
-        // Steps of which not all are of one kind make no tuple.
-        return match AnyTree::tuple(&parts) {
-            Err(LayoutError::Kind { .. }) => Err(mixed(&values)),
-            tree => Ok(Value::Tree(tree?)),
-        };
-    }
-    if let Some(parts) = all(&values, coordinate) {
-        return Ok(Value::Coord(AnyCoord::tuple(&parts)?));
-    }
-    match values.pop() {
-        // Parentheses around one value group it.
-        Some(only) if values.is_empty() && !trailing => Ok(only),
-        last => {
-            values.extend(last);
-            list_of(values)
-        }
-    }
-}
-
-/// The refusal of steps that do not go together: an XOR step, and another.
-#[cold]
-fn mixed(values: &[Value]) -> LayoutError {
-    let is_xor = |value: &Value| matches!(value, Value::Tree(AnyTree::Xor(_)));
-    let place = |at: usize| (vec![at], values.get(at).map(Value::to_string).unwrap_or_default().into_boxed_str());
-    let xor = values.iter().position(is_xor).unwrap_or(0);
-    let other = values.iter().position(|value| any_tree(value).is_none_or(|tree| tree.xor().is_none())).unwrap_or(xor);
-    LayoutError::Mixed(Box::new(Mixed { first: place(xor.min(other)), second: place(xor.max(other)) }))
-}
-
-/// All values read in one way; none where one cannot be.
-fn all<'a, T>(values: &'a [Value], read: impl Fn(&'a Value) -> Option<T>) -> Option<Vec<T>> {
-    values.iter().map(read).collect()
 }
 
 /// The list of these values.

@@ -16,20 +16,12 @@ mod plain;
 
 use std::fmt;
 
-use tilewright_layout::{Composed, Leaf, Profile, Slot, Tree};
+use tilewright_layout::{Composed, Layout, Leaf, Profile, Slot, Tree};
 
 use crate::error::TensorError;
-use crate::rearrange::Rearrange;
-use crate::walk::Walk;
+use crate::rearrange::{Rearrange, Rearrangement, rearranged};
+use crate::walk::{Walk, sealed};
 pub use any::AnyOffsets;
-pub(crate) use mapped::number;
-
-mod sealed {
-    pub trait Sealed {
-        /// Whether the offsets are those of a layout seen through a map, or may be.
-        const MAPPED: bool;
-    }
-}
 
 /// The most coordinates of a composed layout that are looked at one by one, where its range is not
 /// found by bounds.
@@ -119,6 +111,24 @@ pub(crate) fn each_once<L: Offsets>(layout: &L) -> Result<(), TensorError> {
         return Ok(());
     }
     Err(TensorError::Shared { pair: layout.collision(), layout: layout.to_string().into() })
+}
+
+/// Refuses a rearrangement that names a coordinate of a shape twice.
+fn names_once(how: &Rearrangement, shape: &Tree<i64>) -> Result<(), TensorError> {
+    if !how.may_repeat() {
+        return Ok(());
+    }
+    let (indices, _) = rearranged(&Layout::compact(shape)?, how, false)?;
+    each_once(&indices)
+}
+
+/// As [`after`](crate::rearrange::after), where no coordinate may be named twice.
+pub(crate) fn after_once<L: Rearrange<Start = i64>>(map: L, steps: &[Rearrangement]) -> Result<(L, i64), TensorError> {
+    steps.iter().try_fold((map, 0_i64), |(map, start), step| {
+        names_once(step, &map.extents())?;
+        let (map, by) = rearranged(&map, step, false)?;
+        Ok((map, start.wrapping_add(by)))
+    })
 }
 
 /// Refuses an index outside a shape.

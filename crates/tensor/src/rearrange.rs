@@ -234,15 +234,6 @@ pub(crate) fn covering_tiles<L: Rearrange>(map: &L, tiler: &Tiler) -> Result<L, 
     Ok(rearranged(map, &Rearrangement::Divide(DivideForm::Zipped, tiler.clone()), true)?.0)
 }
 
-/// Refuses a rearrangement that names a coordinate of a shape twice.
-pub(crate) fn names_once(how: &Rearrangement, shape: &Tree<i64>) -> Result<(), TensorError> {
-    if !how.may_repeat() {
-        return Ok(());
-    }
-    let (indices, _) = rearranged(&Layout::compact(shape)?, how, false)?;
-    crate::offsets::each_once(&indices)
-}
-
 /// The coordinate of a pair of modes that fixes mode `fixed` at `coord`, as far as that goes, and
 /// keeps the other, each of its modes by itself.
 pub(crate) fn of_pair(shape: &Tree<i64>, coord: &Coord, fixed: usize) -> Result<Coord, LayoutError> {
@@ -336,15 +327,6 @@ pub(crate) fn after<L: Rearrange<Start = i64>>(map: L, steps: &[Rearrangement]) 
     steps.iter().try_fold((map, 0_i64), |(map, start), step| {
         let (map, by) = rearranged(&map, step, false)?;
         // Both are offsets of elements of one slice, from the same place.
-        Ok((map, start.wrapping_add(by)))
-    })
-}
-
-/// As [`after`], where no coordinate may be named twice.
-pub(crate) fn after_once<L: Rearrange<Start = i64>>(map: L, steps: &[Rearrangement]) -> Result<(L, i64), TensorError> {
-    steps.iter().try_fold((map, 0_i64), |(map, start), step| {
-        names_once(step, &map.extents())?;
-        let (map, by) = rearranged(&map, step, false)?;
         Ok((map, start.wrapping_add(by)))
     })
 }

@@ -27,9 +27,9 @@ use std::marker::PhantomData;
 use tilewright_layout::{Layout, Tree};
 
 use crate::error::TensorError;
-use crate::offsets::{Offsets, each_once};
+use crate::offsets::{Offsets, after_once, each_once};
 use crate::position::Position;
-use crate::rearrange::{Rearrangement, after, after_once};
+use crate::rearrange::{Rearrangement, after};
 use crate::tiling::Tiling;
 
 /// Borrowed elements under a layout, to be read.

@@ -14,7 +14,6 @@
 #![allow(unsafe_code)]
 
 mod cursor;
-mod elements;
 mod runs;
 mod tables;
 
@@ -23,10 +22,17 @@ use std::marker::PhantomData;
 
 use tilewright_layout::{Composed, Layout, Leaf, Xor};
 
-use crate::offsets::Offsets;
 use cursor::Cursor;
-pub use elements::{Elements, ElementsMut};
 use runs::{Middle, Rows, Run};
+pub(crate) use tables::number;
+
+pub(crate) mod sealed {
+    /// A kind of map that says where elements lie.
+    pub trait Sealed {
+        /// Whether the offsets are those of a layout seen through a map, or may be.
+        const MAPPED: bool;
+    }
+}
 
 /// The offsets of a map, in the order of the indices; made by [`Offsets::walk`].
 ///
@@ -92,7 +98,7 @@ impl<L> Clone for Walk<L> {
 
 /// What a fold takes at once.
 #[derive(Clone, Copy)]
-enum Piece<'t> {
+pub(crate) enum Piece<'t> {
     /// The first offset, the step, and how many there are.
     Steps(i64, i64, i64),
     /// An offset, and what is added to it.
@@ -123,7 +129,7 @@ impl<L> Walk<L> {
         Walk::new(Ok(Middle::of_composed(composed)))
     }
 
-    /// The walk over a layout with XOR strides, through a map.
+    /// The walk over a layout with XOR strides that is no composed one.
     #[inline(always)]
     pub(crate) fn of_xor(layout: &Layout<Xor>) -> Walk<L> {
         Walk::new(Ok(Middle::of_xor(layout)))
@@ -137,7 +143,7 @@ macro_rules! of {
     };
 }
 
-impl<L: Offsets> Walk<L> {
+impl<L: sealed::Sealed> Walk<L> {
     /// How many offsets are left.
     #[inline(always)]
     fn left(&self) -> i64 {
@@ -228,7 +234,7 @@ impl<L: Offsets> Walk<L> {
 
     /// Folds what is left, piece by piece.
     #[inline(always)]
-    fn fold_pieces<B>(mut self, init: B, mut f: impl FnMut(B, Piece<'_>) -> B) -> B {
+    pub(crate) fn fold_pieces<B>(mut self, init: B, mut f: impl FnMut(B, Piece<'_>) -> B) -> B {
         let mut value = init;
         while let Some(Rows { run, more, pitch }) = self.take_rows() {
             let mut first = run.first;
@@ -257,7 +263,7 @@ fn counted(left: i64) -> (usize, Option<usize>) {
     }
 }
 
-impl<L: Offsets> Iterator for Walk<L> {
+impl<L: sealed::Sealed> Iterator for Walk<L> {
     type Item = i64;
 
     #[inline]
@@ -332,7 +338,7 @@ impl<L: Offsets> Iterator for Walk<L> {
     }
 }
 
-impl<L: Offsets> DoubleEndedIterator for Walk<L> {
+impl<L: sealed::Sealed> DoubleEndedIterator for Walk<L> {
     #[inline]
     fn next_back(&mut self) -> Option<i64> {
         if of!(self.back, is_empty()) && !self.refill_back() {
@@ -343,5 +349,5 @@ impl<L: Offsets> DoubleEndedIterator for Walk<L> {
     }
 }
 
-impl<L: Offsets> ExactSizeIterator for Walk<L> {}
-impl<L: Offsets> FusedIterator for Walk<L> {}
+impl<L: sealed::Sealed> ExactSizeIterator for Walk<L> {}
+impl<L: sealed::Sealed> FusedIterator for Walk<L> {}

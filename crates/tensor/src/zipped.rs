@@ -7,13 +7,13 @@
 use tilewright_layout::{LayoutError, Tree};
 
 use crate::coordinates::CoordinateTensor;
+use crate::elements::{Elements, ElementsMut};
 use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::position::Position;
 use crate::rearrange::Rearrangement;
 use crate::tiling::Tiling;
 use crate::view::{TensorView, TensorViewMut};
-use crate::walk::{Elements, ElementsMut};
 
 /// Tensors of one shape (CuTe `make_zip_tensor`, but that it can be written).
 ///

@@ -7,7 +7,6 @@
 
 use std::collections::HashMap;
 
-use tilewright_atoms::{BulkCopy, CopyAtom, MmaAtom};
 use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
 
@@ -47,11 +46,6 @@ pub(crate) enum Given {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ByHand {
     of: HashMap<ValueId, (Given, String, Location)>,
-}
-
-/// Whether there is an atom of this name.
-pub(crate) fn is_known(name: &str) -> bool {
-    MmaAtom::named(name).is_ok() || CopyAtom::named(name).is_ok() || BulkCopy::named(name).is_ok()
 }
 
 fn refuse(name: &str, place: Location, because: &str) -> Reason {

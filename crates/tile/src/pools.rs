@@ -20,8 +20,7 @@ use crate::interpret::coordinates;
 use crate::matrix::Tiling;
 use crate::memory::{self, Place};
 use crate::picked;
-use crate::pressure;
-use crate::program::{Count, Loop, Operation, Program, Statement, ValueId};
+use crate::program::{Count, Loop, Operation, Program, Statement, Type, ValueId};
 use crate::roles::Roles;
 use crate::top::Network;
 
@@ -31,6 +30,11 @@ pub(crate) const MOST: usize = 12;
 const REGISTERS: i64 = 240;
 /// How often a loop is taken to iteration whose count is known at launch.
 const TURNS: u64 = 16;
+
+/// Registers that a value of so many numbers of a thread takes.
+pub(crate) fn registers(values: i64, ty: &Type) -> i64 {
+    (values * i64::from(ty.element.bits()) + 31) / 32
+}
 
 /// A statement with how often it is executed.
 pub(crate) struct Node<'p> {
@@ -175,7 +179,8 @@ impl Pools {
     ) -> Result<Pools, TileError> {
         let thread_bits = 5 + warps.trailing_zeros() as usize;
         let mut pools = Pools::carried(nodes);
-        let coordinates = coordinates::known(program, nodes, sizes, &that_say_coordinates(nodes));
+        let statements: Vec<&Statement> = nodes.iter().map(|node| node.statement).collect();
+        let coordinates = coordinates::known(program, &statements, sizes, &that_say_coordinates(nodes));
         let given = Seeds { program, warps, roles, by_hand, sizes, coordinates }.all(nodes, &mut pools)?;
         pools.spread_all(program, nodes);
         pools.fill(program, nodes, thread_bits);
@@ -309,7 +314,7 @@ impl Pools {
 
     /// Leaves out layouts that take more registers than a thread has.
     fn fit(&mut self, program: &Program, nodes: &[Node<'_>]) -> Result<(), Reason> {
-        let takes = |value: ValueId, held: &Held| pressure::registers(held.values(), program.type_of(value));
+        let takes = |value: ValueId, held: &Held| registers(held.values(), program.type_of(value));
         let mut least = BTreeMap::new();
         for (value, layouts) in &mut self.layouts {
             let own = layouts.iter().map(|held| takes(*value, held)).min().unwrap_or(0);

@@ -11,13 +11,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tilewright_kernel::program::Location;
 
 use crate::place::Placed;
-use crate::pools::is_anywhere;
-use crate::program::{Operation, Program, Statement, Type, ValueId};
-
-/// Registers that a value of so many numbers of a thread takes.
-pub(crate) fn registers(values: i64, ty: &Type) -> i64 {
-    (values * i64::from(ty.element.bits()) + 31) / 32
-}
+use crate::pools::{is_anywhere, registers};
+use crate::program::{Operation, Program, Statement, ValueId};
 
 /// The place of a program at which values take most registers.
 #[derive(Debug, Clone, Default)]

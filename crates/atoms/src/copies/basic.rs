@@ -2,7 +2,7 @@
 
 use super::{CopyFamily, Row, Rule};
 use crate::arch::Arch::{self, Sm50, Sm80, Sm100, Universal};
-use crate::copy::CopyEnd;
+use crate::terms::CopyEnd;
 
 /// One value of any width: as wide as the data is aligned.
 const VALUE: Rule = Rule::Row(Row {

@@ -6,7 +6,7 @@
 
 use super::{CopyFamily, Row, Rule};
 use crate::arch::Arch::{self, Sm75, Sm90, Sm100};
-use crate::copy::CopyEnd;
+use crate::terms::CopyEnd;
 
 /// An end as text, and how many threads name the same bits there.
 type End = (&'static str, i64);

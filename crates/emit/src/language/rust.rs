@@ -5,7 +5,7 @@ use tilewright_layout::symbolic::Rounding;
 use super::{ANY, Form, Level, Table, WHOLE, common, level};
 use crate::function::{Function, Value};
 use crate::graph::Op;
-use crate::style::Integer;
+use crate::integer::Integer;
 
 pub(crate) struct Rust;
 

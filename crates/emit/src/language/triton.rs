@@ -6,7 +6,7 @@ use super::python::{KEYWORDS, Python};
 use super::{Form, Level, Table, common, level};
 use crate::function::{Function, Value};
 use crate::graph::Op;
-use crate::style::Integer;
+use crate::integer::Integer;
 
 pub(crate) struct Triton;
 

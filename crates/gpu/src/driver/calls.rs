@@ -23,15 +23,16 @@
 
 use std::ffi::{CStr, c_char};
 
-use super::status::{Status, code};
-use super::table::{Code, ContextHandle, DeviceHandle, FunctionHandle, Functions};
+use super::table::{ContextHandle, DeviceHandle, FunctionHandle, Functions};
+use crate::error::GpuError;
+use crate::status::{Code, Status, code};
 
 /// Calls a function of the table.
 macro_rules! call {
     ($driver:expr, $field:ident($($argument:expr),* $(,)?)) => {{
         let entry = $driver.functions.$field;
         let code = if $crate::driver::process::is_forked() {
-            $crate::driver::status::code::FORKED
+            $crate::status::code::FORKED
         } else {
             // SAFETY: as the head of `calls.rs` says of all calls.
             unsafe { (entry.function)($($argument),*) }
@@ -92,6 +93,17 @@ impl Driver {
 
     pub(super) fn init(&self) -> Result<(), Refused> {
         call!(self, init(0))
+    }
+
+    /// That the driver refused a call, as an error.
+    pub(crate) fn refusal(&self, refused: Refused) -> GpuError {
+        if refused.code == code::FORKED {
+            return GpuError::Forked;
+        }
+        match refused.code {
+            code::UNSUPPORTED_PTX_VERSION => GpuError::OldDriver { found: self.version(), needed: 0, missing: None },
+            _ => GpuError::Driver { call: refused.symbol, status: self.status(refused.code) },
+        }
     }
 
     /// What the driver says about a number.

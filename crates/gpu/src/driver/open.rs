@@ -16,9 +16,9 @@ use libloading::Library;
 
 use super::calls::Driver;
 use super::process;
-use super::status::code;
-use super::table::{Code, Functions};
+use super::table::Functions;
 use crate::error::GpuError;
+use crate::status::{Code, code};
 
 /// The oldest driver that is taken, as the driver counts: 12040 is that of CUDA 12.4. It is the
 /// first that tells which parameters a kernel has; without that a wrong list of arguments would not
@@ -30,11 +30,6 @@ pub const MINIMUM_VERSION: i32 = 12_040;
 const LIBRARIES: &[&str] = &["libcuda.so.1", "libcuda.so", "/usr/lib/wsl/lib/libcuda.so.1"];
 #[cfg(windows)]
 const LIBRARIES: &[&str] = &["nvcuda.dll"];
-
-/// A version as people write it.
-pub(crate) fn version_text(version: i32) -> String {
-    format!("{}.{}", version / 1000, version % 1000 / 10)
-}
 
 impl Driver {
     /// The driver of this machine, opened by the first call.
@@ -104,7 +99,7 @@ impl Driver {
             Err(refused) if refused.code == code::STUB_LIBRARY => {
                 Err(GpuError::NoDriver { reasons: vec!["the library found is a stub for linking".into()] })
             }
-            Err(refused) => Err(GpuError::refused(&driver, refused)),
+            Err(refused) => Err(driver.refusal(refused)),
         }
     }
 }

@@ -18,8 +18,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
 
-/// What a function of the driver returns: 0, or the number of what is wrong.
-pub(crate) type Code = c_int;
+use crate::status::Code;
 
 /// A function and the symbol that it is exported under.
 #[derive(Clone, Copy)]

@@ -19,8 +19,9 @@ use std::sync::Arc;
 
 pub(super) use functions::find;
 
-use crate::driver::{Code, Driver};
+use crate::driver::Driver;
 use crate::error::GpuError;
+use crate::status::Code;
 
 /// The context of the first device. That of the next follows.
 const CONTEXT: usize = 0xc0de;

@@ -9,11 +9,21 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coordinate, Extent, LayoutError, ModePath, Stride};
 
 use super::core::Core;
-use super::load_store::Edge;
 use super::tensor::View;
 use crate::error::Reason;
 use crate::program::memory::{Access, Cache, Space};
 use crate::program::register::Register;
+
+/// What a copy does where an element may not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edge {
+    /// It must exist.
+    Proved,
+    /// A read gives 0, and a write does nothing.
+    Predicated,
+    /// As [`Edge::Predicated`], and where this predicate is false.
+    Where(Register),
+}
 
 /// Elements that one instruction takes.
 #[derive(Debug, Clone)]

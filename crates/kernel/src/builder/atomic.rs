@@ -4,9 +4,9 @@
 //! threads gave it, in an order that is open. Nobody asks what it was before. Elements may be in
 //! shared memory of another block of a cluster.
 
+use super::access::Edge;
 use super::distributed::Distributed;
 use super::fragment::Fragment;
-use super::load_store::Edge;
 use super::number::arithmetic;
 use super::reduction::Reduction;
 use super::tensor::View;

@@ -18,10 +18,10 @@ mod storage;
 use tilewright_layout::Layout;
 
 use self::plan::{Plan, Round};
+use super::access::Edge;
 use super::core::{Core, Slot};
 use super::distributed::Distributed;
 use super::fragment::Fragment;
-use super::load_store::Edge;
 use super::tensor::Cuttable;
 use crate::distribution::Distribution;
 use crate::element::Element;

@@ -8,11 +8,10 @@
 use tilewright_atoms::{CopyAtom, CopyEnd};
 
 use super::Build;
-use super::access::Piece;
+use super::access::{Edge, Piece};
+use super::ends::{CopyBy, End, same_modes};
 use super::fragment::Fragment;
-use super::load_store::Edge;
 use super::number::Flag;
-use super::part::{CopyBy, End, same_modes};
 use super::predicates::{Conditions, Predicates};
 use super::tensor::{Cuttable, View};
 use crate::error::{KernelError, Reason};

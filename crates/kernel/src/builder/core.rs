@@ -12,11 +12,7 @@ use smallvec::SmallVec;
 use tilewright_layout::Layout;
 use tilewright_layout::symbolic::{Declarations, Expr, Parameter};
 
-use super::coverage::Write;
-use super::last::LastBlock;
-use super::pipeline::SchedulerState;
-use super::role::Team;
-use super::scratch::Scratch;
+use super::state::{LastBlock, SchedulerState, Scratch, Team, Write};
 use crate::error::Reason;
 use crate::program::memory::{Buffer, TensorMap};
 use crate::program::operation::{Axis, Operation, Special};
@@ -179,18 +175,6 @@ impl Core {
             scratch: Scratch::default(),
             sources: vec![source],
             source: SourceId(0),
-        }
-    }
-
-    /// That the number of blocks was said along each axis whose blocks a program tells apart.
-    pub(crate) fn says_blocks(&self, body: &[Step]) -> Result<(), Reason> {
-        let unsaid = |axis: &&Axis| self.blocks[**axis as usize].is_some() && self.grid[**axis as usize].is_none();
-        match Axis::ALL.iter().filter(unsaid).any(|axis| super::finish::tells_blocks(body, *axis)) {
-            true => Err(Reason::Unsaid {
-                what: "the number of blocks",
-                help: "cut a tensor at the block with `local_tile`, or say it with `k.grid`",
-            }),
-            false => Ok(()),
         }
     }
 

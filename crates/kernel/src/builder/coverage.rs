@@ -40,10 +40,11 @@ use std::collections::HashMap;
 use std::fmt;
 
 use tilewright_layout::symbolic::{Expr, Node, Parameter};
-use tilewright_layout::{Coordinate, Extent, ModePath};
+use tilewright_layout::{Extent, ModePath};
 
 use super::address::Terms;
 use super::core::Core;
+use super::state::Write;
 use super::tensor::View;
 use crate::error::{KernelError, Reason};
 use crate::program::memory::{BufferId, Role, Space};
@@ -86,24 +87,6 @@ impl fmt::Display for Written {
             }
         }
     }
-}
-
-/// A store to an output.
-pub(crate) struct Write {
-    buffer: BufferId,
-    source: SourceId,
-    /// The coordinate of the first element in the whole tensor.
-    start: Coordinate<Expr>,
-    /// From there to each element, along each mode; none where that is not known.
-    elements: Option<Vec<Vec<i64>>>,
-    /// The modes of the tensor, and their extents.
-    bounds: Vec<(ModePath, Expr)>,
-    /// Predicates that are true, or false, in the threads that store.
-    conditions: Vec<(Register, bool)>,
-    /// The loops around it: the iteration, and how many there are.
-    iterations: Vec<(Parameter, Expr)>,
-    /// Whether it is one block that stores, which came last.
-    alone: bool,
 }
 
 /// Not decided, or refused.

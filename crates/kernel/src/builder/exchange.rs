@@ -7,8 +7,8 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Stride, Tree};
 
 use super::Build;
+use super::access::Edge;
 use super::fragment::Fragment;
-use super::load_store::Edge;
 use super::number::Num;
 use super::tensor::{Cuttable, View};
 use crate::distribution::Digit;

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use tilewright_layout::symbolic::{Parameter, Symbolic};
 
 use super::core::Core;
+use crate::error::Reason;
 use crate::program::memory::BufferId;
 use crate::program::operation::{Axis, Effect, Operation, Special};
 use crate::program::register::Register;
@@ -83,8 +84,22 @@ pub(super) fn rename(steps: &mut [Step], numbers: &HashMap<BufferId, BufferId>) 
     }
 }
 
+impl Core {
+    /// That the number of blocks was said along each axis whose blocks a program tells apart.
+    pub(crate) fn says_blocks(&self, body: &[Step]) -> Result<(), Reason> {
+        let unsaid = |axis: &&Axis| self.blocks[**axis as usize].is_some() && self.grid[**axis as usize].is_none();
+        match Axis::ALL.iter().filter(unsaid).any(|axis| tells_blocks(body, *axis)) {
+            true => Err(Reason::Unsaid {
+                what: "the number of blocks",
+                help: "cut a tensor at the block with `local_tile`, or say it with `k.grid`",
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Whether a program that was swept reads the number of the block along an axis.
-pub(super) fn tells_blocks(steps: &[Step], axis: Axis) -> bool {
+fn tells_blocks(steps: &[Step], axis: Axis) -> bool {
     steps.iter().any(|step| match step {
         Step::Instruction(instruction) => instruction.operation == Operation::Special(Special::Block(axis)),
         Step::Loop(looped) => tells_blocks(&looped.body, axis),

@@ -13,23 +13,13 @@ use tilewright_layout::{LayoutError, Stride};
 use super::Build;
 use super::core::{Core, Slot};
 use super::number::Flag;
+use super::state::LastBlock;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
-use crate::program::memory::BufferId;
 use crate::program::operation::{Comparison, Number, Operation};
 use crate::program::register::{Register, Width};
 use crate::program::scalar::Scalar;
 use crate::program::{Location, Program, Source};
-
-/// The state of [`Build::when_last`] while a kernel is written.
-pub(crate) struct LastBlock {
-    /// The shared array that has how many blocks came before this one.
-    pub(crate) before: BufferId,
-    /// How many blocks were counted along each axis.
-    grid: [Option<Expr>; 3],
-    /// Which threads are of the last block, while what it does is written.
-    pub(crate) within: Option<Register>,
-}
 
 fn refuse(because: impl Into<String>) -> Reason {
     Reason::Instruction { name: "when_last".to_string(), because: because.into() }

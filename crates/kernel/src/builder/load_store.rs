@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use tilewright_layout::symbolic::Expr;
 
-use super::access::{EdgeCondition, Piece};
+use super::access::{Edge, EdgeCondition, Piece};
 use super::core::{Core, Slot};
 use super::fragment::Fragment;
 use super::number::Num;
@@ -18,17 +18,6 @@ use crate::program::memory::{Access, Role};
 use crate::program::operation::{Binary, Number, Operation};
 use crate::program::register::{Register, Width};
 use crate::program::{Location, Source};
-
-/// What a copy does where an element may not exist.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Edge {
-    /// It must exist.
-    Proved,
-    /// A read gives 0, and a write does nothing.
-    Predicated,
-    /// As [`Edge::Predicated`], and where this predicate is false.
-    Where(Register),
-}
 
 impl Core {
     /// A predicate that is true where an access exists; none where it always does.

@@ -9,10 +9,10 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Tree};
 
 use super::Build;
+use super::access::Edge;
 use super::copy::Tensor;
 use super::core::{Core, Slot};
 use super::fragment::Fragment;
-use super::load_store::Edge;
 use super::number::arithmetic;
 use super::part::Part;
 use super::tensor::Cuttable;

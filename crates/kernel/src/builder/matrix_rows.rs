@@ -6,8 +6,8 @@
 //! `(i * count + n) * elements in a word`.
 
 use super::Build;
+use super::access::Edge;
 use super::fragment::Fragment;
-use super::load_store::Edge;
 use super::tensor::View;
 use crate::error::Reason;
 use crate::program::memory::{Access, Space};

@@ -6,8 +6,8 @@
 
 use tilewright_layout::{Slot, Tree};
 
+use super::access::Edge;
 use super::distributed::Distributed;
-use super::load_store::Edge;
 use super::reduction::Reduction;
 use super::tensor::{BySlice, Cuttable, View};
 use crate::distribution::Distribution;

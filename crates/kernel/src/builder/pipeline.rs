@@ -13,7 +13,6 @@ mod barriers;
 mod copies;
 mod scheduler;
 
-pub(crate) use scheduler::SchedulerState;
 pub use scheduler::{Claim, DynamicScheduler};
 
 use std::cell::Cell;

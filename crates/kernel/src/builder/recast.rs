@@ -10,8 +10,8 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coordinate, Extent, Slot, Stride, Tree, Truth};
 
 use super::Build;
+use super::access::Edge;
 use super::fragment::Fragment;
-use super::load_store::Edge;
 use super::lower::fits;
 use super::number::{Flag, Num, width_of};
 use super::tensor::{self, Cuttable, View};

@@ -7,12 +7,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use tilewright_layout::symbolic::Expr;
-
 use super::Build;
 use super::control::OpenBody;
 use super::core::Core;
 use super::number::Flag;
+use super::state::Team;
 use crate::error::{KernelError, Reason};
 use crate::program::WARP_LANES;
 use crate::program::operation::{Binary, Comparison, Number, Operation, Shuffle, Special};
@@ -21,19 +20,6 @@ use crate::program::{Location, Source, entry_registers};
 
 /// Barriers with numbers that a block has besides that of all threads.
 const BARRIERS: u32 = 15;
-
-/// The threads of a role.
-#[derive(Debug, Clone)]
-pub(crate) struct Team {
-    /// The number of the first in the block.
-    pub(crate) first: i64,
-    /// How many.
-    pub(crate) threads: u32,
-    /// The number of this thread among them.
-    pub(crate) thread: Expr,
-    /// The number of their barrier.
-    pub(crate) barrier: u32,
-}
 
 impl Core {
     /// A predicate that is true in the warps of a range, of so many. It is of the number of the

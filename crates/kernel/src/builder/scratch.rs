@@ -13,45 +13,7 @@ use super::role::barrier_of;
 use super::tensor::View;
 use crate::element::Element;
 use crate::error::Reason;
-use crate::program::memory::{BufferId, Role, Space};
-
-/// Areas that statements have taken.
-#[derive(Default)]
-pub(crate) struct Scratch {
-    /// Those that are in use, or were since the last barrier: where they begin, where they end, and
-    /// whether they were given back.
-    busy: Vec<(BufferId, u32, u32, bool)>,
-    /// Where each array begins among all of them.
-    placed: Vec<(BufferId, u32)>,
-    /// How many bytes all of them together span.
-    bytes: u32,
-    /// What the beginning of all of them must be a multiple of, in bytes.
-    alignment: u32,
-}
-
-impl Scratch {
-    /// A barrier of the block: what was given back before it is free.
-    pub(crate) fn settle(&mut self) {
-        self.busy.retain(|(.., returned)| !returned);
-    }
-
-    fn take(&mut self, buffer: BufferId, bytes: u32, alignment: u32) {
-        // The first gap between what is busy.
-        let mut begin = 0;
-        let mut busy: Vec<(u32, u32)> = self.busy.iter().map(|(_, begin, end, _)| (*begin, *end)).collect();
-        busy.sort_unstable();
-        for (from, to) in busy {
-            if begin + bytes <= from {
-                break;
-            }
-            begin = begin.max(to.next_multiple_of(alignment));
-        }
-        self.busy.push((buffer, begin, begin + bytes, false));
-        self.placed.push((buffer, begin));
-        self.bytes = self.bytes.max(begin + bytes);
-        self.alignment = self.alignment.max(alignment);
-    }
-}
+use crate::program::memory::{Role, Space};
 
 impl Build {
     /// An array in shared memory until it is given back. Every thread of the block, or of

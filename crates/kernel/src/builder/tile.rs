@@ -6,8 +6,8 @@
 use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;
 
+use super::access::Edge;
 use super::distributed::Distributed;
-use super::load_store::Edge;
 use super::number::Num;
 use super::tensor::{Cuttable, View};
 use crate::distribution::Distribution;

@@ -8,50 +8,6 @@ use crate::interpret::Schedule;
 use crate::program::Source;
 use crate::program::memory::Role;
 
-/// Why a program cannot be interpreted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SetupError {
-    /// E1001: a program that breaks a rule of programs.
-    Malformed {
-        /// Which rule, and by what.
-        what: String,
-        /// The statement, where one did.
-        source: Option<Source>,
-    },
-    /// E1002: a size that is missing, that nothing has, or that its facts do not admit.
-    Size {
-        /// Which, and why.
-        what: String,
-    },
-    /// E1003: contents of a tensor, or a number, that do not fit the program.
-    Argument {
-        /// Which, and why.
-        what: String,
-    },
-    /// E1004: a grid or tensors larger than the interpreter takes.
-    TooLarge {
-        /// What.
-        what: &'static str,
-        /// How large.
-        size: u64,
-        /// The most.
-        limit: u64,
-    },
-}
-
-impl SetupError {
-    /// The stable code of this kind of error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            SetupError::Malformed { .. } => "E1001",
-            SetupError::Size { .. } => "E1002",
-            SetupError::Argument { .. } => "E1003",
-            SetupError::TooLarge { .. } => "E1004",
-        }
-    }
-}
-
 /// A thread of a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thread {

@@ -5,7 +5,8 @@ use std::fmt;
 
 use tilewright_layout::Refusal;
 
-use super::finding::{Defect, Finding, Party, PhaseFault, Place, SetupError, Thread, Waiting};
+use super::finding::{Defect, Finding, Party, PhaseFault, Place, Thread, Waiting};
+use crate::launch::SetupError;
 use crate::program::memory::Role;
 
 impl fmt::Display for SetupError {

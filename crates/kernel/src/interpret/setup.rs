@@ -3,22 +3,18 @@
 //! Law: every expression of a program has a value for the sizes that are given, each size is one
 //! that its facts admit, and what the interpreter keeps in memory has a bound.
 
-use std::collections::BTreeSet;
-
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 use tilewright_layout::{Composed, Layout};
 
 use super::clock::MAX_PLACES;
 use super::code::Code;
-use super::finding::SetupError;
 use super::mixed::mixed_buffers;
-use crate::launch::grid_of;
+use crate::launch::{SetupError, grid_of, mapped_extent, scalars_of, size_error, values_of};
 use crate::machine::MAX_SHARED;
 use crate::program::Program;
 use crate::program::WARP_LANES;
 use crate::program::memory::{BufferId, Role, Space};
 use crate::program::operation::Operation;
-use crate::program::scalar::{Scalar, reciprocal};
 
 /// The most bytes that the interpreter keeps for tensors and their history.
 pub const MAX_MEMORY: u64 = 4 << 30;
@@ -74,10 +70,6 @@ pub(super) struct Setup {
     pub(super) mixed: Vec<bool>,
     /// How many threads a block would have, were its warps full.
     pub(super) padded: usize,
-}
-
-fn size_error(what: String) -> SetupError {
-    SetupError::Size { what }
 }
 
 impl Setup {
@@ -154,43 +146,6 @@ impl Setup {
     }
 }
 
-/// The values of the sizes of a program.
-pub(crate) fn values_of(program: &Program, sizes: &[(&str, i64)]) -> Result<Values, SetupError> {
-    let mut values = Values::new();
-    let names: BTreeSet<&str> = program.sizes.iter().filter_map(|size| size.name()).collect();
-    let mut seen = BTreeSet::new();
-    for (name, value) in sizes {
-        if !names.contains(name) {
-            let known = names.iter().copied().collect::<Vec<_>>().join(", ");
-            return Err(size_error(format!("the kernel has no size `{name}`; its sizes are {known}")));
-        }
-        if !seen.insert(*name) {
-            return Err(size_error(format!("the size `{name}` is given twice")));
-        }
-        values.set_named(name, *value);
-    }
-    for size in &program.sizes {
-        let Some(name) = size.name() else { continue };
-        let Some(value) = values.get(size) else {
-            return Err(size_error(format!("the size `{name}` is not given")));
-        };
-        let facts = size.facts();
-        if !facts.admits(value) {
-            let mut wanted = Vec::new();
-            if facts.divisor() != 1 {
-                wanted.push(format!("a multiple of {}", facts.divisor()));
-            }
-            wanted.extend(facts.least().map(|least| format!("at least {least}")));
-            wanted.extend(facts.greatest().map(|greatest| format!("at most {greatest}")));
-            return Err(size_error(format!(
-                "the size `{name}` is {value}, and the kernel needs {}",
-                wanted.join(", ")
-            )));
-        }
-    }
-    Ok(values)
-}
-
 fn maps_of(
     program: &Program,
     number: &impl Fn(&Expr, &str) -> Result<i64, SetupError>,
@@ -230,62 +185,6 @@ fn maps_of(
         maps.push(boxes);
     }
     Ok(maps)
-}
-
-/// Whether a number fits into 32 bits with a sign, as threads count.
-///
-/// Errors: it does not, said by the expression that it is the value of.
-fn fits_narrow(value: i64, of: &Expr) -> Result<(), SetupError> {
-    if i32::try_from(value).is_ok() {
-        return Ok(());
-    }
-    let what = format!("`{of}` is {value} for these sizes, and the kernel counts it in 32 bits with a sign");
-    Err(size_error(format!("{what}, from -2147483648 to 2147483647")))
-}
-
-/// Whether the extent of a tensor map is one whose coordinates have 32 bits with a sign.
-///
-/// Errors: it is not, said by the tensor and the mode.
-pub(crate) fn mapped_extent(extent: i64, tensor: &str, mode: usize) -> Result<i64, SetupError> {
-    if (1..=1 << 31).contains(&extent) {
-        return Ok(extent);
-    }
-    let what = format!("`{tensor}` has extent {extent} in mode {mode} of the map by which the copy engine finds it");
-    Err(size_error(format!("{what}, and its coordinates reach from 0 to 2147483647")))
-}
-
-pub(crate) fn scalars_of(
-    program: &Program,
-    number: &impl Fn(&Expr, &str) -> Result<i64, SetupError>,
-) -> Result<Vec<Option<u64>>, SetupError> {
-    let divisor = |expr: &Expr| {
-        let value = number(expr, "a divisor")?;
-        match u32::try_from(value) {
-            Ok(value @ 1..=0x7fff_ffff) => Ok(reciprocal(value)),
-            _ => Err(size_error(format!("a divisor is {value} for these sizes, and must be from 1 to 2^31 - 1"))),
-        }
-    };
-    for end in &program.narrow {
-        fits_narrow(number(end, "a number of the kernel")?, end)?;
-    }
-    let mut scalars = Vec::new();
-    for scalar in &program.scalars {
-        scalars.push(match scalar {
-            Scalar::Size { value: of, bits } => {
-                let value = number(of, "a number that the launch passes")?;
-                if *bits != 64 {
-                    fits_narrow(value, of)?;
-                }
-                Some(value as u64 & super::lanes::low(*bits))
-            }
-            Scalar::Multiplier { divisor: by } => Some(divisor(by)?.0.into()),
-            Scalar::Shift { divisor: by } => Some(divisor(by)?.1.into()),
-            // Launches that follow one another have the same count.
-            Scalar::Count => Some(0),
-            Scalar::Given { .. } => None,
-        });
-    }
-    Ok(scalars)
 }
 
 /// For each buffer, and for shared memory, the logarithm of the bytes of a cell: the least that any

@@ -1,6 +1,6 @@
 //! Which tensor of a kernel is meant.
 
-use super::finding::SetupError;
+use crate::launch::SetupError;
 
 /// A tensor of a kernel: by its name, or by its number in the order in which a launch passes them.
 ///

@@ -4,7 +4,7 @@
 //! comment says. Rates of matrix instructions are those of dense operands.
 
 use super::{Machine, Multiprocessor, Rates};
-use crate::ptx::Target;
+use crate::target::Target;
 
 /// A card, with the names of the documents that its numbers are from.
 pub(super) struct Card {

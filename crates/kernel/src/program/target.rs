@@ -5,8 +5,33 @@
 
 use super::operation::{Fence, Format, Matrix, Operation, Special};
 use super::{Instruction, Program};
-use crate::machine::Multiprocessor;
-use crate::ptx::Target;
+use crate::machine::{Multiprocessor, Rates};
+use crate::program::wgmma::WgmmaOperands;
+use crate::target::Target;
+
+impl Rates {
+    /// The rate of a matrix instruction of a warp.
+    pub fn matrix(&self, matrix: Matrix) -> f64 {
+        match matrix {
+            Matrix::F16F32 | Matrix::Bf16F32 => self.matrix_16,
+            Matrix::F16F16 => self.matrix_16_in_16,
+            Matrix::Tf32F32 => self.matrix_tf32,
+            Matrix::F64 => self.matrix_f64,
+            Matrix::I8I32 | Matrix::U8I32 => self.matrix_i8,
+            Matrix::E4M3F32 | Matrix::E5M2F32 => self.matrix_f8,
+        }
+    }
+
+    /// The rate of a matrix instruction of a warpgroup.
+    pub fn group(&self, operands: WgmmaOperands) -> f64 {
+        match operands {
+            WgmmaOperands::F16 | WgmmaOperands::Bf16 => self.matrix_16,
+            WgmmaOperands::Tf32 => self.matrix_tf32,
+            WgmmaOperands::I8 | WgmmaOperands::U8 => self.matrix_i8,
+            WgmmaOperands::E4M3 | WgmmaOperands::E5M2 => self.matrix_f8,
+        }
+    }
+}
 
 impl Instruction {
     /// The first target that has it, and what it is; none if every target has it.

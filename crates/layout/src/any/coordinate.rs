@@ -6,7 +6,7 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::{AnyTree, convert};
+use super::convert;
 use crate::refusal::error::LayoutError;
 use crate::symbolic::{Expr, Parameter, Symbolic, Values};
 use crate::value::coord::{Coord, Slot};
@@ -80,14 +80,6 @@ impl AnyCoord {
             AnyCoord::Integer(_) => self.clone(),
             AnyCoord::Launch(coord) => coord.substitute(values)?.into(),
         })
-    }
-
-    /// The indices, where no place is open.
-    pub fn indices(&self) -> Option<AnyTree> {
-        match self {
-            AnyCoord::Integer(coord) => coord.indices().map(AnyTree::from),
-            AnyCoord::Launch(coord) => coord.indices().map(AnyTree::from),
-        }
     }
 }
 

@@ -318,3 +318,13 @@ impl From<Tree<Xor>> for AnyTree {
         }
     }
 }
+
+impl AnyCoord {
+    /// The indices, where no place is open.
+    pub fn indices(&self) -> Option<AnyTree> {
+        match self {
+            AnyCoord::Integer(coord) => coord.indices().map(AnyTree::from),
+            AnyCoord::Launch(coord) => coord.indices().map(AnyTree::from),
+        }
+    }
+}

@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use core::fmt;
 
-use super::{Coordinate, Term, paths_of, text};
+use super::{Coordinate, Term, clash, text};
 use crate::algebra::compose::compose_integers;
 use crate::algebra::sum::add_integers;
 use crate::refusal::error::LayoutError;
@@ -67,24 +67,6 @@ impl<N: Extent> StrideKind for Coordinate<N> {
     fn add_layouts(a: &Layout<Coordinate<N>>, b: &Layout<Coordinate<N>>) -> Result<Layout<Coordinate<N>>, LayoutError> {
         add_integers(a, b)
     }
-}
-
-/// The first two strides of which one has a path that the other goes on through.
-pub(super) fn clash<'a, N: Extent + 'a>(
-    strides: impl Iterator<Item = &'a Coordinate<N>> + Clone,
-) -> Option<(usize, usize)> {
-    // Different paths of the same length lead to different modes.
-    let mut lengths = strides.clone().flat_map(Coordinate::terms).map(|(path, _)| path.len());
-    let first = lengths.next()?;
-    if lengths.all(|length| length == first) {
-        return None;
-    }
-    // In the order of paths, those that go on through a path follow it at once.
-    let paths = paths_of(strides);
-    paths.windows(2).find_map(|pair| match pair {
-        [(short, i), (long, j)] if short.leads_to(*long) => Some((*i.min(j), *i.max(j))),
-        _ => None,
-    })
 }
 
 impl LayoutError {

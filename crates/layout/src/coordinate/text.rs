@@ -9,7 +9,7 @@ use core::str::FromStr;
 
 use smallvec::SmallVec;
 
-use super::{Coordinate, ModePath, kind::clash};
+use super::{Coordinate, ModePath, clash};
 use crate::limits::MAX_PATH;
 use crate::refusal::error::{LayoutError, Limit};
 use crate::text::print::Printer;

@@ -6,18 +6,13 @@
 //! the notation crate holds a page for each.
 
 use alloc::boxed::Box;
-use alloc::string::ToString;
-use alloc::vec::Vec;
 
+use crate::ground::profile::{Profile, ProfileRef};
+pub use crate::refusal::evidence::Path;
 use crate::refusal::evidence::{Carry, Chain, Condition, Mixed, NoInverse, NotXor, Question, Uneven};
-use crate::value::number::{Extent, Truth};
-use crate::value::profile::Profile;
 
 /// The operation whose second operand is complemented.
 pub(crate) const DIVIDE: &str = "logical_divide";
-
-/// A path of mode numbers from the root of a tree, outermost first.
-pub type Path = Vec<usize>;
 
 /// A limit of the representation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -397,26 +392,10 @@ impl LayoutError {
         LayoutError::NoSuchMode { op, mode, rank }
     }
 
-    /// The refusal of `op`, which needs a condition on two numbers that is neither proved nor
-    /// refuted.
-    #[cold]
-    pub fn open<N: Extent>(op: &'static str, condition: Condition, left: &N, right: &N) -> LayoutError {
-        LayoutError::Open { op, question: Box::new(N::question(condition, left, right)) }
-    }
-
     /// As [`LayoutError::open`], for a condition in words: `index 4 is inside`.
     #[cold]
     pub fn unknown(op: &'static str, fact: &dyn core::fmt::Display) -> LayoutError {
         LayoutError::Open { op, question: Box::new(Question::plain(Condition::Stated, fact, &"")) }
-    }
-
-    /// An extent that is not positive, or not known to be.
-    #[cold]
-    pub(crate) fn extent<N: Extent>(profile: &Profile, leaf: usize, extent: &N) -> LayoutError {
-        match N::zero().less(extent) {
-            Truth::Open => LayoutError::open("shape", Condition::Less, &N::zero(), extent),
-            _ => LayoutError::Extent { path: profile.path(leaf), extent: extent.to_string().into_boxed_str() },
-        }
     }
 
     #[cold]
@@ -429,7 +408,7 @@ impl LayoutError {
 }
 
 /// The path at which two profiles first differ.
-fn first_difference(left: crate::value::profile::ProfileRef<'_>, right: crate::value::profile::ProfileRef<'_>) -> Path {
+fn first_difference(left: ProfileRef<'_>, right: ProfileRef<'_>) -> Path {
     if left.is_leaf() || right.is_leaf() || left.rank() != right.rank() {
         return Path::new();
     }

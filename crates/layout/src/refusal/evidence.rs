@@ -8,11 +8,12 @@ use core::fmt;
 
 use smallvec::SmallVec;
 
-use crate::refusal::error::{LayoutError, Path};
-use crate::symbolic::Parameter;
-use crate::value::number::{Extent, Stride};
-use crate::value::profile::Profile;
-use crate::value::tree::Tree;
+use crate::ground::parameter::Parameter;
+use crate::ground::profile::Profile;
+use crate::ground::tree::Tree;
+
+/// A path of mode numbers from the root of a tree, outermost first.
+pub type Path = Vec<usize>;
 
 /// Why `A o B` carries: data of [`crate::LayoutError::Carry`].
 ///
@@ -61,11 +62,6 @@ impl Carry {
         &self.coordinate
     }
 
-    /// The same coordinate, nested as B is.
-    pub fn place(&self) -> Tree<i64> {
-        nested(&self.profile, &self.coordinate)
-    }
-
     fn mode(&self, (leaf, extent, stride): (usize, i64, i64)) -> BMode {
         let mut path = self.above.clone();
         path.extend(self.profile.path(leaf));
@@ -80,15 +76,6 @@ pub enum Offset {
     Number(i64),
     /// The text of a step.
     Text(Box<str>),
-}
-
-impl Offset {
-    pub(crate) fn of<D: Stride>(value: &D) -> Offset {
-        match value.decimal() {
-            Some(number) => Offset::Number(number),
-            None => Offset::Text(value.to_string().into_boxed_str()),
-        }
-    }
 }
 
 impl fmt::Display for Offset {
@@ -230,57 +217,10 @@ pub enum Condition {
 }
 
 impl Question {
-    /// The question whether a condition holds of two numbers. Of numbers known at launch it holds
-    /// the parameters, and the declaration that would settle it where a simple one does.
-    ///
-    /// ```
-    /// use tilewright_layout::{Condition, Question, symbolic::Expr};
-    ///
-    /// let (divisor, number): (Expr, Expr) = (8.into(), "M".parse().unwrap());
-    /// let question = Question::new(Condition::Divides, &divisor, &number);
-    /// assert_eq!(question.declaration.unwrap().facts().divisor(), 8);
-    /// ```
-    #[cold]
-    pub fn new<N: Extent>(condition: Condition, left: &N, right: &N) -> Question {
-        N::question(condition, left, right)
-    }
-
     /// A question about two values as they are written.
     #[cold]
     pub(crate) fn plain(condition: Condition, left: &dyn fmt::Display, right: &dyn fmt::Display) -> Question {
         let text = |value: &dyn fmt::Display| value.to_string().into_boxed_str();
         Question { condition, left: text(left), right: text(right), parameters: Vec::new(), declaration: None }
-    }
-}
-
-/// A coordinate with these indices; flat where there are not as many as the profile has leaves.
-pub(crate) fn nested(profile: &Profile, indices: &[i64]) -> Tree<i64> {
-    let flat = || Tree::flat(indices.iter().copied()).unwrap_or_else(|_| Tree::leaf(0));
-    Tree::new(profile.duplicate(), indices.iter().copied()).unwrap_or_else(|_| flat())
-}
-
-impl LayoutError {
-    /// Where the condition fails that the operation needs: an index, or a coordinate nested as the
-    /// operand is that the message speaks of, so that the operand may be applied to it. None where
-    /// nothing of that kind shows it.
-    ///
-    /// ```
-    /// use tilewright_layout::Layout;
-    ///
-    /// let a: Layout = "(6,2):(1,7)".parse().unwrap();
-    /// let b: Layout = "(3,2):(2,3)".parse().unwrap();
-    /// let refusal = a.compose(&b).unwrap_err();
-    /// let witness = refusal.witness().unwrap();
-    /// assert_eq!(witness.to_string(), "(2,1)");
-    /// assert_eq!(a.eval(&b.eval_at(&witness).unwrap()).unwrap(), 8); // but 4 + 3 = 7
-    /// ```
-    pub fn witness(&self) -> Option<Tree<i64>> {
-        match self {
-            LayoutError::Carry(carry) => Some(carry.place()),
-            LayoutError::NotXor(not) => Some(not.place.clone()),
-            LayoutError::NoLeftInverse(no) => Some(Tree::leaf(no.index)),
-            LayoutError::NotLinear { index, .. } | LayoutError::NotAdditive { index, .. } => Some(Tree::leaf(*index)),
-            _ => None,
-        }
     }
 }

@@ -4,10 +4,10 @@
 use alloc::string::{String, ToString};
 use core::fmt;
 
+use crate::ground::tree::Tree;
 use crate::limits::{MAX_CHAIN, MAX_DEPTH, MAX_NODES, MAX_PATH, MAX_PATH_MODE};
 use crate::refusal::error::{DIVIDE, LayoutError, Limit, Operand};
 use crate::refusal::evidence::{BMode, Carry, Chain, Condition, Mixed, NotXor, Question, Uneven};
-use crate::value::tree::Tree;
 
 /// A path as words: `mode 0`, `mode [1,0]`, or `the whole` at the root.
 pub(crate) struct ModeName<'a>(pub(crate) &'a [usize]);

@@ -1,48 +1,11 @@
-//! Parameters, and what is known about their values.
-//!
-//! Law: a fact narrows the admissible values of a parameter, and everything that is concluded holds
-//! for all that are left. The values of [`Facts`] are the multiples of `divisor` between `least`
-//! and `greatest`; there is always at least one.
+//! Facts and names that may be refused.
 
-use alloc::boxed::Box;
-use alloc::sync::Arc;
-use core::fmt;
-use core::sync::atomic::{AtomicUsize, Ordering};
-
-use super::bounds::Bounds;
+pub(super) use crate::ground::parameter::WIDTHS;
+pub use crate::ground::parameter::{Facts, Parameter};
 use crate::refusal::error::LayoutError;
 use crate::value::number::lcm;
 
-/// What is known about the value of a parameter: it is a multiple of a number, at least one and at
-/// most another.
-///
-/// ```
-/// use tilewright_layout::symbolic::Facts;
-///
-/// let rows = Facts::positive().multiple_of(128).unwrap().at_most(4096).unwrap();
-/// assert!(rows.admits(256) && !rows.admits(100) && !rows.admits(0));
-/// assert_eq!(rows.to_string(), "div=128,max=4096");
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Facts {
-    divisor: i64,
-    /// `i64::MIN` stands for no bound.
-    least: i64,
-    /// `i64::MAX` stands for no bound.
-    greatest: i64,
-}
-
 impl Facts {
-    /// At least 1: what an extent is.
-    pub const fn positive() -> Facts {
-        Facts { divisor: 1, least: 1, greatest: i64::MAX }
-    }
-
-    /// Any integer: what a stride is.
-    pub const fn integer() -> Facts {
-        Facts { divisor: 1, least: i64::MIN, greatest: i64::MAX }
-    }
-
     /// Also a multiple of `divisor`.
     ///
     /// Errors: `divisor` is not positive; no value is left ([`LayoutError::Argument`]).
@@ -75,26 +38,6 @@ impl Facts {
         self.at_least(other.least)?.at_most(other.greatest)?.multiple_of(other.divisor)
     }
 
-    /// Whether a value has these facts.
-    pub fn admits(&self, value: i64) -> bool {
-        self.least <= value && value <= self.greatest && value % self.divisor == 0
-    }
-
-    /// The number that divides every value; 1 where nothing is known.
-    pub fn divisor(&self) -> i64 {
-        self.divisor
-    }
-
-    /// The least value, where there is a bound.
-    pub fn least(&self) -> Option<i64> {
-        Some(self.least).filter(|least| *least > i64::MIN)
-    }
-
-    /// The greatest value, where there is a bound.
-    pub fn greatest(&self) -> Option<i64> {
-        Some(self.greatest).filter(|greatest| *greatest < i64::MAX)
-    }
-
     /// Moves the bounds to the multiples next to them.
     fn settled(mut self, what: &'static str, value: i64) -> Result<Facts, LayoutError> {
         let divisor = self.divisor;
@@ -116,12 +59,6 @@ impl Facts {
         }
         Ok(self)
     }
-
-    /// The bounds of `value / divisor`.
-    fn unit_bounds(&self) -> Bounds {
-        let bound = |bound: Option<i64>, none| bound.map_or(none, |bound| bound / self.divisor);
-        Bounds { least: bound(self.least(), i64::MIN), greatest: bound(self.greatest(), i64::MAX) }
-    }
 }
 
 const OP: &str = "declare";
@@ -130,105 +67,6 @@ const OP: &str = "declare";
 fn refused(what: &'static str, value: i64, wanted: &'static str) -> LayoutError {
     LayoutError::Argument { op: OP, what, value, wanted }
 }
-
-impl Default for Facts {
-    fn default() -> Facts {
-        Facts::positive()
-    }
-}
-
-impl fmt::Display for Facts {
-    /// What is known beyond being positive, as it is declared: `div=128,max=4096`. Nothing for
-    /// [`Facts::positive`].
-    ///
-    /// `int` says that nothing bounds the value from below; `i32` that it is at most `2^31 - 1`,
-    /// and so on.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = WIDTHS.iter().find(|(_, _, greatest)| *greatest == self.greatest);
-        let below = width.map_or(i64::MIN, |(_, least, _)| *least);
-        let mut separator = "";
-        if self.least == i64::MIN || self.least == below {
-            f.write_str("int")?;
-            separator = ",";
-        }
-        if self.divisor != 1 {
-            write!(f, "{separator}div={}", self.divisor)?;
-            separator = ",";
-        }
-        // The least positive multiple goes without saying.
-        if self.least != self.divisor && self.least != i64::MIN && self.least != below {
-            write!(f, "{separator}min={}", self.least)?;
-            separator = ",";
-        }
-        match (width, self.greatest()) {
-            (Some((name, ..)), _) => write!(f, "{separator}{name}"),
-            (None, Some(greatest)) => write!(f, "{separator}max={greatest}"),
-            (None, None) => Ok(()),
-        }
-    }
-}
-
-/// The names of widths, and their least and greatest numbers. One of 64 bits says nothing.
-pub(super) const WIDTHS: [(&str, i64, i64); 3] = [
-    ("i8", i8::MIN as i64, i8::MAX as i64),
-    ("i16", i16::MIN as i64, i16::MAX as i64),
-    ("i32", i32::MIN as i64, i32::MAX as i64),
-];
-
-/// A number that becomes known at launch: a name, or `?`, and the facts about its value.
-///
-/// Two parameters are the same when they have the same name *and* the same facts. The same name
-/// with other facts is another parameter as far as the algebra can tell: nothing is concluded from
-/// their having one name, and so nothing wrong. Where a name is to stand for one value throughout,
-/// gather its facts first: [`crate::symbolic::Declarations`].
-///
-/// Every [`Parameter::anonymous`] is a parameter of its own, the same only as its clones.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Parameter(Arc<Declared>);
-
-impl Ord for Parameter {
-    #[inline]
-    fn cmp(&self, other: &Parameter) -> core::cmp::Ordering {
-        // Most comparisons are between clones, and names take longer.
-        if Arc::ptr_eq(&self.0, &other.0) { core::cmp::Ordering::Equal } else { self.0.cmp(&other.0) }
-    }
-}
-
-impl PartialOrd for Parameter {
-    #[inline]
-    fn partial_cmp(&self, other: &Parameter) -> Option<core::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Declared {
-    name: Name,
-    facts: Facts,
-    /// What [`Facts::unit_bounds`] says, which every sum asks for.
-    unit_bounds: Bounds,
-}
-
-impl Declared {
-    fn new(name: Name, facts: Facts) -> Declared {
-        Declared { name, facts, unit_bounds: facts.unit_bounds() }
-    }
-}
-
-#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Name {
-    Given(Box<str>),
-    /// By order of creation, with the word that messages have for it.
-    Anonymous(usize, Option<Arc<str>>),
-}
-
-/// How many anonymous parameters there have been.
-///
-/// This is the one piece of global state: an anonymous parameter must differ from every other one
-/// wherever both may meet, also across threads, and no value that a caller holds could tell. Taking
-/// the order of creation, rather than an address, keeps the order of terms the same from run to
-/// run.
-static CREATED: AtomicUsize = AtomicUsize::new(0);
 
 impl Parameter {
     /// The parameter of this name.
@@ -241,97 +79,11 @@ impl Parameter {
             byte.is_ascii_alphabetic() || (at > 0 && (byte.is_ascii_digit() || *byte == b'_'))
         };
         match bytes.iter().enumerate().position(|place| !good(place)) {
-            None if !bytes.is_empty() => Ok(Parameter(Arc::new(Declared::new(Name::Given(name.into()), facts)))),
+            None if !bytes.is_empty() => Ok(Parameter::given(name, facts)),
             at => Err(LayoutError::Syntax {
                 at: at.unwrap_or(0),
                 expected: "a name: a letter, then letters, digits or '_'",
             }),
         }
-    }
-
-    /// A new parameter without a name, which prints as `?`.
-    pub fn anonymous(facts: Facts) -> Parameter {
-        Parameter::created(None, facts)
-    }
-
-    /// A new parameter that prints as a word of its owner's, which need not be a name: `block.x`.
-    ///
-    /// ```
-    /// use tilewright_layout::symbolic::{Expr, Facts, Parameter};
-    ///
-    /// let [block, other] = ["block.x"; 2].map(|word| Parameter::labelled(word, Facts::positive()));
-    /// assert_eq!(Expr::from(block.clone()).to_string(), "block.x");
-    /// assert!(block.name().is_none() && !block.stands_for(&other));
-    /// ```
-    pub fn labelled(word: &str, facts: Facts) -> Parameter {
-        Parameter::created(Some(word.into()), facts)
-    }
-
-    fn created(word: Option<Arc<str>>, facts: Facts) -> Parameter {
-        let number = CREATED.fetch_add(1, Ordering::Relaxed);
-        Parameter(Arc::new(Declared::new(Name::Anonymous(number, word), facts)))
-    }
-
-    /// The name; none for `?`.
-    pub fn name(&self) -> Option<&str> {
-        match &self.0.name {
-            Name::Given(name) => Some(name),
-            Name::Anonymous(..) => None,
-        }
-    }
-
-    /// What is known about the value.
-    pub fn facts(&self) -> Facts {
-        self.0.facts
-    }
-
-    /// The bounds of the value divided by the known divisor.
-    #[inline]
-    pub(crate) fn unit_bounds(&self) -> Bounds {
-        self.0.unit_bounds
-    }
-
-    /// Whether both stand for one value: the same name, or the same anonymous parameter. The facts
-    /// may differ.
-    pub fn stands_for(&self, other: &Parameter) -> bool {
-        self.0.name == other.0.name
-    }
-
-    /// The parameter with other facts.
-    pub(crate) fn with_facts(&self, facts: Facts) -> Parameter {
-        let name = match &self.0.name {
-            Name::Given(name) => Name::Given(name.clone()),
-            Name::Anonymous(number, word) => Name::Anonymous(*number, word.clone()),
-        };
-        Parameter(Arc::new(Declared::new(name, facts)))
-    }
-}
-
-impl fmt::Display for Parameter {
-    /// The name, or `?` with its facts, which a name need not repeat; the alternate form `{:#}`
-    /// shows the facts of a name too, `M{div=128}`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let facts = alloc::format!("{}", self.facts());
-        let shown = match self.name() {
-            Some(name) => {
-                f.write_str(name)?;
-                if f.alternate() { facts.as_str() } else { "" }
-            }
-            None => {
-                if let Name::Anonymous(_, Some(word)) = &self.0.name {
-                    return f.write_str(word);
-                }
-                f.write_str("?")?;
-                // Whether it is any integer is seen from where it stands.
-                facts.strip_prefix("int").map_or(facts.as_str(), |others| others.trim_start_matches(','))
-            }
-        };
-        if shown.is_empty() { Ok(()) } else { write!(f, "{{{shown}}}") }
-    }
-}
-
-impl fmt::Debug for Parameter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self:#}")
     }
 }

@@ -7,10 +7,13 @@
 //! as a row of `any` too. What a kind needs from rooms above this one stands in the room of the
 //! kind (`algebra/integer.rs`, `coordinate/kind.rs`, `symbolic/kind.rs`, `xor/kind.rs`).
 
+use alloc::boxed::Box;
+use alloc::string::ToString;
 use core::fmt::Write;
 
+use crate::ground::profile::Profile;
 use crate::refusal::error::LayoutError;
-use crate::refusal::evidence::{Condition, Question};
+use crate::refusal::evidence::{Condition, Offset, Question};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride, Truth};
 
@@ -174,4 +177,48 @@ pub(crate) fn eval_by_division<D: Stride>(leaves: &[Leaf<D>], index: &D::Extent)
     }
     value.add_times(&rest, &last.stride)?;
     Some(value)
+}
+
+impl LayoutError {
+    /// The refusal of `op`, which needs a condition on two numbers that is neither proved nor
+    /// refuted.
+    #[cold]
+    pub fn open<N: Extent>(op: &'static str, condition: Condition, left: &N, right: &N) -> LayoutError {
+        LayoutError::Open { op, question: Box::new(N::question(condition, left, right)) }
+    }
+
+    /// An extent that is not positive, or not known to be.
+    #[cold]
+    pub(crate) fn extent<N: Extent>(profile: &Profile, leaf: usize, extent: &N) -> LayoutError {
+        match N::zero().less(extent) {
+            Truth::Open => LayoutError::open("shape", Condition::Less, &N::zero(), extent),
+            _ => LayoutError::Extent { path: profile.path(leaf), extent: extent.to_string().into_boxed_str() },
+        }
+    }
+}
+
+impl Question {
+    /// The question whether a condition holds of two numbers. Of numbers known at launch it holds
+    /// the parameters, and the declaration that would settle it where a simple one does.
+    ///
+    /// ```
+    /// use tilewright_layout::{Condition, Question, symbolic::Expr};
+    ///
+    /// let (divisor, number): (Expr, Expr) = (8.into(), "M".parse().unwrap());
+    /// let question = Question::new(Condition::Divides, &divisor, &number);
+    /// assert_eq!(question.declaration.unwrap().facts().divisor(), 8);
+    /// ```
+    #[cold]
+    pub fn new<N: Extent>(condition: Condition, left: &N, right: &N) -> Question {
+        N::question(condition, left, right)
+    }
+}
+
+impl Offset {
+    pub(crate) fn of<D: Stride>(value: &D) -> Offset {
+        match value.decimal() {
+            Some(number) => Offset::Number(number),
+            None => Offset::Text(value.to_string().into_boxed_str()),
+        }
+    }
 }

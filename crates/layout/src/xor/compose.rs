@@ -40,12 +40,12 @@ use crate::algebra::coalesce::each_coalesced;
 use crate::algebra::compose::{MAX_LEVELS, OP};
 use crate::limits::MAX_XOR_VALUES;
 use crate::refusal::error::LayoutError;
-use crate::refusal::evidence::{BMode, NotXor, Offset, nested};
+use crate::refusal::evidence::{BMode, NotXor, Offset};
 use crate::value::kind::StrideKind;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Stride;
 use crate::value::profile::{ROOM, Splitting};
-use crate::value::tree::Tree;
+use crate::value::tree::{Tree, nested};
 use crate::xor::function::{Modes, Verdict, modes};
 use crate::xor::{Xor, product};
 

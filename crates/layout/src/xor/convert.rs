@@ -137,7 +137,7 @@ impl Layout<Xor> {
             Err(LayoutError::NotXor(alloc::boxed::Box::new(crate::NotXor {
                 op: OP,
                 mode: None,
-                place: crate::refusal::evidence::nested(self.profile(), &coordinate),
+                place: crate::value::tree::nested(self.profile(), &coordinate),
                 value,
                 sum,
             })))

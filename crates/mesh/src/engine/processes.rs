@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use super::frame::{Failure, Kind, encoded, receive, send};
 use super::{Engine, Meanwhile, Place, Progress, difference, missing_message};
 use crate::error::MeshError;
-use crate::mesh::MAX_DEVICES;
+use crate::limits::MAX_DEVICES;
 use door::Ignored;
 
 /// What is going on while no plan is.

@@ -11,8 +11,9 @@ use tilewright_tensor::{Numbers, TensorView, TensorViewMut, cpu_mma, gemm};
 
 use super::tasks::{Group, groups};
 use super::{ProductPlan, Role, part};
-use crate::devices::{beside, step_name};
-use crate::engine::{Engine, Meanwhile, Progress, awaited, element_line, elements, pack, room, unpack};
+use crate::engine::{
+    Engine, Meanwhile, Progress, awaited, beside, element_line, elements, pack, room, step_name, unpack,
+};
 use crate::error::MeshError;
 use crate::number::Real;
 use crate::plan::{Plan, PlannedStep};

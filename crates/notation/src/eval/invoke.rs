@@ -16,7 +16,8 @@ use crate::eval::Environment;
 use crate::functions::{self, Function};
 use crate::parse::parse;
 use crate::reading::coordinate;
-use crate::value::{Value, tuple_of};
+use crate::reading::tuple_of;
+use crate::value::Value;
 
 /// What is refused of a call on values, with the program that it would have been.
 ///

@@ -13,8 +13,9 @@ use tilewright_layout::{AnyCoord, AnyLayout, Extent, Layout, LayoutError, Tree};
 use super::tiled::{Tiled, instruction};
 use super::{Function, find};
 use crate::arguments::{Arguments, Fault, is_map};
+use crate::reading::tuple_of;
 use crate::reading::{coordinate, single};
-use crate::value::{Value, list_of, tuple_of};
+use crate::value::{Value, list_of};
 
 const PARTS: &str = "Tiles of blocks and parts of threads";
 

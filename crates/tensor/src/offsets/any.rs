@@ -7,9 +7,9 @@ use std::fmt;
 use tilewright_layout::{AnyLayout, Composed, Layout, Leaf, Profile, Tree};
 
 use super::Offsets;
-use super::sealed::Sealed;
 use crate::error::TensorError;
 use crate::walk::Walk;
+use crate::walk::sealed::Sealed;
 
 /// A layout of any kind that says where elements lie, as one that is read from text or comes from
 /// another language.

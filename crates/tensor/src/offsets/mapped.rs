@@ -5,10 +5,10 @@
 
 use tilewright_layout::{BitMatrix, Composed, Layout, LayoutError, Profile, StaticComposed, Stride, Tree, Xor};
 
-use super::sealed::Sealed;
 use super::{MAX_WALK, Offsets, inside, outside, within};
 use crate::error::TensorError;
-use crate::walk::Walk;
+use crate::walk::sealed::Sealed;
+use crate::walk::{Walk, number};
 
 impl Sealed for Composed {
     const MAPPED: bool = true;
@@ -161,11 +161,6 @@ impl Sealed for Layout<Xor> {
 /// The bits of an offset.
 const BITS: usize = 63;
 
-/// A vector of bits as a number.
-pub(crate) fn number(value: Xor) -> i64 {
-    value.bits() as i64
-}
-
 impl Offsets for Layout<Xor> {
     type Derived = Composed;
 
@@ -239,6 +234,9 @@ impl Offsets for Layout<Xor> {
 
     #[inline]
     fn walk(&self) -> Walk<Self> {
-        Walk::of_xor(self)
+        match self.derived() {
+            Ok(composed) => Walk::of_composed(&composed),
+            Err(_) => Walk::of_xor(self),
+        }
     }
 }

@@ -4,10 +4,10 @@
 
 use tilewright_layout::{Composed, Layout, Leaf, Profile, StaticLayout, Tree};
 
-use super::sealed::Sealed;
 use super::{Offsets, inside, outside, within};
 use crate::error::TensorError;
 use crate::walk::Walk;
+use crate::walk::sealed::Sealed;
 
 /// Whether every top-level mode is a leaf.
 #[inline]

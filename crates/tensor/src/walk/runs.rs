@@ -14,8 +14,6 @@
 use smallvec::SmallVec;
 use tilewright_layout::{Composed, Layout, Leaf, OuterMap, Xor};
 
-use crate::offsets::Offsets;
-
 use super::tables::{Aligned, Block, Each, MOST, added_block, linear_block, value};
 
 /// Some offsets, from the first or from the last on.
@@ -164,13 +162,10 @@ impl Middle {
         Box::new(middle)
     }
 
-    /// The runs of a layout with XOR strides.
+    /// The runs of a layout with XOR strides that is no composed one.
     #[inline(never)]
     pub fn of_xor(layout: &Layout<Xor>) -> Box<Middle> {
-        match layout.derived() {
-            Ok(composed) => Middle::of_composed(&composed),
-            Err(_) => Middle::of_each(Each::of_xor(layout), layout.size()),
-        }
+        Middle::of_each(Each::of_xor(layout), layout.size())
     }
 
     /// The runs of places that are evaluated one by one.

@@ -11,8 +11,6 @@
 use smallvec::SmallVec;
 use tilewright_layout::{Layout, Leaf, OuterMap, Swizzle, Xor};
 
-use crate::offsets::number;
-
 use super::runs::Run;
 
 /// The most numbers of a table.
@@ -358,4 +356,9 @@ impl Each {
             }
         }
     }
+}
+
+/// A vector of bits as a number.
+pub(crate) fn number(value: Xor) -> i64 {
+    value.bits() as i64
 }

@@ -8,7 +8,6 @@ use std::collections::{HashMap, HashSet};
 use tilewright_layout::symbolic::Values;
 
 use super::{number_of, tile};
-use crate::pools::Node;
 use crate::program::{Name, Operation, Program, Statement, ValueId};
 
 /// The elements of each wanted value that is known.
@@ -16,13 +15,13 @@ use crate::program::{Name, Operation, Program, Statement, ValueId};
 /// Block 1 stands for the others: at the edges, where coordinates are cut off, few blocks are.
 pub(crate) fn known(
     program: &Program,
-    nodes: &[Node<'_>],
+    statements: &[&Statement],
     sizes: &Values,
     wanted: &HashSet<ValueId>,
 ) -> HashMap<ValueId, Vec<f64>> {
     let mut needed = wanted.clone();
-    for node in nodes.iter().rev() {
-        match node.statement {
+    for statement in statements.iter().rev() {
+        match statement {
             Statement::Let { result, operands, .. } if needed.contains(result) => needed.extend(operands),
             Statement::Loop(own) => {
                 let carried = own.parameters.iter().zip(&own.initial);
@@ -33,8 +32,8 @@ pub(crate) fn known(
         }
     }
     let mut found: HashMap<ValueId, Vec<f64>> = HashMap::new();
-    for node in nodes {
-        match node.statement {
+    for statement in statements {
+        match statement {
             Statement::Let { result, operation, operands, .. } if needed.contains(result) => {
                 let own = given((program, *result), operation, operands, sizes, &found);
                 found.extend(own.map(|own| (*result, own)));

@@ -13,7 +13,7 @@ use tilewright_layout::symbolic::Expr;
 
 use super::{Lowering, Own, iterations_of, over, unrolled};
 use crate::place::Placed;
-use crate::pressure::registers;
+use crate::pools::registers;
 use crate::program::{Loop, Operation, Program, Statement, ValueId};
 
 /// How many iterations are written out together.

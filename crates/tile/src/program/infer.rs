@@ -3,6 +3,7 @@
 //! Law: the type of a result follows from the operation and the types of its operands, or there is
 //! none and the operation is refused. Builder, reader, verifier and passes ask here.
 
+use tilewright_atoms::{BulkCopy, CopyAtom, MmaAtom};
 use tilewright_kernel::Element;
 
 use super::{MAX_ELEMENTS, MAX_RANK, Operation, Program, Type, Unary};
@@ -366,7 +367,7 @@ pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Sourc
         }
         Operation::Dot => dot(types),
         Operation::Atom(name) => {
-            if !crate::by_hand::is_known(name) {
+            if !is_known(name) {
                 return Err(Reason::Unknown { what: "atom", name: name.clone() });
             }
             Ok(types[0].clone())
@@ -444,4 +445,9 @@ fn dot(types: &[&Type]) -> Result<Type, Reason> {
         }
     }
     Ok((*c).clone())
+}
+
+/// Whether there is an atom of this name.
+fn is_known(name: &str) -> bool {
+    MmaAtom::named(name).is_ok() || CopyAtom::named(name).is_ok() || BulkCopy::named(name).is_ok()
 }

@@ -1,6 +1,7 @@
 //! All tests of the crate, in one program: it is linked once.
 
 mod compile_time;
+mod floors;
 #[cfg(feature = "devices")]
 mod order;
 #[cfg(feature = "devices")]

@@ -5,8 +5,8 @@ use std::ptr::null_mut;
 use std::thread::ThreadId;
 
 use super::{Driver, Refused};
-use crate::driver::status::code;
 use crate::driver::table::{EventHandle, GraphHandle, ReplayHandle, StreamHandle};
+use crate::status::code;
 
 /// What was captured: a graph, unless the capture was broken off.
 pub(crate) type Captured = Option<GraphHandle>;

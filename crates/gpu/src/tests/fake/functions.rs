@@ -7,8 +7,9 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
 
 use super::{Answer, Books, CONTEXT, CURRENT, Launched, books, call};
-use crate::driver::{Code, LaunchConfig, TensorMapBytes};
+use crate::driver::{LaunchConfig, TensorMapBytes};
 use crate::machine_code::tests::with_section;
+use crate::status::Code;
 
 /// The bytes behind a pointer.
 ///

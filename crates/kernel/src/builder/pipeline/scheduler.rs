@@ -10,12 +10,13 @@ mod refused;
 
 use std::cell::{Cell, RefCell};
 
-use tilewright_layout::symbolic::{Expr, Parameter, Symbolic};
+use tilewright_layout::symbolic::{Expr, Symbolic};
 use tilewright_layout::{Coord, LayoutError, Slot as Part, Stride, Tree};
 
 use super::super::Build;
 use super::super::core::{Core, Slot};
 use super::super::number::Flag;
+use super::super::state::SchedulerState;
 use super::super::tensor::View;
 use super::{Cursor, Stage};
 use crate::element::Element;
@@ -46,14 +47,6 @@ pub struct DynamicScheduler<'k> {
     cursor: Cursor<'k>,
     /// The indices of the next iterations: a variable that the loop carries.
     cell: usize,
-}
-
-/// What a kernel has stated of its dynamic scheduler.
-pub(crate) struct SchedulerState {
-    pub(crate) counter: TileCounter,
-    /// The index of an iteration.
-    pub(crate) number: Option<Parameter>,
-    iterations: bool,
 }
 
 /// An iteration of a cluster with the index that it claimed: see [`DynamicScheduler::each`].

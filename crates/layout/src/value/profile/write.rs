@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use super::{INLINE, LEAF, Nodes, Profile, ProfileRef};
+use crate::ground::profile::{INLINE, LEAF, Nodes, Profile, ProfileRef};
 use crate::limits::{MAX_DEPTH, MAX_NODES};
 use crate::refusal::error::{LayoutError, Limit};
 

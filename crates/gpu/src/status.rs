@@ -8,7 +8,8 @@
 
 use std::fmt;
 
-use super::table::Code;
+/// What a function of the driver returns: 0, or the number of what is wrong (`CUresult`).
+pub(crate) type Code = i32;
 
 /// Numbers that are told apart here (`CUresult`).
 pub(crate) mod code {
@@ -71,4 +72,9 @@ impl fmt::Display for Status {
         write!(f, "{} ({})", self.name, self.code)?;
         if self.words.is_empty() { Ok(()) } else { write!(f, ", {}", self.words) }
     }
+}
+
+/// A version as people write it.
+pub(crate) fn version_text(version: i32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
 }

@@ -3,15 +3,19 @@
 //! Law: element number `i` is the one at index `i`; an iterator over a mutable view gives each
 //! once, for a walk has each index once, and different indices of a mutable view have different
 //! offsets.
+//!
+//! Reason for unsafe code: the offsets are those of the layout of a view, which lie in its memory. No
+//! access is checked again.
+#![allow(unsafe_code)]
 
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 
 use tilewright_layout::Layout;
 
-use super::{Piece, Walk};
 use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
+use crate::walk::{Piece, Walk};
 
 /// The elements of a view in the order of their indices; made by [`TensorView::iter`].
 pub struct Elements<'a, T, L = Layout> {

@@ -4,7 +4,7 @@
 //! refused as that system's, with what to write instead (E0216). A proposal is evaluated before it
 //! is made. What would be read as an expression of this language is caught where it is read: names
 //! of types and of memory where a free number would be taken ([`reserved`]), the label of a
-//! printout ([`labelled`]), attributes of MLIR, which begin as comments do ([`is_attribute`]). All
+//! printout ([`labelled`]), attributes of MLIR, which begin as comments do ([`crate::lex::is_attribute`]). All
 //! else is an error anyway, which [`named`] replaces by a better one.
 
 use std::ops::Range;
@@ -12,6 +12,7 @@ use std::ops::Range;
 use crate::ast::{Node, NodeId, Program};
 use crate::diagnostic::{Diagnostic, excerpt};
 use crate::eval::{Environment, run_unnamed};
+use crate::lex::TRITON;
 
 /// Names that are never free numbers, and what to write instead.
 const RESERVED: &[(&[&str], &str)] = &[
@@ -224,7 +225,6 @@ const SIGNS: &[(&str, &str, &str)] = &[
     ("{devices=", "XLA", SHARDED),
 ];
 
-const TRITON: &str = "write it as a linear layout: register=[(0,1)] lane=[(0,2),(1,0)] warp=[(2,0)] -> dim0:4 dim1:4";
 const COMPILER: &str = "write the operation on its two layouts, composition((6,2):(8,2), (4,3):(3,1))";
 const CXX: &str = "write the layout as it is printed, shape:stride, (4,8):(8,1)";
 const POINTER: &str =
@@ -233,28 +233,6 @@ const TILELANG: &str =
     "write the layout as shape:stride, (4,8):(8,1), or a linear layout, lane=[(1,0),(2,0)] -> row:4 column:1";
 const SHARDED: &str =
     "the command `tilewright mesh` and the functions of meshes take tensors that are sharded over devices";
-
-/// Whether the text after a `#` is an attribute of MLIR and no comment: `ttg.blocked<`, or the
-/// definition of an alias, `mma = #`.
-pub(crate) fn is_attribute(text: &str) -> bool {
-    let word = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')).count();
-    let (name, rest) = text.split_at_checked(word).unwrap_or((text, ""));
-    let dialect = name.split_once('.').is_some_and(|(first, second)| {
-        let known = ["ttg", "ttng", "tt", "triton_gpu", "triton_nvidia_gpu", "gluon", "cute", "nvgpu"].contains(&first);
-        !second.is_empty() && (known || rest.starts_with('<'))
-    });
-    let alias = || rest.trim_start().strip_prefix('=').is_some_and(|value| value.trim_start().starts_with('#'));
-    name.starts_with(|c: char| c.is_ascii_alphabetic()) && (dialect || alias())
-}
-
-/// The refusal of an attribute of MLIR.
-#[cold]
-pub(crate) fn attribute(place: Range<usize>, text: &str) -> Diagnostic {
-    let name = text.split(['<', ' ', '=']).next().unwrap_or("");
-    Diagnostic::new("E0216", place.clone(), format!("'#{}' is an attribute of MLIR, not a comment", excerpt(name)))
-        .label(place, "of Triton, or another dialect")
-        .help(format!("{TRITON}; a comment begins with '# '"))
-}
 
 /// The name that a statement begins with, where it is the label of a printout, `ThrID: 32`: a name
 /// and a colon, and then a blank.

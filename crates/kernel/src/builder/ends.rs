@@ -1,0 +1,171 @@
+//! Whether the two ends of a statement go together.
+//!
+//! A part is never partitioned again. A view whose offset depends on the number of the thread is a
+//! part too, whatever cut it: threads that share a tile share its beginning.
+
+use tilewright_atoms::{CopyAtom, CopyEnd, Operand, TiledCopy, TiledMma};
+use tilewright_layout::symbolic::{Expr, Symbolic};
+
+use super::Build;
+use super::core::Core;
+use super::fragment::Fragment;
+use super::part::Part;
+use super::tensor::View;
+use crate::error::Reason;
+
+impl View<'_> {
+    /// The part of a tile that it is; none where it is a tile of all threads.
+    pub(crate) fn own_part(&self) -> Option<Part> {
+        if self.part.is_some() {
+            return self.part.clone();
+        }
+        let core = self.build.core();
+        let (start, ends) = (&self.place.start, self.bounds());
+        let coordinates = ends.iter().map(|(path, _)| start.scale_at(*path));
+        let of_thread = [self.offset.clone()].into_iter().chain(coordinates).any(|index| core.is_of_thread(&index));
+        of_thread.then(|| Part::other(None))
+    }
+}
+
+impl Core {
+    /// Whether an index is computed from the number of the thread.
+    fn is_of_thread(&self, index: &Expr) -> bool {
+        let of_thread =
+            |parameter| self.variable(parameter).is_some_and(|variable| self.is_computed_of_thread(variable.register));
+        index.parameters().iter().any(of_thread)
+    }
+}
+
+/// One end of a statement that moves element `i` to element `i`.
+pub(crate) enum End<'v, 'k> {
+    View(&'v View<'k>),
+    Fragment(&'v Fragment<'k>),
+}
+
+impl End<'_, '_> {
+    /// The part that it is. A fragment of no partition goes with all.
+    fn part(&self) -> Option<Part> {
+        match self {
+            End::View(view) => view.own_part(),
+            End::Fragment(fragment) => fragment.part.clone(),
+        }
+    }
+}
+
+/// What a copy is made by: a tiled copy, or an instruction alone, for parts of a thread.
+pub trait CopyBy {
+    /// The instruction.
+    #[doc(hidden)]
+    fn instruction(&self) -> &CopyAtom;
+
+    /// Over which threads and values.
+    #[doc(hidden)]
+    fn tiling(&self) -> Option<&TiledCopy>;
+}
+
+impl CopyBy for TiledCopy {
+    fn instruction(&self) -> &CopyAtom {
+        self.atom()
+    }
+
+    fn tiling(&self) -> Option<&TiledCopy> {
+        Some(self)
+    }
+}
+
+impl CopyBy for CopyAtom {
+    fn instruction(&self) -> &CopyAtom {
+        self
+    }
+
+    fn tiling(&self) -> Option<&TiledCopy> {
+        None
+    }
+}
+
+const NAMES: [&str; 2] = ["the source", "the destination"];
+
+impl Build {
+    /// That both ends of a copy go together: both are tiles, or both are parts that have the same
+    /// elements at the same indices, which are those of the tiled copy where there is one. Whether
+    /// they are tiles, which are still to be partitioned.
+    pub(super) fn matched(&self, tiling: Option<&TiledCopy>, ends: [End<'_, '_>; 2]) -> Result<bool, Reason> {
+        let [from, to] = &ends;
+        let (own, other) = (from.part(), to.part());
+        let tile = |end: &End<'_, '_>, part: &Option<Part>| matches!(end, End::View(_)) && part.is_none();
+        let tiles = [tile(from, &own), tile(to, &other)];
+        if let ([End::View(_), End::View(_)], true) = (&ends, tiles[0] != tiles[1]) {
+            let say = |part: &Option<Part>, name: &str| match part {
+                Some(part) => format!("{name} is {}", part.name()),
+                None => format!("{name} is a tile that is not partitioned"),
+            };
+            return Err(Reason::Parts { first: say(&own, NAMES[0]), second: say(&other, NAMES[1]) });
+        }
+        match tiling {
+            Some(copy) => {
+                for (number, (part, end)) in
+                    [(&own, CopyEnd::Source), (&other, CopyEnd::Destination)].into_iter().enumerate()
+                {
+                    let Some(part) = part else { continue };
+                    let wanted = Part::of_copy(copy, end, None);
+                    part.agrees(&wanted, [NAMES[number], "what the tiled copy moves"])?;
+                }
+                if let (Some(own), Some(other)) = (&own, &other)
+                    && let (Some(a), Some(b)) = (own.thread(), other.thread())
+                    && a != b
+                {
+                    return own.agrees(other, NAMES).map(|()| false);
+                }
+            }
+            None => {
+                if let (Some(own), Some(other)) = (&own, &other)
+                    && own.is_instructed()
+                    && other.is_instructed()
+                {
+                    own.agrees(other, NAMES)?;
+                }
+            }
+        }
+        Ok(tiles.contains(&true))
+    }
+
+    /// That a fragment may be an operand of a tiled product.
+    pub(super) fn is_operand(
+        &self,
+        mma: &TiledMma,
+        operand: Operand,
+        name: &str,
+        part: Option<&Part>,
+    ) -> Result<(), Reason> {
+        let Some(part) = part else { return Ok(()) };
+        let wanted = Part::of_mma(mma, operand, None);
+        part.agrees(&wanted, [name, "what the tiled product multiplies"])
+    }
+}
+
+/// That two views have as many elements along each mode, so that those of one index are of one
+/// place in both tiles.
+pub(super) fn same_modes(from: &View<'_>, to: &View<'_>) -> Result<(), Reason> {
+    let sizes = |view: &View<'_>| {
+        let mut sizes: Vec<Expr> = view.layout.modes().map(|mode| mode.size()).collect();
+        // Modes of one element behind the others change no index.
+        while sizes.len() > 1 && sizes.last().is_some_and(|size| *size == Expr::from(1)) {
+            sizes.pop();
+        }
+        sizes
+    };
+    let text = |sizes: &[Expr]| {
+        let sizes: Vec<String> = sizes.iter().map(Expr::to_string).collect();
+        format!("({})", sizes.join(","))
+    };
+    let (own, other) = (sizes(from), sizes(to));
+    if own == other {
+        return Ok(());
+    }
+    Err(Reason::Sizes {
+        left: format!("the source {}", from.text()),
+        left_size: text(&own),
+        right: format!("the destination {}", to.text()),
+        right_size: text(&other),
+    })
+}
