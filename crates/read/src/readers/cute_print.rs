@@ -85,25 +85,35 @@ fn text(cursor: &mut Cursor<'_>) -> Option<Answer> {
         let layout = behind(cursor)?;
         return Some(Box::new(move |span| tensor(&pointer, &layout, span)));
     }
-    let layout = layout_text(cursor)?;
-    let steps = layout.contains('@');
+    let (layout, steps) = layout(cursor)?;
     let unit = if steps { Unit::Coordinates } else { Unit::Elements { bits: None } };
-    let kept = cursor.at;
-    if circle(cursor) {
-        // `A o offset o B` with a layout outside.
-        if let Some(rest) = composed_rest(cursor) {
-            return Some(Box::new(move |span| {
-                let layout = value(&format!("{layout} o {rest}"), span)?;
-                Ok(Reading::new(System::CutePrint, "layout", layout, unit))
-            }));
-        }
-        cursor.at = kept;
-    }
     Some(Box::new(move |span| Ok(Reading::new(System::CutePrint, "layout", value(&layout, span)?, unit))))
 }
 
+/// A layout or a composed one without a pointer, in our notation, and whether its values are
+/// coordinates.
+pub(super) fn layout(cursor: &mut Cursor<'_>) -> Option<(String, bool)> {
+    if let Some(swizzle) = swizzle(cursor) {
+        if !circle(cursor) {
+            return None;
+        }
+        return Some((format!("{swizzle} o {}", composed_rest(cursor)?), false));
+    }
+    let layout = layout_text(cursor)?;
+    let steps = layout.contains('@');
+    let kept = cursor.at;
+    // `A o offset o B` with a layout outside.
+    if circle(cursor)
+        && let Some(rest) = composed_rest(cursor)
+    {
+        return Some((format!("{layout} o {rest}"), steps));
+    }
+    cursor.at = kept;
+    Some((layout, steps))
+}
+
 /// ` o `, with any blanks.
-fn circle(cursor: &mut Cursor<'_>) -> bool {
+pub(super) fn circle(cursor: &mut Cursor<'_>) -> bool {
     let kept = cursor.at;
     cursor.blanks(true);
     if cursor.at > kept && cursor.eat("o") {
@@ -118,7 +128,7 @@ fn circle(cursor: &mut Cursor<'_>) -> bool {
 }
 
 /// `Sw<3,4,3>` or `S<3,4,3>`, in our notation.
-fn swizzle(cursor: &mut Cursor<'_>) -> Option<String> {
+pub(super) fn swizzle(cursor: &mut Cursor<'_>) -> Option<String> {
     let kept = cursor.at;
     let numbers = (|| {
         if !cursor.eat("Sw<") && !cursor.eat("S<") {
@@ -166,7 +176,8 @@ fn layout_text(cursor: &mut Cursor<'_>) -> Option<String> {
     // as static.
     if matches!(shape, Tuple::Known(_)) && matches!(stride, Tuple::Known(_)) {
         let text = cursor.source.get(start..cursor.at).unwrap_or("");
-        if !text.contains('_') || cursor.peek() == Some(b':') {
+        let alone = start == 0 && cursor.is_at_end();
+        if !alone && (!text.contains('_') || cursor.peek() == Some(b':')) {
             return None;
         }
     }

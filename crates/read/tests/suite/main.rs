@@ -1,3 +1,4 @@
 //! All tests of the crate, in one program: it is linked once.
 
+mod cute_facts;
 mod cute_print;

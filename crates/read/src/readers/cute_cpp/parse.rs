@@ -1,0 +1,181 @@
+//! Types and expressions of C++ as trees, as far as layouts are written in them.
+//!
+//! Law: the tree holds the text's names and numbers in their order; qualifiers such as `cute::` are
+//! left out, the spelling of a template argument is kept otherwise. A text that ends inside of a
+//! type is told from one that is no type.
+
+use std::ops::Range;
+
+use crate::cursor::{Cursor, MAX_NESTING};
+
+/// A name with its arguments, or a number.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Node {
+    /// The name without its qualifiers: `Layout`, `unsigned int`; empty for a number.
+    pub name: String,
+    /// The qualifiers, as written: `cute::`, `GMMA::`.
+    pub scope: String,
+    /// The arguments in `<>`.
+    pub args: Option<Vec<Node>>,
+    /// The arguments in `()` or `{}` of an expression.
+    pub call: Option<Vec<Node>>,
+    /// The number, where it is one.
+    pub number: Option<i64>,
+    /// The bytes that it takes.
+    pub span: Range<usize>,
+}
+
+impl Node {
+    /// The template arguments.
+    pub fn args(&self) -> &[Node] {
+        self.args.as_deref().unwrap_or(&[])
+    }
+
+    /// The arguments of a call; none for `{}` and `()`.
+    pub fn call(&self) -> Option<&[Node]> {
+        self.call.as_deref().filter(|call| !call.is_empty())
+    }
+}
+
+/// Why there is no tree.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stop {
+    /// What stands there is no type.
+    Other,
+    /// The text ends, or is elided with `...`, inside of a type, at this place.
+    Cut(usize),
+    /// It nests deeper than [`MAX_NESTING`].
+    Deep(usize),
+}
+
+/// The tree that begins at the cursor.
+pub fn parse(cursor: &mut Cursor<'_>) -> Result<Node, Stop> {
+    node(cursor, 0)
+}
+
+fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
+    if depth > MAX_NESTING {
+        return Err(Stop::Deep(cursor.at));
+    }
+    cursor.blanks(true);
+    if cursor.is_at_end() || cursor.rest().starts_with("...") || cursor.rest().starts_with("[...") {
+        return Err(Stop::Cut(cursor.at));
+    }
+    let start = cursor.at;
+    // A cast of a constant, `(int)4`.
+    if cursor.peek() == Some(b'(') {
+        let inside = cursor.bracketed(b'(').ok_or(Stop::Other)?;
+        let kind = cursor.source.get(inside.clone()).unwrap_or("").trim();
+        let is_type = !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':' | b' '));
+        cursor.blanks(false);
+        return match cursor.integer() {
+            Some(number) if is_type => {
+                suffix(cursor);
+                Ok(Node { number: Some(number), span: start..cursor.at, ..Node::default() })
+            }
+            _ => Err(Stop::Other),
+        };
+    }
+    if let Some(number) = cursor.integer() {
+        suffix(cursor);
+        return Ok(Node { number: Some(number), span: start..cursor.at, ..Node::default() });
+    }
+    let mut node = Node::default();
+    loop {
+        let word = cursor.word().ok_or(Stop::Other)?;
+        match word {
+            "const" | "volatile" | "typename" | "class" | "struct" | "constexpr" | "static" => {
+                cursor.blanks(true);
+                continue;
+            }
+            "unsigned" | "signed" | "long" => {
+                // Names of several words.
+                node.name = if node.name.is_empty() { word.to_owned() } else { format!("{} {word}", node.name) };
+                let kept = cursor.at;
+                cursor.blanks(false);
+                let more = ["long", "int", "char", "short", "unsigned"];
+                if more.iter().any(|next| cursor.rest().starts_with(next)) {
+                    continue;
+                }
+                cursor.at = kept;
+            }
+            _ if node.name.is_empty() => node.name = word.to_owned(),
+            _ => node.name = format!("{} {word}", node.name),
+        }
+        if cursor.peek() == Some(b'<') {
+            cursor.at += 1;
+            node.args = Some(list(cursor, b'>', depth)?);
+        }
+        if cursor.rest().starts_with("::") {
+            cursor.at += 2;
+            // What is behind a template is a member of it, which only its own code knows.
+            if node.args.is_some() {
+                return Err(Stop::Other);
+            }
+            node.scope = format!("{}{}::", node.scope, node.name);
+            node.name = String::new();
+            if cursor.is_at_end() {
+                return Err(Stop::Cut(cursor.at));
+            }
+            continue;
+        }
+        break;
+    }
+    let kept = cursor.at;
+    match cursor.peek() {
+        Some(b'{') => {
+            cursor.at += 1;
+            node.call = Some(list(cursor, b'}', depth)?);
+        }
+        Some(b'(') => {
+            cursor.at += 1;
+            match list(cursor, b')', depth) {
+                Ok(list) => node.call = Some(list),
+                Err(Stop::Other) if node.args.is_some() => cursor.at = kept,
+                Err(stop) => return Err(stop),
+            }
+        }
+        _ => {}
+    }
+    // `const`, pointers and references behind a type.
+    loop {
+        let kept = cursor.at;
+        cursor.blanks(false);
+        if cursor.rest().starts_with("const") {
+            cursor.at += "const".len();
+        } else if matches!(cursor.peek(), Some(b'*' | b'&')) {
+            cursor.at += 1;
+        } else {
+            cursor.at = kept;
+            break;
+        }
+    }
+    node.span = start..cursor.at;
+    Ok(node)
+}
+
+/// The suffix of a number: `4ul`.
+fn suffix(cursor: &mut Cursor<'_>) {
+    let _ = cursor.take_while(|byte| matches!(byte, b'u' | b'U' | b'l' | b'L'));
+}
+
+/// A list to the bracket that closes it.
+fn list(cursor: &mut Cursor<'_>, close: u8, depth: usize) -> Result<Vec<Node>, Stop> {
+    let mut items = Vec::new();
+    loop {
+        cursor.blanks(true);
+        if cursor.peek() == Some(close) {
+            cursor.at += 1;
+            return Ok(items);
+        }
+        items.push(node(cursor, depth + 1)?);
+        cursor.blanks(true);
+        match cursor.peek() {
+            Some(b',') => cursor.at += 1,
+            Some(byte) if byte == close => {}
+            Some(b'.') => return Err(Stop::Cut(cursor.at)),
+            None => return Err(Stop::Cut(cursor.at)),
+            Some(_) => return Err(Stop::Other),
+        }
+    }
+}
