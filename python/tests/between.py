@@ -94,7 +94,7 @@ def some_layout(source, mesh, shape, sums=True):
 
 
 def memory(layout, whole, source):
-    """What every process has of a tensor; summands are made by chance, whole numbers."""
+    """What every process has of a tensor; summands are random, whole numbers."""
     held = [np.zeros(layout.reach) for _ in range(layout.mesh.size)]
     for element, value in enumerate(np.asarray(whole).reshape(-1, order="F")):
         places = layout.places(element)

@@ -376,7 +376,7 @@ def test_plans():
 
 
 def test_plans_are_for_the_device():
-    """Long rows are held by clusters, and products made by four warps, on Hopper alone."""
+    """Long rows are held by clusters, and GEMM uses wgmma, on Hopper alone."""
     from tilewright import _native
 
     for target, cluster, row in [("sm_90a", True, 131072), ("sm_80", False, 32768)]:

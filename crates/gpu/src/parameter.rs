@@ -431,7 +431,7 @@ fn disjoint(kernel: Receiver<'_>, arguments: &[Argument<'_>]) -> Result<(), GpuE
 mod tests {
     use super::{Span, may_share};
 
-    /// Against all pairs, of spans by chance.
+    /// Against all pairs, of random spans.
     #[test]
     fn spans_that_share_memory_are_found() {
         let mut state = 7_u64;

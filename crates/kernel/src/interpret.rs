@@ -393,7 +393,7 @@ impl Run {
     }
 }
 
-/// A small number of a type, from bits by chance.
+/// A small number of a type, from random bits.
 fn any_number(element: Element, bits: u64) -> u64 {
     // From -8 to 7, and in [-1,1) in steps of 2^-20.
     let (small, fraction) = ((bits % 16) as i64, (bits >> 43) as f64 / f64::from(1 << 20) - 1.0);

@@ -108,7 +108,7 @@ const LIBRARY: &[Entry] = &[
     },
     Entry {
         name: "group_product",
-        summary: "A (M,K) times the transposed B (N,K) by products of four warps and bulk copies, K and N multiples of 8",
+        summary: "A (M,K) times the transposed B (N,K) by wgmma and TMA, K and N multiples of 8",
         sizes: &[("M", 150), ("N", 264), ("K", 136)],
         large: &[4096, 4096, 4096],
         types: &[Element::Bf16, Element::F16],

@@ -85,7 +85,7 @@ impl Program {
     fn by_threads(&self, own: &Program, by_hand: &ByHand) -> Result<Compiled, TileError> {
         let mut passes = Passes { times: Vec::new(), since: Instant::now() };
         if let Some(value) = by_hand.first(|given| matches!(given, Given::Group(_) | Given::Engine)) {
-            let because = "it is an instruction of groups of four warps, which a kernel for sm_90a has where all fits";
+            let because = "it is a wgmma instruction, which a kernel for sm_90a has where the whole program fits";
             return Err(by_hand.refused(value, because).into());
         }
         let warps = own.warps.map_or_else(|| warps(own), i64::from);
@@ -135,7 +135,7 @@ impl Program {
             Err(because) => because,
         };
         if let Some(value) = by_hand.first(|given| matches!(given, Given::Group(_) | Given::Engine)) {
-            return Err(by_hand.refused(value, &format!("groups of four warps do not fit: {because}")).into());
+            return Err(by_hand.refused(value, &format!("a warpgroup kernel does not fit: {because}")).into());
         }
         Ok(Compiled { roles: Some(Err(because)), ..self.by_threads(&own, &by_hand)? })
     }

@@ -32,7 +32,7 @@ pub(crate) struct Tiling {
     /// How many columns a warp has side by side: those of one instruction or two; in groups of
     /// warps, those of one.
     pub(crate) beside: i64,
-    /// Whether four warps multiply together, B from shared memory.
+    /// Whether a warpgroup multiplies, B from shared memory.
     pub(crate) by_groups: bool,
     /// Whether the columns of B change places in shared memory, as [`crossing`] says.
     pub(crate) crossed: bool,

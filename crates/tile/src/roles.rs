@@ -1,4 +1,4 @@
-//! Which warps do what, where products are those of four warps.
+//! Which warps do what, where products are wgmma.
 //!
 //! Law: one warp starts copies of tiles of tensors into rings of shared memory; groups of four
 //! warps multiply them, 64 rows a group and instruction, and do all else. A tile that only products
@@ -199,7 +199,7 @@ pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String
     let Some(rows) = rows else { return Err("there is no product".to_string()) };
     let groups = match program.warps {
         Some(warps) if warps % 4 == 0 => i64::from(warps) / 4,
-        Some(warps) => return Err(format!("{warps} warps are no groups of four")),
+        Some(warps) => return Err(format!("{warps} warps are not a multiple of a warpgroup's four")),
         None => (rows / ROWS).clamp(1, 2),
     };
     for own in &seen.products {

@@ -140,7 +140,7 @@ class Kernel(Versioned):
         """Runs the kernel on the interpreter under every schedule, and raises what it finds:
         accesses outside, races, deadlocks, outputs that are not written once. On arrays, whose
         contents it takes and leaves; or at sizes, ``kernel.check(M=300)``, or shapes,
-        ``kernel.check(tw.spec("f32", (300, 8)))``, with contents by chance.
+        ``kernel.check(tw.spec("f32", (300, 8)))``, with random contents.
         """
         version, sizes, values = self._asked(arguments, named)
         program = version.program

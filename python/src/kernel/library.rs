@@ -316,7 +316,7 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: Asked, 
     Plan::of(py, tensors, product.lines().to_vec(), launches.collect::<PyResult<_>>()?, product.workspaces())
 }
 
-/// The kernel for devices without products of four warps: of rows one after another, alone.
+/// The kernel for devices without wgmma: of rows one after another, alone.
 fn before_hopper(py: Python<'_>, problem: &Problem, machine: &Machine) -> PyResult<Plan> {
     let [m, n, k] = problem.sizes();
     let plain = Problem::of(

@@ -328,7 +328,7 @@ impl Program {
         left.collect()
     }
 
-    /// Runs the grid under every schedule with contents by chance, and finds what is wrong.
+    /// Runs the grid under every schedule with random contents, and finds what is wrong.
     fn check(&self, py: Python<'_>, sizes: &Bound<'_, PyDict>, numbers: &Bound<'_, PyDict>) -> PyResult<()> {
         let sizes = self.with_fixed(sizes_of(sizes)?);
         let mut interpreter =

@@ -379,7 +379,7 @@ statements! {
     commit_async();
     /// Waits until all but the last so many groups of asynchronous copies of this thread are done.
     wait_async(groups: u32);
-    /// Waits until all but the last so many groups of products of four warps are done.
+    /// Waits until all but the last so many groups of wgmma are done.
     wait_mma(groups: u32);
     /// The bulk stores of this thread since the last time are a group.
     commit_bulk();

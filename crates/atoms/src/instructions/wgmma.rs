@@ -1,4 +1,4 @@
-//! Hopper, what four warps run: `wgmma`, by rule.
+//! Hopper's warpgroup instructions: `wgmma`, by rule.
 //!
 //! # Law
 //!
@@ -36,7 +36,7 @@ pub(crate) const FAMILIES: &[MmaFamily] = &[
     MmaFamily::derived(Sm90, "SM90::GMMA::SPARSE::GMMA_64x{8,16,24,32,48,64,80,96,112,128,144,160,176,192,208,224,240,256}x64_S32{S8,U8}{S8,U8}_{SS,RS}_TN{,_SATURATE}", sparse),
 ];
 
-/// The threads of four warps.
+/// The threads of a warpgroup.
 const THREADS: i64 = 128;
 
 fn dense(member: &Member<'_>) -> Result<MmaAtom, AtomError> {

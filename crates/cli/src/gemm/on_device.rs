@@ -29,8 +29,8 @@ pub struct OnDevice {
     /// one is kept in a file, which --device and --plan read afterwards.
     #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub tune: Option<u32>,
-    /// Begin each round, of 2 ms or one product, after so many milliseconds without work: the device
-    /// stays cool, and its clock high. Without this, rounds of 20 ms follow one another.
+    /// Begin each round, of 2 ms or one product, after so many milliseconds without work: the
+    /// device stays cool, and its clock high. Without this, rounds of 20 ms follow one another.
     #[arg(long, value_name = "MILLISECONDS", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rest: Option<u32>,
     /// Check so many random products instead, of every type and layout: on the device, or small

@@ -1,9 +1,9 @@
-//! `tilewright gemm --random`: products by chance, checked.
+//! `tilewright gemm --random`: random products, checked.
 //!
 //! Law: what is multiplied follows from a number alone: a problem (`random/problem.rs`) or a list
 //! of problems (`random/list.rs`), and what its numbers are like. So does its plan: that of the
 //! model for most, and any of the candidates for the others. On a device each is run once, D
-//! poisoned before, and elements by chance are compared with sums in f64; every byte beside D,
+//! poisoned before, and random elements are compared with sums in f64; every byte beside D,
 //! beside what is kept and behind the workspace is as it was. Without one the interpreter runs
 //! small problems, and all elements are compared. Of these a third is long along K and has few
 //! stages, so that rings go round several times and tails are loaded alone.
@@ -239,7 +239,7 @@ fn wrong(unchecked: Unchecked) -> Failure {
     Failure::Value(unchecked.to_string())
 }
 
-/// The tensors of a problem on a device: inputs of numbers by chance, further ones for a problem of
+/// The tensors of a problem on a device: inputs of random numbers, further ones for a problem of
 /// a list by its place, and poisoned memory for what is written and for the workspace.
 fn filled(
     device: &Device,
@@ -282,7 +282,7 @@ fn filled(
     Ok((tensors, blocks))
 }
 
-/// Compares elements of D by chance, so many, and by-products: how many in all.
+/// Compares so many random elements of D, and by-products: how many in all.
 fn compared(
     stream: &Stream,
     problem: &Problem,
@@ -322,7 +322,7 @@ fn compared(
     let ([m, n, _], batch) = (problem.sizes(), problem.batch());
     let mut chance = Chance(number);
     for at in 0..elements {
-        // The last element, and others by chance.
+        // The last element, and random others.
         let place = match at {
             0 => [m - 1, n - 1, batch - 1],
             _ => [m, n, batch].map(|size| chance.below(size as u64) as i64),

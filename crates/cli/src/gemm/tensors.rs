@@ -27,7 +27,7 @@ pub(super) type Block = (ProductTensor, usize, Vec<u8>);
 
 impl Tensors {
     /// Inputs that repeat a block of numbers, and poisoned memory for the rest; groups end where
-    /// `ends` says, or by chance. Problems of a list have other numbers by their place in it.
+    /// `ends` says, or at random. Problems of a list have other numbers by their place in it.
     pub(super) fn filled(
         device: &Device,
         stream: &Stream,

@@ -22,7 +22,7 @@ const POISON: u8 = 0xa5;
 /// How many numbers each operation gets.
 const COUNT: usize = 8192;
 
-/// Bits by chance (splitmix64).
+/// Random bits (splitmix64).
 struct Chance(u64);
 
 impl Chance {

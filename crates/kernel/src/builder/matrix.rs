@@ -157,7 +157,7 @@ impl Build {
         self.mma_at("mma", mma, (d, a, b, Some(c)), Location::caller())
     }
 
-    /// `D = A B`: as [`Build::mma`], where what D was does not count. For atoms of four warps D
+    /// `D = A B`: as [`Build::mma`], where what D was does not count. For atoms of a warpgroup D
     /// keeps its registers, so nothing is written before (`scale-d` of `wgmma`; CuTe's
     /// `ScaleOut::Zero`).
     ///

@@ -26,10 +26,10 @@ use crate::program::register::{Register, Width};
 use crate::program::wgmma::{Described, WgmmaOperands};
 use crate::program::{Location, Source};
 
-/// Threads of four warps.
+/// Threads of a warpgroup.
 const GROUP: i64 = 128;
 
-/// The types of operands of an atom of four warps, A in shared memory or in registers; none for
+/// The types of operands of an atom of a warpgroup, A in shared memory or in registers; none for
 /// others.
 fn operands_of(atom: &MmaAtom, in_registers: bool) -> Option<WgmmaOperands> {
     let types = atom.types();
@@ -136,7 +136,9 @@ impl Build {
         }
         let first = self.core().team.as_ref().map_or(0, |team| team.first);
         if first % GROUP != 0 {
-            return Err(because("four warps multiply together, and the first has a number that is a multiple of four"));
+            return Err(because(
+                "a warpgroup multiplies together, and its first warp has a number that is a multiple of four",
+            ));
         }
         self.prepared(d)?;
         // The registers of A are written before the fence as well.

@@ -97,7 +97,7 @@ pub(super) fn count(program: &Program, code: &Code<'_>, launch: &LaunchNumbers) 
         let taken = each.min(size);
         let mut own = walk(taken.saturating_mul(BLOCK_STEPS)).multiplying();
         for iteration in 0..taken {
-            // Evenly spread, and moved by chance, so that no period of the grid is met.
+            // Evenly spread, and moved at random, so that no period of the grid is met.
             let apart = size / taken;
             let moved = (iteration.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % apart.max(1);
             own.block(block(part, iteration * size / taken + moved))?;

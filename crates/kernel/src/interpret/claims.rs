@@ -4,7 +4,7 @@
 //! and then, once, one from n to n + C - 1. So the count, which begins again after n + C - 1, is
 //! 0 behind the launch. Clusters run one after another here, and a schedule says which of the
 //! numbers each of them would have had among the others: each its share in turn, one cluster all of
-//! them, or by chance. Nothing else passes through the count, so each is an order of a device.
+//! them, or at random. Nothing else passes through the count, so each is an order of a device.
 
 use super::finding::Defect;
 use super::lanes::lanes;

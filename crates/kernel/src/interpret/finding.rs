@@ -221,10 +221,10 @@ pub enum Defect {
         /// Whether it is the fence that is missing.
         fence: bool,
     },
-    /// E1034: four warps that do not execute one product, or one change of their registers,
+    /// E1034: a warpgroup whose warps do not execute one wgmma, or one `setmaxnreg`,
     /// together.
     Group {
-        /// The first of the four warps.
+        /// The first warp of the warpgroup.
         first: u32,
         /// How many of both each has executed.
         products: [u64; 4],
@@ -244,7 +244,7 @@ pub enum Defect {
         /// What is out of iteration.
         what: &'static str,
     },
-    /// E1037: registers that four warps take and the block has not, or give back and have not.
+    /// E1037: registers that a warpgroup takes and the block has not, or releases and has not.
     Registers {
         /// What is wrong.
         what: &'static str,

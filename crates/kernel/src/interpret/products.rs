@@ -7,9 +7,9 @@
 //! fence for registers, and what writes a register from which a product under way reads its rows of
 //! A. Values are those of the moment at which a product is issued.
 //!
-//! A warp reads the 16 rows of A whose sums it has, and all of B. That four warps execute a product
-//! together is checked at the end of the block: each must have issued the same products, whose
-//! operands begin at the same bytes.
+//! A warp reads the 16 rows of A whose sums it has, and all of B. That a warpgroup executes a
+//! product together is checked at the end of the block: each must have issued the same products,
+//! whose operands begin at the same bytes.
 
 use std::collections::HashMap;
 

@@ -83,7 +83,7 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// Numbers by chance (SplitMix64).
+/// Random numbers (SplitMix64).
 #[derive(Debug, Clone)]
 pub(super) struct Random(u64);
 

@@ -133,10 +133,11 @@ pub enum Operation {
     Multiply(Matrix),
     /// The same values in registers of their own, as accumulators need them. values.. -> values..
     Move,
-    /// D += A B, or D = A B, of four warps whose first has a number that is a multiple of four
-    /// (`wgmma`, sm_90a): 64 rows, 16 for each warp, and this many columns. It goes on behind the
-    /// threads' backs: A and B are read, and the sums written, until a wait for the group that it
-    /// is committed to. a address? or its four registers, b address?, sums.. -> sums..
+    /// D += A B, or D = A B, of a warpgroup: four warps, the first with a number that is a multiple
+    /// of four (`wgmma`, sm_90a): 64 rows, 16 for each warp, and this many columns. It goes on
+    /// behind the threads' backs: A and B are read, and the sums written, until a wait for the
+    /// group that it is committed to. a address? or its four registers, b address?, sums.. ->
+    /// sums..
     Wgmma {
         /// The types of A and B.
         operands: WgmmaOperands,
@@ -179,7 +180,7 @@ pub enum Operation {
     WarpBarrier,
     /// A predicate that is true in one lane of the warp, always the same one. -> predicate
     Elect,
-    /// The four warps of which this is one have so many registers a thread from here on: fewer, and
+    /// The warpgroup of this warp has so many registers a thread from here on: fewer, and
     /// the rest goes back to the block, or more, when the block has them (`setmaxnreg`).
     SetRegisters {
         /// How many: a multiple of 8, from 24 to 256.

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernel::{Distributed, Distribution, ElementType, Kernel, KernelError, Reduction, Route};
 
-/// Numbers by chance.
+/// Random numbers.
 struct Chance(u64);
 
 impl Chance {

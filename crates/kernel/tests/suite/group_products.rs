@@ -1,4 +1,4 @@
-//! Products of four warps: right for every way in which their operands may lie in shared memory,
+//! wgmma: right for every layout of its operands in shared memory,
 //! and each step that is missing is found.
 
 use tilewright_atoms::{Major, MmaAtom, Operand, SwizzleMode, TiledMma};
@@ -30,7 +30,7 @@ enum Defect {
 struct Case {
     element: Element,
     atom: String,
-    /// Groups of four warps along M.
+    /// Warpgroups along M.
     groups: i64,
     /// M, N, K.
     shape: [i64; 3],

@@ -1,4 +1,4 @@
-//! Kernels put together by chance: none makes the library panic, and none that was accepted reaches
+//! Kernels put together at random: none makes the library panic, and none that was accepted reaches
 //! outside a tensor or breaks a rule of programs. And a tile has the elements that its index says,
 //! none of them where it is past the end.
 //!
@@ -101,7 +101,7 @@ const HELD: &[&str] = &[
 ];
 const COUNTS: &[i64] = &[1, 32, 64, 128, 0, 2000, -1];
 
-/// Numbers by chance (xorshift), and what was chosen with them.
+/// Random numbers (xorshift), and what was chosen with them.
 struct Chance {
     state: u64,
     chosen: Vec<String>,

@@ -4,7 +4,7 @@ use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::interpret::{Interpreter, check};
 use tilewright_kernel::{Build, Kernel, KernelError, ptx};
 
-/// Roles of four warps with so many registers each; 0 says nothing.
+/// Roles of a warpgroup with so many registers each; 0 says nothing.
 fn shares(threads: i64, resident: u32, counts: &[u32]) -> Result<Kernel, KernelError> {
     Kernel::build("shares", |k: &Build| {
         k.threads(threads)?;

@@ -74,7 +74,7 @@ impl Product {
 }
 
 impl Products {
-    /// Runs the kernels in the interpreter, on numbers by chance, under every schedule, and
+    /// Runs the kernels in the interpreter, on random numbers, under every schedule, and
     /// compares what they leave in all problems with the definition.
     ///
     /// ```

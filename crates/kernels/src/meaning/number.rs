@@ -2,7 +2,7 @@
 
 use tilewright_kernel::Element;
 
-/// A number of a type from bits by chance: eighths in [-4, 4), or any bits where only bits matter.
+/// A number of a type from random bits: eighths in [-4, 4), or any bits where only bits matter.
 pub(super) fn number(element: Element, chance: u64) -> u64 {
     let eighths = (chance % 64) as f64 / 8.0 - 4.0;
     match element {
@@ -120,7 +120,7 @@ pub(crate) fn step(element: Element, at: f64) -> f64 {
     at.abs().max(2_f64.powi(least)) * 2_f64.powi(-digits)
 }
 
-/// Small numbers of a type by chance, as bytes: tensors of a kernel that is checked are made of
+/// Random small numbers of a type, as bytes: tensors of a kernel that is checked are made of
 /// them.
 pub fn any_numbers(element: Element, count: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);

@@ -78,7 +78,7 @@ fn large_tiles_are_right() {
     multiplied(&planned, Element::Bf16, [130, 257, 72]);
 }
 
-/// Products of four warps: several tiles a block, ragged edges, and a ring that goes round.
+/// wgmma: several tiles a block, ragged edges, and a ring that goes round.
 #[test]
 fn products_of_four_warps_are_right() {
     // Planned for other sizes with the same facts, so that a block has more than one tile.

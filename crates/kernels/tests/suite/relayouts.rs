@@ -1,4 +1,4 @@
-//! Relayouts of pairs of layouts by chance, executed by the interpreter under every schedule, and
+//! Relayouts of pairs of random layouts, executed by the interpreter under every schedule, and
 //! compared with the definition at every index.
 //!
 //! `TILEWRIGHT_RELAYOUTS=2000 cargo test --release -p tilewright-kernels --test suite relayouts`
@@ -13,7 +13,7 @@ use tilewright_layout::{Composed, Layout, Xor};
 
 use crate::h200;
 
-/// Numbers by chance (splitmix64).
+/// Random numbers (splitmix64).
 struct Chance(u64);
 
 impl Chance {
@@ -73,7 +73,7 @@ impl Plain {
         Place::try_from(&composed).unwrap()
     }
 
-    /// A layout of a shape whose modes follow each other in memory in an order by chance, with gaps
+    /// A layout of a shape whose modes follow each other in memory in a random order, with gaps
     /// here and there.
     fn any(shape: &[i64], chance: &mut Chance) -> Plain {
         let mut order: Vec<usize> = (0..shape.len()).collect();
@@ -310,7 +310,7 @@ fn layouts_over_bits_are_swizzles() {
     assert_eq!(planned.check().unwrap().worst, 0.0);
 }
 
-/// Layouts over bits by chance, to and from strides and each other.
+/// Random layouts over bits, to and from strides and each other.
 #[test]
 fn layouts_over_any_bits_are_right() {
     let mut chance = Chance(19);

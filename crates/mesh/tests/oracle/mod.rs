@@ -1,4 +1,4 @@
-//! Meshes and layouts by chance, known as lists of modes that the generator made; the library reads
+//! Random meshes and layouts, known as lists of modes that the generator made; the library reads
 //! them from their text. They share no code.
 
 #![allow(dead_code)] // Each test uses a part.
@@ -93,7 +93,7 @@ impl Oracle {
         self.modes.iter().flatten().map(|mode| mode.0).product()
     }
 
-    /// Memory of all devices that holds these values, with summands by chance; elsewhere `poison`.
+    /// Memory of all devices that holds these values, with random summands; elsewhere `poison`.
     pub fn filled(&self, axes: &Axes, reach: i64, values: &[i64], poison: i64, random: &mut Random) -> Vec<Vec<i64>> {
         let devices: i64 = axes.iter().map(|(extent, _)| extent).product();
         let mut memory = vec![vec![poison; reach as usize]; devices as usize];

@@ -66,7 +66,7 @@ fn operations_come_to_what_the_simulation_says() {
     }
 }
 
-/// A matrix under placements by chance: its layout, and the memory of all devices.
+/// A matrix under random placements: its layout, and the memory of all devices.
 fn matrix(random: &mut Random, mesh: &Mesh, sizes: [i64; 2]) -> ShardedLayout {
     loop {
         let kinds = ["Shard(0)", "Shard(0)", "Shard(1)", "Shard(1)", "Partial()", "Replicate()"];

@@ -81,7 +81,7 @@ fn check(
             assert_eq!(found.iter().map(|(rank, at)| (*rank as i64, *at)).collect::<Vec<_>>(), places, "{}", told());
         }
     }
-    // Memory of before, with summands by chance.
+    // Memory of before, with random summands.
     let values: Vec<i64> = (0..size).map(|_| random.below(1000) as i64).collect();
     let memory = from.filled(axes, a.reach(), &values, POISON, random);
     let plan = reshard(&a, &b, BYTES, &Machine::HGX_H200).unwrap_or_else(|error| panic!("{error}\n{}", told()));

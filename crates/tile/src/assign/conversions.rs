@@ -66,7 +66,7 @@ impl Conversions {
 mod tests {
     use super::*;
 
-    /// Layouts by chance, many of which differ within warps alone: the route is that of the kernel
+    /// Random layouts, many of which differ within warps alone: the route is that of the kernel
     /// language between the whole layouts, and so are its instructions.
     #[test]
     fn conversions_go_as_the_kernel_language_says() {

@@ -13,7 +13,7 @@ use half::bf16;
 use run::{Case, kernel};
 use tilewright_tile::{LIBRARY, Program, interpret};
 
-/// Numbers by chance between `-scale` and `scale`, each one of bf16.
+/// Random numbers between `-scale` and `scale`, each one of bf16.
 fn numbers(seed: u64, count: usize, scale: f64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let next = |_| {

@@ -1,4 +1,4 @@
-//! Programs by chance: text and back, and what each pass leaves of them, bit for bit.
+//! Random programs: text and back, and what each pass leaves of them, bit for bit.
 //!
 //! Numbers are small and whole, so that sums of f32 are exact in every order: what a program means,
 //! what it means with conversions between layouts, and what the kernel does under every schedule

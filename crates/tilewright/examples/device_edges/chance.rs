@@ -1,4 +1,4 @@
-//! Kernels of the library at sizes by chance.
+//! Kernels of the library at random sizes.
 //!
 //! Law: what is run follows from a number alone. A kernel leaves what the definition says, within
 //! the bound of rounding, and no byte beside it.
@@ -18,7 +18,7 @@ use crate::{products, tiles};
 /// Elements that are compared with the definition, at most.
 const COMPARED: usize = 200;
 
-/// Numbers by chance (a linear congruence, of which the high bits count).
+/// Random numbers (a linear congruence, of which the high bits count).
 pub struct Chance(u64);
 
 impl Chance {
@@ -135,7 +135,7 @@ fn planned(device: &Device, plan: Planned, places: &Places) -> Outcome<String> {
     Ok(format!("{} elements", own.len()))
 }
 
-/// A kernel of the library, at sizes by chance.
+/// A kernel of the library, at random sizes.
 fn of_library(machine: &Machine, chance: &mut Chance) -> Option<(String, Planned)> {
     let all = library();
     let entry = &all[chance.below(all.len() as i64) as usize];
@@ -289,6 +289,6 @@ pub fn all(first: u64, count: u64, time: Duration) -> usize {
         (0..cores).for_each(|_| drop(scope.spawn(work)));
     });
     let (made, failed) = (made.into_inner(), failed.into_inner());
-    println!("{made} kernels by chance from number {first} on, all outputs with guards; {failed} failed");
+    println!("{made} random kernels from number {first} on, all outputs with guards; {failed} failed");
     failed as usize
 }

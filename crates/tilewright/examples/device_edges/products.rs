@@ -1,4 +1,4 @@
-//! Products of matrices by chance: types, sizes, pitches, bases, batches, pairs, functions, groups
+//! Random products of matrices: types, sizes, pitches, bases, batches, pairs, functions, groups
 //! of rows, by-products and lists.
 
 use tilewright::gpu::{Argument, Device, Stream};

@@ -1,4 +1,4 @@
-//! Tile programs by chance: those of the library, and products with an output of any pitch.
+//! Random tile programs: those of the library, and products with an output of any pitch.
 
 use tilewright::gpu::{Argument, Device};
 use tilewright::kernel::interpret::{Interpreter, Schedule};

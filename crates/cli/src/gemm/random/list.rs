@@ -1,4 +1,4 @@
-//! Lists of problems by chance.
+//! Random lists of problems.
 //!
 //! Law: a list follows from its number alone, as a problem does: types and the function of the sums
 //! are those of all its problems, sizes and layouts each problem's own.

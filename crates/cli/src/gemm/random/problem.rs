@@ -1,4 +1,4 @@
-//! Problems by chance.
+//! Random problems.
 
 use tilewright::kernel::Element;
 use tilewright::kernels::gemm::{ByProduct, Each, Fused, Matrix, Pairs, Problem, Scales, Window};
@@ -9,7 +9,7 @@ use super::{Numbers, Task, Work};
 /// The most bytes of the tensors of a problem.
 pub(super) const BYTES: i64 = 1 << 28;
 
-/// Numbers by chance.
+/// Random numbers.
 pub(super) struct Chance(pub(super) u64);
 
 impl Chance {

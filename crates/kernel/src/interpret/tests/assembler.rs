@@ -339,7 +339,7 @@ pub(crate) fn remember<'f>(program: &Program, findings: impl Iterator<Item = &'f
     }
 }
 
-/// The runs of a program under every schedule, with inputs by chance.
+/// The runs of a program under every schedule, with random inputs.
 pub(crate) fn runs(program: &Program) -> Vec<Result<Run, Findings>> {
     let mut interpreter = Interpreter::new(program, &[]).unwrap_or_else(|error| panic!("{error}"));
     interpreter.fill(3);

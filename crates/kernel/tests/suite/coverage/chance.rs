@@ -1,11 +1,11 @@
-//! Kernels that are put together by chance: stores at blocks, iterations, digits of threads and of
+//! Kernels that are put together at random: stores at blocks, iterations, digits of threads and of
 //! numbers that blocks have in turn, sometimes with something left out, twice or elsewhere.
 //!
 //! `KERNELS=20000 cargo test -p tilewright-kernel --test suite coverage` tries more of them.
 
 use super::*;
 
-/// Numbers by chance (xorshift).
+/// Random numbers (xorshift).
 struct Chance(u64);
 
 impl Chance {

@@ -1,4 +1,4 @@
-//! Every tile is right, not only the one that is taken: tiles by chance of layouts by chance, shown
+//! Every tile is right, not only the one that is taken: random tiles of random layouts, shown
 //! to write each element once, executed by the interpreter and compared with the definition at
 //! every index.
 
@@ -10,7 +10,7 @@ use super::super::{Limits, Sides};
 use super::{kernel, rate};
 use crate::axes::Axis;
 
-/// Numbers by chance (splitmix64), below a number.
+/// Random numbers (splitmix64), below a number.
 fn below(state: &mut u64, n: usize) -> usize {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -19,7 +19,7 @@ fn below(state: &mut u64, n: usize) -> usize {
     ((z ^ (z >> 31)) % n as u64) as usize
 }
 
-/// Axes of these extents, contiguous in the source and in the destination in orders by chance, with
+/// Axes of these extents, contiguous in the source and in the destination in random orders, with
 /// gaps here and there.
 fn axes(extents: &[i64], state: &mut u64) -> Vec<Axis> {
     let mut axes: Vec<Axis> =

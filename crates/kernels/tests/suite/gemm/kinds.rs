@@ -164,7 +164,7 @@ fn inputs_come_in_pieces() {
     }
 }
 
-/// Where a tile of an input comes beside the largest tiles, each group of four warps writes its
+/// Where a tile of an input comes beside the largest tiles, each warpgroup writes its
 /// rows on its own, and strips of them where lines of D go along them: several tiles of a block,
 /// with edges; lines of D along the rows of a tile and along its columns; so many steps that inputs
 /// come after a few; pairs, whose D may have 32 bits.

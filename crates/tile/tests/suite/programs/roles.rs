@@ -232,7 +232,7 @@ fn narrow(text: &str, head: usize) -> String {
     text
 }
 
-/// Numbers by chance between -1.5 and 1.5, multiples of an eighth: each one of e4m3.
+/// Random numbers between -1.5 and 1.5, multiples of an eighth: each one of e4m3.
 fn eighths(seed: u64, count: usize) -> Vec<f64> {
     numbers(seed, count, 12.0).into_iter().map(|own| own.round() / 8.0).collect()
 }
@@ -461,7 +461,7 @@ fn what_does_not_fit_is_said() {
     assert!(program.compile().unwrap().explain().unwrap().roles.is_empty());
 }
 
-/// Programs by chance: tiles, orders of the operands, types, what is made of the sums, and whether
+/// Random programs: tiles, orders of the operands, types, what is made of the sums, and whether
 /// a product of computed operands follows. All numbers are small integers, so all sums are exact.
 #[test]
 fn programs_by_chance_agree() {

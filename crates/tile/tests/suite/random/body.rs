@@ -1,4 +1,4 @@
-//! Values of a body, and operations on them by chance.
+//! Random values of a body, and operations on them.
 
 mod elements;
 mod memory;

@@ -1,4 +1,4 @@
-//! Choices by chance, the same ones for the same seed.
+//! Random choices, the same ones for the same seed.
 
 pub struct Chance(pub u64);
 

@@ -1,4 +1,4 @@
-//! Layouts of tiles by chance.
+//! Random layouts of tiles.
 
 use tilewright_tile::Held;
 

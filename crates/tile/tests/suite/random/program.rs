@@ -1,4 +1,4 @@
-//! Whole programs by chance.
+//! Random whole programs.
 
 use tilewright_tile::{
     Axis, Build, Count, Element, Index, Program, Reduction, Role, Statement, TensorId, TileError, Value,
