@@ -21,6 +21,7 @@ use tilewright::kernels::{self, Entry, PlanError, Planned, Report, Unchecked};
 
 use self::tiles::Tile;
 use crate::json::Json;
+use crate::machine;
 use crate::output::{Failure, write_file};
 use crate::terminal::Terminal;
 
@@ -54,7 +55,7 @@ pub enum Action {
         kernel: Choice,
         /// The target to write for: sm_80, sm_89 or sm_90a, planned for an A100, an RTX 4090 or an
         /// H200. Without it and without --machine: sm_80.
-        #[arg(long, value_name = "ARCH", value_parser = target, conflicts_with = "machine")]
+        #[arg(long, value_name = "ARCH", value_parser = machine::target, conflicts_with = "machine")]
         arch: Option<Target>,
         /// Which launch, where the kernel takes two: 1 or 2.
         #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_negative_numbers = true)]
@@ -92,7 +93,7 @@ pub enum Action {
         sizes: Vec<(String, i64)>,
         /// The target to write for: sm_80, sm_89 or sm_90a, planned for an A100, an RTX 4090 or an
         /// H200. Without it and without --machine: sm_80.
-        #[arg(long, value_name = "ARCH", value_parser = target, conflicts_with = "machine")]
+        #[arg(long, value_name = "ARCH", value_parser = machine::target, conflicts_with = "machine")]
         arch: Option<Target>,
         /// The GPU to plan for: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or
         /// `device` for the first one here.
@@ -130,29 +131,6 @@ pub struct Choice {
     machine: Option<String>,
 }
 
-/// The machine of this name; `device` is the first GPU.
-fn machine_of(name: &str) -> Result<Machine, Failure> {
-    if name.eq_ignore_ascii_case("device") {
-        return Ok(Device::open(0)?.machine()?);
-    }
-    Machine::named(name).ok_or_else(|| {
-        let known = format!("{}, device", Machine::NAMES.join(", "));
-        PlanError::Unknown { what: "machine", given: name.to_owned(), known }.into()
-    })
-}
-
-/// The machine to write text for: the one of this name, or a card that runs a target's code.
-fn machine_for(name: Option<&str>, arch: Option<Target>) -> Result<Machine, Failure> {
-    name.map_or_else(|| Ok(Machine::of_target(arch.unwrap_or(Target::Sm80))), machine_of)
-}
-
-fn target(name: &str) -> Result<Target, String> {
-    Target::named(name).ok_or_else(|| {
-        let known: Vec<&str> = Target::ALL.iter().map(|target| target.name()).collect();
-        format!("the targets are {}", known.join(", "))
-    })
-}
-
 fn size(text: &str) -> Result<(String, i64), String> {
     let parts = text.split_once('=').filter(|(name, _)| !name.trim().is_empty());
     let (name, number) = parts.ok_or("a size is a name and a number, as M=1024")?;
@@ -166,7 +144,7 @@ fn size(text: &str) -> Result<(String, i64), String> {
 impl Choice {
     /// The machine to plan for.
     fn machine(&self) -> Result<Machine, Failure> {
-        machine_of(self.machine.as_deref().unwrap_or("H200"))
+        machine::named(self.machine.as_deref().unwrap_or("H200"))
     }
 
     /// The kernel at its own sizes, where none are given: those of a check, or the large ones of a
@@ -192,23 +170,23 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
     match action {
         Action::List => list(terminal),
         Action::Show { kernel } => match Tile::chosen(kernel)? {
-            Some(tile) => tiles::show(&tile, &machine_for(kernel.machine.as_deref(), None)?, terminal),
+            Some(tile) => tiles::show(&tile, &machine::to_write_for(kernel.machine.as_deref(), None)?, terminal),
             None => show(kernel, terminal),
         },
         Action::Emit { kernel, arch, launch, output } => match Tile::chosen(kernel)? {
             Some(_) if *launch != 1 => Err(of_launch(*launch, 1)),
             Some(tile) => {
-                let machine = machine_for(kernel.machine.as_deref(), *arch)?;
+                let machine = machine::to_write_for(kernel.machine.as_deref(), *arch)?;
                 tiles::emit(&tile, &machine, output.as_deref(), terminal)
             }
             None => {
-                let machine = machine_for(kernel.machine.as_deref(), *arch)?;
+                let machine = machine::to_write_for(kernel.machine.as_deref(), *arch)?;
                 emit(kernel, &machine, *launch, output.as_ref(), terminal)
             }
         },
         Action::Check { kernel } => match Tile::chosen(kernel)? {
             Some(tile) => {
-                let machine = machine_for(kernel.machine.as_deref(), None)?;
+                let machine = machine::to_write_for(kernel.machine.as_deref(), None)?;
                 tiles::check(&tile, &kernel.sizes, &machine, terminal)
             }
             None => check(kernel, terminal),
@@ -222,11 +200,11 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
             cost::run(entry, &planned, &machine, terminal)
         }
         Action::Explain { file, sizes, arch, machine, options } => {
-            let machine = machine_for(machine.as_deref(), *arch)?;
+            let machine = machine::to_write_for(machine.as_deref(), *arch)?;
             explain::run(file, sizes, &machine, options, terminal)
         }
         Action::Bench { kernel, rounds } => {
-            let machine = kernel.machine.as_deref().map(machine_of).transpose()?;
+            let machine = kernel.machine.as_deref().map(machine::named).transpose()?;
             if let Some(tile) = Tile::chosen(kernel)? {
                 return tiles::bench(&tile, &kernel.sizes, machine, *rounds, terminal);
             }

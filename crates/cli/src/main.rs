@@ -22,6 +22,7 @@ mod gemm;
 mod json;
 mod kernel;
 mod launch;
+mod machine;
 mod manual;
 mod mesh;
 mod morphism;

@@ -11,10 +11,12 @@ use std::path::{Path, PathBuf};
 use bytemuck::cast_slice;
 use clap::Args;
 use half::f16;
+use tilewright::kernel::machine::Machine;
 use tilewright::tensor::npy::{self, Kind, NpyFile, Order, Stream};
 use tilewright::tensor::{AnyOffsets, CopyOptions, Offsets, Plan, Tensor, TensorError, TensorView};
 use tilewright::{Layout, Tree, Value, kernels};
 
+use crate::machine;
 use crate::output::{self, Failure};
 use crate::progress::Progress;
 use crate::reader::Reader;
@@ -62,37 +64,52 @@ pub struct Options {
     /// driver's copy of as many bytes.
     #[arg(long)]
     device: bool,
+    /// The GPU to plan for: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or
+    /// `device` for the first one here. With --explain its kernel is printed, too; with --device
+    /// that kernel is what runs.
+    #[arg(long, value_name = "NAME")]
+    machine: Option<String>,
     /// The most threads that share the work; else as many as there are processors.
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 }
 
 pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    if options.machine.is_some() && !options.explain && !options.device {
+        return Err(Failure::Usage("--machine is for a move on a GPU: add --explain or --device".into()));
+    }
+    let gpu = options.machine.as_deref().map(machine::named).transpose()?;
+    let gpu = gpu.as_ref();
     if let Some(file) = &options.output {
         output::check_npy(file)?;
     }
     let file = NpyFile::open(&options.input).map_err(|error| Failure::of_npy(&options.input, &error))?;
     let header = file.header();
     match (header.kind(), header.size()) {
-        (Kind::Signed, 1) => relayout::<i8>(file, options, terminal),
-        (Kind::Signed, 2) => relayout::<i16>(file, options, terminal),
-        (Kind::Signed, 4) => relayout::<i32>(file, options, terminal),
-        (Kind::Signed, 8) => relayout::<i64>(file, options, terminal),
-        (Kind::Unsigned, 1) => relayout::<u8>(file, options, terminal),
-        (Kind::Unsigned, 2) => relayout::<u16>(file, options, terminal),
-        (Kind::Unsigned, 4) => relayout::<u32>(file, options, terminal),
-        (Kind::Unsigned, 8) => relayout::<u64>(file, options, terminal),
-        (Kind::Float, 2) => relayout::<f16>(file, options, terminal),
-        (Kind::Float, 4) => relayout::<f32>(file, options, terminal),
-        (Kind::Float, 8) => relayout::<f64>(file, options, terminal),
-        (Kind::Complex, 8) => relayout::<[f32; 2]>(file, options, terminal),
-        (Kind::Complex, 16) => relayout::<[f64; 2]>(file, options, terminal),
-        (Kind::Bool, 1) => relayout::<bool>(file, options, terminal),
+        (Kind::Signed, 1) => relayout::<i8>(file, (options, gpu), terminal),
+        (Kind::Signed, 2) => relayout::<i16>(file, (options, gpu), terminal),
+        (Kind::Signed, 4) => relayout::<i32>(file, (options, gpu), terminal),
+        (Kind::Signed, 8) => relayout::<i64>(file, (options, gpu), terminal),
+        (Kind::Unsigned, 1) => relayout::<u8>(file, (options, gpu), terminal),
+        (Kind::Unsigned, 2) => relayout::<u16>(file, (options, gpu), terminal),
+        (Kind::Unsigned, 4) => relayout::<u32>(file, (options, gpu), terminal),
+        (Kind::Unsigned, 8) => relayout::<u64>(file, (options, gpu), terminal),
+        (Kind::Float, 2) => relayout::<f16>(file, (options, gpu), terminal),
+        (Kind::Float, 4) => relayout::<f32>(file, (options, gpu), terminal),
+        (Kind::Float, 8) => relayout::<f64>(file, (options, gpu), terminal),
+        (Kind::Complex, 8) => relayout::<[f32; 2]>(file, (options, gpu), terminal),
+        (Kind::Complex, 16) => relayout::<[f64; 2]>(file, (options, gpu), terminal),
+        (Kind::Bool, 1) => relayout::<bool>(file, (options, gpu), terminal),
         _ => Err(Failure::file(&options.input, format_args!("elements of type '{}' are not moved", header.descr()))),
     }
 }
 
-fn relayout<T: npy::Element>(file: NpyFile, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+/// Moves the elements of a file, and those that a kernel for the named GPU moves.
+fn relayout<T: npy::Element>(
+    file: NpyFile,
+    (options, gpu): (&Options, Option<&Machine>),
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     let order = match file.header().order() {
         Order::C => "C",
         Order::Fortran => "Fortran",
@@ -118,7 +135,7 @@ fn relayout<T: npy::Element>(file: NpyFile, options: &Options, terminal: &mut Te
     let from = from.unwrap_or(AnyOffsets::Plain(natural));
     let view = TensorView::new(tensor.as_slice(), from.clone())
         .map_err(|error| Failure::refused_about(format_args!("{array}, does not hold --from {from}"), &error))?;
-    copy_to(&view, tensor.as_slice(), &to, &array, options, terminal)
+    copy_to(&view, tensor.as_slice(), &to, &array, (options, gpu), terminal)
 }
 
 /// The most bytes of input and output together that are held in memory at once; more are streamed,
@@ -180,7 +197,7 @@ fn copy_to<T: npy::Element>(
     source: &[T],
     to: &AnyOffsets,
     array: &str,
-    options: &Options,
+    (options, gpu): (&Options, Option<&Machine>),
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let refused = |error| Failure::refused_about(format_args!("--to {to}"), &(error as TensorError)).without_help();
@@ -206,6 +223,18 @@ fn copy_to<T: npy::Element>(
     if options.explain {
         writeln!(terminal.out, "{plan}")?;
     }
+    let on_gpu = || -> Result<device::Move, Failure> {
+        let element = device::element(T::KIND, size_of::<T>())
+            .ok_or_else(|| Failure::Value(format!("elements of {} bytes are not moved on a device", size_of::<T>())))?;
+        Ok(device::Move { from: placed(view.layout())?, to: placed(to)?, element })
+    };
+    if let Some(machine) = gpu.filter(|_| options.explain && !options.device) {
+        let planned = on_gpu()?.planned(machine)?;
+        writeln!(terminal.out, "on {}:", machine.name)?;
+        for line in planned.plan() {
+            writeln!(terminal.out, "  {line}")?;
+        }
+    }
     if options.output.is_none() && !options.device {
         return Ok(());
     }
@@ -227,11 +256,7 @@ fn copy_to<T: npy::Element>(
     let mut dst = tilewright::tensor::TensorViewMut::new(memory.as_mut_slice(), to.clone()).map_err(refused)?;
     plan.run(view, &mut dst).map_err(refused)?;
     if options.device {
-        let kind = T::KIND;
-        let element = device::element(kind, size_of::<T>())
-            .ok_or_else(|| Failure::Value(format!("elements of {} bytes are not moved on a device", size_of::<T>())))?;
-        let (source, wanted) = (cast_slice(source), cast_slice(memory.as_slice()));
-        device::run(placed(view.layout())?, placed(to)?, element, source, wanted, terminal)?;
+        device::run(on_gpu()?, gpu, cast_slice(source), cast_slice(memory.as_slice()), terminal)?;
     }
     let Some(output) = &options.output else { return Ok(()) };
     npy::write(output, &memory.view()).map_err(|error| Failure::of_npy(output, &error))?;

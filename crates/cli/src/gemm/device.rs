@@ -6,7 +6,6 @@
 use tilewright::gemm::TunedPlans;
 use tilewright::gpu::Device;
 use tilewright::kernel::machine::Machine;
-use tilewright::kernel::ptx::Target;
 use tilewright::kernels::gemm::Product;
 
 use super::chosen::Chosen;
@@ -14,6 +13,7 @@ use super::measured::measured;
 use super::on_device::OnDevice;
 use super::task::{self, Task};
 use super::tune;
+use crate::machine;
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
@@ -32,7 +32,10 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
     let own = &options.device;
     if let Some(count) = own.random {
         let largest = options.extents()[0].map_or(if own.device { 5000 } else { 96 }, i64::from);
-        return super::random::run(count.into(), own.first.into(), largest, own.device, terminal);
+        let device = own.device.then(|| Device::open(0)).transpose()?;
+        let machine = machine::to_plan_for(own.machine.as_deref(), device.as_ref())?;
+        let numbers = own.first.into()..u64::from(own.first) + u64::from(count);
+        return super::random::run(numbers, largest, &machine, own.device, terminal);
     }
     if let Some(sizes) = &own.list {
         let device = own.device.then(|| Device::open(0)).transpose()?;
@@ -46,10 +49,11 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
         (false, true) => Device::open(0).ok(),
         _ => None,
     };
-    let chosen = chosen(own, task, device.as_ref(), ends.as_deref(), terminal)?;
-    own.write_ptx(&chosen.product.kernels())?;
+    let machine = machine::to_plan_for(own.machine.as_deref(), device.as_ref())?;
+    let chosen = chosen(own, task, (device.as_ref(), &machine), ends.as_deref(), terminal)?;
+    own.write_ptx(&chosen.product.kernels(), &machine)?;
     let measured = match device.filter(|_| own.device) {
-        Some(device) => Some(measured(&device, &chosen.product, ends.as_deref(), own.rest)?),
+        Some(device) => Some(measured((&device, &machine), &chosen.product, ends.as_deref(), own.rest)?),
         None => None,
     };
     if terminal.json {
@@ -66,20 +70,12 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
     Ok(terminal.text(&text)?)
 }
 
-/// The machine for which a plan is made: the device, or an H200 without one.
-pub(super) fn planned_for(device: Option<&Device>) -> Result<Machine, Failure> {
-    Ok(match device {
-        Some(device) => device.machine()?,
-        None => Machine::of_target(Target::Sm90a),
-    })
-}
-
-/// The plan of a product: the one that is measured now or was measured before on this device, or
-/// that of the model.
+/// The plan of a product: the one that is measured now or was measured before on this device, if
+/// the plan is for this device; else that of the model.
 fn chosen(
     options: &OnDevice,
     task: Task,
-    device: Option<&Device>,
+    (device, machine): (Option<&Device>, &Machine),
     ends: Option<&[u8]>,
     terminal: &mut Terminal,
 ) -> Result<Chosen, Failure> {
@@ -88,15 +84,16 @@ fn chosen(
         (Some(device), Some(count)) => {
             Some(tune::tuned(device, problem, ends, (count as usize, options.rest), terminal)?)
         }
-        (Some(device), None) => TunedPlans::from_environment().find(device, problem),
-        (None, _) => None,
+        (Some(device), None) if device.machine()? == *machine => {
+            TunedPlans::from_environment().find(device, problem)
+        }
+        _ => None,
     };
-    let machine = planned_for(device)?;
     let kept =
-        tuned.and_then(|tuned| Product::planned(problem, &tuned.plan, &machine).ok().map(|product| (product, tuned)));
+        tuned.and_then(|tuned| Product::planned(problem, &tuned.plan, machine).ok().map(|product| (product, tuned)));
     let (product, tuned) = match kept {
         Some((product, tuned)) => (product, Some(tuned)),
-        None => (Product::new(problem, &machine).map_err(|error| Failure::refused(&error))?, None),
+        None => (Product::new(problem, machine).map_err(|error| Failure::refused(&error))?, None),
     };
     Ok(Chosen { task, product, tuned })
 }

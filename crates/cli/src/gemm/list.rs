@@ -9,15 +9,16 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use tilewright::gpu::Device;
+use tilewright::kernel::machine::Machine;
 use tilewright::kernels::gemm::{Problem, Problems, Product, Products};
 
-use super::device::planned_for;
 use super::measured::Rival;
 use super::on_device::Sizes;
 use super::round::Round;
 use super::task::{self, Task};
 use super::tensors::{CHECKED, Tensors, compare, ready, wanted};
 use crate::kernel::bench::{ROUNDS, median, timed};
+use crate::machine;
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
@@ -32,10 +33,10 @@ pub fn run(
     let problems: Vec<Problem> = tasks.into_iter().map(|task| task.problem).collect();
     let refused = |error| Failure::refused(&error);
     let list = Problems::new(problems).map_err(refused)?;
-    let machine = planned_for(device)?;
+    let machine = machine::to_plan_for(options.device.machine.as_deref(), device)?;
     let products = Products::new(&list, &machine).map_err(refused)?;
-    options.device.write_ptx(&products.kernels())?;
-    let measured = device.map(|device| measured(device, &products, rest)).transpose()?;
+    options.device.write_ptx(&products.kernels(), &machine)?;
+    let measured = device.map(|device| measured(device, &machine, &products, rest)).transpose()?;
     if terminal.json {
         let mut object = json!({
             "sizes": sizes.0,
@@ -110,12 +111,16 @@ impl Measured {
     }
 }
 
-fn measured(device: &Device, products: &Products, rest: Option<u32>) -> Result<Measured, Failure> {
+fn measured(
+    device: &Device,
+    machine: &Machine,
+    products: &Products,
+    rest: Option<u32>,
+) -> Result<Measured, Failure> {
     let stream = device.stream()?;
     let problems = products.problems().problems();
     let kernels = ready(device, products.steps())?;
-    let machine = device.machine()?;
-    let alone = problems.iter().map(|problem| Product::new(problem, &machine)).collect::<Result<Vec<_>, _>>();
+    let alone = problems.iter().map(|problem| Product::new(problem, machine)).collect::<Result<Vec<_>, _>>();
     let alone = alone.map_err(|error| Failure::refused(&error))?;
     let (mut all, mut elements) = (Vec::new(), Vec::new());
     for (place, problem) in problems.iter().enumerate() {

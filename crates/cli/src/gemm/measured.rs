@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 use tilewright::gpu::{Cublas, CublasError, CublasMatrix, CublasProduct, Device, GpuError, Memory, Stream};
 use tilewright::kernel::Element;
-use tilewright::kernel::machine::Rates;
+use tilewright::kernel::machine::{Machine, Rates};
 use tilewright::kernels::gemm::{Matrix, Problem, Product, ProductTensor};
 
 use super::round::Round;
@@ -97,7 +97,7 @@ impl Measured {
 /// Checks a product on a device and times it, beside cuBLAS and the bare product where there are
 /// such, perhaps after a rest of so many milliseconds before each round.
 pub(super) fn measured(
-    device: &Device,
+    (device, machine): (&Device, &Machine),
     product: &Product,
     ends: Option<&[u8]>,
     rest: Option<u32>,
@@ -108,7 +108,7 @@ pub(super) fn measured(
     let more = problem.epilogue().is_some() || problem.by_products().next().is_some();
     let bare = if more && problem.pairs().is_none() {
         let bare = problem.clone().bare();
-        let bare = Product::new(&bare, &device.machine()?).map_err(|error| Failure::refused(&error))?;
+        let bare = Product::new(&bare, machine).map_err(|error| Failure::refused(&error))?;
         // Tensors are shared, and so is a workspace that is large enough.
         let fits = bare.workspaces().iter().zip(product.workspaces()).all(|(own, other)| own <= other);
         let fits = fits && bare.workspaces().len() <= product.workspaces().len();

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tilewright::kernel::Kernel;
-use tilewright::kernel::ptx::{self, Target};
+use tilewright::kernel::machine::Machine;
+use tilewright::kernel::ptx;
 use tilewright::tensor::npy;
 
 use super::convolution::Convolution;
@@ -22,6 +23,11 @@ pub struct OnDevice {
     /// Print the plan: the kernels, and how the product is cut. Needs no device.
     #[arg(long)]
     pub plan: bool,
+    /// The GPU to plan for: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or
+    /// `device` for the first one here; else the first GPU, or an H200 where there is none. Plans
+    /// need wgmma, which the H100 and the H200 have.
+    #[arg(long, value_name = "NAME", conflicts_with = "tune")]
+    pub machine: Option<String>,
     /// Write the PTX of each kernel of the plan into this folder, as `1-product_groups.ptx`.
     #[arg(long, value_name = "FOLDER", requires = "plan")]
     ptx: Option<PathBuf>,
@@ -102,7 +108,7 @@ impl OnDevice {
     }
 
     /// Writes the PTX of each kernel, in the order in which they run, where that is asked for.
-    pub(super) fn write_ptx(&self, kernels: &[&Kernel]) -> Result<(), Failure> {
+    pub(super) fn write_ptx(&self, kernels: &[&Kernel], machine: &Machine) -> Result<(), Failure> {
         let Some(folder) = &self.ptx else { return Ok(()) };
         std::fs::create_dir_all(folder).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => Failure::file(folder, "it is no folder"),
@@ -110,7 +116,7 @@ impl OnDevice {
         })?;
         for (number, kernel) in kernels.iter().enumerate() {
             let path = folder.join(format!("{}-{}.ptx", number + 1, kernel.name()));
-            let text = ptx::write(kernel.program(), Target::Sm90a).map_err(|error| Failure::refused(&error))?;
+            let text = ptx::write(kernel.program(), machine.target).map_err(|error| Failure::refused(&error))?;
             npy::replace(&path, |out| out.write_all(text.as_bytes())).map_err(|error| Failure::file(&path, error))?;
         }
         Ok(())
@@ -133,6 +139,7 @@ impl OnDevice {
             .or(self.scales.then_some("--scales"))
             .or(self.fast.then_some("--fast"))
             .or(self.convolution.option())
+            .or(self.machine.as_ref().map(|_| "--machine"))
             .or((self.batch > 1).then_some("--batch"))
             .or(self.groups.as_ref().map(|_| "--groups"))
             .or(self.list.as_ref().map(|_| "--list"))

@@ -11,13 +11,13 @@
 mod list;
 mod problem;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use tilewright::gpu::{Device, Memory, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::Machine;
-use tilewright::kernel::ptx::Target;
 use tilewright::kernels::gemm::{Matrix, Plan, Problem, Problems, Product, ProductTensor, Products, Step};
 use tilewright::kernels::{PlanError, Unchecked, any_numbers, bits_at};
 
@@ -162,8 +162,8 @@ impl Task {
     }
 
     /// Checks it in the interpreter: how many elements were compared.
-    fn interpreted(&self, number: u64) -> Result<u64, Failure> {
-        let report = match self.build(&Machine::of_target(Target::Sm90a)).map_err(|error| Failure::refused(&error))? {
+    fn interpreted(&self, number: u64, machine: &Machine) -> Result<u64, Failure> {
+        let report = match self.build(machine).map_err(|error| Failure::refused(&error))? {
             Made::One(product) => product.check_on(&|operand, element, count| match operand {
                 ProductTensor::Ends => product.problem().any_ends(number),
                 _ => block(self.numbers, operand, element, count),
@@ -179,8 +179,8 @@ impl Task {
     }
 
     /// Checks it on a device: how many elements were compared.
-    fn launched(&self, number: u64, device: &Device) -> Result<u64, Failure> {
-        let made = self.build(&device.machine()?).map_err(|error| Failure::refused(&error))?;
+    fn launched(&self, number: u64, machine: &Machine, device: &Device) -> Result<u64, Failure> {
+        let made = self.build(machine).map_err(|error| Failure::refused(&error))?;
         let stream = device.stream()?;
         let kernels = ready(device, made.steps())?;
         let problems = self.problems();
@@ -364,17 +364,30 @@ fn beside(left: &[u8], matrix: &Matrix) -> Result<(), String> {
 }
 
 /// Checks the problem, or the list, of a number; a failure says what it was.
-fn checked(number: u64, largest: i64, device: Option<&Device>) -> Result<u64, (String, Failure)> {
+fn checked(
+    number: u64,
+    largest: i64,
+    machine: &Machine,
+    device: Option<&Device>,
+) -> Result<u64, (String, Failure)> {
     let task = Task::of(number, largest).map_err(|error| (String::new(), Failure::refused(&error)))?;
     let checked = match device {
-        Some(device) => task.launched(number, device),
-        None => task.interpreted(number),
+        Some(device) => task.launched(number, machine, device),
+        None => task.interpreted(number, machine),
     };
     checked.map_err(|failure| (task.text(), failure))
 }
 
-/// Checks so many problems, from a number on.
-pub fn run(count: u64, first: u64, largest: i64, device: bool, terminal: &mut Terminal) -> Result<(), Failure> {
+/// Checks the problems of these numbers, planned for a machine: on the device, or in the
+/// interpreter.
+pub fn run(
+    numbers: Range<u64>,
+    largest: i64,
+    machine: &Machine,
+    device: bool,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let (first, count) = (numbers.start, numbers.end - numbers.start);
     let (next, compared, over) = (AtomicU64::new(first), AtomicU64::new(0), AtomicBool::new(false));
     let failed: Mutex<Option<(u64, String, Failure)>> = Mutex::new(None);
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get()).min(count.max(1) as usize);
@@ -382,10 +395,10 @@ pub fn run(count: u64, first: u64, largest: i64, device: bool, terminal: &mut Te
         let device = if device { Some(Device::open(0)?) } else { None };
         while !over.load(Ordering::Relaxed) {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= first + count {
+            if number >= numbers.end {
                 break;
             }
-            match checked(number, largest, device.as_ref()) {
+            match checked(number, largest, machine, device.as_ref()) {
                 Ok(elements) => {
                     compared.fetch_add(elements, Ordering::Relaxed);
                 }
@@ -420,12 +433,13 @@ pub fn run(count: u64, first: u64, largest: i64, device: bool, terminal: &mut Te
 
 #[cfg(test)]
 mod tests {
-    use super::checked;
+    use super::{Machine, checked};
 
     #[test]
     fn problems_by_chance_are_right() {
+        let h200 = Machine::named("H200").unwrap();
         for number in 0..24 {
-            checked(number, 80, None)
+            checked(number, 80, &h200, None)
                 .unwrap_or_else(|(text, failure)| panic!("{number}: {text}: {}", failure.text(false)));
         }
     }

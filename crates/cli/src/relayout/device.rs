@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 use tilewright::gpu::{Argument, Cache, Device, GpuError, ModuleOptions, Stream};
 use tilewright::kernel::Element;
+use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::Target;
 use tilewright::kernels::{Place, Planned, relayout};
 use tilewright::tensor::npy::Kind;
@@ -27,18 +28,33 @@ pub fn element(kind: Kind, size: usize) -> Option<Element> {
     })
 }
 
-/// Moves `source` on the first GPU, compares what comes out with `wanted`, and says how long it
-/// took.
+/// What is moved where on a GPU.
+pub struct Move {
+    pub from: Place,
+    pub to: Place,
+    pub element: Element,
+}
+
+impl Move {
+    /// The kernel for a machine.
+    pub fn planned(self, machine: &Machine) -> Result<Planned, Failure> {
+        let Move { from, to, element } = self;
+        relayout(machine, from, element, to, element).map_err(|error| Failure::refused(&error))
+    }
+}
+
+/// Moves `source` on the first GPU, by the kernel for a machine, or for this GPU where none is
+/// named; compares what comes out with `wanted`, and says how long it took.
 pub fn run(
-    from: Place,
-    to: Place,
-    element: Element,
+    asked: Move,
+    machine: Option<&Machine>,
     source: &[u8],
     wanted: &[u8],
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let device = Device::open(0)?;
-    let planned = relayout(&device.machine()?, from, element, to, element).map_err(|error| Failure::refused(&error))?;
+    let element = asked.element;
+    let planned = asked.planned(&machine.map_or_else(|| device.machine(), |machine| Ok(machine.clone()))?)?;
     let stream = device.stream()?;
     // Text that is compiled alone is as fast as the compiler makes it.
     let compiled = device.compile(planned.kernel(), &ModuleOptions::default().cache(Cache::none()))?;

@@ -6,6 +6,7 @@ mod console;
 mod draw;
 mod json;
 mod launch;
+mod machine;
 mod mesh;
 mod mpi;
 mod nccl;

@@ -1,0 +1,48 @@
+//! The machine that a plan is for: `--machine` and `--arch`.
+//!
+//! Law: every command that plans kernels reads these options here, so a name means the same card
+//! everywhere, and a name that no card has is refused with the list of the cards.
+
+use tilewright::gpu::Device;
+use tilewright::kernel::machine::Machine;
+use tilewright::kernel::ptx::Target;
+use tilewright::kernels::PlanError;
+
+use crate::output::Failure;
+
+/// The name that stands for the first GPU of this computer.
+const FIRST_DEVICE: &str = "device";
+
+/// The machine of this name; `device` is the first GPU.
+pub fn named(name: &str) -> Result<Machine, Failure> {
+    if name.eq_ignore_ascii_case(FIRST_DEVICE) {
+        return Ok(Device::open(0)?.machine()?);
+    }
+    Machine::named(name).ok_or_else(|| {
+        let known = format!("{}, {FIRST_DEVICE}", Machine::NAMES.join(", "));
+        PlanError::Unknown { what: "machine", given: name.to_owned(), known }.into()
+    })
+}
+
+/// The machine to write text for: the one of this name, or a card that runs a target's code.
+pub fn to_write_for(name: Option<&str>, arch: Option<Target>) -> Result<Machine, Failure> {
+    name.map_or_else(|| Ok(Machine::of_target(arch.unwrap_or(Target::Sm80))), named)
+}
+
+/// The machine of an operation that may run: the one of this name; else the device, or an H200
+/// where there is none.
+pub fn to_plan_for(name: Option<&str>, device: Option<&Device>) -> Result<Machine, Failure> {
+    match (name, device) {
+        (Some(name), _) => named(name),
+        (None, Some(device)) => Ok(device.machine()?),
+        (None, None) => Ok(Machine::of_target(Target::Sm90a)),
+    }
+}
+
+/// The target of this name.
+pub fn target(name: &str) -> Result<Target, String> {
+    Target::named(name).ok_or_else(|| {
+        let known: Vec<&str> = Target::ALL.iter().map(|target| target.name()).collect();
+        format!("the targets are {}", known.join(", "))
+    })
+}
