@@ -3,7 +3,6 @@
 
 use tilewright_kernel::machine::{Machine, Multiprocessor};
 use tilewright_kernel::program::WARP_LANES;
-use tilewright_kernel::ptx::Target;
 
 /// Lanes of a warp.
 pub(crate) const LANES: i64 = WARP_LANES as i64;
@@ -40,10 +39,4 @@ pub(crate) fn block_shared(machine: &Machine) -> i64 {
 pub(crate) fn resident_threads(multiprocessor: &Multiprocessor, registers: i64) -> u32 {
     let warps = i64::from(multiprocessor.registers) / (registers.max(1) * LANES);
     multiprocessor.threads.min((warps * LANES) as u32)
-}
-
-/// The machine for which the kernels around a GEMM by wgmma are planned: relayouts before it, and
-/// sums behind it.
-pub(crate) fn hopper() -> Machine {
-    Machine::of_target(Target::Sm90a)
 }

@@ -20,7 +20,7 @@ use crate::picked;
 use crate::pools::{Node, Pools, forward, is_anywhere, wanted};
 use crate::program::{Operation, Program, Statement, ValueId};
 use crate::top;
-use crate::weights;
+use crate::weights::{self, Weights};
 
 /// Layouts for all values, and what they cost.
 pub(crate) struct Assignment {
@@ -87,6 +87,8 @@ impl Assignment {
 struct Costs<'p> {
     program: &'p Program,
     pools: &'p Pools,
+    /// What the machine takes for device memory and products.
+    rates: Weights,
     network: Network,
     variables: HashMap<ValueId, usize>,
     stores: HashMap<usize, usize>,
@@ -111,6 +113,7 @@ pub(crate) fn assign(
     program: &Program,
     nodes: &[Node<'_>],
     pools: &Pools,
+    rates: Weights,
     conversions: &mut Conversions,
 ) -> Result<Assignment, Reason> {
     let network = Network::default();
@@ -119,7 +122,8 @@ pub(crate) fn assign(
     let by_groups = pools.tilings.values().flatten().any(|tiling| tiling.by_groups);
     let weights = crate::pools::weights(nodes);
     let (demands, parts) = (BTreeMap::new(), Vec::new());
-    let mut costs = Costs { program, pools, network, variables, stores, weights, demands, parts, warps, by_groups };
+    let mut costs =
+        Costs { program, pools, rates, network, variables, stores, weights, demands, parts, warps, by_groups };
     for (value, layouts) in &pools.layouts {
         costs.variables.insert(*value, costs.network.variable(layouts.len()));
     }
@@ -206,7 +210,7 @@ impl Costs<'_> {
                 // the rings.
                 let own = match self.by_groups {
                     true => vec![0; layouts.len()],
-                    false => access_costs(place, layouts, node.weight)?,
+                    false => access_costs(&self.rates, place, layouts, node.weight)?,
                 };
                 self.network.costs(variable, |option| own[option]);
                 if let Some((mode, rows)) = rows
@@ -240,7 +244,7 @@ impl Costs<'_> {
         let Some(variable) = self.variable(*result) else { return Ok(()) };
         match operation {
             Operation::Load { .. } | Operation::Gather { .. } => {
-                let own = access_costs(&self.pools.places[&number], layouts, weight)?;
+                let own = access_costs(&self.rates, &self.pools.places[&number], layouts, weight)?;
                 self.network.costs(variable, |option| own[option]);
             }
             Operation::Stage { .. } => {
@@ -249,14 +253,15 @@ impl Costs<'_> {
                 let ty = self.program.type_of(*result);
                 let each = i64::from(ty.element.bytes());
                 let bytes = (ty.size() * each).unsigned_abs();
+                let rates = self.rates;
                 let held = |option: usize| (each * layouts[option].values() * layouts[option].threads()).unsigned_abs();
-                let cost = |option: usize| weights::staged(&read, bytes, held(option)).saturating_mul(weight);
+                let cost = |option: usize| rates.staged(&read, bytes, held(option)).saturating_mul(weight);
                 self.network.costs(variable, cost);
             }
             Operation::Dot => {
                 let shape = |at: usize| &self.program.type_of(operands[at]).shape;
                 let depth = crate::matrix::depth(self.program.type_of(operands[0]).element);
-                let cost = weights::product([shape(0)[0], shape(1)[1], shape(0)[1]], depth);
+                let cost = self.rates.product([shape(0)[0], shape(1)[1], shape(0)[1]], depth);
                 let tilings = &self.pools.tilings[result];
                 let one = |option: usize| tilings.iter().any(|tiling| tiling.c == layouts[option]);
                 self.network.costs(variable, |option| if one(option) { cost.saturating_mul(weight) } else { NEVER });
@@ -405,8 +410,8 @@ impl Costs<'_> {
 }
 
 /// What an access costs in each of some layouts.
-fn access_costs(place: &Place, layouts: &[Held], weight: u64) -> Result<Vec<u64>, Reason> {
-    let cost = |held: &Held| Ok(weights::access(&place.cost(held)?).saturating_mul(weight));
+fn access_costs(rates: &Weights, place: &Place, layouts: &[Held], weight: u64) -> Result<Vec<u64>, Reason> {
+    let cost = |held: &Held| Ok(rates.access(&place.cost(held)?).saturating_mul(weight));
     layouts.iter().map(cost).collect()
 }
 

@@ -25,9 +25,15 @@ use crate::pools::{self, Pools};
 use crate::pressure;
 use crate::program::{Operation, Program, Statement, ValueId};
 use crate::roles::{self, Roles};
+use crate::weights::Weights;
 
 /// Bytes of the largest tile that a thread reads at once.
 const BYTES_OF_THREAD: i64 = 32;
+
+/// The machine whose costs decide where none is named: the kernel runs on every target.
+fn of_any_target() -> Machine {
+    Machine::of_target(Target::Sm90a)
+}
 
 /// A program with its layouts, and the kernel that it became: what [`Program::compile`] gives.
 ///
@@ -52,7 +58,8 @@ impl std::fmt::Debug for Compiled {
 }
 
 impl Program {
-    /// Assigns layouts, writes the conversions between them, and makes the kernel.
+    /// Assigns layouts, writes the conversions between them, and makes the kernel, which runs on
+    /// every target. Costs are those of an H200; [`Program::compile_for`] takes those of a machine.
     ///
     /// ```
     /// use tilewright_kernel::interpret;
@@ -78,11 +85,11 @@ impl Program {
     pub fn compile(&self) -> Result<Compiled, TileError> {
         self.verify()?;
         let (own, by_hand) = by_hand::taken(self)?;
-        self.by_threads(&own, &by_hand)
+        self.by_threads(&of_any_target(), &own, &by_hand)
     }
 
     /// The kernel whose warps all do the same, of a program without the names of instructions.
-    fn by_threads(&self, own: &Program, by_hand: &ByHand) -> Result<Compiled, TileError> {
+    fn by_threads(&self, machine: &Machine, own: &Program, by_hand: &ByHand) -> Result<Compiled, TileError> {
         let mut passes = Passes { times: Vec::new(), since: Instant::now() };
         if let Some(value) = by_hand.first(|given| matches!(given, Given::Group(_) | Given::Engine)) {
             let because = "it is a wgmma instruction, which a kernel for sm_90a has where the whole program fits";
@@ -92,13 +99,14 @@ impl Program {
         let sizes = memory::typical(own)?;
         let staged = operand_staging::staged(own, Copies::Threads(32 * warps), by_hand, &sizes)?;
         passes.took("operands");
-        passes.compiled(self, staged, (warps, None), by_hand, &sizes)
+        passes.compiled(self, staged, ((warps, machine), None), by_hand, &sizes)
     }
 
     /// As [`Program::compile`], for a machine. On Hopper ([`Target::Sm90a`]) products are those of
     /// warpgroups, where that fits: producer warps load the operands by TMA, and the grid is
     /// persistent. [`crate::Explanation::roles`] says who does what, or why that does not fit;
-    /// then the kernel is that of [`Program::compile`].
+    /// then all warps do the same, as on other machines. Layouts are those that cost least on the
+    /// machine.
     ///
     /// ```
     /// use tilewright_kernel::machine::Machine;
@@ -125,11 +133,11 @@ impl Program {
     ///
     /// Errors: as [`Program::compile`].
     pub fn compile_for(&self, machine: &Machine) -> Result<Compiled, TileError> {
-        if machine.target != Target::Sm90a {
-            return self.compile();
-        }
         self.verify()?;
         let (own, by_hand) = by_hand::taken(self)?;
+        if machine.target != Target::Sm90a {
+            return self.by_threads(machine, &own, &by_hand);
+        }
         let because = match self.by_roles(machine, &own, &by_hand) {
             Ok(compiled) => return Ok(compiled),
             Err(because) => because,
@@ -137,7 +145,7 @@ impl Program {
         if let Some(value) = by_hand.first(|given| matches!(given, Given::Group(_) | Given::Engine)) {
             return Err(by_hand.refused(value, &format!("a warpgroup kernel does not fit: {because}")).into());
         }
-        Ok(Compiled { roles: Some(Err(because)), ..self.by_threads(&own, &by_hand)? })
+        Ok(Compiled { roles: Some(Err(because)), ..self.by_threads(machine, &own, &by_hand)? })
     }
 
     /// The kernel whose warps have roles, or why there is none.
@@ -153,7 +161,7 @@ impl Program {
         let roles = roles::plan(machine, &staged)?;
         passes.took("operands");
         let warps = 4 * roles.groups;
-        passes.compiled(self, staged, (warps, Some((machine, roles))), by_hand, &sizes).map_err(refusal)
+        passes.compiled(self, staged, ((warps, machine), Some(roles)), by_hand, &sizes).map_err(refusal)
     }
 }
 
@@ -175,35 +183,26 @@ impl Passes {
         mut self,
         source: &Program,
         staged: Program,
-        (warps, roles): (i64, Option<(&Machine, Roles)>),
+        ((warps, machine), roles): ((i64, &Machine), Option<Roles>),
         by_hand: &ByHand,
         sizes: &Values,
     ) -> Result<Compiled, TileError> {
         let nodes = pools::nodes(&staged);
-        let pools = Pools::new(&staged, &nodes, (warps, roles.as_ref().map(|(_, roles)| roles)), by_hand, sizes)?;
+        let pools = Pools::new(&staged, &nodes, (warps, roles.as_ref()), by_hand, sizes)?;
         self.took("candidates");
-        let assignment = assign(&staged, &nodes, &pools, &mut Conversions::new(warps))?;
+        let assignment = assign(&staged, &nodes, &pools, Weights::of(machine), &mut Conversions::new(warps))?;
         self.took("assignment");
         let placed = place(&staged, &pools, &assignment)?;
         self.took("conversions");
         let taken = Memory::default();
         let kernel = match &roles {
-            Some((machine, roles)) => crate::lower::lower_by_roles(machine, &placed, roles, &taken),
+            Some(roles) => crate::lower::lower_by_roles(machine, &placed, roles, &taken),
             None => crate::lower::lower(&placed, resident(&placed, warps), &taken),
         };
         let kernel = kernel.map_err(|error| no_room(error, taken.into_inner()))?;
         self.took("kernel");
         let (source, times) = (source.clone(), self.times);
-        Ok(Compiled {
-            source,
-            pools,
-            assignment,
-            placed,
-            kernel,
-            warps,
-            roles: roles.map(|(_, roles)| Ok(roles)),
-            times,
-        })
+        Ok(Compiled { source, pools, assignment, placed, kernel, warps, roles: roles.map(Ok), times })
     }
 }
 

@@ -129,7 +129,7 @@ pub struct Explanation {
     pub taken: Vec<Taken>,
     /// What is not known and was assumed: of which tiles the coordinates are read from memory.
     pub assumed: Vec<String>,
-    /// Cycles of a multiprocessor for the work of a block, by the weights of an H200.
+    /// Cycles of a multiprocessor for the work of a block, by the rates of the machine.
     pub cycles: f64,
     /// What every assignment of these layouts costs at least; the same number where the choice is
     /// shown to be the best.

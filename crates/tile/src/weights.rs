@@ -1,11 +1,13 @@
 //! What work costs, in hundredths of a cycle of a multiprocessor.
 //!
-//! Law: what is done is counted; what one of it takes is derived from rates of a machine, and
-//! stands here. None is fitted to times. A multiprocessor of an H200, by NVIDIA's figures, issues
-//! four instructions of warps a cycle, serves one line of 128 bytes of its first cache or of shared
-//! memory, computes 16 special functions, half a warp's, and has 4.8 TB/s / 132 / 1.755 GHz = 20.7
-//! bytes of device memory. What a barrier takes, and that `mma.sync` has half the rate of the
-//! tensor cores, are assumptions: they stand where they are used.
+//! Law: work is counted, and the cost of each unit of work follows from the rates of a machine.
+//! None is fitted to times. A multiprocessor of every card of the table, by NVIDIA's figures,
+//! issues four warp instructions a cycle, serves one line of 128 bytes of its first cache or of
+//! shared memory, and computes 16 special functions, half a warp's. Device memory and tensor cores
+//! are those of the card ([`Weights::of`]). The cost of a barrier, and the rate of `mma.sync` beside
+//! that of the tensor cores, are assumptions: they stand where they are used.
+
+use tilewright_kernel::machine::Machine;
 
 use crate::memory::AccessCost;
 use crate::program::{Binary, Operation, Unary};
@@ -14,28 +16,56 @@ use crate::program::{Binary, Operation, Unary};
 pub(crate) const INSTRUCTION: u64 = 25;
 /// A special function of a warp: a power, a root, a quotient. 16 a cycle, so two cycles.
 const SPECIAL: u64 = 200;
-/// A sector of 32 bytes of device memory: 32 / 20.7 cycles.
-const SECTOR: u64 = 155;
 /// A line that is asked for, or four sectors that are moved.
 const LINE: u64 = 100;
 /// A barrier of the block: assumed to be 30 cycles in which nothing else is done.
 const BARRIER: u64 = 3000;
-/// A product of 16 x 8 x 16, or of 32 bytes along K: 2048 multiplications and additions, and twice
-/// as many at twice the rate. The tensor cores have 989 TFLOP/s / 132 / 1.755 GHz / 2 = 2135 a
-/// cycle, and `mma.sync` is taken to have half of that.
-const MATRIX: u64 = 200;
+/// Operations of an `mma.sync` of 16 x 8 x 16 elements of 16 bits, or of as many bytes along K.
+const MATRIX_OPERATIONS: f64 = (2 * 16 * 8 * 16) as f64;
+/// Bytes of a sector of device memory.
+const SECTOR_BYTES: f64 = 32.0;
 
-/// An access of a block.
-pub(crate) fn access(cost: &AccessCost) -> u64 {
-    let count = |number: i64, each: u64| number.unsigned_abs() * each;
-    let lines = cost.lines.max(cost.moved / 4);
-    count(cost.sectors, SECTOR) + count(lines, LINE) + count(cost.instructions, INSTRUCTION)
+/// What device memory and matrix instructions cost on a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Weights {
+    /// A sector of device memory.
+    sector: u64,
+    /// An `mma.sync` of 16 x 8 elements and 32 bytes along K, of every type: narrow ones have as
+    /// much more rate as elements.
+    matrix: u64,
 }
 
-/// An operand that goes through shared memory to threads that hold so many bytes of it together: it
-/// is written once and read by them, a line at a time.
-pub(crate) fn staged(cost: &AccessCost, bytes: u64, held: u64) -> u64 {
-    access(cost) + (bytes / 128 + held / 128) * LINE + held / 512 * INSTRUCTION
+impl Weights {
+    /// Those of a machine: its bandwidth and its rate of matrix instructions, shared by the
+    /// multiprocessors, at its clock. `mma.sync` is taken to have half the rate of the tensor cores
+    /// where these have instructions of their own (compute capabilities 9.0 and 10.0).
+    pub(crate) fn of(machine: &Machine) -> Weights {
+        let cycles = f64::from(machine.multiprocessors.max(1)) * machine.clock;
+        let hundredths = |work: f64, rate: f64| ((100.0 * work * cycles / rate).round() as u64).max(1);
+        let of_cores = if matches!(machine.capability.0, 9 | 10) { 0.5 } else { 1.0 };
+        Weights {
+            sector: hundredths(SECTOR_BYTES, machine.bandwidth),
+            matrix: hundredths(MATRIX_OPERATIONS, machine.rates.matrix_16 * of_cores),
+        }
+    }
+
+    /// An access of a block.
+    pub(crate) fn access(&self, cost: &AccessCost) -> u64 {
+        let count = |number: i64, each: u64| number.unsigned_abs() * each;
+        let lines = cost.lines.max(cost.moved / 4);
+        count(cost.sectors, self.sector) + count(lines, LINE) + count(cost.instructions, INSTRUCTION)
+    }
+
+    /// An operand that goes through shared memory to threads that hold so many bytes of it
+    /// together: it is written once and read by them, a line at a time.
+    pub(crate) fn staged(&self, cost: &AccessCost, bytes: u64, held: u64) -> u64 {
+        self.access(cost) + (bytes / 128 + held / 128) * LINE + held / 512 * INSTRUCTION
+    }
+
+    /// A product of matrices, by instructions that take so many numbers along K.
+    pub(crate) fn product(&self, [m, n, k]: [i64; 3], depth: i64) -> u64 {
+        (m / 16 * (n / 8) * (k / depth)).unsigned_abs() * self.matrix
+    }
 }
 
 /// A conversion of so many instructions a warp; through shared memory it has a barrier.
@@ -75,7 +105,24 @@ pub(crate) fn histogram(values: u64, warps: u64) -> u64 {
     2 * BARRIER + warps * values * 2 * (INSTRUCTION + LINE)
 }
 
-/// A product of matrices, by instructions that take so many numbers along K.
-pub(crate) fn product([m, n, k]: [i64; 3], depth: i64) -> u64 {
-    (m / 16 * (n / 8) * (k / depth)).unsigned_abs() * MATRIX
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand from the table: bytes a cycle of a multiprocessor, and operations a cycle.
+    #[test]
+    fn weights_follow_from_the_machine() {
+        let of = |name: &str| Weights::of(&Machine::named(name).unwrap());
+        // 4.8 TB/s / 132 / 1.83 GHz = 19.87 bytes; 2048 operations a cycle by mma.sync.
+        assert_eq!(of("H200"), Weights { sector: 161, matrix: 200 });
+        // 3.35 TB/s: 13.87 bytes.
+        assert_eq!(of("H100"), Weights { sector: 231, ..of("H200") });
+        // 2.039 TB/s / 108 / 1.41 GHz = 13.39 bytes; 2049 operations a cycle.
+        assert_eq!(of("A100"), Weights { sector: 239, matrix: 200 });
+        // 1.008 TB/s / 128 / 2.52 GHz = 3.125 bytes; 512 operations a cycle.
+        assert_eq!(of("RTX 4090"), Weights { sector: 1024, matrix: 800 });
+        // A machine without numbers costs something all the same.
+        let none = Machine { multiprocessors: 0, clock: 0.0, ..Machine::named("H200").unwrap() };
+        assert_eq!(Weights::of(&none), Weights { sector: 1, matrix: 1 });
+    }
 }

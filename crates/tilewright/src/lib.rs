@@ -137,6 +137,25 @@ pub use tilewright_tensor as tensor;
 #[cfg(feature = "devices")]
 pub use tilewright_tile as tile;
 
+/// The GPU for which kernels are planned and costs are counted: a card of the table by its name, or
+/// what a driver says of another ([`gpu::Device::machine`]).
+///
+/// ```
+/// use tilewright::Machine;
+/// use tilewright::kernel::Element;
+/// use tilewright::kernels::{RowMatrix, softmax};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let a100: Machine = "A100".parse()?;
+/// let planned = softmax(&a100, RowMatrix::new(4096, Element::Bf16))?;
+/// let cost = planned.kernel().program().cost(&a100, &[("M", 4096)])?;
+/// assert_eq!(cost.machine, a100);
+/// assert!("TPU".parse::<Machine>().is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[cfg(feature = "devices")]
+pub use tilewright_kernel::machine::Machine;
 pub use tilewright_layout::{
     Layout, LayoutError, Leaf, Profile, StaticComposed, StaticLayout, StaticTiler, Tree, coord,
 };

@@ -84,9 +84,7 @@ fn chosen(
         (Some(device), Some(count)) => {
             Some(tune::tuned(device, problem, ends, (count as usize, options.rest), terminal)?)
         }
-        (Some(device), None) if device.machine()? == *machine => {
-            TunedPlans::from_environment().find(device, problem)
-        }
+        (Some(device), None) if device.machine()? == *machine => TunedPlans::from_environment().find(device, problem),
         _ => None,
     };
     let kept =

@@ -111,12 +111,7 @@ impl Measured {
     }
 }
 
-fn measured(
-    device: &Device,
-    machine: &Machine,
-    products: &Products,
-    rest: Option<u32>,
-) -> Result<Measured, Failure> {
+fn measured(device: &Device, machine: &Machine, products: &Products, rest: Option<u32>) -> Result<Measured, Failure> {
     let stream = device.stream()?;
     let problems = products.problems().problems();
     let kernels = ready(device, products.steps())?;

@@ -364,12 +364,7 @@ fn beside(left: &[u8], matrix: &Matrix) -> Result<(), String> {
 }
 
 /// Checks the problem, or the list, of a number; a failure says what it was.
-fn checked(
-    number: u64,
-    largest: i64,
-    machine: &Machine,
-    device: Option<&Device>,
-) -> Result<u64, (String, Failure)> {
+fn checked(number: u64, largest: i64, machine: &Machine, device: Option<&Device>) -> Result<u64, (String, Failure)> {
     let task = Task::of(number, largest).map_err(|error| (String::new(), Failure::refused(&error)))?;
     let checked = match device {
         Some(device) => task.launched(number, machine, device),

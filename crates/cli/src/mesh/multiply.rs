@@ -129,9 +129,10 @@ enum Planned {
 impl Planned {
     fn new(plan: &ProductPlan, types: [Element; 2], parts: Option<i64>) -> Result<Planned, ShardedError> {
         let [element, sums] = types;
-        Ok(match ShardedPlan::in_parts(plan, element, sums, parts)? {
+        let machine = first_machine();
+        Ok(match ShardedPlan::in_parts(&machine, plan, element, sums, parts)? {
             Some(pieces) => Planned::Pieces(pieces),
-            None => Planned::Steps(WorkPlan::product(&first_machine(), plan, element, sums)?),
+            None => Planned::Steps(WorkPlan::product(&machine, plan, element, sums)?),
         })
     }
 

@@ -9,6 +9,7 @@ mod borders;
 mod pack;
 
 use tilewright_kernel::Element;
+use tilewright_kernel::machine::Machine;
 use tilewright_layout::{Composed, Layout};
 
 use crate::error::PlanError;
@@ -47,13 +48,14 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    pub(crate) fn of(problem: &Problem) -> Result<Prepared, PlanError> {
-        Prepared::like(problem, Alike::default())
+    /// The kernels around a GEMM are planned for its machine.
+    pub(crate) fn of(problem: &Problem, machine: &Machine) -> Result<Prepared, PlanError> {
+        Prepared::like(problem, machine, Alike::default())
     }
 
     /// As [`Prepared::of`], for a problem of a list, whose tensors must lie as those of the other
     /// problems do.
-    pub(crate) fn like(problem: &Problem, alike: Alike) -> Result<Prepared, PlanError> {
+    pub(crate) fn like(problem: &Problem, machine: &Machine, alike: Alike) -> Result<Prepared, PlanError> {
         let mut prepared = Prepared {
             inner: problem.clone(),
             operands: Operands {
@@ -67,13 +69,15 @@ impl Prepared {
             after: Vec::new(),
             workspaces: Vec::new(),
         };
-        let (problem, first) = &prepared.images(problem)?;
+        let (problem, first) = &prepared.images(problem, machine)?;
         let exact = problem.operand_type() == Element::F32 && !problem.is_tf32();
         let mut factor = |matrix: &Matrix, name: &str, operand: ProductTensor, found, along: bool| match found {
-            _ if exact => prepared.parted(matrix, operand, name),
-            Ok(Contiguous::Rows) if along => {
-                prepared.packed(matrix, operand, &format!("{name} (K is contiguous in that of other problems)"))
-            }
+            _ if exact => prepared.parted((matrix, operand, name), machine),
+            Ok(Contiguous::Rows) if along => prepared.packed(
+                (matrix, operand),
+                machine,
+                &format!("{name} (K is contiguous in that of other problems)"),
+            ),
             Ok(_) => Ok((matrix.clone(), operand)),
             Err(because) => {
                 let what = format!("{name} ({because})");
@@ -86,7 +90,7 @@ impl Prepared {
                 };
                 match lined {
                     Some(packed) => Ok(packed),
-                    None => prepared.packed(matrix, operand, &what),
+                    None => prepared.packed((matrix, operand), machine, &what),
                 }
             }
         };
@@ -98,7 +102,11 @@ impl Prepared {
             let operand = ProductTensor::Input(number);
             let (matrix, operand) = match input.strides() {
                 Some(_) => (input.clone(), operand),
-                None => prepared.packed(input, operand, &format!("input {} (its modes are folded)", number + 1))?,
+                None => prepared.packed(
+                    (input, operand),
+                    machine,
+                    &format!("input {} (its modes are folded)", number + 1),
+                )?,
             };
             inputs.push(matrix);
             prepared.operands.inputs.push(operand);
@@ -106,7 +114,7 @@ impl Prepared {
         if problem.scales().is_some() {
             prepared.operands.scales = vec![ProductTensor::ScalesA, ProductTensor::ScalesB];
         }
-        let (d, of_d) = prepared.result(problem, alike.stored)?;
+        let (d, of_d) = prepared.result(problem, machine, alike.stored)?;
         prepared.operands.d = of_d;
         let inner = problem.moved(a, b, d, inputs)?;
         prepared.inner = inner;
@@ -116,7 +124,7 @@ impl Prepared {
     /// Images of which TMA does not read the windows, in a workspace: with contiguous
     /// channels, and where that is not enough, with their borders. The product of these, and where
     /// they are; both as they were where nothing is to be moved.
-    fn images(&mut self, problem: &Problem) -> Result<(Problem, ProductTensor), PlanError> {
+    fn images(&mut self, problem: &Problem, machine: &Machine) -> Result<(Problem, ProductTensor), PlanError> {
         let as_it_was = (problem.clone(), ProductTensor::A);
         let exact = problem.operand_type() == Element::F32 && !problem.is_tf32();
         let Some(images) = problem.images().filter(|_| exact || implicit::of(problem).is_none()) else {
@@ -126,13 +134,7 @@ impl Prepared {
         if !images.has_contiguous_channels() {
             let last = images.channels_last()?;
             let (given, moved) = (images.matrix(), last.matrix());
-            let kernel = relayout(
-                &crate::units::hopper(),
-                place(given.layout(), given.offset())?,
-                element,
-                moved.layout(),
-                element,
-            )?;
+            let kernel = relayout(machine, place(given.layout(), given.offset())?, element, moved.layout(), element)?;
             let to = self.workspace(moved.reach()?, element);
             let does = "moves the images to contiguous channels".to_string();
             self.before.push(Step::new(StepKind::Move, kernel.kernel().clone(), vec![from, to], does));
@@ -155,7 +157,11 @@ impl Prepared {
     }
 
     /// Splits an operand of f32 in parts of bf16, of which the products make those of f32.
-    fn parted(&mut self, matrix: &Matrix, from: ProductTensor, name: &str) -> Result<Located, PlanError> {
+    fn parted(
+        &mut self,
+        (matrix, from, name): (&Matrix, ProductTensor, &str),
+        machine: &Machine,
+    ) -> Result<Located, PlanError> {
         let [rows, columns, matrices] = matrix.extents();
         let count = if matrix.is_batch() { matrices } else { 1 };
         let whole = padded(columns, Element::Bf16);
@@ -167,7 +173,7 @@ impl Prepared {
             Some([line, 1, step]) if line >= 0 && step >= 0 => (from, line, step, matrix.offset()),
             _ => {
                 let what = format!("{name} (its lines are not split as they lie)");
-                let (packed, to) = self.packed(matrix, from, &what)?;
+                let (packed, to) = self.packed((matrix, from), machine, &what)?;
                 let strides = packed.strides().unwrap_or([0, 1, 0]);
                 (to, strides[0], strides[2], 0)
             }
@@ -214,7 +220,12 @@ impl Prepared {
     }
 
     /// Moves a matrix to a workspace, row by row.
-    fn packed(&mut self, matrix: &Matrix, from: ProductTensor, what: &str) -> Result<Located, PlanError> {
+    fn packed(
+        &mut self,
+        (matrix, from): (&Matrix, ProductTensor),
+        machine: &Machine,
+        what: &str,
+    ) -> Result<Located, PlanError> {
         let element = matrix.element();
         let [rows, columns, matrices] = matrix.extents();
         let line = padded(columns, element);
@@ -222,8 +233,7 @@ impl Prepared {
         let count = if matrix.is_batch() { matrices } else { 1 };
         let source = if count == matrices { matrix.layout().clone() } else { matrix.layout().take(0..2)? };
         let packed = Matrix::strided(element, [rows, columns, count], [line, 1, rows.saturating_mul(line)])?;
-        let moved =
-            relayout(&crate::units::hopper(), place(&source, matrix.offset())?, element, packed.layout(), element)?;
+        let moved = relayout(machine, place(&source, matrix.offset())?, element, packed.layout(), element)?;
         let to = self.workspace(packed.reach()?, element);
         let does = format!("moves {what} to rows of {line} elements");
         self.before.push(Step::new(StepKind::Move, moved.kernel().clone(), vec![from, to], does));
@@ -233,7 +243,12 @@ impl Prepared {
 
     /// What is written instead of D, and moved there; `stored` says in which mode bulk copies have
     /// to store it.
-    fn result(&mut self, problem: &Problem, stored: Option<Contiguous>) -> Result<Located, PlanError> {
+    fn result(
+        &mut self,
+        problem: &Problem,
+        machine: &Machine,
+        stored: Option<Contiguous>,
+    ) -> Result<Located, PlanError> {
         let d = problem.d();
         if d.strides().is_some() && stored.is_none_or(|mode| problem.stored() == Ok(mode)) {
             return Ok((d.clone(), ProductTensor::D));
@@ -245,8 +260,7 @@ impl Prepared {
         // Bulk copies write whole chunks, so its rows are declared whole.
         let plain = Matrix::strided(element, [rows, columns, matrices], [line, 1, rows.saturating_mul(line)])?;
         let plain = plain.in_whole_rows();
-        let moved =
-            relayout(&crate::units::hopper(), plain.layout(), element, place(d.layout(), d.offset())?, d.element())?;
+        let moved = relayout(machine, plain.layout(), element, place(d.layout(), d.offset())?, d.element())?;
         let from = self.workspace(plain.reach()?, element);
         let because = match problem.stored() {
             _ if d.strides().is_none() => "its modes are folded",

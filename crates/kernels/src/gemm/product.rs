@@ -56,7 +56,7 @@ impl Product {
     /// ([`PlanError::Plan`]).
     pub fn new(problem: &Problem, machine: &Machine) -> Result<Product, PlanError> {
         needs_wgmma(machine)?;
-        let prepared = Prepared::of(problem)?;
+        let prepared = Prepared::of(problem, machine)?;
         let plan = match prepared.inner.row_groups() {
             None => Plan::of(&prepared.inner, machine),
             Some(_) => candidates::grouped(&prepared.inner, machine)?
@@ -73,7 +73,7 @@ impl Product {
     /// Errors: as [`Product::new`]; the plan cannot be carried out ([`PlanError::Plan`]).
     pub fn planned(problem: &Problem, plan: &Plan, machine: &Machine) -> Result<Product, PlanError> {
         needs_wgmma(machine)?;
-        Product::build(problem, Prepared::of(problem)?, plan, machine)
+        Product::build(problem, Prepared::of(problem, machine)?, plan, machine)
     }
 
     /// The plans that [`Product::planned`] takes, the one first that takes the least time by the
@@ -82,7 +82,7 @@ impl Product {
     /// Errors: as [`Product::new`].
     pub fn candidates(problem: &Problem, machine: &Machine) -> Result<Vec<(f64, Plan)>, PlanError> {
         needs_wgmma(machine)?;
-        let inner = Prepared::of(problem)?.inner;
+        let inner = Prepared::of(problem, machine)?.inner;
         match inner.row_groups() {
             None => Ok(Plan::candidates(&inner, machine)),
             Some(_) => candidates::grouped(&inner, machine),
@@ -125,7 +125,7 @@ impl Product {
             let (kernel, copies) = match plain {
                 true => (split_k::added(&inner, plan.split_k)?, 1),
                 // A gated pair has two accumulators.
-                false => (split_k::mapped(&inner, plan.split_k)?, plan.split_k as usize * each),
+                false => (split_k::mapped(&inner, machine, plan.split_k)?, plan.split_k as usize * each),
             };
             let operands = [vec![partial; copies], inputs, vec![d]].concat();
             let does = "adds the partial accumulators of split-K".to_string();
@@ -134,7 +134,7 @@ impl Product {
             let mut made = gemm([read, vec![d]].concat());
             let mut then = Vec::new();
             for (number, by) in inner.by_products().enumerate() {
-                let kept = reductions::steps(by, number, (&inner, plan), &mut workspaces)?;
+                let kept = reductions::steps((by, number), (&inner, plan), machine, &mut workspaces)?;
                 made.operands.push(kept.0);
                 made.writes += 1;
                 then.extend(kept.1);

@@ -48,8 +48,9 @@ struct Ready {
 }
 
 impl Ready {
-    fn of(list: &Problems) -> Result<Ready, PlanError> {
-        let prepared = list.problems().iter().map(Prepared::of).collect::<Result<Vec<_>, _>>()?;
+    fn of(list: &Problems, machine: &Machine) -> Result<Ready, PlanError> {
+        let prepared = list.problems().iter().map(|problem| Prepared::of(problem, machine));
+        let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
         let same = |of: &dyn Fn(&Problem) -> Option<Contiguous>| {
             let found: Vec<_> = prepared.iter().map(|prepared| of(&prepared.inner)).collect();
             found[0].filter(|_| found.iter().all(|own| *own == found[0]))
@@ -69,7 +70,7 @@ impl Ready {
         let mut order: Vec<usize> = (0..list.problems().len()).collect();
         order.sort_by_key(|number| std::cmp::Reverse(list.problems()[*number].sizes()[2]));
         for number in order {
-            let prepared = Prepared::like(&list.problems()[number], alike)?;
+            let prepared = Prepared::like(&list.problems()[number], machine, alike)?;
             let pieces = ready.workspaces.len();
             let moved = |operand: ProductTensor| match operand {
                 ProductTensor::Workspace(own) => ProductTensor::Workspace(own + pieces),
@@ -144,7 +145,7 @@ impl Products {
     /// ([`PlanError::TooLarge`]).
     pub fn new(problems: &Problems, machine: &Machine) -> Result<Products, PlanError> {
         needs_wgmma(machine)?;
-        let ready = Ready::of(problems)?;
+        let ready = Ready::of(problems, machine)?;
         let plans = ready.plans(machine)?;
         Products::build(problems, ready, &plans[0].1, machine)
     }
@@ -154,7 +155,7 @@ impl Products {
     /// Errors: as [`Products::new`]; the plan cannot be carried out ([`PlanError::Plan`]).
     pub fn planned(problems: &Problems, plan: &Plan, machine: &Machine) -> Result<Products, PlanError> {
         needs_wgmma(machine)?;
-        Products::build(problems, Ready::of(problems)?, plan, machine)
+        Products::build(problems, Ready::of(problems, machine)?, plan, machine)
     }
 
     /// The plans that [`Products::planned`] takes, the one first that takes the least time by the
@@ -163,7 +164,7 @@ impl Products {
     /// Errors: as [`Products::new`].
     pub fn candidates(problems: &Problems, machine: &Machine) -> Result<Vec<(f64, Plan)>, PlanError> {
         needs_wgmma(machine)?;
-        Ready::of(problems)?.plans(machine)
+        Ready::of(problems, machine)?.plans(machine)
     }
 
     fn build(problems: &Problems, ready: Ready, plan: &Plan, machine: &Machine) -> Result<Products, PlanError> {

@@ -22,6 +22,13 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// The numbers of a line of code that have an exponent and are as large as a rate: `4.8e12`.
+fn rates(code: &str) -> Vec<f64> {
+    let words = code.split(|letter: char| !(letter.is_ascii_alphanumeric() || "_.".contains(letter)));
+    let value = |word: &str| word.replace('_', "").trim_end_matches("f64").parse::<f64>().ok();
+    words.filter(|word| word.contains('e')).filter_map(value).filter(|value| *value > 1e8).collect()
+}
+
 /// The whole numbers of a line of code, as they are written: `65_536`, `0x80` or `228`, and
 /// products with a power of two by `<<` and by `* 1024`.
 fn numbers(code: &str) -> BTreeSet<u64> {
@@ -49,7 +56,8 @@ fn numbers(code: &str) -> BTreeSet<u64> {
 }
 
 /// What is found in a text, with the number of the line.
-fn found_in(text: &str, known: &BTreeSet<u64>) -> Vec<(usize, u64)> {
+fn found_in(text: &str, known: &BTreeSet<u64>) -> Vec<(usize, f64)> {
+    let sheets = known_rates();
     let own = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let mut found = Vec::new();
     let mut before = "";
@@ -59,6 +67,8 @@ fn found_in(text: &str, known: &BTreeSet<u64>) -> Vec<(usize, u64)> {
         let registers = [before, line].iter().any(|line| line.to_lowercase().contains("register"));
         let registers = registers && code.replace('_', "").contains("65536");
         let all = numbers(code).into_iter().filter(|own| known.contains(own) || registers && *own == 1 << 16);
+        found.extend(all.map(|own| (number + 1, own as f64)));
+        let all = rates(code).into_iter().filter(|own| sheets.contains(own));
         found.extend(all.map(|own| (number + 1, own)));
         before = line;
     }
@@ -78,11 +88,23 @@ fn known() -> BTreeSet<u64> {
     known
 }
 
+/// The clocks, the bandwidths and the rates of the cards. Rates that other things have as well are
+/// left out: those that a power of ten is.
+fn known_rates() -> Vec<f64> {
+    let mut known = Vec::new();
+    for Machine { clock, bandwidth, rates, .. } in Machine::all() {
+        known.extend([clock, bandwidth, rates.f32, rates.f64, rates.matrix_16, rates.matrix_16_in_16]);
+        known.extend([rates.matrix_tf32, rates.matrix_i8, rates.matrix_f8, rates.matrix_f64]);
+    }
+    known.retain(|rate| *rate > 0.0 && rate.log10().fract() != 0.0);
+    known
+}
+
 #[test]
 fn numbers_of_cards_stand_in_the_table_alone() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut files = Vec::new();
-    for name in ["kernel", "kernels", "tile", "gpu", "tilewright", "cli"] {
+    for name in ["kernel", "kernels", "tile", "gpu", "mesh", "tilewright", "cli", "tensor", "analysis", "atoms", "explain", "draw"] {
         sources(&crates.join(name).join("src"), &mut files);
     }
     assert!(files.len() > 300, "{} files", files.len());
@@ -114,6 +136,9 @@ fn numbers_of_cards_are_found_as_they_are_written() {
         "/// Registers of a multiprocessor.\nconst ALL: u32 = 65_536;",
         "k.grid(Axis::X, \"132\")?;",
         "const L2: i64 = 50 << 20;",
+        "const BANDWIDTH: f64 = 4.8e12;",
+        "let cores = 989e12 / 2.0;",
+        "let cycles = seconds * 1.83e9_f64;",
     ] {
         assert!(!found_in(text, &known).is_empty(), "{text}");
     }
@@ -121,6 +146,8 @@ fn numbers_of_cards_are_found_as_they_are_written() {
         "// 132 multiprocessors",
         "const MAX_DEVICES: i64 = 65_536;",
         "let x = 1320;",
+        "let second = 1e9;",
+        "let near = 4.81e12 + 9.89e1;",
         "#[cfg(test)]\nmod tests { 132 }",
     ] {
         assert!(found_in(text, &known).is_empty(), "{text}");

@@ -240,7 +240,7 @@ impl WorkPlan {
     /// // Both devices want all sums.
     /// let d = parse("(512,512):(512,1) copied 2:1@x");
     /// let plan = multiply(&a, &b, &d, 2, 7e14, &Machine::HGX_H200).unwrap();
-    /// assert!(ShardedPlan::new(&plan, Element::Bf16, Element::F32).unwrap().is_none());
+    /// assert!(ShardedPlan::new(&"H200".parse().unwrap(), &plan, Element::Bf16, Element::F32).unwrap().is_none());
     /// assert!(WorkPlan::product(&h200, &plan, Element::Bf16, Element::F32).unwrap().steps().len() > 1);
     /// ```
     pub fn product(

@@ -10,7 +10,6 @@ use std::fmt;
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
-use tilewright_kernel::ptx;
 use tilewright_kernels::Expression;
 use tilewright_kernels::gemm::{Fused, Matrix, Problem, Product};
 use tilewright_layout::Layout;
@@ -92,7 +91,7 @@ pub struct ShardedPlan {
 }
 
 impl ShardedPlan {
-    /// The kernels for elements of `element`, and `sums` for what is on its way to where it is
+    /// The kernels for a machine and elements of `element`, and `sums` for what is on its way to where it is
     /// added. None where factors or sums come in other ways than blocks ([`ProductPlan::pieces`]).
     ///
     /// Errors: as [`ProductPlan::pieces`] and [`Product::new`].
@@ -106,13 +105,19 @@ impl ShardedPlan {
     /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
     /// let (a, b) = (parse("((512,2),256):((256,1@x),1)"), parse("(256,(512,2)):(1,(256,1@x))"));
     /// let plan = multiply(&a, &b, &parse("(1024,(512,2)):(512,(1,1@x))"), 2, 7e14, &Machine::HGX_H200).unwrap();
-    /// let plan = ShardedPlan::new(&plan, Element::Bf16, Element::F32).unwrap().unwrap();
+    /// let h200 = "H200".parse().unwrap();
+    /// let plan = ShardedPlan::new(&h200, &plan, Element::Bf16, Element::F32).unwrap().unwrap();
     /// let first = &plan.ranks()[1].pieces[0];
     /// assert_eq!(first.factors, [Factor::Own(0), Factor::Own(0)]);
     /// assert_eq!(plan.ranks()[1].arrivals[0].bytes, 512 * 256 * 2);
     /// ```
-    pub fn new(plan: &ProductPlan, element: Element, sums: Element) -> Result<Option<ShardedPlan>, ShardedError> {
-        ShardedPlan::in_parts(plan, element, sums, None)
+    pub fn new(
+        machine: &Machine,
+        plan: &ProductPlan,
+        element: Element,
+        sums: Element,
+    ) -> Result<Option<ShardedPlan>, ShardedError> {
+        ShardedPlan::in_parts(machine, plan, element, sums, None)
     }
 
     /// As [`ShardedPlan::new`], with blocks of which sums go to others in so many parts; none where
@@ -120,6 +125,7 @@ impl ShardedPlan {
     ///
     /// Errors: as [`ShardedPlan::new`].
     pub fn in_parts(
+        machine: &Machine,
         plan: &ProductPlan,
         element: Element,
         sums: Element,
@@ -163,7 +169,7 @@ impl ShardedPlan {
         }
         for (rank, own) in pieces.iter().enumerate() {
             for piece in own {
-                let Some(product) = of_piece(rank, piece, (element, sums), &places, &mut ranks)? else {
+                let Some(product) = of_piece((machine, rank), piece, (element, sums), &places, &mut ranks)? else {
                     return Ok(None);
                 };
                 ranks.iter_mut().skip(rank).take(1).for_each(|plan| plan.pieces.push(product.clone()));
@@ -210,7 +216,7 @@ fn in_rows(piece: &Piece, rows: i64, parts: i64) -> Option<Vec<Piece>> {
 /// The product of a piece; notes what has to be copied before. None where what has to be copied
 /// lies scattered.
 fn of_piece(
-    rank: usize,
+    (machine, rank): (&Machine, usize),
     piece: &Piece,
     (element, sums): (Element, Element),
     places: &[(Block, usize, usize)],
@@ -276,12 +282,7 @@ fn of_piece(
         let inputs = added.iter().map(|_| summand(&piece.d.layout, sums)).collect::<Result<_, _>>()?;
         problem = problem.fused(Fused { expression: sum.unwrap_or(Expression::input(0)), inputs })?;
     }
-    Ok(Some(PieceProduct {
-        product: Product::new(&problem, &Machine::of_target(ptx::Target::Sm90a))?,
-        factors,
-        added,
-        target,
-    }))
+    Ok(Some(PieceProduct { product: Product::new(&problem, machine)?, factors, added, target }))
 }
 
 /// A block as a matrix that begins where kernels are given memory, and the byte of that.

@@ -11,6 +11,7 @@
 mod grouped;
 
 use tilewright_atoms::TiledMma;
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{
     Build, Distributed, Distribution, Element, Fragment, Kernel, KernelError, Num, Reduction, View,
@@ -31,11 +32,12 @@ use crate::gemm::step::{ProductTensor, Step, StepKind};
 use crate::product::tile_at;
 use crate::reduce::{Statistic, reduce};
 
-/// The partial results that the GEMM leaves for a reduction, and the kernels that finish it.
+/// The partial results that the GEMM leaves for a reduction, and the kernels that finish it on a
+/// machine.
 pub(crate) fn steps(
-    by: &ByProduct,
-    number: usize,
+    (by, number): (&ByProduct, usize),
     (problem, plan): (&Problem, &Plan),
+    machine: &Machine,
     workspaces: &mut Vec<i64>,
 ) -> Result<(ProductTensor, Vec<Step>), PlanError> {
     let parts = Parts::of(by, problem, plan);
@@ -61,7 +63,7 @@ pub(crate) fn steps(
         );
         return Ok((first, vec![step]));
     }
-    let planned = reduce(&crate::units::hopper(), by.statistic, (&parts.layout()?, Element::F32), &[1])?;
+    let planned = reduce(machine, by.statistic, (&parts.layout()?, Element::F32), &[1])?;
     // What blocks leave for the block that comes last, or for a second launch.
     let (kernel, between) = (planned.kernel(), planned.between());
     let left = kernel.program().tensors().skip(between.start).take(between.len());

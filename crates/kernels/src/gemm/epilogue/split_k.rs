@@ -3,6 +3,7 @@
 //! Law: `D(e) = f(W(e,0) + W(e,1) + .., ..)`, added in f32 in the order of K and rounded once. The
 //! order does not depend on which block ran when, so the result has the same bits each time.
 
+use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Distribution, Element, Kernel};
@@ -110,7 +111,7 @@ pub(crate) fn last(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError> 
 /// The same where D lies otherwise, or where something is done with the accumulators: the
 /// accumulators of each block, `(M,N,L)`, of pairs the first and the second ones, then the inputs,
 /// into D.
-pub(crate) fn mapped(problem: &Problem, split_k: i64) -> Result<Kernel, PlanError> {
+pub(crate) fn mapped(problem: &Problem, machine: &Machine, split_k: i64) -> Result<Kernel, PlanError> {
     let ([m, n, _], batch) = (problem.sizes(), problem.batch());
     let same = |[rows, columns, matrices]: [i64; 3]| -> Result<Layout, PlanError> {
         Ok(format!("({m},{n},{batch}):({rows},{columns},{matrices})").parse()?)
@@ -141,5 +142,5 @@ pub(crate) fn mapped(problem: &Problem, split_k: i64) -> Result<Kernel, PlanErro
     };
     let d = layouts.last().ok_or_else(folded)?;
     let output = (d, problem.result_type(), problem.d().offset());
-    Ok(map_at(&crate::units::hopper(), "product_sums", &expression, &inputs, output)?.kernel().clone())
+    Ok(map_at(machine, "product_sums", &expression, &inputs, output)?.kernel().clone())
 }
