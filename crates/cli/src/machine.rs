@@ -1,4 +1,4 @@
-//! The machine that a plan is for: `--machine` and `--arch`.
+//! The machine that a plan is for: `--machine` and `--arch`; and the plans measured on a device.
 //!
 //! Law: every command that plans kernels reads these options here, so a name means the same card
 //! everywhere, and a name that no card has is refused with the list of the cards.
@@ -7,8 +7,10 @@ use tilewright::gpu::Device;
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::Target;
 use tilewright::kernels::PlanError;
+use tilewright::measured::{Card, Kept, Measured, MeasuredPlans, Planning};
 
 use crate::output::Failure;
+use crate::terminal::Terminal;
 
 /// The name that stands for the first GPU of this computer.
 const FIRST_DEVICE: &str = "device";
@@ -45,4 +47,34 @@ pub fn target(name: &str) -> Result<Target, String> {
         let known: Vec<&str> = Target::ALL.iter().map(|target| target.name()).collect();
         format!("the targets are {}", known.join(", "))
     })
+}
+
+/// The plan that was measured and kept for a problem on a device. A file that cannot be read is
+/// told on standard error, and is as none.
+pub fn kept<W: Planning>(
+    device: &Device,
+    machine: &Machine,
+    work: &W,
+    terminal: &mut Terminal,
+) -> Option<(W::Plan, Measured)> {
+    match MeasuredPlans::from_environment().best(&Card::of(device), machine, work) {
+        Ok(found) => found,
+        Err(error) => {
+            terminal.note(&format!("no measured plan is used: {error}"));
+            None
+        }
+    }
+}
+
+/// What is said of a plan that was measured.
+pub fn said_of_kept(kept: &Kept) -> String {
+    let path = kept.path.display();
+    let mut text = match kept.is_new {
+        true => format!("the first is kept in {path}"),
+        false => format!("a faster one that was measured before stays in {path}"),
+    };
+    if kept.damaged > 0 {
+        text += &format!("; {} damaged entries of the file are gone", kept.damaged);
+    }
+    text
 }

@@ -12,6 +12,7 @@ use bytemuck::cast_slice;
 use clap::Args;
 use half::f16;
 use tilewright::kernel::machine::Machine;
+use tilewright::kernels::Computation;
 use tilewright::tensor::npy::{self, Kind, NpyFile, Order, Stream};
 use tilewright::tensor::{AnyOffsets, CopyOptions, Offsets, Plan, Tensor, TensorError, TensorView};
 use tilewright::{Layout, Tree, Value, kernels};
@@ -67,8 +68,12 @@ pub struct Options {
     /// The GPU to plan for: A100, RTX 3090, A10, RTX 4090, L4, H100, H200, B200 or RTX 5090, or
     /// `device` for the first one here. With --explain its kernel is printed, too; with --device
     /// that kernel is what runs.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "tune")]
     machine: Option<String>,
+    /// Measure so many plans on the device, those first that the planner takes for the fastest. The
+    /// fastest one is kept in a file, which --device reads afterwards.
+    #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    tune: Option<u32>,
     /// The most threads that share the work; else as many as there are processors.
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
@@ -223,13 +228,14 @@ fn copy_to<T: npy::Element>(
     if options.explain {
         writeln!(terminal.out, "{plan}")?;
     }
-    let on_gpu = || -> Result<device::Move, Failure> {
+    let on_gpu = || -> Result<Computation, Failure> {
         let element = device::element(T::KIND, size_of::<T>())
             .ok_or_else(|| Failure::Value(format!("elements of {} bytes are not moved on a device", size_of::<T>())))?;
-        Ok(device::Move { from: placed(view.layout())?, to: placed(to)?, element })
+        let (from, to) = (placed(view.layout())?, placed(to)?);
+        Ok(Computation::Relayout { from, source: element, to, destination: element })
     };
     if let Some(machine) = gpu.filter(|_| options.explain && !options.device) {
-        let planned = on_gpu()?.planned(machine)?;
+        let planned = on_gpu()?.plan(machine).map_err(|error| Failure::refused(&error))?;
         writeln!(terminal.out, "on {}:", machine.name)?;
         for line in planned.plan() {
             writeln!(terminal.out, "  {line}")?;
@@ -256,7 +262,8 @@ fn copy_to<T: npy::Element>(
     let mut dst = tilewright::tensor::TensorViewMut::new(memory.as_mut_slice(), to.clone()).map_err(refused)?;
     plan.run(view, &mut dst).map_err(refused)?;
     if options.device {
-        device::run(on_gpu()?, gpu, cast_slice(source), cast_slice(memory.as_slice()), terminal)?;
+        let asked = device::Asked { machine: gpu, tune: options.tune };
+        device::run(&on_gpu()?, asked, cast_slice(source), cast_slice(memory.as_slice()), terminal)?;
     }
     let Some(output) = &options.output else { return Ok(()) };
     npy::write(output, &memory.view()).map_err(|error| Failure::of_npy(output, &error))?;

@@ -33,6 +33,7 @@
 //! ```
 
 mod axes;
+mod computation;
 mod error;
 mod explanation;
 mod expression;
@@ -55,6 +56,7 @@ mod tiled_add;
 mod units;
 
 pub use axes::Axis;
+pub use computation::Computation;
 pub use error::PlanError;
 pub use explanation::explanation;
 pub use expression::Expression;

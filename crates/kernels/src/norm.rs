@@ -112,11 +112,35 @@ impl Norm {
 pub fn rms_norm(machine: &Machine, matrix: impl Into<RowMatrix>, norm: impl Into<Norm>) -> Result<Planned, PlanError> {
     let (matrix, norm) = (matrix.into(), norm.into().without_bias());
     in_f32("type of rows of rms_norm", matrix.element)?;
-    Work::RmsNorm.plan(machine, matrix, |way| match way {
+    Work::RmsNorm.plan(machine, matrix, |way| rms_norm_kernel(way, norm))
+}
+
+fn rms_norm_kernel(way: Way, norm: Norm) -> Result<Planned, PlanError> {
+    match way {
         Way::Held(rows) => held_rms_norm(&rows, norm),
         Way::Persistent(persistent) => persistent_rms_norm(&persistent, norm),
         Way::ReadTwice(rows) => rms_norm_read_twice(&rows, norm),
-    })
+    }
+}
+
+/// The kernel of [`rms_norm`], or of [`layer_norm`] where the mean is taken from rows, and those of
+/// other plans.
+///
+/// Errors: as [`rms_norm`].
+pub(crate) fn candidates(
+    machine: &Machine,
+    matrix: RowMatrix,
+    norm: Norm,
+    less_mean: bool,
+) -> Result<Vec<Planned>, PlanError> {
+    in_f32("type of rows of norms", matrix.element)?;
+    match less_mean {
+        false => {
+            let norm = norm.without_bias();
+            Work::RmsNorm.candidates(machine, matrix, |way| rms_norm_kernel(way, norm))
+        }
+        true => Work::LayerNorm.candidates(machine, matrix, |way| layer_norm_kernel(way, norm)),
+    }
 }
 
 /// Rows that persistent clusters claim.
@@ -182,11 +206,15 @@ pub fn layer_norm(
 ) -> Result<Planned, PlanError> {
     let (matrix, norm) = (matrix.into(), norm.into());
     in_f32("type of rows of layer_norm", matrix.element)?;
-    Work::LayerNorm.plan(machine, matrix, |way| match way {
+    Work::LayerNorm.plan(machine, matrix, |way| layer_norm_kernel(way, norm))
+}
+
+fn layer_norm_kernel(way: Way, norm: Norm) -> Result<Planned, PlanError> {
+    match way {
         Way::Held(rows) => held_layer_norm(&rows, norm),
         Way::Persistent(persistent) => persistent_layer_norm(&persistent, norm),
         Way::ReadTwice(rows) => layer_norm_read_twice(&rows, norm),
-    })
+    }
 }
 
 /// Rows that the registers of blocks hold.

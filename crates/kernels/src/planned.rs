@@ -4,6 +4,7 @@ use std::fmt;
 
 use tilewright_kernel::Kernel;
 
+use crate::error::PlanError;
 use crate::meaning::Meaning;
 
 /// A kernel, and what was chosen for it.
@@ -128,6 +129,17 @@ impl Planned {
     pub fn operations(&self) -> i64 {
         self.operations
     }
+}
+
+/// A plan, and those of others that can be carried out and say something else.
+pub(crate) fn distinct(first: Planned, others: impl IntoIterator<Item = Result<Planned, PlanError>>) -> Vec<Planned> {
+    let mut all = vec![first];
+    for other in others.into_iter().flatten() {
+        if all.iter().all(|own| own.plan != other.plan) {
+            all.push(other);
+        }
+    }
+    all
 }
 
 impl fmt::Display for Planned {

@@ -25,7 +25,7 @@ use tilewright_layout::Layout;
 use crate::error::PlanError;
 use crate::fitted::{REDUCTIONS, Scale};
 use crate::meaning::Meaning;
-use crate::planned::Planned;
+use crate::planned::{Planned, distinct};
 use crate::rows::{Rows, WHOLE};
 use anywhere::Walk;
 pub use indices::{Indices, indices_of_greatest};
@@ -72,6 +72,31 @@ pub fn reduce_at(
     modes: &[usize],
     alignment: i64,
 ) -> Result<Planned, PlanError> {
+    let mut all = plans(machine, statistic, (layout, element), (modes, alignment), false)?;
+    Ok(all.swap_remove(0))
+}
+
+/// The kernel of [`reduce_at`], and those of other plans.
+///
+/// Errors: as [`reduce_at`].
+pub(crate) fn candidates(
+    machine: &Machine,
+    statistic: Statistic,
+    tensor: (&Layout, Element),
+    modes: &[usize],
+    alignment: i64,
+) -> Result<Vec<Planned>, PlanError> {
+    plans(machine, statistic, tensor, (modes, alignment), true)
+}
+
+/// The plan that is chosen, first; then, where all are asked for, others.
+fn plans(
+    machine: &Machine,
+    statistic: Statistic,
+    (layout, element): (&Layout, Element),
+    (modes, alignment): (&[usize], i64),
+    all: bool,
+) -> Result<Vec<Planned>, PlanError> {
     let problem = Problem::new(layout, modes, statistic == Statistic::ArgMaximum)?;
     let (count, results) = problem.sizes();
     let named = modes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
@@ -94,16 +119,34 @@ pub fn reduce_at(
         .as_rows()
         .filter(|_| problem.ascends())
         .map(|row| Rows::in_registers(machine, REDUCTIONS.threads, row, element, alignment));
-    if let Some(Ok(rows)) = rows {
+    let in_rows = |rows: &Rows| {
+        let kernel = rows::kernel(statistic, rows)?;
+        let plan = vec![first.clone(), rows.plan()];
+        Ok(Planned::new(kernel, plan, meaning.clone()).moving(bytes).sized(&[("M", results)]))
+    };
+    let by_walk = |walk: &Walk| Ok(walked(walk, first.clone(), meaning.clone())?.moving(bytes));
+    let rows = rows.and_then(Result::ok);
+    let held = rows.as_ref().is_some_and(|rows| {
         let busy = Scale::of(machine).by_multiprocessors(REDUCTIONS.busy_blocks);
         let short = count.saturating_mul(element.bytes().into()) <= REDUCTIONS.short_row;
-        if short || results / rows.of_block() >= busy {
-            let kernel = rows::kernel(statistic, &rows)?;
-            return Ok(Planned::new(kernel, vec![first, rows.plan()], meaning).moving(bytes).sized(&[("M", results)]));
+        short || results / rows.of_block() >= busy
+    });
+    let chosen = match &rows {
+        Some(rows) if held => in_rows(rows)?,
+        _ => by_walk(&Walk::new(machine, statistic, &problem, element, alignment)?)?,
+    };
+    if !all {
+        return Ok(vec![chosen]);
+    }
+    let mut others: Vec<Result<Planned, PlanError>> = rows.as_ref().map(in_rows).into_iter().collect();
+    if let Ok(mut walk) = Walk::new(machine, statistic, &problem, element, alignment) {
+        others.push(by_walk(&walk));
+        if walk.shape.shares > 1 {
+            walk.at_once = !walk.at_once;
+            others.push(by_walk(&walk));
         }
     }
-    let walk = Walk::new(machine, statistic, &problem, element, alignment)?;
-    Ok(walked(&walk, first, meaning)?.moving(bytes))
+    Ok(distinct(chosen, others))
 }
 
 /// The kernel of a walk, or the kernels.

@@ -38,7 +38,7 @@ use crate::axes::{Axis, common};
 use crate::error::PlanError;
 use crate::fitted::{RELAYOUTS, Scale, WINDOWS};
 use crate::meaning::Meaning;
-use crate::planned::Planned;
+use crate::planned::{Planned, distinct};
 use crate::units::{VECTOR, block_shared, resident_threads};
 
 use self::bits::Bits;
@@ -191,7 +191,44 @@ pub fn relayout(
     destination: Element,
 ) -> Result<Planned, PlanError> {
     let (from, to) = (from.into(), to.into());
-    for (place, element) in [(&from, source), (&to, destination)] {
+    match of_structure(machine, (&from, source), (&to, destination), None)? {
+        Some(planned) => Ok(planned),
+        // Some structure always takes the layouts.
+        None => Err(PlanError::Plan { because: "no structure moves these layouts" }),
+    }
+}
+
+/// The kernel of [`relayout`], and those of the other structures that move the layouts.
+///
+/// Errors: as [`relayout`].
+pub(crate) fn candidates(
+    machine: &Machine,
+    from: (&Place, Element),
+    to: (&Place, Element),
+) -> Result<Vec<Planned>, PlanError> {
+    let first = relayout(machine, from.0.clone(), from.1, to.0.clone(), to.1)?;
+    let others = [Structure::Squares, Structure::Windows, Structure::Rows];
+    let others = others.map(|structure| of_structure(machine, from, to, Some(structure)));
+    Ok(distinct(first, others.into_iter().filter_map(Result::transpose)))
+}
+
+/// A structure of a move along axes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Structure {
+    Rows,
+    Squares,
+    Windows,
+}
+
+/// The kernel of the structure that is asked for, or of the one that fits best; none where the
+/// layouts do not have it.
+fn of_structure(
+    machine: &Machine,
+    (from, source): (&Place, Element),
+    (to, destination): (&Place, Element),
+    asked: Option<Structure>,
+) -> Result<Option<Planned>, PlanError> {
+    for (place, element) in [(from, source), (to, destination)] {
         let (least, greatest) = place.range()?;
         let least = least.saturating_add(place.base);
         if least < 0 {
@@ -218,26 +255,31 @@ pub fn relayout(
         destination,
         bases: (from.base, to.base),
         reach: (from.reach()?, to.reach()?),
-        maps: [from.map, to.map],
+        maps: [from.map.clone(), to.map.clone()],
         kept: from.kept().min(to.kept()),
         limits: Limits::of(machine),
     };
     let over_bits = from.bits.is_some() || to.bits.is_some();
     let kernel = match common(&from.layout, &to.layout)? {
-        _ if over_bits => match Bits::plan(&sides, &from, &to) {
+        _ if over_bits && asked.is_some() => return Ok(None),
+        _ if over_bits => match Bits::plan(&sides, from, to) {
             Some(found) => {
                 plan.push(found.describe());
-                bits::kernel(&sides, &found, &from, &to)?
+                bits::kernel(&sides, &found, from, to)?
             }
             None => {
                 plan.push("elements one by one: offsets are the exclusive or of those of bits".to_string());
-                rows::over_bits(&sides, &from, &to)?
+                rows::over_bits(&sides, from, to)?
             }
         },
         Some(axes) => {
             sides.axes = axes;
-            planned(&mut sides, &mut plan, (&from, &to))?
+            match planned(&mut sides, &mut plan, (from, to), asked)? {
+                Some(kernel) => kernel,
+                None => return Ok(None),
+            }
         }
+        None if asked.is_some() => return Ok(None),
         None => {
             plan.push(
                 "elements one by one, in the order of the output: the shapes are cut at different places".to_string(),
@@ -245,12 +287,19 @@ pub fn relayout(
             rows::indexed(&sides, &from.layout, &to.layout)?
         }
     };
-    let meaning = Meaning::Relayout { from: Box::new(from), source, to: Box::new(to), destination };
-    Ok(Planned::new(kernel, plan, meaning).moving(bytes))
+    let (from, to) = (Box::new(from.clone()), Box::new(to.clone()));
+    let meaning = Meaning::Relayout { from, source, to, destination };
+    Ok(Some(Planned::new(kernel, plan, meaning).moving(bytes)))
 }
 
-/// The structure that fits the axes, and its kernel.
-fn planned(sides: &mut Sides, plan: &mut Vec<String>, (from, to): (&Place, &Place)) -> Result<Kernel, PlanError> {
+/// The kernel of the structure that is asked for, or of the one that fits the axes; none where they
+/// do not have it.
+fn planned(
+    sides: &mut Sides,
+    plan: &mut Vec<String>,
+    (from, to): (&Place, &Place),
+    asked: Option<Structure>,
+) -> Result<Option<Kernel>, PlanError> {
     let given = sides.clone();
     if let Some(word) = widened(sides) {
         plan.push(format!(
@@ -269,10 +318,27 @@ fn planned(sides: &mut Sides, plan: &mut Vec<String>, (from, to): (&Place, &Plac
         1 => format!("elements of {} one by one, in the order of the output", sides.source),
         _ => format!("rows: {vector} elements of {} a thread, in the order of the output", sides.source),
     };
+    match asked {
+        None => {}
+        Some(Structure::Rows) => {
+            plan.push(in_rows(vector));
+            return rows::rows(sides, vector).map(Some);
+        }
+        Some(Structure::Squares) => {
+            let Some(squares) = Squares::plan(sides) else { return Ok(None) };
+            plan.push(squares.describe());
+            return squares::kernel(sides, &squares).map(Some);
+        }
+        Some(Structure::Windows) => {
+            let Some(windows) = Windows::plan(sides) else { return Ok(None) };
+            plan.push(windows.describe(&sides.axes));
+            return windows::kernel(sides, &windows).map(Some);
+        }
+    }
     if first.source == 1 && first.destination == 1 && first.extent * bytes >= RELAYOUTS.long_run && vector * bytes >= 4
     {
         plan.push(in_rows(vector));
-        return rows::rows(sides, vector);
+        return rows::rows(sides, vector).map(Some);
     }
     // Boxes of squares whose runs are long are faster than any windows, and so are those of small
     // tensors.
@@ -280,7 +346,7 @@ fn planned(sides: &mut Sides, plan: &mut Vec<String>, (from, to): (&Place, &Plac
     let squares = Squares::plan(sides);
     let whole = squares.as_ref().is_some_and(|squares| size <= sides.limits.small || squares.is_whole(sides));
     let windows = if whole { None } else { Windows::plan(sides) };
-    match (squares, windows) {
+    let kernel = match (squares, windows) {
         (Some(squares), None) => {
             plan.push(squares.describe());
             squares::kernel(sides, &squares)
@@ -300,7 +366,8 @@ fn planned(sides: &mut Sides, plan: &mut Vec<String>, (from, to): (&Place, &Plac
                 rows::rows(sides, vector)
             }
         },
-    }
+    };
+    kernel.map(Some)
 }
 
 /// Takes elements that always stay together as one word; the type of such words.

@@ -47,11 +47,23 @@ fn power<'k>(x: Num<'k>, greatest: Num<'k>) -> Num<'k> {
 pub fn softmax(machine: &Machine, matrix: impl Into<RowMatrix>) -> Result<Planned, PlanError> {
     let matrix = matrix.into();
     in_f32("type of rows of softmax", matrix.element)?;
-    Work::Softmax.plan(machine, matrix, |way| match way {
+    Work::Softmax.plan(machine, matrix, kernel)
+}
+
+/// The kernel of [`softmax`], and those of other plans.
+///
+/// Errors: as [`softmax`].
+pub(crate) fn candidates(machine: &Machine, matrix: RowMatrix) -> Result<Vec<Planned>, PlanError> {
+    in_f32("type of rows of softmax", matrix.element)?;
+    Work::Softmax.candidates(machine, matrix, kernel)
+}
+
+fn kernel(way: Way) -> Result<Planned, PlanError> {
+    match way {
         Way::Held(rows) => held(&rows),
         Way::Persistent(persistent) => persistent_softmax(&persistent),
         Way::ReadTwice(rows) => read_twice(&rows),
-    })
+    }
 }
 
 /// Rows that the registers of blocks hold.

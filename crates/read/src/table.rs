@@ -8,4 +8,5 @@ pub fn readers() -> &'static [Reader] {
     READERS
 }
 
-static READERS: &[Reader] = &[cute_print::READER, cute_cpp::READER, cute_ir::READER, cute_ir::PRINTED, cute_dsl::READER];
+static READERS: &[Reader] =
+    &[cute_print::READER, cute_cpp::READER, cute_ir::READER, cute_ir::PRINTED, cute_dsl::READER];

@@ -148,6 +148,49 @@ impl Program {
         Ok(Compiled { roles: Some(Err(because)), ..self.by_threads(machine, &own, &by_hand)? })
     }
 
+    /// The kernel of [`Program::compile_for`], and others of the same program: with warps that all
+    /// do the same, where they have roles there, and with half or twice as many warps, where the
+    /// program does not say how many. No two have the same [`Compiled::line`].
+    ///
+    /// ```
+    /// use tilewright_kernel::machine::Machine;
+    /// use tilewright_tile::Program;
+    ///
+    /// let sums: Program = "
+    /// tile sums {
+    ///     input x: f32 (M,256):(256,1)
+    ///     output y: f32 (M,1):(1,1)
+    ///     grid ceil(M/8)
+    ///     store(y, (block.x, 0), reduce_sum(load(x, (8,256), (block.x, 0)), 1))
+    /// }"
+    /// .parse()?;
+    /// let h200: Machine = "H200".parse()?;
+    /// let lines: Vec<String> = sums.candidates(&h200)?.iter().map(|own| own.line()).collect();
+    /// assert_eq!(lines, ["warps=8", "warps=4", "warps=16"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Errors: as [`Program::compile`].
+    pub fn candidates(&self, machine: &Machine) -> Result<Vec<Compiled>, TileError> {
+        let first = self.compile_for(machine)?;
+        let (own, by_hand) = by_hand::taken(self)?;
+        let alike = self.by_threads(machine, &own, &by_hand);
+        let warps = alike.as_ref().ok().map(Compiled::warps).filter(|_| own.warps.is_none());
+        let others =
+            warps.into_iter().flat_map(|warps| [warps / 2, warps * 2]).filter(|warps| (1..=16).contains(warps));
+        let others = others.map(|warps| {
+            let own = Program { warps: u32::try_from(warps).ok(), ..own.clone() };
+            self.by_threads(machine, &own, &by_hand)
+        });
+        let mut all = vec![first];
+        for other in [alike].into_iter().chain(others).flatten() {
+            if all.iter().all(|own| own.line() != other.line()) {
+                all.push(other);
+            }
+        }
+        Ok(all)
+    }
+
     /// The kernel whose warps have roles, or why there is none.
     fn by_roles(&self, machine: &Machine, own: &Program, by_hand: &ByHand) -> Result<Compiled, String> {
         let mut passes = Passes { times: Vec::new(), since: Instant::now() };
@@ -294,6 +337,13 @@ impl Compiled {
     /// The kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
+    }
+
+    /// What tells this kernel from the others of its program for a machine
+    /// ([`Program::candidates`]), in one line.
+    pub fn line(&self) -> String {
+        let roles = if matches!(self.roles, Some(Ok(_))) { " roles" } else { "" };
+        format!("warps={}{roles}", self.warps)
     }
 
     /// How many warps a block has.

@@ -24,7 +24,7 @@ mod timing;
 
 use std::fmt;
 
-use tilewright_gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, Stream};
+use tilewright_gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
 use tilewright_kernel::interpret::SetupError;
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::ptx::Target;
@@ -215,61 +215,90 @@ fn owned(sizes: &[(&str, i64)]) -> Sizes {
     sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect()
 }
 
+/// A kernel of the library with its tensors on a device: launched as often as wanted.
+pub(crate) struct Loaded {
+    kernel: SizedKernel,
+    second: Option<SizedKernel>,
+    target: Target,
+    inputs: Vec<Memory>,
+    /// What blocks leave for the last one, or for a second launch.
+    left: Vec<Memory>,
+    output: Memory,
+}
+
+impl Loaded {
+    /// Runs it once, and compares its output with the definition: how many elements were compared,
+    /// and how far the farthest is from what it should be.
+    ///
+    /// Errors: the device; an element is another one than the definition says.
+    pub(crate) fn checked(
+        device: &Device,
+        stream: &Stream,
+        planned: &Planned,
+    ) -> Result<(Loaded, (u64, f64)), BenchError> {
+        let compiled = device.compile(planned.kernel(), &options())?;
+        let kernel = compiled.at(planned.sizes())?;
+        let second = planned.second().map(|second| device.compile(second, &options())).transpose()?;
+        let second = second.as_ref().map(|second| second.at(planned.sizes())).transpose()?;
+        let bytes = compiled.program().launch(planned.sizes())?.bytes;
+
+        // Inputs repeat a block of numbers; the output is poisoned.
+        let mut blocks = Vec::new();
+        let mut inputs = Vec::new();
+        for (index, element) in planned.inputs().iter().enumerate() {
+            let block = planned.numbers(index, *element, PERIOD);
+            let bytes = bytes[index];
+            let mut memory = device.allocate(bytes)?;
+            memory.repeat(stream, bytes, &block)?;
+            blocks.push(block);
+            inputs.push(memory);
+        }
+        // What blocks leave for the last one, or for a second launch, is poisoned, too.
+        let mut left = Vec::new();
+        for bytes in &bytes[planned.between()] {
+            let mut memory = device.allocate(*bytes)?;
+            memory.fill_bytes(stream, 0xa5)?;
+            left.push(memory);
+        }
+        let last = bytes.len() - 1;
+        let result = match planned.second() {
+            None => bytes[last],
+            Some(second) => second.program().launch(planned.sizes())?.bytes.last().copied().unwrap_or(0),
+        };
+        let mut output = device.allocate(result)?;
+        output.fill_bytes(stream, 0xa5)?;
+        let target = compiled.target();
+        let mut loaded = Loaded { kernel, second, target, inputs, left, output };
+        loaded.launch(stream)?;
+        stream.synchronize()?;
+        let compared = compare(planned, stream, &blocks, &loaded.output)?;
+        Ok((loaded, compared))
+    }
+
+    /// Launches it, and returns at once.
+    pub(crate) fn launch(&mut self, stream: &Stream) -> Result<(), GpuError> {
+        let Loaded { kernel, second, inputs, left, output, .. } = self;
+        match second {
+            None => kernel.launch(stream, &arguments(inputs, left.iter_mut().chain([output]))),
+            Some(second) => {
+                kernel.launch(stream, &arguments(inputs, &mut *left))?;
+                second.launch(stream, &arguments(left, [output]))
+            }
+        }
+    }
+}
+
 /// Runs a kernel of the library on a device, compares its output with the definition, and times it
 /// `repeats` times beside a copy of as many bytes. See the [module](self) for an example.
 ///
 /// Errors: the device; an element is another one than the definition says.
 pub fn kernel(device: &Device, planned: &Planned, repeats: u16) -> Result<Measured, BenchError> {
     let stream = device.stream()?;
-    let compiled = device.compile(planned.kernel(), &options())?;
-    let kernel = compiled.at(planned.sizes())?;
-    let second = planned.second().map(|second| device.compile(second, &options())).transpose()?;
-    let second = second.as_ref().map(|second| second.at(planned.sizes())).transpose()?;
-    let bytes = compiled.program().launch(planned.sizes())?.bytes;
-
-    // Inputs repeat a block of numbers; the output is poisoned.
-    let types = planned.inputs();
-    let mut blocks = Vec::new();
-    let mut inputs = Vec::new();
-    for (index, element) in types.iter().enumerate() {
-        let block = planned.numbers(index, *element, PERIOD);
-        let bytes = bytes[index];
-        let mut memory = device.allocate(bytes)?;
-        memory.repeat(&stream, bytes, &block)?;
-        blocks.push(block);
-        inputs.push(memory);
-    }
-    // What blocks leave for the last one, or for a second launch, is poisoned, too.
-    let mut left = Vec::new();
-    for bytes in &bytes[planned.between()] {
-        let mut memory = device.allocate(*bytes)?;
-        memory.fill_bytes(&stream, 0xa5)?;
-        left.push(memory);
-    }
-    let last = bytes.len() - 1;
-    let result = match planned.second() {
-        None => bytes[last],
-        Some(second) => second.program().launch(planned.sizes())?.bytes.last().copied().unwrap_or(0),
-    };
-    let mut output = device.allocate(result)?;
-    output.fill_bytes(&stream, 0xa5)?;
-    let mut launch = |output: &mut Memory| -> Result<(), GpuError> {
-        match &second {
-            None => kernel.launch(&stream, &arguments(&inputs, left.iter_mut().chain([output]))),
-            Some(second) => {
-                kernel.launch(&stream, &arguments(&inputs, &mut left))?;
-                second.launch(&stream, &arguments(&left, [output]))
-            }
-        }
-    };
-    launch(&mut output)?;
-    stream.synchronize()?;
-    let (compared, worst) = compare(planned, &stream, &blocks, &output)?;
-
-    let timing = timing::beside_copy(device, &stream, (planned.bytes(), repeats), || launch(&mut output))?;
+    let (mut loaded, (compared, worst)) = Loaded::checked(device, &stream, planned)?;
+    let timing = timing::beside_copy(device, &stream, (planned.bytes(), repeats), || loaded.launch(&stream))?;
     Ok(Measured {
         device: device.name().to_owned(),
-        target: compiled.target(),
+        target: loaded.target,
         plan: planned.plan().to_vec(),
         sizes: owned(planned.sizes()),
         bytes: planned.bytes(),

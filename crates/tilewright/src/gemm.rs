@@ -4,11 +4,7 @@
 //! sizes and layouts, in their order on one stream, with a workspace of the bytes that the plan
 //! states.
 
-mod tuned;
-
 use std::fmt;
-
-pub use tuned::{Tuned, TunedPlans};
 
 use tilewright_gpu::{
     Argument, Device, DeviceTensor, Element as DeviceElement, ElementType, GpuError, Memory, ModuleOptions,
@@ -18,6 +14,8 @@ use tilewright_kernel::Element;
 use tilewright_kernels::PlanError;
 use tilewright_kernels::gemm::{Matrix, Problem, Problems, Product, ProductTensor, Products, Step};
 use tilewright_layout::{Layout, Refusal};
+
+use crate::measured::{Card, MeasuredPlans};
 
 /// Why there is no product on a device.
 #[derive(Debug, Clone)]
@@ -170,18 +168,18 @@ pub struct DeviceProduct {
 
 impl DeviceProduct {
     /// The product of the plan that was measured and kept for this problem and device
-    /// ([`TunedPlans::from_environment`]); else of the one that the model of the machine chooses.
+    /// ([`MeasuredPlans::from_environment`]); else of the one that the model of the machine chooses.
     /// Machine code comes from the cache on disk where it has been compiled before.
     ///
     /// Errors: as [`Product::new`]; there is no memory for the workspace; the driver refuses a
     /// kernel.
     pub fn new(device: &Device, problem: &Problem) -> Result<DeviceProduct, ProductError> {
         let machine = device.machine()?;
-        let kept = TunedPlans::from_environment().find(device, problem);
-        // A plan that cannot be carried out is as none.
-        let product = match kept.and_then(|tuned| Product::planned(problem, &tuned.plan, &machine).ok()) {
-            Some(product) => product,
-            None => Product::new(problem, &machine)?,
+        let kept = MeasuredPlans::from_environment().best(&Card::of(device), &machine, problem);
+        // Plans that cannot be read or carried out are as none.
+        let product = match kept {
+            Ok(Some((plan, _))) => Product::planned(problem, &plan, &machine)?,
+            _ => Product::new(problem, &machine)?,
         };
         DeviceProduct::of(device, product, &ModuleOptions::default())
     }

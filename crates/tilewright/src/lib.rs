@@ -83,6 +83,7 @@
 //! * [`kernels`]: kernels planned from layouts.
 //! * [`gemm`](mod@gemm): products of matrices on a device, in one call.
 //! * [`gpu`]: CUDA devices, without a toolkit: memory under layouts, kernels, launches.
+//! * [`measured`]: plans that were measured on a device, kept in files.
 //! * [`mesh`]: tensors sharded over a mesh of devices, and the moves between their layouts.
 //! * [`morphism`]: layouts as morphisms of tuples: standard form, mutual refinement, spans.
 //! * [`reshard`](mod@reshard): tensors on several devices, moved from one sharded layout to
@@ -109,6 +110,8 @@ pub mod bench;
 pub mod between;
 #[cfg(feature = "devices")]
 pub mod gemm;
+#[cfg(feature = "devices")]
+pub mod measured;
 #[cfg(feature = "devices")]
 pub mod reshard;
 #[cfg(feature = "devices")]

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use tilewright::gemm::Tuned;
 use tilewright::kernels::gemm::{Product, ProductTensor, Step};
+use tilewright::measured::Measured;
 
 use super::task::Task;
 use crate::json::Json;
@@ -14,7 +14,7 @@ pub(super) struct Chosen {
     pub(super) task: Task,
     pub(super) product: Product,
     /// How fast the plan was, where it was measured.
-    pub(super) tuned: Option<Tuned>,
+    pub(super) tuned: Option<Measured>,
 }
 
 impl Chosen {
@@ -81,7 +81,7 @@ impl Chosen {
         for line in product.lines() {
             let _ = writeln!(text, "  {line}");
         }
-        if let Some(Tuned { microseconds, candidates, .. }) = &self.tuned {
+        if let Some(Measured { microseconds, candidates, .. }) = &self.tuned {
             let _ = writeln!(
                 text,
                 "  the fastest of {candidates} plans that were measured on this device: {microseconds:.1} us then"

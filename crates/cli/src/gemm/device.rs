@@ -3,7 +3,6 @@
 //! Law: what is printed was measured in this run (`measured.rs`). Without a device nothing is
 //! printed but the plan, where that is asked for.
 
-use tilewright::gemm::TunedPlans;
 use tilewright::gpu::Device;
 use tilewright::kernel::machine::Machine;
 use tilewright::kernels::gemm::Product;
@@ -80,18 +79,22 @@ fn chosen(
     terminal: &mut Terminal,
 ) -> Result<Chosen, Failure> {
     let problem = &task.problem;
-    let tuned = match (device, options.tune) {
+    let refused = |error| Failure::refused(&error);
+    let found = match (device, options.tune) {
         (Some(device), Some(count)) => {
             Some(tune::tuned(device, problem, ends, (count as usize, options.rest), terminal)?)
         }
-        (Some(device), None) if device.machine()? == *machine => TunedPlans::from_environment().find(device, problem),
+        (Some(device), None) if device.machine()? == *machine => {
+            let kept = machine::kept(device, machine, problem, terminal);
+            kept.map(|(plan, tuned)| Ok((Product::planned(problem, &plan, machine)?, tuned)))
+                .transpose()
+                .map_err(refused)?
+        }
         _ => None,
     };
-    let kept =
-        tuned.and_then(|tuned| Product::planned(problem, &tuned.plan, machine).ok().map(|product| (product, tuned)));
-    let (product, tuned) = match kept {
+    let (product, tuned) = match found {
         Some((product, tuned)) => (product, Some(tuned)),
-        None => (Product::new(problem, machine).map_err(|error| Failure::refused(&error))?, None),
+        None => (Product::new(problem, machine).map_err(refused)?, None),
     };
     Ok(Chosen { task, product, tuned })
 }

@@ -10,10 +10,12 @@ use tilewright::gpu::{Argument, Cache, Device, GpuError, ModuleOptions, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::Target;
-use tilewright::kernels::{Place, Planned, relayout};
+use tilewright::kernels::{Computation, Planned};
+use tilewright::measured::{MeasuredPlans, Planning, Ranked, TuneError, tune};
 use tilewright::tensor::npy::Kind;
 
 use crate::kernel::bench::{ROUND, ROUNDS, copied, median, timed};
+use crate::machine;
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
@@ -28,33 +30,56 @@ pub fn element(kind: Kind, size: usize) -> Option<Element> {
     })
 }
 
-/// What is moved where on a GPU.
-pub struct Move {
-    pub from: Place,
-    pub to: Place,
-    pub element: Element,
+/// What is asked of a move on the first GPU.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'m> {
+    /// The machine to plan for; else this GPU.
+    pub machine: Option<&'m Machine>,
+    /// How many plans are measured, where that is asked for.
+    pub tune: Option<u32>,
 }
 
-impl Move {
-    /// The kernel for a machine.
-    pub fn planned(self, machine: &Machine) -> Result<Planned, Failure> {
-        let Move { from, to, element } = self;
-        relayout(machine, from, element, to, element).map_err(|error| Failure::refused(&error))
+/// The kernel of a move: of the plan that is measured now, or was measured before on this device, if
+/// it is planned for this device; else of the one that the planner chooses.
+fn planned(device: &Device, work: &Computation, asked: Asked<'_>, terminal: &mut Terminal) -> Result<Planned, Failure> {
+    let own = device.machine()?;
+    let refused = |error| Failure::refused(&error);
+    if let Some(count) = asked.tune {
+        let plans = MeasuredPlans::from_environment();
+        let (ranking, kept) = tune(device, &plans, work, count as usize).map_err(|error| match error {
+            TuneError::Plan(error) => refused(error),
+            TuneError::Bench(error) => error.into(),
+            error => Failure::Value(format!("the plan is not kept: {error}")),
+        })?;
+        if !terminal.json {
+            for Ranked { plan, seconds, .. } in &ranking {
+                let line = Computation::line(plan);
+                terminal.text(&format!("{:>10.2} us: {line}\n", seconds * 1e6))?;
+            }
+            terminal.text(&format!("{}\n", machine::said_of_kept(&kept)))?;
+        }
+        let fastest = ranking.into_iter().next().map(|own| own.plan);
+        return fastest.ok_or_else(|| Failure::Value("there is no plan to measure".into()));
     }
+    let machine = asked.machine.unwrap_or(&own);
+    let kept = if *machine == own { machine::kept(device, machine, work, terminal) } else { None };
+    kept.map_or_else(|| work.plan(machine).map_err(refused), |(plan, _)| Ok(plan))
 }
 
-/// Moves `source` on the first GPU, by the kernel for a machine, or for this GPU where none is
-/// named; compares what comes out with `wanted`, and says how long it took.
+/// Moves `source` on the first GPU, compares what comes out with `wanted`, and says how long it
+/// took.
 pub fn run(
-    asked: Move,
-    machine: Option<&Machine>,
+    work: &Computation,
+    asked: Asked<'_>,
     source: &[u8],
     wanted: &[u8],
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let device = Device::open(0)?;
-    let element = asked.element;
-    let planned = asked.planned(&machine.map_or_else(|| device.machine(), |machine| Ok(machine.clone()))?)?;
+    let Computation::Relayout { source: element, .. } = work else {
+        return Err(Failure::Value(format!("{} is no move", work.name())));
+    };
+    let planned = planned(&device, work, asked, terminal)?;
     let stream = device.stream()?;
     // Text that is compiled alone is as fast as the compiler makes it.
     let compiled = device.compile(planned.kernel(), &ModuleOptions::default().cache(Cache::none()))?;

@@ -18,7 +18,7 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Statistic::Sum => "sum",
             Statistic::Mean => "mean",

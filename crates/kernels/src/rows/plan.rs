@@ -12,7 +12,7 @@ use tilewright_kernel::ptx::Target;
 use super::{Persistent, RowMatrix, Rows};
 use crate::error::PlanError;
 use crate::fitted::{ROWS, Scale};
-use crate::planned::Planned;
+use crate::planned::{Planned, distinct};
 use crate::rows::RowsTwice;
 use crate::units::{BLOCK_THREADS, LANES, div_up};
 
@@ -55,6 +55,30 @@ impl Work {
             Target::Sm80 | Target::Sm89 => None,
         };
         kernel(together.unwrap_or(alone))
+    }
+
+    /// The kernels of all ways to hold the rows: first that of [`Work::plan`], then the others that
+    /// can be carried out, each plan once.
+    ///
+    /// Errors: as [`Work::plan`].
+    pub(crate) fn candidates(
+        self,
+        machine: &Machine,
+        matrix: RowMatrix,
+        kernel: impl Fn(Way) -> Result<Planned, PlanError>,
+    ) -> Result<Vec<Planned>, PlanError> {
+        let first = self.plan(machine, matrix, &kernel)?;
+        let mut others = vec![self.by_block(machine, matrix)?, Way::ReadTwice(Box::new(RowsTwice::new(matrix)?))];
+        if machine.target == Target::Sm90a {
+            let persistent = match self {
+                Work::Softmax => Persistent::of_softmax(machine, matrix)?,
+                norm => Persistent::new(machine, matrix, norm.beside())?,
+            };
+            others.extend(self.of_few(machine, matrix)?.map(Way::Held));
+            others.extend(persistent.map(Way::Persistent));
+            others.extend(Rows::in_cluster(machine, matrix)?.map(Way::Held));
+        }
+        Ok(distinct(first, others.into_iter().map(kernel)))
     }
 
     /// How many rows of weights and bias there are.

@@ -31,10 +31,33 @@ use parse::{Stop, parse};
 pub const READER: Reader = Reader {
     system: System::CuteCpp,
     signs: &[
-        "cute::", "Layout<", "ComposedLayout<", "Swizzle<", "Tensor<", "TiledCopy<", "TiledMMA<", "Shape<", "Stride<",
-        "Tile<", "GMMA::", "UMMA::", "SM90::", "make_layout(", "make_tensor(", "composition(", "tile_to_shape(",
-        "make_ordered_layout(", "make_identity_layout(", "logical_divide(", "zipped_divide(", "tiled_divide(",
-        "logical_product(", "blocked_product(", "raked_product(", "make_composed_layout(", "Int<",
+        "cute::",
+        "Layout<",
+        "ComposedLayout<",
+        "Swizzle<",
+        "Tensor<",
+        "TiledCopy<",
+        "TiledMMA<",
+        "Shape<",
+        "Stride<",
+        "Tile<",
+        "GMMA::",
+        "UMMA::",
+        "SM90::",
+        "make_layout(",
+        "make_tensor(",
+        "composition(",
+        "tile_to_shape(",
+        "make_ordered_layout(",
+        "make_identity_layout(",
+        "logical_divide(",
+        "zipped_divide(",
+        "tiled_divide(",
+        "logical_product(",
+        "blocked_product(",
+        "raked_product(",
+        "make_composed_layout(",
+        "Int<",
     ],
     read,
 };
@@ -56,7 +79,8 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
         Err(Stop::Deep(end)) => (end, "the type nests too deep"),
     };
     let begun = context.source.get(at..end)?.trim_start_matches("cute::");
-    if !["Layout<", "ComposedLayout<", "Tensor<", "TiledCopy<", "TiledMMA<"].iter().any(|sign| begun.starts_with(sign)) {
+    if !["Layout<", "ComposedLayout<", "Tensor<", "TiledCopy<", "TiledMMA<"].iter().any(|sign| begun.starts_with(sign))
+    {
         return None;
     }
     let error = Refused::damaged(end..end, why).with_help("paste the whole type");
@@ -204,9 +228,10 @@ impl<'a, 'b> Meanings<'a, 'b> {
             ("make_identity_layout", [], Some([shape])) => {
                 plain(format!("make_identity_layout({})", self.source_tuple(shape)?), true)
             }
-            ("make_ordered_layout", [], Some([shape, order])) => {
-                plain(format!("make_ordered_layout({},{})", self.source_tuple(shape)?, self.source_tuple(order)?), false)
-            }
+            ("make_ordered_layout", [], Some([shape, order])) => plain(
+                format!("make_ordered_layout({},{})", self.source_tuple(shape)?, self.source_tuple(order)?),
+                false,
+            ),
             (
                 "composition" | "make_layout" | "tile_to_shape" | "logical_divide" | "zipped_divide" | "tiled_divide"
                 | "flat_divide" | "logical_product" | "zipped_product" | "tiled_product" | "flat_product"
@@ -215,7 +240,9 @@ impl<'a, 'b> Meanings<'a, 'b> {
                 Some(operands),
             ) => self.called(&node.name, operands),
             (name, [kind, ..] | [kind], _) if name.starts_with("Layout_") => self.shared_atom(node, Some(kind)),
-            (name, [], _) if name.starts_with("Layout_") && name.ends_with("_Atom_Bits") => self.shared_atom(node, None),
+            (name, [], _) if name.starts_with("Layout_") && name.ends_with("_Atom_Bits") => {
+                self.shared_atom(node, None)
+            }
             (_, [], None) => {
                 let (node, meanings) = self.defined(node)?;
                 meanings.layout(&node)
@@ -393,7 +420,8 @@ impl<'a, 'b> Meanings<'a, 'b> {
                 Refused::ask(crate::Missing::Width, message)
             })?;
             let made = in_elements(&swizzle, bits, &made.text, span.clone())?;
-            let mut reading = Reading::new(System::CuteCpp, what, value(&made.text, span)?, Unit::Elements { bits: Some(bits) });
+            let mut reading =
+                Reading::new(System::CuteCpp, what, value(&made.text, span)?, Unit::Elements { bits: Some(bits) });
             reading.notes = made.notes;
             reading.notes.push("this holds where the pointer is aligned to what the swizzle moves".to_owned());
             Ok(reading)
@@ -443,10 +471,16 @@ impl<'a, 'b> Meanings<'a, 'b> {
         Some((|| {
             let mma = format!("make_tiled_mma({name},{},{permutation})", made.text);
             let product = value(&mma, span.clone()).map_err(|refused| {
-                Refused::unsupported(span.clone(), format!("the tiled product of {name}: {refused}"), "see `tilewright atoms`")
+                Refused::unsupported(
+                    span.clone(),
+                    format!("the tiled product of {name}: {refused}"),
+                    "see `tilewright atoms`",
+                )
             })?;
             let mut reading = Reading::new(System::CuteCpp, "tiled product", product, Unit::None);
-            for (part, function) in [("LayoutA_TV", "layoutA_TV"), ("LayoutB_TV", "layoutB_TV"), ("LayoutC_TV", "layoutC_TV")] {
+            for (part, function) in
+                [("LayoutA_TV", "layoutA_TV"), ("LayoutB_TV", "layoutB_TV"), ("LayoutC_TV", "layoutC_TV")]
+            {
                 let layout = value(&format!("{function}({mma})"), span.clone())?;
                 reading.parts.push(Part::new(part, layout, Unit::Indices));
             }
@@ -603,10 +637,30 @@ fn path_of(nodes: &[Node]) -> Option<Vec<usize>> {
 fn is_integer_type(name: &str) -> bool {
     matches!(
         name,
-        "int" | "unsigned" | "unsigned int" | "long" | "long int" | "unsigned long" | "long unsigned int" | "long long"
-            | "long long int" | "unsigned long long" | "long long unsigned int" | "short" | "unsigned short" | "size_t"
-            | "int8_t" | "int16_t" | "int32_t" | "int64_t" | "uint8_t" | "uint16_t" | "uint32_t" | "uint64_t"
-            | "ptrdiff_t" | "index_t"
+        "int"
+            | "unsigned"
+            | "unsigned int"
+            | "long"
+            | "long int"
+            | "unsigned long"
+            | "long unsigned int"
+            | "long long"
+            | "long long int"
+            | "unsigned long long"
+            | "long long unsigned int"
+            | "short"
+            | "unsigned short"
+            | "size_t"
+            | "int8_t"
+            | "int16_t"
+            | "int32_t"
+            | "int64_t"
+            | "uint8_t"
+            | "uint16_t"
+            | "uint32_t"
+            | "uint64_t"
+            | "ptrdiff_t"
+            | "index_t"
     )
 }
 

@@ -14,9 +14,21 @@ use crate::tuple::value;
 pub const READER: Reader = Reader {
     system: System::CuteDsl,
     signs: &[
-        "cute.make_", "cute.composition(", "cute.logical_", "cute.zipped_", "cute.tiled_", "cute.blocked_product(",
-        "cute.raked_product(", "cute.tile_to_shape(", "cute.coalesce(", "cute.right_inverse(", "cute.left_inverse(",
-        "make_layout(", "make_ordered_layout(", "make_composed_layout(", "make_identity_layout(",
+        "cute.make_",
+        "cute.composition(",
+        "cute.logical_",
+        "cute.zipped_",
+        "cute.tiled_",
+        "cute.blocked_product(",
+        "cute.raked_product(",
+        "cute.tile_to_shape(",
+        "cute.coalesce(",
+        "cute.right_inverse(",
+        "cute.left_inverse(",
+        "make_layout(",
+        "make_ordered_layout(",
+        "make_composed_layout(",
+        "make_identity_layout(",
     ],
     read,
 };
@@ -66,37 +78,43 @@ fn operand(cursor: &mut Cursor<'_>, depth: usize) -> Option<(String, Kind)> {
         cursor.blanks(false);
         let alone = depth > 1 && matches!(cursor.peek(), Some(b',' | b')'));
         let free = name.starts_with(|c: char| c.is_ascii_alphabetic()) && tilewright_notation::function(name).is_none();
-        return (alone && free && !["None", "True", "False", "o"].contains(&name)).then(|| (name.to_owned(), Kind::Numbers));
+        return (alone && free && !["None", "True", "False", "o"].contains(&name))
+            .then(|| (name.to_owned(), Kind::Numbers));
     }
     let (items, keywords) = arguments(cursor, b')', depth)?;
     let keyword = |name: &str| keywords.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let kinds: Vec<Kind> = items.iter().map(|(_, kind)| *kind).collect();
     let texts: Vec<&str> = items.iter().map(|(text, _)| text.as_str()).collect();
-    let known = |names: &[&str]| keywords.iter().all(|(key, _)| names.contains(&key.as_str()) || key == "loc" || key == "ip");
+    let known =
+        |names: &[&str]| keywords.iter().all(|(key, _)| names.contains(&key.as_str()) || key == "loc" || key == "ip");
     let layout = |text: String| Some((text, Kind::Layout));
     match (name, texts.as_slice(), kinds.as_slice()) {
         ("make_layout", [shape], [Kind::Numbers]) if known(&["stride"]) => match keyword("stride") {
             Some(stride) => layout(format!("{shape}:{stride}")),
             None => layout(format!("col_major({shape})")),
         },
-        ("make_layout", [shape, stride], [Kind::Numbers, Kind::Numbers]) if known(&[]) => layout(format!("{shape}:{stride}")),
+        ("make_layout", [shape, stride], [Kind::Numbers, Kind::Numbers]) if known(&[]) => {
+            layout(format!("{shape}:{stride}"))
+        }
         ("make_ordered_layout", [shape, rest @ ..], [Kind::Numbers, ..]) if known(&["order"]) => {
             let order = keyword("order").or(rest.first().copied())?;
             layout(format!("make_ordered_layout({shape},{order})"))
         }
-        ("make_identity_layout", [shape], [Kind::Numbers]) if known(&[]) => layout(format!("make_identity_layout({shape})")),
+        ("make_identity_layout", [shape], [Kind::Numbers]) if known(&[]) => {
+            layout(format!("make_identity_layout({shape})"))
+        }
         ("make_swizzle", [bits, base, shift], [Kind::Numbers, ..]) if known(&[]) => {
             Some((format!("S<{bits},{base},{shift}>"), Kind::Swizzle))
         }
-        ("make_composed_layout", [outer, offset, inner], [Kind::Swizzle | Kind::Layout, Kind::Numbers, Kind::Layout])
-            if known(&[]) =>
-        {
-            layout(format!("{} o {offset} o ({inner})", wrapped(outer, kinds.first())))
-        }
+        (
+            "make_composed_layout",
+            [outer, offset, inner],
+            [Kind::Swizzle | Kind::Layout, Kind::Numbers, Kind::Layout],
+        ) if known(&[]) => layout(format!("{} o {offset} o ({inner})", wrapped(outer, kinds.first()))),
         (
             "composition" | "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" | "logical_product"
-            | "zipped_product" | "tiled_product" | "flat_product" | "blocked_product" | "raked_product" | "tile_to_shape"
-            | "coalesce" | "right_inverse" | "left_inverse" | "complement",
+            | "zipped_product" | "tiled_product" | "flat_product" | "blocked_product" | "raked_product"
+            | "tile_to_shape" | "coalesce" | "right_inverse" | "left_inverse" | "complement",
             [_, ..],
             [Kind::Layout, ..],
         ) if known(&[]) => layout(format!("{name}({})", texts.join(","))),

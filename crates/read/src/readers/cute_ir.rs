@@ -11,8 +11,8 @@ use tilewright_layout::Swizzle;
 
 use crate::cursor::Cursor;
 use crate::reader::{Context, Found, Reader};
-use crate::reading::{Reading, Unit};
 use crate::readers::cute_print::{circle, layout, swizzle};
+use crate::reading::{Reading, Unit};
 use crate::refused::{Missing, Refused};
 use crate::system::System;
 use crate::tuple::{Tuple, value};
@@ -201,7 +201,11 @@ impl<'a> Pointer<'a> {
     }
 
     /// The swizzle in elements, with its notes.
-    fn of_elements(&self, context: &Context<'_>, span: Range<usize>) -> Result<Option<(Swizzle, i64, Vec<String>)>, Refused> {
+    fn of_elements(
+        &self,
+        context: &Context<'_>,
+        span: Range<usize>,
+    ) -> Result<Option<(Swizzle, i64, Vec<String>)>, Refused> {
         let Some(swizzle) = self.swizzle.filter(|swizzle| !swizzle.is_identity()) else { return Ok(None) };
         let bits = element_bits(self.kind).or(context.options.element_bits).ok_or_else(|| {
             let kind = if self.kind.is_empty() { "the pointer's type" } else { self.kind };
@@ -220,7 +224,12 @@ impl<'a> Pointer<'a> {
 }
 
 /// A tensor in memory: the attributes of its pointer, and a layout as the last part.
-fn memory(context: &Context<'_>, parts: &[Range<usize>], system: System, quotes: bool) -> Option<Result<Reading, Refused>> {
+fn memory(
+    context: &Context<'_>,
+    parts: &[Range<usize>],
+    system: System,
+    quotes: bool,
+) -> Option<Result<Reading, Refused>> {
     let (last, attributes) = parts.split_last()?;
     if quotes && !context.source.get(last.clone())?.starts_with('"') {
         return None;

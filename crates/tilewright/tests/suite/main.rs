@@ -3,6 +3,8 @@
 mod compile_time;
 mod floors;
 #[cfg(feature = "devices")]
+mod measured;
+#[cfg(feature = "devices")]
 mod order;
 #[cfg(feature = "devices")]
 mod reshard;

@@ -66,7 +66,8 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
     if cursor.peek() == Some(b'(') {
         let inside = cursor.bracketed(b'(').ok_or(Stop::Other)?;
         let kind = cursor.source.get(inside.clone()).unwrap_or("").trim();
-        let is_type = !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':' | b' '));
+        let is_type =
+            !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':' | b' '));
         cursor.blanks(false);
         return match cursor.integer() {
             Some(number) if is_type => {

@@ -1,0 +1,350 @@
+//! Measured plans: which plan of a problem was the fastest on a device, kept in files.
+//!
+//! A planner chooses by a model. Where plans were measured, the measurement decides instead:
+//! [`MeasuredPlans::best`] gives the plan that was kept for a problem, and [`tune`] measures the
+//! candidates and keeps the fastest. Everything with several plans takes part, by the trait
+//! [`Planning`]: a GEMM, a [`Computation`] of the library and a [`TileWork`].
+//!
+//! Law: what is found for a problem on a device is what was kept for the same problem on a device
+//! of this name, with this driver and this version of the library; or nothing is found. The plans
+//! of one device are one file (`measured/file.rs`). Processes that keep plans at the same time lose
+//! none of each other's: each takes a lock, reads the file again, adds its own and puts the new
+//! file in the place of the old one when it is complete. A reader takes no lock and sees the old
+//! file or the new one. What is damaged is left out and counted; a file that was not written here
+//! is neither read nor replaced.
+//!
+//! ```
+//! use tilewright::kernel::Element;
+//! use tilewright::kernels::gemm::Problem;
+//! use tilewright::measured::{Card, MeasuredPlans, Ranked, rank};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path();
+//! use tilewright::measured::{Planning, Stopwatch};
+//!
+//! /// A stopwatch that takes wide tiles for fast ones, where a device would run the plans.
+//! #[derive(Default)]
+//! struct ByColumns(Vec<f64>);
+//!
+//! impl Stopwatch<tilewright::kernels::gemm::Plan> for ByColumns {
+//!     type Error = std::convert::Infallible;
+//!
+//!     fn ready(&mut self, plan: &tilewright::kernels::gemm::Plan) -> Result<(), Self::Error> {
+//!         self.0.push(1e-3 / plan.columns as f64);
+//!         Ok(())
+//!     }
+//!
+//!     fn seconds(&mut self, number: usize) -> Result<f64, Self::Error> {
+//!         Ok(self.0[number])
+//!     }
+//! }
+//!
+//! let problem = Problem::new(Element::Bf16, [512, 512, 512])?;
+//! let h200 = "H200".parse()?;
+//! let candidates = Planning::candidates(&problem, &h200)?.into_iter().take(8).collect();
+//! let ranking: Vec<Ranked<_>> = rank(candidates, 5, &mut ByColumns::default())?;
+//!
+//! let plans = MeasuredPlans::in_folder(folder);
+//! let card = Card { name: "NVIDIA H200".into(), driver: 13_000 };
+//! plans.keep(&card, &problem, &ranking)?;
+//! let (plan, _) = plans.best(&card, &h200, &problem)?.expect("it was kept");
+//! assert_eq!(plan, ranking[0].plan);
+//! # Ok(())
+//! # }
+//! ```
+
+mod file;
+mod on_device;
+mod work;
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tilewright_gpu::Device;
+use tilewright_kernel::machine::Machine;
+
+use self::file::Contents;
+pub use self::on_device::{TuneError, computation, tune};
+pub use self::work::{Planning, TileWork};
+use crate::bench::median;
+
+/// The name of the file whose lock a process holds while it keeps plans.
+const LOCK: &str = "lock";
+/// What the names of files end with while they are written.
+const UNFINISHED: &str = ".new";
+
+/// On what plans were measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Card {
+    /// The name of the device, as its driver has it: `NVIDIA H200`.
+    pub name: String,
+    /// The version of CUDA that the driver was made for: 13000 is 13.0.
+    pub driver: i32,
+}
+
+impl Card {
+    /// That of a device.
+    pub fn of(device: &Device) -> Card {
+        Card { name: device.name().to_owned(), driver: device.driver_version() }
+    }
+}
+
+/// How a plan that was measured is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The plan, in one line.
+    pub plan: String,
+    /// The median time of a launch, in microseconds.
+    pub microseconds: f64,
+    /// How many plans were measured in the same run.
+    pub candidates: usize,
+}
+
+/// A plan, and how long it takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranked<P> {
+    /// The plan.
+    pub plan: P,
+    /// Which of the candidates it is, from 0.
+    pub number: usize,
+    /// The median time of a launch, in seconds.
+    pub seconds: f64,
+}
+
+/// What runs plans and times them.
+pub trait Stopwatch<P> {
+    /// Why a plan cannot be measured.
+    type Error;
+
+    /// Makes a plan ready to be timed, and checks that its results are right.
+    ///
+    /// Errors: it cannot be run; a result is wrong.
+    fn ready(&mut self, plan: &P) -> Result<(), Self::Error>;
+
+    /// Seconds of a launch of the plan that was made ready as the one of this number, from 0.
+    ///
+    /// Errors: as [`Stopwatch::ready`].
+    fn seconds(&mut self, number: usize) -> Result<f64, Self::Error>;
+}
+
+/// The plans in the order of their times, the fastest first. All are made ready, then they are
+/// timed in rounds, so many of them, so that the clock of the device is the same for all; the time
+/// of each is the median. Of equally fast ones the earlier candidate is first.
+///
+/// Errors: as the stopwatch.
+pub fn rank<P, S: Stopwatch<P>>(plans: Vec<P>, rounds: usize, stopwatch: &mut S) -> Result<Vec<Ranked<P>>, S::Error> {
+    plans.iter().try_for_each(|plan| stopwatch.ready(plan))?;
+    let mut times: Vec<Vec<f64>> = vec![Vec::new(); plans.len()];
+    for _ in 0..rounds.max(1) {
+        for (number, own) in times.iter_mut().enumerate() {
+            own.push(stopwatch.seconds(number)?);
+        }
+    }
+    let ranked = plans.into_iter().zip(times).enumerate();
+    let mut ranked: Vec<Ranked<P>> =
+        ranked.map(|(number, (plan, times))| Ranked { plan, number, seconds: median(times) }).collect();
+    ranked.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    Ok(ranked)
+}
+
+/// Why measured plans are not read, or not kept.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PlansError {
+    /// There is no folder for plans.
+    NoFolder,
+    /// A file was not written by this version of the library for this card and driver.
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        because: &'static str,
+    },
+    /// A file or a folder cannot be read or written.
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// There is no plan, or no time of it that is a number above 0.
+    NotMeasured,
+    /// A name or a problem has a line end or a tab, which the file has no room for.
+    Text {
+        /// The text.
+        text: String,
+    },
+}
+
+impl fmt::Display for PlansError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlansError::NoFolder => write!(f, "there is no folder for plans: set TILEWRIGHT_CACHE_DIR"),
+            PlansError::Foreign { path, because } => {
+                let path = path.display();
+                write!(f, "{path} is not a file of measured plans for this card: {because}; move it away to keep plans")
+            }
+            PlansError::Io { path, error } => write!(f, "{}: {error}", path.display()),
+            PlansError::NotMeasured => write!(f, "no plan was measured, so there is none to keep"),
+            PlansError::Text { text } => {
+                write!(f, "{text:?} has a tab or a line end, which a file of plans cannot hold")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlansError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            PlansError::Io { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// What was kept, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The file.
+    pub path: PathBuf,
+    /// Whether the plan that is kept now is the fastest of this ranking: not, where one that was
+    /// kept before, and is not among these, was faster.
+    pub is_new: bool,
+    /// How many entries of the file were damaged, and are gone.
+    pub damaged: usize,
+}
+
+/// The plans that were kept, in a folder.
+///
+/// ```
+/// use tilewright::measured::MeasuredPlans;
+///
+/// assert_eq!(MeasuredPlans::none().folder(), None);
+/// assert!(MeasuredPlans::in_folder("/tmp/plans").folder().is_some());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeasuredPlans {
+    folder: Option<PathBuf>,
+}
+
+impl MeasuredPlans {
+    /// No folder: nothing is found, and nothing can be kept.
+    pub fn none() -> MeasuredPlans {
+        MeasuredPlans { folder: None }
+    }
+
+    /// The plans in a folder, which is made when something is kept.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> MeasuredPlans {
+        MeasuredPlans { folder: Some(folder.into()) }
+    }
+
+    /// The plans of the user: in `plans` in `TILEWRIGHT_CACHE_DIR`; else in `tilewright/plans` in
+    /// `XDG_CACHE_HOME`, or in `.cache` in the home directory. None where `TILEWRIGHT_CACHE_DIR` is
+    /// empty, or where there is no home directory either.
+    pub fn from_environment() -> MeasuredPlans {
+        let variable = |name| std::env::var_os(name).map(PathBuf::from);
+        let folder = match variable("TILEWRIGHT_CACHE_DIR") {
+            Some(folder) => Some(folder).filter(|folder| !folder.as_os_str().is_empty()),
+            None => variable("XDG_CACHE_HOME")
+                .filter(|folder| folder.is_absolute())
+                .or_else(|| variable("HOME").filter(|home| home.is_absolute()).map(|home| home.join(".cache")))
+                .map(|caches| caches.join("tilewright")),
+        };
+        MeasuredPlans { folder: folder.map(|folder| folder.join("plans")) }
+    }
+
+    /// Where the files are; none where nothing is kept.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// The file of a card; none where nothing is kept.
+    pub fn path(&self, card: &Card) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join(file::name(card)))
+    }
+
+    /// What was kept for a problem on a card. Damaged entries are as none.
+    ///
+    /// Errors: the file of the card was not written for it ([`PlansError::Foreign`]), or cannot be
+    /// read.
+    pub fn find(&self, card: &Card, work: &impl Planning) -> Result<Option<Measured>, PlansError> {
+        let Some(path) = self.path(card) else { return Ok(None) };
+        Ok(contents(&path, card)?.take(work.kernel(), &work.problem()))
+    }
+
+    /// The plan that was kept for a problem on a card, for a machine; none where there is none, or
+    /// where the library has no such plan for the machine any more.
+    ///
+    /// Errors: as [`MeasuredPlans::find`].
+    pub fn best<W: Planning>(
+        &self,
+        card: &Card,
+        machine: &Machine,
+        work: &W,
+    ) -> Result<Option<(W::Plan, Measured)>, PlansError> {
+        let Some(found) = self.find(card, work)? else { return Ok(None) };
+        Ok(work.read(machine, &found.plan).map(|plan| (plan, found)))
+    }
+
+    /// Keeps the fastest of some plans that were measured for a problem on a card. A plan that was
+    /// kept before stays, where it is faster and was not measured again: so two processes that
+    /// measure different plans keep the faster one, in either order.
+    ///
+    /// Errors: there is no folder, no plan or no time; the file of the card was not written for it;
+    /// a file cannot be written.
+    pub fn keep<W: Planning>(&self, card: &Card, work: &W, ranking: &[Ranked<W::Plan>]) -> Result<Kept, PlansError> {
+        let fastest = ranking.first().filter(|own| own.seconds > 0.0 && own.seconds.is_finite());
+        let fastest = fastest.ok_or(PlansError::NotMeasured)?;
+        let own =
+            Measured { plan: W::line(&fastest.plan), microseconds: fastest.seconds * 1e6, candidates: ranking.len() };
+        let (kernel, problem) = (work.kernel().to_owned(), work.problem());
+        for text in [&card.name, &kernel, &problem, &own.plan] {
+            if text.contains(['\t', '\n', '\r']) {
+                return Err(PlansError::Text { text: text.clone() });
+            }
+        }
+        let (folder, path) = self.folder.as_ref().zip(self.path(card)).ok_or(PlansError::NoFolder)?;
+        let at = |path: &Path| {
+            let path = path.to_owned();
+            move |error| PlansError::Io { path, error }
+        };
+        fs::create_dir_all(folder).map_err(at(folder))?;
+        let lock = folder.join(LOCK);
+        let locked = File::options().create(true).truncate(false).write(true).open(&lock).map_err(at(&lock))?;
+        // The system gives the lock back when the file is closed, also where a process is killed.
+        locked.lock().map_err(at(&lock))?;
+        remove_unfinished(folder);
+        let mut contents = contents(&path, card)?;
+        let before = contents.take(&kernel, &problem);
+        let again = |before: &Measured| ranking.iter().any(|own| W::line(&own.plan) == before.plan);
+        let stays = before.filter(|before| !again(before) && before.microseconds <= own.microseconds);
+        let is_new = stays.is_none();
+        contents.put(kernel, problem, stays.unwrap_or(own));
+        file::write(&path, &contents.text(card)).map_err(at(&path))?;
+        Ok(Kept { path, is_new, damaged: contents.damaged })
+    }
+}
+
+/// What the file of a card has; nothing where there is no file.
+fn contents(path: &Path, card: &Card) -> Result<Contents, PlansError> {
+    match file::read(path) {
+        Ok(text) => Contents::of(&text, card).map_err(|because| PlansError::Foreign { path: path.to_owned(), because }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Contents::default()),
+        Err(error) => Err(PlansError::Io { path: path.to_owned(), error }),
+    }
+}
+
+/// Removes what processes left that were killed while they wrote. Whoever holds the lock is the only
+/// one that writes.
+fn remove_unfinished(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.to_str().is_some_and(|name| name.ends_with(UNFINISHED)) {
+            // Where it cannot be removed it is no harm: no reader takes it for plans.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
