@@ -84,7 +84,7 @@ pub use explanation::explanation;
 pub use family::{Family, Known};
 pub use mma::{MmaAtom, MmaTypes, Operand};
 pub use pattern::word;
-pub use tensor_map::{Dimension, MAX_DIMENSIONS, TensorMap};
+pub use tensor_map::{Dimension, MAX_BOX, MAX_DIMENSIONS, TensorMap};
 pub use terms::{CopyEnd, Major, OperandMode, SwizzleMode};
 pub use thread_value::ThreadValue;
 pub use tiled_copy::{CopyTilers, ThreadCopy, TiledCopy};

@@ -31,8 +31,8 @@ use crate::terms::SwizzleMode;
 
 /// The most dimensions of a tensor map.
 pub const MAX_DIMENSIONS: usize = 5;
-/// The greatest extent of a box.
-const MAX_BOX: i64 = 256;
+/// The greatest extent of a box along a dimension, in elements.
+pub const MAX_BOX: i64 = 256;
 
 /// One dimension of a tensor map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

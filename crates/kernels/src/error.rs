@@ -232,6 +232,7 @@ impl PlanError {
 /// The name in a list of names that a misspelt one stands for, if it is near one. Short names, of
 /// types and machines, are near each other, and mean one only where it has other capitals.
 fn meant<'n>(given: &str, known: &'n str) -> Option<&'n str> {
+    /// Letters of a short name, at most.
     const SHORT: usize = 4;
     let names = || known.split(", ");
     let same = names().find(|name| name.eq_ignore_ascii_case(given));

@@ -37,6 +37,10 @@ impl<'m> Scale<'m> {
     }
 }
 
+/// Bytes of a tensor that stays in the L2 cache of the card that was timed, where it is read or
+/// written again: of reductions and of moves by windows, and of all tensors of a GEMM with inputs.
+pub(crate) const CACHED_BYTES: i64 = 32 << 20;
+
 /// A number times a ratio, rounded down, and at least 1.
 fn scaled(number: i64, own: u64, timed: u64) -> i64 {
     let scaled = i128::from(number) * i128::from(own) / i128::from(timed.max(1));
@@ -205,8 +209,6 @@ pub(crate) struct Reductions {
     pub(crate) few_elements: i64,
     /// Blocks of the card from which on strips are wider than a sector.
     pub(crate) wide_strip_blocks: i64,
-    /// Bytes of a tensor that stays in the L2 cache.
-    pub(crate) cached: i64,
     /// Nanoseconds of a block that reads a strip: to begin, and for ten elements of a result.
     pub(crate) strip_ns: [i64; 2],
     /// Nanoseconds of blocks with shares: to begin, and for a MiB of the tensor.
@@ -234,7 +236,6 @@ pub(crate) const REDUCTIONS: Reductions = Reductions {
     strip_threads: [64, 128],
     few_elements: 8,
     wide_strip_blocks: 64,
-    cached: 32 << 20,
     strip_ns: [950, 6],
     share_ns: [3000, 125],
     combined_bytes: 16 << 10,
@@ -286,7 +287,7 @@ pub(crate) struct Squares {
     pub(crate) few: i64,
     /// The most elements of a tile.
     pub(crate) elements: i64,
-    /// Registers of a thread that iterations squares of two vectors, and of more.
+    /// Registers of a thread that transposes squares of two vectors, and of more.
     pub(crate) thread_registers: [i64; 2],
     /// Up to how many bytes of a tensor small tiles are faster, for elements of one byte and of
     /// two, beside the L2 cache.
@@ -368,8 +369,6 @@ pub(crate) struct WindowTime {
     /// Elements that a thread writes in one iteration, before its code is too long for the
     /// instruction caches.
     pub(crate) code_elements: f64,
-    /// Bytes of a tensor that stays in the L2 cache, as its copy does.
-    pub(crate) cached: i64,
     /// Resident blocks of a multiprocessor that are many.
     pub(crate) many_blocks: f64,
     /// A byte of a line or sector in which a run of the source begins, over the bytes of the run;
@@ -441,7 +440,6 @@ pub(crate) const WINDOWS: Windows = Windows {
         read_back: 0.6,
         thread_registers: 48,
         code_elements: 96.0,
-        cached: 32 << 20,
         many_blocks: 4.0,
         torn_read: 0.012,
         torn_line: 0.0035,

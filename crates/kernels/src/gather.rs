@@ -17,10 +17,7 @@ use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 use crate::error::PlanError;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::units::VECTOR;
-
-/// Threads of a block.
-const THREADS: i64 = 256;
+use crate::units::{MOVE_THREADS, VECTOR};
 
 /// A kernel that picks `picked` rows of a row-major matrix of `rows` rows of `columns` elements, by
 /// numbers of type i32.
@@ -68,7 +65,7 @@ fn by_numbers(
         vector /= 2;
     }
     let across = columns / vector;
-    let limit = i64::from(i32::MAX) - THREADS;
+    let limit = i64::from(i32::MAX) - MOVE_THREADS;
     let total = picked.checked_mul(across).unwrap_or(i64::MAX);
     if total > limit {
         return Err(PlanError::TooLarge { what: "vectors", asked: total, limit });
@@ -86,10 +83,10 @@ fn by_numbers(
         // A scatter leaves rows that it has no number of.
         let role = if scatters { Role::Both } else { Role::Output };
         let y = k.tensor_of(element, "y", &matrix(to), role)?;
-        k.threads(THREADS)?;
-        k.grid(Axis::X, &((total + THREADS - 1) / THREADS).to_string())?;
+        k.threads(MOVE_THREADS)?;
+        k.grid(Axis::X, &((total + MOVE_THREADS - 1) / MOVE_THREADS).to_string())?;
         let overflow = || LayoutError::Overflow { op: "vector" };
-        let first = Stride::times(&k.block_number(Axis::X), &Expr::from(THREADS)).ok_or_else(overflow)?;
+        let first = Stride::times(&k.block_number(Axis::X), &Expr::from(MOVE_THREADS)).ok_or_else(overflow)?;
         let number = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;
         let digits = k.coordinate(&number, &[across, picked])?;
         let at = |row: &Expr| -> Result<Coord<Expr>, LayoutError> {

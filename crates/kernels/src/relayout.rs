@@ -36,7 +36,7 @@ use tilewright_layout::{Coord, LayoutError, Slot, Swizzle, Tree};
 
 use crate::axes::{Axis, common};
 use crate::error::PlanError;
-use crate::fitted::{RELAYOUTS, Scale, WINDOWS};
+use crate::fitted::{CACHED_BYTES, RELAYOUTS, Scale, WINDOWS};
 use crate::meaning::Meaning;
 use crate::planned::{Planned, distinct};
 use crate::units::{VECTOR, block_shared, resident_threads};
@@ -49,7 +49,7 @@ use self::windows::Windows;
 /// The most bytes of a tensor.
 const MAX_BYTES: i64 = 1 << 56;
 /// The most blocks of a grid along its first axis.
-const MAX_BLOCKS: i64 = (1 << 31) - 1;
+const MAX_BLOCKS: i64 = i32::MAX as i64;
 
 /// Both layouts as axes, and the memory that they have.
 #[derive(Debug, Clone)]
@@ -96,7 +96,7 @@ impl Limits {
             blocks: 2 * i64::from(machine.multiprocessors),
             small: scale.by_l2(RELAYOUTS.small),
             cached_squares: RELAYOUTS.squares.cached.map(|bytes| scale.by_l2(bytes)),
-            cached_windows: scale.by_l2(WINDOWS.time.cached),
+            cached_windows: scale.by_l2(CACHED_BYTES),
             tile_bytes: scale.by_shared(WINDOWS.tile_bytes).min(block_shared(machine)),
             two_bytes: WINDOWS.two_bytes.map(|bytes| scale.by_shared(bytes)),
             shared_bytes: scale.by_shared(WINDOWS.time.shared_bytes),

@@ -6,12 +6,17 @@ use tilewright_kernel::program::WARP_LANES;
 
 /// Lanes of a warp.
 pub(crate) const LANES: i64 = WARP_LANES as i64;
-/// The widest access of a thread, in bytes.
+/// Bytes of the widest access of a thread, and of the unit in which TMA counts strides.
 pub(crate) const VECTOR: i64 = 16;
 /// Bytes of a sector: memory moves whole ones.
 pub(crate) const SECTOR: i64 = 32;
 /// The most threads of a block.
 pub(crate) const BLOCK_THREADS: i64 = 1024;
+
+/// Threads of a block of a kernel that moves elements and has no reason for another number.
+pub(crate) const MOVE_THREADS: i64 = 256;
+/// The most blocks of a launch along its second axis, and along its third one.
+pub(crate) const GRID_BLOCKS: i64 = 65_535;
 
 /// A quotient, rounded up.
 pub(crate) fn div_up(number: i64, by: i64) -> i64 {

@@ -32,9 +32,9 @@ pub(crate) struct Fitted {
     pub(crate) parts: f64,
     /// Cycles of each part of a tile beyond [`FEW_PARTS`](super::plan::staging::FEW_PARTS).
     pub(crate) further_part: f64,
-    /// Cycles for each 64 accumulators, and for each row, that split-K writes to the workspace;
-    /// none if such a tile takes as long as any other.
-    pub(crate) split_k_store: Option<[f64; 2]>,
+    /// Cycles for each row of a tile that split-K writes to the workspace, besides
+    /// [`PARTIAL_STORE`]; none if such a tile takes as long as any other.
+    pub(crate) split_k_row: Option<f64>,
     /// How much longer tiles of some areas take than those of 128 x 256.
     pub(crate) areas: Areas,
     /// How much longer tiles take under a ping-pong schedule.
@@ -189,7 +189,7 @@ pub(crate) const BARE: Fitted = Fitted {
     accumulators: 4.2,
     parts: 1.0,
     further_part: 107.0,
-    split_k_store: Some([18.8, 2.0]),
+    split_k_row: Some(2.0),
     areas: Areas { long_alone: true, small: 1.08, small_unaligned: 1.015, largest: 1.009, large: 1.035 },
     ping_pong: PingPong { longer: [0.955, 1.015], handover: 815.0, piece: 740.0 },
     three_stages_in_cluster: 1.0,
@@ -220,7 +220,7 @@ pub(crate) const GENERAL: Fitted = Fitted {
     accumulators: 3.4,
     parts: 1.4,
     further_part: 210.0,
-    split_k_store: None,
+    split_k_row: None,
     areas: Areas { long_alone: false, small: 1.07, small_unaligned: 1.03, largest: 0.985, large: 1.02 },
     ping_pong: PingPong { longer: [1.03, 1.03], handover: 900.0, piece: 900.0 },
     three_stages_in_cluster: 1.08,
@@ -232,8 +232,8 @@ pub(crate) const GENERAL: Fitted = Fitted {
     workspace_bandwidth: 0.5,
 };
 
-/// Cycles for each 64 accumulators of a tile of the tail that split-K writes to the workspace.
-pub(crate) const TAIL_STORE: f64 = 18.8;
+/// Cycles for each 64 accumulators that split-K writes to the workspace.
+pub(crate) const PARTIAL_STORE: f64 = 18.8;
 /// How much longer three warpgroups take than two.
 pub(crate) const THREE_WARPGROUPS: f64 = 1.003;
 /// How much longer a tile takes with two stages than with more.
@@ -246,8 +246,6 @@ pub(crate) const IDLE_SMS: f64 = 0.02;
 pub(crate) const PADDED_ROWS: f64 = 0.01;
 /// Seconds of the second kernel of split-K.
 pub(crate) const SECOND_KERNEL: f64 = 0.9e-6;
-/// Instructions to promote an accumulator: to add it to the total in f32.
-pub(crate) const PROMOTION: f64 = 1.0;
 /// Cycles of the load of a scale by a warpgroup.
 pub(crate) const SCALE_LOAD: f64 = 8.0;
 /// How much of promotion is seen while another warpgroup multiplies.

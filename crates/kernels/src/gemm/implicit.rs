@@ -9,6 +9,7 @@
 //! Two axes along which A has equal strides, one of its rows and one of K, are one dimension of the
 //! tensor map: their coordinates add up. A tensor map has five dimensions.
 
+use tilewright_atoms::{MAX_BOX, MAX_DIMENSIONS};
 use tilewright_kernel::{Build, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Tree};
@@ -18,15 +19,10 @@ use crate::gemm::problem::Problem;
 use crate::gemm::problem::convolution::Images;
 use crate::gemm::problem::matrix::Matrix;
 use crate::product::count;
+use crate::units::VECTOR;
 
-/// Dimensions of a tensor map.
-const DIMENSIONS: usize = 5;
-/// Bytes of which its steps are multiples.
-const UNIT: i64 = 16;
-/// The most elements of a box along a dimension.
-const MAX_BOX: i64 = 256;
 /// How many times as many rows, or steps, as there are may be multiplied; else A is moved before.
-const WASTE: i64 = 2;
+const MAX_WASTE: i64 = 2;
 
 /// The axes of rows and of K, and where A and B lie along them.
 #[derive(Debug, Clone, PartialEq)]
@@ -204,17 +200,17 @@ pub(crate) fn of(problem: &Problem) -> Option<Fold> {
         Some(images) => windows(images, &rows, &columns)?,
     };
     let bytes = i64::from(problem.operand_type().bytes());
-    let whole = |stride: &i64| *stride > 0 && stride * bytes % UNIT == 0;
+    let whole = |stride: &i64| *stride > 0 && stride * bytes % VECTOR == 0;
     let of_b: Vec<i64> = std::iter::once(column).chain(along_b).collect();
     let first = axes.len();
-    let fits = dimensions.len() <= DIMENSIONS
-        && of_b.len() <= DIMENSIONS
+    let fits = dimensions.len() <= MAX_DIMENSIONS
+        && of_b.len() <= MAX_DIMENSIONS
         && dimensions.iter().enumerate().all(|(at, (extent, own))| at == first || *extent == 1 || whole(own))
         && of_b.iter().enumerate().all(|(at, own)| at == 1 || whole(own));
     let fold = Fold { rows: axes, steps, a: dimensions, along, origin, b: of_b };
     // Few boxes would be full, or few steps.
     let ([m, _, k], depth) = (problem.sizes(), problem.k_tile());
-    let few = fold.padded(64) > WASTE * count(m, 64) * 64 || fold.steps(depth) > WASTE * count(k, depth);
+    let few = fold.padded(64) > MAX_WASTE * count(m, 64) * 64 || fold.steps(depth) > MAX_WASTE * count(k, depth);
     (fits && !few).then_some(fold)
 }
 

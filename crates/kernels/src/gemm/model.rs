@@ -9,9 +9,8 @@
 use tilewright_kernel::machine::Machine;
 
 use crate::gemm::fitted::{
-    Areas, BARE, ByteLoads, CACHED, Fitted, GENERAL, IDLE_SMS, LineLoads, Loads, PADDED_ROWS, PROMOTION,
-    PROMOTION_SEEN, Reread, SCALE_LOAD, SECOND_KERNEL, SHORT_WORK, TAIL_STORE, THREE_WARPGROUPS, TWO_STAGES,
-    UNPANELED_PART,
+    Areas, BARE, ByteLoads, CACHED, Fitted, GENERAL, IDLE_SMS, LineLoads, Loads, PADDED_ROWS, PARTIAL_STORE,
+    PROMOTION_SEEN, Reread, SCALE_LOAD, SECOND_KERNEL, SHORT_WORK, THREE_WARPGROUPS, TWO_STAGES, UNPANELED_PART,
 };
 use crate::gemm::implicit;
 use crate::gemm::panel::width;
@@ -120,7 +119,7 @@ impl Timed<'_> {
             return 0.0;
         }
         let waves = count(plan.tail * plan.split_k, plan.blocks) as f64;
-        waves * (self.k_tiles(plan.split_k) * k_tile + fitted.tile + TAIL_STORE * self.accumulators())
+        waves * (self.k_tiles(plan.split_k) * k_tile + fitted.tile + PARTIAL_STORE * self.accumulators())
     }
 
     /// The accumulators of a tile, in units of 64.
@@ -152,8 +151,9 @@ impl Timed<'_> {
         if !problem.is_promoted() {
             return 0.0;
         }
-        // The four partitions of an SM issue an instruction for 32 threads each in a cycle.
-        let issued = PROMOTION * (plan.rows * plan.columns) as f64 / 128.0;
+        // An accumulator is added to the total in f32 by one instruction. The four partitions of an
+        // SM issue one for 32 threads each in a cycle.
+        let issued = (plan.rows * plan.columns) as f64 / 128.0;
         let loads = plan.scale_loads(problem) as f64 * SCALE_LOAD * plan.warpgroups as f64;
         let seen = if plan.warpgroups * plan.blocks_per_sm > 1 { PROMOTION_SEEN } else { 1.0 };
         (issued + loads) * seen
@@ -242,8 +242,8 @@ impl Timed<'_> {
     /// Cycles of a tile in which nothing is multiplied.
     fn epilogue(&self) -> f64 {
         let Timed { plan, problem, machine, fitted } = *self;
-        if let Some([accumulators, row]) = fitted.split_k_store.filter(|_| plan.is_shared()) {
-            return accumulators * self.accumulators() + row * plan.rows as f64;
+        if let Some(row) = fitted.split_k_row.filter(|_| plan.is_shared()) {
+            return PARTIAL_STORE * self.accumulators() + row * plan.rows as f64;
         }
         let parts = plan.parts(problem, machine).0;
         let (longer, each) = match parts {

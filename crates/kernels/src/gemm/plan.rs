@@ -21,10 +21,11 @@ use crate::gemm::implicit;
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::{Contiguous, Matrix};
 use crate::product::count;
+use crate::units::LANES;
 
 /// Warps of a warpgroup, and its threads.
 pub(crate) const WARPS: i64 = 4;
-pub(crate) const WARPGROUP_THREADS: i64 = 32 * WARPS;
+pub(crate) const WARPGROUP_THREADS: i64 = LANES * WARPS;
 /// Rows of a tile that a warpgroup multiplies by one instruction.
 pub(crate) const WARPGROUP_ROWS: i64 = 64;
 /// Bytes of shared memory for mbarriers, and what the alignment of stages may lose.

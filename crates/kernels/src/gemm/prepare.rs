@@ -18,6 +18,7 @@ use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::{Contiguous, Matrix, padded};
 use crate::gemm::step::{Operands, ProductTensor, Step, StepKind};
 use crate::relayout::{Place, relayout};
+use crate::units::{BLOCK_THREADS, GRID_BLOCKS};
 
 /// How the tensors of a problem have to lie beside those of other problems of a list.
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,9 +29,9 @@ pub(crate) struct Alike {
     pub(crate) stored: Option<Contiguous>,
 }
 
-/// The most matrices, and the most elements of a line, that a kernel moves line by line.
-const MAX_MATRICES: i64 = 65_535;
-const MAX_LENGTH: i64 = 65_535 * 1024;
+/// The most elements of a line that a kernel moves line by line: a block has some, and lines have
+/// the second axis of the grid.
+const MAX_LENGTH: i64 = GRID_BLOCKS * BLOCK_THREADS;
 
 /// A matrix as the GEMM kernel has it, and the tensor in which it is.
 type Located = (Matrix, ProductTensor);
@@ -165,8 +166,8 @@ impl Prepared {
         let [rows, columns, matrices] = matrix.extents();
         let count = if matrix.is_batch() { matrices } else { 1 };
         let whole = padded(columns, Element::Bf16);
-        if count > MAX_MATRICES || whole > MAX_LENGTH {
-            let (asked, limit) = if count > MAX_MATRICES { (count, MAX_MATRICES) } else { (whole, MAX_LENGTH) };
+        if count > GRID_BLOCKS || whole > MAX_LENGTH {
+            let (asked, limit) = if count > GRID_BLOCKS { (count, GRID_BLOCKS) } else { (whole, MAX_LENGTH) };
             return Err(PlanError::TooLarge { what: "matrices, or steps along K, of f32", asked, limit });
         }
         let (from, line, step, offset) = match matrix.strides() {
@@ -205,7 +206,7 @@ impl Prepared {
         // Blocks are counted along three axes, of which two are short.
         let count = if matrix.is_batch() { matrices } else { 1 };
         let whole = padded(length, element);
-        if line < 0 || apart < 0 || count > MAX_MATRICES || whole > MAX_LENGTH {
+        if line < 0 || apart < 0 || count > GRID_BLOCKS || whole > MAX_LENGTH {
             return Ok(None);
         }
         let kernel = pack::packed(element, [lines, length, count], [line, apart], matrix.offset())?;

@@ -123,7 +123,7 @@ impl Product {
             let plain = inner.epilogue().is_none() && inner.is_dense();
             let each = if inner.pairs().is_some() { 2 } else { 1 };
             let (kernel, copies) = match plain {
-                true => (split_k::added(&inner, plan.split_k)?, 1),
+                true => (split_k::added(&inner, machine, plan.split_k)?, 1),
                 // A gated pair has two accumulators.
                 false => (split_k::mapped(&inner, machine, plan.split_k)?, plan.split_k as usize * each),
             };

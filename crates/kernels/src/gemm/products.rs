@@ -20,12 +20,11 @@ use crate::gemm::problem::list::Problems;
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::step::{Operands, ProductTensor, Step, StepKind};
 
-/// The most bytes of the arguments of a launch, and those of a tensor and of a tensor map.
+/// The most bytes of the arguments of a launch, and those of a tensor map; a tensor is an address.
 const ARGUMENT_BYTES: i64 = 32_764;
-const TENSOR_BYTES: i64 = 8;
 const MAP_BYTES: i64 = 128;
 /// Problems whose tiles are looked at for a plan: those with most to multiply.
-const LOOKED_AT: usize = 8;
+const PLANNED_PROBLEMS: usize = 8;
 /// The kernels of a list of problems, for their sizes alone: launches take no numbers.
 #[derive(Debug, Clone)]
 pub struct Products {
@@ -99,7 +98,7 @@ impl Ready {
         largest.sort_by_key(|problem| std::cmp::Reverse(problem.operations()));
         largest.dedup_by_key(|problem| problem.mma_sizes());
         let mut tiles: Vec<Tile> = Vec::new();
-        for problem in largest.into_iter().take(LOOKED_AT) {
+        for problem in largest.into_iter().take(PLANNED_PROBLEMS) {
             for (_, plan) in Plan::candidates(problem, machine) {
                 let tile = plan.tile();
                 if !tiles.contains(&tile) {
@@ -185,7 +184,7 @@ impl Products {
         }
         let kernel = mainloop::kernel_of("product_list", &ready.problems, (plan, machine), true)?;
         let program = kernel.program();
-        let bytes = program.tensors().count() as i64 * TENSOR_BYTES + program.maps.len() as i64 * MAP_BYTES;
+        let bytes = program.tensors().count() as i64 * size_of::<u64>() as i64 + program.maps.len() as i64 * MAP_BYTES;
         if bytes > ARGUMENT_BYTES {
             return Err(PlanError::TooLarge { what: "bytes of arguments", asked: bytes, limit: ARGUMENT_BYTES });
         }

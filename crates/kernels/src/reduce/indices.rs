@@ -15,9 +15,7 @@ use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 use crate::error::PlanError;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-
-/// Threads of a block.
-const THREADS: i64 = 256;
+use crate::units::MOVE_THREADS;
 
 /// Which elements of a mode a device has.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -63,7 +61,7 @@ impl Indices {
 ///
 /// Errors: there are more results than a launch takes; elements of this type are only stored.
 pub fn indices_of_greatest(element: Element, results: i64, indices: &Indices) -> Result<Planned, PlanError> {
-    let limit = i64::from(i32::MAX) - THREADS;
+    let limit = i64::from(i32::MAX) - MOVE_THREADS;
     if results > limit {
         return Err(PlanError::TooLarge { what: "results", asked: results, limit });
     }
@@ -74,10 +72,10 @@ pub fn indices_of_greatest(element: Element, results: i64, indices: &Indices) ->
         let greatest = tensor(element, "greatest", Role::Input)?;
         let place = tensor(Element::I32, "place", Role::Input)?;
         let index = tensor(Element::I64, "index", Role::Output)?;
-        k.threads(THREADS)?;
-        k.grid(Axis::X, &((results + THREADS - 1) / THREADS).to_string())?;
+        k.threads(MOVE_THREADS)?;
+        k.grid(Axis::X, &((results + MOVE_THREADS - 1) / MOVE_THREADS).to_string())?;
         let overflow = || LayoutError::Overflow { op: "result" };
-        let first = Stride::times(&k.block_number(Axis::X), &Expr::from(THREADS)).ok_or_else(overflow)?;
+        let first = Stride::times(&k.block_number(Axis::X), &Expr::from(MOVE_THREADS)).ok_or_else(overflow)?;
         let result = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;
         let digits = k.coordinate(&result, &[results, 1])?;
         let at: Coord<Expr> = Tree::flat(digits.into_iter().map(Slot::At))?;

@@ -8,7 +8,7 @@
 use tilewright_kernel::{Build, Flag, KernelError};
 use tilewright_layout::symbolic::Expr;
 
-use super::sum::{plus, times};
+use super::sum::{both, plus, times};
 use crate::units::div_up;
 
 /// Coordinates of some axes, dealt to groups of threads.
@@ -161,7 +161,7 @@ impl Share {
     pub(super) fn inside<'k>(&self, k: &'k Build, turn: &Turn) -> Result<Option<Flag<'k>>, KernelError> {
         let mut inside = None;
         for at in 0..self.axes.len().saturating_sub(1) {
-            inside = super::windows::both(inside, k.unless_less(&turn.at(at)?, &Expr::from(self.extents[at]))?);
+            inside = both(inside, k.unless_less(&turn.at(at)?, &Expr::from(self.extents[at]))?);
         }
         Ok(inside)
     }

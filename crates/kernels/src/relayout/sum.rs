@@ -5,7 +5,7 @@
 //! steps, which is small. So an offset of 64 bits is aligned by arithmetic of 32, and the quotient
 //! is a sum of multiples again, of which the algebra knows the bounds.
 
-use tilewright_kernel::{Build, KernelError};
+use tilewright_kernel::{Build, Flag, KernelError};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{LayoutError, Stride};
 
@@ -22,6 +22,14 @@ pub(super) struct Sum {
 /// The sum of two indices.
 pub(super) fn plus(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
     Ok(Stride::plus(a, b).ok_or(LayoutError::Overflow { op: "offset" })?)
+}
+
+/// Both conditions, of which either may be none.
+pub(super) fn both<'k>(a: Option<Flag<'k>>, b: Option<Flag<'k>>) -> Option<Flag<'k>> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.and(b)),
+        (a, b) => a.or(b),
+    }
 }
 
 /// A multiple of an index.

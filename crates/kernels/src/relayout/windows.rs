@@ -158,14 +158,6 @@ struct Writer<'k, 'a> {
     elements: View<'k>,
 }
 
-/// Both conditions, of which either may be none.
-pub(super) fn both<'k>(a: Option<Flag<'k>>, b: Option<Flag<'k>>) -> Option<Flag<'k>> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.and(b)),
-        (a, b) => a.or(b),
-    }
-}
-
 #[track_caller]
 fn load<'k>(k: &'k Build, view: &View<'k>, condition: Option<Flag<'k>>) -> Result<Fragment<'k>, KernelError> {
     view.load_where(condition.unwrap_or_else(|| k.flag(true)))

@@ -24,12 +24,10 @@ use crate::error::PlanError;
 use crate::fitted::{ROWS, Scale};
 use crate::units::{LANES, VECTOR};
 
-/// Rows for which a block has room.
+/// Rows for which a block has room, and rows whose numbers it has room for.
 const STAGES: i64 = 2;
 /// Numbers that a block gives the others of a row: what a bulk copy moves at least.
 const GIVEN: i64 = BULK_CHUNK_BYTES as i64 / 4;
-/// Rows whose numbers there is room for.
-const ROOM: i64 = 2;
 
 /// Persistent clusters for rows of one length.
 pub(crate) struct Persistent {
@@ -201,9 +199,9 @@ impl Persistent {
             (0..vectors).try_for_each(|run| fetch(&row, &stage, run))?;
             k.commit_async();
         }
-        let layout = format!("({GIVEN},{blocks},{ROOM}):(1,{GIVEN},{})", GIVEN * blocks);
+        let layout = format!("({GIVEN},{blocks},{STAGES}):(1,{GIVEN},{})", GIVEN * blocks);
         let array = k.shared_of(Element::F32, &layout)?;
-        let exchange = Exchange { array, cursor: k.pipeline(ROOM, (warps * blocks) as u32)?.cursor()? };
+        let exchange = Exchange { array, cursor: k.pipeline(STAGES, (warps * blocks) as u32)?.cursor()? };
         scheduler.each(|claim| {
             k.wait_async(STAGES as u32 - 1);
             let stage = k.remainder(claim.iteration(), STAGES)?;

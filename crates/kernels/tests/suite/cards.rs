@@ -166,3 +166,51 @@ fn numbers_of_cards_are_found_as_they_are_written() {
         assert!(found_in(text, &known).is_empty(), "{text}");
     }
 }
+
+/// The lines of a file that give a constant a number, `const NAME: i64 = 8 << 10;`, each with the
+/// comment above the lines of constants that it is one of.
+fn constants(text: &str) -> Vec<(String, String)> {
+    let own = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let (mut comment, mut found) = (String::new(), Vec::new());
+    for line in own.lines().map(str::trim) {
+        let (head, value) = line.split_once(" = ").unwrap_or((line, ""));
+        let words: Vec<&str> = head.split([' ', ':', '(', ')']).filter(|word| !word.is_empty()).collect();
+        let at = words.iter().take(3).position(|word| *word == "const");
+        match (line.strip_prefix("///"), at.and_then(|at| words.get(at + 1))) {
+            (Some(more), _) => comment += more,
+            (None, Some(name))
+                if name.chars().all(|own| own.is_ascii_uppercase() || own.is_ascii_digit() || own == '_') =>
+            {
+                if value.trim_start_matches(['-', '(']).starts_with(|first: char| first.is_ascii_digit()) {
+                    found.push(((*name).to_string(), comment.clone()));
+                }
+            }
+            _ => comment.clear(),
+        }
+    }
+    found
+}
+
+/// Planners have few numbers of their own, and each says what it counts.
+#[test]
+fn numbers_of_planners_are_few_and_say_what_they_count() {
+    let mut files = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
+    let mut all = 0;
+    for file in files {
+        for (name, comment) in constants(&fs::read_to_string(&file).unwrap()) {
+            all += 1;
+            assert!(!comment.trim().is_empty(), "{}: {name} has no comment", file.display());
+        }
+    }
+    assert!((60..=80).contains(&all), "{all} numeric constants");
+}
+
+#[test]
+fn constants_are_found_as_they_are_written() {
+    let text = "/// Bytes.\npub(crate) const A: i64 = 8 << 10;\nconst B: f64 = -1.5;\n\nconst C: i64 = A * 2;\n\
+                const D: i64 = (1 << 31) - 1;\n#[cfg(test)]\nmod tests {\nconst E: i64 = 1;";
+    let found = constants(text);
+    let found: Vec<(&str, &str)> = found.iter().map(|(name, comment)| (&**name, &**comment)).collect();
+    assert_eq!(found, [("A", " Bytes."), ("B", " Bytes."), ("D", "")]);
+}

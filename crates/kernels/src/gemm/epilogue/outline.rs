@@ -5,6 +5,7 @@ use tilewright_kernel::machine::Machine;
 use tilewright_kernel::{Element, Meeting, Pipeline, View};
 
 use crate::error::PlanError;
+use crate::fitted::CACHED_BYTES;
 use crate::gemm::epilogue::cut::{Cut, Rest};
 use crate::gemm::epilogue::inputs::{self, Fetch, Input};
 use crate::gemm::epilogue::reductions::Taker;
@@ -15,10 +16,7 @@ use crate::gemm::problem::{Fused, Problem};
 
 /// The most problems of a list with an input that is not prefetched: each is read by instructions
 /// of its own.
-const MOST_READ: i64 = 8;
-
-/// Bytes of tensors that stay in L2 together, about.
-const CACHED: i64 = 32 << 20;
+const MAX_READ_INPUTS: i64 = 8;
 
 /// How the accumulators of a tile become elements of D.
 pub(crate) struct Epilogue {
@@ -168,7 +166,7 @@ impl Epilogue {
             batch: problem.batch(),
             store,
             spread,
-            once: problems.iter().map(Problem::bytes).fold(0, i64::saturating_add) > CACHED,
+            once: problems.iter().map(Problem::bytes).fold(0, i64::saturating_add) > CACHED_BYTES,
             panels,
             rest,
             fused: functions,
@@ -224,9 +222,9 @@ fn fetches(
     };
     let fetches: Vec<Option<Fetch>> = functions.iter().zip(problems).map(fetched).reduce(common).unwrap_or_default();
     let inputs = functions.first().map_or(0, |fused| fused.inputs.len());
-    if problems.len() as i64 > MOST_READ && fetches.iter().flatten().count() < inputs {
+    if problems.len() as i64 > MAX_READ_INPUTS && fetches.iter().flatten().count() < inputs {
         let what = "problems of a list, of which inputs do not come ahead of the sums";
-        return Err(PlanError::TooLarge { what, asked: problems.len() as i64, limit: MOST_READ });
+        return Err(PlanError::TooLarge { what, asked: problems.len() as i64, limit: MAX_READ_INPUTS });
     }
     Ok(fetches)
 }

@@ -17,25 +17,22 @@ use crate::gemm::problem::Problem;
 use crate::gemm::schedule::grid::Grid;
 use crate::map::{Placed, map_at};
 use crate::product::tile_at;
-
-/// Threads of a block.
-const THREADS: i64 = 256;
-/// Blocks that a device runs at once, about.
-const BLOCKS: i64 = 264;
+use crate::units::MOVE_THREADS;
 
 /// The kernel that adds the accumulators of so many blocks: `sums`, `(E,S):(1,E)`, into `d`, `E:1`.
-pub(crate) fn added(problem: &Problem, split_k: i64) -> Result<Kernel, PlanError> {
+pub(crate) fn added(problem: &Problem, machine: &Machine, split_k: i64) -> Result<Kernel, PlanError> {
     let [m, n, _] = problem.sizes();
     let elements = m.saturating_mul(n).saturating_mul(problem.batch());
-    // As wide as leaves enough blocks to read at full speed.
-    let width = [8, 4, 2].into_iter().find(|width| elements >= width * THREADS * BLOCKS && elements % width == 0);
+    // As wide as leaves each multiprocessor two blocks to read at full speed.
+    let blocks = 2 * i64::from(machine.multiprocessors);
+    let width = [8, 4, 2].into_iter().find(|width| elements >= width * MOVE_THREADS * blocks && elements % width == 0);
     let width = width.unwrap_or(1);
-    let tile = THREADS * width;
-    let held = Distribution::new(&tile.to_string(), &format!("({THREADS},{width}):({width},1)"))?;
+    let tile = MOVE_THREADS * width;
+    let held = Distribution::new(&tile.to_string(), &format!("({MOVE_THREADS},{width}):({width},1)"))?;
     let kernel = Kernel::build("product_sums", |k| {
         let sums = k.input::<f32>("sums", &format!("({elements},{split_k}):(1,{elements})"))?;
         let d = k.tensor_of(problem.result_type(), "d", &format!("{elements}:1"), Role::Output)?;
-        k.threads(THREADS)?;
+        k.threads(MOVE_THREADS)?;
         k.wait_launches();
         k.launch_next();
         let of = |split: i64| {

@@ -19,7 +19,7 @@ use crate::product::count;
 const MOST: i64 = 4096;
 
 /// Bytes that barriers take at most.
-const MOST_BARRIER_BYTES: i64 = 512;
+const MAX_BARRIER_BYTES: i64 = 512;
 
 impl Plan {
     /// Why it cannot be carried out, if so.
@@ -155,7 +155,7 @@ impl Plan {
             return Some("fewer than two stages fit into shared memory");
         }
         let bytes = self.stages.min(MAX_STAGES + 1) * self.stage_bytes()
-            + MOST_BARRIER_BYTES
+            + MAX_BARRIER_BYTES
             + self.staged_bytes(problem, machine);
         (self.stages > MAX_STAGES || bytes > i64::from(machine.multiprocessor.block_shared_bytes))
             .then_some("the stages and the epilogue tile do not fit into shared memory")

@@ -11,11 +11,7 @@ use crate::gemm::index::{overflow, plus, times};
 use crate::gemm::problem::convolution::Images;
 use crate::gemm::problem::matrix::unit;
 use crate::product::count;
-
-/// Threads of a block that writes borders.
-const THREADS: i64 = 256;
-/// The most rows of images, and images, that the blocks of a launch count along an axis.
-const MOST: i64 = 65_535;
+use crate::units::{GRID_BLOCKS, MOVE_THREADS};
 
 impl Images {
     /// The kernel that copies images with contiguous channels, with their borders.
@@ -23,9 +19,10 @@ impl Images {
         let ([channels, columns, rows, images], element) = (self.extents(), self.matrix().element());
         let [_, column, row, image] = self.strides();
         let (whole, [_, pixel, line, apart]) = (self.whole(), self.virtual_strides());
-        let beyond = [("rows of images", whole[1]), ("images", images)].into_iter().find(|(_, count)| *count > MOST);
+        let beyond =
+            [("rows of images", whole[1]), ("images", images)].into_iter().find(|(_, count)| *count > GRID_BLOCKS);
         if let Some((what, asked)) = beyond {
-            return Err(PlanError::TooLarge { what, asked, limit: MOST });
+            return Err(PlanError::TooLarge { what, asked, limit: GRID_BLOCKS });
         }
         // As many channels at once as all steps are multiples of, up to 16 bytes.
         let steps = [channels, column, row, image, self.matrix().offset()];
@@ -41,15 +38,15 @@ impl Images {
         let kernel = Kernel::build("image_borders", |k| {
             let from = k.tensor_of(element, "from", &from, Role::Input)?;
             let to = k.tensor_of(element, "to", &to, Role::Output)?;
-            k.threads(THREADS)?;
-            for (axis, blocks) in Axis::ALL.into_iter().zip([count(chunks, THREADS), whole[1], images]) {
+            k.threads(MOVE_THREADS)?;
+            for (axis, blocks) in Axis::ALL.into_iter().zip([count(chunks, MOVE_THREADS), whole[1], images]) {
                 k.grid(axis, &blocks.to_string())?;
             }
             k.wait_launches();
             k.launch_next();
             let [part, y, number] = Axis::ALL.map(|axis| k.block_number(axis));
-            let chunk = plus(&times(&part, &Expr::from(THREADS))?, &k.thread()?)?;
-            let digits = k.coordinate(&chunk, &[all, whole[0] + THREADS])?;
+            let chunk = plus(&times(&part, &Expr::from(MOVE_THREADS))?, &k.thread()?)?;
+            let digits = k.coordinate(&chunk, &[all, whole[0] + MOVE_THREADS])?;
             let [channel, x] = &digits[..] else { return Err(overflow()) };
             // Of what lies outside the last element is read, and not used.
             let mut inside = k.flag(true);

@@ -12,12 +12,12 @@ use tilewright_layout::{Slot, Tree};
 use crate::error::PlanError;
 use crate::gemm::problem::LINE_BYTES;
 use crate::gemm::problem::matrix::{padded, unit};
+use crate::units::MOVE_THREADS;
 
-/// Threads of a block that moves, and of one that splits.
-const THREADS: i64 = 512;
-const SPLITTERS: i64 = 256;
-/// Elements of a thread, about.
-const HELD: i64 = 16;
+/// Threads of a block that moves lines.
+const LINE_THREADS: i64 = 512;
+/// Elements of a thread that moves lines, about.
+const THREAD_ELEMENTS: i64 = 16;
 
 /// The steps between lines of so many elements that begin at lines of the cache, where that is not
 /// much more memory.
@@ -45,17 +45,17 @@ pub(crate) fn packed(
     let (whole, apart) = (padded(length, element), spaced(length, element));
     let side = side(element, &[line, step, offset]);
     // As many elements of a thread as a line needs, and no more than are quickly under way.
-    let tiles = (whole + THREADS * HELD - 1) / (THREADS * HELD);
-    let turns = (whole + tiles * THREADS * side - 1) / (tiles * THREADS * side);
-    let tile = THREADS * side * turns;
-    let held = format!("({THREADS},({side},{turns})):({side},(1,{}))", THREADS * side);
+    let tiles = (whole + LINE_THREADS * THREAD_ELEMENTS - 1) / (LINE_THREADS * THREAD_ELEMENTS);
+    let turns = (whole + tiles * LINE_THREADS * side - 1) / (tiles * LINE_THREADS * side);
+    let tile = LINE_THREADS * side * turns;
+    let held = format!("({LINE_THREADS},({side},{turns})):({side},(1,{}))", LINE_THREADS * side);
     let held = Distribution::new(&tile.to_string(), &held)?;
     let from = format!("S<0,0,0> o {offset} o ({lines},{length},{matrices}):({line},1,{step})");
     let to = format!("({lines},{whole},{matrices}):({apart},1,{})", lines.saturating_mul(apart));
     let kernel = Kernel::build("pack_lines", |k| {
         let from = k.tensor_of(element, "from", &from, Role::Input)?;
         let to = k.tensor_of(element, "to", &to, Role::Output)?;
-        k.threads(THREADS)?;
+        k.threads(LINE_THREADS)?;
         k.grid(Axis::X, &lines.to_string())?;
         k.grid(Axis::Z, &matrices.to_string())?;
         k.wait_launches();
@@ -82,14 +82,14 @@ pub(crate) fn split(
     parts: [usize; 6],
 ) -> Result<Kernel, PlanError> {
     let (unit, whole) = (unit(Element::Bf16), padded(length, Element::Bf16));
-    let (tile, all) = (SPLITTERS * unit, whole * parts.len() as i64);
-    let held = Distribution::new(&tile.to_string(), &format!("({SPLITTERS},{unit}):({unit},1)"))?;
+    let (tile, all) = (MOVE_THREADS * unit, whole * parts.len() as i64);
+    let held = Distribution::new(&tile.to_string(), &format!("({MOVE_THREADS},{unit}):({unit},1)"))?;
     let from = format!("S<0,0,0> o {offset} o ({lines},{length},{matrices}):({line},1,{step})");
     let to = format!("({lines},{whole},{},{matrices}):({all},1,{whole},{})", parts.len(), lines.saturating_mul(all));
     let kernel = Kernel::build("split_lines", |k| {
         let from = k.tensor_of(Element::F32, "from", &from, Role::Input)?;
         let to = k.tensor_of(Element::Bf16, "to", &to, Role::Output)?;
-        k.threads(SPLITTERS)?;
+        k.threads(MOVE_THREADS)?;
         k.grid(Axis::X, &lines.to_string())?;
         k.grid(Axis::Y, &((whole + tile - 1) / tile).to_string())?;
         k.grid(Axis::Z, &matrices.to_string())?;

@@ -6,7 +6,7 @@ use crate::error::PlanError;
 use crate::gemm::problem::Problem;
 
 /// The most problems of a list.
-const MOST: i64 = 64;
+const MAX_PROBLEMS: i64 = 64;
 
 /// Problems of any sizes that are multiplied in one launch.
 ///
@@ -39,8 +39,8 @@ impl Problems {
         let Some(first) = problems.first() else {
             return Err(PlanError::Size { name: "of the list".to_string(), given: count });
         };
-        if count > MOST {
-            return Err(PlanError::TooLarge { what: "problems", asked: count, limit: MOST });
+        if count > MAX_PROBLEMS {
+            return Err(PlanError::TooLarge { what: "problems", asked: count, limit: MAX_PROBLEMS });
         }
         for (number, problem) in problems.iter().enumerate() {
             for (is, what) in [

@@ -12,9 +12,7 @@ use tilewright_kernel::Element;
 use tilewright_layout::{Layout, LayoutError};
 
 use crate::error::PlanError;
-
-/// Bytes of which strides of TMA are multiples.
-const UNIT: i64 = 16;
+use crate::units::VECTOR;
 
 /// A matrix in a tensor, or a batch of them: the type of its elements, and where they lie.
 ///
@@ -175,7 +173,7 @@ impl Matrix {
     /// Rows, columns and matrices as a kernel declares them: of whole rows all columns.
     pub(crate) fn declared_extents(&self) -> [i64; 3] {
         let [rows, columns, matrices] = self.extents;
-        let unit = UNIT / i64::from(self.element.bytes());
+        let unit = VECTOR / i64::from(self.element.bytes());
         [rows, if self.whole_rows { (columns + unit - 1) / unit * unit } else { columns }, matrices]
     }
 
@@ -204,7 +202,7 @@ impl Matrix {
     pub(crate) fn declared_strides(&self) -> Option<[i64; 3]> {
         let mut strides = self.strides?;
         let [rows, columns, _] = self.extents;
-        let unit = UNIT / i64::from(self.element.bytes());
+        let unit = VECTOR / i64::from(self.element.bytes());
         let whole = |extent: i64| (extent + unit - 1) / unit * unit;
         match self.bulk() {
             Ok(Contiguous::Columns) => {
@@ -232,7 +230,7 @@ impl Matrix {
         if self.offset != 0 {
             return Err("it begins inside of its tensor");
         }
-        let step = |stride: i64| stride > 0 && stride * bytes % UNIT == 0;
+        let step = |stride: i64| stride > 0 && stride * bytes % VECTOR == 0;
         let [height, width, count] = self.extents;
         // A mode of one element has any step.
         let contiguous = if columns == 1 || width == 1 && rows != 1 {
@@ -260,7 +258,7 @@ impl Matrix {
         let contiguous = self.bulk()?;
         let [rows, columns, _] = self.declared_extents();
         let line = if contiguous == Contiguous::Columns { columns } else { rows };
-        match line * i64::from(self.element.bytes()) % UNIT {
+        match line * i64::from(self.element.bytes()) % VECTOR {
             0 => Ok(contiguous),
             _ => Err("its lines end inside a chunk of 16 bytes, which bulk stores write whole"),
         }

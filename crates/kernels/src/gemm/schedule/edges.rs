@@ -17,7 +17,7 @@ use crate::gemm::schedule::unit::Unit;
 use crate::product::count;
 
 /// Lines outside from which on a tail is loaded alone.
-const LEAST: i64 = 16;
+const TAIL_LINES: i64 = 16;
 
 /// The tails of a problem's tiles.
 pub(crate) struct Edges {
@@ -50,7 +50,7 @@ impl Edges {
         let tail = |side: usize, extent: i64, tile: i64| {
             let (tiles, parts) = (count(extent, tile), parts(side));
             let lines = count(extent - (tiles - 1) * tile, 8 * parts) * 8;
-            (matches!(lies[side], Contiguous::Columns) && lines * parts + LEAST <= tile).then_some((tiles, lines))
+            (matches!(lies[side], Contiguous::Columns) && lines * parts + TAIL_LINES <= tile).then_some((tiles, lines))
         };
         // A last column of its own kind is none of theirs.
         let others = side_by_side && plan.ends_above(problem);

@@ -18,13 +18,11 @@ use tilewright_layout::{Slot, Tree};
 
 use crate::error::PlanError;
 use crate::gemm::index::{overflow, plus, times};
-use crate::gemm::plan::Plan;
+use crate::gemm::plan::{Plan, WARPGROUP_THREADS};
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::unit::{Place, Rows, Unit};
 use crate::product::count;
 
-/// Threads of a block of the kernel that writes the table.
-const THREADS: i64 = 128;
 /// Numbers of an entry of the table: the first row of a tile, where its group ends, the number of
 /// the group, and how many tiles there are.
 const NUMBERS: i64 = 4;
@@ -66,12 +64,12 @@ pub(crate) fn table(problem: &Problem, plan: &Plan) -> Result<Kernel, PlanError>
     let kernel = Kernel::build("product_tiles", |k| {
         let ends = k.input::<i32>("ends", &format!("{groups}:1"))?;
         let table = k.tensor_of(Element::I32, "tiles", &entries(tiles), Role::Output)?;
-        k.threads(THREADS)?;
+        k.threads(WARPGROUP_THREADS)?;
         k.wait_launches();
         k.launch_next();
         let block = k.block("(x,0)")?;
-        let entry = table.local_tile(&format!("({THREADS},{NUMBERS})"), block)?.thread_part()?;
-        let tile = plus(&times(&k.block_number(Axis::X), &THREADS.into())?, &k.thread()?)?;
+        let entry = table.local_tile(&format!("({WARPGROUP_THREADS},{NUMBERS})"), block)?.thread_part()?;
+        let tile = plus(&times(&k.block_number(Axis::X), &WARPGROUP_THREADS.into())?, &k.thread()?)?;
         let tile = k.index(&tile)?;
         // Tiles and rows of the groups before; then the first row of this tile, where its group
         // ends, and which it is.

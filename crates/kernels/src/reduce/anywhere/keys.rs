@@ -69,11 +69,11 @@ impl Walk {
     }
 }
 
-/// Words of 32 bits.
-const SIGN: f64 = 0x8000_0000_u32 as f64;
-const HIGH: f64 = 0xffff_0000_u32 as f64;
-const LOW: f64 = 0xffff_u32 as f64;
+/// Words of 32 bits: all bits, the highest one, those of a chunk, and the others.
 const ALL: f64 = u32::MAX as f64;
+const SIGN: f64 = i32::MIN.unsigned_abs() as f64;
+const LOW: f64 = (CHUNKS - 1) as f64;
+const HIGH: f64 = ALL - LOW;
 
 /// The highest bit at all places.
 fn sign_of(bits: Num<'_>) -> Num<'_> {

@@ -5,7 +5,7 @@
 
 use tilewright_kernel::machine::Machine;
 
-use crate::fitted::{REDUCTIONS, Scale};
+use crate::fitted::{CACHED_BYTES, REDUCTIONS, Scale};
 use crate::units::{LANES, SECTOR, VECTOR, div_up, power_from};
 
 /// What of a problem decides.
@@ -60,7 +60,7 @@ impl Work {
     /// fastest.
     fn strip(&self, machine: &Machine) -> Option<(i64, i64)> {
         let (scale, [few_threads, threads]) = (Scale::of(machine), REDUCTIONS.strip_threads);
-        let cached = scale.by_l2(REDUCTIONS.cached);
+        let cached = scale.by_l2(CACHED_BYTES);
         if self.narrow || self.vector != VECTOR || !whole_strips_are_faster(self.turns, self.bytes, cached) {
             return None;
         }
@@ -91,7 +91,7 @@ impl Work {
             }
             // Results that lie side by side are looked for again at the end of each share.
             None if self.sought && !self.narrow => (most_threads, widest, busy),
-            None if self.inner && self.bytes <= scale.by_l2(REDUCTIONS.cached) => (most_threads / 2, widest, busy),
+            None if self.inner && self.bytes <= scale.by_l2(CACHED_BYTES) => (most_threads / 2, widest, busy),
             None => (most_threads, widest, scale.by_multiprocessors(REDUCTIONS.shared_blocks)),
         };
         let (along, blocks) = (along(threads, strip), blocks(threads, strip));

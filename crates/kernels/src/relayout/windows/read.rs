@@ -7,8 +7,8 @@ use tilewright_kernel::{Element, Flag, Fragment, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 
 use super::super::share::Turn;
-use super::super::sum::{Sum, plus, times};
-use super::{Writer, both, load, store};
+use super::super::sum::{Sum, both, plus, times};
+use super::{Writer, load, store};
 use crate::fitted::WINDOWS;
 use crate::units::div_up;
 

@@ -9,8 +9,8 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
 use super::super::share::Turn;
-use super::super::sum::{Sum, plus, times};
-use super::{Writer, both, load, store};
+use super::super::sum::{Sum, both, plus, times};
+use super::{Writer, load, store};
 use crate::fitted::WINDOWS;
 use crate::units::div_up;
 

@@ -9,7 +9,7 @@
 use tilewright_kernel::machine::Multiprocessor;
 
 use super::super::EXCHANGE_BYTES;
-use super::{ROOM, STAGES};
+use super::STAGES;
 use crate::fitted::{PersistentRows, ROWS};
 use crate::units::{LANES, VECTOR, div_up};
 
@@ -70,7 +70,7 @@ impl Shape {
         let registers = i64::from(own.registers) / threads / 8 * 8;
         let wanted = kept * vectors + FITTED.other_registers + if left == 0 { 0 } else { FITTED.ragged_registers };
         let places = STAGES * warps * LANES * vectors * VECTOR;
-        let shared = places + ROOM * blocks * VECTOR + EXCHANGE_BYTES + i64::from(own.reserved_bytes);
+        let shared = places + STAGES * blocks * VECTOR + EXCHANGE_BYTES + i64::from(own.reserved_bytes);
         let enough = match (blocks, left) {
             (..=4, _) => resident * count >= FITTED.vectors_of_few * blocks * LANES,
             (_, 0) => self.at_once() >= FITTED.vectors_of_more,

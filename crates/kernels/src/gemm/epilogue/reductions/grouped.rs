@@ -13,14 +13,12 @@ use tilewright_layout::{Slot, Tree};
 use crate::error::PlanError;
 use crate::gemm::epilogue::reductions::Parts;
 use crate::gemm::index::overflow;
+use crate::gemm::plan::WARPGROUP_THREADS;
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::reductions::{ByProduct, Each};
 use crate::gemm::schedule::grouped::number;
 use crate::product::count;
 use crate::reduce::Statistic;
-
-/// Threads of a block, each for a row or a column.
-const THREADS: i64 = 128;
 
 /// The kernel that makes a reduction of what tiles of so many rows have left, each `each` numbers
 /// of a column: from these and where the groups end.
@@ -57,7 +55,7 @@ fn of_rows(by: &ByProduct, problem: &Problem, parts: &Parts) -> Result<Kernel, P
         let left = k.input::<f32>("left", &format!("({elements},{tiles}):(1,{elements})"))?;
         let ends = k.input::<i32>("ends", &format!("{groups}:1"))?;
         let kept = k.tensor_of(Element::F32, "kept", &format!("{elements}:1"), Role::Both)?;
-        k.threads(THREADS)?;
+        k.threads(WARPGROUP_THREADS)?;
         k.wait_launches();
         k.launch_next();
         let last = k.register(Element::I32, "1")?;
@@ -70,10 +68,10 @@ fn of_rows(by: &ByProduct, problem: &Problem, parts: &Parts) -> Result<Kernel, P
         let held = neutral(k, by)?;
         k.range(tiles, |tile| {
             let own = left.slice(Tree::flat([Slot::All, Slot::At(tile)])?)?;
-            let own = own.local_tile(&THREADS.to_string(), k.block("x")?)?.thread_part()?;
+            let own = own.local_tile(&WARPGROUP_THREADS.to_string(), k.block("x")?)?.thread_part()?;
             combine(by, &held, own.load_predicated()?.numbers()?[0])
         })?;
-        let to = kept.ending_at(0, &end)?.local_tile(&THREADS.to_string(), k.block("x")?)?;
+        let to = kept.ending_at(0, &end)?.local_tile(&WARPGROUP_THREADS.to_string(), k.block("x")?)?;
         to.thread_part()?.store_predicated(&held)
     })?;
     Ok(kernel)
@@ -86,8 +84,8 @@ fn of_columns(by: &ByProduct, problem: &Problem, parts: &Parts, [own, each]: [i6
         let left = k.input::<f32>("left", &format!("({elements},{tiles}):(1,{elements})"))?;
         let ends = k.input::<i32>("ends", &format!("{groups}:1"))?;
         let kept = k.output::<f32>("kept", &format!("({elements},{groups}):(1,{elements})"))?;
-        k.threads(THREADS)?;
-        k.grid(Axis::X, &count(elements, THREADS).to_string())?;
+        k.threads(WARPGROUP_THREADS)?;
+        k.grid(Axis::X, &count(elements, WARPGROUP_THREADS).to_string())?;
         k.grid(Axis::Y, &groups.to_string())?;
         k.wait_launches();
         k.launch_next();
@@ -109,11 +107,11 @@ fn of_columns(by: &ByProduct, problem: &Problem, parts: &Parts, [own, each]: [i6
         k.range(k.index_up_to(many * number(k, each), tiles)?, |at| {
             let tile = k.index_up_to(start * number(k, each) + k.index(&at)?, tiles - 1)?;
             let own = left.slice(Tree::flat([Slot::All, Slot::At(tile)])?)?;
-            let own = own.local_tile(&THREADS.to_string(), k.block("x")?)?.thread_part()?;
+            let own = own.local_tile(&WARPGROUP_THREADS.to_string(), k.block("x")?)?.thread_part()?;
             combine(by, &held, own.load_predicated()?.numbers()?[0])
         })?;
         let to = kept.slice(Tree::flat([Slot::All, Slot::At(group)])?)?;
-        to.local_tile(&THREADS.to_string(), k.block("x")?)?.thread_part()?.store_predicated(&held)
+        to.local_tile(&WARPGROUP_THREADS.to_string(), k.block("x")?)?.thread_part()?.store_predicated(&held)
     })?;
     Ok(kernel)
 }
