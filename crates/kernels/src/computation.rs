@@ -10,11 +10,8 @@ use tilewright_kernel::machine::Machine;
 use tilewright_layout::Layout;
 
 use crate::error::PlanError;
-use crate::norm::Norm;
 use crate::planned::Planned;
-use crate::reduce::Statistic;
-use crate::relayout::Place;
-use crate::rows::RowMatrix;
+use crate::terms::{Norm, Place, RowMatrix, Statistic};
 use crate::{norm, reduce, relayout, softmax};
 
 /// A computation of the library whose plan depends on the machine. A GEMM is a

@@ -15,8 +15,8 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
-use crate::meaning::Meaning;
 use crate::planned::Planned;
+use crate::terms::Meaning;
 use crate::units::{MOVE_THREADS, VECTOR};
 
 /// A kernel that picks `picked` rows of a row-major matrix of `rows` rows of `columns` elements, by

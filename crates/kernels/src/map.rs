@@ -19,8 +19,8 @@ use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 use crate::error::PlanError;
 use crate::expression::Expression;
 use crate::fitted::{MAPS, Scale};
-use crate::meaning::Meaning;
 use crate::planned::Planned;
+use crate::terms::Meaning;
 use crate::units::VECTOR;
 
 /// An axis of all tensors: its extent, and from one element to the next in each, the output first.

@@ -5,7 +5,7 @@ use std::fmt;
 use tilewright_kernel::Kernel;
 
 use crate::error::PlanError;
-use crate::meaning::Meaning;
+use crate::terms::Meaning;
 
 /// A kernel, and what was chosen for it.
 ///

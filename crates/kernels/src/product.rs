@@ -22,8 +22,8 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Stride, Tiler, Tree};
 
 use crate::error::PlanError;
-use crate::meaning::Meaning;
 use crate::planned::Planned;
+use crate::terms::Meaning;
 use crate::units::block_shared;
 
 /// Steps along K of one matrix instruction.

@@ -24,13 +24,13 @@ use tilewright_layout::Layout;
 
 use crate::error::PlanError;
 use crate::fitted::{REDUCTIONS, Scale};
-use crate::meaning::Meaning;
 use crate::planned::{Planned, distinct};
-use crate::rows::{Rows, WHOLE};
+use crate::rows::Rows;
+use crate::terms::{Meaning, Statistic};
+use crate::units::WHOLE;
 use anywhere::Walk;
-pub use indices::{Indices, indices_of_greatest};
+pub use indices::indices_of_greatest;
 use problem::Problem;
-pub use statistic::Statistic;
 
 /// A kernel that computes a statistic along some modes of a tensor. The result has the other modes,
 /// without gaps, in the order in which they are in the tensor: that of a row-major tensor is

@@ -21,7 +21,6 @@
 //! are one word.
 
 mod bits;
-mod place;
 mod rows;
 mod share;
 mod squares;
@@ -37,12 +36,11 @@ use tilewright_layout::{Coord, LayoutError, Slot, Swizzle, Tree};
 use crate::axes::{Axis, common};
 use crate::error::PlanError;
 use crate::fitted::{CACHED_BYTES, RELAYOUTS, Scale, WINDOWS};
-use crate::meaning::Meaning;
 use crate::planned::{Planned, distinct};
+use crate::terms::{Meaning, Place};
 use crate::units::{VECTOR, block_shared, resident_threads};
 
 use self::bits::Bits;
-pub use self::place::Place;
 use self::squares::Squares;
 use self::windows::Windows;
 

@@ -24,7 +24,6 @@
 
 mod combine;
 mod held;
-mod matrix;
 mod persistent;
 mod plan;
 mod twice;
@@ -38,11 +37,10 @@ use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
 use crate::fitted::ROWS;
-use crate::units::{BLOCK_THREADS, LANES, VECTOR, block_shared, div_up, power_from, resident_threads};
+use crate::terms::{RowMatrix, RowPlaces};
+use crate::units::{BLOCK_THREADS, LANES, VECTOR, block_shared, div_up, power_from, resident_threads, widest};
 pub(crate) use combine::{counted, pairwise, together};
 pub(crate) use held::{Beside, Held};
-pub use matrix::RowMatrix;
-pub(crate) use matrix::RowPlaces;
 pub(crate) use persistent::Persistent;
 #[cfg(test)]
 pub(crate) use persistent::Shape;
@@ -56,16 +54,6 @@ fn at_run(run: usize) -> Result<Coord<Expr>, KernelError> {
     Ok(Tree::flat([Slot::All, Slot::All, Slot::At(Expr::from(run as i64)), Slot::All])?)
 }
 
-/// How many elements a thread reads at once of rows of so many, in tensors that begin at multiples
-/// of `alignment` elements.
-pub(crate) fn widest(columns: i64, element: Element, alignment: i64) -> i64 {
-    let mut vector = VECTOR / i64::from(element.bytes());
-    while vector > 1 && (columns % vector != 0 || alignment % vector != 0) {
-        vector /= 2;
-    }
-    vector
-}
-
 /// A tensor that begins at a multiple of `alignment` elements, or of 16 bytes. Accesses ask for the
 /// power of two in it: what begins at multiples of 6 begins at multiples of 2.
 pub(crate) fn placed<'k>(tensor: View<'k>, element: Element, alignment: i64) -> Result<View<'k>, KernelError> {
@@ -73,9 +61,6 @@ pub(crate) fn placed<'k>(tensor: View<'k>, element: Element, alignment: i64) -> 
     let bytes = VECTOR.min(power * i64::from(element.bytes()));
     if bytes == VECTOR { Ok(tensor) } else { tensor.aligned(bytes as u32) }
 }
-
-/// The alignment of tensors that begin at multiples of 16 bytes, in elements of any type.
-pub(crate) const WHOLE: i64 = VECTOR;
 
 /// Whether a kernel that computes in f32 is one for elements of a type: integers would lose all
 /// that it is about, and f64 half of its digits.

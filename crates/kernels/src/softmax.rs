@@ -16,10 +16,10 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Distributed, Element, Kernel, KernelError, Num, Reduction, View};
 
 use crate::error::PlanError;
-use crate::meaning::Meaning;
 use crate::planned::Planned;
 use crate::rows::RowsTwice;
-use crate::rows::{Held, Persistent, RowMatrix, Rows, Way, Work, in_f32, pairwise, together};
+use crate::rows::{Held, Persistent, Rows, Way, Work, in_f32, pairwise, together};
+use crate::terms::{Meaning, RowMatrix};
 
 /// The least number that the greatest of a part is taken for: multiplied by log2(e) it is finite.
 const LEAST: f64 = -2.3e38;

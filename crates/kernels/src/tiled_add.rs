@@ -12,8 +12,8 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Tree, make_layout_tv};
 
 use crate::error::PlanError;
-use crate::meaning::Meaning;
 use crate::planned::Planned;
+use crate::terms::Meaning;
 
 /// A kernel that adds two row-major matrices `(M,N)` of any sizes.
 ///

@@ -1,6 +1,7 @@
 //! Units of the hardware that plans count in, and the arithmetic of whole numbers that goes with
 //! them.
 
+use tilewright_kernel::Element;
 use tilewright_kernel::machine::{Machine, Multiprocessor};
 use tilewright_kernel::program::WARP_LANES;
 
@@ -17,6 +18,19 @@ pub(crate) const BLOCK_THREADS: i64 = 1024;
 pub(crate) const MOVE_THREADS: i64 = 256;
 /// The most blocks of a launch along its second axis, and along its third one.
 pub(crate) const GRID_BLOCKS: i64 = 65_535;
+
+/// The alignment of tensors that begin at multiples of 16 bytes, in elements of any type.
+pub(crate) const WHOLE: i64 = VECTOR;
+
+/// How many elements a thread reads at once of rows of so many, in tensors that begin at multiples
+/// of `alignment` elements.
+pub(crate) fn widest(columns: i64, element: Element, alignment: i64) -> i64 {
+    let mut vector = VECTOR / i64::from(element.bytes());
+    while vector > 1 && (columns % vector != 0 || alignment % vector != 0) {
+        vector /= 2;
+    }
+    vector
+}
 
 /// A quotient, rounded up.
 pub(crate) fn div_up(number: i64, by: i64) -> i64 {

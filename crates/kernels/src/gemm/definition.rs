@@ -14,7 +14,7 @@ use crate::gemm::problem::reductions::{ByProduct, Each};
 use crate::gemm::problem::scales::SCALE_BLOCK;
 use crate::gemm::step::ProductTensor;
 use crate::meaning::{self, Unchecked};
-use crate::reduce::Statistic;
+use crate::terms::Statistic;
 
 /// What an element of D should be.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -17,7 +17,8 @@ use crate::gemm::implicit;
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::{Contiguous, Matrix, padded};
 use crate::gemm::step::{Operands, ProductTensor, Step, StepKind};
-use crate::relayout::{Place, relayout};
+use crate::relayout::relayout;
+use crate::terms::Place;
 use crate::units::{BLOCK_THREADS, GRID_BLOCKS};
 
 /// How the tensors of a problem have to lie beside those of other problems of a list.

@@ -13,8 +13,8 @@ use crate::gemm::prepare::Prepared;
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::grouped;
 use crate::gemm::step::{Operands, ProductTensor, Step, StepKind};
-use crate::meaning::Meaning;
 use crate::planned::Planned;
+use crate::terms::Meaning;
 
 /// The kernels of a product, for its sizes alone: launches take no numbers.
 ///

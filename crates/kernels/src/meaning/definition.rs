@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use tilewright_kernel::Element;
 use tilewright_layout::{Layout, LayoutError};
 
+use super::Unchecked;
 use super::number::{distance, step, value};
 use super::rows::{Many, Row};
-use super::{Meaning, Unchecked};
-use crate::norm::Norm;
 use crate::planned::Planned;
-use crate::rows::RowPlaces;
+use crate::terms::{Meaning, Norm, RowPlaces};
 
 /// How many numbers of a factor of a product are kept, at most: 64 MiB of them.
 const KEPT: usize = 1 << 23;

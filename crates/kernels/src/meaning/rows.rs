@@ -4,7 +4,7 @@
 //! and the vectors of a thread, so 64 steps are more than there are, each rounding by half a unit
 //! in the last place of what has been summed.
 
-use crate::reduce::Statistic;
+use crate::terms::Statistic;
 
 /// Relative error of a sum of 64 steps in f32, and of the approximate functions of the hardware
 /// after it, with arguments of up to 2^5: powers, roots and quotients err by 2^-22 each.

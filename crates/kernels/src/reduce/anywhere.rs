@@ -28,11 +28,11 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 
 use super::problem::{Axis, Problem};
-use super::statistic::Statistic;
 use crate::error::PlanError;
 use crate::fitted::REDUCTIONS;
-use crate::rows::{Rows, placed, widest};
-use crate::units::{VECTOR, div_up, gcd};
+use crate::rows::{Rows, placed};
+use crate::terms::Statistic;
+use crate::units::{VECTOR, div_up, gcd, widest};
 use shape::{Shape, Work};
 
 /// How a block goes through a problem.

@@ -13,38 +13,9 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 
 use crate::error::PlanError;
-use crate::meaning::Meaning;
 use crate::planned::Planned;
+use crate::terms::{Indices, Meaning};
 use crate::units::MOVE_THREADS;
-
-/// Which elements of a mode a device has.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Indices {
-    /// The index of the first element of the device.
-    pub first: i64,
-    /// Extents of the digits of a place, the first fastest, and what each adds to the index.
-    pub digits: Vec<(i64, i64)>,
-}
-
-impl Indices {
-    /// The index of the element at a place.
-    ///
-    /// ```
-    /// use tilewright_kernels::Indices;
-    ///
-    /// // Every second pair of elements, from the second pair on.
-    /// let indices = Indices { first: 2, digits: vec![(2, 1), (3, 4)] };
-    /// assert_eq!((0..6).map(|place| indices.at(place)).collect::<Vec<_>>(), [2, 3, 6, 7, 10, 11]);
-    /// ```
-    pub fn at(&self, place: i64) -> i64 {
-        let mut rest = place;
-        self.digits.iter().fold(self.first, |index, (extent, weight)| {
-            let digit = rest % extent.max(&1);
-            rest /= extent.max(&1);
-            index + digit * weight
-        })
-    }
-}
 
 /// A kernel that gives, for each of so many results, the index of the greatest element where this
 /// device has it. It reads the greatest of the device, that of all, and the place on the device as

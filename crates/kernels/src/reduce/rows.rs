@@ -3,8 +3,8 @@
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Distributed, Element, Kernel, KernelError, Num, Reduction, View};
 
-use super::statistic::Statistic;
 use crate::rows::{Held, Rows, placed};
+use crate::terms::Statistic;
 
 /// The kernel for any number of rows.
 pub(super) fn kernel(statistic: Statistic, rows: &Rows) -> Result<Kernel, KernelError> {

@@ -24,8 +24,9 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
 use super::sum::plus;
-use super::{Place, Sides, blocks};
+use super::{Sides, blocks};
 use crate::error::PlanError;
+use crate::terms::Place;
 
 pub(super) use plan::Bits;
 

@@ -16,9 +16,10 @@ use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;
 
 use super::sum::{Sum, plus, times};
-use super::{Place, Sides, blocks, coordinate};
+use super::{Sides, blocks, coordinate};
 use crate::error::PlanError;
 use crate::fitted::RELAYOUTS;
+use crate::terms::Place;
 
 const THREADS: i64 = RELAYOUTS.row_threads;
 

@@ -19,9 +19,10 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
 pub(crate) use self::shape::Shape;
-use super::{RowMatrix, Rows, at_run};
+use super::{Rows, at_run};
 use crate::error::PlanError;
 use crate::fitted::{ROWS, Scale};
+use crate::terms::RowMatrix;
 use crate::units::{LANES, VECTOR};
 
 /// Rows for which a block has room, and rows whose numbers it has room for.

@@ -9,11 +9,12 @@ use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::ptx::Target;
 
-use super::{Persistent, RowMatrix, Rows};
+use super::{Persistent, Rows};
 use crate::error::PlanError;
 use crate::fitted::{ROWS, Scale};
 use crate::planned::{Planned, distinct};
 use crate::rows::RowsTwice;
+use crate::terms::RowMatrix;
 use crate::units::{BLOCK_THREADS, LANES, div_up};
 
 /// What is computed of rows.

@@ -10,9 +10,11 @@ use tilewright_kernel::{Build, Distributed, Distribution, Element, KernelError, 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
 
-use super::{RowMatrix, RowPlaces, placed, widest};
+use super::placed;
 use crate::error::PlanError;
 use crate::fitted::ROWS;
+use crate::terms::{RowMatrix, RowPlaces};
+use crate::units::widest;
 
 /// Threads of a block, and vectors of each in a chunk.
 const THREADS: i64 = ROWS.threads_of_several;

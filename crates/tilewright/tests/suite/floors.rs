@@ -40,8 +40,6 @@ const REMAINING: &[(&str, &str, &[&str])] = &[
             "warp",
         ],
     ),
-    // What a kernel means names the parameters of each kind of kernel, and each kind plans with it.
-    ("kernels", "", &["meaning", "norm", "planned", "reduce", "relayout", "rows"]),
     ("layout", "algebra", &["carry", "compose"]),
     // An expression has quotients and minima of expressions in it.
     ("layout", "symbolic", &["bounds", "divisor", "expression", "polynomial", "quotient"]),

@@ -30,7 +30,8 @@ use crate::gemm::schedule::grouped::{most_tiles, rows_of};
 use crate::gemm::schedule::unit::Unit;
 use crate::gemm::step::{ProductTensor, Step, StepKind};
 use crate::product::tile_at;
-use crate::reduce::{Statistic, reduce};
+use crate::reduce::reduce;
+use crate::terms::Statistic;
 
 /// The partial results that the GEMM leaves for a reduction, and the kernels that finish it on a
 /// machine.

@@ -13,7 +13,7 @@ use crate::gemm::problem::matrix::Matrix;
 use crate::gemm::problem::reductions::{ByProduct, Each};
 use crate::gemm::problem::scales::{SCALE_BLOCK, Scales};
 use crate::gemm::problem::{Fused, Problem};
-use crate::reduce::Statistic;
+use crate::terms::Statistic;
 
 /// The types that are multiplied.
 const FACTORS: [Element; 7] =

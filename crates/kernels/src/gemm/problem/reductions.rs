@@ -8,7 +8,7 @@ use tilewright_kernel::Element;
 use crate::error::PlanError;
 use crate::expression::Expression;
 use crate::gemm::problem::matrix::Matrix;
-use crate::reduce::Statistic;
+use crate::terms::Statistic;
 
 /// What there is one number of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -9,8 +9,8 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
 use super::{Seeker, Walk, extents, linear};
-use crate::reduce::statistic::Statistic;
 use crate::rows::together;
+use crate::terms::Statistic;
 
 impl Walk {
     /// Whether several elements are compared before a place is: their places follow each other.

@@ -7,7 +7,7 @@
 use tilewright_kernel::{Build, Distributed, Element, Fragment, KernelError, Num, Reduction};
 
 use super::Walk;
-use crate::reduce::statistic::Statistic;
+use crate::terms::Statistic;
 
 /// How many chunks of a share a key tells apart.
 const CHUNKS: i64 = 1 << 16;
@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
     use crate::reduce::problem::Problem;
-    use crate::rows::WHOLE;
+    use crate::units::WHOLE;
 
     /// Numbers of 16 bits and their chunks become keys where a key has room for all chunks of a
     /// share.

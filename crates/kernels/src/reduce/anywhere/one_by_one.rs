@@ -5,7 +5,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
 use super::{Walk, extents, linear};
-use crate::reduce::statistic::Statistic;
+use crate::terms::Statistic;
 
 /// A vector that a thread has read.
 struct Read<'k> {

@@ -8,9 +8,10 @@ use tilewright_kernel::Element;
 use tilewright_kernel::program::WARP_LANES;
 use tilewright_layout::BitMatrix;
 
-use super::super::{Place, Sides};
+use super::super::Sides;
 use super::space::{Basis, Vector, chosen, complement};
 use crate::fitted::{self, RELAYOUTS};
+use crate::terms::Place;
 use crate::units::VECTOR;
 
 const FITTED: &fitted::Bits = &RELAYOUTS.bits;

@@ -18,7 +18,7 @@ use crate::gemm::problem::Problem;
 use crate::gemm::problem::reductions::{ByProduct, Each};
 use crate::gemm::schedule::grouped::number;
 use crate::product::count;
-use crate::reduce::Statistic;
+use crate::terms::Statistic;
 
 /// The kernel that makes a reduction of what tiles of so many rows have left, each `each` numbers
 /// of a column: from these and where the groups end.

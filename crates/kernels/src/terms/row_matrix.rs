@@ -5,8 +5,7 @@
 
 use tilewright_kernel::Element;
 
-use super::{WHOLE, widest};
-use crate::units::{VECTOR, gcd};
+use crate::units::{VECTOR, WHOLE, gcd, widest};
 
 /// A matrix `(M,N)` with contiguous rows, as softmax and norms take it: how many elements a row
 /// has, of which type, and what is known of it besides.

@@ -22,12 +22,12 @@ use crate::error::PlanError;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {
-    pub(super) map: Option<Swizzle>,
-    pub(super) base: i64,
-    pub(super) layout: Layout,
+    pub(crate) map: Option<Swizzle>,
+    pub(crate) base: i64,
+    pub(crate) layout: Layout,
     /// The offsets of the indices that are powers of two, where an offset is the exclusive or of
     /// those; then the layout only says how many elements there are.
-    pub(super) bits: Option<Vec<u64>>,
+    pub(crate) bits: Option<Vec<u64>>,
 }
 
 impl From<&Layout> for Place {
@@ -137,14 +137,14 @@ impl Place {
 
     /// The least and the greatest offset before a swizzle and the offset in front; of a map over
     /// bits all of its bits at once, which no offset is past.
-    pub(super) fn range(&self) -> Result<(i64, i64), LayoutError> {
+    pub(crate) fn range(&self) -> Result<(i64, i64), LayoutError> {
         let Some(columns) = &self.bits else { return self.layout.range() };
         let all = columns.iter().fold(0, |all, column| all | column);
         Ok((0, i64::try_from(all).map_err(|_| LayoutError::Overflow { op: "range" })?))
     }
 
     /// Whether no two elements are at one place.
-    pub(super) fn is_injective(&self) -> Result<bool, LayoutError> {
+    pub(crate) fn is_injective(&self) -> Result<bool, LayoutError> {
         match &self.bits {
             None => self.layout.is_injective(),
             Some(columns) => Ok(!reduced(columns).contains(&0)),
@@ -152,7 +152,7 @@ impl Place {
     }
 
     /// The modes of a layout that has the places of a map over bits; none where no layout has them.
-    pub(super) fn modes_over_bits(&self) -> Option<Vec<(i64, i64)>> {
+    pub(crate) fn modes_over_bits(&self) -> Option<Vec<(i64, i64)>> {
         let mut columns = reduced(self.bits.as_ref()?);
         columns.sort_unstable();
         let single = columns.iter().all(|column| column.is_power_of_two());
@@ -160,7 +160,7 @@ impl Place {
     }
 
     /// How many elements side by side stay side by side behind the swizzle: a power of two.
-    pub(super) fn kept(&self) -> i64 {
+    pub(crate) fn kept(&self) -> i64 {
         match self.map {
             None => 1 << 30,
             Some(swizzle) => 1 << swizzle.base().min(swizzle.base() + swizzle.shift()).clamp(0, 30),
