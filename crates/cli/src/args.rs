@@ -280,7 +280,7 @@ Examples:
     #[command(after_help = crate::gemm::EXAMPLES)]
     Gemm {
         #[command(flatten)]
-        options: crate::gemm::Options,
+        options: Box<crate::gemm::Options>,
     },
 
     /// Tensors sharded over devices: who holds what, and how to get from one layout to another.

@@ -231,7 +231,7 @@ fn copy_to<T: npy::Element>(
     let on_gpu = || -> Result<Computation, Failure> {
         let element = device::element(T::KIND, size_of::<T>())
             .ok_or_else(|| Failure::Value(format!("elements of {} bytes are not moved on a device", size_of::<T>())))?;
-        let (from, to) = (placed(view.layout())?, placed(to)?);
+        let (from, to) = (Box::new(placed(view.layout())?), Box::new(placed(to)?));
         Ok(Computation::Relayout { from, source: element, to, destination: element })
     };
     if let Some(machine) = gpu.filter(|_| options.explain && !options.device) {

@@ -253,7 +253,7 @@ fn of_structure(
         destination,
         bases: (from.base, to.base),
         reach: (from.reach()?, to.reach()?),
-        maps: [from.map.clone(), to.map.clone()],
+        maps: [from.map, to.map],
         kept: from.kept().min(to.kept()),
         limits: Limits::of(machine),
     };

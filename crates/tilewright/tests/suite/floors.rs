@@ -58,7 +58,7 @@ const REMAINING: &[(&str, &str, &[&str])] = &[
 fn files(folder: &Path, module: &[String], found: &mut BTreeMap<Module, String>) {
     for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         let name = path.file_stem().unwrap().to_str().unwrap().to_string();
-        let own = [module, &[name.clone()]].concat();
+        let own = [module, std::slice::from_ref(&name)].concat();
         if path.is_dir() {
             files(&path, &own, found);
         } else if path.extension().is_some_and(|kind| kind == "rs") {

@@ -122,9 +122,9 @@ fn what_is_kept_is_found() {
     check(
         &plans,
         &Computation::Relayout {
-            from: Place::from(&layout("(256,384):(384,1)")),
+            from: Box::new(Place::from(&layout("(256,384):(384,1)"))),
             source: Element::Bf16,
-            to: Place::from(&layout("(256,384):(1,256)")),
+            to: Box::new(Place::from(&layout("(256,384):(1,256)"))),
             destination: Element::Bf16,
         },
     );
