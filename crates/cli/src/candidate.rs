@@ -5,7 +5,7 @@
 
 use serde_json::json;
 use tilewright::Value;
-use tilewright::compiler::{Candidate, Interner};
+use tilewright::layout::candidate::Candidate;
 
 use crate::json::Json;
 use crate::output::Failure;
@@ -14,8 +14,6 @@ use crate::show::drawable;
 use crate::terminal::Terminal;
 
 pub fn run(expressions: &[String], terminal: &mut Terminal) -> Result<(), Failure> {
-    let interner = Interner::new();
-    let refused = |error: &dyn std::fmt::Display| Failure::Value(error.to_string());
     let mut found: Vec<Candidate> = Vec::new();
     for (number, source) in expressions.iter().enumerate() {
         let value = drawable(Reader::default().value(source)?);
@@ -25,11 +23,11 @@ pub fn run(expressions: &[String], terminal: &mut Terminal) -> Result<(), Failur
                 value.kind()
             )));
         };
-        let candidate = Candidate::of_layout(&interner, layout).map_err(|error| refused(&error))?;
+        let candidate = Candidate::of_layout(layout).map_err(|error| Failure::Value(error.to_string()))?;
         let same = found.iter().position(|other| *other == candidate).map(|at| at + 1);
-        let basis = candidate.basis(&interner).map_err(|error| refused(&error))?.to_string();
-        let stride = candidate.stride(&interner).map_err(|error| refused(&error))?.to_string();
-        let normal = candidate.text(&interner).map_err(|error| refused(&error))?;
+        let basis = candidate.basis().to_string();
+        let stride = candidate.stride().to_string();
+        let normal = candidate.text();
         let swizzle = candidate.swizzle().map(|swizzle| swizzle.to_string());
         let word = |name: String| name.to_lowercase();
         let (kind, state) = (word(format!("{:?}", candidate.kind())), word(format!("{:?}", candidate.state())));

@@ -55,6 +55,7 @@ extern crate alloc;
 mod algebra;
 mod any;
 mod bits;
+pub mod candidate;
 mod composed;
 mod constant;
 mod coordinate;
@@ -69,6 +70,7 @@ pub mod symbolic;
 mod text;
 mod tile;
 mod value;
+pub mod verify;
 mod xor;
 
 pub use algebra::domain::{common_coarsening, common_refinement, domain_distribute, greatest_common_domain};

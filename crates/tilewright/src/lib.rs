@@ -65,7 +65,9 @@
 //!
 //! # Where things are
 //!
-//! * [`layout`](mod@layout): the algebra.
+//! * [`layout`](mod@layout): the algebra. For your own compiler, a verifier's questions
+//!   ([`layout::verify`](mod@layout::verify)) and candidates of layout assignment
+//!   ([`layout::candidate`](mod@layout::candidate)).
 //! * [`notation`]: the expression language of the command line, and its diagnostics.
 //! * [`layout!`] and [`tiler!`]: that language in the compiler.
 //! * [`analysis`]: bank conflicts, coalescing, footprints, and what would cost less.
@@ -73,8 +75,6 @@
 //!   shared-memory layouts and matrix descriptors.
 //! * [`mod@bench`]: kernels and tile programs on a device, checked and timed.
 //! * [`between`]: processes with a GPU each, whose bytes go through NCCL.
-//! * [`compiler`]: layouts in your own compiler: unique identity, memoised operations, a verifier's
-//!   questions.
 //! * [`draw`]: pictures of layouts, as SVG, HTML, TikZ, PNG, PDF and text.
 //! * [`emit`]: index arithmetic as source text: Rust, C, CUDA, Python and Triton.
 //! * [`explain`]: the picture of a value or a call, and whether the law of an operation holds.
@@ -119,7 +119,6 @@ pub mod sharded;
 
 pub use tilewright_analysis as analysis;
 pub use tilewright_atoms as atoms;
-pub use tilewright_compiler as compiler;
 pub use tilewright_draw as draw;
 pub use tilewright_emit as emit;
 pub use tilewright_explain as explain;

@@ -1,6 +1,7 @@
 //! All tests of the crate, in one program: it is linked once.
 
 mod algebra;
+mod candidate;
 mod kinds;
 mod launch;
 #[path = "../oracle/mod.rs"]
@@ -9,3 +10,4 @@ mod oracle;
 mod random;
 #[cfg(feature = "serde")]
 mod serialise;
+mod verify;

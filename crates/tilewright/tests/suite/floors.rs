@@ -17,7 +17,6 @@ type Level = BTreeMap<String, BTreeMap<String, String>>;
 const REMAINING: &[(&str, &str, &[&str])] = &[
     ("cli", "gemm", &["number", "verify"]),
     ("cli", "kernel", &["explain", "tiles"]),
-    ("compiler", "", &["interner", "memo", "operation"]),
     ("kernel", "cost", &["requests", "stores", "walk"]),
     // The state of a run holds what each part of it keeps, and each part changes that state.
     (

@@ -15,8 +15,8 @@
 //! An assigned candidate cannot be rejected: what was chosen is first given up, so that no value is
 //! left with a layout that was ruled out.
 
-use std::error::Error;
-use std::fmt;
+use core::error::Error;
+use core::fmt;
 
 /// How far layout assignment has come with a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ impl State {
     /// The states that may come next.
     ///
     /// ```
-    /// use tilewright_compiler::State;
+    /// use tilewright_layout::candidate::State;
     ///
     /// assert_eq!(State::Proposed.successors(), [State::Assigned, State::Rejected]);
     /// assert_eq!(State::Assigned.successors(), [State::Proposed, State::Materialised]);

@@ -6,11 +6,10 @@
 //! where one does not, its corner is the witness. Coordinates fit a shape when their projection on
 //! each mode of the shape fits the extent there.
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
-use tilewright_layout::{
-    Condition, Coordinate, Extent, Layout, LayoutError, Leaf, ModePath, Path, Stride, Tree, Truth,
-};
+use crate::{Condition, Coordinate, Extent, Layout, LayoutError, Leaf, ModePath, Path, Stride, Tree, Truth};
 
 use super::{At, In, Verdict};
 
@@ -70,7 +69,7 @@ impl<N: Extent> fmt::Display for Outside<N> {
 /// `outer o inner`.
 ///
 /// ```
-/// use tilewright_compiler::verify;
+/// use tilewright_layout::verify;
 /// use tilewright_layout::Layout;
 ///
 /// let fits = |inner: &str, outer: &str| {
@@ -132,7 +131,7 @@ impl<N: Extent> fmt::Display for OutsideShape<N> {
 /// strides such as `1@0`.
 ///
 /// ```
-/// use tilewright_compiler::verify;
+/// use tilewright_layout::verify;
 /// use tilewright_layout::{Coordinate, Layout, Tree};
 ///
 /// let fits = |inner: &str, shape: &str| {

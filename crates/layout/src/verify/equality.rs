@@ -14,9 +14,12 @@
 //! So the two functions are evaluated at these places, and the first at which the values differ is
 //! shown. If there is none below both sizes, the shorter layout is the beginning of the longer one.
 
-use std::fmt;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
 
-use tilewright_layout::{Composed, Extent, Layout, LayoutError, MAX_IMAGE, OuterMap, Stride, Tree, Truth, idx2crd};
+use crate::{Composed, Extent, Layout, LayoutError, MAX_IMAGE, OuterMap, Stride, Tree, Truth, idx2crd};
 
 use super::{At, Verdict, open};
 
@@ -64,7 +67,7 @@ impl<D: Stride> fmt::Display for Difference<D> {
 /// Not decided: a number is not representable, or a fact about an extent is needed.
 ///
 /// ```
-/// use tilewright_compiler::verify;
+/// use tilewright_layout::verify;
 /// use tilewright_layout::Layout;
 ///
 /// let equal = |a: &str, b: &str| {
@@ -84,7 +87,7 @@ pub fn equal<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Verdict<Layout<D>, Diff
 /// verifier that only cares for memory compares layouts.
 ///
 /// ```
-/// use tilewright_compiler::verify;
+/// use tilewright_layout::verify;
 /// use tilewright_layout::Layout;
 ///
 /// let (a, b): (Layout, Layout) = ("(4,3):(1,0)".parse().unwrap(), "(2,2,5):(1,2,0)".parse().unwrap());
@@ -110,7 +113,7 @@ pub fn equal_without_broadcast<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Verdi
 /// they differ, and do so only after that many.
 ///
 /// ```
-/// use tilewright_compiler::verify;
+/// use tilewright_layout::verify;
 /// use tilewright_layout::Composed;
 ///
 /// let equal = |a: &str, b: &str| {
@@ -171,7 +174,7 @@ impl fmt::Display for Distinct {
 /// [`Candidate`](crate::Candidate) does, asks this. Not decided: as [`equal_composed`].
 ///
 /// ```
-/// use tilewright_compiler::verify;
+/// use tilewright_layout::verify;
 /// use tilewright_layout::Composed;
 ///
 /// let map = |text: &str| text.parse::<Composed>().unwrap();
@@ -206,7 +209,7 @@ pub fn identical_composed(a: &Composed, b: &Composed) -> Verdict<Composed, Disti
 /// [`equal_without_broadcast`] for layouts.
 ///
 /// ```
-/// use tilewright_compiler::verify;
+/// use tilewright_layout::verify;
 /// use tilewright_layout::Composed;
 ///
 /// let map = |text: &str| text.parse::<Composed>().unwrap();
@@ -317,7 +320,7 @@ fn marks<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Result<Vec<D::Extent>, Layo
             steps.extend(carries.into_iter().flatten().map(D::Extent::from));
         }
     }
-    steps.sort_by(|a, b| if a.less(b).proved() { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater });
+    steps.sort_by(|a, b| if a.less(b).proved() { core::cmp::Ordering::Less } else { core::cmp::Ordering::Greater });
     // A product beyond 64 bits lies beyond both sizes.
     Ok(steps.iter().filter_map(|step| before.times(step)).collect())
 }

@@ -5,9 +5,10 @@
 //! be observed, and does not count. Being the same function is not enough: operations on the result
 //! go by its modes.
 
-use std::fmt;
+use alloc::format;
+use core::fmt;
 
-use tilewright_layout::{Composed, Layout, LayoutError, Leaf, OuterMap, Path, Stride, Truth};
+use crate::{Composed, Layout, LayoutError, Leaf, OuterMap, Path, Stride, Truth};
 
 use super::congruence::nests_alike;
 use super::{In, Incongruent, Verdict, open};
@@ -57,7 +58,7 @@ impl<D: Stride> fmt::Display for Mismatch<D> {
 /// Whether a declared type is the inferred one.
 ///
 /// ```
-/// use tilewright_compiler::verify;
+/// use tilewright_layout::verify;
 /// use tilewright_layout::Layout;
 ///
 /// let same = |declared: &str, inferred: &str| {
@@ -96,7 +97,7 @@ pub fn result_type<D: Stride>(declared: &Layout<D>, inferred: &Layout<D>) -> Ver
 }
 
 fn same_mode<D: Stride>(a: &Leaf<D>, b: &Leaf<D>) -> Truth {
-    use tilewright_layout::Extent;
+    use crate::Extent;
     match (a.extent.same(&b.extent), a.stride.same(&b.stride)) {
         (Truth::Refuted, _) => Truth::Refuted,
         (Truth::Proved, _) if a.extent.is_one().proved() => Truth::Proved,
@@ -128,7 +129,7 @@ impl fmt::Display for Trivial {
 /// through a layout.
 ///
 /// ```
-/// use tilewright_compiler::verify;
+/// use tilewright_layout::verify;
 /// use tilewright_layout::Composed;
 ///
 /// let trivial: Composed = "S<0,4,3> o 0 o (8,8):(8,1)".parse().unwrap();

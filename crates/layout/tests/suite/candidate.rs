@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
-use tilewright_compiler::{Candidate, CandidateError, IllegalChange, InternError, Interner, State, normal_form};
+use tilewright_layout::candidate::{Candidate, CandidateError, IllegalChange, State, normal_form};
 use tilewright_layout::{
     AnyLayout, Composed, Coordinate, Descriptor, Kind, Layout, Stride, Swizzle, Tree, Xor, coordinates,
 };
@@ -100,7 +100,6 @@ fn normal_forms_of_coordinate_layouts() {
 
 #[test]
 fn identity_is_normal_form_and_swizzle() {
-    let interner = Interner::new();
     let hasher = RandomState::new();
     let layouts: Vec<AnyLayout> =
         texts(|d| d.to_string()).iter().step_by(3).map(|text| text.parse().unwrap()).collect();
@@ -109,19 +108,19 @@ fn identity_is_normal_form_and_swizzle() {
     let mut all = Vec::new();
     for layout in &layouts {
         let form = normal_form(layout).unwrap();
-        let plain = Candidate::of_layout(&interner, layout).unwrap();
+        let plain = Candidate::of_layout(layout).unwrap();
         assert_eq!((plain.swizzle(), plain.kind(), plain.state()), (None, Kind::Integer, State::Proposed));
-        assert_eq!(plain.text(&interner).unwrap(), form.to_string());
+        assert_eq!(plain.text(), form.to_string());
         all.push((form.clone(), None, plain));
         for swizzle in swizzles {
-            let candidate = Candidate::of_swizzled(&interner, swizzle, layout).unwrap();
+            let candidate = Candidate::of_swizzled(swizzle, layout).unwrap();
             let expected = (!swizzle.is_identity()).then_some(swizzle);
             assert_eq!(candidate.swizzle(), expected);
             let composed = Composed::new(swizzle, 0, layout.integer().unwrap().clone()).unwrap();
-            assert_eq!(Candidate::of_layout(&interner, &composed.into()).unwrap(), candidate);
+            assert_eq!(Candidate::of_layout(&composed.into()).unwrap(), candidate);
             // The strides are those below the swizzle, as given and in normal form.
-            assert_eq!(candidate.basis(&interner).unwrap().to_string(), layout.stride().unwrap().to_string());
-            assert_eq!(candidate.stride(&interner).unwrap().to_string(), form.stride().unwrap().to_string());
+            assert_eq!(candidate.basis().to_string(), layout.stride().unwrap().to_string());
+            assert_eq!(candidate.stride().to_string(), form.stride().unwrap().to_string());
             all.push((form.clone(), expected, candidate));
         }
     }
@@ -139,22 +138,21 @@ fn identity_is_normal_form_and_swizzle() {
     }
     assert!(equal > 2 * all.len() && equal < all.len() * all.len() / 10, "{equal} of {} squared", all.len());
     // Hashing agrees with identity, so that a set holds each once.
-    let identities: HashSet<_> = all.iter().map(|(.., candidate)| candidate.identity()).collect();
+    let identities: HashSet<_> = all.iter().map(|(.., candidate)| candidate.identity().clone()).collect();
     let set: HashSet<Candidate> = all.into_iter().map(|(.., candidate)| candidate).collect();
     assert_eq!(set.len(), identities.len());
 }
 
 #[test]
 fn text_round_trips() {
-    let interner = Interner::new();
     for text in texts(|d| d.to_string()) {
         let layout: AnyLayout = text.parse().unwrap();
-        let candidate = Candidate::of_layout(&interner, &layout).unwrap();
-        let again: AnyLayout = candidate.text(&interner).unwrap().parse().unwrap();
-        assert_eq!(Candidate::of_layout(&interner, &again).unwrap(), candidate);
-        let swizzled = Candidate::of_swizzled(&interner, Swizzle::new(2, 1, 3).unwrap(), &layout).unwrap();
-        let again: AnyLayout = swizzled.text(&interner).unwrap().parse().unwrap();
-        assert_eq!(Candidate::of_layout(&interner, &again).unwrap(), swizzled);
+        let candidate = Candidate::of_layout(&layout).unwrap();
+        let again: AnyLayout = candidate.text().parse().unwrap();
+        assert_eq!(Candidate::of_layout(&again).unwrap(), candidate);
+        let swizzled = Candidate::of_swizzled(Swizzle::new(2, 1, 3).unwrap(), &layout).unwrap();
+        let again: AnyLayout = swizzled.text().parse().unwrap();
+        assert_eq!(Candidate::of_layout(&again).unwrap(), swizzled);
     }
 }
 
@@ -162,7 +160,6 @@ fn text_round_trips() {
 /// candidate, their basis in its order.
 #[test]
 fn descriptors_round_trip() {
-    let interner = Interner::new();
     let examples = [
         ("(1@0, 1@1)", "(4,8)", "(4,8):(1@0,1@1)"),
         ("(16@0, 1@1)", "(4,8)", "(4,8):(16@0,1@1)"),
@@ -174,68 +171,56 @@ fn descriptors_round_trip() {
     ];
     for (descriptor, shape, expected) in examples {
         let (shape, strides) = (shape.parse().unwrap(), descriptor.parse().unwrap());
-        let candidate = Candidate::of_strides(&interner, &shape, &strides).unwrap();
+        let candidate = Candidate::of_strides(&shape, &strides).unwrap();
         // The empty tuple has steps of no kind.
         assert_eq!(candidate.kind(), if descriptor == "()" { Kind::Integer } else { Kind::Coordinate });
-        let text = candidate.text(&interner).unwrap();
+        let text = candidate.text();
         assert_eq!(text, expected);
         let again: AnyLayout = text.parse().unwrap();
-        assert_eq!(Candidate::of_layout(&interner, &again).unwrap(), candidate);
+        assert_eq!(Candidate::of_layout(&again).unwrap(), candidate);
         // Printed without the spaces that were written.
-        assert_eq!(candidate.basis(&interner).unwrap().to_string(), descriptor.replace(' ', ""));
+        assert_eq!(candidate.basis().to_string(), descriptor.replace(' ', ""));
     }
 }
 
 #[test]
 fn kinds_are_told_apart() {
-    let interner = Interner::new();
     let texts = ["8:1", "8:^1", "8:1@0", "M:1", "M:1@0", "S<1,0,1> o 0 o 8:1", "S<1,0,1> o 0 o M:1"];
-    let all = texts.map(|text| Candidate::of_layout(&interner, &text.parse().unwrap()).unwrap());
+    let all = texts.map(|text| Candidate::of_layout(&text.parse().unwrap()).unwrap());
     // Below a swizzle, the kind is that of what is swizzled.
     let kinds =
         [Kind::Integer, Kind::Xor, Kind::Coordinate, Kind::Launch, Kind::Coordinate, Kind::Integer, Kind::Launch];
     assert_eq!(all.each_ref().map(Candidate::kind), kinds);
-    assert_eq!(all.each_ref().map(|candidate| candidate.text(&interner).unwrap()), texts);
+    assert_eq!(all.each_ref().map(|candidate| candidate.text()), texts);
     assert_eq!(all.iter().collect::<HashSet<_>>().len(), 7);
 }
 
 #[test]
 fn what_is_no_candidate() {
-    let interner = Interner::new();
     let strides = |shape: &str, strides: &str| {
         let (shape, strides) = (shape.parse().unwrap(), strides.parse().unwrap());
-        Candidate::of_strides(&interner, &shape, &strides).map(|candidate| candidate.text(&interner).unwrap())
+        Candidate::of_strides(&shape, &strides).map(|candidate| candidate.text())
     };
     assert_eq!(strides("((2,3),4)", "((1@0,8@1),1@2)").unwrap(), "((2,3),4):((1@0,8@1),1@2)");
     assert_eq!(strides("()", "()").unwrap(), "():()");
     let at = strides("(6,4)", "((1@0,8@1),1@2)").unwrap_err();
     assert_eq!(at.to_string(), "in mode 0, the shape nests as * but the stride as (*,*)");
-    assert!(matches!(strides("(0,4)", "(1@0,1@1)"), Err(CandidateError::Intern(InternError::Refused(_)))));
+    assert!(matches!(strides("(0,4)", "(1@0,1@1)"), Err(CandidateError::Refused(_))));
 
-    let composed = |text: &str| Candidate::of_layout(&interner, &text.parse().unwrap());
+    let composed = |text: &str| Candidate::of_layout(&text.parse().unwrap());
     assert_eq!(composed("S<3,3,3> o 8 o (8,64):(64,1)"), Err(CandidateError::Offset { offset: "8".into() }));
     assert_eq!(composed("S<3,3,3> o K o (8,64):(64,1)"), Err(CandidateError::Offset { offset: "K".into() }));
     assert_eq!(composed("(8,8):(8,1) o 0 o S<1,0,1> o 0 o (8,8):(8,1)"), Err(CandidateError::OuterLayout));
     // A swizzle moves bits of numbers.
-    let swizzled = Candidate::of_swizzled(&interner, Swizzle::new(1, 0, 1).unwrap(), &"8:^1".parse().unwrap());
-    assert!(matches!(swizzled, Err(CandidateError::Intern(InternError::Refused(_)))));
-
-    // Another interner does not know it; a full one has no room for it.
-    let layout: AnyLayout = "(4,8):(8,1)".parse().unwrap();
-    let candidate = Candidate::of_layout(&interner, &layout).unwrap();
-    assert_eq!(candidate.text(&Interner::new()), Err(InternError::Foreign));
-    assert_eq!(candidate.basis(&Interner::new()), Err(InternError::Foreign));
-    assert_ne!(Candidate::of_layout(&Interner::new(), &layout).unwrap(), candidate);
-    let full = Candidate::of_layout(&Interner::with_limit(0), &layout);
-    assert_eq!(full, Err(CandidateError::Intern(InternError::Full { limit: 0 })));
+    let swizzled = Candidate::of_swizzled(Swizzle::new(1, 0, 1).unwrap(), &"8:^1".parse().unwrap());
+    assert!(matches!(swizzled, Err(CandidateError::Refused(_))));
 }
 
 /// Each of the sixteen changes is legal or changes nothing; and no other way leads back from an
 /// end.
 #[test]
 fn states() {
-    let interner = Interner::new();
-    let new = Candidate::of_layout(&interner, &"8:1".parse().unwrap()).unwrap();
+    let new = Candidate::of_layout(&"8:1".parse().unwrap()).unwrap();
     let ways: [&[State]; 4] = [&[], &[State::Assigned], &[State::Assigned, State::Materialised], &[State::Rejected]];
     let legal = [
         (State::Proposed, State::Assigned),
@@ -275,7 +260,6 @@ fn states() {
 
 #[test]
 fn descriptors_become_candidates_of_their_strides() {
-    let interner = Interner::new();
     let mut made = HashSet::new();
     for (shape, written, stride) in [
         ("((4,2),16)", "((1@0, 8@1), 1@2)", "((1@0,8@1),1@2)"),
@@ -285,17 +269,17 @@ fn descriptors_become_candidates_of_their_strides() {
         ("()", "()", "()"),
     ] {
         let descriptor: Descriptor = written.parse().unwrap();
-        let candidate = Candidate::of_descriptor(&interner, &shape.parse().unwrap(), &descriptor).unwrap();
+        let candidate = Candidate::of_descriptor(&shape.parse().unwrap(), &descriptor).unwrap();
         // Two ways of writing a fraction are one candidate; what is left of either is the strides.
-        assert_eq!(candidate.stride(&interner).unwrap().to_string(), stride);
-        assert_eq!(candidate.basis(&interner).unwrap().to_string(), descriptor.to_string());
+        assert_eq!(candidate.stride().to_string(), stride);
+        assert_eq!(candidate.basis().to_string(), descriptor.to_string());
         assert_eq!(candidate.state(), State::Proposed);
         let layout = Layout::new(&shape.parse::<Tree<i64>>().unwrap(), descriptor.strides()).unwrap();
-        assert_eq!(candidate, Candidate::of_layout(&interner, &layout.into()).unwrap());
+        assert_eq!(candidate, Candidate::of_layout(&layout.into()).unwrap());
         made.insert(candidate);
     }
     assert_eq!(made.len(), 4);
     let descriptor: Descriptor = "(1@0,1@1)".parse().unwrap();
-    let refused = Candidate::of_descriptor(&interner, &"(4,(2,2))".parse().unwrap(), &descriptor);
+    let refused = Candidate::of_descriptor(&"(4,(2,2))".parse().unwrap(), &descriptor);
     assert!(matches!(refused, Err(CandidateError::NotCongruent(_))));
 }

@@ -22,7 +22,7 @@
 //! The algebra decides; what is here finds the place to point at.
 //!
 //! ```
-//! use tilewright_compiler::verify::{self, Rounding};
+//! use tilewright_layout::verify::{self, Rounding};
 //! use tilewright_layout::{Layout, Tiler, Tree};
 //!
 //! # fn main() -> Result<(), tilewright_layout::LayoutError> {
@@ -47,9 +47,9 @@ mod equality;
 mod injectivity;
 mod types;
 
-use std::fmt;
+use core::fmt;
 
-use tilewright_layout::{LayoutError, Tree, Truth};
+use crate::{LayoutError, Tree, Truth};
 
 pub use congruence::{Incongruent, MissingMode, congruent, mode_at, weakly_congruent};
 pub use division::{Division, Indivisible, Ragged, Rounding, divides};

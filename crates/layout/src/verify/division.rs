@@ -21,9 +21,11 @@
 //! and with its copies. What holds agrees with the algebra: under `ceil` the quotient is that of
 //! [`Tree::ceil_div`].
 
-use std::fmt;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
 
-use tilewright_layout::{Condition, Extent, Layout, LayoutError, Path, Tiler, Tree, Truth};
+use crate::{Condition, Extent, Layout, LayoutError, Path, Tiler, Tree, Truth};
 
 use super::{In, Verdict};
 
@@ -166,7 +168,7 @@ impl<N: Extent> From<LayoutError> for Stop<N> {
 /// [`Tiler::from_shape`].
 ///
 /// ```
-/// use tilewright_compiler::verify::{self, Rounding};
+/// use tilewright_layout::verify::{self, Rounding};
 /// use tilewright_layout::{Tiler, Tree};
 ///
 /// let divides = |shape: &str, tiler: &str, rounding| {

@@ -2,7 +2,7 @@
 //!
 //! A compiler that assigns layouts keeps, for each value, the layouts that it may have. A
 //! [`Candidate`] is the record of one of them. Descriptors, the strides of a layout as a list of
-//! basis steps, are read by [`tilewright_layout::Descriptor`], by the rules that the language has:
+//! basis steps, are read by [`crate::Descriptor`], by the rules that the language has:
 //! an entry with its count, its denominator and its modes exists only while it is read. What is
 //! handed on is a tree of strides, whose fractions have come out whole or have been refused.
 //!
@@ -17,44 +17,43 @@
 //!   and the state of the candidate, do not count.
 //! * *State.* [`State`] says which changes are legal; all others are refused and change nothing.
 
-use std::error::Error;
-use std::fmt;
-use std::hash::{Hash, Hasher};
+mod state;
 
-use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use core::error::Error;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+
+use crate::symbolic::Expr;
+use crate::{
     AnyLayout, AnyTree, Composed, Descriptor, Extent, Kind, Layout, LayoutError, OuterMap, Profile, Swizzle, Tree,
 };
 
-use crate::handle::Handle;
-use crate::interner::{InternError, Interner};
-use crate::state::{IllegalChange, State};
 use crate::verify::{self, Incongruent, Verdict};
+pub use state::{IllegalChange, State};
 
 /// A layout that layout assignment may give to a value.
 ///
-/// It holds handles, and costs little to keep; what it says about its layout it looks up in the
-/// interner that it was made with.
-///
 /// ```
-/// use tilewright_compiler::{Candidate, Interner, State};
+/// use tilewright_layout::candidate::{Candidate, State};
 /// use tilewright_layout::{AnyLayout, Kind, Swizzle};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let interner = Interner::new();
 /// let rows: AnyLayout = "((2,4),64):((64,128),1)".parse()?;
-/// let plain = Candidate::of_layout(&interner, &rows)?;
-/// assert_eq!(plain.text(&interner)?, "(8,64):(64,1)"); // mode 0 is one run
-/// assert_eq!(plain.basis(&interner)?.to_string(), "((64,128),1)"); // as it was written
+/// let plain = Candidate::of_layout(&rows)?;
+/// assert_eq!(plain.text(), "(8,64):(64,1)"); // mode 0 is one run
+/// assert_eq!(plain.basis().to_string(), "((64,128),1)"); // as it was written
 ///
 /// // The swizzle is part of the identity.
-/// let mut swizzled = Candidate::of_swizzled(&interner, Swizzle::new(3, 3, 3)?, &rows)?;
+/// let mut swizzled = Candidate::of_swizzled(Swizzle::new(3, 3, 3)?, &rows)?;
 /// assert!(swizzled != plain);
-/// assert_eq!(swizzled.text(&interner)?, "S<3,3,3> o 0 o (8,64):(64,1)");
+/// assert_eq!(swizzled.text(), "S<3,3,3> o 0 o (8,64):(64,1)");
 ///
 /// // Strides alone become a candidate with a shape.
-/// let tile = Candidate::of_strides(&interner, &"(8,64)".parse()?, &"(1@0,1@1)".parse()?)?;
-/// assert_eq!((tile.kind(), tile.text(&interner)?), (Kind::Coordinate, "(8,64):(1@0,1@1)".to_string()));
+/// let tile = Candidate::of_strides(&"(8,64)".parse()?, &"(1@0,1@1)".parse()?)?;
+/// assert_eq!((tile.kind(), tile.text()), (Kind::Coordinate, "(8,64):(1@0,1@1)".to_string()));
 ///
 /// swizzled.change(State::Assigned)?;
 /// assert!(swizzled.change(State::Rejected).is_err());
@@ -64,9 +63,9 @@ use crate::verify::{self, Incongruent, Verdict};
 #[derive(Clone)]
 pub struct Candidate {
     /// The layout as it was given.
-    given: Handle<AnyLayout>,
+    given: AnyLayout,
     /// Its normal form, under the swizzle.
-    identity: Handle<AnyLayout>,
+    identity: AnyLayout,
     /// The kind of the layout below the swizzle.
     kind: Kind,
     swizzle: Option<Swizzle>,
@@ -87,8 +86,8 @@ pub enum CandidateError {
     },
     /// A composed layout whose outer map is a layout: compose the two, then there is one.
     OuterLayout,
-    /// The interner has no handle for it.
-    Intern(InternError),
+    /// The algebra refuses a number of it.
+    Refused(LayoutError),
 }
 
 impl fmt::Display for CandidateError {
@@ -101,22 +100,16 @@ impl fmt::Display for CandidateError {
             CandidateError::OuterLayout => {
                 f.write_str("a candidate is a layout, swizzled or not, and this one is seen through another map")
             }
-            CandidateError::Intern(error) => error.fmt(f),
+            CandidateError::Refused(error) => error.fmt(f),
         }
     }
 }
 
 impl Error for CandidateError {}
 
-impl From<InternError> for CandidateError {
-    fn from(error: InternError) -> CandidateError {
-        CandidateError::Intern(error)
-    }
-}
-
 impl From<LayoutError> for CandidateError {
     fn from(error: LayoutError) -> CandidateError {
-        CandidateError::Intern(InternError::from(error))
+        CandidateError::Refused(error)
     }
 }
 
@@ -126,7 +119,7 @@ impl From<LayoutError> for CandidateError {
 /// Errors: as [`AnyLayout::coalesce_by`].
 ///
 /// ```
-/// use tilewright_compiler::normal_form;
+/// use tilewright_layout::candidate::normal_form;
 ///
 /// let normal = |text: &str| normal_form(&text.parse().unwrap()).unwrap().to_string();
 /// assert_eq!(normal("((2,4),(3,(5,1))):((1,2),(8,(24,7)))"), "(8,15):(1,8)"); // the modes stay two, although 120:1 is the same function
@@ -145,7 +138,7 @@ pub fn normal_form(layout: &AnyLayout) -> Result<AnyLayout, LayoutError> {
 }
 
 /// The candidate of a composed layout that swizzles a layout.
-fn of_composed<N: Extent>(interner: &Interner, map: &Composed<N>) -> Result<Candidate, CandidateError>
+fn of_composed<N: Extent>(map: &Composed<N>) -> Result<Candidate, CandidateError>
 where
     AnyLayout: From<Layout<N>>,
 {
@@ -153,7 +146,7 @@ where
         _ if !map.offset().is_zero().proved() => {
             Err(CandidateError::Offset { offset: map.offset().to_string().into_boxed_str() })
         }
-        OuterMap::Swizzle(swizzle) => Candidate::of_swizzled(interner, *swizzle, &map.inner().clone().into()),
+        OuterMap::Swizzle(swizzle) => Candidate::of_swizzled(*swizzle, &map.inner().clone().into()),
         OuterMap::Layout(_) | OuterMap::Bits(_) | OuterMap::Chain(_) => Err(CandidateError::OuterLayout),
     }
 }
@@ -175,16 +168,16 @@ impl Candidate {
     /// The candidate of a layout of any kind, or of one that is swizzled: `S<b,m,s> o 0 o L`. A
     /// swizzle of no bits is none.
     ///
-    /// Errors: a composed layout whose offset is not 0, or whose outer map is no swizzle; the
-    /// interner is full; a number of the normal form is not representable.
-    pub fn of_layout(interner: &Interner, layout: &AnyLayout) -> Result<Candidate, CandidateError> {
+    /// Errors: a composed layout whose offset is not 0, or whose outer map is no swizzle; a
+    /// number of the normal form is not representable.
+    pub fn of_layout(layout: &AnyLayout) -> Result<Candidate, CandidateError> {
         match layout {
-            AnyLayout::Composed(map) => of_composed(interner, map),
-            AnyLayout::LaunchComposed(map) => of_composed(interner, map),
+            AnyLayout::Composed(map) => of_composed(map),
+            AnyLayout::LaunchComposed(map) => of_composed(map),
             AnyLayout::CoordinateComposed(_) => Err(CandidateError::OuterLayout),
             _ => Ok(Candidate {
-                given: interner.intern(layout)?,
-                identity: interner.intern(&normal_form(layout)?)?,
+                given: layout.clone(),
+                identity: normal_form(layout)?,
                 kind: layout.kind(),
                 swizzle: None,
                 state: State::Proposed,
@@ -195,28 +188,33 @@ impl Candidate {
     /// The candidate of a layout whose offsets are swizzled. A swizzle of no bits is none.
     ///
     /// Errors: the strides are not numbers; as [`Candidate::of_layout`].
-    pub fn of_swizzled(interner: &Interner, swizzle: Swizzle, layout: &AnyLayout) -> Result<Candidate, CandidateError> {
+    pub fn of_swizzled(swizzle: Swizzle, layout: &AnyLayout) -> Result<Candidate, CandidateError> {
         if swizzle.is_identity() {
-            return Candidate::of_layout(interner, layout);
+            return Candidate::of_layout(layout);
         }
         let swizzled: AnyLayout = match normal_form(layout)? {
             AnyLayout::Launch(form) => Composed::new(swizzle, Expr::from(0), *form)?.into(),
             form => Composed::new(swizzle, 0, form.integers()?.clone())?.into(),
         };
-        let (given, identity) = (interner.intern(layout)?, interner.intern(&swizzled)?);
-        Ok(Candidate { given, identity, kind: layout.kind(), swizzle: Some(swizzle), state: State::Proposed })
+        Ok(Candidate {
+            given: layout.clone(),
+            identity: swizzled,
+            kind: layout.kind(),
+            swizzle: Some(swizzle),
+            state: State::Proposed,
+        })
     }
 
     /// The candidate of the layout with this shape and these strides.
     ///
     /// Errors: shape and strides do not nest alike; an extent is not positive; as
     /// [`Candidate::of_layout`].
-    pub fn of_strides(interner: &Interner, shape: &AnyTree, strides: &AnyTree) -> Result<Candidate, CandidateError> {
+    pub fn of_strides(shape: &AnyTree, strides: &AnyTree) -> Result<Candidate, CandidateError> {
         let nesting = |tree: &AnyTree| Tree::new(tree.profile().clone(), vec![(); tree.len()]);
         match verify::congruent(&nesting(shape)?, &nesting(strides)?) {
             Verdict::Fails(at) => Err(CandidateError::NotCongruent(Box::new(at))),
             Verdict::Undecided(error) => Err(error.into()),
-            Verdict::Holds(_) => Candidate::of_layout(interner, &AnyLayout::new(shape, strides)?),
+            Verdict::Holds(_) => Candidate::of_layout(&AnyLayout::new(shape, strides)?),
         }
     }
 
@@ -227,37 +225,30 @@ impl Candidate {
     /// the parser. Errors: as [`Candidate::of_strides`].
     ///
     /// ```
-    /// use tilewright_compiler::{Candidate, Interner};
+    /// use tilewright_layout::candidate::Candidate;
     /// use tilewright_layout::{Descriptor, Kind};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let interner = Interner::new();
     /// let descriptor: Descriptor = "((4/4@0, 8@1), 1@2)".parse()?;
-    /// let candidate = Candidate::of_descriptor(&interner, &"((4,2),16)".parse()?, &descriptor)?;
+    /// let candidate = Candidate::of_descriptor(&"((4,2),16)".parse()?, &descriptor)?;
     /// assert_eq!(candidate.kind(), Kind::Coordinate);
-    /// assert_eq!(candidate.text(&interner)?, "((4,2),16):((1@0,8@1),1@2)");
-    /// assert_eq!(candidate.basis(&interner)?.to_string(), descriptor.to_string());
+    /// assert_eq!(candidate.text(), "((4,2),16):((1@0,8@1),1@2)");
+    /// assert_eq!(candidate.basis().to_string(), descriptor.to_string());
     /// # Ok(())
     /// # }
     /// ```
-    pub fn of_descriptor(
-        interner: &Interner,
-        shape: &AnyTree,
-        descriptor: &Descriptor,
-    ) -> Result<Candidate, CandidateError> {
-        Candidate::of_strides(interner, shape, &descriptor.strides().clone().into())
+    pub fn of_descriptor(shape: &AnyTree, descriptor: &Descriptor) -> Result<Candidate, CandidateError> {
+        Candidate::of_strides(shape, &descriptor.strides().clone().into())
     }
 
     /// The basis list: the strides as they were given, in their order and nesting.
-    ///
-    /// Errors: [`InternError::Foreign`].
-    pub fn basis(&self, interner: &Interner) -> Result<AnyTree, InternError> {
-        Ok(strides(interner.get(self.given)?))
+    pub fn basis(&self) -> AnyTree {
+        strides(&self.given)
     }
 
     /// The layout as it was given, without the swizzle.
-    pub fn given(&self) -> Handle<AnyLayout> {
-        self.given
+    pub fn given(&self) -> &AnyLayout {
+        &self.given
     }
 
     /// The kind of the layout, below the swizzle if there is one.
@@ -271,22 +262,18 @@ impl Candidate {
     }
 
     /// The strides of the normal form, below the swizzle if there is one.
-    ///
-    /// Errors: [`InternError::Foreign`].
-    pub fn stride(&self, interner: &Interner) -> Result<AnyTree, InternError> {
-        Ok(strides(interner.get(self.identity)?))
+    pub fn stride(&self) -> AnyTree {
+        strides(&self.identity)
     }
 
     /// The normal form, under the swizzle if there is one: what the candidate is compared by.
-    pub fn identity(&self) -> Handle<AnyLayout> {
-        self.identity
+    pub fn identity(&self) -> &AnyLayout {
+        &self.identity
     }
 
     /// The normal form as text, which reads back.
-    ///
-    /// Errors: [`InternError::Foreign`].
-    pub fn text(&self, interner: &Interner) -> Result<String, InternError> {
-        Ok(interner.get(self.identity)?.to_string())
+    pub fn text(&self) -> String {
+        self.identity.to_string()
     }
 
     /// How far assignment has come with it.
@@ -323,6 +310,6 @@ impl Hash for Candidate {
 
 impl fmt::Debug for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Candidate({:?}, {})", self.identity, self.state)
+        write!(f, "Candidate({}, {})", self.identity, self.state)
     }
 }

@@ -3,9 +3,9 @@
 //! Law: a layout is injective exactly when it has no collision, two indices with one offset;
 //! [`Layout::collision`] finds one or shows that there is none.
 
-use std::fmt;
+use core::fmt;
 
-use tilewright_layout::{Layout, LayoutError, Tree, idx2crd};
+use crate::{Layout, LayoutError, Tree, idx2crd};
 
 use super::{At, Verdict};
 
@@ -45,7 +45,7 @@ impl fmt::Display for Collision {
 /// Not decided: as [`Layout::is_injective`].
 ///
 /// ```
-/// use tilewright_compiler::verify;
+/// use tilewright_layout::verify;
 /// use tilewright_layout::Layout;
 ///
 /// let layout: Layout = "(4,4):(1,2)".parse().unwrap();

@@ -5,9 +5,9 @@
 //! they are not, the answer names the outermost, leftmost mode at which they differ, with what each
 //! has there.
 
-use std::fmt;
+use core::fmt;
 
-use tilewright_layout::{Layout, LayoutError, Path, Profile, Tree};
+use crate::{Layout, LayoutError, Path, Profile, Tree};
 
 use super::{In, Verdict};
 
@@ -43,7 +43,7 @@ impl fmt::Display for Incongruent {
 /// Whether a shape and strides nest alike, so that they make a layout; then, how.
 ///
 /// ```
-/// use tilewright_compiler::verify;
+/// use tilewright_layout::verify;
 /// use tilewright_layout::Tree;
 ///
 /// let (shape, stride): (Tree<i64>, Tree<i64>) = ("(4,(2,3))".parse().unwrap(), "(1,4)".parse().unwrap());
@@ -74,7 +74,7 @@ pub(super) fn nests_alike<A, B>(
 /// deeply. Then, the profile of the shape.
 ///
 /// ```
-/// use tilewright_compiler::verify;
+/// use tilewright_layout::verify;
 /// use tilewright_layout::Tree;
 ///
 /// let fits = |coord: &str, shape: &str| {
@@ -147,7 +147,7 @@ impl fmt::Display for MissingMode {
 /// A single number is not its own mode 0 here: a path stops there.
 ///
 /// ```
-/// use tilewright_compiler::verify;
+/// use tilewright_layout::verify;
 /// use tilewright_layout::Tree;
 ///
 /// let shape: Tree<i64> = "(4,(2,3))".parse().unwrap();
