@@ -4,7 +4,7 @@
 //! `sum c_j * source_j` of the one and at `sum c_j * destination_j` of the other; and every
 //! coordinate occurs once. Axes along which both go on from each other are one.
 
-use tilewright_layout::Layout;
+use tilewright_layout::{CommonDigits, Digit, Layout};
 
 use crate::error::PlanError;
 
@@ -30,26 +30,18 @@ pub(crate) fn common(source: &Layout, destination: &Layout) -> Result<Option<Vec
     if sizes.0 != sizes.1 {
         return Err(PlanError::Sizes { source: sizes.0, destination: sizes.1 });
     }
-    let leaves = |layout: &Layout| -> Vec<(i64, i64)> {
-        layout.leaves().iter().filter(|leaf| leaf.extent > 1).map(|leaf| (leaf.extent, leaf.stride)).collect()
+    let moving = |layout: &Layout| -> (Vec<i64>, Vec<i64>) {
+        layout.leaves().iter().filter(|leaf| leaf.extent > 1).map(|leaf| (leaf.extent, leaf.stride)).unzip()
     };
-    // Both lists are cut wherever one of them is; the innermost modes are last in these stacks.
-    let (mut from, mut to) = (leaves(source), leaves(destination));
-    from.reverse();
-    to.reverse();
-    let mut axes: Vec<Axis> = Vec::new();
-    while let (Some((a, s)), Some((b, d))) = (from.pop(), to.pop()) {
-        let extent = a.min(b);
-        if a % extent != 0 || b % extent != 0 {
-            return Ok(None);
-        }
-        if a > extent {
-            from.push((a / extent, s * extent));
-        }
-        if b > extent {
-            to.push((b / extent, d * extent));
-        }
-        axes.push(Axis { extent, source: s, destination: d });
+    let (from, to) = (moving(source), moving(destination));
+    let mut digits = CommonDigits::new([&from.0, &to.0]);
+    let step = |strides: &[i64], (mode, below): (usize, i64)| strides[mode] * below;
+    let mut axes: Vec<Axis> = digits
+        .by_ref()
+        .map(|Digit { extent, parts: [a, b] }| Axis { extent, source: step(&from.1, a), destination: step(&to.1, b) })
+        .collect();
+    if !digits.is_complete() {
+        return Ok(None);
     }
     axes.sort_by_key(|axis| (axis.destination, axis.source));
     let mut merged: Vec<Axis> = Vec::new();

@@ -16,6 +16,7 @@ pub(crate) mod carry;
 pub(crate) mod coalesce;
 pub(crate) mod complement;
 pub(crate) mod compose;
+pub(crate) mod digits;
 pub(crate) mod domain;
 mod equivalence;
 pub(crate) mod inner;

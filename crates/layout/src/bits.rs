@@ -5,4 +5,5 @@
 
 pub(crate) mod bit_xor;
 pub(crate) mod matrix;
+pub(crate) mod space;
 pub(crate) mod swizzle;

@@ -73,6 +73,7 @@ mod value;
 pub mod verify;
 mod xor;
 
+pub use algebra::digits::{CommonDigits, Digit};
 pub use algebra::domain::{common_coarsening, common_refinement, domain_distribute, greatest_common_domain};
 pub use algebra::inner::Inner;
 pub use algebra::order::compact_order;
@@ -80,6 +81,7 @@ pub use algebra::vector::{max_common_layout, max_common_vector};
 pub use any::{AnyCoord, AnyLayout, AnyTiler, AnyTree, Kind, Step};
 pub use bits::bit_xor::BitXor;
 pub use bits::matrix::BitMatrix;
+pub use bits::space::{BitSpace, BitVector};
 pub use bits::swizzle::Swizzle;
 pub use composed::linear::{LinearLayout, Named};
 pub use composed::{Composed, MapChain, OuterMap, Place};

@@ -8,6 +8,8 @@
 //! the part of a device of each layout when each digit says so, so what two devices share is a
 //! product over digits: starting places and modes, nothing that grows with the tensor.
 
+use tilewright_layout::{CommonDigits, Digit as CommonDigit};
+
 use crate::error::MeshError;
 use crate::held::Held;
 use crate::sharded::{Along, ShardedLayout, Step};
@@ -212,24 +214,14 @@ fn even(from: &Mode, to: &Mode, digits: &mut Vec<Digit>, listed: &mut i64) -> Re
     common.retain(|end| other.contains(end));
     let mut start = 1;
     for end in common {
-        let mut ends: Vec<i64> =
-            chains.iter().flatten().map(Leaf::end).filter(|at| start < *at && *at <= end).collect();
-        ends.sort_unstable();
-        ends.dedup();
-        let mut lower = start;
-        let divides = ends.iter().all(|at| {
-            let even = at % lower == 0;
-            lower = *at;
-            even
-        });
-        if divides {
-            let mut lower = start;
-            for at in ends {
-                let [from, to] = chains.each_ref().map(|chain| side(chain, lower));
-                if let (Some(from), Some(to)) = (from, to) {
-                    digits.push(Digit::Linear { extent: at / lower, from, to });
-                }
-                lower = at;
+        let parts = chains.each_ref().map(|chain| chain.iter().filter(|leaf| (start..end).contains(&leaf.start)));
+        let parts = parts.map(|leaves| leaves.copied().collect::<Vec<Leaf>>());
+        let extents = parts.each_ref().map(|leaves| leaves.iter().map(|leaf| leaf.extent).collect::<Vec<i64>>());
+        let mut walk = CommonDigits::new(extents.each_ref().map(Vec::as_slice));
+        let linear: Vec<_> = walk.by_ref().collect();
+        if walk.is_complete() {
+            for CommonDigit { extent, parts: [a, b] } in linear {
+                digits.push(Digit::Linear { extent, from: side(&parts[0][a.0], a.1), to: side(&parts[1][b.0], b.1) });
             }
         } else {
             list_more(listed, end / start)?;
@@ -293,11 +285,9 @@ fn chain(mode: &Mode) -> Vec<Leaf> {
     leaves.map(|at| Leaf { leaf: at.leaf, start: at.weight, extent: at.extent, step: at.step }).collect()
 }
 
-/// The part of a chain that begins at a product.
-fn side(chain: &[Leaf], at: i64) -> Option<Side> {
-    let leaf = chain.iter().find(|leaf| leaf.start <= at && at < leaf.end())?;
-    let below = at / leaf.start;
-    Some(Side { leaf: leaf.leaf, below, step: Step { by: leaf.step.by * below, along: leaf.step.along } })
+/// The part of a leaf that has so many of its positions below it.
+fn side(leaf: &Leaf, below: i64) -> Side {
+    Side { leaf: leaf.leaf, below, step: Step { by: leaf.step.by * below, along: leaf.step.along } }
 }
 
 /// A position, in the leaves whose weights are in a range.

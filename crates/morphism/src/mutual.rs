@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use smallvec::SmallVec;
-use tilewright_layout::Tree;
+use tilewright_layout::{CommonDigits, Digit, Tree};
 
 use crate::error::{MorphismError, NoMutualRefinement};
 use crate::nest::NestMorphism;
@@ -47,48 +47,34 @@ pub(crate) struct Stop {
 /// The leaves of the refined second tuple, in order; entries are positive.
 #[inline]
 pub(crate) fn walk(first: &[i64], second: &[i64]) -> Result<Pieces, Stop> {
-    let mut pieces = Pieces::new();
-    let (mut i, mut j) = (0, 0);
-    let (mut x, mut y) = (first.first().copied(), second.first().copied());
-    let mut before = 1_i64;
-    while let Some(left) = x {
-        let Some(right) = y else {
-            // The second tuple has ended; what follows may only be entries 1.
-            if left > 1 {
-                return Err(Stop { left: (i, left), right: None, before });
-            }
-            if let Some(last) = second.len().checked_sub(1) {
-                pieces.push(Piece { extent: 1, first: Some(i as u16), second: last as u16 });
-            }
-            i += 1;
-            x = first.get(i).copied();
-            continue;
-        };
-        let extent = left.min(right);
-        if left.max(right) % extent != 0 {
-            return Err(Stop { left: (i, left), right: Some((j, right)), before });
-        }
-        pieces.push(Piece { extent, first: Some(i as u16), second: j as u16 });
-        // What lies before divides the first tuple, whose size is representable up to here, or the
-        // message says less.
-        before = before.saturating_mul(extent);
-        if left == extent {
-            i += 1;
-            x = first.get(i).copied();
-        } else {
-            x = Some(left / extent);
-        }
-        if right == extent {
-            j += 1;
-            y = second.get(j).copied();
-        } else {
-            y = Some(right / extent);
-        }
+    let mut digits = CommonDigits::new([first, second]);
+    let piece = |extent, first: Option<usize>, second: usize| Piece {
+        extent,
+        first: first.map(|entry| entry as u16),
+        second: second as u16,
+    };
+    let shared = digits.by_ref().map(|Digit { extent, parts: [(i, _), (j, _)] }| piece(extent, Some(i), j));
+    let mut pieces: Pieces = shared.collect();
+    // What lies before divides the first tuple, whose size is representable up to here, or the
+    // message says less.
+    let before = |pieces: &Pieces| pieces.iter().fold(1_i64, |before, piece| before.saturating_mul(piece.extent));
+    let [(mut i, mut taken), (mut j, mut taken_of_second)] = digits.next_parts();
+    if let Some([left, right]) = digits.left() {
+        return Err(Stop { left: (i, left), right: Some((j, right)), before: before(&pieces) });
     }
-    while let Some(extent) = y {
-        pieces.push(Piece { extent, first: None, second: j as u16 });
-        j += 1;
-        y = second.get(j).copied();
+    while let Some(entry) = first.get(i) {
+        // The second tuple has ended; what follows may only be entries 1.
+        if entry / taken > 1 {
+            return Err(Stop { left: (i, entry / taken), right: None, before: before(&pieces) });
+        }
+        if let Some(last) = second.len().checked_sub(1) {
+            pieces.push(piece(1, Some(i), last));
+        }
+        (i, taken) = (i + 1, 1);
+    }
+    while let Some(entry) = second.get(j) {
+        pieces.push(piece(entry / taken_of_second, None, j));
+        (j, taken_of_second) = (j + 1, 1);
     }
     Ok(pieces)
 }

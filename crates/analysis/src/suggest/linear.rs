@@ -22,7 +22,7 @@
 //! Any `P` of full rank has a bijective `F`: its other rows take bits that are not pivots of `P`,
 //! in their own places where they can be.
 
-use tilewright_layout::{BitMatrix, LayoutError};
+use tilewright_layout::{BitMatrix, BitSpace, LayoutError};
 
 use super::{Problem, Proof, Remedy, Suggestion};
 use crate::access::Access;
@@ -57,38 +57,6 @@ impl Bits {
     }
 }
 
-/// Vectors over bits, reduced: each has a highest bit that the others do not have as theirs.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Basis(Vec<u64>);
-
-impl Basis {
-    fn reduced(&self, mut vector: u64) -> u64 {
-        for known in &self.0 {
-            vector = vector.min(vector ^ known);
-        }
-        vector
-    }
-
-    /// Whether a vector is a sum of these.
-    pub fn contains(&self, vector: u64) -> bool {
-        self.reduced(vector) == 0
-    }
-
-    /// Adds a vector, if it is not a sum of these.
-    pub fn add(&mut self, vector: u64) -> bool {
-        let vector = self.reduced(vector);
-        if vector != 0 {
-            let place = self.0.partition_point(|known| *known > vector);
-            self.0.insert(place, vector);
-        }
-        vector != 0
-    }
-
-    fn rank(&self) -> u32 {
-        self.0.len() as u32
-    }
-}
-
 /// What one access asks of a map.
 struct Wanted {
     /// The words, from the slot on, as a basis in which the highest bits are decided last.
@@ -114,13 +82,9 @@ impl Problem<'_> {
         let mut wanted = Vec::new();
         for (access, report) in self.accesses.iter().zip(&self.reports) {
             let Some(bits) = Bits::of(self, access) else { return Ok(None) };
-            let mut basis = Basis::default();
-            for offset in bits.threads.iter().take(bits.lanes) {
-                basis.add(offset >> bits.slot);
-            }
+            let basis = BitSpace::of(bits.threads.iter().take(bits.lanes).map(|offset| offset >> bits.slot));
             // Each has its highest bit to itself: what is decided up to a bit are those below it.
-            let mut words = basis.0;
-            words.reverse();
+            let words = basis.basis().iter().map(|word| word.value).collect();
             let phases = report.phases().len() as i64;
             wanted.push(Wanted { words, low: unit.saturating_sub(bits.slot), slots: line - bits.slot, phases });
         }
@@ -196,7 +160,7 @@ impl Search<'_> {
     fn cost(&self) -> i64 {
         let decided = self.columns.len() as u32;
         let costs = self.wanted.iter().map(|wanted| {
-            let mut banks = Basis::default();
+            let mut banks = BitSpace::default();
             let (mut open, low) = (0, (1_u64 << wanted.low) - 1);
             for word in &wanted.words {
                 let high = word >> wanted.low;
@@ -206,9 +170,9 @@ impl Search<'_> {
                 }
                 let columns = self.columns.iter().enumerate().filter(|(bit, _)| high >> bit & 1 != 0);
                 let image = columns.fold(0, |sum, (_, column)| sum ^ column);
-                banks.add(image << wanted.low | word & low);
+                banks.insert(image << wanted.low | word & low);
             }
-            let rank = (banks.rank() + open).min(wanted.slots);
+            let rank = (banks.rank() as u32 + open).min(wanted.slots);
             let words = wanted.words.len() as u32;
             // At most 2^32 lanes to a phase.
             wanted.phases << words.saturating_sub(rank)
@@ -230,8 +194,8 @@ fn whole(columns: &[u64], rows: u32, unit: u32) -> Result<BitMatrix, LayoutError
         Some(inverse) => columns.iter().map(|column| inverse.apply(*column)).collect(),
         None => columns.to_vec(),
     };
-    let mut basis = Basis::default();
-    let pivots: Vec<bool> = columns.iter().map(|column| basis.add(*column)).collect();
+    let mut basis = BitSpace::default();
+    let pivots: Vec<bool> = columns.iter().map(|column| basis.insert(*column).value != 0).collect();
     // Other bits go to the places above those of a bank: their own, where no other has it.
     let mut free: Vec<u32> = (rows..width).collect();
     let mut images = columns.clone();

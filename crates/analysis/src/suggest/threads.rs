@@ -6,9 +6,9 @@
 //! on the bits: taking, in order, each bit that leads to a bank independent of those before gives
 //! the greatest rank that there is, and the first bits that have it.
 
-use tilewright_layout::{Layout, Tree};
+use tilewright_layout::{BitSpace, Layout, Tree};
 
-use super::linear::{Basis, Bits};
+use super::linear::Bits;
 use super::{Problem, Proof, Remedy, Suggestion, total};
 use crate::banks::bank_conflicts;
 use crate::error::AnalysisError;
@@ -24,11 +24,11 @@ impl Problem<'_> {
         };
         let (slot, line) = (bits.slot, self.line());
         let mask = (1_u64 << line) - 1;
-        let (mut banks, mut words) = (Basis::default(), Basis::default());
+        let (mut banks, mut words) = (BitSpace::default(), BitSpace::default());
         let mut chosen: Vec<usize> = Vec::new();
         for (bit, offset) in bits.threads.iter().enumerate() {
-            if chosen.len() < bits.lanes && banks.add((offset & mask) >> slot) {
-                words.add(offset >> slot);
+            if chosen.len() < bits.lanes && banks.insert((offset & mask) >> slot).value != 0 {
+                words.insert(offset >> slot);
                 chosen.push(bit);
             }
         }
@@ -37,7 +37,7 @@ impl Problem<'_> {
             for (bit, offset) in bits.threads.iter().enumerate() {
                 let old = words.contains(offset >> slot);
                 if chosen.len() < bits.lanes && !chosen.contains(&bit) && (old || !share) {
-                    words.add(offset >> slot);
+                    words.insert(offset >> slot);
                     chosen.push(bit);
                 }
             }

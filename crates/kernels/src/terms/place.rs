@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use tilewright_layout::{Composed, Layout, LayoutError, OuterMap, Swizzle};
+use tilewright_layout::{BitSpace, Composed, Layout, LayoutError, OuterMap, Swizzle};
 
 use crate::error::PlanError;
 
@@ -13,7 +13,7 @@ use crate::error::PlanError;
 ///
 /// ```
 /// use tilewright_kernels::Place;
-/// use tilewright_layout::{Composed, Layout};
+/// use tilewright_layout::{BitSpace, Composed, Layout};
 ///
 /// let rows = Place::from(&"(4,8):(8,1)".parse::<Layout>().unwrap());
 /// assert_eq!((rows.to_string().as_str(), rows.reach().unwrap()), ("(4,8):(8,1)", 32));
@@ -147,16 +147,16 @@ impl Place {
     pub(crate) fn is_injective(&self) -> Result<bool, LayoutError> {
         match &self.bits {
             None => self.layout.is_injective(),
-            Some(columns) => Ok(!reduced(columns).contains(&0)),
+            Some(columns) => Ok(BitSpace::of(columns.iter().copied()).rank() == columns.len()),
         }
     }
 
     /// The modes of a layout that has the places of a map over bits; none where no layout has them.
     pub(crate) fn modes_over_bits(&self) -> Option<Vec<(i64, i64)>> {
-        let mut columns = reduced(self.bits.as_ref()?);
-        columns.sort_unstable();
-        let single = columns.iter().all(|column| column.is_power_of_two());
-        single.then(|| columns.into_iter().map(|column| (2, column as i64)).collect())
+        let columns = self.bits.as_ref()?;
+        let space = BitSpace::of(columns.iter().copied());
+        let single = space.rank() == columns.len() && space.basis().iter().all(|column| column.value.is_power_of_two());
+        single.then(|| space.basis().iter().map(|column| (2, column.value as i64)).collect())
     }
 
     /// How many elements side by side stay side by side behind the swizzle: a power of two.
@@ -166,21 +166,4 @@ impl Place {
             Some(swizzle) => 1 << swizzle.base().min(swizzle.base() + swizzle.shift()).clamp(0, 30),
         }
     }
-}
-
-/// Columns over bits whose sums are those of the given ones, the highest bit of each in it alone; 0
-/// for a column that is a sum of those before it.
-fn reduced(columns: &[u64]) -> Vec<u64> {
-    let mut found: Vec<u64> = Vec::new();
-    for column in columns {
-        let has = |other: u64, own: u64| other != 0 && own >> other.ilog2() & 1 == 1;
-        let own = found.iter().fold(*column, |own, other| if has(*other, own) { own ^ other } else { own });
-        for other in &mut found {
-            if has(own, *other) {
-                *other ^= own;
-            }
-        }
-        found.push(own);
-    }
-    found
 }

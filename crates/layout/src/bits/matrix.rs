@@ -4,10 +4,9 @@
 //! `2^m` with `M(x ^ y) = M(x) ^ M(y)`. So it is given by the images of the powers of two, its
 //! columns, and `M(x)` is the XOR of the columns at the bits of `x`.
 //!
-//! Everything else is elimination. Columns that are kept *reduced*, each with a leading bit that no
-//! other has, tell the rank, whether a vector is in the image, and, when each remembers of which
-//! columns it is the XOR, what is sent there; a column that vanishes tells an element of the
-//! kernel. There are at most 64 of them, so that every question takes at most a few thousand
+//! Everything else is elimination (`space.rs`). The reduced basis of the columns tells the rank,
+//! whether a vector is in the image, and what is sent there; a column that vanishes tells an element
+//! of the kernel. There are at most 64 of them, so that every question takes at most a few thousand
 //! operations.
 
 use alloc::vec::Vec;
@@ -15,6 +14,7 @@ use core::fmt;
 
 use smallvec::SmallVec;
 
+use super::space::{BitSpace, BitVector};
 use crate::limits::MAX_BITS;
 use crate::refusal::error::LayoutError;
 
@@ -204,7 +204,7 @@ impl BitMatrix {
 
     /// The dimension of the image: how many columns are independent.
     pub fn rank(&self) -> usize {
-        Elimination::of(&self.columns).pivots.len()
+        eliminated(&self.columns).0.rank()
     }
 
     /// A basis of the numbers that are sent to 0, reduced: sorted, and the leading bit of each is
@@ -217,7 +217,7 @@ impl BitMatrix {
     /// assert_eq!(map.kernel(), [0b111]);
     /// ```
     pub fn kernel(&self) -> Vec<u64> {
-        Elimination::of(&Elimination::of(&self.columns).kernel).basis()
+        basis(&eliminated(&eliminated(&self.columns).1).0)
     }
 
     /// A basis of the values, reduced: sorted, and the leading bit of each is in no other. The
@@ -231,7 +231,7 @@ impl BitMatrix {
     /// assert_eq!(map.image(), [0b001, 0b110]);
     /// ```
     pub fn image(&self) -> Vec<u64> {
-        Elimination::of(&self.columns).basis()
+        basis(&eliminated(&self.columns).0)
     }
 
     /// Whether different numbers have different values.
@@ -259,7 +259,7 @@ impl BitMatrix {
     /// assert_eq!(map.solve(2), None);
     /// ```
     pub fn solve(&self, value: u64) -> Option<u64> {
-        Elimination::of(&self.columns).solve(value)
+        eliminated(&self.columns).0.solve(value)
     }
 
     /// A map `X` with `self(X(y)) = y` for every `y` of as many bits as there are outputs.
@@ -297,11 +297,11 @@ impl BitMatrix {
     /// A map `X` with `self(X(self(x))) = self(x)` and `X(self(X(y))) = X(y)`: it sends every value
     /// back to a number that has it. It always exists, and is the inverse where there is one.
     pub fn pseudo_inverse(&self) -> BitMatrix {
-        let elimination = Elimination::of(&self.columns);
+        let space = eliminated(&self.columns).0;
         // Bits that do not lead stay behind: a value is known by its leading bits.
         let mut columns = Columns::from_elem(0, self.outputs());
-        for pivot in &elimination.pivots {
-            if let Some(column) = columns.get_mut(pivot.vector.ilog2() as usize) {
+        for pivot in space.basis() {
+            if let Some(column) = columns.get_mut(pivot.value.ilog2() as usize) {
                 *column = pivot.source;
             }
         }
@@ -326,8 +326,8 @@ impl BitMatrix {
 
     fn left_divide_for(&self, op: &'static str, b: &BitMatrix) -> Result<BitMatrix, LayoutError> {
         self.agree(op, self.outputs(), b.outputs())?;
-        let elimination = Elimination::of(&self.columns);
-        let solve = |column: &u64| elimination.solve(*column).ok_or(LayoutError::NoPreimage { op, value: *column });
+        let space = eliminated(&self.columns).0;
+        let solve = |column: &u64| space.solve(*column).ok_or(LayoutError::NoPreimage { op, value: *column });
         Ok(BitMatrix::from_valid(self.inputs(), b.columns.iter().map(solve).collect::<Result<Columns, LayoutError>>()?))
     }
 
@@ -341,75 +341,27 @@ impl BitMatrix {
 
 const OP: &str = "bit_matrix";
 
-/// A combination of columns.
-#[derive(Clone, Copy)]
-struct Pivot {
-    /// What the columns add up to; its leading bit is in no other pivot.
-    vector: u64,
-    /// The columns, as bits.
-    source: u64,
+/// The space of columns, and sets of them that add up to 0, a basis.
+fn eliminated(columns: &[u64]) -> (BitSpace, Columns) {
+    let (mut space, mut kernel) = (BitSpace::default(), Columns::new());
+    for (position, column) in columns.iter().enumerate().take(MAX_BITS) {
+        let rest = space.insert(BitVector { value: *column, source: 1 << position });
+        if rest.value == 0 {
+            kernel.push(rest.source);
+        }
+    }
+    (space, kernel)
 }
 
-/// Columns reduced: the pivots by increasing leading bit.
-struct Elimination {
-    pivots: SmallVec<[Pivot; 16]>,
-    /// Sets of columns that add up to 0, a basis.
-    kernel: Columns,
-}
-
-impl Elimination {
-    fn of(columns: &[u64]) -> Elimination {
-        let mut elimination = Elimination { pivots: SmallVec::new(), kernel: Columns::new() };
-        for (position, column) in columns.iter().enumerate().take(MAX_BITS) {
-            elimination.take_up(Pivot { vector: *column, source: 1 << position });
-        }
-        elimination
-    }
-
-    fn take_up(&mut self, mut new: Pivot) {
-        self.reduce(&mut new);
-        let Some(lead) = new.vector.checked_ilog2() else {
-            self.kernel.push(new.source);
-            return;
-        };
-        for pivot in &mut self.pivots {
-            if pivot.vector >> lead & 1 == 1 {
-                pivot.vector ^= new.vector;
-                pivot.source ^= new.source;
-            }
-        }
-        // The leading bits differ, so that the order of the vectors is theirs.
-        let at = self.pivots.partition_point(|pivot| pivot.vector < new.vector);
-        self.pivots.insert(at, new);
-    }
-
-    /// Adds pivots until no bit is left at which one leads.
-    fn reduce(&self, vector: &mut Pivot) {
-        for pivot in self.pivots.iter().rev() {
-            if vector.vector >> pivot.vector.ilog2() & 1 == 1 {
-                vector.vector ^= pivot.vector;
-                vector.source ^= pivot.source;
-            }
-        }
-    }
-
-    fn solve(&self, value: u64) -> Option<u64> {
-        let mut rest = Pivot { vector: value, source: 0 };
-        self.reduce(&mut rest);
-        (rest.vector == 0).then_some(rest.source)
-    }
-
-    fn basis(&self) -> Vec<u64> {
-        self.pivots.iter().map(|pivot| pivot.vector).collect()
-    }
+/// A basis as numbers.
+fn basis(space: &BitSpace) -> Vec<u64> {
+    space.basis().iter().map(|vector| vector.value).collect()
 }
 
 /// What is left of `value` when elements of the space that `columns` span are taken out: 0 when it
 /// is one of them, and else the least of its coset.
 pub(crate) fn remainder(columns: &[u64], value: u64) -> u64 {
-    let mut rest = Pivot { vector: value, source: 0 };
-    Elimination::of(columns).reduce(&mut rest);
-    rest.vector
+    eliminated(columns).0.rest(value.into()).value
 }
 
 impl fmt::Display for BitMatrix {

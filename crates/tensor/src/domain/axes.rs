@@ -12,7 +12,12 @@
 //! other is not ([`super::addressing`]). Copies have two sides; transforms and reductions have one
 //! for each operand, of which the last is written.
 
+use tilewright_layout::{CommonDigits, Digit};
+
 use super::addressing::{Addressing, Bits};
+
+/// Extents and strides.
+type Modes = (Vec<i64>, Vec<i64>);
 
 /// One digit of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,44 +44,40 @@ pub(super) fn common_axes<const N: usize>(sides: [&Addressing; N]) -> Option<Vec
     Some(axes)
 }
 
-/// The extents and strides of the modes that move, the last one first.
-fn moving_modes(side: &Addressing) -> Vec<(i64, i64)> {
-    let moving = side.leaves().iter().rev().filter(|leaf| leaf.extent > 1);
-    moving.map(|leaf| (leaf.extent, leaf.stride)).collect()
+/// The extents and strides of the modes that move.
+fn moving_modes(side: &Addressing) -> Modes {
+    side.leaves().iter().filter(|leaf| leaf.extent > 1).map(|leaf| (leaf.extent, leaf.stride)).unzip()
 }
 
 /// The same, coalesced. That is valid before a map too, whose argument does not change.
-fn coalesced_modes(side: &Addressing) -> Vec<(i64, i64)> {
-    let mut modes: Vec<(i64, i64)> = Vec::new();
-    for (size, step) in moving_modes(side).into_iter().rev() {
-        match modes.last_mut() {
-            Some((extent, stride)) if stride.checked_mul(*extent) == Some(step) => *extent *= size,
-            _ => modes.push((size, step)),
+fn coalesced_modes(side: &Addressing) -> Modes {
+    let (mut extents, mut strides): Modes = Default::default();
+    let (sizes, steps) = moving_modes(side);
+    for (size, step) in sizes.into_iter().zip(steps) {
+        match (extents.last_mut(), strides.last()) {
+            (Some(extent), Some(stride)) if i64::checked_mul(*stride, *extent) == Some(step) => *extent *= size,
+            _ => {
+                extents.push(size);
+                strides.push(step);
+            }
         }
     }
-    modes.reverse();
-    modes
+    (extents, strides)
 }
 
 /// The digits in which each mode is a group of neighbours. On sides with a map none is additive
 /// yet.
-fn refine<const N: usize>(sides: [&Addressing; N], mut modes: [Vec<(i64, i64)>; N]) -> Option<Vec<Axis<N>>> {
+fn refine<const N: usize>(sides: [&Addressing; N], modes: [Modes; N]) -> Option<Vec<Axis<N>>> {
+    let mut digits = CommonDigits::new(modes.each_ref().map(|(extents, _)| extents.as_slice()));
     let mut axes = Vec::new();
-    while let Some(extent) = modes.iter().map(|rest| Some(rest.last()?.0)).min().flatten() {
+    for Digit { extent, parts } in digits.by_ref() {
         let mut axis = Axis { extent, step: [0; N], non_additive: sides.map(Addressing::is_mapped) };
-        for (step, rest) in axis.step.iter_mut().zip(&mut modes) {
-            let (size, stride) = rest.pop()?;
-            if size % extent != 0 {
-                return None;
-            }
-            if size > extent {
-                rest.push((size / extent, stride.checked_mul(extent)?));
-            }
-            *step = stride;
+        for ((step, (_, strides)), (mode, below)) in axis.step.iter_mut().zip(&modes).zip(parts) {
+            *step = strides.get(mode)?.checked_mul(below)?;
         }
         axes.push(axis);
     }
-    Some(axes)
+    digits.is_complete().then_some(axes)
 }
 
 /// Finds the additive axes of a side with a map, and splits those of which a part is additive.

@@ -6,10 +6,10 @@
 
 use tilewright_kernel::Element;
 use tilewright_kernel::program::WARP_LANES;
-use tilewright_layout::BitMatrix;
+use tilewright_layout::{BitMatrix, BitSpace, BitVector};
 
 use super::super::Sides;
-use super::space::{Basis, Vector, chosen, complement};
+use super::space::{chosen, complement};
 use crate::fitted::{self, RELAYOUTS};
 use crate::terms::Place;
 use crate::units::VECTOR;
@@ -60,18 +60,18 @@ fn columns(place: &Place) -> Option<Vec<u64>> {
 }
 
 /// The images of the bits of an index.
-fn images(columns: &[u64]) -> Basis {
-    Basis::of(columns.iter().enumerate().map(|(bit, image)| Vector { image: *image, index: 1 << bit }))
+fn images(columns: &[u64]) -> BitSpace {
+    BitSpace::of(columns.iter().copied())
 }
 
 /// The indices of the elements of a run, bit by bit.
-fn run(images: &Basis) -> Vec<u64> {
-    (0..63).map_while(|bit| images.index_of(1 << bit)).collect()
+fn run(images: &BitSpace) -> Vec<u64> {
+    (0..63).map_while(|bit| images.solve(1 << bit)).collect()
 }
 
 /// Takes two elements as one, if they are side by side on both sides wherever they are.
 fn widened(from: &[u64], to: &[u64]) -> Option<(Vec<u64>, Vec<u64>)> {
-    let beside = images(from).index_of(1)?;
+    let beside = images(from).solve(1)?;
     if chosen(to, beside) != 1 || from.iter().zip(to).any(|(a, b)| (a ^ b) & 1 == 1) {
         return None;
     }
@@ -89,10 +89,13 @@ fn basis(columns: &[u64], own: &[u64], other: &[u64]) -> Vec<u64> {
     let low = (1_u64 << own.len()) - 1;
     let rest = other.iter().map(|index| {
         let image = chosen(columns, *index);
-        Vector { image: image & !low, index: index ^ chosen(own, image & low) }
+        BitVector { value: image & !low, source: index ^ chosen(own, image & low) }
     });
-    let rest = Basis::of(rest);
-    own.iter().copied().chain(rest.vectors().iter().map(|vector| vector.index)).collect()
+    let mut space = BitSpace::default();
+    rest.for_each(|vector| {
+        space.insert(vector);
+    });
+    own.iter().copied().chain(space.basis().iter().map(|vector| vector.source)).collect()
 }
 
 /// How many elements are side by side.
@@ -110,7 +113,7 @@ impl Bits {
         }
         let (mut from, mut to) = (columns(from)?, columns(to)?);
         let mut bytes = sides.source.bytes();
-        if from.len() != to.len() || from.len() > 62 || images(&from).len() < from.len() {
+        if from.len() != to.len() || from.len() > 62 || images(&from).rank() < from.len() {
             return None;
         }
         while bytes < 8 {
@@ -161,17 +164,20 @@ impl Bits {
         }
         let places = |columns: &[u64], list: &[u64]| list.iter().map(|index| chosen(columns, *index)).collect();
         // Blocks have what the tile leaves, in the order of the destination.
-        let of_tile = |index: u64| Vector { image: chosen(to, index), index };
-        let mut all = Basis::of(written.iter().map(|index| of_tile(*index)));
+        let of_tile = |index: u64| BitVector { value: chosen(to, index), source: index };
+        let mut all = BitSpace::default();
+        written.iter().for_each(|index| {
+            all.insert(of_tile(*index));
+        });
         let tile = all.clone();
-        let mut outer = Basis::default();
+        let mut outer = BitSpace::default();
         for bit in 0..from.len() {
             let rest = tile.rest(of_tile(1 << bit));
-            if rest.image != 0 && all.insert(rest) {
+            if rest.value != 0 && all.insert(rest).value != 0 {
                 outer.insert(rest);
             }
         }
-        let blocks: Vec<u64> = outer.vectors().iter().map(|vector| tile.rest(*vector).index).collect();
+        let blocks: Vec<u64> = outer.basis().iter().map(|vector| tile.rest(*vector).source).collect();
         // Each side begins at a vector of its own.
         let (low_a, low_b) = ((1 << a.len()) - 1, (1 << b.len()) - 1);
         let begin_a = blocks.iter().map(|index| index ^ chosen(a, chosen(from, *index) & low_a));
@@ -179,8 +185,8 @@ impl Bits {
         let (begin_a, begin_b): (Vec<u64>, Vec<u64>) = (begin_a.collect(), begin_b.collect());
 
         // Numbers of the elements of the tile in the order in which they are read.
-        let order = Basis::of(read.iter().enumerate().map(|(bit, image)| Vector { image: *image, index: 1 << bit }));
-        let numbers: Option<Vec<u64>> = written.iter().map(|index| order.index_of(*index)).collect();
+        let order = images(&read);
+        let numbers: Option<Vec<u64>> = written.iter().map(|index| order.solve(*index)).collect();
         let numbers = numbers?;
         // Which of them are in a word, and which lanes store and load them.
         let word = (4 / bytes.min(4)).ilog2() as usize;
@@ -189,24 +195,24 @@ impl Bits {
             return None;
         }
         let storing: Vec<u64> = (0..lanes).map(|lane| 1 << (vector_bits - word + lane)).collect();
-        let mut loading = Basis::default();
+        let mut loading = BitSpace::default();
         let mut banks = Vec::new();
         let loaded = numbers[vector_bits..vector_bits + lanes].iter().map(|number| number >> word);
         // Lanes that read one word share it; others could stand in their place.
         for image in loaded.chain((0..size - word).rev().map(|bit| 1 << bit)) {
-            if banks.len() < lanes && loading.insert(Vector { image, index: 0 }) {
+            if banks.len() < lanes && loading.insert(image).value != 0 {
                 banks.push(image);
             }
         }
         let rows = complement(size - word, &storing, &banks);
         let inside = (0..word).map(|bit| 1_u64 << bit);
         let order = inside.chain(storing.iter().chain(&rows).map(|number| number << word));
-        let order = Basis::of(order.enumerate().map(|(bit, image)| Vector { image, index: 1 << bit }));
-        let placed = |number: u64| order.index_of(number);
+        let order = BitSpace::of(order);
+        let placed = |number: u64| order.solve(number);
         let stored: Option<Vec<u64>> = (0..size).map(|bit| placed(1 << bit)).collect();
         let loaded: Option<Vec<u64>> = numbers.iter().map(|number| placed(*number)).collect();
-        let in_tile = Basis::of(read.iter().enumerate().map(|(bit, image)| Vector { image: *image, index: 1 << bit }));
-        let apart = begin_a.iter().zip(&begin_b).map(|(a, b)| placed(in_tile.index_of(a ^ b)?));
+        let in_tile = images(&read);
+        let apart = begin_a.iter().zip(&begin_b).map(|(a, b)| placed(in_tile.solve(a ^ b)?));
         let apart: Option<Vec<u64>> = apart.collect();
 
         let threads = (size as u32 - vector).saturating_sub(FITTED.thread_vectors).clamp(WARP, FITTED.threads);
