@@ -104,21 +104,10 @@
 //! * `serde`: layouts, trees, coordinates, profiles, tilers, swizzles and composed layouts
 //!   serialise as their text.
 
-#[cfg(feature = "devices")]
-pub mod bench;
-#[cfg(feature = "devices")]
-pub mod between;
-#[cfg(feature = "devices")]
-pub mod gemm;
-#[cfg(feature = "devices")]
-pub mod measured;
-#[cfg(feature = "devices")]
-pub mod reshard;
-#[cfg(feature = "devices")]
-pub mod sharded;
-
 pub use tilewright_analysis as analysis;
 pub use tilewright_atoms as atoms;
+#[cfg(feature = "devices")]
+pub use tilewright_devices::{bench, between, gemm, measured, reshard, sharded};
 pub use tilewright_draw as draw;
 pub use tilewright_emit as emit;
 pub use tilewright_explain as explain;

@@ -1,6 +1,6 @@
 //! Products of matrices on a device, in one call.
 //!
-//! Law: what runs are the kernels that [`kernels::gemm`](crate::kernels::gemm) plans from types,
+//! Law: what runs are the kernels that [`kernels::gemm`](tilewright_kernels::gemm) plans from types,
 //! sizes and layouts, in their order on one stream, with a workspace of the bytes that the plan
 //! states.
 

@@ -24,7 +24,7 @@ impl WorkPlan {
     /// A function of elements, which is computed in f32, in f64 where elements are, or in integers
     /// of 32 bits or more.
     ///
-    /// Errors: as [`fn@crate::kernels::map`].
+    /// Errors: as [`fn@tilewright_kernels::map`].
     ///
     /// ```
     /// use tilewright::kernel::Element;
@@ -69,7 +69,7 @@ impl WorkPlan {
     /// sum has the type of the elements, as the plan counts its bytes. A NaN is greater than every
     /// number.
     ///
-    /// Errors: as [`fn@crate::kernels::reduce`]; a mean of integers, integers of less than 32 bits.
+    /// Errors: as [`fn@tilewright_kernels::reduce`]; a mean of integers, integers of less than 32 bits.
     ///
     /// ```
     /// use tilewright::kernel::Element;
@@ -124,7 +124,7 @@ impl WorkPlan {
     /// greater than every number. The greatest elements of all devices are
     /// found first; then each device that has one gives its index, and the least of these counts.
     ///
-    /// Errors: as [`fn@crate::kernels::reduce`]; integers of less than 32 bits.
+    /// Errors: as [`fn@tilewright_kernels::reduce`]; integers of less than 32 bits.
     ///
     /// ```
     /// use tilewright::kernel::Element;
@@ -179,7 +179,7 @@ impl WorkPlan {
     /// numbers moves, and what the layouts of operand and result want. Exponentials and their sums
     /// are f32.
     ///
-    /// Errors: as [`fn@crate::kernels::reduce`]; elements of another type.
+    /// Errors: as [`fn@tilewright_kernels::reduce`]; elements of another type.
     ///
     /// ```
     /// use tilewright::kernel::Element;
